@@ -1,1 +1,46 @@
-//! (being written)
+//! The plugin host: it lets WebAssembly components in, runs them in a sandbox, and swaps them while
+//! calls are under way. It needs no server: a test kit or a command line can stand on it as well.
+//!
+//! The phases are apart. [`inspect`] reads a component without running any of it. [`grants`] compares
+//! what it imports with what its family may have and what the operator grants. [`Sandbox`] compiles and
+//! links it once. [`Registry`] keeps the generations of each plugin and points at the active one.
+//! A call takes a fresh store, bounded in memory, tables, time and size of the answer, and drops it.
+//!
+//! Nothing here reads the environment, speaks HTTP or keeps state on disk, save the compiled-code cache.
+
+mod call;
+mod compiled;
+mod counters;
+mod description;
+pub mod dialect;
+pub mod engine;
+mod family;
+mod generation;
+pub mod grants;
+mod imports;
+mod inspect;
+mod lane;
+mod limits;
+mod log;
+mod prepared;
+mod registry;
+mod sandbox;
+mod state;
+pub mod tool;
+
+pub use call::{CallContext, CallError, CallFault, InstanceConfig};
+pub use compiled::CompiledCache;
+pub use counters::{CounterSnapshot, Counters};
+pub use family::{Contract, Family, PluginId};
+pub use generation::{Generation, Origin};
+pub use grants::{Policy, Refused};
+pub use imports::connection::LentConnection;
+pub use imports::memo::Memo;
+pub use inspect::{InspectError, Inspection, inspect};
+pub use limits::Limits;
+pub use log::{LogLevel, LogLine, PluginLog};
+pub use prepared::{Description, Prepared};
+pub use registry::{
+    Canary, PluginView, Quarantine, Registry, RegistryError, RegistrySettings, StageError, Staged,
+};
+pub use sandbox::{Sandbox, SandboxSettings};

@@ -1,0 +1,330 @@
+//! The compiled-code cache: machine code on disk, by digest. Loading machine code is trusting it, so the
+//! folder is private to its owner and every file begins with a keyed digest over its name, the engine's
+//! compatibility and its bytes, which is checked before anything of it is used. Whatever does not check
+//! is thrown away and compiled anew.
+
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use rand::Rng as _;
+use sha2::Sha256;
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+/// The most files that the folder keeps; the ones used longest ago go first.
+const FILES_MAX: usize = 128;
+/// The most bytes that the folder keeps.
+const BYTES_MAX: u64 = 1024 * 1024 * 1024;
+/// A file larger than this is not read.
+const FILE_MAX_BYTES: u64 = 512 * 1024 * 1024;
+const TAG_BYTES: usize = 32;
+const KEY_BYTES: usize = 32;
+const KEY_FILE: &str = "key";
+const SUFFIX: &str = "cwasm";
+
+/// Machine code of components, in a private folder.
+#[derive(Debug)]
+pub struct CompiledCache {
+    folder: PathBuf,
+    key: [u8; KEY_BYTES],
+    hits: AtomicU64,
+    misses: AtomicU64,
+}
+
+/// Why the cache cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CacheError {
+    /// The folder, or its key, is open to others.
+    #[error(
+        "{path} can be read or written by others (mode {mode:o}); machine code is loaded from it, so it must be \
+         private: chmod {wanted:o} {path}"
+    )]
+    NotPrivate {
+        /// The path.
+        path: String,
+        /// Its mode.
+        mode: u32,
+        /// The mode it should have.
+        wanted: u32,
+    },
+    /// Reading or writing failed.
+    #[error("the compiled-code cache at {path}: {source}")]
+    Io {
+        /// The path.
+        path: String,
+        /// What went wrong.
+        source: io::Error,
+    },
+}
+
+impl CompiledCache {
+    /// Opens the cache, making the folder (mode 0700) and its key (mode 0600) when they are not there.
+    pub fn open(folder: &Path) -> Result<Self, CacheError> {
+        let io = |source| CacheError::Io { path: folder.display().to_string(), source };
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io)?;
+        require_private(folder, 0o700)?;
+        let key_path = folder.join(KEY_FILE);
+        let key = match fs::read(&key_path) {
+            Ok(bytes) => {
+                require_private(&key_path, 0o600)?;
+                match <[u8; KEY_BYTES]>::try_from(bytes) {
+                    Ok(key) => key,
+                    // Cut off in the middle of being written: a new key, and all files are compiled anew.
+                    Err(_) => write_key(folder).map_err(io)?,
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => write_key(folder).map_err(io)?,
+            Err(error) => return Err(io(error)),
+        };
+        Ok(CompiledCache {
+            folder: folder.to_owned(),
+            key,
+            hits: AtomicU64::new(0),
+            misses: AtomicU64::new(0),
+        })
+    }
+
+    /// The component, from the folder if it lies there, else compiled and put there. Blocks: compiling
+    /// takes from milliseconds to many seconds.
+    pub fn load(&self, engine: &Engine, digest: &str, bytes: &[u8]) -> wasmtime::Result<Component> {
+        let name = self.name(engine, digest);
+        let path = self.folder.join(&name);
+        if let Some(code) = self.read(&path, &name)
+            && let Some(component) = adopt(engine, &code)
+        {
+            self.hits.fetch_add(1, Ordering::Relaxed);
+            return Ok(component);
+        }
+        self.misses.fetch_add(1, Ordering::Relaxed);
+        let component = Component::from_binary(engine, bytes)?;
+        let stored = component
+            .serialize()
+            .map_err(|e| e.to_string())
+            .and_then(|code| self.write(&path, &name, &code).map_err(|e| e.to_string()));
+        if let Err(error) = stored {
+            tracing::warn!("compiled code was not kept, the next start compiles it again: {error}");
+        }
+        Ok(component)
+    }
+
+    /// How often code was found and how often it was compiled, since the cache was opened.
+    pub fn hits_and_misses(&self) -> (u64, u64) {
+        (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
+    }
+
+    fn name(&self, engine: &Engine, digest: &str) -> String {
+        let mut hasher = Hashing(self.mac());
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        let compatibility = hex::encode(&hasher.0.finalize().into_bytes()[..8]);
+        format!("{digest}-{compatibility}.{SUFFIX}")
+    }
+
+    fn mac(&self) -> Hmac<Sha256> {
+        Hmac::new_from_slice(&self.key).expect("HMAC takes keys of any length")
+    }
+
+    fn tagged(&self, name: &str, code: &[u8]) -> Hmac<Sha256> {
+        let mut mac = self.mac();
+        mac.update(name.as_bytes());
+        mac.update(&[0]);
+        mac.update(code);
+        mac
+    }
+
+    fn read(&self, path: &Path, name: &str) -> Option<Vec<u8>> {
+        let size = fs::metadata(path).ok()?.len();
+        if size > FILE_MAX_BYTES {
+            return None;
+        }
+        let mut file = fs::read(path).ok()?;
+        if file.len() < TAG_BYTES {
+            return None;
+        }
+        let code = file.split_off(TAG_BYTES);
+        if self.tagged(name, &code).verify_slice(&file).is_err() {
+            tracing::warn!(file = %path.display(), "compiled code that does not bear this cache's mark was thrown away");
+            return None;
+        }
+        // The time of the last use decides what goes first; where it cannot be set the file ages faster.
+        if let Ok(file) = fs::File::open(path) {
+            let _ = file.set_modified(std::time::SystemTime::now());
+        }
+        Some(code)
+    }
+
+    fn write(&self, path: &Path, name: &str, code: &[u8]) -> io::Result<()> {
+        self.prune();
+        let tag = self.tagged(name, code).finalize().into_bytes();
+        write_aside(path, &[&tag, code])
+    }
+
+    fn prune(&self) {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        let mut files: Vec<(std::time::SystemTime, u64, PathBuf)> = entries
+            .filter_map(|entry| {
+                let path = entry.ok()?.path();
+                let meta = path.metadata().ok()?;
+                (path.extension()? == SUFFIX).then_some((meta.modified().ok()?, meta.len(), path))
+            })
+            .collect();
+        files.sort();
+        let mut bytes: u64 = files.iter().map(|file| file.1).sum();
+        let mut count = files.len();
+        for (_, size, path) in files {
+            if count < FILES_MAX && bytes < BYTES_MAX {
+                break;
+            }
+            if fs::remove_file(&path).is_ok() {
+                count -= 1;
+                bytes -= size;
+            }
+        }
+    }
+}
+
+/// Turns checked bytes into a component.
+#[expect(
+    unsafe_code,
+    reason = "machine code that bears this cache's own mark is the one thing that is trusted"
+)]
+fn adopt(engine: &Engine, code: &[u8]) -> Option<Component> {
+    // SAFETY: `read` has verified, with a key that only this server's owner can read, that the bytes are
+    // what `Component::serialize` gave for this digest and this engine's compatibility.
+    match unsafe { Component::deserialize(engine, code) } {
+        Ok(component) => Some(component),
+        Err(error) => {
+            tracing::warn!("compiled code is not usable and is compiled anew: {error:#}");
+            None
+        }
+    }
+}
+
+fn require_private(path: &Path, wanted: u32) -> Result<(), CacheError> {
+    let shown = path.display().to_string();
+    let meta = fs::symlink_metadata(path).map_err(|source| CacheError::Io { path: shown.clone(), source })?;
+    let mode = meta.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 || meta.is_symlink() {
+        return Err(CacheError::NotPrivate { path: shown, mode, wanted });
+    }
+    let owner = fs::metadata("/proc/self").map_or(meta.uid(), |process| process.uid());
+    if meta.uid() != owner {
+        let source =
+            io::Error::other(format!("it belongs to user {}, not to the user of this process", meta.uid()));
+        return Err(CacheError::Io { path: shown, source });
+    }
+    Ok(())
+}
+
+fn write_key(folder: &Path) -> io::Result<[u8; KEY_BYTES]> {
+    let mut key = [0; KEY_BYTES];
+    rand::rng().fill_bytes(&mut key);
+    write_aside(&folder.join(KEY_FILE), &[&key])?;
+    Ok(key)
+}
+
+/// Puts a file in place whole or not at all.
+fn write_aside(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
+    let aside = path.with_extension(format!("partial-{}-{:x}", std::process::id(), rand::rng().next_u32()));
+    let written = (|| {
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
+        for part in parts {
+            file.write_all(part)?;
+        }
+        file.sync_all()?;
+        fs::rename(&aside, path)
+    })();
+    if written.is_err() {
+        let _ = fs::remove_file(&aside);
+    }
+    written
+}
+
+/// Lets `Hash` feed a MAC.
+struct Hashing(Hmac<Sha256>);
+
+impl Hasher for Hashing {
+    fn finish(&self) -> u64 {
+        0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn component() -> (Engine, Vec<u8>, String) {
+        let bytes = wat::parse_str(r#"(component (core module (func (export "f"))))"#).unwrap();
+        let digest = crate::inspect::digest(&bytes);
+        (Engine::default(), bytes, digest)
+    }
+
+    fn only_file(folder: &Path) -> PathBuf {
+        fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .find(|path| path.extension().is_some_and(|e| e == SUFFIX))
+            .unwrap()
+    }
+
+    #[test]
+    fn the_second_load_compiles_nothing() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("compiled");
+        let (engine, bytes, digest) = component();
+        let cache = CompiledCache::open(&folder).unwrap();
+        cache.load(&engine, &digest, &bytes).unwrap();
+        let again = CompiledCache::open(&folder).unwrap();
+        again.load(&engine, &digest, &bytes).unwrap();
+        assert_eq!((cache.hits_and_misses(), again.hits_and_misses()), ((0, 1), (1, 0)));
+    }
+
+    #[test]
+    fn a_file_with_one_other_bit_is_compiled_anew() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("compiled");
+        let (engine, bytes, digest) = component();
+        let cache = CompiledCache::open(&folder).unwrap();
+        cache.load(&engine, &digest, &bytes).unwrap();
+        let file = only_file(&folder);
+        let mut code = fs::read(&file).unwrap();
+        let last = code.len() - 1;
+        code[last] ^= 1;
+        fs::write(&file, code).unwrap();
+        cache.load(&engine, &digest, &bytes).unwrap();
+        assert_eq!(cache.hits_and_misses(), (0, 2));
+    }
+
+    #[test]
+    fn a_file_under_another_name_is_not_taken() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("compiled");
+        let (engine, bytes, digest) = component();
+        let cache = CompiledCache::open(&folder).unwrap();
+        cache.load(&engine, &digest, &bytes).unwrap();
+        let file = only_file(&folder);
+        let other = "f".repeat(64);
+        let name = file.file_name().unwrap().to_str().unwrap().replace(&digest, &other);
+        fs::rename(&file, folder.join(name)).unwrap();
+        cache.load(&engine, &other, &bytes).unwrap();
+        assert_eq!(cache.hits_and_misses(), (0, 2));
+    }
+
+    #[test]
+    fn a_folder_open_to_others_is_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("compiled");
+        CompiledCache::open(&folder).unwrap();
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        let error = CompiledCache::open(&folder).unwrap_err();
+        assert!(error.to_string().contains("chmod 700"), "{error}");
+    }
+}

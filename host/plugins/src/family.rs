@@ -1,0 +1,198 @@
+//! The families of plugins, which contract versions this host speaks, and what each family may import.
+//! Plain tables: which plugin gets what is decided in `grants`.
+
+use std::fmt;
+use std::str::FromStr;
+
+use semver::Version;
+use serde::{Deserialize, Serialize};
+
+/// A family of plugins. Each has a WIT package of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Family {
+    /// A kind of database.
+    Dialect,
+    /// A kind of workflow scheduler.
+    Engine,
+    /// A skill of the agent.
+    Tool,
+}
+
+impl Family {
+    /// All families.
+    pub const ALL: [Family; 3] = [Family::Dialect, Family::Engine, Family::Tool];
+
+    /// The family's name, which is also that of its WIT package: `dialect`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Family::Dialect => "dialect",
+            Family::Engine => "engine",
+            Family::Tool => "tool",
+        }
+    }
+
+    /// The interface whose export makes a component one of this family, and which every plugin of the
+    /// family has.
+    pub fn marker(self) -> &'static str {
+        match self {
+            Family::Dialect => "planner",
+            Family::Engine => "deploys",
+            Family::Tool => "tool",
+        }
+    }
+
+    /// The interfaces that a plugin of the family must export.
+    pub fn required_exports(self) -> &'static [&'static str] {
+        match self {
+            Family::Dialect => &["about", "planner", "reader"],
+            Family::Engine => &["about", "deploys", "runs", "watch"],
+            Family::Tool => &["tool"],
+        }
+    }
+
+    /// The interfaces that a plugin of the family may export besides.
+    pub fn optional_exports(self) -> &'static [&'static str] {
+        match self {
+            Family::Dialect => &["wire"],
+            Family::Engine => &["schedules", "backfills", "definitions"],
+            Family::Tool => &[],
+        }
+    }
+
+    /// The versions of the family's package that this host speaks, the newest first.
+    pub fn versions(self) -> &'static [Version] {
+        const SPOKEN: &[Version] = &[Version::new(0, 9, 0)];
+        SPOKEN
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for Family {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Family::ALL
+            .into_iter()
+            .find(|family| family.as_str() == text)
+            .ok_or_else(|| format!("there is no plugin family {text:?}; there are dialect, engine and tool"))
+    }
+}
+
+/// A family's package at a version: `lakeport:dialect@0.9.0`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contract {
+    /// The family.
+    pub family: Family,
+    /// The package's version.
+    pub version: Version,
+}
+
+impl fmt::Display for Contract {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "lakeport:{}@{}", self.family, self.version)
+    }
+}
+
+/// A plugin's identity: unique within a server.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PluginId {
+    /// Its family.
+    pub family: Family,
+    /// What its component says of itself: `sqlite`, `run_sql`.
+    pub name: String,
+}
+
+impl fmt::Display for PluginId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.family, self.name)
+    }
+}
+
+/// What a family may do with an interface of the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// Every plugin of the family has it. Types only, or harmless.
+    Always,
+    /// A permission: shown to the operator, who can withhold it.
+    Grant,
+    /// In the contract, but this host does not offer it yet.
+    NotYet,
+}
+
+/// Interfaces of `lakeport:*` packages that a family may import.
+pub fn standing(family: Family, package: &str, interface: &str) -> Option<Standing> {
+    use Family::{Dialect, Engine, Tool};
+    use Standing::{Always, Grant, NotYet};
+    match (family, package, interface) {
+        (_, "host", "types" | "data" | "web" | "log") => Some(Always),
+        (Engine, "host", "call" | "config" | "clock" | "memo") => Some(Always),
+        (Tool, "host", "config" | "clock") => Some(Always),
+        (Engine | Tool, "host", "http") => Some(NotYet),
+        (Engine, "host", "files") => Some(NotYet),
+        (Dialect, "dialect", "schema" | "statements") => Some(Always),
+        (Dialect, "dialect", "connection") => Some(Grant),
+        (Engine, "engine", "model") => Some(Always),
+        (Engine, "runner", "runner") => Some(NotYet),
+        (Tool, "tool", "tables") => Some(Always),
+        (Tool, "tool", "catalog" | "samples" | "guard" | "query" | "results" | "lineage") => Some(NotYet),
+        _ => None,
+    }
+}
+
+/// Whether WASI offers this interface to plugins: there, with nothing behind it. What is missing here
+/// (sockets, HTTP) cannot be imported at all.
+pub fn wasi_is_offered(package: &str, interface: &str) -> bool {
+    match package {
+        "io" => matches!(interface, "error" | "poll" | "streams"),
+        "clocks" => matches!(interface, "wall-clock" | "monotonic-clock"),
+        "random" => matches!(interface, "random" | "insecure" | "insecure-seed"),
+        "filesystem" => matches!(interface, "types" | "preopens"),
+        "cli" => matches!(
+            interface,
+            "environment"
+                | "exit"
+                | "stdin"
+                | "stdout"
+                | "stderr"
+                | "terminal-input"
+                | "terminal-output"
+                | "terminal-stdin"
+                | "terminal-stdout"
+                | "terminal-stderr"
+        ),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dialect_gets_neither_clock_nor_network() {
+        for interface in ["clock", "http", "files", "memo", "config", "call"] {
+            assert_eq!(standing(Family::Dialect, "host", interface), None, "{interface}");
+        }
+        assert_eq!(standing(Family::Dialect, "dialect", "connection"), Some(Standing::Grant));
+    }
+
+    #[test]
+    fn a_tool_gets_no_memo_and_no_files() {
+        assert_eq!(standing(Family::Tool, "host", "memo"), None);
+        assert_eq!(standing(Family::Tool, "host", "files"), None);
+        assert_eq!(standing(Family::Tool, "runner", "runner"), None);
+    }
+
+    #[test]
+    fn wasi_has_no_sockets() {
+        assert!(!wasi_is_offered("sockets", "tcp"));
+        assert!(!wasi_is_offered("http", "outgoing-handler"));
+        assert!(wasi_is_offered("cli", "stdout"));
+    }
+}

@@ -1,0 +1,230 @@
+//! One component of a plugin: what it is, its counters, and the calls that run on it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use tokio::sync::watch;
+use wasmtime::Store;
+
+use crate::call::{CallContext, CallError};
+use crate::counters::Counters;
+use crate::family::{Contract, PluginId};
+use crate::grants::Grants;
+use crate::inspect::Inspection;
+use crate::limits::Limits;
+use crate::prepared::{Description, Prepared};
+use crate::sandbox::{Body, CallOrigin, Sandbox};
+use crate::state::CallState;
+
+/// How a component came here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// With the host.
+    Bundled,
+    /// Through the API.
+    Uploaded,
+}
+
+impl Origin {
+    /// `bundled` or `uploaded`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Origin::Bundled => "bundled",
+            Origin::Uploaded => "uploaded",
+        }
+    }
+}
+
+/// A component that has passed every check and can be called.
+pub struct Generation {
+    /// Which plugin it is.
+    pub id: PluginId,
+    /// SHA-256 of its bytes, 64 hex digits.
+    pub digest: Arc<str>,
+    /// Its size in bytes.
+    pub size: usize,
+    /// The contract that it was written against.
+    pub contract: Contract,
+    /// What it imports.
+    pub imports: Vec<String>,
+    /// What it is granted.
+    pub grants: Grants,
+    /// What it says of itself.
+    pub description: Description,
+    /// How it came here.
+    pub origin: Origin,
+    /// When, milliseconds since 1970 UTC.
+    pub staged_at_ms: i64,
+    /// What happened in its calls.
+    pub counters: Counters,
+    pub(crate) prepared: Prepared,
+    limits: Limits,
+    call_origin: CallOrigin,
+    begun: AtomicU64,
+    running: AtomicUsize,
+    /// Calls with a number up to this one are to end now.
+    ended_up_to: watch::Sender<u64>,
+}
+
+/// The parts of a generation that are known before it can be called.
+pub(crate) struct Parts {
+    pub id: PluginId,
+    pub inspection: Inspection,
+    pub grants: Grants,
+    pub description: Description,
+    pub origin: Origin,
+    pub staged_at_ms: i64,
+    pub prepared: Prepared,
+    pub limits: Limits,
+    pub call_origin: CallOrigin,
+}
+
+impl Generation {
+    pub(crate) fn new(parts: Parts) -> Self {
+        Generation {
+            id: parts.id,
+            digest: parts.call_origin.digest.clone(),
+            size: parts.inspection.size,
+            contract: parts.inspection.contract,
+            imports: parts.inspection.imports,
+            grants: parts.grants,
+            description: parts.description,
+            origin: parts.origin,
+            staged_at_ms: parts.staged_at_ms,
+            counters: Counters::default(),
+            prepared: parts.prepared,
+            limits: parts.limits,
+            call_origin: parts.call_origin,
+            begun: AtomicU64::new(0),
+            running: AtomicUsize::new(0),
+            ended_up_to: watch::Sender::new(0),
+        }
+    }
+
+    /// How many calls are under way.
+    pub fn running(&self) -> usize {
+        self.running.load(Ordering::Relaxed)
+    }
+
+    /// The number of the call that began last.
+    pub(crate) fn calls_begun(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    /// Ends the calls that are under way and have a number up to this one. Later ones are not touched.
+    pub(crate) fn end_calls(&self, up_to: u64) {
+        self.ended_up_to.send_replace(up_to);
+    }
+
+    /// Runs one call. Also answers how often in a row the plugin has failed now.
+    pub(crate) async fn call<R: Send>(
+        &self,
+        sandbox: &Sandbox,
+        function: &'static str,
+        context: CallContext,
+        body: impl Body<R>,
+    ) -> (Result<R, CallError>, u64) {
+        let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
+        let _running = Running::begin(&self.running);
+        let mut ended = self.ended_up_to.subscribe();
+        let over = async move {
+            if ended.wait_for(|&up_to| up_to >= number).await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        };
+        let (answer, measure) = sandbox.call(&self.call_origin, context, &self.limits, over, body).await;
+        let blame = answer.as_ref().is_err_and(|failure| failure.fault.is_the_plugins());
+        let in_a_row = self.counters.record(measure.took, blame, measure.memory_peak);
+        let answer = answer.map_err(|failure| {
+            tracing::warn!(plugin = %self.id, digest = %self.digest, function, fault = failure.fault.code(), "{}", failure.message);
+            CallError::Failed {
+                plugin: self.id.to_string(),
+                function,
+                fault: failure.fault,
+                message: failure.message,
+            }
+        });
+        (answer, in_a_row)
+    }
+}
+
+struct Running<'a>(&'a AtomicUsize);
+
+impl<'a> Running<'a> {
+    fn begin(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::Relaxed);
+        Running(count)
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Asks a component what it is, twice, each time in a fresh store with nothing lent: the trial that
+/// finds types which do not fit, start functions that misbehave, and answers that change.
+pub(crate) async fn trial(
+    sandbox: &Sandbox,
+    prepared: &Prepared,
+    origin: &CallOrigin,
+    limits: &Limits,
+) -> Result<Description, (crate::call::CallFault, String)> {
+    let mut first = None;
+    for _ in 0..2 {
+        let never = std::future::pending::<()>();
+        let context = CallContext::new("describe");
+        let asked = match prepared {
+            Prepared::Dialect(pre) => {
+                let pre = pre.clone();
+                sandbox
+                    .call(origin, context, limits, never, move |store: &mut Store<CallState>| {
+                        Box::pin(async move {
+                            let plugin = pre.instantiate_async(&mut *store).await?;
+                            let info = plugin.lakeport_dialect_about().call_describe(store).await?;
+                            Ok(Description::Dialect(Box::new(info)))
+                        })
+                    })
+                    .await
+            }
+            Prepared::Tool(pre) => {
+                let pre = pre.clone();
+                sandbox
+                    .call(origin, context, limits, never, move |store: &mut Store<CallState>| {
+                        Box::pin(async move {
+                            let plugin = pre.instantiate_async(&mut *store).await?;
+                            let info = plugin.lakeport_tool_tool().call_describe(store).await?;
+                            Ok(Description::Tool(Box::new(info)))
+                        })
+                    })
+                    .await
+            }
+            Prepared::Engine(engine) => {
+                let engine = engine.clone();
+                sandbox
+                    .call(origin, context, limits, never, move |store: &mut Store<CallState>| {
+                        Box::pin(async move {
+                            let instance = engine.pre.instantiate_async(&mut *store).await?;
+                            engine.check_types(&mut *store, &instance)?;
+                            let about = engine.about.load(&mut *store, &instance)?;
+                            let info = about.call_describe(store).await?;
+                            Ok(Description::Engine(Box::new(info)))
+                        })
+                    })
+                    .await
+            }
+        };
+        let description = asked.0.map_err(|failure| (failure.fault, failure.message))?;
+        match &first {
+            None => first = Some(description),
+            Some(before) if *before == description => {}
+            Some(_) => {
+                let message =
+                    "it described itself in two ways when asked twice; describe must always answer the same";
+                return Err((crate::call::CallFault::Contract, message.to_owned()));
+            }
+        }
+    }
+    Ok(first.expect("the loop ran twice"))
+}

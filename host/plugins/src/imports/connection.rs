@@ -1,0 +1,45 @@
+//! `lakeport:dialect/connection`: a read-only session lent to a dialect for one call. What it really is,
+//! and the guard in front of it, belong to whoever lends it.
+
+use futures_util::future::BoxFuture;
+use lakeport_bindings::dialect::connection::{Connection, Host, HostConnection, Limits};
+use lakeport_bindings::dialect::statements::Fragment;
+use lakeport_bindings::host::data::RowSet;
+use lakeport_bindings::host::types::Error;
+use wasmtime::component::Resource;
+
+use crate::imports::error;
+use crate::state::CallState;
+
+/// A read-only session that can be lent. It bounds and guards every statement by itself.
+pub trait LentConnection: Send {
+    /// Runs one reading statement. Errors are those of `lakeport:dialect/connection`.
+    fn query<'a>(
+        &'a mut self,
+        statement: Vec<Fragment>,
+        limits: Limits,
+    ) -> BoxFuture<'a, Result<RowSet, Error>>;
+}
+
+impl Host for CallState {}
+
+impl HostConnection for CallState {
+    async fn query(
+        &mut self,
+        _session: Resource<Connection>,
+        statement: Vec<Fragment>,
+        limits: Limits,
+    ) -> wasmtime::Result<Result<RowSet, Error>> {
+        self.place.leave();
+        let Some(connection) = self.connection.as_mut() else {
+            return Ok(Err(error("unavailable", "the connection was taken back when its call ended")));
+        };
+        Ok(connection.query(statement, limits).await)
+    }
+
+    async fn drop(&mut self, _session: Resource<Connection>) -> wasmtime::Result<()> {
+        // Letting go early ends the loan early.
+        self.connection = None;
+        Ok(())
+    }
+}

@@ -1,0 +1,56 @@
+//! What plugins may call, one file an interface. Each answers from the state of its call; none reaches
+//! further than what that call was given.
+
+mod call;
+mod clock;
+mod config;
+pub mod connection;
+mod log;
+pub mod memo;
+pub mod wasi;
+
+use lakeport_bindings::{dialect, host};
+use wasmtime::component::{HasSelf, Linker};
+
+use crate::family::Family;
+use crate::state::CallState;
+
+/// Defines everything that a plugin of the family may import. Interfaces of types only need nothing.
+pub fn link(family: Family, linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
+    wasi::link(linker)?;
+    host::log::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
+    match family {
+        Family::Dialect => {
+            dialect::connection::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
+        }
+        Family::Engine => {
+            host::call::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
+            host::config::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
+            host::clock::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
+            host::memo::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
+        }
+        Family::Tool => {
+            host::config::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
+            host::clock::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
+        }
+    }
+    Ok(())
+}
+
+impl host::types::Host for CallState {}
+impl host::data::Host for CallState {}
+impl dialect::schema::Host for CallState {}
+impl dialect::statements::Host for CallState {}
+
+/// An error of the host's own making: nothing was changed, and trying again does not help.
+pub(crate) fn error(code: &str, message: impl Into<String>) -> host::types::Error {
+    host::types::Error {
+        code: code.to_owned(),
+        message: message.into(),
+        retryable: false,
+        retry_after_ms: None,
+        may_have_applied: false,
+        upstream: None,
+        context: Vec::new(),
+    }
+}

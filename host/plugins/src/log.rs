@@ -1,0 +1,195 @@
+//! What plugins say: a bounded ring of lines per plugin, and the budget of one call.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::Mutex;
+use serde::Serialize;
+
+/// A message is cut at this many bytes.
+pub const MESSAGE_MAX_BYTES: usize = 4_096;
+/// The most fields of a line.
+pub const FIELDS_MAX: usize = 32;
+/// A field's name or value is cut at this many bytes.
+pub const FIELD_MAX_BYTES: usize = 1_024;
+
+/// How much a line matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogLevel {
+    /// Every step.
+    Trace,
+    /// For whoever debugs the plugin.
+    Debug,
+    /// What an operator likes to find later.
+    Info,
+    /// Something was wrong and was dealt with.
+    Warn,
+    /// Something was wrong and a person should look.
+    Error,
+}
+
+/// One line.
+#[derive(Clone, Debug, Serialize)]
+pub struct LogLine {
+    /// Milliseconds since 1970 UTC.
+    #[serde(skip)]
+    pub at_ms: i64,
+    /// How much it matters.
+    pub level: LogLevel,
+    /// What was said, control characters escaped.
+    pub message: String,
+    /// Facts beside it.
+    pub fields: Vec<(String, String)>,
+    /// Digest of the component that said it; empty where the host said it.
+    pub digest: String,
+    /// The call in which it was said.
+    pub call: String,
+}
+
+/// The last lines of one plugin, whichever of its generations said them.
+#[derive(Debug)]
+pub struct PluginLog {
+    lines: Mutex<VecDeque<LogLine>>,
+    capacity: usize,
+}
+
+impl PluginLog {
+    /// An empty log that keeps so many lines.
+    pub fn new(capacity: usize) -> Self {
+        PluginLog { lines: Mutex::new(VecDeque::new()), capacity: capacity.max(1) }
+    }
+
+    /// The lines kept, the oldest first.
+    pub fn lines(&self) -> Vec<LogLine> {
+        self.lines.lock().iter().cloned().collect()
+    }
+
+    pub(crate) fn push(&self, line: LogLine) {
+        let mut lines = self.lines.lock();
+        if lines.len() == self.capacity {
+            lines.pop_front();
+        }
+        lines.push_back(line);
+    }
+}
+
+/// One call's way to the log, with its budget of lines.
+pub struct CallLog {
+    log: Arc<PluginLog>,
+    digest: Arc<str>,
+    call: Arc<str>,
+    left: u32,
+    dropped: u64,
+}
+
+impl CallLog {
+    pub(crate) fn new(log: Arc<PluginLog>, digest: Arc<str>, call: Arc<str>, lines_max: u32) -> Self {
+        CallLog { log, digest, call, left: lines_max, dropped: 0 }
+    }
+
+    pub(crate) fn write(&mut self, level: LogLevel, message: &str, fields: Vec<(String, String)>) {
+        if self.left == 0 {
+            self.dropped += 1;
+            return;
+        }
+        self.left -= 1;
+        let fields = fields
+            .into_iter()
+            .take(FIELDS_MAX)
+            .map(|(name, value)| (plain(&name, FIELD_MAX_BYTES), plain(&value, FIELD_MAX_BYTES)))
+            .collect();
+        let message = plain(message, MESSAGE_MAX_BYTES);
+        tracing::debug!(target: "lakeport::plugin", call = &*self.call, ?level, "{message}");
+        self.log.push(LogLine {
+            at_ms: now_ms(),
+            level,
+            message,
+            fields,
+            digest: self.digest.to_string(),
+            call: self.call.to_string(),
+        });
+    }
+}
+
+impl Drop for CallLog {
+    fn drop(&mut self) {
+        if self.dropped > 0 {
+            self.log.push(LogLine {
+                at_ms: now_ms(),
+                level: LogLevel::Warn,
+                message: format!("{} more lines of this call were left out", self.dropped),
+                fields: Vec::new(),
+                digest: String::new(),
+                call: self.call.to_string(),
+            });
+        }
+    }
+}
+
+pub(crate) fn now_ms() -> i64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Text that can stand on one line of a terminal: cut, and without control characters.
+fn plain(text: &str, max_bytes: usize) -> String {
+    let mut end = text.len().min(max_bytes);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let mut out = String::with_capacity(end);
+    for c in text[..end].chars() {
+        let bidi = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+        if c.is_control() || bidi {
+            let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    if end < text.len() {
+        out.push('…');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(lines_max: u32) -> (Arc<PluginLog>, CallLog) {
+        let log = Arc::new(PluginLog::new(5));
+        let call = CallLog::new(log.clone(), "d".into(), "c".into(), lines_max);
+        (log, call)
+    }
+
+    #[test]
+    fn control_characters_cannot_forge_a_line() {
+        let (log, mut call) = log(10);
+        call.write(LogLevel::Info, "a\nERROR \u{1b}[2J\u{202e}", vec![]);
+        assert_eq!(log.lines()[0].message, "a\\u{a}ERROR \\u{1b}[2J\\u{202e}");
+    }
+
+    #[test]
+    fn a_long_message_is_cut_between_characters() {
+        let (log, mut call) = log(10);
+        call.write(LogLevel::Info, &"字".repeat(5_000), vec![]);
+        let message = &log.lines()[0].message;
+        assert!(message.len() <= MESSAGE_MAX_BYTES + 3 && message.ends_with('…'));
+    }
+
+    #[test]
+    fn what_is_over_the_budget_is_counted() {
+        let (log, mut call) = log(3);
+        for _ in 0..1_000 {
+            call.write(LogLevel::Info, "x", vec![]);
+        }
+        drop(call);
+        let lines = log.lines();
+        assert_eq!(lines.len(), 4);
+        assert!(lines[3].message.starts_with("997 more lines"));
+    }
+}

@@ -1,0 +1,672 @@
+//! The plugins of a server: which generations there are, which one answers, and how that changes while
+//! calls are under way. A change swaps one pointer; a call that has begun keeps what it began with.
+//! Nothing here outlives the process: whoever needs that stores components and pointers, and puts them
+//! back at the start.
+
+use std::collections::BTreeMap;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use lakeport_bindings::host::types::Problem;
+use parking_lot::{Mutex, RwLock};
+use wasmtime::Store;
+
+use crate::call::{CallContext, CallError, CallFault};
+use crate::family::{Family, PluginId};
+use crate::generation::{Generation, Origin, Parts, trial};
+use crate::grants::{self, Policy, Refused};
+use crate::inspect::{InspectError, inspect};
+use crate::limits::Limits;
+use crate::log::{PluginLog, now_ms};
+use crate::prepared::Description;
+use crate::sandbox::{CallOrigin, Sandbox};
+use crate::state::CallState;
+
+/// Generations that one plugin may have at the same time.
+pub const GENERATIONS_MAX: usize = 16;
+/// Plugins that a server may have.
+pub const PLUGINS_MAX: usize = 500;
+
+/// Settings of a registry.
+#[derive(Clone, Debug)]
+pub struct RegistrySettings {
+    /// Bounds of every call.
+    pub limits: Limits,
+    /// What the operator withholds.
+    pub policy: Policy,
+    /// How long calls may go on after their generation was replaced.
+    pub drain: Duration,
+    /// How many generations before the active one a rollback can go back to.
+    pub history_max: usize,
+    /// Lines kept of each plugin's log.
+    pub log_lines: usize,
+    /// Calls in a row that must fail before a plugin is quarantined. 0: never.
+    pub quarantine_after: u64,
+}
+
+impl Default for RegistrySettings {
+    fn default() -> Self {
+        RegistrySettings {
+            limits: Limits::default(),
+            policy: Policy::default(),
+            drain: Duration::from_secs(30),
+            history_max: 3,
+            log_lines: 1_000,
+            quarantine_after: 20,
+        }
+    }
+}
+
+/// A share of calls that another generation answers.
+#[derive(Clone)]
+pub struct Canary {
+    /// The generation.
+    pub generation: Arc<Generation>,
+    /// How many of 100 keys it answers for, 1 to 99.
+    pub percent: u8,
+}
+
+/// Why a plugin is out of service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quarantine {
+    /// For a person.
+    pub reason: String,
+    /// Whether its own failures did it; then another generation lifts it.
+    pub by_failures: bool,
+}
+
+/// One plugin as it stands at a moment.
+#[derive(Clone, Default)]
+pub struct PluginView {
+    /// Who answers.
+    pub active: Option<Arc<Generation>>,
+    /// Since when, milliseconds since 1970 UTC.
+    pub activated_at_ms: Option<i64>,
+    /// Who answers a share of the calls.
+    pub canary: Option<Canary>,
+    /// Who answered before, the latest last.
+    pub history: Vec<Arc<Generation>>,
+    /// All generations, in the order in which they were staged.
+    pub generations: Vec<Arc<Generation>>,
+    /// Why it is out of service, if it is.
+    pub quarantine: Option<Quarantine>,
+}
+
+struct Plugin {
+    view: ArcSwap<PluginView>,
+    changing: Mutex<()>,
+    log: Arc<PluginLog>,
+}
+
+/// The plugins of a server.
+pub struct Registry {
+    sandbox: Arc<Sandbox>,
+    settings: RegistrySettings,
+    plugins: RwLock<BTreeMap<PluginId, Arc<Plugin>>>,
+    /// Lines said before it is known who says them.
+    trial_log: Arc<PluginLog>,
+}
+
+/// Why a component was not let in.
+#[derive(Debug, thiserror::Error)]
+pub enum StageError {
+    /// It is no plugin that this host could run.
+    #[error(transparent)]
+    Inspect(#[from] InspectError),
+    /// It imports what it may not have.
+    #[error(transparent)]
+    Refused(#[from] Refused),
+    /// It does not compile or link.
+    #[error("the component cannot be linked with this host: {0}")]
+    Link(String),
+    /// It failed when it was asked what it is.
+    #[error("the component failed its trial, describing itself with nothing granted: {message}")]
+    Trial {
+        /// How.
+        fault: CallFault,
+        /// For a person.
+        message: String,
+    },
+    /// What it says of itself does not hold.
+    #[error("what the plugin says of itself does not hold: {}", problems(.0))]
+    Description(Vec<Problem>),
+    /// A bound of the registry.
+    #[error("{0}")]
+    Full(String),
+}
+
+impl StageError {
+    /// The stable word for it in answers.
+    pub fn code(&self) -> &'static str {
+        match self {
+            StageError::Inspect(error) => error.code(),
+            StageError::Refused(_) => "import_refused",
+            StageError::Link(_) => "component_not_linkable",
+            StageError::Trial { fault, .. } => fault.code(),
+            StageError::Description(_) => "description_invalid",
+            StageError::Full(_) => "too_many_generations",
+        }
+    }
+}
+
+fn problems(problems: &[Problem]) -> String {
+    let lines: Vec<String> = problems.iter().map(|p| format!("{}: {}", p.member, p.message)).collect();
+    lines.join("; ")
+}
+
+/// Why a change was refused.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum RegistryError {
+    /// No such plugin or generation.
+    #[error("{0}")]
+    NotFound(String),
+    /// The state forbids it.
+    #[error("{message}")]
+    Conflict {
+        /// Stable word.
+        code: &'static str,
+        /// For a person.
+        message: String,
+    },
+}
+
+fn conflict(code: &'static str, message: impl Into<String>) -> RegistryError {
+    RegistryError::Conflict { code, message: message.into() }
+}
+
+/// A component that has been let in.
+pub struct Staged {
+    /// The generation.
+    pub generation: Arc<Generation>,
+    /// False: the same bytes were there already.
+    pub new: bool,
+}
+
+impl Registry {
+    /// An empty registry over a sandbox.
+    pub fn new(sandbox: Arc<Sandbox>, settings: RegistrySettings) -> Self {
+        let trial_log = Arc::new(PluginLog::new(settings.log_lines));
+        Registry { sandbox, settings, plugins: RwLock::new(BTreeMap::new()), trial_log }
+    }
+
+    /// The settings it was made with.
+    pub fn settings(&self) -> &RegistrySettings {
+        &self.settings
+    }
+
+    /// The sandbox that calls run in.
+    pub fn sandbox(&self) -> &Arc<Sandbox> {
+        &self.sandbox
+    }
+
+    /// Checks everything about a component, and keeps it: inspection, imports against grants, compiling,
+    /// linking, a trial of `describe`, and what it says there. Nothing of it runs before the checks
+    /// that can be made without running it have passed. Active it becomes only by [`Self::activate`].
+    pub async fn stage(self: &Arc<Self>, bytes: Vec<u8>, origin: Origin) -> Result<Staged, StageError> {
+        let this = self.clone();
+        // Inspecting and compiling take processor time, up to many seconds: not on a thread of the runtime.
+        let prepared = tokio::task::spawn_blocking(move || {
+            let inspection = inspect(&bytes)?;
+            if let Some(generation) = this.by_digest(&inspection.digest) {
+                return Ok(Err(generation));
+            }
+            let grants = grants::check(&inspection, &this.settings.policy)?;
+            let prepared = this
+                .sandbox
+                .prepare(&inspection, &bytes)
+                .map_err(|error| StageError::Link(format!("{error:#}")))?;
+            Ok::<_, StageError>(Ok((inspection, grants, prepared)))
+        })
+        .await
+        .map_err(|error| StageError::Link(format!("compiling it failed: {error}")))??;
+        let (inspection, grants, prepared) = match prepared {
+            Ok(parts) => parts,
+            Err(generation) => return Ok(Staged { generation, new: false }),
+        };
+        let family = inspection.contract.family;
+        let mut call_origin =
+            CallOrigin { family, digest: inspection.digest.as_str().into(), log: self.trial_log.clone() };
+        let description = trial(&self.sandbox, &prepared, &call_origin, &self.settings.limits)
+            .await
+            .map_err(|(fault, message)| StageError::Trial { fault, message })?;
+        let found = crate::description::problems(&description);
+        if !found.is_empty() {
+            return Err(StageError::Description(found));
+        }
+        let id = PluginId { family, name: description.name().to_owned() };
+        let plugin = self.plugin_or_new(&id)?;
+        call_origin.log = plugin.log.clone();
+        let generation = Arc::new(Generation::new(Parts {
+            id,
+            inspection,
+            grants,
+            description,
+            origin,
+            staged_at_ms: now_ms(),
+            prepared,
+            limits: self.settings.limits.clone(),
+            call_origin,
+        }));
+        self.keep(&plugin, generation)
+    }
+
+    fn keep(&self, plugin: &Plugin, generation: Arc<Generation>) -> Result<Staged, StageError> {
+        let _changing = plugin.changing.lock();
+        let mut view = PluginView::clone(&plugin.view.load());
+        if let Some(there) = view.generations.iter().find(|g| g.digest == generation.digest) {
+            return Ok(Staged { generation: there.clone(), new: false });
+        }
+        if view.generations.len() >= GENERATIONS_MAX {
+            return Err(StageError::Full(format!(
+                "the plugin {} has {GENERATIONS_MAX} generations already; remove one first \
+                 (lakeport plugin remove {} DIGEST)",
+                generation.id, generation.id.name
+            )));
+        }
+        view.generations.push(generation.clone());
+        plugin.view.store(Arc::new(view));
+        Ok(Staged { generation, new: true })
+    }
+
+    fn plugin_or_new(&self, id: &PluginId) -> Result<Arc<Plugin>, StageError> {
+        let mut plugins = self.plugins.write();
+        if let Some(plugin) = plugins.get(id) {
+            return Ok(plugin.clone());
+        }
+        if plugins.len() >= PLUGINS_MAX {
+            return Err(StageError::Full(format!(
+                "there are {PLUGINS_MAX} plugins already; remove one first"
+            )));
+        }
+        let plugin = Arc::new(Plugin {
+            view: ArcSwap::default(),
+            changing: Mutex::new(()),
+            log: Arc::new(PluginLog::new(self.settings.log_lines)),
+        });
+        plugins.insert(id.clone(), plugin.clone());
+        Ok(plugin)
+    }
+
+    fn by_digest(&self, digest: &str) -> Option<Arc<Generation>> {
+        let plugins = self.plugins.read();
+        plugins.values().find_map(|plugin| {
+            let view = plugin.view.load();
+            view.generations.iter().find(|g| &*g.digest == digest).cloned()
+        })
+    }
+
+    /// All plugins, by family and name.
+    pub fn list(&self) -> Vec<(PluginId, Arc<PluginView>)> {
+        self.plugins.read().iter().map(|(id, plugin)| (id.clone(), plugin.view.load_full())).collect()
+    }
+
+    /// One plugin.
+    pub fn view(&self, id: &PluginId) -> Option<Arc<PluginView>> {
+        self.plugins.read().get(id).map(|plugin| plugin.view.load_full())
+    }
+
+    /// The plugin's log.
+    pub fn log(&self, id: &PluginId) -> Option<Arc<PluginLog>> {
+        self.plugins.read().get(id).map(|plugin| plugin.log.clone())
+    }
+
+    /// Finds a plugin by `name`, or by `family:name` where two families share a name.
+    pub fn resolve(&self, text: &str) -> Result<PluginId, RegistryError> {
+        let plugins = self.plugins.read();
+        if let Some((family, name)) = text.split_once(':') {
+            let family: Family = family.parse().map_err(RegistryError::NotFound)?;
+            let id = PluginId { family, name: name.to_owned() };
+            return if plugins.contains_key(&id) { Ok(id) } else { Err(unknown(text, &plugins)) };
+        }
+        let mut found = plugins.keys().filter(|id| id.name == text);
+        match (found.next(), found.next()) {
+            (Some(id), None) => Ok(id.clone()),
+            (Some(one), Some(other)) => Err(conflict(
+                "name_ambiguous",
+                format!("two plugins are called {text}; say which: {one} or {other}"),
+            )),
+            (None, _) => Err(unknown(text, &plugins)),
+        }
+    }
+
+    /// Makes a generation the one that answers. With `canary_percent`, only for that share of keys.
+    /// Calls under way end on the generation that they began with, within the drain time.
+    pub fn activate(
+        self: &Arc<Self>,
+        id: &PluginId,
+        digest: &str,
+        canary_percent: Option<u8>,
+    ) -> Result<Arc<PluginView>, RegistryError> {
+        self.change(id, |view, registry| {
+            let generation = generation_in(view, id, digest)?;
+            let is_active = view.active.as_ref().is_some_and(|active| active.digest == generation.digest);
+            match canary_percent {
+                Some(percent @ 1..=99) => {
+                    if view.active.is_none() {
+                        return Err(conflict(
+                            "not_active",
+                            "a canary needs an active generation to stand beside",
+                        ));
+                    }
+                    if is_active {
+                        return Err(conflict("already_active", "this generation answers all calls already"));
+                    }
+                    view.canary = Some(Canary { generation, percent });
+                }
+                Some(percent) => {
+                    return Err(conflict(
+                        "canary_percent_invalid",
+                        format!("canaryPercent is {percent}; it must be from 1 to 99"),
+                    ));
+                }
+                None => {
+                    view.canary = None;
+                    if !is_active {
+                        replace_active(view, generation, registry.settings.history_max);
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    /// Ends a canary, or else makes the generation that answered before answer again.
+    pub fn rollback(self: &Arc<Self>, id: &PluginId) -> Result<Arc<PluginView>, RegistryError> {
+        self.change(id, |view, _| {
+            if view.canary.take().is_some() {
+                return Ok(());
+            }
+            let before = view.history.pop().ok_or_else(|| {
+                conflict("nothing_before", format!("no other generation of {id} was active before this one"))
+            })?;
+            view.active = Some(before);
+            view.activated_at_ms = Some(now_ms());
+            lift_if_by_failures(view);
+            Ok(())
+        })
+    }
+
+    /// Takes a plugin out of service. Calls under way go on.
+    pub fn quarantine(
+        self: &Arc<Self>,
+        id: &PluginId,
+        reason: &str,
+    ) -> Result<Arc<PluginView>, RegistryError> {
+        self.change(id, |view, _| {
+            view.quarantine = Some(Quarantine { reason: reason.to_owned(), by_failures: false });
+            Ok(())
+        })
+    }
+
+    /// Puts a plugin back into service.
+    pub fn release(self: &Arc<Self>, id: &PluginId) -> Result<Arc<PluginView>, RegistryError> {
+        self.change(id, |view, _| {
+            if view.quarantine.take().is_none() {
+                return Err(conflict("not_quarantined", format!("the plugin {id} is not quarantined")));
+            }
+            if let Some(active) = &view.active {
+                active.counters.forgive();
+            }
+            Ok(())
+        })
+    }
+
+    /// Forgets a generation that neither answers nor runs.
+    pub fn remove(self: &Arc<Self>, id: &PluginId, digest: &str) -> Result<(), RegistryError> {
+        let view = self.change(id, |view, _| {
+            let generation = generation_in(view, id, digest)?;
+            let answers = view.active.iter().chain(view.canary.iter().map(|c| &c.generation));
+            if answers.into_iter().any(|g| g.digest == generation.digest) {
+                return Err(conflict(
+                    "generation_active",
+                    "it answers calls; activate another generation first",
+                ));
+            }
+            if generation.running() > 0 {
+                return Err(conflict(
+                    "generation_in_use",
+                    "calls that began on it have not ended yet; try again",
+                ));
+            }
+            if generation.origin == Origin::Bundled {
+                return Err(conflict("generation_bundled", "it came with the server and cannot be removed"));
+            }
+            view.generations.retain(|g| g.digest != generation.digest);
+            view.history.retain(|g| g.digest != generation.digest);
+            Ok(())
+        })?;
+        if view.generations.is_empty() {
+            self.plugins.write().remove(id);
+        }
+        Ok(())
+    }
+
+    /// Puts a plugin's pointers back as they were stored, at a start. Digests that are not staged are
+    /// passed over.
+    pub fn restore(
+        &self,
+        id: &PluginId,
+        active: Option<&str>,
+        history: &[String],
+        canary: Option<(&str, u8)>,
+        quarantine: Option<Quarantine>,
+    ) {
+        let Some(plugin) = self.plugins.read().get(id).cloned() else { return };
+        let _changing = plugin.changing.lock();
+        let mut view = PluginView::clone(&plugin.view.load());
+        let find =
+            |view: &PluginView, digest: &str| view.generations.iter().find(|g| &*g.digest == digest).cloned();
+        if let Some(generation) = active.and_then(|digest| find(&view, digest)) {
+            view.active = Some(generation);
+            view.activated_at_ms = Some(now_ms());
+        }
+        view.history = history.iter().filter_map(|digest| find(&view, digest)).collect();
+        view.canary =
+            canary.and_then(|(digest, percent)| Some(Canary { generation: find(&view, digest)?, percent }));
+        view.quarantine = quarantine;
+        plugin.view.store(Arc::new(view));
+    }
+
+    /// Applies one change to a plugin's pointers; what no longer answers is drained.
+    fn change(
+        self: &Arc<Self>,
+        id: &PluginId,
+        apply: impl FnOnce(&mut PluginView, &Registry) -> Result<(), RegistryError>,
+    ) -> Result<Arc<PluginView>, RegistryError> {
+        let plugin = {
+            let plugins = self.plugins.read();
+            plugins.get(id).cloned().ok_or_else(|| unknown(&id.to_string(), &plugins))?
+        };
+        let _changing = plugin.changing.lock();
+        let before = plugin.view.load_full();
+        let mut view = PluginView::clone(&before);
+        apply(&mut view, self)?;
+        let view = Arc::new(view);
+        plugin.view.store(view.clone());
+        for gone in before.answering().filter(|g| !view.answering().any(|now| now.digest == g.digest)) {
+            self.drain(plugin.clone(), gone.clone());
+        }
+        Ok(view)
+    }
+
+    fn drain(&self, plugin: Arc<Plugin>, gone: Arc<Generation>) {
+        if gone.running() == 0 {
+            return;
+        }
+        let time = self.settings.drain;
+        let begun_until_now = gone.calls_begun();
+        tokio::spawn(async move {
+            tokio::time::sleep(time).await;
+            if !plugin.view.load().answering().any(|now| now.digest == gone.digest) && gone.running() > 0 {
+                tracing::warn!(plugin = %gone.id, digest = %gone.digest, "calls did not end within the drain time");
+                gone.end_calls(begun_until_now);
+            }
+        });
+    }
+
+    /// Makes one call on the generation that answers for `context.key`.
+    pub(crate) async fn call<R, B>(
+        self: &Arc<Self>,
+        id: &PluginId,
+        function: &'static str,
+        context: CallContext,
+        body: impl FnOnce(Arc<Generation>) -> B + Send,
+    ) -> Result<R, CallError>
+    where
+        R: Send,
+        B: for<'a> FnOnce(
+                &'a mut Store<CallState>,
+            ) -> futures_util::future::BoxFuture<'a, wasmtime::Result<R>>
+            + Send,
+    {
+        let generation = self.answering_for(id, &context.key)?;
+        let (answer, in_a_row) =
+            generation.call(&self.sandbox, function, context, body(generation.clone())).await;
+        if self.settings.quarantine_after > 0 && in_a_row >= self.settings.quarantine_after {
+            self.quarantine_for_failures(id, &generation, in_a_row, answer.as_ref().err());
+        }
+        answer
+    }
+
+    fn answering_for(&self, id: &PluginId, key: &str) -> Result<Arc<Generation>, CallError> {
+        let view = self.view(id).ok_or_else(|| {
+            CallError::NotActive(format!("there is no plugin {id}; see `lakeport plugin list`"))
+        })?;
+        if let Some(quarantine) = &view.quarantine {
+            return Err(CallError::Quarantined { plugin: id.to_string(), reason: quarantine.reason.clone() });
+        }
+        if let Some(canary) = &view.canary
+            && bucket(key) < canary.percent
+        {
+            return Ok(canary.generation.clone());
+        }
+        view.active.clone().ok_or_else(|| {
+            CallError::NotActive(format!(
+                "no generation of the plugin {id} is active; activate one of those staged"
+            ))
+        })
+    }
+
+    fn quarantine_for_failures(
+        self: &Arc<Self>,
+        id: &PluginId,
+        failed: &Generation,
+        times: u64,
+        last: Option<&CallError>,
+    ) {
+        let last = last.map_or(String::new(), |error| format!("; the last: {error}"));
+        let reason = format!("{times} calls in a row failed{last}");
+        let done = self.change(id, |view, _| {
+            let is_active = view.active.as_ref().is_some_and(|active| active.digest == failed.digest);
+            let is_canary = view.canary.as_ref().is_some_and(|c| c.generation.digest == failed.digest);
+            if is_canary {
+                view.canary = None;
+            } else if is_active && view.quarantine.is_none() {
+                view.quarantine = Some(Quarantine { reason: reason.clone(), by_failures: true });
+            }
+            Ok(())
+        });
+        if done.is_ok() {
+            tracing::error!(plugin = %id, digest = %failed.digest, "taken out of service: {reason}");
+        }
+    }
+}
+
+impl PluginView {
+    /// The generations that answer calls.
+    pub fn answering(&self) -> impl Iterator<Item = &Arc<Generation>> {
+        self.active.iter().chain(self.canary.iter().map(|canary| &canary.generation))
+    }
+
+    /// `quarantined`, `canary`, `active` or `staged`.
+    pub fn state(&self) -> &'static str {
+        match self {
+            PluginView { quarantine: Some(_), .. } => "quarantined",
+            PluginView { canary: Some(_), .. } => "canary",
+            PluginView { active: Some(_), .. } => "active",
+            _ => "staged",
+        }
+    }
+
+    /// What the active generation, else the latest, says of itself.
+    pub fn description(&self) -> Option<&Description> {
+        self.active.as_ref().or(self.generations.last()).map(|generation| &generation.description)
+    }
+}
+
+fn replace_active(view: &mut PluginView, generation: Arc<Generation>, history_max: usize) {
+    view.history.retain(|g| g.digest != generation.digest);
+    if let Some(before) = view.active.replace(generation) {
+        view.history.push(before);
+    }
+    let over = view.history.len().saturating_sub(history_max);
+    view.history.drain(..over);
+    view.activated_at_ms = Some(now_ms());
+    lift_if_by_failures(view);
+}
+
+fn lift_if_by_failures(view: &mut PluginView) {
+    if view.quarantine.as_ref().is_some_and(|quarantine| quarantine.by_failures) {
+        view.quarantine = None;
+    }
+    if let Some(active) = &view.active {
+        active.counters.forgive();
+    }
+}
+
+fn generation_in(view: &PluginView, id: &PluginId, digest: &str) -> Result<Arc<Generation>, RegistryError> {
+    let mut found =
+        view.generations.iter().filter(|g| g.digest.starts_with(digest) && digest.len() >= DIGEST_MIN);
+    match (found.next(), found.next()) {
+        (Some(generation), None) => Ok(generation.clone()),
+        (Some(_), Some(_)) => {
+            Err(conflict("digest_ambiguous", format!("{digest} begins several digests; give more of it")))
+        }
+        (None, _) => Err(RegistryError::NotFound(format!("the plugin {id} has no generation {digest}"))),
+    }
+}
+
+/// The fewest digits by which a generation can be named.
+const DIGEST_MIN: usize = 8;
+
+fn unknown(text: &str, plugins: &BTreeMap<PluginId, Arc<Plugin>>) -> RegistryError {
+    let known: Vec<String> = plugins.keys().map(PluginId::to_string).take(20).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    RegistryError::NotFound(format!("there is no plugin {text}; there are {known}"))
+}
+
+/// A key's place among 100, the same in every process.
+fn bucket(key: &str) -> u8 {
+    let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
+    key.hash(&mut hasher);
+    (hasher.finish() % 100) as u8
+}
+
+struct Fnv(u64);
+
+impl Hasher for Fnv {
+    fn finish(&self) -> u64 {
+        // The low bits of FNV are weak; a share is taken of them.
+        self.0 ^ (self.0 >> 32)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_keys_is_about_its_percentage() {
+        let share = (0..10_000).filter(|n| bucket(&format!("workflow-{n}")) < 20).count();
+        assert!((1_700..2_300).contains(&share), "{share}");
+        assert_eq!(bucket("a"), bucket("a"));
+    }
+}
