@@ -55,7 +55,9 @@ fn check_name(description: &Description, found: &mut Vec<Problem>) {
 
 fn dialect(info: &dialect::about::DialectInfo, found: &mut Vec<Problem>) {
     check_json("optionsSchema", &info.options_schema, found);
-    // PROFILE
+    if let Err(problems) = lakeport_sql::Profile::new(info) {
+        found.extend(problems);
+    }
 }
 
 fn engine(info: &engine::about::EngineInfo, found: &mut Vec<Problem>) {

@@ -413,26 +413,16 @@ impl Registry {
         })
     }
 
+    /// Whether [`Self::remove`] would remove the generation, and if not, why.
+    pub fn check_removal(&self, id: &PluginId, digest: &str) -> Result<(), RegistryError> {
+        let view = self.view(id).ok_or_else(|| unknown(&id.to_string(), &self.plugins.read()))?;
+        view.removable(id, digest).map(drop)
+    }
+
     /// Forgets a generation that neither answers nor runs.
     pub fn remove(self: &Arc<Self>, id: &PluginId, digest: &str) -> Result<(), RegistryError> {
         let view = self.change(id, |view, _| {
-            let generation = generation_in(view, id, digest)?;
-            let answers = view.active.iter().chain(view.canary.iter().map(|c| &c.generation));
-            if answers.into_iter().any(|g| g.digest == generation.digest) {
-                return Err(conflict(
-                    "generation_active",
-                    "it answers calls; activate another generation first",
-                ));
-            }
-            if generation.running() > 0 {
-                return Err(conflict(
-                    "generation_in_use",
-                    "calls that began on it have not ended yet; try again",
-                ));
-            }
-            if generation.origin == Origin::Bundled {
-                return Err(conflict("generation_bundled", "it came with the server and cannot be removed"));
-            }
+            let generation = view.removable(id, digest)?;
             view.generations.retain(|g| g.digest != generation.digest);
             view.history.retain(|g| g.digest != generation.digest);
             Ok(())
@@ -574,10 +564,43 @@ impl Registry {
     }
 }
 
+impl std::fmt::Debug for PluginView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let digest = |generation: &Arc<Generation>| generation.digest.clone();
+        f.debug_struct("PluginView")
+            .field("state", &self.state())
+            .field("active", &self.active.as_ref().map(digest))
+            .field("generations", &self.generations.iter().map(digest).collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}
+
 impl PluginView {
     /// The generations that answer calls.
     pub fn answering(&self) -> impl Iterator<Item = &Arc<Generation>> {
         self.active.iter().chain(self.canary.iter().map(|canary| &canary.generation))
+    }
+
+    /// A generation by its digest, or by the first digits of it, eight at least.
+    pub fn generation(&self, id: &PluginId, digest: &str) -> Result<Arc<Generation>, RegistryError> {
+        generation_in(self, id, digest)
+    }
+
+    fn removable(&self, id: &PluginId, digest: &str) -> Result<Arc<Generation>, RegistryError> {
+        let generation = generation_in(self, id, digest)?;
+        if self.answering().any(|g| g.digest == generation.digest) {
+            return Err(conflict("generation_active", "it answers calls; activate another generation first"));
+        }
+        if generation.running() > 0 {
+            return Err(conflict(
+                "generation_in_use",
+                "calls that began on it have not ended yet; try again",
+            ));
+        }
+        if generation.origin == Origin::Bundled {
+            return Err(conflict("generation_bundled", "it came with the server and cannot be removed"));
+        }
+        Ok(generation)
     }
 
     /// `quarantined`, `canary`, `active` or `staged`.

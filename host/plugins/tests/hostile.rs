@@ -1,0 +1,224 @@
+//! Components that misbehave on purpose, each with the error it gets, while other calls go on.
+
+mod support;
+
+use std::time::Duration;
+
+use lakeport_plugins::{CallError, CallFault, Origin, RegistrySettings, StageError};
+use support::{ask, component, failed_with, host, host_with, stage_active, stage_error};
+
+/// Calls of a well-behaved plugin go on: asked while something else misbehaves.
+async fn the_greeter_answers(registry: &std::sync::Arc<lakeport_plugins::Registry>) {
+    let outcome = ask(registry, "greeter", "{}").await.expect("the harmless plugin answers");
+    assert!(outcome.output.contains("1.0.0"), "{}", outcome.output);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_way_to_misbehave_costs_that_call_alone() {
+    let registry = host();
+    stage_active(&registry, "greeter_v1").await;
+    stage_active(&registry, "misbehave").await;
+    for (what, fault, words) in [
+        ("trap", CallFault::Trap, "trapped"),
+        ("panic", CallFault::Trap, "trapped"),
+        ("spin", CallFault::Timeout, "ms and was ended"),
+        ("sleep", CallFault::Timeout, "ms and was ended"),
+        ("hog", CallFault::Memory, "bytes of memory; a call may have"),
+        ("recurse", CallFault::Stack, "deeper than the stack"),
+    ] {
+        let error = ask(&registry, "misbehave", &format!(r#"{{"do":"{what}"}}"#)).await.unwrap_err();
+        failed_with(&error, fault, words);
+        the_greeter_answers(&registry).await;
+    }
+    let error = ask(&registry, "misbehave", r#"{"do":"error"}"#).await.unwrap_err();
+    assert!(matches!(error, CallError::Answered(_)), "an error of its own is handed on: {error}");
+    ask(&registry, "misbehave", r#"{"do":"ok"}"#).await.expect("it can behave, too");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_of_a_gibibyte_is_refused_without_being_taken() {
+    let registry = host();
+    stage_active(&registry, "misbehave").await;
+    let before = support::resident_bytes();
+    for what in ["answer", "answer_repeated"] {
+        let error = ask(&registry, "misbehave", &format!(r#"{{"do":"{what}"}}"#)).await.unwrap_err();
+        let CallError::Failed { fault, .. } = &error else { panic!("{what}: {error}") };
+        assert!(matches!(fault, CallFault::Answer | CallFault::Memory), "{what}: {error}");
+    }
+    let grown = support::resident_bytes().saturating_sub(before);
+    assert!(grown < 300 * 1024 * 1024, "the host grew by {grown} bytes");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_flood_of_lines_is_counted_and_not_kept() {
+    let registry = host();
+    let id = stage_active(&registry, "misbehave").await;
+    for what in ["flood", "stdout"] {
+        let _ = ask(&registry, "misbehave", &format!(r#"{{"do":"{what}"}}"#)).await;
+        let lines = registry.log(&id).unwrap().lines();
+        assert!(lines.len() <= RegistrySettings::default().log_lines, "{what}: {} lines", lines.len());
+        let last = &lines.last().expect("something was kept").message;
+        assert!(last.contains("more lines of this call were left out"), "{what}: {last}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_misbehaves_before_it_is_asked_is_not_let_in() {
+    let registry = host();
+    stage_active(&registry, "greeter_v1").await;
+    for (fixture, fault) in [
+        ("describe_spins", CallFault::Timeout),
+        ("describe_traps", CallFault::Trap),
+        ("start_spins", CallFault::Timeout),
+        ("start_traps", CallFault::Trap),
+    ] {
+        let error = stage_error(&registry, component(fixture)).await;
+        let StageError::Trial { fault: found, .. } = &error else { panic!("{fixture}: {error}") };
+        assert_eq!(*found, fault, "{fixture}: {error}");
+        the_greeter_answers(&registry).await;
+    }
+    assert_eq!(registry.list().len(), 1, "nothing that failed its trial is listed");
+}
+
+#[tokio::test]
+async fn a_forbidden_import_is_refused_by_name_before_anything_runs() {
+    let registry = host();
+    let error = stage_error(&registry, component("sockets")).await;
+    assert_eq!(error.code(), "import_refused");
+    assert!(error.to_string().contains("wasi:sockets/tcp"), "{error}");
+    let error = stage_error(&registry, component("wants_http")).await;
+    assert_eq!(error.code(), "import_refused");
+    assert!(error.to_string().contains("lakeport:host/http"), "{error}");
+}
+
+#[tokio::test]
+async fn what_the_operator_withholds_keeps_a_plugin_out() {
+    let mut settings = RegistrySettings::default();
+    settings.policy.withhold.insert("lakeport:host/clock".to_owned());
+    let registry = host_with(settings);
+    let error = stage_error(&registry, component("engine_minimal")).await;
+    assert!(error.to_string().contains("plugins.withhold"), "{error}");
+}
+
+#[tokio::test]
+async fn files_that_are_no_plugins_are_told_apart() {
+    let registry = host();
+    let good = component("greeter_v1");
+    let wat = |text: &str| wat::parse_str(text).expect("the test's own component");
+    let engine = wasmtime::Engine::default();
+    for (what, bytes, code) in [
+        ("empty", Vec::new(), "component_empty"),
+        ("truncated", good[..good.len() / 2].to_vec(), "component_malformed"),
+        ("text", b"hello".to_vec(), "component_not_wasm"),
+        ("core module", wat("(module)"), "component_core_module"),
+        ("no family", wat("(component)"), "component_no_family"),
+        ("precompiled", engine.precompile_component(&wat("(component)")).unwrap(), "component_precompiled"),
+        (
+            "unknown version",
+            wat(r#"(component (instance $i) (export "lakeport:tool/tool@2.0.0" (instance $i)))"#),
+            "contract_version_unknown",
+        ),
+        (
+            "an export that is not what it should be",
+            wat(r#"(component (instance $i) (export "lakeport:tool/tool@0.9.0" (instance $i)))"#),
+            "component_not_linkable",
+        ),
+    ] {
+        let error = stage_error(&registry, bytes).await;
+        assert_eq!(error.code(), code, "{what}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn a_larger_component_than_is_accepted_is_not_even_read() {
+    let registry = host();
+    let mut bytes = component("greeter_v1");
+    bytes.resize(64 * 1024 * 1024 + 1, 0);
+    assert_eq!(stage_error(&registry, bytes).await.code(), "component_too_large");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plugin_that_keeps_failing_is_quarantined_and_says_why() {
+    let settings = RegistrySettings { quarantine_after: 5, ..RegistrySettings::default() };
+    let registry = host_with(settings);
+    let id = stage_active(&registry, "misbehave").await;
+    for _ in 0..5 {
+        ask(&registry, "misbehave", r#"{"do":"trap"}"#).await.unwrap_err();
+    }
+    let error = ask(&registry, "misbehave", r#"{"do":"ok"}"#).await.unwrap_err();
+    let CallError::Quarantined { reason, .. } = &error else { panic!("{error}") };
+    assert!(reason.contains("5 calls in a row failed") && reason.contains("trapped"), "{reason}");
+    registry.release(&id).unwrap();
+    ask(&registry, "misbehave", r#"{"do":"ok"}"#).await.expect("it is back");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_in_flight_end_on_the_generation_they_began_with() {
+    let registry = host();
+    let id = stage_active(&registry, "greeter_v1").await;
+    let second = registry.stage(component("greeter_v2"), Origin::Uploaded).await.unwrap().generation;
+    let first = registry.view(&id).unwrap().active.clone().unwrap();
+    let slow = {
+        let registry = registry.clone();
+        tokio::spawn(async move { ask(&registry, "greeter", r#"{"waitMs":1000}"#).await })
+    };
+    while first.running() == 0 {
+        tokio::task::yield_now().await;
+    }
+    registry.activate(&id, &second.digest, None).unwrap();
+    let now = ask(&registry, "greeter", "{}").await.unwrap();
+    assert!(now.output.contains("2.0.0"), "{}", now.output);
+    assert!(!slow.is_finished(), "the first call is still under way");
+    let then = slow.await.unwrap().unwrap();
+    assert!(then.output.contains("1.0.0"), "{}", then.output);
+    registry.rollback(&id).unwrap();
+    the_greeter_answers(&registry).await;
+    let error = registry.rollback(&id).unwrap_err().to_string();
+    assert!(error.contains("no other generation"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_does_not_drain_in_time_is_ended() {
+    let settings = RegistrySettings { drain: Duration::from_millis(100), ..RegistrySettings::default() };
+    let registry = host_with(settings);
+    let id = stage_active(&registry, "greeter_v1").await;
+    let second = registry.stage(component("greeter_v2"), Origin::Uploaded).await.unwrap().generation;
+    let first = registry.view(&id).unwrap().active.clone().unwrap();
+    let slow = {
+        let registry = registry.clone();
+        tokio::spawn(async move { ask(&registry, "greeter", r#"{"waitMs":4000}"#).await })
+    };
+    while first.running() == 0 {
+        tokio::task::yield_now().await;
+    }
+    registry.activate(&id, &second.digest, None).unwrap();
+    failed_with(&slow.await.unwrap().unwrap_err(), CallFault::Drained, "another generation");
+    assert_eq!(first.counters.snapshot().errors, 0, "being replaced is not the plugin's failure");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_canary_answers_for_its_share_of_keys_and_ends_with_a_rollback() {
+    let registry = host();
+    let id = stage_active(&registry, "greeter_v1").await;
+    let second = registry.stage(component("greeter_v2"), Origin::Uploaded).await.unwrap().generation;
+    registry.activate(&id, &second.digest, Some(30)).unwrap();
+    let mut by_second = 0;
+    for n in 0..200 {
+        let outcome = support::ask_for(&registry, "greeter", "{}", &format!("user-{n}")).await.unwrap();
+        by_second += usize::from(outcome.output.contains("2.0.0"));
+    }
+    assert!((30..90).contains(&by_second), "{by_second} of 200 went to a canary of 30 percent");
+    registry.rollback(&id).unwrap();
+    assert_eq!(registry.view(&id).unwrap().state(), "active");
+    the_greeter_answers(&registry).await;
+}
+
+#[tokio::test]
+async fn an_engine_describes_itself_without_its_optional_exports() {
+    let registry = host();
+    let id = stage_active(&registry, "engine_minimal").await;
+    let info = registry.engine(&id.name).info().unwrap();
+    assert_eq!(info.name, "minimal");
+    let view = registry.view(&id).unwrap();
+    assert_eq!(view.state(), "active");
+}

@@ -1,0 +1,102 @@
+//! A plugin host without a server, and the fixture components, which must have been built.
+
+#![expect(dead_code, reason = "each test file uses its part of it")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lakeport_bindings::tool::tool::{Context, Outcome};
+use lakeport_plugins::{
+    CallContext, CallError, CallFault, Origin, PluginId, Registry, RegistrySettings, Sandbox,
+    SandboxSettings, StageError,
+};
+
+/// A host with the default limits, but two seconds a call.
+pub fn host() -> Arc<Registry> {
+    let mut settings = RegistrySettings { quarantine_after: 0, ..RegistrySettings::default() };
+    settings.limits.timeout = Duration::from_secs(2);
+    host_with(settings)
+}
+
+pub fn host_with(settings: RegistrySettings) -> Arc<Registry> {
+    let sandbox = Sandbox::new(&SandboxSettings::default(), None).expect("the engine starts on this machine");
+    Arc::new(Registry::new(Arc::new(sandbox), settings))
+}
+
+/// A fixture's bytes.
+pub fn component(name: &str) -> Vec<u8> {
+    let folder = std::env::var_os("LAKEPORT_WASM_DIR").map_or_else(
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/wasm/wasm32-wasip2")),
+        PathBuf::from,
+    );
+    let path = folder.join("plugin-fixture/examples").join(format!("{name}.wasm"));
+    std::fs::read(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}; `cargo xtask fixtures` builds it", path.display()))
+}
+
+/// Lets a fixture in and makes it answer.
+pub async fn stage_active(registry: &Arc<Registry>, fixture: &str) -> PluginId {
+    let staged = registry.stage(component(fixture), Origin::Uploaded).await;
+    let generation = staged.unwrap_or_else(|error| panic!("{fixture}: {error}")).generation;
+    registry.activate(&generation.id, &generation.digest, None).expect("it was just staged");
+    generation.id.clone()
+}
+
+pub async fn stage_error(registry: &Arc<Registry>, bytes: Vec<u8>) -> StageError {
+    match registry.stage(bytes, Origin::Uploaded).await {
+        Ok(staged) => panic!("{} was let in", staged.generation.id),
+        Err(error) => error,
+    }
+}
+
+pub async fn ask(registry: &Arc<Registry>, tool: &str, input: &str) -> Result<Outcome, CallError> {
+    ask_for(registry, tool, input, "").await
+}
+
+/// Calls a tool on behalf of a key.
+pub async fn ask_for(
+    registry: &Arc<Registry>,
+    tool: &str,
+    input: &str,
+    key: &str,
+) -> Result<Outcome, CallError> {
+    let mut context = CallContext::new("test");
+    context.key = key.to_owned();
+    let about = Context {
+        call_id: "c".into(),
+        task_id: "t".into(),
+        topic_id: "p".into(),
+        question: String::new(),
+        language: "en".into(),
+        default_datasource: None,
+        max_rows: 10,
+        extra: None,
+    };
+    registry.tool(tool).call(context, input, &about).await
+}
+
+pub fn failed_with(error: &CallError, fault: CallFault, words: &str) {
+    let CallError::Failed { fault: found, message, .. } = error else {
+        panic!("not a failure of the plugin: {error}")
+    };
+    assert_eq!(*found, fault, "{message}");
+    assert!(message.contains(words), "{message}");
+}
+
+/// Memory of this process that is resident, bytes.
+pub fn resident_bytes() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a line VmRSS");
+    line.split_whitespace().nth(1).expect("a number").parse::<usize>().expect("kibibytes") * 1024
+}
+
+/// Processor time of this process so far, all threads.
+pub fn processor_time() -> Duration {
+    const TICKS_A_SECOND: f64 = 100.0;
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
+    let after_name = stat.rsplit(") ").next().expect("fields after the name");
+    let fields: Vec<f64> = after_name.split(' ').filter_map(|field| field.parse().ok()).collect();
+    // The first field after the name is a letter; utime and stime are the 14th and 15th of all.
+    Duration::from_secs_f64((fields[10] + fields[11]) / TICKS_A_SECOND)
+}
