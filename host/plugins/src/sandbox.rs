@@ -97,16 +97,7 @@ impl Sandbox {
             imports::link(family, &mut linker)?;
             linkers.insert(family, linker);
         }
-        let weak = engine.weak();
-        std::thread::Builder::new().name("plugin-ticks".to_owned()).spawn(move || {
-            loop {
-                std::thread::sleep(TICK);
-                match weak.upgrade() {
-                    Some(engine) => engine.increment_epoch(),
-                    None => break,
-                }
-            }
-        })?;
+        start_ticking(&engine)?;
         Ok(Sandbox {
             engine,
             linkers,
@@ -215,6 +206,20 @@ pub(crate) struct CallOrigin {
     pub family: Family,
     pub digest: Arc<str>,
     pub log: Arc<PluginLog>,
+}
+
+/// Starts the thread that advances the epoch. It ends with the engine.
+#[expect(clippy::disallowed_methods, reason = "this thread does nothing but wait and tick")]
+fn start_ticking(engine: &Engine) -> std::io::Result<()> {
+    let weak = engine.weak();
+    let tick = move || {
+        while let Some(engine) = weak.upgrade() {
+            engine.increment_epoch();
+            drop(engine);
+            std::thread::sleep(TICK);
+        }
+    };
+    std::thread::Builder::new().name("plugin-ticks".to_owned()).spawn(tick).map(drop)
 }
 
 fn config(settings: &SandboxSettings) -> Config {

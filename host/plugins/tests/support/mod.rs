@@ -25,6 +25,7 @@ pub fn host_with(settings: RegistrySettings) -> Arc<Registry> {
 }
 
 /// A fixture's bytes.
+#[expect(clippy::disallowed_methods, reason = "a test has no configuration but its environment")]
 pub fn component(name: &str) -> Vec<u8> {
     let folder = std::env::var_os("LAKEPORT_WASM_DIR").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/wasm/wasm32-wasip2")),
