@@ -1,1 +1,43 @@
-//! (being written)
+//! Support for the black-box tests: a real server binary on a free port, its stores, and a plain client.
+//!
+//! A test arranges through the API, asserts on status and body, and leaves nothing behind: the data folder
+//! is temporary, a PostgreSQL database is made for each server and dropped with it, and the server is stopped
+//! by its pid.
+
+mod client;
+mod server;
+mod store;
+
+use std::path::PathBuf;
+
+pub use client::{Response, request};
+pub use server::Server;
+pub use store::{Store, stores};
+
+/// A fixture component's bytes; `misbehave`, `greeter_v1`. It must have been built: `cargo xtask test` does.
+pub fn component(name: &str) -> Vec<u8> {
+    let path = wasm_folder().join("plugin-fixture/examples").join(format!("{name}.wasm"));
+    std::fs::read(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}; `cargo xtask test` builds it", path.display()))
+}
+
+/// Where the built components lie.
+pub fn wasm_folder() -> PathBuf {
+    std::env::var_os("LAKEPORT_WASM_DIR")
+        .map_or_else(|| workspace().join("target/wasm/wasm32-wasip2"), PathBuf::from)
+}
+
+/// The server's binary: `LAKEPORT_BIN`, else the one that lies beside this test.
+pub fn binary() -> PathBuf {
+    if let Some(path) = std::env::var_os("LAKEPORT_BIN") {
+        return PathBuf::from(path);
+    }
+    let test = std::env::current_exe().expect("a test knows where it lies");
+    let profile = test.parent().and_then(|deps| deps.parent()).expect("target/<profile>/deps/<test>");
+    profile.join("lakeport")
+}
+
+/// The root of the workspace.
+pub fn workspace() -> PathBuf {
+    PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}

@@ -1,1 +1,176 @@
-fn main() {}
+//! `cargo xtask …`: sets up what is missing on a machine, builds, serves, tests and measures Lakeport.
+//!
+//! The one idea: a person types one command on a fresh clone and is told what happens; continuous
+//! integration types the same one. It writes to `target/` and to the user's cache, and nowhere else.
+
+mod budgets;
+mod cargo;
+mod child;
+mod outcome;
+mod postgres;
+mod suite;
+mod test;
+mod wasm;
+mod workspace;
+
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail};
+use clap::{Parser, Subcommand};
+
+use crate::budgets::Tier;
+use crate::wasm::Wasm;
+
+/// Sets up, builds, serves, tests and measures Lakeport.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", after_help = ENVIRONMENT)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+const ENVIRONMENT: &str = "\
+Environment:
+  LAKEPORT_WASM_TARGET=toolchain|rustup|debian  forces where the target wasm32-wasip2 comes from; otherwise the
+                                                first that works: the toolchain has it, rustup adds it, or
+                                                Debian's packages are unpacked and used
+  LAKEPORT_POSTGRES=download                    unpacks PostgreSQL for the tests though one is installed
+  LAKEPORT_TEST_POSTGRES=postgres://…           tests use this PostgreSQL instead of one of their own
+  XDG_CACHE_HOME                                where downloads are kept (~/.cache), below lakeport/";
+
+#[derive(Subcommand)]
+enum Task {
+    /// Builds and starts Lakeport on 127.0.0.1:8080
+    Serve {
+        /// Passed on to `lakeport serve`
+        #[arg(last = true)]
+        arguments: Vec<String>,
+    },
+    /// Builds target/release/lakeport: one file, the bundled plugins in it
+    Build,
+    /// Builds the components alone: the bundled plugins and the tests' fixtures
+    Fixtures,
+    /// Formatting, lints and every test, on SQLite and PostgreSQL
+    Test {
+        /// The suites against real schedulers, instead
+        #[arg(long, conflicts_with = "slow")]
+        engines: bool,
+        /// The suites that are too long for every change, instead
+        #[arg(long)]
+        slow: bool,
+    },
+    /// Builds for release and measures
+    Bench {
+        #[arg(value_parser = BENCHES.iter().map(|bench| bench.name).collect::<Vec<_>>())]
+        name: String,
+        /// Passed on to the benchmark
+        #[arg(last = true)]
+        arguments: Vec<String>,
+    },
+}
+
+/// A benchmark: a binary of a package.
+struct Bench {
+    name: &'static str,
+    package: &'static str,
+    binary: &'static str,
+}
+
+const BENCHES: &[Bench] = &[Bench { name: "plugins", package: "lakeport-tests", binary: "bench-plugins" }];
+
+fn main() -> ExitCode {
+    match child::pass_on_signals().and_then(|()| run(Arguments::parse().task)) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// False if the task was done and its answer is bad: a test failed.
+fn run(task: Task) -> Result<bool> {
+    match task {
+        Task::Serve { arguments } => serve(&arguments).map(|()| true),
+        Task::Build => build().map(|binary| {
+            println!("built {}", binary.display());
+            true
+        }),
+        Task::Fixtures => {
+            let wasm = Wasm::set_up()?;
+            wasm.build_plugins()?;
+            wasm.build_fixtures()?;
+            println!("built {}", wasm.folder().display());
+            Ok(true)
+        }
+        Task::Test { engines, slow } => test::run(match (engines, slow) {
+            (true, _) => Tier::Engines,
+            (_, true) => Tier::Slow,
+            _ => Tier::Test,
+        }),
+        Task::Bench { name, arguments } => bench(&name, &arguments).map(|()| true),
+    }
+}
+
+/// The release binary with the bundled plugins in it.
+fn build() -> Result<PathBuf> {
+    Wasm::set_up()?.build_plugins()?;
+    child::check_not_interrupted()?;
+    println!("server: cargo build --release (the first time takes some minutes)");
+    let mut command = cargo::command(&["build", "--release", "--package", "lakeport"]);
+    command.env("LAKEPORT_BUNDLED_DIR", workspace::bundled());
+    cargo::build("server", command, &[])?;
+    Ok(workspace::target().join("release/lakeport"))
+}
+
+/// Becomes the server, so that Ctrl-C and TERM are its own to handle.
+fn serve(arguments: &[String]) -> Result<()> {
+    let binary = build()?;
+    child::check_not_interrupted()?;
+    println!("starting {} serve {}", binary.display(), arguments.join(" "));
+    let error = Command::new(&binary).arg("serve").args(arguments).exec();
+    Err(error).with_context(|| format!("cannot run {}", binary.display()))
+}
+
+fn bench(name: &str, arguments: &[String]) -> Result<()> {
+    let bench = BENCHES.iter().find(|bench| bench.name == name).context("clap lets in only known names")?;
+    let wasm = Wasm::set_up()?;
+    wasm.build_plugins()?;
+    wasm.build_fixtures()?;
+    println!("bench {name}: cargo build --release (the first time takes some minutes)");
+    let packages = ["build", "--release", "--package", "lakeport", "--package", bench.package, "--bins"];
+    let mut command = cargo::command(&packages);
+    command.env("LAKEPORT_BUNDLED_DIR", workspace::bundled());
+    cargo::build("bench", command, &[])?;
+    child::check_not_interrupted()?;
+    let release = workspace::target().join("release");
+    let mut command = Command::new(release.join(bench.binary));
+    command
+        .args(arguments)
+        .current_dir(workspace::root())
+        .env("LAKEPORT_BIN", release.join("lakeport"))
+        .env("LAKEPORT_WASM_DIR", wasm.folder());
+    if command.status()?.success() {
+        return Ok(());
+    }
+    bail!("`{}` failed", child::display(&command))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Arguments::command().debug_assert();
+        let parsed = Arguments::try_parse_from(["cargo xtask", "serve", "--", "--listen", "127.0.0.1:1"]);
+        let Ok(Arguments { task: Task::Serve { arguments } }) = parsed else {
+            panic!("serve takes arguments")
+        };
+        assert_eq!(arguments, ["--listen", "127.0.0.1:1"]);
+    }
+}

@@ -1,1 +1,24 @@
-//! (being written)
+//! Physical databases: read-only sessions lent to dialects, and the runner of plans.
+//!
+//! A [`Database`] is opened for one purpose at a time. [`Lent`] puts the guard and bounds in front of a
+//! session and hands it to a plugin for one call. The [`runner`] asks a dialect for a plan, checks it, runs
+//! it and reads back what came of it; nothing else here changes a database.
+//!
+//! Which files may be opened is the caller's decision: a database is made from a path that was located
+//! below a granted root.
+
+mod cells;
+mod compare;
+mod database;
+mod errors;
+mod expected;
+mod lent;
+pub mod runner;
+mod schema;
+mod session;
+pub mod url;
+
+pub use compare::Difference;
+pub use database::{Database, SqliteDatabase};
+pub use lent::{Lent, Loan};
+pub use runner::{Outcome, Request, RunError, RunStatus, Runner, StatementOutcome, StatementStatus};

@@ -1,1 +1,31 @@
-//! (being written)
+//! SQL as the host writes and judges it. Pure: no I/O, no state, nothing that waits.
+//!
+//! A plugin never writes text that changes a database. It hands over tokens; [`plan`] checks them against
+//! the dialect's [`profile`] and the host's own [`bounds`], [`write`] makes the text, and [`lex`] reads that
+//! text again the way the server will. What only reads goes through the [`guard`], which parses it and
+//! never matches text.
+
+pub mod bounds;
+mod denied;
+mod expression;
+pub mod guard;
+pub mod lex;
+pub mod names;
+mod pattern;
+pub mod plan;
+pub mod profile;
+pub mod read;
+mod rebuild;
+mod scope;
+mod statement;
+mod subject;
+#[cfg(test)]
+mod testing;
+pub mod write;
+
+pub use guard::{Guard, Judged, Object, SqlParser};
+pub use lex::Lexing;
+pub use plan::{CheckedAction, CheckedPlan, CheckedProbe, CheckedStep, PlanRefused, Refusal, check_plan};
+pub use profile::{Profile, Transport};
+pub use read::{ReadStatement, read_statement};
+pub use write::Statement;

@@ -1,0 +1,84 @@
+//! Values of SQLite as cells, each exactly as it is stored, and cells as values to bind.
+
+use lakeport_bindings::host::data::{Cell, Column, RowSet};
+use lakeport_bindings::host::types::Error;
+use sqlx::sqlite::{SqliteArguments, SqliteRow};
+use sqlx::{Arguments, Decode, Row, Sqlite, TypeInfo, ValueRef};
+
+use crate::errors::{error, of_sqlite};
+
+/// What a row and a cell cost besides their content, in bytes.
+const CELL_BYTES: usize = 16;
+
+/// Rows that come in until a bound is reached.
+pub(crate) struct Collector {
+    pub rows: RowSet,
+    max_rows: usize,
+    bytes_left: usize,
+}
+
+impl Collector {
+    pub fn new(columns: Vec<Column>, max_rows: usize, max_bytes: usize) -> Self {
+        let rows = RowSet { columns, rows: Vec::new(), truncated: false };
+        Collector { rows, max_rows, bytes_left: max_bytes }
+    }
+
+    /// Takes a row; false when it did not fit any more, and no further one will.
+    pub fn take(&mut self, row: &SqliteRow) -> Result<bool, Error> {
+        let cells = (0..row.len()).map(|index| cell(row, index)).collect::<Result<Vec<_>, _>>()?;
+        let size: usize = cells.iter().map(bytes).sum();
+        if self.rows.rows.len() >= self.max_rows || size > self.bytes_left {
+            self.rows.truncated = true;
+            return Ok(false);
+        }
+        self.bytes_left -= size;
+        self.rows.rows.push(cells);
+        Ok(true)
+    }
+}
+
+fn bytes(cell: &Cell) -> usize {
+    CELL_BYTES
+        + match cell {
+            Cell::Text(text) => text.len(),
+            Cell::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        }
+}
+
+/// By the type of the value, not that of the column: any SQLite value can stand anywhere.
+fn cell(row: &SqliteRow, index: usize) -> Result<Cell, Error> {
+    let value = row.try_get_raw(index).map_err(|cause| of_sqlite(&cause))?;
+    if value.is_null() {
+        return Ok(Cell::Null);
+    }
+    let kind = value.type_info().name().to_owned();
+    let strange = |cause: sqlx::error::BoxDynError| error("upstream_failed", format!("a value cannot be read: {cause}"));
+    match kind.as_str() {
+        "INTEGER" => <i64 as Decode<Sqlite>>::decode(value).map(Cell::Integer).map_err(strange),
+        "REAL" => <f64 as Decode<Sqlite>>::decode(value).map(Cell::Float).map_err(strange),
+        "TEXT" => {
+            let raw = <Vec<u8> as Decode<Sqlite>>::decode(value).map_err(strange)?;
+            // SQLite keeps whatever bytes were given as a text.
+            Ok(String::from_utf8(raw).map_or_else(|wrong| Cell::Bytes(wrong.into_bytes()), Cell::Text))
+        }
+        _ => <Vec<u8> as Decode<Sqlite>>::decode(value).map(Cell::Bytes).map_err(strange),
+    }
+}
+
+/// The values of a statement's placeholders.
+pub(crate) fn arguments(binds: &[Cell]) -> Result<SqliteArguments, Error> {
+    let mut arguments = SqliteArguments::default();
+    for bind in binds {
+        let added = match bind {
+            Cell::Null => arguments.add(None::<i64>),
+            Cell::Boolean(value) => arguments.add(*value),
+            Cell::Integer(value) => arguments.add(*value),
+            Cell::Float(value) => arguments.add(*value),
+            Cell::Text(value) => arguments.add(value.clone()),
+            Cell::Bytes(value) => arguments.add(value.clone()),
+        };
+        added.map_err(|cause| error("invalid_input", format!("a value cannot be bound: {cause}")))?;
+    }
+    Ok(arguments)
+}

@@ -1,0 +1,86 @@
+//! A read-only session lent to a dialect for one call: the guard, then the bounds, then the database.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use lakeport_bindings::dialect::connection::Limits;
+use lakeport_bindings::dialect::schema::TableName;
+use lakeport_bindings::dialect::statements::Fragment;
+use lakeport_bindings::host::data::RowSet;
+use lakeport_bindings::host::types::Error;
+use lakeport_plugins::LentConnection;
+use lakeport_sql::{Profile, read_statement};
+
+use crate::database::Database;
+use crate::errors::error;
+use crate::session::{Bounds, Session};
+
+/// Queries of one call.
+const QUERIES_MAX: u32 = 1_000;
+/// Rows of one answer, at most and by default.
+const ROWS_MAX: u32 = 10_000;
+/// Bytes of one answer, likewise.
+const BYTES_MAX: u32 = 8 * 1024 * 1024;
+/// Time of one query, likewise.
+const TIMEOUT_MAX_MS: u32 = 10_000;
+
+/// What a session is lent for.
+#[derive(Clone, Debug)]
+pub struct Loan {
+    /// The dialect that borrows it.
+    pub profile: Arc<Profile>,
+    /// The tables that the call is about; it may read these besides its catalogue.
+    pub about: Vec<TableName>,
+}
+
+/// A session for one call.
+pub struct Lent {
+    session: Arc<Session>,
+    loan: Loan,
+    queries: u32,
+}
+
+impl Lent {
+    /// Opens a session of its own and lends it.
+    pub async fn open(database: &Database, loan: Loan) -> Result<Lent, Error> {
+        if loan.profile.transport != database.transport() {
+            let message = format!("the dialect {} is not for this kind of database", loan.profile.name);
+            return Err(error("unsupported", message));
+        }
+        Ok(Lent::of(database.open_to_read().await?, loan))
+    }
+
+    /// Lends a session that is open already. The lender sees to it that it only reads meanwhile.
+    pub(crate) fn of(session: Arc<Session>, loan: Loan) -> Lent {
+        Lent { session, loan, queries: 0 }
+    }
+}
+
+/// What is asked for, within what there is.
+fn at_most(asked: u32, max: u32) -> u32 {
+    if asked == 0 { max } else { asked.min(max) }
+}
+
+impl LentConnection for Lent {
+    fn query<'a>(
+        &'a mut self,
+        statement: Vec<Fragment>,
+        limits: Limits,
+    ) -> BoxFuture<'a, Result<RowSet, Error>> {
+        Box::pin(async move {
+            self.queries += 1;
+            if self.queries > QUERIES_MAX {
+                let message = format!("a call has {QUERIES_MAX} queries at most");
+                return Err(error("limit_exceeded", message));
+            }
+            let statement = read_statement(&self.loan.profile, &statement, &self.loan.about)?;
+            let bounds = Bounds {
+                max_rows: at_most(limits.max_rows, ROWS_MAX) as usize,
+                max_bytes: at_most(limits.max_bytes, BYTES_MAX) as usize,
+                timeout: Duration::from_millis(at_most(limits.timeout_ms, TIMEOUT_MAX_MS).into()),
+            };
+            self.session.read(&statement, bounds).await
+        })
+    }
+}

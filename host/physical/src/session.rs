@@ -1,0 +1,210 @@
+//! One session on a SQLite file. A statement under way is stopped in the database itself, at its deadline
+//! or when nobody waits for it any more; it is never merely abandoned.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::TryStreamExt;
+use lakeport_bindings::host::data::{Column, RowSet};
+use lakeport_bindings::host::types::Error;
+use lakeport_sql::{ReadStatement, Statement};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{AssertSqlSafe, Column as _, ConnectOptions, Connection, Executor, SqlSafeStr, Statement as _, TypeInfo};
+use tokio::sync::Mutex;
+
+use crate::cells::{Collector, arguments};
+use crate::errors::{error, of_sqlite};
+
+/// How long to wait for another program's lock.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long opening may take, that wait included.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
+/// Virtual machine steps between two looks at the clock: well below a millisecond.
+const STEPS_BETWEEN_LOOKS: i32 = 1_000;
+/// No deadline.
+const NEVER_MS: u64 = u64::MAX;
+
+/// What one reading statement may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub max_rows: usize,
+    pub max_bytes: usize,
+    pub timeout: Duration,
+}
+
+/// When a statement has to end. Looked at from within SQLite.
+struct Watch {
+    opened: Instant,
+    /// Milliseconds since `opened`.
+    deadline_ms: AtomicU64,
+    /// Set when the one who waited is gone.
+    abandoned: AtomicBool,
+    /// Set by the caller from outside.
+    cancelled: std::sync::Mutex<Option<Arc<AtomicBool>>>,
+}
+
+impl Watch {
+    fn may_go_on(&self) -> bool {
+        let cancelled = self.cancelled.lock().expect("no panic while it is held");
+        !self.abandoned.load(Ordering::Relaxed)
+            && !cancelled.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+            && !self.is_late()
+    }
+
+    fn is_late(&self) -> bool {
+        self.elapsed_ms() >= self.deadline_ms.load(Ordering::Relaxed)
+    }
+
+    fn elapsed_ms(&self) -> u64 {
+        u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(NEVER_MS)
+    }
+}
+
+/// Stops what is under way when the future that waits for it is dropped.
+struct Waiting<'a>(&'a Watch, bool);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.deadline_ms.store(NEVER_MS, Ordering::Relaxed);
+        if !self.1 {
+            self.0.abandoned.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A session, shared by the runner and the call that it is lent to.
+pub(crate) struct Session {
+    connection: Mutex<SqliteConnection>,
+    watch: Arc<Watch>,
+}
+
+impl Session {
+    /// Opens a file that must be there.
+    pub async fn open(path: &Path, read_only: bool) -> Result<Arc<Session>, Error> {
+        // SQLite's own error does not tell a missing file from one that may not be opened.
+        if !tokio::fs::try_exists(path).await.unwrap_or(false) {
+            return Err(error("unreachable", "the database file is not there"));
+        }
+        let opening = Session::connect(path, read_only);
+        tokio::time::timeout(OPEN_TIMEOUT, opening)
+            .await
+            .unwrap_or_else(|_| Err(error("timeout", "the database could not be opened in time")))
+    }
+
+    async fn connect(path: &Path, read_only: bool) -> Result<Arc<Session>, Error> {
+        let mut options = SqliteConnectOptions::new()
+            .filename(path)
+            .read_only(read_only)
+            .create_if_missing(false)
+            .busy_timeout(BUSY_TIMEOUT)
+            .foreign_keys(true)
+            .pragma("trusted_schema", "OFF")
+            .disable_statement_logging();
+        if read_only {
+            options = options.pragma("query_only", "ON");
+        }
+        let mut connection = options.connect().await.map_err(|cause| of_sqlite(&cause))?;
+        let watch = Arc::new(Watch {
+            opened: Instant::now(),
+            deadline_ms: AtomicU64::new(NEVER_MS),
+            abandoned: AtomicBool::new(false),
+            cancelled: std::sync::Mutex::new(None),
+        });
+        let looking = watch.clone();
+        connection
+            .lock_handle()
+            .await
+            .map_err(|cause| of_sqlite(&cause))?
+            .set_progress_handler(STEPS_BETWEEN_LOOKS, move || looking.may_go_on());
+        // Only a first look at the schema shows whether the file is a database.
+        connection.fetch_all("SELECT 1 FROM sqlite_schema LIMIT 1").await.map_err(|cause| of_sqlite(&cause))?;
+        Ok(Arc::new(Session { connection: Mutex::new(connection), watch }))
+    }
+
+    /// Ends whatever runs on this session once the flag is set.
+    pub fn cancelled_by(&self, flag: Arc<AtomicBool>) {
+        *self.watch.cancelled.lock().expect("no panic while it is held") = Some(flag);
+    }
+
+    /// Runs a reading statement that the guard let through.
+    pub async fn read(&self, statement: &ReadStatement, bounds: Bounds) -> Result<RowSet, Error> {
+        let arguments = arguments(&statement.binds)?;
+        let sql = AssertSqlSafe(statement.sql.clone()).into_sql_str();
+        self.within(bounds.timeout, async |connection: &mut SqliteConnection| {
+            let columns = columns(connection.prepare(sql.clone()).await.map_err(|cause| of_sqlite(&cause))?);
+            let mut collector = Collector::new(columns, bounds.max_rows, bounds.max_bytes);
+            let mut rows = sqlx::query_with(sql, arguments).fetch(connection);
+            while let Some(row) = rows.try_next().await.map_err(|cause| of_sqlite(&cause))? {
+                if !collector.take(&row)? {
+                    break;
+                }
+            }
+            Ok(collector.rows)
+        })
+        .await
+    }
+
+    /// Runs a statement of a checked plan. The one place that sends text which changes a database.
+    pub async fn change(&self, statement: &Statement, timeout: Duration) -> Result<(), Error> {
+        let sql = AssertSqlSafe(statement.as_str().to_owned()).into_sql_str();
+        self.within(timeout, async |connection: &mut SqliteConnection| {
+            connection.execute(sqlx::query(sql)).await.map(|_| ()).map_err(|cause| of_sqlite(&cause))
+        })
+        .await
+    }
+
+    /// Runs a statement of the host's own.
+    pub async fn own(&self, statement: &'static str, timeout: Duration) -> Result<(), Error> {
+        self.within(timeout, async |connection: &mut SqliteConnection| {
+            connection.execute(statement).await.map(|_| ()).map_err(|cause| of_sqlite(&cause))
+        })
+        .await
+    }
+
+    /// Ends the session in order.
+    pub async fn close(self: Arc<Self>) {
+        // Where a call still holds it, the last one to let go closes it.
+        if let Some(session) = Arc::into_inner(self) {
+            let closed = session.connection.into_inner().close().await;
+            if let Err(cause) = closed {
+                tracing::warn!(%cause, "a database session did not close in order");
+            }
+        }
+    }
+
+    async fn within<T>(
+        &self,
+        timeout: Duration,
+        work: impl AsyncFnOnce(&mut SqliteConnection) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut connection = self.connection.lock().await;
+        let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(NEVER_MS);
+        let deadline_ms = self.watch.elapsed_ms().saturating_add(timeout_ms);
+        self.watch.deadline_ms.store(deadline_ms, Ordering::Relaxed);
+        let mut waiting = Waiting(&self.watch, false);
+        let result = work(&mut connection).await;
+        let late = self.watch.is_late();
+        waiting.1 = true;
+        drop(waiting);
+        result.map_err(|cause| match cause.code.as_str() {
+            "cancelled" if late => Error {
+                retryable: true,
+                upstream: cause.upstream,
+                ..error("timeout", format!("the statement was not done after {timeout_ms} ms and was stopped"))
+            },
+            _ => cause,
+        })
+    }
+}
+
+fn columns(statement: sqlx::sqlite::SqliteStatement) -> Vec<Column> {
+    let described = statement.columns().iter().map(|column| {
+        let declared = column.type_info().name();
+        // A column that is worked out has no type of its own.
+        let type_text = if declared == "NULL" { "" } else { declared };
+        Column { name: column.name().to_owned(), type_text: type_text.to_owned() }
+    });
+    described.collect()
+}

@@ -1,0 +1,223 @@
+//! `lakeport plugin …`: the plugin API of a running server, for people and scripts.
+
+use std::io::{IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use ::http::Method;
+use anyhow::{Context, bail};
+use bytes::Bytes;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::table::{columns, printable};
+use crate::client::{Client, segment};
+use crate::config::Environment;
+
+const PLUGINS: &str = "/api/v1/plugins";
+/// A digest is known well enough by its head; `inspect` and `--json` show it whole.
+const SHORT_DIGEST_CHARS: usize = 12;
+
+#[derive(Args)]
+pub struct PluginOptions {
+    /// The server [default: LAKEPORT_URL, else http://127.0.0.1:8080]
+    #[arg(long, global = true)]
+    url: Option<String>,
+    /// What to log in with [default: LAKEPORT_TOKEN]
+    #[arg(long, global = true)]
+    token: Option<String>,
+    /// For machines
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    verb: PluginVerb,
+}
+
+#[derive(Subcommand)]
+enum PluginVerb {
+    /// All plugins
+    List,
+    /// What a file holds (without a server), or what a plugin is
+    Inspect {
+        #[arg(value_name = "FILE-or-NAME")]
+        what: String,
+    },
+    /// Let a component in, staged; with --activate it answers at once
+    Install {
+        file: PathBuf,
+        #[arg(long)]
+        activate: bool,
+    },
+    /// Let a generation answer all calls, or a share of them
+    Activate {
+        name: String,
+        digest: String,
+        /// Of 100 calls; the rest go on to the active generation
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=99))]
+        canary_percent: Option<u8>,
+    },
+    /// End a canary, or go back to the generation active before
+    Rollback { name: String },
+    /// Take a plugin out of service
+    Quarantine {
+        name: String,
+        #[arg(long)]
+        reason: Option<String>,
+    },
+    /// Bring a quarantined plugin back into service
+    Release { name: String },
+    /// Forget a generation that is not in use
+    Remove { name: String, digest: String },
+    /// Write a component to standard output
+    Export {
+        name: String,
+        /// Which generation [default: the active one]
+        #[arg(long)]
+        digest: Option<String>,
+    },
+    /// The last lines of a plugin's log
+    Logs { name: String },
+}
+
+pub async fn run(options: PluginOptions, environment: &Environment) -> anyhow::Result<()> {
+    let PluginOptions { url, token, json, verb } = options;
+    if let PluginVerb::Inspect { what } = &verb
+        && Path::new(what).is_file()
+    {
+        return crate::plugins::cli::inspect_file(Path::new(what), json);
+    }
+    let url = url.unwrap_or_else(|| environment.server_url());
+    let client = Client::new(&url, token.or_else(|| environment.token()))?;
+    let (answer, show): (Value, fn(&Value)) = match verb {
+        PluginVerb::List => (client.get(PLUGINS).await?, show_list),
+        PluginVerb::Inspect { what } => (client.get(&plugin(&what)).await?, show_plugin),
+        PluginVerb::Install { file, activate } => install(&client, &file, activate).await?,
+        PluginVerb::Activate { name, digest, canary_percent } => {
+            let body = json!({ "digest": digest, "canaryPercent": canary_percent });
+            (act(&client, &name, "activate", &body).await?, show_plugin)
+        }
+        PluginVerb::Rollback { name } => (act(&client, &name, "rollback", &json!({})).await?, show_plugin),
+        PluginVerb::Quarantine { name, reason } => {
+            (act(&client, &name, "quarantine", &json!({ "reason": reason })).await?, show_plugin)
+        }
+        PluginVerb::Release { name } => (act(&client, &name, "release", &json!({})).await?, show_plugin),
+        PluginVerb::Remove { name, digest } => {
+            let path = format!("{}/{}", plugin(&name), segment(&digest));
+            (client.json(Method::DELETE, &path, None).await?, |_| println!("removed"))
+        }
+        PluginVerb::Export { name, digest } => return export(&client, &name, digest).await,
+        PluginVerb::Logs { name } => (client.get(&format!("{}/logs", plugin(&name))).await?, show_logs),
+    };
+    if json {
+        println!("{answer:#}");
+    } else {
+        show(&answer);
+    }
+    Ok(())
+}
+
+fn plugin(name: &str) -> String {
+    format!("{PLUGINS}/{}", segment(name))
+}
+
+async fn act(client: &Client, name: &str, verb: &str, body: &Value) -> anyhow::Result<Value> {
+    client.json(Method::POST, &format!("{}/{verb}", plugin(name)), Some(body)).await
+}
+
+async fn install(client: &Client, file: &Path, activate: bool) -> anyhow::Result<(Value, fn(&Value))> {
+    let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let staged = client.upload(PLUGINS, "application/wasm", Bytes::from(bytes)).await?;
+    if !activate {
+        return Ok((staged, show_staged));
+    }
+    let name = format!("{}:{}", text(&staged["family"]), text(&staged["name"]));
+    let body = json!({ "digest": staged["digest"] });
+    Ok((act(client, &name, "activate", &body).await?, show_plugin))
+}
+
+async fn export(client: &Client, name: &str, digest: Option<String>) -> anyhow::Result<()> {
+    let mut out = std::io::stdout();
+    if out.is_terminal() {
+        bail!("a component is bytes, not text for a terminal: add `> FILE`");
+    }
+    let digest = match digest {
+        Some(digest) => digest,
+        None => {
+            let plugin = client.get(&plugin(name)).await?;
+            let active = plugin["digest"].as_str().map(str::to_owned);
+            active.with_context(|| format!("{name} has no active generation; name one with --digest"))?
+        }
+    };
+    let bytes = client.bytes(&format!("{}/{}", plugin(name), segment(&digest))).await?;
+    out.write_all(&bytes)?;
+    out.flush()?;
+    Ok(())
+}
+
+fn show_list(plugins: &Value) {
+    let headings = ["NAME", "FAMILY", "VERSION", "STATE", "DIGEST", "CALLS", "ERRORS", "P50 MS", "P99 MS"];
+    let members = ["name", "family", "version", "state", "digest", "calls", "errors", "p50Ms", "p99Ms"];
+    print!("{}", columns(&headings, &rows(plugins, &members)));
+}
+
+fn show_plugin(plugin: &Value) {
+    for member in ["name", "family", "title", "version", "digest", "state", "reason", "calls", "errors"] {
+        if !plugin[member].is_null() {
+            println!("{member:<9} {}", printable(&text(&plugin[member])));
+        }
+    }
+    println!("{:<9} {}", "grants", listed(&plugin["grants"]));
+    println!();
+    let headings = ["GENERATION", "VERSION", "STATE", "PERCENT", "STAGED", "ACTIVATED"];
+    let members = ["digest", "version", "state", "canaryPercent", "stagedAt", "activatedAt"];
+    print!("{}", columns(&headings, &rows(&plugin["generations"], &members)));
+}
+
+fn show_staged(staged: &Value) {
+    let (name, digest) = (text(&staged["name"]), text(&staged["digest"]));
+    println!("{} {} is {}", printable(&name), printable(&text(&staged["version"])), text(&staged["state"]));
+    println!("digest    {digest}");
+    println!("grants    {}", listed(&staged["grantsNeeded"]));
+    for warning in staged["warnings"].as_array().into_iter().flatten() {
+        println!("warning   {}", printable(&text(warning)));
+    }
+    println!("next      lakeport plugin activate {} {}", printable(&name), short(&digest));
+}
+
+fn show_logs(lines: &Value) {
+    for line in lines.as_array().into_iter().flatten() {
+        let message = printable(&text(&line["message"]));
+        print!("{} {:<5} {message}", text(&line["time"]), text(&line["level"]));
+        for field in line["fields"].as_array().into_iter().flatten() {
+            print!(" {}={}", printable(&text(&field["name"])), printable(&text(&field["value"])));
+        }
+        println!();
+    }
+}
+
+fn rows(items: &Value, members: &[&str]) -> Vec<Vec<String>> {
+    let cell = |item: &Value, member: &str| match (member, &item[member]) {
+        ("digest", digest) => short(&text(digest)),
+        ("p50Ms" | "p99Ms", Value::Number(ms)) => format!("{:.2}", ms.as_f64().unwrap_or_default()),
+        (_, value) => text(value),
+    };
+    let items = items.as_array().into_iter().flatten();
+    items.map(|item| members.iter().map(|member| cell(item, member)).collect()).collect()
+}
+
+fn listed(items: &Value) -> String {
+    let items: Vec<String> =
+        items.as_array().into_iter().flatten().map(|item| printable(&text(item))).collect();
+    if items.is_empty() { "none".to_owned() } else { items.join(" ") }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn short(digest: &str) -> String {
+    digest.chars().take(SHORT_DIGEST_CHARS).collect()
+}

@@ -1,0 +1,33 @@
+//! `lakeport config --explain`: every setting, what it is and why.
+
+use serde::Serialize;
+
+use super::{Config, SETTINGS};
+
+/// One setting as it stands.
+#[derive(Debug, Clone, Serialize)]
+pub struct Explained {
+    pub key: &'static str,
+    pub environment: String,
+    pub default: &'static str,
+    /// Without secrets.
+    pub value: String,
+    /// `default`, the file and line, the variable or the option.
+    pub source: String,
+    pub meaning: &'static str,
+}
+
+/// All settings, in the table's order.
+pub fn explain(config: &Config) -> Vec<Explained> {
+    SETTINGS
+        .iter()
+        .map(|setting| Explained {
+            key: setting.key,
+            environment: setting.variable(),
+            default: setting.default.described(),
+            value: (setting.shown)(config),
+            source: config.source(setting.key).to_string(),
+            meaning: setting.meaning,
+        })
+        .collect()
+}

@@ -1,0 +1,280 @@
+//! Settings: each is written down once, in [`settings`], as data. The command line wins over the
+//! environment, the environment over the file, the file over the default.
+//!
+//! The environment is read here and nowhere else.
+
+mod explain;
+mod file;
+mod parse;
+mod settings;
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use chrono_tz::Tz;
+
+pub use explain::{Explained, explain};
+pub use settings::{SETTINGS, Setting};
+
+use crate::db;
+
+/// Looked for in the working folder when no other file is named.
+pub const FILE_NAME: &str = "lakeport.toml";
+const ENV_PREFIX: &str = "LAKEPORT_";
+const ENV_CONFIG: &str = "LAKEPORT_CONFIG";
+const ENV_URL: &str = "LAKEPORT_URL";
+const ENV_TOKEN: &str = "LAKEPORT_TOKEN";
+/// Variables with the prefix that are no settings.
+const ENV_OTHER: [&str; 4] = [ENV_CONFIG, ENV_URL, ENV_TOKEN, "LAKEPORT_TEST_POSTGRES"];
+/// Where the command line's client asks when nothing else is said.
+const DEFAULT_URL: &str = "http://127.0.0.1:8080";
+
+/// The settings in force.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub listen: SocketAddr,
+    pub data_dir: PathBuf,
+    pub database: Database,
+    /// A `tracing` filter.
+    pub log: String,
+    pub log_format: LogFormat,
+    pub time_zone: Tz,
+    pub request_timeout: Duration,
+    pub body_max_bytes: usize,
+    pub plugin_upload_max_bytes: usize,
+    pub plugins: PluginSettings,
+    /// Which source each setting's value came from, by key.
+    sources: BTreeMap<&'static str, Source>,
+    /// What looks like a mistake and is none for certain.
+    pub warnings: Vec<String>,
+}
+
+/// Bounds and rights of plugins; the members are named as in the file.
+#[derive(Debug, Clone, Default)]
+pub struct PluginSettings {
+    pub call_timeout_ms: u64,
+    pub memory_max_mb: usize,
+    pub cache_dir: PathBuf,
+    /// Interfaces, without versions, that no plugin is granted.
+    pub withhold: Vec<String>,
+    pub drain_s: u64,
+    pub keep_generations: usize,
+    pub log_lines: usize,
+    pub quarantine_after: u64,
+}
+
+/// The metadata store's address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Database {
+    /// May hold a password: shown by [`Database::shown`] alone.
+    url: String,
+    pub address: db::Address,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+/// Where a value came from, the strongest last.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Source {
+    Default,
+    /// The file and the line.
+    File(PathBuf, usize),
+    /// The variable.
+    Environment(String),
+    /// The option.
+    CommandLine(&'static str),
+}
+
+/// What the command line says: the file, and settings by key.
+#[derive(Debug, Clone, Default)]
+pub struct Overrides {
+    pub config_file: Option<PathBuf>,
+    pub settings: Vec<(&'static str, String)>,
+}
+
+/// What the process was started with; passed in, so that tests have their own.
+#[derive(Debug, Clone, Default)]
+pub struct Environment(HashMap<String, String>);
+
+impl Environment {
+    /// The process's own.
+    pub fn of_process() -> Environment {
+        let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        };
+        Environment(std::env::vars_os().filter_map(text).collect())
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// The server that the command line's client asks.
+    pub fn server_url(&self) -> String {
+        self.get(ENV_URL).unwrap_or(DEFAULT_URL).to_owned()
+    }
+
+    /// The token that the command line's client sends.
+    pub fn token(&self) -> Option<String> {
+        self.get(ENV_TOKEN).map(str::to_owned)
+    }
+}
+
+impl<const N: usize> From<[(&str, &str); N]> for Environment {
+    fn from(pairs: [(&str, &str); N]) -> Environment {
+        Environment(pairs.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
+    }
+}
+
+impl Config {
+    /// Reads all sources. An error names the setting, the source, what is wrong and what would be right.
+    pub fn load(overrides: &Overrides, environment: &Environment) -> anyhow::Result<Config> {
+        let path = config_file(overrides, environment)?;
+        let in_file = match &path {
+            Some(path) => file::read(path)?,
+            None => file::FileSettings::default(),
+        };
+        let mut config = Config::unset();
+        for setting in SETTINGS {
+            let (text, source) =
+                value_of(setting, overrides, environment, path.as_deref(), &in_file, &config);
+            (setting.set)(&mut config, &text).map_err(|why| refused(setting, &source, &why))?;
+            config.sources.insert(setting.key, source);
+        }
+        config.warnings = unknown_variables(environment);
+        Ok(config)
+    }
+
+    /// Where a setting's value came from.
+    pub fn source(&self, key: &str) -> &Source {
+        &self.sources[key]
+    }
+
+    /// The folder of the plugins' compiled code.
+    pub fn plugins_cache_dir(&self) -> PathBuf {
+        self.plugins.cache_dir.clone()
+    }
+
+    /// Before any setting is set; every member is overwritten by the table, as a test makes sure.
+    fn unset() -> Config {
+        Config {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            data_dir: PathBuf::new(),
+            database: Database { url: String::new(), address: db::Address::Sqlite(PathBuf::new()) },
+            log: String::new(),
+            log_format: LogFormat::Text,
+            time_zone: Tz::UTC,
+            request_timeout: Duration::ZERO,
+            body_max_bytes: 0,
+            plugin_upload_max_bytes: 0,
+            plugins: PluginSettings::default(),
+            sources: BTreeMap::new(),
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl Database {
+    pub fn parse(url: &str) -> Result<Database, String> {
+        Ok(Database { url: url.to_owned(), address: db::Address::parse(url)? })
+    }
+
+    /// The address without its password.
+    pub fn shown(&self) -> String {
+        let Some((scheme, rest)) = self.url.split_once("://") else { return self.url.clone() };
+        let rest = rest.split('?').next().unwrap_or_default();
+        match rest.rsplit_once('@') {
+            Some((account, host)) => {
+                let user = account.split(':').next().unwrap_or_default();
+                format!("{scheme}://{user}:***@{host}")
+            }
+            None => format!("{scheme}://{rest}"),
+        }
+    }
+}
+
+fn config_file(overrides: &Overrides, environment: &Environment) -> anyhow::Result<Option<PathBuf>> {
+    let named = overrides.config_file.clone().or_else(|| environment.get(ENV_CONFIG).map(PathBuf::from));
+    if let Some(path) = named {
+        return if path.is_file() {
+            Ok(Some(path))
+        } else {
+            bail!("there is no file {}; name one that is there, or none", path.display())
+        };
+    }
+    let usual = PathBuf::from(FILE_NAME);
+    Ok(usual.is_file().then_some(usual))
+}
+
+fn value_of(
+    setting: &Setting,
+    overrides: &Overrides,
+    environment: &Environment,
+    path: Option<&Path>,
+    in_file: &file::FileSettings,
+    so_far: &Config,
+) -> (String, Source) {
+    if let Some((key, text)) = overrides.settings.iter().find(|(key, _)| *key == setting.key) {
+        return (text.clone(), Source::CommandLine(key));
+    }
+    let variable = setting.variable();
+    if let Some(text) = environment.get(&variable) {
+        return (text.to_owned(), Source::Environment(variable));
+    }
+    if let (Some((text, line)), Some(path)) = (in_file.get(setting.key), path) {
+        return (text.clone(), Source::File(path.to_owned(), *line));
+    }
+    (setting.default.text(so_far, environment), Source::Default)
+}
+
+fn refused(setting: &Setting, source: &Source, why: &str) -> anyhow::Error {
+    anyhow::anyhow!("{} ({source}) {why}", setting.key)
+}
+
+/// A mistyped variable would otherwise be ignored in silence.
+fn unknown_variables(environment: &Environment) -> Vec<String> {
+    let known =
+        |name: &str| ENV_OTHER.contains(&name) || SETTINGS.iter().any(|setting| setting.variable() == name);
+    let mut unknown: Vec<&String> =
+        environment.0.keys().filter(|name| name.starts_with(ENV_PREFIX) && !known(name)).collect();
+    unknown.sort();
+    let variables: Vec<String> = SETTINGS.iter().map(Setting::variable).collect();
+    let hint = |name: &str| parse::nearest(name, variables.iter().map(String::as_str));
+    unknown
+        .into_iter()
+        .map(|name| match hint(name) {
+            Some(near) => format!("the environment variable {name} is no setting; did you mean {near}?"),
+            None => format!("the environment variable {name} is no setting"),
+        })
+        .collect()
+}
+
+/// Opens the data folder, making it (mode 0700) where there is none.
+pub fn make_data_dir(folder: &Path) -> anyhow::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.with_context(|| {
+        format!("cannot make the data folder {}; set data_dir to one you may write", folder.display())
+    })
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Source::Default => out.write_str("default"),
+            Source::File(path, line) => write!(out, "{} line {line}", path.display()),
+            Source::Environment(variable) => out.write_str(variable),
+            Source::CommandLine(key) => write!(out, "--{}", key.replace('_', "-")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! Texts into values. An error goes on after the setting's name, and says what would be right.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use chrono_tz::Tz;
+use tracing_subscriber::EnvFilter;
+
+use super::{Environment, LogFormat};
+
+/// Names less alike than this are not suggested; 1 is the same name.
+const LIKENESS_MIN: f64 = 0.8;
+
+pub fn listen(text: &str) -> Result<SocketAddr, String> {
+    let numeric = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    numeric.as_deref().unwrap_or(text).parse().map_err(|_| {
+        format!("is `{text}`, not an address and a port; write it like 127.0.0.1:8080 or [::1]:8080")
+    })
+}
+
+pub fn folder(text: &str) -> Result<PathBuf, String> {
+    if text.trim().is_empty() {
+        return Err("is empty; name a folder".to_owned());
+    }
+    Ok(PathBuf::from(text))
+}
+
+pub fn log_filter(text: &str) -> Result<String, String> {
+    match EnvFilter::try_new(text) {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => Err(format!(
+            "is `{text}`, not a log filter ({error}); write a level (error, warn, info, debug, trace) or \
+             info,lakeport::http=debug"
+        )),
+    }
+}
+
+pub fn log_format(text: &str) -> Result<LogFormat, String> {
+    match text {
+        "text" => Ok(LogFormat::Text),
+        "json" => Ok(LogFormat::Json),
+        _ => Err(format!("is `{text}`; it can be text or json")),
+    }
+}
+
+pub fn zone(text: &str) -> Result<Tz, String> {
+    text.parse().map_err(|_| {
+        let near = nearest(text, chrono_tz::TZ_VARIANTS.iter().map(|zone| zone.name()));
+        let hint = near.map(|near| format!("; did you mean {near}?")).unwrap_or_default();
+        format!("is `{text}`, not a time zone of the IANA database such as UTC or Asia/Shanghai{hint}")
+    })
+}
+
+/// `TZ`, else what the system is set to, else UTC.
+pub fn host_zone(environment: &Environment) -> String {
+    let known = |name: &str| name.trim_start_matches(':').parse::<Tz>().ok();
+    let of_system = || iana_time_zone::get_timezone().ok().as_deref().and_then(known);
+    environment.get("TZ").and_then(known).or_else(of_system).unwrap_or(Tz::UTC).name().to_owned()
+}
+
+pub fn number(text: &str, low: u64, high: u64) -> Result<u64, String> {
+    let wrong = || format!("is `{text}`; it must be a whole number from {low} to {high}");
+    let number = text.trim().parse().map_err(|_| wrong())?;
+    if (low..=high).contains(&number) { Ok(number) } else { Err(wrong()) }
+}
+
+pub fn count(text: &str, low: usize, high: usize) -> Result<usize, String> {
+    let number = number(text, low as u64, high as u64)?;
+    usize::try_from(number).map_err(|_| format!("is `{text}`, more than this machine can count"))
+}
+
+pub fn seconds(text: &str, low: u64, high: u64) -> Result<Duration, String> {
+    number(text, low, high).map(Duration::from_secs)
+}
+
+/// `4194304`, `4096 KiB` or `4 MiB`.
+pub fn bytes(text: &str, low: usize, high: usize) -> Result<usize, String> {
+    let wrong =
+        || format!("is `{text}`; it must be from {low} to {high} bytes, written like 4194304 or 4 MiB");
+    let units = [("KiB", 1024), ("MiB", 1024 * 1024), ("GiB", 1024 * 1024 * 1024)];
+    let found = units.iter().find_map(|(unit, size)| Some((text.trim().strip_suffix(unit)?, *size)));
+    let (digits, size) = found.unwrap_or((text, 1));
+    let number: usize = digits.trim().parse().map_err(|_| wrong())?;
+    let bytes = number.checked_mul(size).ok_or_else(wrong)?;
+    if (low..=high).contains(&bytes) { Ok(bytes) } else { Err(wrong()) }
+}
+
+/// `package:name/interface`, without versions, with commas between.
+pub fn interfaces(text: &str) -> Result<Vec<String>, String> {
+    let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let whole = |name: &str| {
+        let part = |text: &str| {
+            !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        };
+        let (package, interface) = name.split_once('/')?;
+        let (space, package) = package.split_once(':')?;
+        (part(space) && part(package) && part(interface)).then(|| name.to_owned())
+    };
+    names
+        .map(|name| {
+            whole(name).ok_or_else(|| {
+                format!(
+                    "names `{name}`, not an interface; write it without a version, like lakeport:host/http"
+                )
+            })
+        })
+        .collect()
+}
+
+/// The known name that is most like this one, if any is alike.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let likeness = |other: &str| strsim::jaro_winkler(&name.to_lowercase(), &other.to_lowercase());
+    let scored =
+        known.map(|other| (likeness(other), other)).filter(|(likeness, _)| *likeness >= LIKENESS_MIN);
+    scored.max_by(|left, right| left.0.total_cmp(&right.0)).map(|(_, other)| other)
+}

@@ -1,0 +1,285 @@
+//! The store of the server's own state: one handle over SQLite and PostgreSQL.
+//!
+//! One SQL text serves both: `$1`, `RETURNING`, `ON CONFLICT`; times are i64 milliseconds. SQLite has one
+//! writer, whose transactions begin with the write lock, and several readers; PostgreSQL has a pool. Every
+//! wait is bounded and ends in 503 `store_busy`. This module knows no domain, and no text of a user or a
+//! model ever goes through it: statements are part of the program.
+
+mod migrate;
+mod postgres;
+mod sqlite;
+#[cfg(test)]
+pub mod testing;
+mod value;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+
+use crate::error::Error;
+pub use migrate::{Migration, SchemaVersion, newest_version};
+pub use value::{FromValue, Row, Value};
+
+/// The longest wait for a connection or a lock.
+pub const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A handle to the store; clones share it.
+#[derive(Clone)]
+pub enum Db {
+    Sqlite { writer: SqlitePool, readers: SqlitePool },
+    Postgres(PgPool),
+}
+
+/// A transaction that writes. Dropped without [`Tx::commit`], it changes nothing.
+pub enum Tx {
+    Sqlite(Transaction<'static, Sqlite>),
+    Postgres(Transaction<'static, Postgres>),
+}
+
+/// Where a store is, from its address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    Sqlite(PathBuf),
+    Postgres(String),
+}
+
+impl Address {
+    /// `sqlite:<path>`, `sqlite://<path>`, `postgres://…` or `postgresql://…`.
+    pub fn parse(url: &str) -> Result<Address, String> {
+        let path = url.strip_prefix("sqlite://").or_else(|| url.strip_prefix("sqlite:"));
+        match path {
+            Some("" | ":memory:") => Err("names no file; write `sqlite:<path>`".to_owned()),
+            Some(path) if path.contains('?') => {
+                Err("has options after `?`; write `sqlite:<path>` alone".to_owned())
+            }
+            Some(path) => Ok(Address::Sqlite(PathBuf::from(path))),
+            None if url.starts_with("postgres://") || url.starts_with("postgresql://") => {
+                postgres::check_url(url)?;
+                Ok(Address::Postgres(url.to_owned()))
+            }
+            None => {
+                Err("is neither `sqlite:<path>` nor `postgres://user:password@host:5432/database`".to_owned())
+            }
+        }
+    }
+}
+
+impl Db {
+    /// Connects; makes the SQLite file (mode 0600) where there is none. Changes no schema.
+    pub async fn connect(address: &Address) -> anyhow::Result<Db> {
+        match address {
+            Address::Sqlite(path) => sqlite::connect(path).await,
+            Address::Postgres(url) => postgres::connect(url).await,
+        }
+    }
+
+    /// Brings the schema to this version of the program, or says why it cannot.
+    pub async fn migrate(&self) -> anyhow::Result<()> {
+        migrate::run(self).await
+    }
+
+    /// What the store's schema is at; changes nothing.
+    pub async fn schema_version(&self) -> anyhow::Result<SchemaVersion> {
+        migrate::version(self).await
+    }
+
+    /// `SQLite` or `PostgreSQL`.
+    pub fn product(&self) -> &'static str {
+        match self {
+            Db::Sqlite { .. } => "SQLite",
+            Db::Postgres(_) => "PostgreSQL",
+        }
+    }
+
+    /// Runs a reading statement.
+    pub async fn read(&self, sql: &'static str, values: &[Value]) -> Result<Vec<Row>, Error> {
+        match self {
+            Db::Sqlite { readers, .. } => sqlite::fetch(&mut *readers.acquire().await?, sql, values).await,
+            Db::Postgres(pool) => postgres::fetch(&mut *pool.acquire().await?, sql, values).await,
+        }
+    }
+
+    /// Runs one writing statement in a transaction of its own; answers the number of rows it changed.
+    pub async fn execute(&self, sql: &'static str, values: &[Value]) -> Result<u64, Error> {
+        let mut tx = self.begin().await?;
+        let changed = tx.execute(sql, values).await?;
+        tx.commit().await?;
+        Ok(changed)
+    }
+
+    /// Begins a transaction that writes. On SQLite it has the write lock from the start.
+    pub async fn begin(&self) -> Result<Tx, Error> {
+        Ok(match self {
+            Db::Sqlite { writer, .. } => Tx::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
+            Db::Postgres(pool) => Tx::Postgres(pool.begin().await?),
+        })
+    }
+
+    /// Ends all connections; waits until they are closed.
+    pub async fn close(&self) {
+        match self {
+            Db::Sqlite { writer, readers } => {
+                readers.close().await;
+                writer.close().await;
+            }
+            Db::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+impl Tx {
+    /// Runs a statement that answers rows: a read, or a write with `RETURNING`.
+    pub async fn query(&mut self, sql: &'static str, values: &[Value]) -> Result<Vec<Row>, Error> {
+        match self {
+            Tx::Sqlite(tx) => sqlite::fetch(&mut **tx, sql, values).await,
+            Tx::Postgres(tx) => postgres::fetch(&mut **tx, sql, values).await,
+        }
+    }
+
+    /// Runs a statement and answers the number of rows it changed.
+    pub async fn execute(&mut self, sql: &'static str, values: &[Value]) -> Result<u64, Error> {
+        match self {
+            Tx::Sqlite(tx) => sqlite::execute(&mut **tx, sql, values).await,
+            Tx::Postgres(tx) => postgres::execute(&mut **tx, sql, values).await,
+        }
+    }
+
+    pub async fn commit(self) -> Result<(), Error> {
+        match self {
+            Tx::Sqlite(tx) => tx.commit().await?,
+            Tx::Postgres(tx) => tx.commit().await?,
+        }
+        Ok(())
+    }
+
+    /// Runs a migration's statements.
+    async fn batch(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
+        match self {
+            Tx::Sqlite(tx) => sqlx::raw_sql(sql).execute(&mut **tx).await.map(drop),
+            Tx::Postgres(tx) => sqlx::raw_sql(sql).execute(&mut **tx).await.map(drop),
+        }
+    }
+}
+
+/// No connection or lock within the time: nothing was changed, and trying again may work.
+pub fn is_busy(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::PoolTimedOut => true,
+        sqlx::Error::Database(error) => {
+            let code = error.code();
+            let code = code.as_deref().unwrap_or_default();
+            sqlite::is_busy(code) || postgres::is_busy(code)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::testing::on_each_store;
+
+    const INSERT: &str = "INSERT INTO plugin_components \
+        (digest, family, name, version, contract, bytes, size, staged_at) \
+        VALUES ($1, $2, 'n', '1', 'c', $3, $4, 5)";
+
+    fn component(digest: &str) -> [Value; 4] {
+        [digest.into(), "tool".into(), vec![0u8, 255, 7].into(), i64::MAX.into()]
+    }
+
+    #[tokio::test]
+    async fn what_is_committed_is_read_and_what_is_dropped_is_not() {
+        on_each_store(async |db| {
+            let mut tx = db.begin().await.unwrap();
+            assert_eq!(tx.execute(INSERT, &component("a")).await.unwrap(), 1);
+            tx.commit().await.unwrap();
+            let mut tx = db.begin().await.unwrap();
+            tx.execute(INSERT, &component("b")).await.unwrap();
+            assert_eq!(tx.query("SELECT digest FROM plugin_components", &[]).await.unwrap().len(), 2);
+            drop(tx);
+            let rows = db.read("SELECT digest, bytes, size FROM plugin_components", &[]).await.unwrap();
+            assert_eq!(rows.len(), 1);
+            assert_eq!(rows[0].get::<String>(0).unwrap(), "a");
+            assert_eq!(rows[0].get::<Vec<u8>>(1).unwrap(), [0, 255, 7]);
+            assert_eq!(rows[0].get::<i64>(2).unwrap(), i64::MAX);
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_null_is_bound_and_read_for_any_type() {
+        const SET: &str = "INSERT INTO plugin_pointers (family, name, active_digest, canary_percent, updated_at) \
+            VALUES ('tool', $1, $2, $3, 1) RETURNING active_digest, canary_percent";
+        on_each_store(async |db| {
+            db.execute(INSERT, &component("a")).await.unwrap();
+            let mut tx = db.begin().await.unwrap();
+            let none = tx.query(SET, &["x".into(), Value::Null, Value::Null]).await.unwrap();
+            assert_eq!(none[0].get::<Option<String>>(0).unwrap(), None);
+            assert_eq!(none[0].get::<Option<i64>>(1).unwrap(), None);
+            let some = tx.query(SET, &["y".into(), "a".into(), 10.into()]).await.unwrap();
+            assert_eq!(some[0].get::<Option<String>>(0).unwrap().as_deref(), Some("a"));
+            assert_eq!(some[0].get::<Option<i64>>(1).unwrap(), Some(10));
+            let error = none[0].get::<i64>(1).unwrap_err().to_string();
+            assert!(error.contains("canary_percent"), "{error}");
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_unique_violation_becomes_a_conflict_where_the_noun_is_known() {
+        on_each_store(async |db| {
+            db.execute(INSERT, &component("a")).await.unwrap();
+            let error = db.execute(INSERT, &component("a")).await.unwrap_err();
+            assert_eq!(error.status(), 500);
+            let error = error.unique_as("name_taken", "taken");
+            assert_eq!((error.status(), error.code()), (409, "name_taken"));
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_pointer_to_a_component_that_is_not_there_is_refused() {
+        const POINT: &str = "INSERT INTO plugin_pointers (family, name, active_digest, updated_at) VALUES ('tool', 'n', 'gone', 1)";
+        on_each_store(async |db| assert_eq!(db.execute(POINT, &[]).await.unwrap_err().status(), 500)).await;
+    }
+
+    #[tokio::test]
+    async fn booleans_and_no_rows() {
+        on_each_store(async |db| {
+            let rows = db.read("SELECT CAST($1 AS BIGINT) = 1 AS yes", &[1.into()]).await.unwrap();
+            assert!(rows[0].get::<bool>(0).unwrap());
+            assert!(db.read("SELECT id FROM plugin_activations", &[]).await.unwrap().is_empty());
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn readers_see_the_last_commit_while_a_writer_works() {
+        on_each_store(async |db| {
+            let mut tx = db.begin().await.unwrap();
+            tx.execute(INSERT, &component("a")).await.unwrap();
+            assert!(db.read("SELECT digest FROM plugin_components", &[]).await.unwrap().is_empty());
+            tx.commit().await.unwrap();
+            assert_eq!(db.read("SELECT digest FROM plugin_components", &[]).await.unwrap().len(), 1);
+        })
+        .await;
+    }
+
+    #[test]
+    fn an_address_is_a_file_or_a_server() {
+        assert_eq!(Address::parse("sqlite:a/b.db"), Ok(Address::Sqlite("a/b.db".into())));
+        assert_eq!(Address::parse("sqlite:///a/b.db"), Ok(Address::Sqlite("/a/b.db".into())));
+        assert!(matches!(Address::parse("postgres://u:p@h/d"), Ok(Address::Postgres(_))));
+        for wrong in [
+            "sqlite:",
+            "sqlite::memory:",
+            "mysql://h/d",
+            "lakeport.db",
+            "sqlite:a?mode=ro",
+            "postgres://h:x/d",
+        ] {
+            assert!(Address::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

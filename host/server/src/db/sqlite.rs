@@ -1,0 +1,108 @@
+//! The embedded store: one file, one writer, several readers.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Context;
+use sqlx::sqlite::{
+    SqliteArguments, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteRow, SqliteSynchronous,
+};
+use sqlx::{Column, ConnectOptions, Row as _, Sqlite, SqliteConnection, TypeInfo, ValueRef};
+
+use super::{BUSY_TIMEOUT, Db, Row, Value};
+use crate::error::Error;
+
+/// Reads run beside the one writer.
+const READERS: u32 = 4;
+/// Owner only: the store holds components, and later encrypted secrets.
+const FILE_MODE: u32 = 0o600;
+/// SQLITE_BUSY and its extended forms: RECOVERY, SNAPSHOT, TIMEOUT.
+const BUSY_CODES: [&str; 4] = ["5", "261", "517", "773"];
+
+pub async fn connect(path: &Path) -> anyhow::Result<Db> {
+    // Made here for its mode: SQLite gives the write-ahead log the mode of the file.
+    OpenOptions::new()
+        .create(true)
+        .append(true)
+        .mode(FILE_MODE)
+        .open(path)
+        .with_context(|| format!("cannot open the store {}", path.display()))?;
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(false)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(BUSY_TIMEOUT)
+        .disable_statement_logging();
+    let named = || format!("cannot open the store {}", path.display());
+    let writer = SqlitePoolOptions::new()
+        .max_connections(1)
+        .acquire_timeout(BUSY_TIMEOUT)
+        .connect_with(options.clone())
+        .await
+        .with_context(named)?;
+    let readers = SqlitePoolOptions::new()
+        .max_connections(READERS)
+        .acquire_timeout(BUSY_TIMEOUT)
+        .connect_with(options.pragma("query_only", "ON"))
+        .await
+        .with_context(named)?;
+    Ok(Db::Sqlite { writer, readers })
+}
+
+pub fn is_busy(code: &str) -> bool {
+    BUSY_CODES.contains(&code)
+}
+
+pub async fn fetch(
+    connection: &mut SqliteConnection,
+    sql: &'static str,
+    values: &[Value],
+) -> Result<Vec<Row>, Error> {
+    let rows = bind(sql, values).fetch_all(connection).await?;
+    let Some(first) = rows.first() else { return Ok(Vec::new()) };
+    let columns: Arc<[String]> = first.columns().iter().map(|column| column.name().to_owned()).collect();
+    rows.iter().map(|row| decode(row, Arc::clone(&columns))).collect()
+}
+
+pub async fn execute(
+    connection: &mut SqliteConnection,
+    sql: &'static str,
+    values: &[Value],
+) -> Result<u64, Error> {
+    Ok(bind(sql, values).execute(connection).await?.rows_affected())
+}
+
+fn bind<'q>(sql: &'static str, values: &[Value]) -> sqlx::query::Query<'q, Sqlite, SqliteArguments> {
+    values.iter().fold(sqlx::query::<Sqlite>(sql), |query, value| match value {
+        Value::Null => query.bind(None::<i64>),
+        Value::Int(value) => query.bind(*value),
+        Value::Text(value) => query.bind(value.clone()),
+        Value::Bytes(value) => query.bind(value.clone()),
+        Value::Bool(value) => query.bind(*value),
+    })
+}
+
+fn decode(row: &SqliteRow, columns: Arc<[String]>) -> Result<Row, Error> {
+    let mut values = Vec::with_capacity(columns.len());
+    for index in 0..columns.len() {
+        let raw = row.try_get_raw(index)?;
+        let kind = raw.type_info().into_owned();
+        values.push(match kind.name() {
+            _ if raw.is_null() => Value::Null,
+            "INTEGER" | "BOOLEAN" => Value::Int(row.try_get_unchecked(index)?),
+            "TEXT" => Value::Text(row.try_get_unchecked(index)?),
+            "BLOB" => Value::Bytes(row.try_get_unchecked(index)?),
+            other => {
+                let column = &columns[index];
+                return Err(Error::internal(anyhow::anyhow!(
+                    "column `{column}` has the type {other}, which is not read"
+                )));
+            }
+        });
+    }
+    Ok(Row { columns, values })
+}

@@ -1,0 +1,44 @@
+//! `lakeport plugin inspect FILE`, which needs no server: what a component says of itself in its imports
+//! and exports, read without running any of it.
+
+use std::path::Path;
+
+use anyhow::Context as _;
+use lakeport_plugins::{Policy, grants, inspect};
+use serde_json::json;
+
+/// Prints what a component is and what it would be granted.
+pub fn inspect_file(path: &Path, as_json: bool) -> anyhow::Result<()> {
+    let bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
+    let inspection = inspect(&bytes)?;
+    let judged = grants::check(&inspection, &Policy::default());
+    let (grants, refused) = match judged {
+        Ok(grants) => (grants.needed, Vec::new()),
+        Err(refused) => (Vec::new(), refused.imports),
+    };
+    if as_json {
+        let refused: Vec<_> = refused.iter().map(|i| json!({ "import": i.import, "reason": i.reason })).collect();
+        let answer = json!({
+            "family": inspection.contract.family.as_str(),
+            "contract": inspection.contract.to_string(),
+            "digest": inspection.digest,
+            "size": inspection.size,
+            "exports": inspection.exports,
+            "imports": inspection.imports,
+            "grantsNeeded": grants,
+            "refused": refused,
+        });
+        println!("{answer:#}");
+        return Ok(());
+    }
+    println!("contract  {}", inspection.contract);
+    println!("digest    {}", inspection.digest);
+    println!("size      {} bytes", inspection.size);
+    println!("exports   {}", inspection.exports.join(" "));
+    println!("imports   {}", inspection.imports.join("\n          "));
+    println!("grants    {}", if grants.is_empty() { "none are needed".to_owned() } else { grants.join(" ") });
+    for import in refused {
+        println!("refused   {}: {}", import.import, import.reason);
+    }
+    Ok(())
+}

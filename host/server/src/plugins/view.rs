@@ -1,0 +1,132 @@
+//! Plugins as answers show them (contract, section 5).
+
+use chrono::{DateTime, Utc};
+use chrono_tz::Tz;
+use lakeport_plugins::{Generation, PluginId, PluginView};
+use serde::Serialize;
+
+/// A plugin.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PluginAnswer {
+    name: String,
+    family: &'static str,
+    title: Option<String>,
+    version: Option<String>,
+    digest: Option<String>,
+    state: &'static str,
+    reason: Option<String>,
+    imports: Vec<String>,
+    grants: Vec<String>,
+    calls: u64,
+    errors: u64,
+    p50_ms: Option<f64>,
+    p99_ms: Option<f64>,
+    generations: Vec<GenerationAnswer>,
+}
+
+/// One of its generations.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GenerationAnswer {
+    digest: String,
+    version: String,
+    contract: String,
+    origin: &'static str,
+    size: usize,
+    state: &'static str,
+    canary_percent: Option<u8>,
+    staged_at: String,
+    activated_at: Option<String>,
+}
+
+/// A component that has been let in.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StagedAnswer {
+    name: String,
+    family: &'static str,
+    version: String,
+    digest: String,
+    imports: Vec<String>,
+    grants_needed: Vec<String>,
+    warnings: Vec<String>,
+    state: &'static str,
+}
+
+impl PluginAnswer {
+    /// A plugin as it stands.
+    pub fn new(id: &PluginId, plugin: &PluginView, zone: Tz) -> Self {
+        let active = plugin.active.as_deref();
+        let shown = active.or(plugin.generations.last().map(|generation| &**generation));
+        let counters = active.map(|generation| generation.counters.snapshot()).unwrap_or_default();
+        PluginAnswer {
+            name: id.name.clone(),
+            family: id.family.as_str(),
+            title: shown.map(|generation| generation.description.title().to_owned()),
+            version: active.map(|generation| generation.description.version().to_owned()),
+            digest: active.map(|generation| generation.digest.to_string()),
+            state: plugin.state(),
+            reason: plugin.quarantine.as_ref().map(|quarantine| quarantine.reason.clone()),
+            imports: shown.map(|generation| generation.imports.clone()).unwrap_or_default(),
+            grants: active.map(|generation| generation.grants.needed.clone()).unwrap_or_default(),
+            calls: counters.calls,
+            errors: counters.errors,
+            p50_ms: counters.p50_ms,
+            p99_ms: counters.p99_ms,
+            generations: plugin.generations.iter().map(|g| GenerationAnswer::new(g, plugin, zone)).collect(),
+        }
+    }
+}
+
+impl GenerationAnswer {
+    fn new(generation: &Generation, plugin: &PluginView, zone: Tz) -> Self {
+        let canary = plugin.canary.as_ref().filter(|canary| canary.generation.digest == generation.digest);
+        let state = generation_state(generation, plugin);
+        GenerationAnswer {
+            digest: generation.digest.to_string(),
+            version: generation.description.version().to_owned(),
+            contract: generation.contract.to_string(),
+            origin: generation.origin.as_str(),
+            size: generation.size,
+            state,
+            canary_percent: canary.map(|canary| canary.percent),
+            staged_at: local_time(generation.staged_at_ms, zone),
+            activated_at: plugin.activated_at_ms.filter(|_| state == "active").map(|at| local_time(at, zone)),
+        }
+    }
+}
+
+impl StagedAnswer {
+    /// What staging answers.
+    pub fn new(generation: &Generation, plugin: &PluginView, warnings: Vec<String>) -> Self {
+        StagedAnswer {
+            name: generation.id.name.clone(),
+            family: generation.id.family.as_str(),
+            version: generation.description.version().to_owned(),
+            digest: generation.digest.to_string(),
+            imports: generation.imports.clone(),
+            grants_needed: generation.grants.needed.clone(),
+            warnings,
+            state: generation_state(generation, plugin),
+        }
+    }
+}
+
+/// `active`, `canary` or `staged`.
+fn generation_state(generation: &Generation, plugin: &PluginView) -> &'static str {
+    let is = |other: &Generation| other.digest == generation.digest;
+    if plugin.active.as_deref().is_some_and(is) {
+        "active"
+    } else if plugin.canary.as_ref().is_some_and(|canary| is(&canary.generation)) {
+        "canary"
+    } else {
+        "staged"
+    }
+}
+
+/// `yyyy-MM-dd HH:mm:ss` in the configured zone.
+pub fn local_time(at_ms: i64, zone: Tz) -> String {
+    let at = DateTime::<Utc>::from_timestamp_millis(at_ms).unwrap_or_default();
+    at.with_timezone(&zone).format("%Y-%m-%d %H:%M:%S").to_string()
+}

@@ -1,0 +1,219 @@
+use super::*;
+
+fn judged(parser: SqlParser, sql: &str) -> Result<Judged, String> {
+    let readings: &[Lexing] = match parser {
+        SqlParser::Sqlite | SqlParser::Ansi => &[Lexing::SQLITE],
+        SqlParser::Postgres => &[Lexing::POSTGRES],
+        SqlParser::MySql => &[Lexing::MYSQL],
+    };
+    let allowed = |object: &Object| {
+        matches!(object.dotted().as_str(), "orders" | "main.orders" | "pragma_table_xinfo" | "generate_series")
+    };
+    let denied = BTreeSet::from(["secret_function".to_owned()]);
+    let heads = ["SHOW FULL COLUMNS".to_owned()];
+    let guard = Guard { parser: Some(parser), readings, denied: &denied, heads: &heads, allowed: &allowed };
+    guard.check(sql).map_err(|error| {
+        assert_eq!(error.code, "guard_refused");
+        assert_eq!(error.context[0].0, "rule");
+        error.context[0].1.clone()
+    })
+}
+
+const ALL: [SqlParser; 4] = [SqlParser::Sqlite, SqlParser::Postgres, SqlParser::MySql, SqlParser::Ansi];
+
+#[test]
+fn reading_statements_pass_in_every_dialect() {
+    for sql in [
+        "SELECT 1",
+        "SELECT a, count(*) FROM orders WHERE b = 'it''s' GROUP BY a ORDER BY 2 LIMIT 3",
+        "WITH x AS (SELECT a FROM orders), y AS (SELECT * FROM x) SELECT * FROM y",
+        "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 3) SELECT * FROM n",
+        "SELECT * FROM orders WHERE a IN (SELECT a FROM orders) AND EXISTS (SELECT 1 FROM orders)",
+        "SELECT a FROM orders UNION ALL SELECT b FROM orders",
+        "SELECT 1; ",
+        "SELECT /* why */ a -- because\nFROM orders",
+        "EXPLAIN SELECT a FROM orders",
+    ] {
+        for parser in ALL {
+            let judged = judged(parser, sql);
+            assert!(judged.is_ok(), "{parser:?} {sql}: {judged:?}");
+        }
+    }
+}
+
+#[test]
+fn what_does_more_than_read_is_refused() {
+    for sql in [
+        "DELETE FROM orders",
+        "INSERT INTO orders VALUES (1)",
+        "UPDATE orders SET a = 1",
+        "DROP TABLE orders",
+        "CREATE TABLE x (a INT)",
+        "ALTER TABLE orders ADD COLUMN x INT",
+        "GRANT SELECT ON orders TO bob",
+        "SET x = 1",
+        "EXPLAIN DELETE FROM orders",
+    ] {
+        for parser in ALL {
+            let rule = judged(parser, sql).expect_err(sql);
+            assert!(matches!(rule.as_str(), "reads_only" | "parse"), "{parser:?} {sql}: {rule}");
+        }
+    }
+    for (parser, sql) in [
+        (SqlParser::Postgres, "WITH x AS (DELETE FROM orders RETURNING *) SELECT * FROM x"),
+        (SqlParser::Postgres, "WITH x AS (INSERT INTO orders VALUES (1) RETURNING *) SELECT * FROM x"),
+        (SqlParser::Postgres, "SELECT * INTO copy FROM orders"),
+        (SqlParser::Postgres, "SELECT * FROM orders FOR UPDATE"),
+        (SqlParser::Postgres, "SELECT * FROM (SELECT * FROM orders FOR SHARE) x"),
+        (SqlParser::MySql, "SELECT * FROM orders FOR UPDATE"),
+    ] {
+        assert_eq!(judged(parser, sql), Err("reads_only".to_owned()), "{sql}");
+    }
+    for (parser, sql) in [
+        (SqlParser::MySql, "SELECT * FROM orders INTO OUTFILE '/tmp/x'"),
+        (SqlParser::Postgres, "COPY orders TO '/tmp/x'"),
+        (SqlParser::Sqlite, "ATTACH 'x' AS y"),
+        (SqlParser::Sqlite, "PRAGMA writable_schema = 1"),
+        (SqlParser::Sqlite, "VACUUM INTO 'x'"),
+    ] {
+        assert!(judged(parser, sql).is_err(), "{sql}");
+    }
+}
+
+#[test]
+fn one_statement_alone() {
+    for sql in ["SELECT 1; DROP TABLE orders", "SELECT 1;;", "SELECT 1; SELECT 2", "", ";", "-- nothing"] {
+        for parser in ALL {
+            assert_eq!(judged(parser, sql), Err("one_statement".to_owned()), "{parser:?} {sql:?}");
+        }
+    }
+    // PostgreSQL ends the comment at the carriage return, and so does the guard.
+    let hidden = "SELECT 1 -- \r; DROP TABLE orders";
+    assert_eq!(judged(SqlParser::Postgres, hidden), Err("one_statement".to_owned()));
+    let unescaped = r"SELECT 'x\'; DROP TABLE orders; -- '";
+    assert_eq!(judged(SqlParser::Sqlite, unescaped), Err("one_statement".to_owned()));
+}
+
+#[test]
+fn only_permitted_objects() {
+    for sql in [
+        "SELECT * FROM users",
+        "SELECT * FROM other.orders",
+        "SELECT (SELECT max(id) FROM users)",
+        "SELECT * FROM orders JOIN users USING (id)",
+        "WITH x AS (SELECT * FROM users) SELECT 1",
+        // The name of an expression counts where it stands, and nowhere else.
+        "WITH x AS (SELECT * FROM users), users AS (SELECT 1) SELECT * FROM x",
+        "SELECT * FROM (WITH users AS (SELECT 1) SELECT * FROM users) a, users",
+        "WITH users AS (SELECT * FROM users) SELECT * FROM users",
+        "SELECT * FROM main.users, (WITH users AS (SELECT 1) SELECT 1) x",
+    ] {
+        for parser in ALL {
+            assert_eq!(judged(parser, sql), Err("not_permitted".to_owned()), "{parser:?} {sql}");
+        }
+    }
+    let quoted = "WITH \"Orders2\" AS (SELECT 1) SELECT * FROM orders2";
+    assert_eq!(judged(SqlParser::Postgres, quoted), Err("not_permitted".to_owned()));
+    assert!(judged(SqlParser::Sqlite, quoted).is_ok());
+    assert!(judged(SqlParser::Sqlite, "SELECT * FROM pragma_table_xinfo('orders')").is_ok());
+    let other = "SELECT * FROM pragma_database_list()";
+    assert_eq!(judged(SqlParser::Sqlite, other), Err("not_permitted".to_owned()));
+    assert_eq!(judged(SqlParser::Sqlite, "SELECT * FROM 'users'"), Err("not_permitted".to_owned()));
+    for sql in ["SELECT * FROM ONLY orders", "TABLE orders", "SELECT 1 UNION TABLE users"] {
+        assert!(judged(SqlParser::Postgres, sql).is_err(), "{sql}");
+    }
+}
+
+#[test]
+fn denied_functions_wherever_they_stand() {
+    for (parser, sql) in [
+        (SqlParser::Sqlite, "SELECT load_extension('x')"),
+        (SqlParser::Sqlite, "SELECT * FROM orders ORDER BY \"LOAD_EXTENSION\"('x')"),
+        (SqlParser::Sqlite, "SELECT secret_function()"),
+        (SqlParser::Postgres, "SELECT pg_catalog.pg_sleep(100)"),
+        (SqlParser::Postgres, "SELECT * FROM pg_read_file('/etc/passwd')"),
+        (SqlParser::Postgres, "SELECT * FROM orders, LATERAL pg_ls_dir('.') x"),
+        (SqlParser::Postgres, "SELECT count(*) FILTER (WHERE pg_sleep(1) IS NULL) FROM orders"),
+        (SqlParser::Postgres, "SELECT 1 FROM orders GROUP BY 1 HAVING set_config('a', 'b', false) = 'b'"),
+        (SqlParser::Postgres, "SELECT query_to_xml('DELETE FROM orders', true, true, '')"),
+        (SqlParser::Postgres, "SELECT 1 LIMIT (SELECT pg_sleep(1))"),
+        (SqlParser::MySql, "SELECT sleep(10)"),
+        (SqlParser::MySql, "SELECT CASE WHEN load_file('/etc/passwd') IS NULL THEN 1 END"),
+        (SqlParser::MySql, "SELECT sum(1) OVER (PARTITION BY benchmark(1, 1)) FROM orders"),
+        (SqlParser::MySql, "SELECT * FROM orders WHERE a = (SELECT get_lock('a', 1))"),
+    ] {
+        assert_eq!(judged(parser, sql), Err("denied_function".to_owned()), "{sql}");
+    }
+    assert!(judged(SqlParser::Postgres, "SELECT U&\"pg\\005fsleep\"(1)").is_err());
+}
+
+#[test]
+fn comments_that_servers_run_are_refused_everywhere() {
+    for parser in ALL {
+        for sql in ["SELECT 1 /*!50000 , sleep(1) */", "SELECT 1 /*M! x */", "/*!SELECT*/ 1"] {
+            assert_eq!(judged(parser, sql), Err("parse".to_owned()), "{parser:?} {sql}");
+        }
+    }
+    let judged = judged(SqlParser::Sqlite, "SELECT 'a /* b' /* c */ FROM orders -- d").expect("reads");
+    assert_eq!(judged.sql, "SELECT 'a /* b'         FROM orders     ");
+}
+
+#[test]
+fn what_no_parser_reads_must_begin_as_declared() {
+    let judged_show = judged(SqlParser::MySql, "SHOW FULL COLUMNS FROM orders").expect("declared");
+    assert!(!judged_show.parsed);
+    assert!(judged(SqlParser::MySql, "SHOW PROCESSLIST").is_err());
+    assert!(judged(SqlParser::MySql, "SHOW FULL COLUMNS FROM orders; DROP TABLE orders").is_err());
+    assert!(judged(SqlParser::MySql, "SHOW FULL COLUMNS FROM orders INTO OUTFILE 'x'").is_err());
+}
+
+#[test]
+fn settings_that_move_the_end_of_a_literal_are_seen() {
+    let readings = [Lexing::MYSQL, Lexing::MYSQL_PLAIN];
+    let denied = BTreeSet::new();
+    let guard = Guard {
+        parser: Some(SqlParser::MySql),
+        readings: &readings,
+        denied: &denied,
+        heads: &[],
+        allowed: &|_| true,
+    };
+    assert!(guard.check(r"SELECT 'a\', sleep(1), ' '").is_err());
+    assert!(guard.check("SELECT 'it''s'").is_ok());
+    // The parser takes backslashes for escapes; a server that does not must not be asked.
+    let plain = Guard { readings: &readings[1..], ..guard };
+    assert!(plain.check(r"SELECT 'a\', 'b'").is_err());
+}
+
+#[test]
+fn positions_count_characters_from_one() {
+    let denied = BTreeSet::new();
+    let guard = Guard {
+        parser: Some(SqlParser::Sqlite),
+        readings: &[Lexing::SQLITE],
+        denied: &denied,
+        heads: &[],
+        allowed: &|_| false,
+    };
+    let position = |sql: &str| {
+        let error = guard.check(sql).expect_err("refused");
+        error.context.iter().find(|(name, _)| name == "position").map(|(_, at)| at.clone())
+    };
+    assert_eq!(position("SELECT 'é',\n a FROM users").as_deref(), Some("21"));
+    assert_eq!(position("SELECT 1; SELECT 2").as_deref(), Some("11"));
+    assert_eq!(position("SELECT 1 FROM FROM x").as_deref().map(|at| at.parse::<u32>().is_ok()), Some(true));
+}
+
+#[test]
+fn large_and_deep_statements_end_in_an_answer() {
+    let wide = format!("SELECT {}", vec!["1"; 9_000].join("+"));
+    assert!(judged(SqlParser::Sqlite, &wide).is_ok());
+    let longer = format!("SELECT {}", vec!["1"; 30_000].join("+"));
+    assert_eq!(judged(SqlParser::Sqlite, &longer), Err("parse".to_owned()));
+    for depth in [1_000, 9_000] {
+        let deep = format!("SELECT {}1{}", "(".repeat(depth), ")".repeat(depth));
+        assert_eq!(judged(SqlParser::Sqlite, &deep), Err("parse".to_owned()));
+    }
+    let nots = format!("SELECT {} 1", "NOT ".repeat(15_000));
+    assert!(judged(SqlParser::Sqlite, &nots).is_err());
+}

@@ -1,0 +1,382 @@
+//! What a dialect declares about writing and reading, checked once when it is staged and then trusted.
+//!
+//! Every shape is checked here and every problem is reported at once, naming the member, so that the rest
+//! of this crate works with words that are words and rules that are known.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use lakeport_bindings::dialect::about::{DialectInfo, NameRule, TextRule, Vocabulary};
+use lakeport_bindings::host::types::Problem;
+use regex::Regex;
+
+use crate::bounds;
+use crate::guard::SqlParser;
+use crate::lex::Lexing;
+use crate::pattern;
+
+/// Words, heads, rules and patterns of one list.
+const LIST_MAX: usize = 1_000;
+/// The longest word or head, in bytes.
+const WORDS_MAX_BYTES: usize = 200;
+/// The escape rules that the host can write.
+const ESCAPES: [&str; 5] = ["double", "double_and_backslash", "backslash", "backslash_quote", "verbatim"];
+
+/// How a database is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// The host's SQLite.
+    Sqlite,
+    /// The host's driver for PostgreSQL.
+    Postgres,
+    /// The host's driver for the MySQL protocol.
+    MySql,
+    /// HTTP requests that the dialect describes.
+    Http,
+}
+
+/// How values are given to a reading statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Placeholders {
+    /// `?`.
+    Question,
+    /// `$1`.
+    Dollar,
+    /// The host writes literals.
+    None,
+}
+
+/// The words of one operation, upper case.
+#[derive(Clone, Debug, Default)]
+pub struct Words {
+    /// The ways in which a statement may begin.
+    pub heads: Vec<String>,
+    /// All words, those of the heads among them.
+    pub words: BTreeSet<String>,
+}
+
+/// A limit of names of one kind.
+#[derive(Clone, Debug)]
+pub struct NameLimit {
+    /// As declared.
+    pub rule: NameRule,
+    /// The pattern, to be matched in full.
+    pub pattern: Regex,
+}
+
+/// A dialect's declarations, checked.
+#[derive(Clone, Debug)]
+pub struct Profile {
+    /// The dialect's name.
+    pub name: String,
+    /// How its databases are reached.
+    pub transport: Transport,
+    /// The quote of names.
+    pub name_quote: char,
+    /// Rules for literals by name. `literal` is there.
+    pub texts: BTreeMap<String, TextRule>,
+    /// Words by operation.
+    pub operations: BTreeMap<String, Words>,
+    /// Words of data types, upper case.
+    pub type_words: BTreeSet<String>,
+    /// Limits of names by `database`, `table`, `field`.
+    pub names: BTreeMap<String, NameLimit>,
+    /// Catalogue objects that reads may name; a part may be `*`.
+    pub reads_from: Vec<Vec<String>>,
+    /// How values are given.
+    pub placeholders: Placeholders,
+    /// The host's parser for it; none: free SQL is refused.
+    pub parser: Option<SqlParser>,
+    /// Functions denied besides the host's own list, lower case.
+    pub denied_functions: BTreeSet<String>,
+}
+
+impl Profile {
+    /// Checks everything. Or says all that is wrong, one problem a member.
+    pub fn new(info: &DialectInfo) -> Result<Profile, Vec<Problem>> {
+        let mut found = Problems(Vec::new());
+        let transport = transport(info, &mut found);
+        let texts = texts(info, transport, &mut found);
+        let profile = Profile {
+            name: info.name.clone(),
+            transport,
+            name_quote: name_quote(info, transport, &mut found),
+            texts,
+            operations: operations(&info.vocabularies, &mut found),
+            type_words: type_words(info, &mut found),
+            names: name_limits(&info.name_rules, &mut found),
+            reads_from: reads_from(&info.reads_from, &mut found),
+            placeholders: placeholders(info, transport, &mut found),
+            parser: info.sql.parsers.iter().find_map(|name| SqlParser::named(name)),
+            denied_functions: info.sql.denied_functions.iter().map(|name| name.to_lowercase()).collect(),
+        };
+        if found.0.is_empty() { Ok(profile) } else { Err(found.0) }
+    }
+
+    /// All ways in which its servers may read a text; where there is more than one they must agree.
+    pub fn readings(&self) -> Vec<Lexing> {
+        match self.transport {
+            Transport::Sqlite => vec![Lexing::SQLITE],
+            Transport::Postgres => vec![Lexing::POSTGRES],
+            Transport::MySql => vec![Lexing::MYSQL, Lexing::MYSQL_PLAIN],
+            Transport::Http => {
+                let plain = Lexing {
+                    server: crate::lex::Server::Unknown,
+                    backslash_escapes: false,
+                    double_quoted_names: self.name_quote == '"',
+                };
+                vec![plain, Lexing { backslash_escapes: true, ..plain }]
+            }
+        }
+    }
+}
+
+struct Problems(Vec<Problem>);
+
+impl Problems {
+    fn add(&mut self, member: impl Into<String>, message: impl Into<String>) {
+        self.0.push(Problem {
+            member: member.into(),
+            code: "invalid_value".to_owned(),
+            message: message.into(),
+        });
+    }
+
+    fn not_too_many(&mut self, member: &str, count: usize) -> bool {
+        if count > LIST_MAX {
+            self.add(member, format!("has {count} entries; {LIST_MAX} at most"));
+        }
+        count <= LIST_MAX
+    }
+}
+
+fn transport(info: &DialectInfo, found: &mut Problems) -> Transport {
+    match info.transport.as_str() {
+        "sqlite" => Transport::Sqlite,
+        "postgres" => Transport::Postgres,
+        "mysql" => Transport::MySql,
+        "http" => Transport::Http,
+        other => {
+            found.add("transport", format!("{other:?} is not sqlite, postgres, mysql or http"));
+            Transport::Http
+        }
+    }
+}
+
+fn placeholders(info: &DialectInfo, transport: Transport, found: &mut Problems) -> Placeholders {
+    let declared = match info.sql.placeholders.as_str() {
+        "question" => Placeholders::Question,
+        "dollar" => Placeholders::Dollar,
+        "none" => Placeholders::None,
+        other => {
+            found.add("sql.placeholders", format!("{other:?} is not question, dollar or none"));
+            Placeholders::None
+        }
+    };
+    let binds = match transport {
+        Transport::Sqlite | Transport::MySql => declared != Placeholders::Dollar,
+        Transport::Postgres => declared != Placeholders::Question,
+        Transport::Http => declared == Placeholders::None,
+    };
+    if !binds {
+        found.add("sql.placeholders", format!("the driver of {} does not bind in that way", info.transport));
+    }
+    declared
+}
+
+fn name_quote(info: &DialectInfo, transport: Transport, found: &mut Problems) -> char {
+    let legal: &[&str] = match transport {
+        Transport::Sqlite | Transport::Postgres => &["\""],
+        // Under ANSI_QUOTES a double quote is a name's, else a text's: only the backtick is sure.
+        Transport::MySql => &["`"],
+        Transport::Http => &["\"", "`"],
+    };
+    if !legal.contains(&info.quoting.name_quote.as_str()) {
+        found.add("quoting.nameQuote", format!("{:?} is not one of {legal:?}", info.quoting.name_quote));
+    }
+    info.quoting.name_quote.chars().next().unwrap_or('"')
+}
+
+fn texts(info: &DialectInfo, transport: Transport, found: &mut Problems) -> BTreeMap<String, TextRule> {
+    let mut rules = BTreeMap::new();
+    if !found.not_too_many("quoting.texts", info.quoting.texts.len()) {
+        return rules;
+    }
+    for (index, rule) in info.quoting.texts.iter().enumerate() {
+        let member = format!("quoting.texts[{index}]");
+        if rule.name.is_empty() || !rule.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
+            found.add(format!("{member}.name"), "must be letters, digits and `_`");
+        }
+        if !ESCAPES.contains(&rule.escape.as_str()) {
+            found.add(format!("{member}.escape"), format!("{:?} is not one of {ESCAPES:?}", rule.escape));
+        }
+        if !matches!(rule.prefix.as_str(), "" | "E" | "e" | "N" | "n") {
+            found.add(format!("{member}.prefix"), format!("{:?} is not empty, E or N", rule.prefix));
+        }
+        let names_too = info.quoting.name_quote == "\"" || transport == Transport::Sqlite;
+        let legal = |quote: &String| quote == "'" || quote == "\"" && !names_too && rule.prefix.is_empty();
+        if rule.quotes.is_empty() || rule.quotes.len() > 2 || !rule.quotes.iter().all(legal) {
+            found.add(
+                format!("{member}.quotes"),
+                "must be `'`, or `\"` where that quotes no names and no prefix is written",
+            );
+        }
+        if rules.insert(rule.name.clone(), rule.clone()).is_some() {
+            found.add(format!("{member}.name"), format!("{} is there twice", rule.name));
+        }
+    }
+    if !rules.contains_key("literal") {
+        found.add("quoting.texts", "the rule `literal` for ordinary literals is missing");
+    }
+    rules
+}
+
+/// One word or several with single blanks between, each of letters, digits and `_`; upper case.
+pub(crate) fn words(text: &str) -> Option<Vec<String>> {
+    let word = |part: &str| {
+        let fits = !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        fits.then(|| part.to_ascii_uppercase())
+    };
+    if text.len() > WORDS_MAX_BYTES {
+        return None;
+    }
+    text.split(' ').map(word).collect()
+}
+
+fn operations(vocabularies: &[Vocabulary], found: &mut Problems) -> BTreeMap<String, Words> {
+    let mut operations = BTreeMap::new();
+    if !found.not_too_many("vocabularies", vocabularies.len()) {
+        return operations;
+    }
+    for (index, vocabulary) in vocabularies.iter().enumerate() {
+        let member = format!("vocabularies[{index}]");
+        let operation = &vocabulary.operation;
+        let snake = operation.starts_with(|c: char| c.is_ascii_lowercase())
+            && operation.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+        if !snake {
+            found.add(format!("{member}.operation"), format!("{operation:?} is not snake_case"));
+        }
+        let declared = vocabulary_words(&member, vocabulary, found);
+        if operations.insert(operation.clone(), declared).is_some() {
+            found.add(format!("{member}.operation"), format!("{operation} is there twice"));
+        }
+    }
+    operations
+}
+
+fn vocabulary_words(member: &str, vocabulary: &Vocabulary, found: &mut Problems) -> Words {
+    let bounds = bounds::of(&vocabulary.operation);
+    let mut declared = Words::default();
+    let count = vocabulary.heads.len() + vocabulary.words.len();
+    if !found.not_too_many(member, count) {
+        return declared;
+    }
+    for (index, head) in vocabulary.heads.iter().enumerate() {
+        let member = format!("{member}.heads[{index}]");
+        let Some(parts) = words(head) else {
+            found.add(member, format!("{head:?} is not words of letters, digits and `_` with single blanks"));
+            continue;
+        };
+        let head = parts.join(" ");
+        if !bounds.may_begin(&head) {
+            found.add(
+                member,
+                format!(
+                    "a statement of {} may not begin with {head}; only with {:?}",
+                    vocabulary.operation, bounds.heads
+                ),
+            );
+        }
+        declared.words.extend(parts);
+        declared.heads.push(head);
+    }
+    for (index, word) in vocabulary.words.iter().enumerate() {
+        match words(word) {
+            Some(parts) if parts.len() == 1 => declared.words.extend(parts),
+            _ => found.add(
+                format!("{member}.words[{index}]"),
+                format!("{word:?} is not one word of letters, digits and `_`"),
+            ),
+        }
+    }
+    for word in declared.words.iter().filter(|word| bounds.denies(word)) {
+        found.add(
+            format!("{member}.words"),
+            format!("{word} is denied in {}, whatever a dialect declares", vocabulary.operation),
+        );
+    }
+    declared
+}
+
+fn type_words(info: &DialectInfo, found: &mut Problems) -> BTreeSet<String> {
+    let mut declared = BTreeSet::new();
+    if !found.not_too_many("typeWords", info.type_words.len()) {
+        return declared;
+    }
+    for (index, word) in info.type_words.iter().enumerate() {
+        match words(word) {
+            Some(parts) if parts.len() == 1 => declared.extend(parts),
+            _ => found.add(
+                format!("typeWords[{index}]"),
+                format!("{word:?} is not one word of letters, digits and `_`"),
+            ),
+        }
+    }
+    declared
+}
+
+fn name_limits(rules: &[NameRule], found: &mut Problems) -> BTreeMap<String, NameLimit> {
+    let mut limits = BTreeMap::new();
+    for (index, rule) in rules.iter().enumerate() {
+        let member = format!("nameRules[{index}]");
+        let mut word = |name: &str, value: &str, legal: &[&str]| {
+            if !legal.contains(&value) {
+                found.add(format!("{member}.{name}"), format!("{value:?} is not one of {legal:?}"));
+            }
+        };
+        word("appliesTo", &rule.applies_to, &["database", "table", "field"]);
+        word("lengthUnit", &rule.length_unit, &["bytes", "characters"]);
+        word("keeps", &rule.keeps, &["as_written", "lower", "upper"]);
+        if rule.max_length == 0 {
+            found.add(format!("{member}.maxLength"), "must be 1 or more");
+        }
+        match pattern::compile(&rule.pattern) {
+            Ok(pattern) => {
+                let limit = NameLimit { rule: rule.clone(), pattern };
+                if limits.insert(rule.applies_to.clone(), limit).is_some() {
+                    found.add(format!("{member}.appliesTo"), format!("{} has two rules", rule.applies_to));
+                }
+            }
+            Err(message) => found.add(format!("{member}.pattern"), message),
+        }
+    }
+    limits
+}
+
+fn reads_from(patterns: &[String], found: &mut Problems) -> Vec<Vec<String>> {
+    /// Catalog, schema, object.
+    const PARTS_MAX: usize = 3;
+    let mut allowed = Vec::new();
+    if !found.not_too_many("readsFrom", patterns.len()) {
+        return allowed;
+    }
+    for (index, pattern) in patterns.iter().enumerate() {
+        let parts: Vec<String> = pattern.split('.').map(str::to_owned).collect();
+        let part = |part: &String| {
+            part == "*"
+                || !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"_$".contains(&b))
+        };
+        if parts.len() > PARTS_MAX || !parts.iter().all(part) || parts.iter().all(|part| part == "*") {
+            found.add(
+                format!("readsFrom[{index}]"),
+                format!("{pattern:?} is not an object such as information_schema.columns; `*` for one part"),
+            );
+            continue;
+        }
+        allowed.push(parts);
+    }
+    allowed
+}
+
+#[cfg(test)]
+#[path = "profile_tests.rs"]
+mod tests;

@@ -1,0 +1,126 @@
+//! What a change is about: the tables and fields that its statements may name, and the expressions that
+//! came with it.
+
+use std::collections::BTreeSet;
+
+use lakeport_bindings::dialect::planner::Change;
+use lakeport_bindings::dialect::schema::{DefaultValue, Field, Table, TableName};
+
+/// The subject of one change.
+#[derive(Debug, Default)]
+pub(crate) struct Subject {
+    /// Snake case, as in vocabularies.
+    pub operation: String,
+    /// The database that everything is in.
+    pub database: String,
+    /// The table's name as the change finds it; empty for an other change about none.
+    pub table: String,
+    /// Names of tables that may be named: the table, its companions, its new name, what is announced.
+    pub tables: BTreeSet<String>,
+    /// Fields that the change is about.
+    pub fields: BTreeSet<String>,
+    /// All fields of the table, for statements that write it whole.
+    pub all_fields: BTreeSet<String>,
+    /// How many fields hold data of their own and go over when the table is written anew.
+    pub kept_fields: usize,
+    /// The field's name before and after, where it is altered.
+    pub renamed: Option<(String, String)>,
+    /// Expressions handed in.
+    pub expressions: BTreeSet<String>,
+}
+
+impl Subject {
+    pub fn of(change: &Change, announced: &[TableName]) -> Subject {
+        let mut subject = match change {
+            Change::CreateTable(table) => Subject::about("create_table", table, table.fields.iter()),
+            Change::RenameTable(rename) => {
+                let mut subject = Subject::about("rename_table", &rename.current, [].iter());
+                subject.tables.insert(rename.new_name.clone());
+                subject
+            }
+            Change::RestoreTable(rename) => {
+                let mut subject = Subject::about("restore_table", &rename.current, [].iter());
+                subject.tables.insert(rename.new_name.clone());
+                subject
+            }
+            Change::DropTable(drop) => Subject::about("drop_table", &drop.current, [].iter()),
+            Change::CommentTable(comment) => Subject::about("comment_table", &comment.current, [].iter()),
+            Change::AddField(add) => {
+                let mut subject = Subject::about("add_field", &add.current, [&add.field].into_iter());
+                subject.fields.extend(add.behind.clone());
+                subject
+            }
+            Change::AlterField(alter) => {
+                let mut subject =
+                    Subject::about("alter_field", &alter.current, [&alter.before, &alter.after].into_iter());
+                subject.renamed = Some((alter.before.name.clone(), alter.after.name.clone()));
+                subject
+            }
+            Change::DropField(drop) => {
+                let mut subject = Subject::about("drop_field", &drop.current, [].iter());
+                subject.fields.insert(drop.field.clone());
+                let own = |field: &&Field| field.name == drop.field && field.generated.is_none();
+                subject.kept_fields -= drop.current.fields.iter().filter(own).count();
+                subject
+            }
+            Change::SetBuckets(set) => Subject::about("set_buckets", &set.current, [].iter()),
+            Change::SetReplicas(set) => Subject::about("set_replicas", &set.current, [].iter()),
+            Change::Other(other) => {
+                let mut subject = match &other.current {
+                    Some(table) => Subject::about("", table, table.fields.iter()),
+                    None => Subject::default(),
+                };
+                subject.operation = other.operation.clone();
+                subject
+            }
+        };
+        subject.tables.extend(announced.iter().map(|table| table.name.clone()));
+        subject
+    }
+
+    fn about<'a>(operation: &str, table: &Table, fields: impl Iterator<Item = &'a Field>) -> Subject {
+        let mut subject = Subject {
+            operation: operation.to_owned(),
+            database: table.name.database.clone(),
+            table: table.name.name.clone(),
+            kept_fields: table.fields.iter().filter(|field| field.generated.is_none()).count(),
+            ..Subject::default()
+        };
+        subject.tables.insert(table.name.name.clone());
+        subject.tables.extend(table.companions.iter().cloned());
+        subject.add_expressions(&table.fields);
+        subject.all_fields.extend(table.fields.iter().map(|field| field.name.clone()));
+        for field in fields {
+            subject.fields.insert(field.name.clone());
+            subject.all_fields.insert(field.name.clone());
+            subject.add_expressions(std::slice::from_ref(field));
+        }
+        subject
+    }
+
+    fn add_expressions(&mut self, fields: &[Field]) {
+        for field in fields {
+            if let DefaultValue::Expression(text) = &field.defaults_to {
+                self.expressions.insert(text.clone());
+            }
+            self.expressions.extend(field.generated.clone());
+        }
+    }
+
+    /// The name of the table that these parts name, if they name one that may be named.
+    pub fn table_named<'a>(&self, parts: &'a [String]) -> Option<&'a str> {
+        let name = match parts {
+            [name] => name,
+            [database, name] if *database == self.database => name,
+            _ => return None,
+        };
+        self.tables.contains(name).then_some(name.as_str())
+    }
+
+    /// Whether these parts name a field that may be named; with `whole`, any of the table's.
+    pub fn has_field(&self, parts: &[String], whole: bool) -> bool {
+        let Some((field, table)) = parts.split_last() else { return false };
+        let known = self.fields.contains(field) || whole && self.all_fields.contains(field);
+        known && (table.is_empty() || self.table_named(table).is_some())
+    }
+}

@@ -1,0 +1,147 @@
+//! What a table has beyond the contract's members, as `reader` puts it into `extra` and `planner` finds it
+//! there.
+//!
+//! It holds facts that a change must not lose, in a form that stays the same under every change that loses
+//! nothing: sorted, and without the names of the table and its fields.
+
+use lakeport_sdk::dialect::{Field, Table};
+use lakeport_sdk::serde_json::{Value, from_str, json};
+
+/// Facts about a table.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TableFacts {
+    /// Whether its CREATE statement was understood.
+    pub understood: bool,
+    /// What its CREATE statement has that the contract has no member for: `CHECK`, `STRICT`.
+    pub constraints: Vec<String>,
+    /// Its indexes but that of the key.
+    pub indexes: Vec<String>,
+    /// Its triggers.
+    pub triggers: Vec<String>,
+    /// Its foreign keys: parent and actions.
+    pub foreign_keys: Vec<String>,
+    /// Tables whose foreign keys refer to it.
+    pub referenced_by: Vec<String>,
+    /// Views, and triggers of other tables, that have its name in them.
+    pub mentioned_by: Vec<String>,
+}
+
+impl TableFacts {
+    /// Why the table cannot be written anew; none: it can, as far as the table itself goes.
+    pub fn rebuild_reason(&self) -> Option<String> {
+        if !self.understood {
+            return Some("its CREATE statement is not understood in full".to_owned());
+        }
+        let named = |what: &str, names: &[String]| {
+            (!names.is_empty()).then(|| format!("{what} {}", names.join(", ")))
+        };
+        let reasons: Vec<String> = [
+            named("", &self.constraints).map(|words| words.trim_start().to_owned()),
+            named("the indexes", &self.indexes),
+            named("the triggers", &self.triggers),
+            named("foreign keys to", &self.foreign_keys),
+            named("foreign keys from", &self.referenced_by),
+            named("the views or triggers that use it:", &self.mentioned_by),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        (!reasons.is_empty()).then(|| format!("it has {}", reasons.join("; ")))
+    }
+
+    /// The object for `table.extra`.
+    pub fn to_json(&self) -> String {
+        let sorted = |names: &[String]| {
+            let mut names = names.to_vec();
+            names.sort_unstable();
+            names
+        };
+        json!({
+            "constraints": sorted(&self.constraints),
+            "foreignKeys": sorted(&self.foreign_keys),
+            "indexes": sorted(&self.indexes),
+            "mentionedBy": sorted(&self.mentioned_by),
+            "rebuild": self.rebuild_reason(),
+            "referencedBy": sorted(&self.referenced_by),
+            "triggers": sorted(&self.triggers),
+        })
+        .to_string()
+    }
+}
+
+/// Why this table cannot be written anew, its fields included; none: it can.
+pub fn rebuild_reason(table: &Table) -> Option<String> {
+    let Some(extra) = object(table.extra.as_deref()) else {
+        return Some("nothing was read of its constraints and indexes".to_owned());
+    };
+    let of_table = match &extra["rebuild"] {
+        Value::Null => None,
+        Value::String(reason) => Some(reason.clone()),
+        _ => Some("what was read of its constraints and indexes is not understood".to_owned()),
+    };
+    let of_fields = table.fields.iter().filter_map(|field| {
+        let words = constraints(field);
+        (!words.is_empty()).then(|| format!("{} has {}", field.name, words.join(", ")))
+    });
+    let reasons: Vec<String> = of_table.into_iter().chain(of_fields).collect();
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
+/// Tables whose foreign keys refer to this one.
+pub fn referenced_by(table: &Table) -> Vec<String> {
+    strings(object(table.extra.as_deref()).as_ref().map(|extra| &extra["referencedBy"]))
+}
+
+/// Whether the table checks its types.
+pub fn is_strict(table: &Table) -> bool {
+    strings(object(table.extra.as_deref()).as_ref().map(|extra| &extra["constraints"]))
+        .iter()
+        .any(|word| word == "STRICT")
+}
+
+/// What a field has that the contract has no member for: `COLLATE`.
+pub fn constraints(field: &Field) -> Vec<String> {
+    strings(object(field.extra.as_deref()).as_ref().map(|extra| &extra["constraints"]))
+}
+
+/// The object for `field.extra`; none where there is nothing to say.
+pub fn field_json<'a>(constraints: impl Iterator<Item = &'a String>) -> Option<String> {
+    let constraints: Vec<&String> = constraints.collect();
+    (!constraints.is_empty()).then(|| json!({"constraints": constraints}).to_string())
+}
+
+fn object(extra: Option<&str>) -> Option<Value> {
+    from_str::<Value>(extra?).ok().filter(Value::is_object)
+}
+
+fn strings(list: Option<&Value>) -> Vec<String> {
+    let items = list.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_table_that_is_understood_and_plain_may_be_written_anew() {
+        let plain = TableFacts { understood: true, ..TableFacts::default() };
+        assert_eq!(plain.rebuild_reason(), None);
+        assert!(TableFacts::default().rebuild_reason().is_some());
+        let with_index = TableFacts { indexes: vec!["by_day".to_owned()], ..plain };
+        assert!(with_index.rebuild_reason().unwrap().contains("by_day"));
+    }
+
+    #[test]
+    fn the_object_does_not_depend_on_the_order_of_reading() {
+        let names = |list: &[&str]| list.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let one = TableFacts {
+            understood: true,
+            constraints: names(&["UNIQUE", "CHECK"]),
+            ..TableFacts::default()
+        };
+        let other = TableFacts { constraints: names(&["CHECK", "UNIQUE"]), ..one.clone() };
+        let keys = |facts: &TableFacts| from_str::<Value>(&facts.to_json()).unwrap()["constraints"].clone();
+        assert_eq!(keys(&one), keys(&other));
+    }
+}

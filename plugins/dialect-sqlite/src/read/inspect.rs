@@ -1,0 +1,273 @@
+//! Tables with all that is known of them: four questions for all tables together, and one for their fields,
+//! which is asked again in halves when something in it fails.
+
+use std::collections::BTreeMap;
+
+use lakeport_sdk::Row;
+use lakeport_sdk::dialect::{Connection, Error, Field, Limits, Query, RowSet, Table, TableName};
+
+use super::{in_main, no_table};
+use crate::create_text::{self, ColumnText, CreateText};
+use crate::facts::{self, TableFacts};
+use crate::{defaults, lexer};
+
+/// What a table's name stands for in `foreignKeys` where it is the table's own.
+const ITSELF: &str = "itself";
+/// Stands in `mentionedBy` where not all views and triggers fitted into an answer.
+const NOT_ALL_READ: &str = "(not all of them could be read)";
+
+/// What the questions brought.
+pub struct Answers {
+    /// name, kind, sql: tables and views.
+    pub heads: RowSet,
+    /// table_name, index_name, is_unique, origin, partial: indexes.
+    pub indexes: RowSet,
+    /// child, parent, on_update, on_delete: foreign keys of the tables and to them.
+    pub foreign_keys: RowSet,
+    /// name, kind, table_name, sql: all views and triggers of the file.
+    pub users: RowSet,
+    /// Fields by table: name, type, not_null, default_text, key_part, hidden.
+    pub fields: BTreeMap<String, Result<RowSet, Error>>,
+}
+
+/// Tables in the order asked.
+pub fn inspect(connection: &Connection, tables: &[TableName]) -> Result<Vec<Result<Table, Error>>, Error> {
+    let names: Vec<&str> = tables
+        .iter()
+        .filter(|table| in_main(&table.database).is_ok())
+        .map(|table| table.name.as_str())
+        .collect();
+    let mut fields = BTreeMap::new();
+    read_fields(connection, &names, &mut fields);
+    let answers = Answers {
+        heads: heads_query(&names).run(connection)?,
+        indexes: indexes_query(&names).run(connection)?,
+        foreign_keys: foreign_keys_query(&names).run(connection)?,
+        users: users_query().run_within(connection, Limits { max_rows: 0, max_bytes: 0, timeout_ms: 0 })?,
+        fields,
+    };
+    Ok(tables_of(tables, &answers))
+}
+
+/// A view that no longer works fails the question for all, and many fields may not fit: so halves.
+fn read_fields(connection: &Connection, names: &[&str], into: &mut BTreeMap<String, Result<RowSet, Error>>) {
+    if names.is_empty() {
+        return;
+    }
+    match (fields_query(names).run(connection), names) {
+        (Ok(rows), _) => {
+            for name in names {
+                into.insert((*name).to_owned(), Ok(of_table(&rows, "table_name", name)));
+            }
+        }
+        (Err(error), [name]) => {
+            into.insert((*name).to_owned(), Err(error));
+        }
+        (Err(_), _) => {
+            let (one, other) = names.split_at(names.len() / 2);
+            read_fields(connection, one, into);
+            read_fields(connection, other, into);
+        }
+    }
+}
+
+fn heads_query(names: &[&str]) -> Query {
+    Query::new(
+        "SELECT s.name AS name, s.type AS kind, s.sql AS sql FROM sqlite_schema AS s \
+         WHERE s.type IN ('table', 'view') AND s.name IN (",
+    )
+    .values(names.iter().copied())
+    .sql(")")
+}
+
+fn fields_query(names: &[&str]) -> Query {
+    Query::new(
+        "SELECT s.name AS table_name, c.name AS name, c.type AS type, c.\"notnull\" AS not_null, \
+         c.dflt_value AS default_text, c.pk AS key_part, c.hidden AS hidden \
+         FROM sqlite_schema AS s JOIN pragma_table_xinfo(s.name) AS c \
+         WHERE s.type IN ('table', 'view') AND s.name IN (",
+    )
+    .values(names.iter().copied())
+    .sql(") ORDER BY s.name, c.cid")
+}
+
+fn indexes_query(names: &[&str]) -> Query {
+    Query::new(
+        "SELECT s.name AS table_name, i.name AS index_name, i.\"unique\" AS is_unique, i.origin AS origin, \
+         i.partial AS partial FROM sqlite_schema AS s JOIN pragma_index_list(s.name) AS i \
+         WHERE s.type = 'table' AND s.name IN (",
+    )
+    .values(names.iter().copied())
+    .sql(")")
+}
+
+fn foreign_keys_query(names: &[&str]) -> Query {
+    Query::new(
+        "SELECT s.name AS child, f.\"table\" AS parent, f.on_update AS on_update, f.on_delete AS on_delete \
+         FROM sqlite_schema AS s JOIN pragma_foreign_key_list(s.name) AS f \
+         WHERE s.type = 'table' AND f.seq = 0 AND (s.name IN (",
+    )
+    .values(names.iter().copied())
+    .sql(") OR lower(f.\"table\") IN (")
+    .values(names.iter().map(|name| name.to_ascii_lowercase()))
+    .sql("))")
+}
+
+fn users_query() -> Query {
+    Query::new(
+        "SELECT s.name AS name, s.type AS kind, s.tbl_name AS table_name, s.sql AS sql \
+         FROM sqlite_schema AS s WHERE s.type IN ('view', 'trigger')",
+    )
+}
+
+/// Tables out of answers, in the order asked.
+pub fn tables_of(tables: &[TableName], answers: &Answers) -> Vec<Result<Table, Error>> {
+    tables.iter().map(|table| table_of(table, answers)).collect()
+}
+
+fn table_of(table: &TableName, answers: &Answers) -> Result<Table, Error> {
+    in_main(&table.database)?;
+    let head = rows_of(&answers.heads, "name", &table.name).next().ok_or_else(|| no_table(table))?;
+    let rows = match answers.fields.get(&table.name) {
+        Some(rows) => rows.as_ref().map_err(Clone::clone)?,
+        None => return Err(no_table(table)),
+    };
+    let sql = head.optional_text("sql")?.unwrap_or_default();
+    let kind = match head.text("kind")? {
+        "table" if is_virtual(sql) => "external",
+        kind => kind,
+    };
+    let text = if kind == "table" { create_text::read(sql) } else { None };
+    let text = text.filter(|text| has_columns(text, rows));
+    let (fields, keys) = fields_of(rows, text.as_ref())?;
+    let extra = match kind {
+        "table" => Some(facts_of(table, text.as_ref(), answers)?.to_json()),
+        _ => None,
+    };
+    Ok(Table {
+        name: table.clone(),
+        kind: kind.to_owned(),
+        comment: String::new(),
+        fields,
+        keys,
+        model: None,
+        distribution: Vec::new(),
+        buckets: None,
+        replicas: None,
+        partition: Vec::new(),
+        companions: Vec::new(),
+        extra,
+    })
+}
+
+fn is_virtual(sql: &str) -> bool {
+    let mut words = sql.split_ascii_whitespace();
+    words.next().is_some_and(|word| word.eq_ignore_ascii_case("CREATE"))
+        && words.next().is_some_and(|word| word.eq_ignore_ascii_case("VIRTUAL"))
+}
+
+/// Whether the statement was understood to have the very columns that the table has.
+fn has_columns(text: &CreateText, rows: &RowSet) -> bool {
+    let names: Vec<_> = rows.iter().map(|row| row.text("name").unwrap_or_default()).collect();
+    text.columns.iter().map(|column| column.name.as_str()).eq(names)
+}
+
+fn fields_of(rows: &RowSet, text: Option<&CreateText>) -> Result<(Vec<Field>, Vec<String>), Error> {
+    let mut fields = Vec::new();
+    let mut keys = Vec::new();
+    for (index, row) in rows.iter().enumerate() {
+        // 1: a hidden column of a virtual table. 2 and 3: generated columns.
+        let hidden = row.integer("hidden")?;
+        if hidden == 1 {
+            continue;
+        }
+        let field = field_of(&row, hidden > 1, text.map(|text| &text.columns[index]))?;
+        let part = row.integer("key_part")?;
+        if part > 0 {
+            keys.push((part, field.name.clone()));
+        }
+        fields.push(field);
+    }
+    keys.sort_unstable();
+    Ok((fields, keys.into_iter().map(|(_, name)| name).collect()))
+}
+
+fn field_of(row: &Row<'_>, is_generated: bool, text: Option<&ColumnText>) -> Result<Field, Error> {
+    let expression = text.and_then(|text| text.generated.clone()).unwrap_or_default();
+    Ok(Field {
+        name: row.text("name")?.to_owned(),
+        type_text: row.text("type")?.to_owned(),
+        nullable: !row.boolean("not_null")?,
+        key: row.integer("key_part")? > 0,
+        comment: String::new(),
+        defaults_to: defaults::read(row.optional_text("default_text")?),
+        generated: is_generated.then_some(expression),
+        extra: text.and_then(|text| facts::field_json(text.losses.iter())),
+    })
+}
+
+fn facts_of(table: &TableName, text: Option<&CreateText>, answers: &Answers) -> Result<TableFacts, Error> {
+    let mut facts = TableFacts {
+        understood: text.is_some(),
+        constraints: text.map(|text| text.losses.iter().cloned().collect()).unwrap_or_default(),
+        ..TableFacts::default()
+    };
+    for row in rows_of(&answers.indexes, "table_name", &table.name) {
+        facts.indexes.extend(index_of(&row)?);
+    }
+    for row in answers.foreign_keys.iter() {
+        let (child, parent) = (row.text("child")?, row.text("parent")?);
+        let (from_here, to_here) = (child == table.name, parent.eq_ignore_ascii_case(&table.name));
+        if from_here {
+            let parent = if to_here { ITSELF } else { parent };
+            let actions = (row.text("on_delete")?, row.text("on_update")?);
+            facts.foreign_keys.push(format!("{parent} (on delete {}, on update {})", actions.0, actions.1));
+        } else if to_here {
+            facts.referenced_by.push(child.to_owned());
+        }
+    }
+    facts.referenced_by.sort_unstable();
+    facts.referenced_by.dedup();
+    for row in answers.users.iter() {
+        let name = row.text("name")?.to_owned();
+        if row.text("kind")? == "trigger" && row.text("table_name")?.eq_ignore_ascii_case(&table.name) {
+            facts.triggers.push(name);
+        } else if row.optional_text("sql")?.is_none_or(|sql| lexer::mentions(sql, &table.name)) {
+            facts.mentioned_by.push(name);
+        }
+    }
+    if answers.users.truncated {
+        facts.mentioned_by.push(NOT_ALL_READ.to_owned());
+    }
+    Ok(facts)
+}
+
+/// An index in words; none for that of the key, which comes and goes with the key. The index of a UNIQUE
+/// constraint has a name made of the table's, so it goes without.
+fn index_of(row: &Row<'_>) -> Result<Option<String>, Error> {
+    let name = match row.text("origin")? {
+        "pk" => return Ok(None),
+        "u" => "of a UNIQUE constraint",
+        _ => row.text("index_name")?,
+    };
+    let unique = if row.boolean("is_unique")? { " (unique)" } else { "" };
+    let partial = if row.boolean("partial")? { " (partial)" } else { "" };
+    Ok(Some(format!("{name}{unique}{partial}")))
+}
+
+fn rows_of<'a>(rows: &'a RowSet, column: &'a str, name: &'a str) -> impl Iterator<Item = Row<'a>> {
+    rows.iter().filter(move |row| row.text(column).is_ok_and(|text| text == name))
+}
+
+/// The rows of one table out of those of many.
+fn of_table(rows: &RowSet, column: &str, name: &str) -> RowSet {
+    let at = rows.columns.iter().position(|known| known.name == column);
+    let is_own = |cells: &&Vec<_>| {
+        at.and_then(|at| cells.get(at)).is_some_and(|cell| *cell == lakeport_sdk::Cell::from(name))
+    };
+    RowSet {
+        columns: rows.columns.clone(),
+        rows: rows.rows.iter().filter(is_own).cloned().collect(),
+        truncated: rows.truncated,
+    }
+}

@@ -1,0 +1,307 @@
+//! Dialects: one kind of database, its plans and its reads.
+//!
+//! ```ignore
+//! use lakeport_sdk::dialect::{self, Dialect};
+//!
+//! struct MyBase;
+//! impl Dialect for MyBase { … }
+//! lakeport_sdk::dialect!(MyBase);
+//! ```
+//!
+//! A dialect over HTTP also implements [`Wire`] and adds `lakeport_sdk::dialect_wire!(MyBase);`.
+
+pub use crate::bindings::dialect::about::{
+    Cancel, DialectInfo, NameRule, Quoting, Session, SqlHelp, TextRule, TypeInfo, Vocabulary,
+};
+pub use crate::bindings::dialect::connection::{Connection, Limits};
+pub use crate::bindings::dialect::planner::{
+    AddField, AlterField, Change, ChangePlan, CommentTable, DataType, DropField, DropTable, OtherChange,
+    RenameTable, SetCount,
+};
+pub use crate::bindings::dialect::reader::{
+    AccessCounter, AccessPage, AccessRequest, AccessRow, AccessSubject, Database, DatabasePage,
+    StatementText, TableHead, TablePage, TableStatistics,
+};
+pub use crate::bindings::dialect::schema::{DefaultValue, Field, ServerInfo, Table, TableName};
+pub use crate::bindings::dialect::statements::{
+    Action, Fragment, OtherToken, Probe, ProbeRule, Step, TextToken, Token, TypeToken,
+};
+pub use crate::bindings::dialect_wire::wire::{Guest as Wire, HttpTransport, Part};
+pub use crate::{Cell, Column, Error, Page, Problem, RowSet, Timestamp, Upstream};
+pub use query::Query;
+pub use statement::Statement;
+
+mod query;
+mod statement;
+
+use crate::bindings::dialect::{about, planner, reader};
+
+/// A dialect. `lakeport_sdk::dialect!` exports it.
+///
+/// The functions are those of the contract's interfaces `about`, `planner` and `reader`, where each is
+/// described. Those with a body answer what the contract calls a lazy, fair answer.
+pub trait Dialect {
+    /// What the dialect is. Always the same.
+    fn describe() -> DialectInfo;
+
+    /// Parses type texts, in their order. Pure.
+    fn parse_types(server: Option<ServerInfo>, texts: Vec<String>) -> Vec<Result<DataType, Problem>>;
+
+    /// Plans one change, or says all that is wrong with it. Pure.
+    fn plan(server: ServerInfo, change: Change) -> Result<ChangePlan, Vec<Problem>>;
+
+    /// What server this is.
+    fn server(connection: Connection, options: String) -> Result<ServerInfo, Error>;
+
+    /// Databases, in the order of their names.
+    fn databases(connection: Connection, server: ServerInfo, page: Page) -> Result<DatabasePage, Error>;
+
+    /// Tables and views of one database, in the order of their names.
+    fn tables(
+        connection: Connection,
+        server: ServerInfo,
+        database: String,
+        page: Page,
+    ) -> Result<TablePage, Error>;
+
+    /// Tables with all that is known of them, in the order asked.
+    fn inspect(
+        connection: Connection,
+        server: ServerInfo,
+        tables: Vec<TableName>,
+    ) -> Result<Vec<Result<Table, Error>>, Error>;
+
+    /// The statement that makes the table, for people.
+    fn ddl(_connection: Connection, _server: ServerInfo, table: TableName) -> Result<String, Error> {
+        Err(Error::unsupported(format!("this dialect cannot say the statement that makes {:?}", table.name)))
+    }
+
+    /// Sizes, in the order asked. Says nothing unless overridden.
+    fn statistics(
+        _connection: Connection,
+        _server: ServerInfo,
+        tables: Vec<TableName>,
+        _fresh: bool,
+    ) -> Result<Vec<Result<TableStatistics, Error>>, Error> {
+        Ok(tables.iter().map(|_| Ok(TableStatistics::unknown())).collect())
+    }
+
+    /// Accesses. Says that the database keeps none unless overridden.
+    fn access(
+        _connection: Connection,
+        _server: ServerInfo,
+        _request: AccessRequest,
+    ) -> Result<AccessPage, Error> {
+        Ok(AccessPage::none("this dialect reads no record of accesses"))
+    }
+}
+
+impl DialectInfo {
+    /// A dialect of one product, without options, models or capabilities, that quotes by the standard:
+    /// names in `"`, literals in `'`, the quote doubled. The rest is set by struct update.
+    pub fn new(name: &str, product: &str, version: &str, transport: &str) -> DialectInfo {
+        DialectInfo {
+            name: name.to_owned(),
+            title: product.to_owned(),
+            version: version.to_owned(),
+            products: vec![product.to_owned()],
+            transport: transport.to_owned(),
+            default_port: None,
+            options_schema: "{}".to_owned(),
+            database_term: "database".to_owned(),
+            hidden_databases: Vec::new(),
+            reads_from: Vec::new(),
+            name_rules: Vec::new(),
+            types: Vec::new(),
+            type_words: Vec::new(),
+            models: Vec::new(),
+            quoting: Quoting { name_quote: "\"".to_owned(), texts: vec![TextRule::standard()] },
+            vocabularies: Vec::new(),
+            capabilities: Vec::new(),
+            session: Session {
+                driver_settings: "{}".to_owned(),
+                setup: Vec::new(),
+                read_only: Vec::new(),
+                read_only_strength: "none".to_owned(),
+            },
+            cancel: Cancel { how: "driver".to_owned(), session_id: Vec::new(), statement: Vec::new() },
+            sql: SqlHelp {
+                parsers: vec!["ansi".to_owned()],
+                placeholders: "none".to_owned(),
+                row_limit: "limit_offset".to_owned(),
+                explain: None,
+                denied_functions: Vec::new(),
+                hints: Vec::new(),
+            },
+            extra: None,
+        }
+    }
+}
+
+impl TextRule {
+    /// The rule `literal` of standard SQL: `'`, doubled inside.
+    pub fn standard() -> TextRule {
+        TextRule {
+            name: "literal".to_owned(),
+            prefix: String::new(),
+            quotes: vec!["'".to_owned()],
+            escape: "double".to_owned(),
+        }
+    }
+}
+
+impl Vocabulary {
+    /// The heads and words of one operation.
+    pub fn new(operation: &str, heads: &[&str], words: &[&str]) -> Vocabulary {
+        let owned = |list: &[&str]| list.iter().map(|&word| word.to_owned()).collect();
+        Vocabulary { operation: operation.to_owned(), heads: owned(heads), words: owned(words) }
+    }
+}
+
+impl TableName {
+    /// A table's place.
+    pub fn new(database: impl Into<String>, name: impl Into<String>) -> TableName {
+        TableName { database: database.into(), name: name.into() }
+    }
+}
+
+impl ChangePlan {
+    /// Nothing to do, with what the user should know.
+    pub fn nothing(notes: Vec<Problem>) -> ChangePlan {
+        ChangePlan { steps: Vec::new(), transactional: false, new_names: Vec::new(), notes }
+    }
+}
+
+impl Action {
+    /// A statement that is done when the database accepts it.
+    pub fn new(statement: Statement) -> Action {
+        Action { statement: statement.tokens(), probe: None }
+    }
+}
+
+impl Step {
+    /// A step at once that others hardly notice, with nothing that takes it back. The rest is set by
+    /// struct update.
+    pub fn new(purpose: impl Into<String>, statement: Statement) -> Step {
+        Step {
+            purpose: purpose.into(),
+            action: Action::new(statement),
+            undo: Vec::new(),
+            undo_complete: false,
+            destroys: false,
+            cost: "metadata".to_owned(),
+            locks: "brief".to_owned(),
+        }
+    }
+}
+
+impl TableStatistics {
+    /// Nothing is known.
+    pub fn unknown() -> TableStatistics {
+        TableStatistics {
+            row_count: None,
+            row_accuracy: "unknown".to_owned(),
+            data_bytes: None,
+            index_bytes: None,
+            partition_count: None,
+            as_of: None,
+            note: String::new(),
+        }
+    }
+}
+
+impl AccessPage {
+    /// There is no source of accesses, for this reason.
+    pub fn none(note: impl Into<String>) -> AccessPage {
+        AccessPage {
+            rows: Vec::new(),
+            counters: Vec::new(),
+            next: None,
+            source: String::new(),
+            complete: false,
+            covers_from: None,
+            note: note.into(),
+        }
+    }
+}
+
+impl<T: Dialect> about::Guest for T {
+    fn describe() -> DialectInfo {
+        <T as Dialect>::describe()
+    }
+}
+
+impl<T: Dialect> planner::Guest for T {
+    fn parse_types(server: Option<ServerInfo>, texts: Vec<String>) -> Vec<Result<DataType, Problem>> {
+        <T as Dialect>::parse_types(server, texts)
+    }
+
+    fn plan(server: ServerInfo, change: Change) -> Result<ChangePlan, Vec<Problem>> {
+        <T as Dialect>::plan(server, change)
+    }
+}
+
+impl<T: Dialect> reader::Guest for T {
+    fn server(connection: Connection, options: String) -> Result<ServerInfo, Error> {
+        <T as Dialect>::server(connection, options)
+    }
+
+    fn databases(connection: Connection, server: ServerInfo, page: Page) -> Result<DatabasePage, Error> {
+        <T as Dialect>::databases(connection, server, page)
+    }
+
+    fn tables(
+        connection: Connection,
+        server: ServerInfo,
+        database: String,
+        page: Page,
+    ) -> Result<TablePage, Error> {
+        <T as Dialect>::tables(connection, server, database, page)
+    }
+
+    fn inspect(
+        connection: Connection,
+        server: ServerInfo,
+        tables: Vec<TableName>,
+    ) -> Result<Vec<Result<Table, Error>>, Error> {
+        <T as Dialect>::inspect(connection, server, tables)
+    }
+
+    fn ddl(connection: Connection, server: ServerInfo, table: TableName) -> Result<String, Error> {
+        <T as Dialect>::ddl(connection, server, table)
+    }
+
+    fn statistics(
+        connection: Connection,
+        server: ServerInfo,
+        tables: Vec<TableName>,
+        fresh: bool,
+    ) -> Result<Vec<Result<TableStatistics, Error>>, Error> {
+        <T as Dialect>::statistics(connection, server, tables, fresh)
+    }
+
+    fn access(
+        connection: Connection,
+        server: ServerInfo,
+        request: AccessRequest,
+    ) -> Result<AccessPage, Error> {
+        <T as Dialect>::access(connection, server, request)
+    }
+}
+
+/// Makes the crate a dialect: exports what a type that implements [`dialect::Dialect`](Dialect) does.
+/// Once in a plugin.
+#[macro_export]
+macro_rules! dialect {
+    ($plugin:ident) => {
+        $crate::export_plugin!($plugin, $crate::dialect::Dialect, dialect);
+    };
+}
+
+/// Exports `wire` besides, for a dialect over HTTP, from a type that implements [`dialect::Wire`](Wire).
+#[macro_export]
+macro_rules! dialect_wire {
+    ($plugin:ident) => {
+        $crate::export_plugin!($plugin, $crate::dialect::Wire, dialect_wire);
+    };
+}

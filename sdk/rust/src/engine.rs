@@ -1,0 +1,204 @@
+//! Engines: one kind of workflow scheduler.
+//!
+//! An engine implements [`Engine`] and, as far as its scheduler can do it, [`Schedules`], [`Backfills`]
+//! and [`Definitions`]; each is exported by a macro line of its own, and what is exported is what it can
+//! do.
+//!
+//! ```ignore
+//! lakeport_sdk::engine!(MyScheduler);
+//! lakeport_sdk::engine_schedules!(MyScheduler);
+//! ```
+
+pub use crate::bindings::engine::about::{EngineInfo, TaskType};
+pub use crate::bindings::engine::deploys::{DeployRequest, Deployment, TestCheck, TestReport};
+pub use crate::bindings::engine::model::{
+    Datasource, Edge, Instance, InstanceRef, LogPage, LogRequest, Param, Receipt, RetryRequest, RunQuery,
+    RunRequest, Schedule, Started, Target, Task, TaskRun, TaskRunPage, TaskRunRequest, WatchPage,
+    WatchRequest, Workflow, WorkflowRef,
+};
+pub use crate::bindings::engine_backfills::backfills::{
+    BackfillRequest, BackfillStarted, Dates, Guest as Backfills, TimeRange,
+};
+pub use crate::bindings::engine_definitions::definitions::{
+    Definition, DefinitionHead, DefinitionPage, DefinitionQuery, Guest as Definitions, Source,
+};
+pub use crate::bindings::engine_schedules::schedules::Guest as Schedules;
+/// The scheduler inside the host. A component that imports it is let in only if the host brought it.
+pub use crate::bindings::runner;
+pub use crate::host::{call, clock, config, files, http, memo, web};
+pub use crate::{Error, Page, Problem, Timestamp, Upstream};
+
+use crate::bindings::engine::{about, deploys, runs, watch};
+
+/// An engine. `lakeport_sdk::engine!` exports it.
+///
+/// The functions are those of the contract's interfaces `about`, `deploys`, `runs` and `watch`, where
+/// each is described. Those with a body answer what the contract calls a lazy, fair answer.
+pub trait Engine {
+    /// What the engine is. Always the same.
+    fn describe() -> EngineInfo;
+
+    /// Looks at the instance; changes nothing.
+    fn test() -> Result<TestReport, Error>;
+
+    /// What in this workflow the engine cannot do. Pure.
+    fn check(_workflow: Workflow) -> Vec<Problem> {
+        Vec::new()
+    }
+
+    /// Brings a revision into the engine; re-entrant.
+    fn deploy(request: DeployRequest) -> Result<Deployment, Error>;
+
+    /// How far a deployment is. Needed by engines that answer `waiting`, or receipts not settled.
+    fn status(_current: WorkflowRef, _revision: String) -> Result<Deployment, Error> {
+        Err(Error::unsupported("this engine's deployments are done when they are answered"))
+    }
+
+    /// Takes a workflow out of the engine.
+    fn remove(current: WorkflowRef) -> Result<Receipt, Error>;
+
+    /// Starts one run.
+    fn start(request: RunRequest) -> Result<Started, Error>;
+
+    /// Finds runs by key or trigger code, in the order asked.
+    fn find(queries: Vec<RunQuery>) -> Result<Vec<Option<Instance>>, Error>;
+
+    /// Asks for a stop.
+    fn cancel(workflow: WorkflowRef, target: Target) -> Result<Receipt, Error>;
+
+    /// Runs parts of a finished run again. The host starts a new run where this is not supported.
+    fn retry(_request: RetryRequest) -> Result<Started, Error> {
+        Err(Error::unsupported("this engine cannot run parts of a finished run again"))
+    }
+
+    /// Runs of many workflows.
+    fn instances(request: WatchRequest) -> Result<WatchPage, Error>;
+
+    /// Tries of the tasks of many runs.
+    fn task_runs(request: TaskRunRequest) -> Result<TaskRunPage, Error>;
+
+    /// A part of a log.
+    fn log(_request: LogRequest) -> Result<LogPage, Error> {
+        Err(Error::unsupported("this engine has no logs to read"))
+    }
+}
+
+impl EngineInfo {
+    /// An engine without settings, addresses, secrets, task types or features. The rest is set by struct
+    /// update.
+    pub fn new(name: &str, product: &str, version: &str) -> EngineInfo {
+        EngineInfo {
+            name: name.to_owned(),
+            title: product.to_owned(),
+            version: version.to_owned(),
+            product: product.to_owned(),
+            versions: Vec::new(),
+            config_schema: "{}".to_owned(),
+            addresses: Vec::new(),
+            folder_at: None,
+            secrets: Vec::new(),
+            auth: Vec::new(),
+            task_types: Vec::new(),
+            deploy_kind: "api".to_owned(),
+            cron_dialect: "quartz7".to_owned(),
+            time_zone_mode: "schedule".to_owned(),
+            max_backfill_dates: 0,
+            settle_ms: 0,
+            features: Vec::new(),
+            extra: None,
+        }
+    }
+}
+
+impl<T: Engine> about::Guest for T {
+    fn describe() -> EngineInfo {
+        <T as Engine>::describe()
+    }
+}
+
+impl<T: Engine> deploys::Guest for T {
+    fn test() -> Result<TestReport, Error> {
+        <T as Engine>::test()
+    }
+
+    fn check(workflow: Workflow) -> Vec<Problem> {
+        <T as Engine>::check(workflow)
+    }
+
+    fn deploy(request: DeployRequest) -> Result<Deployment, Error> {
+        <T as Engine>::deploy(request)
+    }
+
+    fn status(current: WorkflowRef, revision: String) -> Result<Deployment, Error> {
+        <T as Engine>::status(current, revision)
+    }
+
+    fn remove(current: WorkflowRef) -> Result<Receipt, Error> {
+        <T as Engine>::remove(current)
+    }
+}
+
+impl<T: Engine> runs::Guest for T {
+    fn start(request: RunRequest) -> Result<Started, Error> {
+        <T as Engine>::start(request)
+    }
+
+    fn find(queries: Vec<RunQuery>) -> Result<Vec<Option<Instance>>, Error> {
+        <T as Engine>::find(queries)
+    }
+
+    fn cancel(workflow: WorkflowRef, target: Target) -> Result<Receipt, Error> {
+        <T as Engine>::cancel(workflow, target)
+    }
+
+    fn retry(request: RetryRequest) -> Result<Started, Error> {
+        <T as Engine>::retry(request)
+    }
+}
+
+impl<T: Engine> watch::Guest for T {
+    fn instances(request: WatchRequest) -> Result<WatchPage, Error> {
+        <T as Engine>::instances(request)
+    }
+
+    fn task_runs(request: TaskRunRequest) -> Result<TaskRunPage, Error> {
+        <T as Engine>::task_runs(request)
+    }
+
+    fn log(request: LogRequest) -> Result<LogPage, Error> {
+        <T as Engine>::log(request)
+    }
+}
+
+/// Makes the crate an engine: exports what a type that implements [`engine::Engine`](Engine) does. Once
+/// in a plugin.
+#[macro_export]
+macro_rules! engine {
+    ($plugin:ident) => {
+        $crate::export_plugin!($plugin, $crate::engine::Engine, engine);
+    };
+}
+
+/// Exports `schedules` besides, from a type that implements [`engine::Schedules`](Schedules).
+#[macro_export]
+macro_rules! engine_schedules {
+    ($plugin:ident) => {
+        $crate::export_plugin!($plugin, $crate::engine::Schedules, engine_schedules);
+    };
+}
+
+/// Exports `backfills` besides, from a type that implements [`engine::Backfills`](Backfills).
+#[macro_export]
+macro_rules! engine_backfills {
+    ($plugin:ident) => {
+        $crate::export_plugin!($plugin, $crate::engine::Backfills, engine_backfills);
+    };
+}
+
+/// Exports `definitions` besides, from a type that implements [`engine::Definitions`](Definitions).
+#[macro_export]
+macro_rules! engine_definitions {
+    ($plugin:ident) => {
+        $crate::export_plugin!($plugin, $crate::engine::Definitions, engine_definitions);
+    };
+}

@@ -1,0 +1,53 @@
+//! Lines for the operator.
+//!
+//! ```no_run
+//! use lakeport_sdk::{info, warn};
+//!
+//! info!("took over");
+//! warn!("{} definitions left out", 3; "project" => "sales", "page" => 2);
+//! ```
+//!
+//! In a native build, as in `cargo test` of a plugin, there is no host: lines go to standard error.
+
+pub use crate::bindings::host::log::Level;
+
+/// Writes one line. The host cuts messages at 4,096 bytes, fields at 32 of 1,024 bytes each, and only
+/// counts what comes after 1,000 lines of one call.
+pub fn write(level: Level, message: &str, fields: &[(String, String)]) {
+    #[cfg(target_arch = "wasm32")]
+    crate::bindings::host::log::write(level, message, fields);
+    #[cfg(not(target_arch = "wasm32"))]
+    eprintln!("{level:?} {message} {fields:?}");
+}
+
+/// Writes one line at a level. The macros `trace!` … `error!` are shorter.
+#[macro_export]
+macro_rules! log_at {
+    ($level:ident, $format:literal $(, $argument:expr)* $(; $($name:expr => $value:expr),+ $(,)?)?) => {
+        $crate::log::write(
+            $crate::log::Level::$level,
+            &::std::format!($format $(, $argument)*),
+            &[$($((::std::string::ToString::to_string(&$name), ::std::string::ToString::to_string(&$value))),+)?],
+        )
+    };
+}
+
+/// Every step; off unless the operator asks.
+#[macro_export]
+macro_rules! trace { ($($line:tt)*) => { $crate::log_at!(Trace, $($line)*) }; }
+
+/// For whoever debugs the plugin.
+#[macro_export]
+macro_rules! debug { ($($line:tt)*) => { $crate::log_at!(Debug, $($line)*) }; }
+
+/// What an operator likes to find later.
+#[macro_export]
+macro_rules! info { ($($line:tt)*) => { $crate::log_at!(Info, $($line)*) }; }
+
+/// Something was wrong and was dealt with.
+#[macro_export]
+macro_rules! warn { ($($line:tt)*) => { $crate::log_at!(Warn, $($line)*) }; }
+
+/// Something was wrong and a person should look.
+#[macro_export]
+macro_rules! error { ($($line:tt)*) => { $crate::log_at!(Error, $($line)*) }; }

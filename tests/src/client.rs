@@ -1,0 +1,109 @@
+//! One HTTP/1.1 request over a connection of its own, bounded in time.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use serde_json::Value;
+
+/// How long one request may take; longer than any deadline of the server.
+const REQUEST_MAX: Duration = Duration::from_secs(60);
+
+/// An answer.
+pub struct Response {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+}
+
+impl Response {
+    /// A header by its name in lower case.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
+    /// `data` of a success.
+    pub fn data(&self) -> Value {
+        assert_eq!(self.status, 200, "{self:?}");
+        let mut body = self.json();
+        assert_eq!((&body["code"], &body["message"]), (&200.into(), &"success".into()), "{self:?}");
+        body["data"].take()
+    }
+
+    /// The stable code of an error, whose body must have all members.
+    pub fn error(&self) -> String {
+        let body = self.json();
+        assert_eq!(body["code"], self.status, "{self:?}");
+        assert!(body["data"].is_null() && body["requestId"].is_string(), "{self:?}");
+        body["error"].as_str().unwrap_or_else(|| panic!("{self:?}")).to_owned()
+    }
+
+    /// What an error says to a person.
+    pub fn message(&self) -> String {
+        self.json()["message"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+impl std::fmt::Debug for Response {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        const SHOWN_BYTES: usize = 2_000;
+        let body = String::from_utf8_lossy(&self.body[..self.body.len().min(SHOWN_BYTES)]);
+        write!(f, "{} {body}", self.status)
+    }
+}
+
+/// Sends one request and reads the whole answer. `headers` come on top of `Host` and `Content-Length`; a
+/// `Host` among them takes the place of the usual one.
+pub fn request(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Response {
+    let mut stream =
+        TcpStream::connect(address).unwrap_or_else(|error| panic!("connecting to {address}: {error}"));
+    stream.set_read_timeout(Some(REQUEST_MAX)).expect("a time above zero");
+    stream.set_write_timeout(Some(REQUEST_MAX)).expect("a time above zero");
+    let mut head =
+        format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
+    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+        head.push_str(&format!("Host: {address}\r\n"));
+    }
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str("\r\n");
+    stream.write_all(head.as_bytes()).expect("the server reads the head");
+    // A server that has answered already may stop reading; what counts is its answer.
+    let sent = stream.write_all(body);
+    let mut answer = Vec::new();
+    let read = stream.read_to_end(&mut answer);
+    assert!(!answer.is_empty(), "no answer to {method} {path}: sent {sent:?}, read {read:?}");
+    parse(&answer, method)
+}
+
+fn parse(answer: &[u8], method: &str) -> Response {
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("the head ends");
+    let head = std::str::from_utf8(&answer[..end]).expect("a head is ASCII");
+    let mut lines = head.split("\r\n");
+    let status = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|code| code.parse().ok());
+    let headers: Vec<(String, String)> = lines
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.trim().to_ascii_lowercase(), value.trim().to_owned()))
+        .collect();
+    let body = answer[end + 4..].to_vec();
+    let announced =
+        headers.iter().find(|(name, _)| name == "content-length").map(|(_, length)| length.parse::<usize>());
+    if let Some(Ok(length)) = announced
+        && method != "HEAD"
+    {
+        assert_eq!(body.len(), length, "the body is as long as it says");
+    }
+    Response { status: status.expect("a status"), headers, body }
+}

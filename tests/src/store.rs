@@ -1,0 +1,71 @@
+//! The stores that a server is tested on.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use sqlx::{Connection as _, Executor as _};
+
+/// A kind of store.
+#[derive(Clone, Debug)]
+pub enum Store {
+    /// A file in the data folder.
+    Sqlite,
+    /// A new database on the server with this URL.
+    Postgres(String),
+}
+
+/// SQLite, and PostgreSQL where a server is there (`LAKEPORT_TEST_POSTGRES`, which `cargo xtask test` sets).
+pub fn stores() -> Vec<Store> {
+    let mut stores = vec![Store::Sqlite];
+    match std::env::var("LAKEPORT_TEST_POSTGRES") {
+        Ok(url) => stores.push(Store::Postgres(url)),
+        Err(_) => eprintln!(
+            "NOT TESTED on PostgreSQL: LAKEPORT_TEST_POSTGRES is not set; `cargo xtask test` sets it"
+        ),
+    }
+    stores
+}
+
+/// A database of one server, dropped with it.
+pub(crate) struct Database {
+    url: Option<String>,
+    drop: Option<(String, String)>,
+}
+
+impl Database {
+    pub fn create(store: &Store) -> Database {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let Store::Postgres(admin) = store else { return Database { url: None, drop: None } };
+        let name = format!("test_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        run(admin, &format!("CREATE DATABASE {name}"));
+        let base = admin.rsplit_once('/').map_or(admin.as_str(), |(base, _)| base);
+        Database { url: Some(format!("{base}/{name}")), drop: Some((admin.clone(), name)) }
+    }
+
+    /// What `--database-url` is given; none: the default.
+    pub fn url(&self) -> Option<&str> {
+        self.url.as_deref()
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        if let Some((admin, name)) = &self.drop {
+            run(admin, &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
+        }
+    }
+}
+
+/// Runs one statement of the test's own making on a connection of its own.
+fn run(url: &str, statement: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let done = runtime.block_on(async {
+        let mut connection = sqlx::PgConnection::connect(url).await?;
+        connection.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(statement.to_owned()))).await?;
+        connection.close().await
+    });
+    if let Err(error) = done
+        && !std::thread::panicking()
+    {
+        panic!("{statement}: {error}");
+    }
+}

@@ -1,0 +1,206 @@
+//! The plugin API over HTTP, against a real server (contract, section 5).
+
+use lakeport_tests::{Response, Server, component, stores};
+use serde_json::{Value, json};
+
+/// Stages a fixture; answers its digest.
+fn stage(server: &Server, fixture: &str) -> String {
+    let answer = server.post_bytes("/api/v1/plugins", "application/wasm", &component(fixture));
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.data()["digest"].as_str().expect("a digest").to_owned()
+}
+
+fn activate(server: &Server, name: &str, digest: &str) -> Response {
+    server.post(&format!("/api/v1/plugins/{name}/activate"), &json!({ "digest": digest }))
+}
+
+#[test]
+fn a_fresh_server_lists_what_is_bundled() {
+    for store in stores() {
+        let server = Server::start(&store);
+        let plugins = server.get("/api/v1/plugins").data();
+        let sqlite =
+            plugins.as_array().unwrap().iter().find(|p| p["name"] == "sqlite").expect("the bundled dialect");
+        assert_eq!(sqlite["family"], "dialect");
+        assert_eq!(sqlite["state"], "active");
+        assert_eq!(sqlite["grants"], json!(["lakeport:dialect/connection"]));
+        assert_eq!(sqlite["digest"], sqlite["generations"][0]["digest"]);
+        assert_eq!(sqlite["reason"], Value::Null);
+    }
+}
+
+#[test]
+fn a_plugin_is_staged_activated_replaced_and_rolled_back() {
+    for store in stores() {
+        let server = Server::start(&store);
+        let first = stage(&server, "greeter_v1");
+        let plugin = server.get("/api/v1/plugins/greeter").data();
+        assert_eq!((&plugin["state"], &plugin["digest"]), (&json!("staged"), &Value::Null));
+
+        assert_eq!(activate(&server, "greeter", &first).data()["state"], "active");
+        let second = stage(&server, "greeter_v2");
+        assert_eq!(
+            server.get("/api/v1/plugins/greeter").data()["version"],
+            "1.0.0",
+            "staging changes nothing"
+        );
+        assert_eq!(activate(&server, "greeter", &second).data()["version"], "2.0.0");
+        let back = server.post("/api/v1/plugins/greeter/rollback", &json!({}));
+        assert_eq!(back.data()["version"], "1.0.0");
+        let again = server.post("/api/v1/plugins/greeter/rollback", &json!({}));
+        assert_eq!((again.status, again.error()), (409, "nothing_before".to_owned()));
+    }
+}
+
+#[test]
+fn what_was_activated_is_still_active_after_a_restart() {
+    for store in stores() {
+        let mut server = Server::start(&store);
+        let first = stage(&server, "greeter_v1");
+        let second = stage(&server, "greeter_v2");
+        activate(&server, "greeter", &first);
+        activate(&server, "greeter", &second);
+        server.post("/api/v1/plugins/greeter/quarantine", &json!({ "reason": "we look into it" }));
+        server.restart();
+        let plugin = server.get("/api/v1/plugins/greeter").data();
+        assert_eq!((&plugin["state"], &plugin["digest"]), (&json!("quarantined"), &json!(second)));
+        assert_eq!(plugin["reason"], "we look into it");
+        let released = server.post("/api/v1/plugins/greeter/release", &json!({})).data();
+        assert_eq!(released["state"], "active");
+        let back = server.post("/api/v1/plugins/greeter/rollback", &json!({})).data();
+        assert_eq!(back["digest"], json!(first), "the history outlives a restart, too");
+    }
+}
+
+#[test]
+fn the_same_bytes_again_are_no_second_generation() {
+    let server = Server::start(&stores()[0]);
+    assert_eq!(stage(&server, "greeter_v1"), stage(&server, "greeter_v1"));
+    assert_eq!(server.get("/api/v1/plugins/greeter").data()["generations"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_canary_takes_a_share_and_a_rollback_ends_it() {
+    let server = Server::start(&stores()[0]);
+    let first = stage(&server, "greeter_v1");
+    activate(&server, "greeter", &first);
+    let second = stage(&server, "greeter_v2");
+    let path = "/api/v1/plugins/greeter/activate";
+    let bad = server.post(path, &json!({ "digest": second, "canaryPercent": 100 }));
+    assert_eq!((bad.status, bad.error()), (400, "canary_percent_invalid".to_owned()));
+    let canary = server.post(path, &json!({ "digest": second, "canaryPercent": 20 })).data();
+    assert_eq!((&canary["state"], &canary["digest"]), (&json!("canary"), &json!(first)));
+    assert_eq!(canary["generations"][1]["canaryPercent"], 20);
+    let ended = server.post("/api/v1/plugins/greeter/rollback", &json!({})).data();
+    assert_eq!((&ended["state"], &ended["digest"]), (&json!("active"), &json!(first)));
+}
+
+#[test]
+fn a_component_comes_back_byte_for_byte() {
+    for store in stores() {
+        let server = Server::start(&store);
+        let digest = stage(&server, "greeter_v1");
+        let answer = server.get(&format!("/api/v1/plugins/greeter/{digest}"));
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.header("content-type"), Some("application/wasm"));
+        assert!(answer.body == component("greeter_v1"));
+        let unknown = server.get(&format!("/api/v1/plugins/greeter/{}", "0".repeat(64)));
+        assert_eq!((unknown.status, unknown.error()), (404, "not_found".to_owned()));
+    }
+}
+
+#[test]
+fn what_answers_cannot_be_removed_and_what_does_not_can() {
+    for store in stores() {
+        let mut server = Server::start(&store);
+        let first = stage(&server, "greeter_v1");
+        let second = stage(&server, "greeter_v2");
+        activate(&server, "greeter", &first);
+        let refused = server.delete(&format!("/api/v1/plugins/greeter/{first}"));
+        assert_eq!((refused.status, refused.error()), (409, "generation_active".to_owned()));
+        assert_eq!(server.delete(&format!("/api/v1/plugins/greeter/{second}")).status, 200);
+        server.restart();
+        assert_eq!(server.get("/api/v1/plugins/greeter").data()["generations"].as_array().unwrap().len(), 1);
+        let sqlite = server.get("/api/v1/plugins/sqlite").data()["digest"].as_str().unwrap().to_owned();
+        assert_eq!(server.delete(&format!("/api/v1/plugins/sqlite/{sqlite}")).status, 409);
+    }
+}
+
+#[test]
+fn each_component_that_misbehaves_gets_a_clear_error_and_the_server_goes_on() {
+    let server = Server::start(&stores()[0]);
+    let good = component("greeter_v1");
+    for (what, body, error, words) in [
+        ("nothing", vec![], "component_empty", "cargo build"),
+        ("text", b"hello".to_vec(), "component_not_wasm", "not WebAssembly"),
+        ("cut off", good[..good.len() / 2].to_vec(), "component_malformed", "cut off"),
+        ("machine code", [b"\x7fELF".as_slice(), &[0; 64]].concat(), "component_precompiled", "never loaded"),
+        ("a core module", b"\0asm\x01\0\0\0".to_vec(), "component_core_module", "wasm32-wasip2"),
+        ("an empty component", b"\0asm\x0d\0\x01\0".to_vec(), "component_no_family", "lakeport:tool/tool"),
+        ("sockets", component("sockets"), "import_refused", "wasi:sockets"),
+        ("http", component("wants_http"), "import_refused", "lakeport:host/http"),
+        ("an endless describe", component("describe_spins"), "plugin_timeout", "describing itself"),
+        ("a trap in describe", component("describe_traps"), "plugin_trapped", "trapped"),
+        ("an endless start", component("start_spins"), "plugin_timeout", "ms and was ended"),
+        ("a trap at the start", component("start_traps"), "plugin_trapped", "trapped"),
+    ] {
+        let answer = server.post_bytes("/api/v1/plugins", "application/wasm", &body);
+        assert_eq!((answer.status, answer.error()), (400, error.to_owned()), "{what}: {answer:?}");
+        assert!(answer.message().contains(words), "{what}: {}", answer.message());
+        assert_eq!(server.get("/health/ready").status, 200, "after {what}");
+    }
+    let names: Vec<Value> =
+        server.get("/api/v1/plugins").data().as_array().unwrap().iter().map(|p| p["name"].clone()).collect();
+    assert_eq!(names, [json!("sqlite")], "nothing that was refused is listed");
+}
+
+#[test]
+fn an_upload_past_the_limit_is_413_and_the_server_goes_on() {
+    let server = Server::start(&stores()[0]);
+    let answer = server.post_bytes("/api/v1/plugins", "application/wasm", &vec![0; 65 * 1024 * 1024]);
+    assert_eq!(answer.status, 413, "{}", answer.message());
+    assert_eq!(server.get("/health/live").status, 200);
+}
+
+#[test]
+fn unknown_plugins_bad_bodies_and_wrong_states_are_told_apart() {
+    let server = Server::start(&stores()[0]);
+    let unknown = server.get("/api/v1/plugins/nothing");
+    assert_eq!((unknown.status, unknown.error()), (404, "not_found".to_owned()));
+    assert!(unknown.message().contains("dialect:sqlite"), "it says which there are: {}", unknown.message());
+    assert_eq!(server.get("/api/v1/plugins/dialect:sqlite").status, 200);
+    assert_eq!(server.get("/api/v1/plugins/tool:sqlite").status, 404);
+
+    let path = "/api/v1/plugins/sqlite/activate";
+    let wrong = server.post(path, &json!({ "digest": 7, "canaryPercent": "x" }));
+    assert_eq!(wrong.status, 400);
+    let fields: Vec<Value> =
+        wrong.json()["details"].as_array().expect("details").iter().map(|d| d["field"].clone()).collect();
+    assert!(fields.contains(&json!("digest")), "{fields:?}");
+    assert_eq!(server.post(path, &json!({})).status, 400);
+    assert_eq!(server.post(path, &json!({ "digest": "0".repeat(64) })).status, 404);
+    let form = server.post_bytes(path, "text/plain", b"digest=1");
+    assert_eq!(form.status, 415);
+    let released = server.post("/api/v1/plugins/sqlite/release", &json!({}));
+    assert_eq!((released.status, released.error()), (409, "not_quarantined".to_owned()));
+    let wrong_method = server.delete("/api/v1/plugins/sqlite");
+    assert_eq!((wrong_method.status, wrong_method.header("allow")), (405, Some("GET")));
+}
+
+#[test]
+fn a_quarantined_dialect_makes_the_server_say_so() {
+    let server = Server::start(&stores()[0]);
+    let answer = server.post("/api/v1/plugins/sqlite/quarantine", &json!({ "reason": "a bad plan" })).data();
+    assert_eq!((&answer["state"], &answer["reason"]), (&json!("quarantined"), &json!("a bad plan")));
+    server.post("/api/v1/plugins/sqlite/release", &json!({}));
+    assert_eq!(server.get("/api/v1/plugins/sqlite").data()["state"], "active");
+}
+
+#[test]
+fn what_a_plugin_prints_while_it_describes_itself_harms_nothing() {
+    let server = Server::start(&stores()[0]);
+    stage(&server, "misbehave");
+    let logs = server.get("/api/v1/plugins/misbehave/logs");
+    assert_eq!(logs.status, 200);
+    assert!(logs.data().is_array());
+}

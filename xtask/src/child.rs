@@ -1,0 +1,116 @@
+//! Children: each in a process group of its own, ended with all it started when the run is interrupted.
+//!
+//! Ctrl-C and TERM reach only this process; it passes them on to every group that is registered here, so
+//! that a test's server or a compiler never outlives the run.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+/// How often a child with a deadline is looked at.
+const POLL: Duration = Duration::from_millis(20);
+
+/// How long a child may take to end after it was asked to.
+const GRACE: Duration = Duration::from_secs(10);
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+static GROUPS: Mutex<Vec<(Pid, Signal)>> = Mutex::new(Vec::new());
+
+/// Passes Ctrl-C, TERM and HUP on to the children from now on.
+pub fn pass_on_signals() -> Result<()> {
+    ctrlc::set_handler(|| {
+        INTERRUPTED.store(true, Ordering::SeqCst);
+        for (group, signal) in GROUPS.lock().expect("no holder panics").iter() {
+            killpg(*group, *signal).ok();
+        }
+    })
+    .context("cannot handle signals")
+}
+
+/// Fails once the run was interrupted; asked between steps.
+pub fn check_not_interrupted() -> Result<()> {
+    if INTERRUPTED.load(Ordering::SeqCst) {
+        bail!("interrupted");
+    }
+    Ok(())
+}
+
+/// A child that is ended, with its group, when this is dropped.
+pub struct Running {
+    child: Child,
+    group: Pid,
+    /// What asks it to end.
+    signal: Signal,
+}
+
+impl Running {
+    /// Starts the command without standard input.
+    pub fn spawn(command: &mut Command, signal: Signal) -> Result<Self> {
+        let name = display(command);
+        let mut groups = GROUPS.lock().expect("no holder panics");
+        check_not_interrupted()?;
+        let child = command
+            .stdin(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .with_context(|| format!("cannot run `{name}`"))?;
+        let group = Pid::from_raw(i32::try_from(child.id()).context("a process id fits")?);
+        groups.push((group, signal));
+        Ok(Self { child, group, signal })
+    }
+
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Waits for the end; `None` if it did not come within `limit`, in which case the group was ended.
+    pub fn wait(mut self, limit: Duration) -> Result<Option<ExitStatus>> {
+        let status = self.wait_until(Instant::now() + limit)?;
+        check_not_interrupted()?;
+        Ok(status)
+    }
+
+    fn wait_until(&mut self, end: Instant) -> Result<Option<ExitStatus>> {
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                return Ok(Some(status));
+            }
+            if Instant::now() >= end {
+                return Ok(None);
+            }
+            std::thread::sleep(POLL);
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        GROUPS.lock().expect("no holder panics").retain(|(group, _)| *group != self.group);
+        killpg(self.group, self.signal).ok();
+        if !matches!(self.wait_until(Instant::now() + GRACE), Ok(Some(_))) {
+            killpg(self.group, Signal::SIGKILL).ok();
+            self.child.wait().ok();
+        }
+    }
+}
+
+/// The command as one would type it, with the variables that were set.
+pub fn display(command: &Command) -> String {
+    let mut words = Vec::new();
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value
+            && name != "PATH"
+        {
+            words.push(format!("{}={}", name.to_string_lossy(), value.to_string_lossy()));
+        }
+    }
+    words.push(command.get_program().to_string_lossy().into_owned());
+    words.extend(command.get_args().map(|word| word.to_string_lossy().into_owned()));
+    words.join(" ")
+}
