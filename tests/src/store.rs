@@ -13,16 +13,23 @@ pub enum Store {
     Postgres(String),
 }
 
-/// SQLite, and PostgreSQL where a server is there (`LAKEPORT_TEST_POSTGRES`, which `cargo xtask test` sets).
+/// The stores to test on: the one named by `LAKEPORT_TEST_STORE` (`sqlite`, `postgres`), else SQLite, and
+/// PostgreSQL where a server is there (`LAKEPORT_TEST_POSTGRES`). `cargo xtask test` sets both.
 pub fn stores() -> Vec<Store> {
-    let mut stores = vec![Store::Sqlite];
-    match std::env::var("LAKEPORT_TEST_POSTGRES") {
-        Ok(url) => stores.push(Store::Postgres(url)),
-        Err(_) => eprintln!(
-            "NOT TESTED on PostgreSQL: LAKEPORT_TEST_POSTGRES is not set; `cargo xtask test` sets it"
-        ),
+    let chosen = std::env::var("LAKEPORT_TEST_STORE").ok();
+    let postgres = std::env::var("LAKEPORT_TEST_POSTGRES").ok().map(Store::Postgres);
+    match (chosen.as_deref(), postgres) {
+        (Some("sqlite"), _) => vec![Store::Sqlite],
+        (Some("postgres"), Some(postgres)) => vec![postgres],
+        (Some(other), _) => panic!("LAKEPORT_TEST_STORE is {other}: a store is missing or not known"),
+        (None, Some(postgres)) => vec![Store::Sqlite, postgres],
+        (None, None) => {
+            eprintln!(
+                "NOT TESTED on PostgreSQL: LAKEPORT_TEST_POSTGRES is not set; `cargo xtask test` sets it"
+            );
+            vec![Store::Sqlite]
+        }
     }
-    stores
 }
 
 /// A database of one server, dropped with it.

@@ -300,4 +300,16 @@ mod tests {
         }
         assert_eq!(newest_bin(home.path()), Some(home.path().join("15/bin")));
     }
+
+    #[test]
+    fn it_starts_accepts_connections_and_leaves_nothing() {
+        let binaries = Binaries::obtain().expect("PostgreSQL is here or can be fetched");
+        let postgres = Postgres::start(&binaries).expect("it starts");
+        let address = postgres.url().split(['@', '/']).nth(3).expect("the URL has an address").to_owned();
+        std::net::TcpStream::connect(&address).expect("it accepts a connection");
+        let folder = postgres._folder.path().to_owned();
+        drop(postgres);
+        std::net::TcpStream::connect(&address).expect_err("it is stopped");
+        assert!(!folder.exists());
+    }
 }

@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::{Result, anyhow};
 use serde::Deserialize;
 
-use crate::budgets::{Budgets, StepName, Store, Suite, Tier};
+use crate::budgets::{Budgets, StepName, Suite, Tier};
 use crate::outcome::{Counts, Outcome, Row};
 use crate::postgres::{Binaries, Postgres};
 use crate::suite::{self, Environment, Program};
@@ -24,11 +24,11 @@ const POSTGRES_VARIABLE: &str = "LAKEPORT_TEST_POSTGRES";
 /// Runs a tier and prints its report. False if anything failed.
 pub fn run(tier: Tier) -> Result<bool> {
     let budgets = Budgets::read()?;
-    let mut run = Run { budgets: &budgets, outcome: Outcome::default() };
-    if budgets.suites_of(tier).next().is_none() {
-        println!("this tier has 0 suites yet: nothing was run");
-    } else {
-        run.tier(tier)?;
+    let suites = budgets.suites_of(tier).count();
+    println!("{suites} suites");
+    let mut run = Run { budgets: &budgets, tier, outcome: Outcome::default() };
+    if suites > 0 {
+        run.tier()?;
     }
     let outcome = run.outcome;
     print!("{}", outcome.report(budgets.total_seconds));
@@ -37,54 +37,45 @@ pub fn run(tier: Tier) -> Result<bool> {
 
 struct Run<'a> {
     budgets: &'a Budgets,
+    tier: Tier,
     outcome: Outcome,
 }
 
 impl Run<'_> {
-    fn tier(&mut self, tier: Tier) -> Result<()> {
+    fn tier(&mut self) -> Result<()> {
         let fetched = std::thread::spawn(fetch_postgres);
-        if tier == Tier::Test {
-            self.step(StepName::Format, "format", || cargo_plainly(&["fmt", "--all", "--check"]))?;
-        }
-        let Some(wasm) = self.step(StepName::WasmTarget, "wasm target", Wasm::set_up)? else {
-            return Ok(());
-        };
-        let built = self.step(StepName::Components, "components", || {
+        self.step(StepName::Format, || cargo_plainly(&["fmt", "--all", "--check"]))?;
+        let Some(wasm) = self.step(StepName::WasmTarget, Wasm::set_up)? else { return Ok(()) };
+        let built = self.step(StepName::Components, || {
             wasm.build_plugins()?;
             wasm.build_fixtures()
         })?;
         if built.is_none() {
             return Ok(());
         }
-        if tier == Tier::Test {
-            self.step(StepName::Lint, "lint", lint)?;
-            self.licences()?;
-        }
-        let Some(programs) = self.step(StepName::Compile, "compile", compile)? else { return Ok(()) };
-        let postgres = self.step(StepName::Postgres, "postgres", || start_postgres(fetched))?;
-        for suite in self.budgets.suites_of(tier) {
+        self.step(StepName::Lint, lint)?;
+        self.licences()?;
+        let Some(programs) = self.step(StepName::Compile, compile)? else { return Ok(()) };
+        let postgres = self.step(StepName::Postgres, || start_postgres(fetched))?;
+        for suite in self.budgets.suites_of(self.tier) {
             self.suite(suite, &programs, &wasm, postgres.as_ref())?;
         }
-        if tier == Tier::Test {
-            self.documentation()?;
-        }
-        Ok(())
+        self.documentation()
     }
 
-    /// Times a step. Its failure is noted, counted as one and survived; an interruption is not.
-    fn step<T>(
-        &mut self,
-        name: StepName,
-        shown: &str,
-        work: impl FnOnce() -> Result<T>,
-    ) -> Result<Option<T>> {
-        println!("{shown}: begins");
+    /// Times a step; `None` if this tier is without it, or if it failed, which is noted and counted as one
+    /// failure. An interruption ends the run.
+    fn step<T>(&mut self, name: StepName, work: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
+        let step = self.budgets.step(name);
+        if !step.tiers.contains(&self.tier) {
+            return Ok(None);
+        }
+        println!("{}: {}", name.shown(), step.runs);
         let start = Instant::now();
         let result = work();
         child::check_not_interrupted()?;
-        let budget_seconds = self.budgets.seconds(name);
         let note = if result.is_err() { "FAILED" } else { "" };
-        self.row(shown, start, budget_seconds, note.to_owned());
+        self.row(name.shown(), start, step.seconds, note.to_owned());
         Ok(result.map_err(|error| self.failed(format!("{error:#}"))).ok())
     }
 
@@ -98,13 +89,16 @@ impl Run<'_> {
     }
 
     fn licences(&mut self) -> Result<()> {
+        if self.tier != Tier::Test {
+            return Ok(());
+        }
         let version = Command::new("cargo").args(["deny", "--version"]).output()?;
         if !version.status.success() {
             self.outcome.skip("licences: cargo-deny is not installed".to_owned());
             return Ok(());
         }
         let arguments = ["deny", "check", "licenses", "bans", "sources"];
-        self.step(StepName::Licences, "licences", || cargo_plainly(&arguments)).map(drop)
+        self.step(StepName::Licences, || cargo_plainly(&arguments)).map(drop)
     }
 
     fn suite(
@@ -114,15 +108,11 @@ impl Run<'_> {
         wasm: &Wasm,
         postgres: Option<&Database>,
     ) -> Result<()> {
-        if suite.store == Some(Store::Postgres) && postgres.is_none() {
-            self.outcome.skip(format!("{}: there is no PostgreSQL", suite.name));
-            return Ok(());
-        }
-        println!("{}: begins", suite.name);
+        println!("{}: its tests, one program after the other", suite.name);
         let start = Instant::now();
         let covered = |program: &&Program| self.budgets.covers(suite, &program.package);
         let chosen: Vec<&Program> = programs.iter().filter(covered).collect();
-        let env = environment(suite.store, wasm, postgres);
+        let env = environment(wasm, postgres);
         let counts = suite::run(suite, &chosen, &env, &mut self.outcome)?;
         self.outcome.counts.add(counts);
         let note = format!("{} passed, {} failed", counts.passed, counts.failed);
@@ -132,8 +122,7 @@ impl Run<'_> {
 
     fn documentation(&mut self) -> Result<()> {
         let mut counts = Counts::default();
-        let name = StepName::Documentation;
-        self.step(name, "documentation", || {
+        self.step(StepName::Documentation, || {
             let mut command = cargo::command(&["test", "--workspace", "--doc", "--profile", "ci"]);
             command.env("LAKEPORT_BUNDLED_DIR", workspace::bundled());
             let alone = child::display(&command);
@@ -224,7 +213,7 @@ fn start_postgres(fetched: JoinHandle<Result<Option<Binaries>>>) -> Result<Datab
     }
 }
 
-fn environment(store: Option<Store>, wasm: &Wasm, postgres: Option<&Database>) -> Environment {
+fn environment(wasm: &Wasm, postgres: Option<&Database>) -> Environment {
     let path = |path: &Path| path.to_string_lossy().into_owned();
     let mut env = vec![
         ("LAKEPORT_BIN", path(&workspace::target().join("ci/lakeport"))),
@@ -232,6 +221,5 @@ fn environment(store: Option<Store>, wasm: &Wasm, postgres: Option<&Database>) -
         ("LAKEPORT_BUNDLED_DIR", path(&workspace::bundled())),
     ];
     env.extend(postgres.map(|postgres| (POSTGRES_VARIABLE, postgres.url().to_owned())));
-    env.extend(store.map(|store| ("LAKEPORT_TEST_STORE", store.name().to_owned())));
     env
 }

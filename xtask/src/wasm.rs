@@ -20,7 +20,6 @@ pub struct Wasm {
 impl Wasm {
     /// Finds the target, or sets it up.
     pub fn set_up() -> Result<Self> {
-        println!("wasm target: looking for {TARGET}");
         let toolchain = lakeport_wasm_target::ensure(&|line| println!("{line}"))?;
         let target_dir = toolchain.target_dir(&workspace::target().join("wasm"));
         Ok(Self { toolchain, target_dir })
@@ -42,10 +41,9 @@ impl Wasm {
             let arguments =
                 ["rustc", "--package", name, "--lib", "--crate-type", "cdylib", "--profile", "plugin"];
             let artifacts = self.cargo(&step, &arguments)?;
-            let built = artifacts.iter().flat_map(|artifact| &artifact.filenames);
+            let mut built = artifacts.iter().flat_map(|artifact| &artifact.filenames);
             let component = built
-                .filter(|path| path.extension().is_some_and(|extension| extension == "wasm"))
-                .next_back()
+                .rfind(|path| path.extension().is_some_and(|extension| extension == "wasm"))
                 .with_context(|| format!("{name} gave no component"))?;
             components.push((format!("{name}.wasm"), fs::read(component)?));
         }

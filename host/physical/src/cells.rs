@@ -53,7 +53,9 @@ fn cell(row: &SqliteRow, index: usize) -> Result<Cell, Error> {
         return Ok(Cell::Null);
     }
     let kind = value.type_info().name().to_owned();
-    let strange = |cause: sqlx::error::BoxDynError| error("upstream_failed", format!("a value cannot be read: {cause}"));
+    let strange = |cause: sqlx::error::BoxDynError| {
+        error("upstream_failed", format!("a value cannot be read: {cause}"))
+    };
     match kind.as_str() {
         "INTEGER" => <i64 as Decode<Sqlite>>::decode(value).map(Cell::Integer).map_err(strange),
         "REAL" => <f64 as Decode<Sqlite>>::decode(value).map(Cell::Float).map_err(strange),

@@ -40,8 +40,18 @@ impl Comparing<'_> {
             self.text("tableComment", &wanted.comment, &found.comment, &mut differences);
         }
         self.text("keyColumns", &wanted.keys.join(","), &found.keys.join(","), &mut differences);
-        self.text("distributionColumn", &wanted.distribution.join(","), &found.distribution.join(","), &mut differences);
-        self.text("partitionColumn", &wanted.partition.join(","), &found.partition.join(","), &mut differences);
+        self.text(
+            "distributionColumn",
+            &wanted.distribution.join(","),
+            &found.distribution.join(","),
+            &mut differences,
+        );
+        self.text(
+            "partitionColumn",
+            &wanted.partition.join(","),
+            &found.partition.join(","),
+            &mut differences,
+        );
         if self.before.is_some() {
             self.text("extra", &shown(&wanted.extra), &shown(&found.extra), &mut differences);
         }
@@ -98,10 +108,8 @@ impl Comparing<'_> {
             return;
         }
         let last = |member: &str| member.rsplit('.').next().unwrap_or_default().to_owned();
-        let announced = self
-            .notes
-            .iter()
-            .any(|note| note.code == "adjusted" && last(&note.member) == last(member));
+        let announced =
+            self.notes.iter().any(|note| note.code == "adjusted" && last(&note.member) == last(member));
         differences.push(Difference {
             member: member.to_owned(),
             wanted: wanted.to_owned(),
@@ -124,5 +132,107 @@ fn default(value: &DefaultValue) -> String {
         DefaultValue::Boolean(value) => format!("boolean {value}"),
         DefaultValue::Now(digits) => format!("now({digits})"),
         DefaultValue::Expression(text) => format!("expression {text}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use lakeport_bindings::dialect::schema::TableName;
+
+    use super::*;
+
+    fn field(name: &str) -> Field {
+        Field {
+            name: name.to_owned(),
+            type_text: "INT".to_owned(),
+            nullable: true,
+            key: false,
+            comment: "of a field".to_owned(),
+            defaults_to: DefaultValue::Absent,
+            generated: None,
+            extra: Some("{}".to_owned()),
+        }
+    }
+
+    fn table() -> Table {
+        Table {
+            name: TableName { database: "main".to_owned(), name: "t".to_owned() },
+            kind: "table".to_owned(),
+            comment: "of the table".to_owned(),
+            fields: vec![field("a"), field("b")],
+            keys: vec!["a".to_owned()],
+            model: None,
+            distribution: Vec::new(),
+            buckets: None,
+            replicas: None,
+            partition: Vec::new(),
+            companions: Vec::new(),
+            extra: Some("{}".to_owned()),
+        }
+    }
+
+    /// Members that differ, announced ones in parentheses.
+    fn members(notes: &[Problem], comments: bool, change: impl FnOnce(&mut Table)) -> Vec<String> {
+        let wanted = table();
+        let mut found = table();
+        change(&mut found);
+        let spellings = [("INT", "integer"), ("INTEGER", "integer"), ("TEXT", "text")];
+        let canonical = spellings.map(|(text, canonical)| (text.to_owned(), canonical.to_owned())).into();
+        let comparing = Comparing {
+            canonical: &canonical,
+            notes,
+            table_comment: comments,
+            field_comment: comments,
+            before: Some(&wanted),
+        };
+        let shown = |difference: Difference| match difference.announced {
+            true => format!("({})", difference.member),
+            false => difference.member,
+        };
+        comparing.run(&wanted, &found).into_iter().map(shown).collect()
+    }
+
+    #[test]
+    fn spellings_of_one_type_are_one() {
+        assert!(members(&[], true, |found| found.fields[0].type_text = "INTEGER".to_owned()).is_empty());
+        assert!(members(&[], true, |found| found.fields[0].defaults_to = DefaultValue::Null).is_empty());
+    }
+
+    #[test]
+    fn everything_else_is_seen() {
+        type Edit = fn(&mut Table);
+        let edits: [(Edit, &str); 11] = [
+            (|found| found.name.name = "u".to_owned(), "tableName"),
+            (|found| found.comment.clear(), "tableComment"),
+            (|found| found.keys.clear(), "keyColumns"),
+            (|found| found.extra = None, "extra"),
+            (|found| found.fields[1].type_text = "TEXT".to_owned(), "fields[1].fieldType"),
+            (|found| found.fields[1].nullable = false, "fields[1].isNullable"),
+            (|found| found.fields[1].comment.clear(), "fields[1].fieldComment"),
+            (|found| found.fields[1].extra = None, "fields[1].extra"),
+            (
+                |found| found.fields[1].defaults_to = DefaultValue::Number("1".to_owned()),
+                "fields[1].defaultValue",
+            ),
+            (|found| drop(found.fields.pop()), "fields[1].fieldName"),
+            (|found| found.fields.push(field("c")), "fields"),
+        ];
+        for (edit, member) in edits {
+            assert_eq!(members(&[], true, edit), [member]);
+        }
+        assert_eq!(members(&[], true, |found| found.fields.reverse()), ["(fields)"]);
+    }
+
+    #[test]
+    fn what_was_announced_or_has_no_place_does_not_count() {
+        let note = |member: &str| Problem {
+            member: member.to_owned(),
+            code: "adjusted".to_owned(),
+            message: "stored otherwise".to_owned(),
+        };
+        let shorter = |found: &mut Table| found.fields[1].comment.clear();
+        assert_eq!(members(&[note("fieldComment")], true, shorter), ["(fields[1].fieldComment)"]);
+        assert_eq!(members(&[note("fieldType")], true, shorter), ["fields[1].fieldComment"]);
+        assert!(members(&[], false, shorter).is_empty());
     }
 }

@@ -156,7 +156,11 @@ impl Runner<'_> {
     /// Plans and, unless it is a dry run, makes the change.
     pub async fn run(&self, request: Request) -> Result<Outcome, RunError> {
         let dry_run = request.dry_run;
-        let prepared = self.prepare(request).await?;
+        let prepared = self.prepare(request).await.inspect_err(|error| {
+            if let RunError::Refused(refusal) = error {
+                self.dialect.blame(&self.id, &refusal.to_string());
+            }
+        })?;
         let outcome = Outcome {
             status: RunStatus::Planned,
             statements: prepared.plan.steps.iter().map(planned).collect(),
@@ -275,7 +279,11 @@ impl Runner<'_> {
         })?;
         let actions = checked.steps.iter().flat_map(|step| step.undo.iter().chain([&step.action]));
         if actions.into_iter().any(|action| action.probe.is_some()) {
-            return Err(refusal("plan", "probe", "nothing runs on in a SQLite file, so nothing can be probed"));
+            return Err(refusal(
+                "plan",
+                "probe",
+                "nothing runs on in a SQLite file, so nothing can be probed",
+            ));
         }
         Ok(checked)
     }
@@ -364,10 +372,5 @@ fn planned(step: &CheckedStep) -> StatementOutcome {
 }
 
 fn refusal(place: &str, rule: &'static str, message: &str) -> RunError {
-    RunError::Refused(Refusal {
-        place: place.to_owned(),
-        token: None,
-        rule,
-        message: message.to_owned(),
-    })
+    RunError::Refused(Refusal { place: place.to_owned(), token: None, rule, message: message.to_owned() })
 }

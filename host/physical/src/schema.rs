@@ -26,7 +26,8 @@ pub(crate) struct SchemaObject {
 
 /// All objects but those that SQLite makes for itself.
 pub(crate) async fn objects(session: &Session) -> Result<BTreeSet<SchemaObject>, Error> {
-    let sql = "SELECT type, name, tbl_name FROM main.sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
+    let sql =
+        "SELECT type, name, tbl_name FROM main.sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
     let rows = rows(session, sql, Vec::new()).await?;
     let objects = rows.into_iter().map(|row| match row.as_slice() {
         [Cell::Text(kind), Cell::Text(name), Cell::Text(table)] => {

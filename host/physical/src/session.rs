@@ -11,7 +11,9 @@ use lakeport_bindings::host::data::{Column, RowSet};
 use lakeport_bindings::host::types::Error;
 use lakeport_sql::{ReadStatement, Statement};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{AssertSqlSafe, Column as _, ConnectOptions, Connection, Executor, SqlSafeStr, Statement as _, TypeInfo};
+use sqlx::{
+    AssertSqlSafe, Column as _, ConnectOptions, Connection, Executor, SqlSafeStr, Statement as _, TypeInfo,
+};
 use tokio::sync::Mutex;
 
 use crate::cells::{Collector, arguments};
@@ -119,7 +121,10 @@ impl Session {
             .map_err(|cause| of_sqlite(&cause))?
             .set_progress_handler(STEPS_BETWEEN_LOOKS, move || looking.may_go_on());
         // Only a first look at the schema shows whether the file is a database.
-        connection.fetch_all("SELECT 1 FROM sqlite_schema LIMIT 1").await.map_err(|cause| of_sqlite(&cause))?;
+        connection
+            .fetch_all("SELECT 1 FROM sqlite_schema LIMIT 1")
+            .await
+            .map_err(|cause| of_sqlite(&cause))?;
         Ok(Arc::new(Session { connection: Mutex::new(connection), watch }))
     }
 
@@ -192,7 +197,10 @@ impl Session {
             "cancelled" if late => Error {
                 retryable: true,
                 upstream: cause.upstream,
-                ..error("timeout", format!("the statement was not done after {timeout_ms} ms and was stopped"))
+                ..error(
+                    "timeout",
+                    format!("the statement was not done after {timeout_ms} ms and was stopped"),
+                )
             },
             _ => cause,
         })

@@ -60,7 +60,10 @@ fn sqlite_path(url: &str) -> Result<PathBuf, Error> {
     let strange = rest.contains(['?', '#', '\0']) || rest.contains(":memory:");
     let plain = path.components().all(|part| matches!(part, Component::Normal(_) | Component::RootDir));
     if strange || !plain || path.file_name().is_none() {
-        return Err(error("invalid_input", "the address of a SQLite database is a plain path: sqlite:folder/file.db"));
+        return Err(error(
+            "invalid_input",
+            "the address of a SQLite database is a plain path: sqlite:folder/file.db",
+        ));
     }
     Ok(path.to_owned())
 }
@@ -77,7 +80,8 @@ mod tests {
         std::fs::create_dir(root.path().join("data")).expect("a folder");
         std::fs::write(root.path().join("data/own.db"), b"").expect("a file");
         std::fs::write(elsewhere.path().join("b.db"), b"").expect("a file");
-        std::os::unix::fs::symlink(elsewhere.path().join("b.db"), root.path().join("link.db")).expect("a link");
+        std::os::unix::fs::symlink(elsewhere.path().join("b.db"), root.path().join("link.db"))
+            .expect("a link");
         let roots = [root.path().to_owned()];
         let forbidden = [root.path().join("data")];
         let code = async |url: &str| locate(url, &roots, &forbidden).await.err().map(|error| error.code);

@@ -25,7 +25,7 @@ pub struct Counters {
 pub struct CounterSnapshot {
     /// Calls that have ended.
     pub calls: u64,
-    /// Of these, the ones in which the plugin itself failed.
+    /// The ones in which the plugin itself failed, or whose answer broke the contract.
     pub errors: u64,
     /// Half of the calls took at most so long, milliseconds; null without calls.
     pub p50_ms: Option<f64>,
@@ -62,6 +62,11 @@ impl Counters {
             self.in_a_row.store(0, Ordering::Relaxed);
             0
         }
+    }
+
+    /// Counts an answer that came in time and broke the contract all the same.
+    pub(crate) fn blame(&self) {
+        self.errors.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Forgets failures in a row, as when an operator lets the plugin back.

@@ -65,6 +65,11 @@ impl Dialect {
         }
     }
 
+    /// Counts an answer of the active generation that the host refused, and keeps the reason in its log.
+    pub fn blame(&self, call: &str, reason: &str) {
+        self.registry.blame(&self.id, call, reason);
+    }
+
     /// `planner.parse-types`.
     pub async fn parse_types(
         &self,

@@ -19,7 +19,7 @@ use crate::generation::{Generation, Origin, Parts, trial};
 use crate::grants::{self, Policy, Refused};
 use crate::inspect::{InspectError, inspect};
 use crate::limits::Limits;
-use crate::log::{PluginLog, now_ms};
+use crate::log::{CallLog, LogLevel, PluginLog, now_ms};
 use crate::prepared::Description;
 use crate::sandbox::{CallOrigin, Sandbox};
 use crate::state::CallState;
@@ -295,6 +295,16 @@ impl Registry {
             let view = plugin.view.load();
             view.generations.iter().find(|g| &*g.digest == digest).cloned()
         })
+    }
+
+    /// Counts an answer that broke the contract against the generation that is active.
+    pub(crate) fn blame(&self, id: &PluginId, call: &str, reason: &str) {
+        let Some(plugin) = self.plugins.read().get(id).cloned() else { return };
+        if let Some(active) = &plugin.view.load().active {
+            active.counters.blame();
+            let mut log = CallLog::new(plugin.log.clone(), active.digest.clone(), call.into(), 1);
+            log.write(LogLevel::Error, &format!("the host refused its answer: {reason}"), Vec::new());
+        }
     }
 
     /// All plugins, by family and name.

@@ -75,20 +75,19 @@ pub async fn run(config: anyhow::Result<Config>) -> Vec<Check> {
 }
 
 /// One line each: outcome, name, message.
-pub fn print(checks: &[Check], json: bool) -> anyhow::Result<()> {
+pub fn render(checks: &[Check], json: bool) -> anyhow::Result<String> {
     if json {
-        println!("{}", serde_json::to_string_pretty(checks)?);
-        return Ok(());
+        return Ok(serde_json::to_string_pretty(checks)? + "\n");
     }
-    for check in checks {
+    let line = |check: &Check| {
         let outcome = match check.outcome {
             Outcome::Ok => "ok",
             Outcome::Warning => "warning",
             Outcome::Failed => "failed",
         };
-        println!("{outcome:<7}  {:<12}  {}", check.name, check.message);
-    }
-    Ok(())
+        format!("{outcome:<7}  {:<12}  {}\n", check.name, check.message)
+    };
+    Ok(checks.iter().map(line).collect())
 }
 
 fn settings(config: &Config) -> Check {

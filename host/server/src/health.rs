@@ -65,10 +65,10 @@ async fn store(app: &App) -> Check {
 
 fn bundled(app: &App) -> Check {
     let missing = app.plugins.bundled_not_active();
-    let message = if missing.is_empty() {
-        format!("{} bundled plugins are active", app.plugins.bundled().len())
-    } else {
-        missing.join("; ")
+    let message = match (missing.is_empty(), app.plugins.bundled().len()) {
+        (false, _) => missing.join("; "),
+        (true, 0) => "built without plugins".to_owned(),
+        (true, count) => format!("{count} bundled plugins are active"),
     };
     Check { name: "plugins", ok: missing.is_empty(), message }
 }

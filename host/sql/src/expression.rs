@@ -73,8 +73,16 @@ mod tests {
             assert_eq!(check(good, SqlParser::Sqlite, &none), Ok(()), "{good}");
         }
         for bad in [
-            "1) , (b INT", "1; DROP TABLE t", "(SELECT 1)", "load_extension('x')", "1 IN (SELECT a FROM t)",
-            "", "1,2", "?", "EXISTS (SELECT 1)", "1 b",
+            "1) , (b INT",
+            "1; DROP TABLE t",
+            "(SELECT 1)",
+            "load_extension('x')",
+            "1 IN (SELECT a FROM t)",
+            "",
+            "1,2",
+            "?",
+            "EXISTS (SELECT 1)",
+            "1 b",
         ] {
             assert!(check(bad, SqlParser::Sqlite, &none).is_err(), "{bad}");
         }

@@ -110,7 +110,11 @@ impl Guard<'_> {
     /// character, counted from 1.
     pub fn check(&self, sql: &str) -> Result<Judged, Error> {
         if sql.len() > TEXT_MAX_BYTES {
-            return Err(refused("parse", format!("the statement is longer than {TEXT_MAX_BYTES} bytes"), None));
+            return Err(refused(
+                "parse",
+                format!("the statement is longer than {TEXT_MAX_BYTES} bytes"),
+                None,
+            ));
         }
         let (sql, lexemes) = self.read_alike(sql)?;
         one_statement(&sql, &lexemes)?;
@@ -176,8 +180,7 @@ impl Guard<'_> {
         let quoted = tokens.iter().filter(|token| is_quoted(&token.token));
         let starts = quoted.map(|token| position(sql, token.span.start)).collect::<Vec<_>>();
         let meant = lexemes.iter().filter(|lexeme| matches!(lexeme.kind, Kind::Text(_) | Kind::Name(_)));
-        let expected =
-            meant.map(|lexeme| Some(character_at(sql, lexeme.span.start))).collect::<Vec<_>>();
+        let expected = meant.map(|lexeme| Some(character_at(sql, lexeme.span.start))).collect::<Vec<_>>();
         if starts != expected {
             return Err(refused("parse", "the server reads its literals and names in another way", None));
         }
@@ -211,9 +214,9 @@ impl Guard<'_> {
         let words = lexemes.iter().take_while(|lexeme| lexeme.kind == Kind::Word);
         let leading: Vec<String> =
             words.map(|lexeme| sql[lexeme.span.clone()].to_ascii_uppercase()).collect();
-        let into = lexemes.iter().any(|lexeme| {
-            lexeme.kind == Kind::Word && sql[lexeme.span.clone()].eq_ignore_ascii_case("into")
-        });
+        let into = lexemes
+            .iter()
+            .any(|lexeme| lexeme.kind == Kind::Word && sql[lexeme.span.clone()].eq_ignore_ascii_case("into"));
         !into && self.heads.iter().any(|head| begins_with(&leading.join(" "), head))
     }
 }

@@ -7,7 +7,10 @@ fn judged(parser: SqlParser, sql: &str) -> Result<Judged, String> {
         SqlParser::MySql => &[Lexing::MYSQL],
     };
     let allowed = |object: &Object| {
-        matches!(object.dotted().as_str(), "orders" | "main.orders" | "pragma_table_xinfo" | "generate_series")
+        matches!(
+            object.dotted().as_str(),
+            "orders" | "main.orders" | "pragma_table_xinfo" | "generate_series"
+        )
     };
     let denied = BTreeSet::from(["secret_function".to_owned()]);
     let heads = ["SHOW FULL COLUMNS".to_owned()];

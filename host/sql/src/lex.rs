@@ -211,9 +211,9 @@ impl Reader<'_> {
     fn prefixed(&mut self, c: char) -> Result<Option<Kind>, LexError> {
         let rest = self.rest();
         if self.lexing.server != Server::Sqlite {
-            let unicode = rest.get(..3).is_some_and(|head| {
-                head.eq_ignore_ascii_case("u&'") || head.eq_ignore_ascii_case("u&\"")
-            });
+            let unicode = rest
+                .get(..3)
+                .is_some_and(|head| head.eq_ignore_ascii_case("u&'") || head.eq_ignore_ascii_case("u&\""));
             if unicode {
                 return Err(LexError { what: "a name or literal with Unicode escapes (U&)", at: self.at });
             }
@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(kinds("/* a /* b */ c */ 1", Lexing::POSTGRES), [comment.clone(), Kind::Number]);
         assert_eq!(kinds("/* a /* b */ 1", Lexing::MYSQL), [comment.clone(), Kind::Number]);
         assert_eq!(kinds("-- a\r1", Lexing::POSTGRES), [comment.clone(), Kind::Number]);
-        assert_eq!(kinds("-- a\r1", Lexing::SQLITE), [comment.clone()]);
+        assert_eq!(kinds("-- a\r1", Lexing::SQLITE), std::slice::from_ref(&comment));
         assert_eq!(
             kinds("1--1", Lexing::MYSQL),
             [Kind::Number, Kind::Symbol('-'), Kind::Symbol('-'), Kind::Number]

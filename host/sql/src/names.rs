@@ -21,7 +21,11 @@ pub fn check_names(profile: &Profile, change: &Change) -> Vec<Problem> {
                 let member = format!("fields[{index}].fieldName");
                 check(profile, "field", &field.name, &member, &mut found);
                 if !seen.insert(folded(profile, &field.name)) {
-                    found.push(problem(&member, "conflict", format!("a field {} is there twice", field.name)));
+                    found.push(problem(
+                        &member,
+                        "conflict",
+                        format!("a field {} is there twice", field.name),
+                    ));
                 }
             }
         }
@@ -44,7 +48,11 @@ pub fn check_names(profile: &Profile, change: &Change) -> Vec<Problem> {
 /// Checks one name of a kind: `database`, `table` or `field`.
 pub(crate) fn check(profile: &Profile, kind: &str, name: &str, member: &str, found: &mut Vec<Problem>) {
     if name.is_empty() || name.contains('\0') {
-        found.push(problem(member, "invalid_name", format!("a name of a {kind} cannot be empty or have NUL")));
+        found.push(problem(
+            member,
+            "invalid_name",
+            format!("a name of a {kind} cannot be empty or have NUL"),
+        ));
         return;
     }
     let Some(limit) = profile.names.get(kind) else {

@@ -151,8 +151,10 @@ fn expressions_must_be_harmless_too() {
     let mut current = orders();
     for text in ["(SELECT 1)", "load_extension('x')", "1) , (y INT", "1 -- x"] {
         current.fields[1].defaults_to = DefaultValue::Expression(text.to_owned());
-        let change = Change::AddField(AddField { current: current.clone(), field: field("note"), behind: None });
-        let statement = add(vec![kw("DEFAULT"), symbol("("), Token::Expression(text.to_owned()), symbol(")")]);
+        let change =
+            Change::AddField(AddField { current: current.clone(), field: field("note"), behind: None });
+        let statement =
+            add(vec![kw("DEFAULT"), symbol("("), Token::Expression(text.to_owned()), symbol(")")]);
         let found = refusal(&change, &plan(vec![step(statement, vec![])], &[]));
         assert!(matches!(found.rule, "expression" | "reread"), "{text}: {found}");
     }
@@ -220,13 +222,35 @@ fn new_names_are_announced_and_new() {
 fn rebuild() -> Vec<Vec<Token>> {
     vec![
         vec![
-            kw("CREATE TABLE"), name(&["main", "new"]), symbol("("), name(&["id"]), integer(), symbol(","),
-            name(&["amount"]), integer(), symbol(")"),
+            kw("CREATE TABLE"),
+            name(&["main", "new"]),
+            symbol("("),
+            name(&["id"]),
+            integer(),
+            symbol(","),
+            name(&["amount"]),
+            integer(),
+            symbol(")"),
         ],
         vec![
-            kw("INSERT INTO"), name(&["main", "new"]), symbol("("), name(&["id"]), symbol(","), name(&["amount"]),
-            symbol(")"), kw("SELECT"), name(&["id"]), symbol(","), kw("CAST"), symbol("("), name(&["total"]),
-            kw("AS"), integer(), symbol(")"), kw("FROM"), name(&["main", "orders"]),
+            kw("INSERT INTO"),
+            name(&["main", "new"]),
+            symbol("("),
+            name(&["id"]),
+            symbol(","),
+            name(&["amount"]),
+            symbol(")"),
+            kw("SELECT"),
+            name(&["id"]),
+            symbol(","),
+            kw("CAST"),
+            symbol("("),
+            name(&["total"]),
+            kw("AS"),
+            integer(),
+            symbol(")"),
+            kw("FROM"),
+            name(&["main", "orders"]),
         ],
         vec![kw("DROP TABLE"), name(&["main", "orders"])],
         vec![kw("ALTER TABLE"), name(&["main", "new"]), kw("RENAME TO"), name(&["orders"])],

@@ -29,8 +29,16 @@ fn everything_wrong_is_said_at_once() {
         info.vocabularies[0].operation = "Create Table".to_owned();
     });
     for member in [
-        "transport", "quoting.nameQuote", "quoting.texts[0].escape", "quoting.texts", "sql.placeholders",
-        "readsFrom[0]", "readsFrom[1]", "readsFrom[2]", "typeWords[0]", "nameRules[0].pattern",
+        "transport",
+        "quoting.nameQuote",
+        "quoting.texts[0].escape",
+        "quoting.texts",
+        "sql.placeholders",
+        "readsFrom[0]",
+        "readsFrom[1]",
+        "readsFrom[2]",
+        "typeWords[0]",
+        "nameRules[0].pattern",
         "vocabularies[0].operation",
     ] {
         assert!(found.contains(&member.to_owned()), "{member} is missing in {found:?}");

@@ -40,7 +40,8 @@ fn values_are_bound_and_names_quoted() {
 fn only_the_catalogue_and_what_the_call_is_about() {
     assert!(read(&[sql("SELECT sql FROM sqlite_schema WHERE name = "), value("a")]).is_ok());
     assert!(read(&[sql("SELECT count(*) FROM "), name(&["order \"s"])]).is_ok());
-    for other in [name(&["users"]), name(&["temp", "order \"s"]), sql("users"), sql("pragma_database_list()")] {
+    for other in [name(&["users"]), name(&["temp", "order \"s"]), sql("users"), sql("pragma_database_list()")]
+    {
         assert_eq!(read(&[sql("SELECT * FROM "), other]), Err("not_permitted".to_owned()));
     }
     assert_eq!(read(&[sql("SELECT sqlite_compileoption_used('x')")]), Err("denied_function".to_owned()));
@@ -62,7 +63,8 @@ fn values_are_literals_where_nothing_binds() {
         (Cell::Text("it's".to_owned()), "'it''s'"),
     ];
     for (cell, text) in cells {
-        let statement = read_statement(&profile, &[sql("SELECT "), Fragment::Value(cell)], &[]).expect("fine");
+        let statement =
+            read_statement(&profile, &[sql("SELECT "), Fragment::Value(cell)], &[]).expect("fine");
         assert_eq!(statement.sql, format!("SELECT {text}"));
     }
     for cell in [Cell::Float(f64::NAN), Cell::Bytes(vec![1])] {

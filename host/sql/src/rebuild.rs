@@ -31,9 +31,10 @@ pub(crate) struct Ledger<'a> {
 
 impl<'a> Ledger<'a> {
     pub fn new(subject: &'a Subject) -> Self {
-        let tables = subject.tables.iter().map(|name| {
-            (name.clone(), if *name == subject.table { Holds::AllRows } else { Holds::Nothing })
-        });
+        let tables = subject
+            .tables
+            .iter()
+            .map(|name| (name.clone(), if *name == subject.table { Holds::AllRows } else { Holds::Nothing }));
         Ledger { subject, tables: tables.collect(), rebuilds: false }
     }
 
@@ -49,7 +50,10 @@ impl<'a> Ledger<'a> {
             self.rebuilds = true;
             let (into, from) = self.copy(tokens)?;
             if self.tables.get(&from) != Some(&Holds::AllRows) {
-                return Err(fault("rebuild", format!("rows are copied from {from:?}, which has not all of them")));
+                return Err(fault(
+                    "rebuild",
+                    format!("rows are copied from {from:?}, which has not all of them"),
+                ));
             }
             return self.turn(&into, Holds::NoRows, Holds::AllRows, "is filled although it is not empty");
         }
@@ -99,8 +103,7 @@ impl<'a> Ledger<'a> {
     }
 
     fn drop(&mut self, name: &str) -> Result<(), Fault> {
-        let elsewhere =
-            self.tables.iter().any(|(other, holds)| other != name && *holds == Holds::AllRows);
+        let elsewhere = self.tables.iter().any(|(other, holds)| other != name && *holds == Holds::AllRows);
         if !elsewhere {
             return Err(fault("rebuild", format!("{name:?} is dropped while no other table has its rows")));
         }
@@ -188,7 +191,9 @@ impl<'a> Copy<'a> {
     fn keyword(&mut self, wanted: &str) -> Result<(), Fault> {
         match self.next() {
             Some(Token::Keyword(text)) if text.eq_ignore_ascii_case(wanted) => Ok(()),
-            _ => Err(fault("rebuild", format!("a copy is INSERT INTO … SELECT … FROM …; {wanted} is missing"))),
+            _ => {
+                Err(fault("rebuild", format!("a copy is INSERT INTO … SELECT … FROM …; {wanted} is missing")))
+            }
         }
     }
 

@@ -90,7 +90,11 @@ impl<'a> Walk<'a> {
             ident.quote_style.is_none() && matches!(word.as_str(), "only" | "lateral" | "rows" | "table")
         };
         if let Some(ident) = idents.iter().find(misread) {
-            return stop("parse", format!("{} cannot stand before a table here", ident.value), ident.span.start);
+            return stop(
+                "parse",
+                format!("{} cannot stand before a table here", ident.value),
+                ident.span.start,
+            );
         }
         let parts: Vec<String> = idents.iter().map(|ident| self.folded(ident)).collect();
         if function && parts.last().is_some_and(|name| is_denied(name, self.denied)) {

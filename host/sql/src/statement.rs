@@ -104,7 +104,9 @@ impl<'a> Check<'a> {
             }
             Token::Text(text) => match self.profile.texts.get(&text.rule) {
                 Some(rule) => writer.text(&text.value, rule),
-                None => return Err(fault("text_rule", format!("{:?} is no text rule", shortened(&text.rule)))),
+                None => {
+                    return Err(fault("text_rule", format!("{:?} is no text rule", shortened(&text.rule))));
+                }
             },
             Token::Number(number) => writer.number(number),
             Token::DataType(tokens) => {
@@ -160,7 +162,10 @@ impl<'a> Check<'a> {
 
     fn may_name(&self, parts: &[String], before: &str) -> Result<(), Fault> {
         if before == "DROP" && !self.bounds.behind_drop.contains(&"") {
-            return Err(fault("names", format!("DROP with a name behind it is denied in {}", self.operation)));
+            return Err(fault(
+                "names",
+                format!("DROP with a name behind it is denied in {}", self.operation),
+            ));
         }
         let renames = matches!(self.operation, "rename_table" | "restore_table");
         let wants_table = match before {
@@ -172,11 +177,8 @@ impl<'a> Check<'a> {
             || self.operation == "create_table";
         let table = self.subject.table_named(parts).is_some();
         let qualified = parts.len() > 1 || self.profile.transport == Transport::Sqlite || before == "TO";
-        let allowed = if wants_table {
-            table && qualified
-        } else {
-            table || self.subject.has_field(parts, whole)
-        };
+        let allowed =
+            if wants_table { table && qualified } else { table || self.subject.has_field(parts, whole) };
         if allowed {
             return Ok(());
         }
@@ -193,16 +195,16 @@ impl<'a> Check<'a> {
     }
 
     fn data_type(&self, tokens: &[TypeToken]) -> Result<(), Fault> {
-        if !matches!(tokens.first(), Some(TypeToken::Word(_))) {
+        // SQLite has columns without a type.
+        if !matches!(tokens.first(), None | Some(TypeToken::Word(_))) {
             return Err(fault("data_type", "a data type begins with a word"));
         }
         let mut depth = 0i32;
         for token in tokens {
             match token {
                 TypeToken::Word(word) => {
-                    let known = words(word).is_some_and(|parts| {
-                        parts.len() == 1 && self.profile.type_words.contains(&parts[0])
-                    });
+                    let known = words(word)
+                        .is_some_and(|parts| parts.len() == 1 && self.profile.type_words.contains(&parts[0]));
                     if !known {
                         let message = format!("{:?} is not among the type words", shortened(word));
                         return Err(fault("data_type", message));

@@ -296,9 +296,7 @@ fn escaped(value: &str, quote: char, escape: &str) -> Option<String> {
         "double" => Some(doubled()),
         "double_and_backslash" => Some(doubled().replace('\\', "\\\\")),
         "backslash" => Some(value.replace('\\', "\\\\").replace(quote, &format!("\\{quote}"))),
-        "backslash_quote" => {
-            (!value.contains('\\')).then(|| value.replace(quote, &format!("\\{quote}")))
-        }
+        "backslash_quote" => (!value.contains('\\')).then(|| value.replace(quote, &format!("\\{quote}"))),
         "verbatim" => (!value.contains(quote) && !value.ends_with('\\')).then(|| value.to_owned()),
         _ => None,
     }

@@ -149,8 +149,5 @@ fn statements_are_written_as_a_person_would() {
     writer.words("DEFAULT").expect("words");
     writer.number("-1.5").expect("number");
     let statement = writer.finish(&[Lexing::SQLITE], |_| true).expect("reads as meant");
-    assert_eq!(
-        statement.as_str(),
-        r#"ALTER TABLE "main"."a""b" ADD COLUMN "c" DECIMAL(10, 2) DEFAULT -1.5"#
-    );
+    assert_eq!(statement.as_str(), r#"ALTER TABLE "main"."a""b" ADD COLUMN "c" DECIMAL(10, 2) DEFAULT -1.5"#);
 }

@@ -1,6 +1,6 @@
 //! Dialects: one kind of database, its plans and its reads.
 //!
-//! ```ignore
+//! ```text
 //! use lakeport_sdk::dialect::{self, Dialect};
 //!
 //! struct MyBase;

@@ -4,7 +4,7 @@
 //! and [`Definitions`]; each is exported by a macro line of its own, and what is exported is what it can
 //! do.
 //!
-//! ```ignore
+//! ```text
 //! lakeport_sdk::engine!(MyScheduler);
 //! lakeport_sdk::engine_schedules!(MyScheduler);
 //! ```

@@ -85,8 +85,10 @@ impl Debian {
     pub fn missing_libraries(&self, package: &str) -> Result<Vec<String>> {
         let plan = self.apt("apt-get", &["--simulate", "--no-install-recommends", "install", package])?;
         let names = plan.lines().filter_map(|line| line.strip_prefix("Inst ")?.split_whitespace().next());
-        let is_library =
-            |name: &&str| name.starts_with("lib") && !name.ends_with("-perl") && *name != package;
+        let is_library = |name: &&str| {
+            let is_other = name.ends_with("-perl") || name.ends_with("-dev") || *name == package;
+            name.starts_with("lib") && !is_other
+        };
         Ok(names.filter(is_library).map(str::to_owned).collect())
     }
 

@@ -3,6 +3,7 @@
 mod plugin;
 mod table;
 
+use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -113,7 +114,7 @@ async fn run(verb: Verb, environment: &Environment) -> anyhow::Result<ExitCode> 
         Verb::Doctor(options) => {
             let config = Config::load(&options.store.overrides(options.listen), environment);
             let checks = doctor::run(config).await;
-            doctor::print(&checks, options.json)?;
+            print(&doctor::render(&checks, options.json)?)?;
             if checks.iter().any(doctor::Check::has_failed) {
                 return Ok(ExitCode::FAILURE);
             }
@@ -121,7 +122,7 @@ async fn run(verb: Verb, environment: &Environment) -> anyhow::Result<ExitCode> 
         Verb::Config(options) => {
             let config = Config::load(&options.store.overrides(None), environment)?;
             config.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-            print_settings(&explain(&config), options.explain, options.json)?;
+            print(&render_settings(&explain(&config), options.explain, options.json)?)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -132,24 +133,29 @@ fn failed(error: &anyhow::Error) -> ExitCode {
     ExitCode::FAILURE
 }
 
-fn print_settings(settings: &[Explained], explain: bool, json: bool) -> anyhow::Result<()> {
+fn render_settings(settings: &[Explained], explain: bool, json: bool) -> anyhow::Result<String> {
     if json {
-        println!("{}", serde_json::to_string_pretty(settings)?);
-        return Ok(());
+        return Ok(serde_json::to_string_pretty(settings)? + "\n");
     }
+    let mut out = String::new();
     for setting in settings {
-        println!("{} = {}", setting.key, setting.value);
+        out += &format!("{} = {}\n", setting.key, setting.value);
         if explain {
-            println!("    {}", setting.meaning);
-            println!(
-                "    from {}; default {}; {}",
-                setting.source,
-                quoted(setting.default),
-                setting.environment
-            );
+            let default = quoted(setting.default);
+            out += &format!("    {}\n", setting.meaning);
+            out += &format!("    from {}; default {default}; {}\n", setting.source, setting.environment);
         }
     }
-    Ok(())
+    Ok(out)
+}
+
+/// To standard output; a reader that has seen enough (`| head`) is no error.
+fn print(text: &str) -> anyhow::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
 }
 
 fn quoted(text: &str) -> &str {

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
+use super::print;
 use super::table::{columns, printable};
 use crate::client::{Client, segment};
 use crate::config::Environment;
@@ -87,7 +88,7 @@ pub async fn run(options: PluginOptions, environment: &Environment) -> anyhow::R
     }
     let url = url.unwrap_or_else(|| environment.server_url());
     let client = Client::new(&url, token.or_else(|| environment.token()))?;
-    let (answer, show): (Value, fn(&Value)) = match verb {
+    let (answer, show): (Value, fn(&Value) -> String) = match verb {
         PluginVerb::List => (client.get(PLUGINS).await?, show_list),
         PluginVerb::Inspect { what } => (client.get(&plugin(&what)).await?, show_plugin),
         PluginVerb::Install { file, activate } => install(&client, &file, activate).await?,
@@ -102,17 +103,12 @@ pub async fn run(options: PluginOptions, environment: &Environment) -> anyhow::R
         PluginVerb::Release { name } => (act(&client, &name, "release", &json!({})).await?, show_plugin),
         PluginVerb::Remove { name, digest } => {
             let path = format!("{}/{}", plugin(&name), segment(&digest));
-            (client.json(Method::DELETE, &path, None).await?, |_| println!("removed"))
+            (client.json(Method::DELETE, &path, None).await?, |_| "removed\n".to_owned())
         }
         PluginVerb::Export { name, digest } => return export(&client, &name, digest).await,
         PluginVerb::Logs { name } => (client.get(&format!("{}/logs", plugin(&name))).await?, show_logs),
     };
-    if json {
-        println!("{answer:#}");
-    } else {
-        show(&answer);
-    }
-    Ok(())
+    print(&if json { format!("{answer:#}\n") } else { show(&answer) })
 }
 
 fn plugin(name: &str) -> String {
@@ -123,7 +119,11 @@ async fn act(client: &Client, name: &str, verb: &str, body: &Value) -> anyhow::R
     client.json(Method::POST, &format!("{}/{verb}", plugin(name)), Some(body)).await
 }
 
-async fn install(client: &Client, file: &Path, activate: bool) -> anyhow::Result<(Value, fn(&Value))> {
+async fn install(
+    client: &Client,
+    file: &Path,
+    activate: bool,
+) -> anyhow::Result<(Value, fn(&Value) -> String)> {
     let bytes = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let staged = client.upload(PLUGINS, "application/wasm", Bytes::from(bytes)).await?;
     if !activate {
@@ -153,45 +153,45 @@ async fn export(client: &Client, name: &str, digest: Option<String>) -> anyhow::
     Ok(())
 }
 
-fn show_list(plugins: &Value) {
+fn show_list(plugins: &Value) -> String {
     let headings = ["NAME", "FAMILY", "VERSION", "STATE", "DIGEST", "CALLS", "ERRORS", "P50 MS", "P99 MS"];
     let members = ["name", "family", "version", "state", "digest", "calls", "errors", "p50Ms", "p99Ms"];
-    print!("{}", columns(&headings, &rows(plugins, &members)));
+    columns(&headings, &rows(plugins, &members))
 }
 
-fn show_plugin(plugin: &Value) {
+fn show_plugin(plugin: &Value) -> String {
+    let mut out = String::new();
     for member in ["name", "family", "title", "version", "digest", "state", "reason", "calls", "errors"] {
         if !plugin[member].is_null() {
-            println!("{member:<9} {}", printable(&text(&plugin[member])));
+            out += &format!("{member:<9} {}\n", printable(&text(&plugin[member])));
         }
     }
-    println!("{:<9} {}", "grants", listed(&plugin["grants"]));
-    println!();
+    out += &format!("{:<9} {}\n\n", "grants", listed(&plugin["grants"]));
     let headings = ["GENERATION", "VERSION", "STATE", "PERCENT", "STAGED", "ACTIVATED"];
     let members = ["digest", "version", "state", "canaryPercent", "stagedAt", "activatedAt"];
-    print!("{}", columns(&headings, &rows(&plugin["generations"], &members)));
+    out + &columns(&headings, &rows(&plugin["generations"], &members))
 }
 
-fn show_staged(staged: &Value) {
-    let (name, digest) = (text(&staged["name"]), text(&staged["digest"]));
-    println!("{} {} is {}", printable(&name), printable(&text(&staged["version"])), text(&staged["state"]));
-    println!("digest    {digest}");
-    println!("grants    {}", listed(&staged["grantsNeeded"]));
+fn show_staged(staged: &Value) -> String {
+    let (name, digest) = (printable(&text(&staged["name"])), printable(&text(&staged["digest"])));
+    let mut out = format!("{name} {} is {}\n", printable(&text(&staged["version"])), text(&staged["state"]));
+    out += &format!("digest    {digest}\ngrants    {}\n", listed(&staged["grantsNeeded"]));
     for warning in staged["warnings"].as_array().into_iter().flatten() {
-        println!("warning   {}", printable(&text(warning)));
+        out += &format!("warning   {}\n", printable(&text(warning)));
     }
-    println!("next      lakeport plugin activate {} {}", printable(&name), short(&digest));
+    out + &format!("next      lakeport plugin activate {name} {}\n", short(&digest))
 }
 
-fn show_logs(lines: &Value) {
-    for line in lines.as_array().into_iter().flatten() {
+fn show_logs(lines: &Value) -> String {
+    let line = |line: &Value| {
         let message = printable(&text(&line["message"]));
-        print!("{} {:<5} {message}", text(&line["time"]), text(&line["level"]));
+        let mut out = format!("{} {:<5} {message}", text(&line["time"]), text(&line["level"]));
         for field in line["fields"].as_array().into_iter().flatten() {
-            print!(" {}={}", printable(&text(&field["name"])), printable(&text(&field["value"])));
+            out += &format!(" {}={}", printable(&text(&field["name"])), printable(&text(&field["value"])));
         }
-        println!();
-    }
+        out + "\n"
+    };
+    lines.as_array().into_iter().flatten().map(line).collect()
 }
 
 fn rows(items: &Value, members: &[&str]) -> Vec<Vec<String>> {
@@ -220,4 +220,33 @@ fn text(value: &Value) -> String {
 
 fn short(digest: &str) -> String {
     digest.chars().take(SHORT_DIGEST_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plugin_is_shown_without_what_it_does_not_have() {
+        let generation = json!({ "digest": "0123456789abcdef", "version": "1.0.0", "state": "active",
+            "canaryPercent": null, "stagedAt": "2026-01-02 03:04:05", "activatedAt": null });
+        let plugin = json!({ "name": "sqlite", "family": "dialect", "version": "1.0.0", "state": "active",
+            "reason": null, "calls": 3, "errors": 0, "grants": ["lakeport:dialect/connection"],
+            "generations": [generation] });
+        let shown = show_plugin(&plugin);
+        assert!(shown.starts_with("name      sqlite\nfamily    dialect\n"), "{shown}");
+        assert!(shown.contains("grants    lakeport:dialect/connection\n"), "{shown}");
+        assert!(!shown.contains("reason"), "{shown}");
+        assert!(
+            shown.contains("\n0123456789ab  1.0.0    active  -        2026-01-02 03:04:05  -\n"),
+            "{shown}"
+        );
+    }
+
+    #[test]
+    fn what_a_plugin_logs_cannot_drive_the_terminal() {
+        let line = json!([{ "time": "t", "level": "info", "message": "a\u{1b}[2J\nb",
+            "fields": [{ "name": "k", "value": "v\r" }] }]);
+        assert_eq!(show_logs(&line), "t info  a [2J b k=v \n");
+    }
 }

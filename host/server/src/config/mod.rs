@@ -27,8 +27,10 @@ const ENV_PREFIX: &str = "LAKEPORT_";
 const ENV_CONFIG: &str = "LAKEPORT_CONFIG";
 const ENV_URL: &str = "LAKEPORT_URL";
 const ENV_TOKEN: &str = "LAKEPORT_TOKEN";
+/// Names a PostgreSQL database that tests may make schemas in.
+pub const ENV_TEST_POSTGRES: &str = "LAKEPORT_TEST_POSTGRES";
 /// Variables with the prefix that are no settings.
-const ENV_OTHER: [&str; 4] = [ENV_CONFIG, ENV_URL, ENV_TOKEN, "LAKEPORT_TEST_POSTGRES"];
+const ENV_OTHER: [&str; 4] = [ENV_CONFIG, ENV_URL, ENV_TOKEN, ENV_TEST_POSTGRES];
 /// Where the command line's client asks when nothing else is said.
 const DEFAULT_URL: &str = "http://127.0.0.1:8080";
 
@@ -67,7 +69,7 @@ pub struct PluginSettings {
 }
 
 /// The metadata store's address.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Database {
     /// May hold a password: shown by [`Database::shown`] alone.
     url: String,
@@ -105,6 +107,7 @@ pub struct Environment(HashMap<String, String>);
 
 impl Environment {
     /// The process's own.
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
     pub fn of_process() -> Environment {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
@@ -119,6 +122,12 @@ impl Environment {
     /// The server that the command line's client asks.
     pub fn server_url(&self) -> String {
         self.get(ENV_URL).unwrap_or(DEFAULT_URL).to_owned()
+    }
+
+    /// The database that tests may use.
+    #[cfg(test)]
+    pub fn test_postgres(&self) -> Option<&str> {
+        self.get(ENV_TEST_POSTGRES)
     }
 
     /// The token that the command line's client sends.
@@ -197,6 +206,12 @@ impl Database {
             }
             None => format!("{scheme}://{rest}"),
         }
+    }
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Database({})", self.shown())
     }
 }
 

@@ -103,7 +103,9 @@ fn a_mistyped_variable_is_warned_of() {
 fn every_setting_is_explained_and_no_password_is_shown() {
     let environment =
         Environment::from([("LAKEPORT_DATABASE_URL", "postgres://me:s3cr3t@db:5432/lake?password=s3cr3t")]);
-    let explained = explain(&load("", environment, &[]).unwrap());
+    let config = load("", environment, &[]).unwrap();
+    assert!(!format!("{config:?}").contains("s3cr3t"));
+    let explained = explain(&config);
     assert_eq!(explained.len(), SETTINGS.len());
     let store = explained.iter().find(|setting| setting.key == "database_url").unwrap();
     assert_eq!(store.value, "postgres://me:***@db:5432/lake");

@@ -38,10 +38,20 @@ pub enum Tx {
 }
 
 /// Where a store is, from its address.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Address {
     Sqlite(PathBuf),
+    /// May hold a password.
     Postgres(String),
+}
+
+impl std::fmt::Debug for Address {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Address::Sqlite(path) => write!(out, "Sqlite({})", path.display()),
+            Address::Postgres(_) => out.write_str("Postgres"),
+        }
+    }
 }
 
 impl Address {
@@ -132,16 +142,16 @@ impl Tx {
     /// Runs a statement that answers rows: a read, or a write with `RETURNING`.
     pub async fn query(&mut self, sql: &'static str, values: &[Value]) -> Result<Vec<Row>, Error> {
         match self {
-            Tx::Sqlite(tx) => sqlite::fetch(&mut **tx, sql, values).await,
-            Tx::Postgres(tx) => postgres::fetch(&mut **tx, sql, values).await,
+            Tx::Sqlite(tx) => sqlite::fetch(tx, sql, values).await,
+            Tx::Postgres(tx) => postgres::fetch(tx, sql, values).await,
         }
     }
 
     /// Runs a statement and answers the number of rows it changed.
     pub async fn execute(&mut self, sql: &'static str, values: &[Value]) -> Result<u64, Error> {
         match self {
-            Tx::Sqlite(tx) => sqlite::execute(&mut **tx, sql, values).await,
-            Tx::Postgres(tx) => postgres::execute(&mut **tx, sql, values).await,
+            Tx::Sqlite(tx) => sqlite::execute(tx, sql, values).await,
+            Tx::Postgres(tx) => postgres::execute(tx, sql, values).await,
         }
     }
 

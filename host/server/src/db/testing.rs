@@ -4,9 +4,7 @@ use std::io::Write;
 use std::sync::Once;
 
 use super::{Address, Db};
-
-/// Names a PostgreSQL database that tests may make schemas in.
-const POSTGRES: &str = "LAKEPORT_TEST_POSTGRES";
+use crate::config::{ENV_TEST_POSTGRES, Environment};
 
 /// Runs the test on SQLite, and on PostgreSQL where one is named, with the schema in place.
 pub async fn on_each_store(test: impl AsyncFn(Db)) {
@@ -24,11 +22,12 @@ pub async fn on_each_empty_store(test: impl AsyncFn(Db)) {
     test(db.clone()).await;
     db.close().await;
 
-    let Ok(url) = std::env::var(POSTGRES) else {
+    let environment = Environment::of_process();
+    let Some(url) = environment.test_postgres() else {
         say_once();
         return;
     };
-    let admin = sqlx::PgPool::connect(&url).await.expect("PostgreSQL answers");
+    let admin = sqlx::PgPool::connect(url).await.expect("PostgreSQL answers");
     let schema = format!("test_{}", uuid::Uuid::now_v7().simple());
     let make = sqlx::AssertSqlSafe(format!("CREATE SCHEMA {schema}"));
     sqlx::query(make).execute(&admin).await.expect("a schema of its own");
@@ -45,7 +44,8 @@ pub async fn on_each_empty_store(test: impl AsyncFn(Db)) {
 fn say_once() {
     static SAID: Once = Once::new();
     SAID.call_once(|| {
-        let line = format!("NOT TESTED on PostgreSQL: set {POSTGRES}=postgres://user@host:5432/database\n");
+        let line =
+            format!("NOT TESTED on PostgreSQL: set {ENV_TEST_POSTGRES}=postgres://user@host:5432/database\n");
         std::io::stderr().write_all(line.as_bytes()).expect("standard error");
     });
 }

@@ -60,7 +60,7 @@ impl<S: Send + Sync + 'static> Edge<S> {
             }
         };
         let status = reply.status.as_u16();
-        let latency_ms = started.elapsed().as_secs_f64() * 1000.0;
+        let latency_ms = started.elapsed().as_micros() as f64 / 1000.0;
         tracing::info!(%request_id, %method, path, operation, status, latency_ms, "request");
         reply.into_response(&request_id, method == Method::HEAD)
     }

@@ -15,8 +15,11 @@ const REASON_MAX_CHARS: usize = 1_000;
 pub async fn list(call: Call) -> Result<Reply, Error> {
     let zone = call.state.config.time_zone;
     let plugins = call.state.plugins.registry().list();
-    let answers: Vec<PluginAnswer> =
-        plugins.iter().filter(|(_, view)| !view.generations.is_empty()).map(|(id, view)| PluginAnswer::new(id, view, zone)).collect();
+    let answers: Vec<PluginAnswer> = plugins
+        .iter()
+        .filter(|(_, view)| !view.generations.is_empty())
+        .map(|(id, view)| PluginAnswer::new(id, view, zone))
+        .collect();
     Ok(Reply::data(&answers))
 }
 
@@ -41,8 +44,13 @@ fn warnings(generation: &lakeport_plugins::Generation, view: &PluginView) -> Vec
     let Some(active) = view.active.as_deref().filter(|active| active.digest != generation.digest) else {
         return warnings;
     };
-    let more: Vec<&str> =
-        generation.grants.needed.iter().filter(|&grant| !active.grants.needed.contains(grant)).map(String::as_str).collect();
+    let more: Vec<&str> = generation
+        .grants
+        .needed
+        .iter()
+        .filter(|&grant| !active.grants.needed.contains(grant))
+        .map(String::as_str)
+        .collect();
     if !more.is_empty() {
         warnings.push(format!("it wants more than the active generation has: {}", more.join(", ")));
     }
@@ -94,9 +102,13 @@ pub async fn quarantine(call: Call) -> Result<Reply, Error> {
     let reason = body.reason.map(|reason| reason.trim().to_owned()).filter(|reason| !reason.is_empty());
     let reason = reason.unwrap_or_else(|| "by an operator, who gave no reason".to_owned());
     if reason.chars().count() > REASON_MAX_CHARS {
-        return Err(Error::invalid(vec![Detail::new("reason", format!("has more than {REASON_MAX_CHARS} characters"))]));
+        return Err(Error::invalid(vec![Detail::new(
+            "reason",
+            format!("has more than {REASON_MAX_CHARS} characters"),
+        )]));
     }
-    let view = call.state.plugins.change(&id, "quarantine", |registry| registry.quarantine(&id, &reason)).await?;
+    let view =
+        call.state.plugins.change(&id, "quarantine", |registry| registry.quarantine(&id, &reason)).await?;
     answer(&call, &id, &view)
 }
 

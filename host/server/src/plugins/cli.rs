@@ -17,7 +17,8 @@ pub fn inspect_file(path: &Path, as_json: bool) -> anyhow::Result<()> {
         Err(refused) => (Vec::new(), refused.imports),
     };
     if as_json {
-        let refused: Vec<_> = refused.iter().map(|i| json!({ "import": i.import, "reason": i.reason })).collect();
+        let refused: Vec<_> =
+            refused.iter().map(|i| json!({ "import": i.import, "reason": i.reason })).collect();
         let answer = json!({
             "family": inspection.contract.family.as_str(),
             "contract": inspection.contract.to_string(),

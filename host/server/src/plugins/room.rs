@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lakeport_plugins::{
-    CompiledCache, Generation, Limits, Origin, PluginId, PluginView, Policy, Quarantine, Registry, RegistrySettings,
-    Sandbox, SandboxSettings, StageError, Staged,
+    CompiledCache, Generation, Limits, Origin, PluginId, PluginView, Policy, Quarantine, Registry,
+    RegistrySettings, Sandbox, SandboxSettings, StageError, Staged,
 };
 use tokio::sync::{Mutex, Semaphore};
 
@@ -90,15 +90,16 @@ impl Room {
 
     /// A component's bytes.
     pub async fn component(&self, generation: &Generation) -> Result<Vec<u8>, Error> {
-        let in_bundle = self.bundled.iter().find(|plugin| {
-            plugin.outcome.as_ref().is_ok_and(|bundled| bundled.digest == generation.digest)
-        });
+        let in_bundle = self
+            .bundled
+            .iter()
+            .find(|plugin| plugin.outcome.as_ref().is_ok_and(|bundled| bundled.digest == generation.digest));
         if let Some(plugin) = in_bundle {
             return Ok(plugin.bytes.to_vec());
         }
-        store::component_bytes(&self.db, &generation.digest).await?.ok_or_else(|| {
-            Error::not_found("stored component", &generation.digest)
-        })
+        store::component_bytes(&self.db, &generation.digest)
+            .await?
+            .ok_or_else(|| Error::not_found("stored component", &generation.digest))
     }
 
     /// Applies a change to a plugin's pointers and stores it; when it cannot be stored it is taken back.
@@ -148,7 +149,8 @@ impl Room {
             if pointers.active.is_some() && stored.is_none() {
                 tracing::error!(plugin = %pointers.id, "its active generation is gone; the bundled one answers, if there is one");
             }
-            let active = stored.map(str::to_owned).or(bundled.map(|generation| generation.digest.to_string()));
+            let active =
+                stored.map(str::to_owned).or(bundled.map(|generation| generation.digest.to_string()));
             let quarantine =
                 pointers.quarantine.map(|(reason, by_failures)| Quarantine { reason, by_failures });
             let canary = pointers.canary.as_ref().map(|(digest, percent)| (digest.as_str(), *percent));
@@ -193,7 +195,8 @@ async fn stage_bundled(registry: &Arc<Registry>) -> Vec<BundledPlugin> {
 }
 
 fn put_back(registry: &Registry, id: &PluginId, before: &PluginView) {
-    let history: Vec<String> = before.history.iter().map(|generation| generation.digest.to_string()).collect();
+    let history: Vec<String> =
+        before.history.iter().map(|generation| generation.digest.to_string()).collect();
     let active = before.active.as_ref().map(|generation| &*generation.digest);
     let canary = before.canary.as_ref().map(|canary| (&*canary.generation.digest, canary.percent));
     registry.restore(id, active, &history, canary, before.quarantine.clone());
@@ -216,9 +219,10 @@ impl From<lakeport_plugins::RegistryError> for Error {
         use lakeport_plugins::RegistryError::{Conflict, NotFound};
         match error {
             NotFound(message) => Error::refused(404, "not_found", message),
-            Conflict { code: code @ ("canary_percent_invalid" | "digest_ambiguous" | "name_ambiguous"), message } => {
-                Error::bad_request(code, message)
-            }
+            Conflict {
+                code: code @ ("canary_percent_invalid" | "digest_ambiguous" | "name_ambiguous"),
+                message,
+            } => Error::bad_request(code, message),
             Conflict { code, message } => Error::conflict(code, message),
         }
     }

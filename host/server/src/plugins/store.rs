@@ -70,7 +70,8 @@ pub async fn all_pointers(db: &Db) -> Result<Vec<Pointers>, Error> {
     rows.iter()
         .map(|row| {
             let family: String = row.get(0)?;
-            let family: Family = family.parse().map_err(|error: String| Error::internal(anyhow::Error::msg(error)))?;
+            let family: Family =
+                family.parse().map_err(|error: String| Error::internal(anyhow::Error::msg(error)))?;
             let percent = row.get::<Option<i64>>(5)?.and_then(|percent| u8::try_from(percent).ok());
             let history: String = row.get(3)?;
             let by_failures = row.get::<bool>(7)?;
