@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -213,7 +213,7 @@ fn starts() -> anyhow::Result<Starts> {
 }
 
 /// A server that is stopped by its pid when it is dropped.
-struct Server(Child);
+struct Server(Child, Option<BufReader<ChildStdout>>);
 
 impl Drop for Server {
     fn drop(&mut self) {
@@ -234,7 +234,7 @@ fn start(binary: &Path, data: &Path) -> anyhow::Result<(Duration, Server)> {
         .spawn()
         .with_context(|| format!("starting {}; `cargo xtask build` makes it", binary.display()))?;
     let stdout = child.stdout.take().context("its output is piped")?;
-    let server = Server(child);
+    let mut server = Server(child, None);
     let mut line = String::new();
     let mut lines = BufReader::new(stdout);
     while !line.starts_with("listening on ") {
@@ -242,7 +242,9 @@ fn start(binary: &Path, data: &Path) -> anyhow::Result<(Duration, Server)> {
         ensure!(lines.read_line(&mut line)? > 0, "the server ended before it was ready");
         ensure!(begun.elapsed() < START_MAX, "the server was not ready after {START_MAX:?}");
     }
-    Ok((begun.elapsed(), server))
+    let took = begun.elapsed();
+    server.1 = Some(lines);
+    Ok((took, server))
 }
 
 fn resident_bytes(pid: u32) -> anyhow::Result<u64> {

@@ -71,7 +71,9 @@ fn an_error_of_the_server_is_said_with_its_code() {
 fn a_file_is_inspected_without_a_server() {
     let text = ok(lakeport(&["plugin", "inspect", fixture("misbehave").to_str().unwrap()]));
     assert!(text.contains("lakeport:tool@0.9.0") && text.contains("wasi:cli/stdout"), "{text}");
-    let text = ok(lakeport(&["plugin", "inspect", fixture("sockets").to_str().unwrap()]));
+    let refused = lakeport(&["plugin", "inspect", fixture("sockets").to_str().unwrap()]);
+    assert_eq!(refused.status.code(), Some(1), "a script must see that it would not be let in");
+    let text = said(&refused);
     assert!(text.contains("refused") && text.contains("wasi:sockets"), "{text}");
 }
 
@@ -127,6 +129,8 @@ fn the_doctor_looks_at_every_dependency_and_says_what_to_do() {
     for store in stores() {
         let server = Server::start(&store);
         let data = server.data().to_str().unwrap().to_owned();
+        let second = lakeport(&["serve", "--listen", "127.0.0.1:0", "--data-dir", &data]);
+        assert!(!second.status.success() && said(&second).contains("another Lakeport"), "{}", said(&second));
         let output = lakeport(&["doctor", "--data-dir", &data, "--json"]);
         let text = said(&output);
         for check in ["store", "plugins", "cache", "data"] {

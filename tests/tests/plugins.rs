@@ -1,6 +1,6 @@
 //! The plugin API over HTTP, against a real server (contract, section 5).
 
-use lakeport_tests::{Response, Server, component, stores};
+use lakeport_tests::{Response, Server, component, stores, wasm_folder};
 use serde_json::{Value, json};
 
 /// Stages a fixture; answers its digest.
@@ -61,9 +61,11 @@ fn what_was_activated_is_still_active_after_a_restart() {
         activate(&server, "greeter", &first);
         activate(&server, "greeter", &second);
         server.post("/api/v1/plugins/greeter/quarantine", &json!({ "reason": "we look into it" }));
+        let before = server.get("/api/v1/plugins/greeter").data();
         server.restart();
         let plugin = server.get("/api/v1/plugins/greeter").data();
         assert_eq!((&plugin["state"], &plugin["digest"]), (&json!("quarantined"), &json!(second)));
+        assert_eq!(plugin["generations"], before["generations"], "times are those of then");
         assert_eq!(plugin["reason"], "we look into it");
         let released = server.post("/api/v1/plugins/greeter/release", &json!({})).data();
         assert_eq!(released["state"], "active");
@@ -119,8 +121,16 @@ fn what_answers_cannot_be_removed_and_what_does_not_can() {
         let refused = server.delete(&format!("/api/v1/plugins/greeter/{first}"));
         assert_eq!((refused.status, refused.error()), (409, "generation_active".to_owned()));
         assert_eq!(server.delete(&format!("/api/v1/plugins/greeter/{second}")).status, 200);
+        let third = stage(&server, "misbehave");
+        activate(&server, "misbehave", &third);
+        server.post("/api/v1/plugins/misbehave/quarantine", &json!({ "reason": "to be gone" }));
+        assert_eq!(server.delete(&format!("/api/v1/plugins/misbehave/{third}")).status, 200);
+        assert_eq!(server.get("/api/v1/plugins/misbehave").status, 404);
+        stage(&server, "misbehave");
         server.restart();
         assert_eq!(server.get("/api/v1/plugins/greeter").data()["generations"].as_array().unwrap().len(), 1);
+        let again = server.get("/api/v1/plugins/misbehave").data();
+        assert_eq!(again["state"], "staged", "what was removed took its quarantine along");
         let sqlite = server.get("/api/v1/plugins/sqlite").data()["digest"].as_str().unwrap().to_owned();
         assert_eq!(server.delete(&format!("/api/v1/plugins/sqlite/{sqlite}")).status, 409);
     }
@@ -179,8 +189,14 @@ fn unknown_plugins_bad_bodies_and_wrong_states_are_told_apart() {
     assert!(fields.contains(&json!("digest")), "{fields:?}");
     assert_eq!(server.post(path, &json!({})).status, 400);
     assert_eq!(server.post(path, &json!({ "digest": "0".repeat(64) })).status, 404);
-    let form = server.post_bytes(path, "text/plain", b"digest=1");
-    assert_eq!(form.status, 415);
+    for action in ["activate", "rollback", "release", "quarantine"] {
+        let path = format!("/api/v1/plugins/sqlite/{action}");
+        assert_eq!(server.post_bytes(&path, "text/plain", b"digest=1").status, 415, "{action}");
+    }
+    let short = server.post(path, &json!({ "digest": "0000000" }));
+    assert_eq!((short.status, short.error()), (400, "digest_invalid".to_owned()));
+    let nul = server.post("/api/v1/plugins/sqlite/quarantine", &json!({ "reason": "a\u{0}b" }));
+    assert_eq!(nul.status, 400, "{nul:?}");
     let released = server.post("/api/v1/plugins/sqlite/release", &json!({}));
     assert_eq!((released.status, released.error()), (409, "not_quarantined".to_owned()));
     let wrong_method = server.delete("/api/v1/plugins/sqlite");
@@ -192,8 +208,22 @@ fn a_quarantined_dialect_makes_the_server_say_so() {
     let server = Server::start(&stores()[0]);
     let answer = server.post("/api/v1/plugins/sqlite/quarantine", &json!({ "reason": "a bad plan" })).data();
     assert_eq!((&answer["state"], &answer["reason"]), (&json!("quarantined"), &json!("a bad plan")));
+    let ready = server.get("/health/ready");
+    assert_eq!(ready.status, 503);
+    assert!(String::from_utf8_lossy(&ready.body).contains("a bad plan"), "{ready:?}");
     server.post("/api/v1/plugins/sqlite/release", &json!({}));
     assert_eq!(server.get("/api/v1/plugins/sqlite").data()["state"], "active");
+}
+
+#[test]
+fn the_example_of_a_third_party_installs_and_answers_to_its_name() {
+    let server = Server::start(&stores()[0]);
+    let path = wasm_folder().join("release/tool_wordcount.wasm");
+    let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let staged = server.post_bytes("/api/v1/plugins", "application/wasm", &bytes).data();
+    assert_eq!((&staged["name"], &staged["grantsNeeded"]), (&json!("word_count"), &json!([])));
+    let plugin = activate(&server, "word_count", staged["digest"].as_str().unwrap()).data();
+    assert_eq!((&plugin["state"], &plugin["family"]), (&json!("active"), &json!("tool")));
 }
 
 #[test]

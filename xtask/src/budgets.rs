@@ -64,6 +64,8 @@ pub struct Suite {
     pub seconds: u64,
     /// Empty: every package that no other suite names.
     pub packages: Vec<String>,
+    /// None: the tests run on every store they know.
+    pub store: Option<Store>,
 }
 
 /// How often a suite is worth its time.
@@ -76,6 +78,23 @@ pub enum Tier {
     Engines,
     /// Too long for every change.
     Slow,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "kebab-case")]
+pub enum Store {
+    Sqlite,
+    Postgres,
+}
+
+impl Store {
+    /// As `LAKEPORT_TEST_STORE` names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sqlite => "sqlite",
+            Self::Postgres => "postgres",
+        }
+    }
 }
 
 impl Budgets {

@@ -54,7 +54,7 @@ enum Task {
     Fixtures,
     /// Formatting, lints and every test, on SQLite and PostgreSQL
     Test {
-        /// The suites against real schedulers, instead
+        /// After them, the suites against real schedulers
         #[arg(long, conflicts_with = "slow")]
         engines: bool,
         /// The suites that are too long for every change, instead
@@ -106,11 +106,11 @@ fn run(task: Task) -> Result<bool> {
             println!("built {}", wasm.folder().display());
             Ok(true)
         }
-        Task::Test { engines, slow } => test::run(match (engines, slow) {
-            (true, _) => Tier::Engines,
-            (_, true) => Tier::Slow,
-            _ => Tier::Test,
-        }),
+        Task::Test { slow: true, .. } => test::run(Tier::Slow),
+        Task::Test { engines, .. } => {
+            let passed = test::run(Tier::Test)?;
+            Ok(passed && (!engines || test::run(Tier::Engines)?))
+        }
         Task::Bench { name, arguments } => bench(&name, &arguments).map(|()| true),
     }
 }

@@ -11,6 +11,9 @@ use crate::{cargo, workspace};
 /// The package whose examples are the tests' components.
 const FIXTURES: &str = "lakeport-fixtures";
 
+/// A crate of a third party, which stands outside the workspace.
+const EXAMPLE: &str = "examples/tool-wordcount/Cargo.toml";
+
 /// Where the components of one toolchain lie.
 pub struct Wasm {
     toolchain: WasmToolchain,
@@ -50,11 +53,13 @@ impl Wasm {
         bundle(&workspace::bundled(), &components)
     }
 
-    /// Builds the components that tests load.
+    /// Builds the components that tests load: the fixtures, and the example as a third party would.
     pub fn build_fixtures(&self) -> Result<()> {
         println!("fixtures: {FIXTURES}");
         let arguments = ["build", "--package", FIXTURES, "--examples", "--profile", "plugin-fixture"];
-        self.cargo("fixtures", &arguments).map(drop)
+        self.cargo("fixtures", &arguments)?;
+        println!("fixtures: {EXAMPLE}");
+        self.cargo("example", &["build", "--manifest-path", EXAMPLE, "--release"]).map(drop)
     }
 
     fn cargo(&self, step: &str, arguments: &[&str]) -> Result<Vec<cargo::Artifact>> {

@@ -2,6 +2,7 @@
 
 use lakeport_bindings::host::data::{Cell, Column, RowSet};
 use lakeport_bindings::host::types::Error;
+use sqlx::error::BoxDynError;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Arguments, Decode, Row, Sqlite, TypeInfo, ValueRef};
 
@@ -25,25 +26,30 @@ impl Collector {
 
     /// Takes a row; false when it did not fit any more, and no further one will.
     pub fn take(&mut self, row: &SqliteRow) -> Result<bool, Error> {
-        let cells = (0..row.len()).map(|index| cell(row, index)).collect::<Result<Vec<_>, _>>()?;
-        let size: usize = cells.iter().map(bytes).sum();
+        let size = (0..row.len()).map(|index| bytes(row, index)).sum::<Result<usize, _>>()?;
         if self.rows.rows.len() >= self.max_rows || size > self.bytes_left {
             self.rows.truncated = true;
             return Ok(false);
         }
+        let cells = (0..row.len()).map(|index| cell(row, index)).collect::<Result<Vec<_>, _>>()?;
         self.bytes_left -= size;
         self.rows.rows.push(cells);
         Ok(true)
     }
 }
 
-fn bytes(cell: &Cell) -> usize {
-    CELL_BYTES
-        + match cell {
-            Cell::Text(text) => text.len(),
-            Cell::Bytes(bytes) => bytes.len(),
-            _ => 0,
-        }
+/// What a value takes, without a copy of it.
+fn bytes(row: &SqliteRow, index: usize) -> Result<usize, Error> {
+    let value = row.try_get_raw(index).map_err(|cause| of_sqlite(&cause))?;
+    let content = match value.type_info().name() {
+        "NULL" | "INTEGER" | "REAL" => 0,
+        _ => <&[u8] as Decode<Sqlite>>::decode(value).map_err(strange)?.len(),
+    };
+    Ok(CELL_BYTES + content)
+}
+
+fn strange(cause: BoxDynError) -> Error {
+    error("upstream_failed", format!("a value cannot be read: {cause}"))
 }
 
 /// By the type of the value, not that of the column: any SQLite value can stand anywhere.
@@ -53,9 +59,6 @@ fn cell(row: &SqliteRow, index: usize) -> Result<Cell, Error> {
         return Ok(Cell::Null);
     }
     let kind = value.type_info().name().to_owned();
-    let strange = |cause: sqlx::error::BoxDynError| {
-        error("upstream_failed", format!("a value cannot be read: {cause}"))
-    };
     match kind.as_str() {
         "INTEGER" => <i64 as Decode<Sqlite>>::decode(value).map(Cell::Integer).map_err(strange),
         "REAL" => <f64 as Decode<Sqlite>>::decode(value).map(Cell::Float).map_err(strange),

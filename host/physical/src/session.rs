@@ -1,5 +1,10 @@
 //! One session on a SQLite file. A statement under way is stopped in the database itself, at its deadline
-//! or when nobody waits for it any more; it is never merely abandoned.
+//! or when nobody waits for it any more, or wants no more of its rows; it is never merely abandoned.
+//!
+//! What remains: the driver offers no limit of a single value's size, so that a value can grow to SQLite's
+//! own limit, 1 GB. The guard denies the functions that make such a value at one stroke; a text that a query
+//! doubles again and again ends there or at the deadline. Few rows are under way at a time, and what is
+//! larger than the answer may be is not copied.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,6 +30,10 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Virtual machine steps between two looks at the clock: well below a millisecond.
 const STEPS_BETWEEN_LOOKS: i32 = 1_000;
+/// Rows that SQLite may be ahead of the one that is looked at: each may be large.
+const ROWS_AHEAD: usize = 1;
+/// A deadline that has passed.
+const NOW_MS: u64 = 0;
 /// No deadline.
 const NEVER_MS: u64 = u64::MAX;
 
@@ -101,6 +110,7 @@ impl Session {
             .read_only(read_only)
             .create_if_missing(false)
             .busy_timeout(BUSY_TIMEOUT)
+            .row_buffer_size(ROWS_AHEAD)
             .foreign_keys(true)
             .pragma("trusted_schema", "OFF")
             .disable_statement_logging();
@@ -191,6 +201,10 @@ impl Session {
         let mut waiting = Waiting(&self.watch, false);
         let result = work(&mut connection).await;
         let late = self.watch.is_late();
+        // Where not all rows were wanted SQLite is at work on the next one, which may not exist: it is
+        // stopped, and waited for. A broken connection shows with the next statement.
+        self.watch.deadline_ms.store(NOW_MS, Ordering::Relaxed);
+        let _ = connection.lock_handle().await;
         waiting.1 = true;
         drop(waiting);
         result.map_err(|cause| match cause.code.as_str() {

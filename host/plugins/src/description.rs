@@ -13,6 +13,8 @@ const NAME_MAX: usize = 64;
 const TOOL_DESCRIPTION_MAX: usize = 2_000;
 /// The largest JSON Schema, in bytes.
 const SCHEMA_MAX_BYTES: usize = 256 * 1024;
+/// Kinds of task that an engine may have.
+const TASK_TYPES_MAX: usize = 200;
 /// Addresses that an engine or a tool may want.
 const ADDRESSES_MAX: usize = 8;
 
@@ -67,6 +69,11 @@ fn engine(info: &engine::about::EngineInfo, found: &mut Vec<Problem>) {
             "addresses",
             format!("{} addresses; {ADDRESSES_MAX} at most", info.addresses.len()),
         ));
+    }
+    if info.task_types.len() > TASK_TYPES_MAX {
+        found
+            .push(problem("taskTypes", format!("{} types; {TASK_TYPES_MAX} at most", info.task_types.len())));
+        return;
     }
     let mut names = BTreeSet::new();
     for (index, task_type) in info.task_types.iter().enumerate() {

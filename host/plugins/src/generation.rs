@@ -133,7 +133,7 @@ impl Generation {
             }
         };
         let (answer, measure) = sandbox.call(&self.call_origin, context, &self.limits, over, body).await;
-        let blame = answer.as_ref().is_err_and(|failure| failure.fault.is_the_plugins());
+        let blame = answer.as_ref().is_err_and(|failure| failure.blame);
         let in_a_row = self.counters.record(measure.took, blame, measure.memory_peak);
         let answer = answer.map_err(|failure| {
             tracing::warn!(plugin = %self.id, digest = %self.digest, function, fault = failure.fault.code(), "{}", failure.message);

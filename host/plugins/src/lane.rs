@@ -3,6 +3,8 @@
 //! never meets the lane.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -17,6 +19,20 @@ pub struct Lane {
 #[derive(Clone, Default)]
 pub struct Place {
     held: Arc<Mutex<Option<OwnedSemaphorePermit>>>,
+    waited_us: Arc<AtomicU64>,
+}
+
+/// Counts the time until it is dropped, also when the wait is given up.
+struct Waiting<'a> {
+    place: &'a Place,
+    since: Instant,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let us = u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.place.waited_us.fetch_add(us, Ordering::Relaxed);
+    }
 }
 
 impl Lane {
@@ -28,6 +44,10 @@ impl Lane {
     /// Gives up the turn that the place holds and waits, behind all others, for the next one.
     pub async fn next_turn(self, place: Place) {
         place.leave();
+        let _waiting = Waiting { place: &place, since: Instant::now() };
+        // Alone in the lane, it would have the turn again at once and never let the runtime look at
+        // timers and at the end of the call.
+        tokio::task::yield_now().await;
         // The semaphore is never closed; were it, the call would go on without a turn.
         if let Ok(permit) = self.turn.acquire_owned().await {
             *place.held.lock() = Some(permit);
@@ -36,6 +56,11 @@ impl Lane {
 }
 
 impl Place {
+    /// How long the call has waited for its turns.
+    pub fn waited(&self) -> Duration {
+        Duration::from_micros(self.waited_us.load(Ordering::Relaxed))
+    }
+
     /// Gives the turn back, as before waiting for something that takes no processor time.
     pub fn leave(&self) {
         *self.held.lock() = None;

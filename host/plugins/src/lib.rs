@@ -41,6 +41,6 @@ pub use limits::Limits;
 pub use log::{LogLevel, LogLine, PluginLog};
 pub use prepared::{Description, Prepared};
 pub use registry::{
-    Canary, PluginView, Quarantine, Registry, RegistryError, RegistrySettings, StageError, Staged,
+    Canary, PluginView, Pointers, Quarantine, Registry, RegistryError, RegistrySettings, StageError, Staged,
 };
 pub use sandbox::{Sandbox, SandboxSettings};

@@ -15,6 +15,9 @@ pub const FIELDS_MAX: usize = 32;
 /// A field's name or value is cut at this many bytes.
 pub const FIELD_MAX_BYTES: usize = 1_024;
 
+/// What a plugin's log keeps, bytes.
+pub const LOG_MAX_BYTES: usize = 4 * 1024 * 1024;
+
 /// How much a line matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
@@ -52,27 +55,42 @@ pub struct LogLine {
 /// The last lines of one plugin, whichever of its generations said them.
 #[derive(Debug)]
 pub struct PluginLog {
-    lines: Mutex<VecDeque<LogLine>>,
+    kept: Mutex<Kept>,
     capacity: usize,
 }
 
+#[derive(Debug, Default)]
+struct Kept {
+    lines: VecDeque<LogLine>,
+    bytes: usize,
+}
+
+impl LogLine {
+    fn bytes(&self) -> usize {
+        let fields: usize = self.fields.iter().map(|(name, value)| name.len() + value.len()).sum();
+        self.message.len() + fields + self.digest.len() + self.call.len()
+    }
+}
+
 impl PluginLog {
-    /// An empty log that keeps so many lines.
+    /// An empty log that keeps so many lines, of [`LOG_MAX_BYTES`] together.
     pub fn new(capacity: usize) -> Self {
-        PluginLog { lines: Mutex::new(VecDeque::new()), capacity: capacity.max(1) }
+        PluginLog { kept: Mutex::default(), capacity: capacity.max(1) }
     }
 
     /// The lines kept, the oldest first.
     pub fn lines(&self) -> Vec<LogLine> {
-        self.lines.lock().iter().cloned().collect()
+        self.kept.lock().lines.iter().cloned().collect()
     }
 
     pub(crate) fn push(&self, line: LogLine) {
-        let mut lines = self.lines.lock();
-        if lines.len() == self.capacity {
-            lines.pop_front();
+        let mut kept = self.kept.lock();
+        kept.bytes += line.bytes();
+        kept.lines.push_back(line);
+        while kept.lines.len() > self.capacity || kept.bytes > LOG_MAX_BYTES {
+            let Some(oldest) = kept.lines.pop_front() else { break };
+            kept.bytes -= oldest.bytes();
         }
-        lines.push_back(line);
     }
 }
 
@@ -135,23 +153,23 @@ pub(crate) fn now_ms() -> i64 {
         .map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Text that can stand on one line of a terminal: cut, and without control characters.
+/// Text that can stand on one line of a terminal: without control characters, and cut so that what is
+/// kept has at most so many bytes.
 fn plain(text: &str, max_bytes: usize) -> String {
-    let mut end = text.len().min(max_bytes);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    let mut out = String::with_capacity(end);
-    for c in text[..end].chars() {
+    let mut out = String::with_capacity(text.len().min(max_bytes));
+    for c in text.chars() {
+        let before = out.len();
         let bidi = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         if c.is_control() || bidi {
             let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
         } else {
             out.push(c);
         }
-    }
-    if end < text.len() {
-        out.push('…');
+        if out.len() > max_bytes {
+            out.truncate(before);
+            out.push('…');
+            break;
+        }
     }
     out
 }
@@ -179,6 +197,19 @@ mod tests {
         call.write(LogLevel::Info, &"字".repeat(5_000), vec![]);
         let message = &log.lines()[0].message;
         assert!(message.len() <= MESSAGE_MAX_BYTES + 3 && message.ends_with('…'));
+    }
+
+    #[test]
+    fn lines_that_grow_by_escaping_stay_within_the_bytes() {
+        let log = Arc::new(PluginLog::new(1_000));
+        let mut call = CallLog::new(log.clone(), "d".into(), "c".into(), 1_000);
+        let fat = "\u{1f}".repeat(FIELD_MAX_BYTES);
+        for _ in 0..1_000 {
+            call.write(LogLevel::Info, &fat, vec![(fat.clone(), fat.clone()); FIELDS_MAX]);
+        }
+        let lines = log.lines();
+        assert!(lines.iter().map(LogLine::bytes).sum::<usize>() <= LOG_MAX_BYTES);
+        assert!(lines.iter().all(|line| line.fields[0].1.len() <= FIELD_MAX_BYTES + 3));
     }
 
     #[test]

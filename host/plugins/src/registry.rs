@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -94,6 +94,21 @@ pub struct PluginView {
     pub quarantine: Option<Quarantine>,
 }
 
+/// A plugin's pointers, as they can be stored.
+#[derive(Clone, Debug, Default)]
+pub struct Pointers {
+    /// Digest of the generation that answers.
+    pub active: Option<String>,
+    /// Since when, milliseconds since 1970 UTC.
+    pub activated_at_ms: Option<i64>,
+    /// Digests of those that answered before, the latest last.
+    pub history: Vec<String>,
+    /// Digest of the one that answers a share, and how much of 100.
+    pub canary: Option<(String, u8)>,
+    /// Why it is out of service.
+    pub quarantine: Option<Quarantine>,
+}
+
 struct Plugin {
     view: ArcSwap<PluginView>,
     changing: Mutex<()>,
@@ -107,6 +122,7 @@ pub struct Registry {
     plugins: RwLock<BTreeMap<PluginId, Arc<Plugin>>>,
     /// Lines said before it is known who says them.
     trial_log: Arc<PluginLog>,
+    told: OnceLock<Box<dyn Fn(&PluginId) + Send + Sync>>,
 }
 
 /// Why a component was not let in.
@@ -152,7 +168,12 @@ impl StageError {
 }
 
 fn problems(problems: &[Problem]) -> String {
-    let lines: Vec<String> = problems.iter().map(|p| format!("{}: {}", p.member, p.message)).collect();
+    const SHOWN: usize = 20;
+    let mut lines: Vec<String> =
+        problems.iter().take(SHOWN).map(|p| format!("{}: {}", p.member, p.message)).collect();
+    if problems.len() > SHOWN {
+        lines.push(format!("and {} more", problems.len() - SHOWN));
+    }
     lines.join("; ")
 }
 
@@ -188,7 +209,13 @@ impl Registry {
     /// An empty registry over a sandbox.
     pub fn new(sandbox: Arc<Sandbox>, settings: RegistrySettings) -> Self {
         let trial_log = Arc::new(PluginLog::new(settings.log_lines));
-        Registry { sandbox, settings, plugins: RwLock::new(BTreeMap::new()), trial_log }
+        Registry {
+            sandbox,
+            settings,
+            plugins: RwLock::new(BTreeMap::new()),
+            trial_log,
+            told: OnceLock::new(),
+        }
     }
 
     /// The settings it was made with.
@@ -205,6 +232,16 @@ impl Registry {
     /// linking, a trial of `describe`, and what it says there. Nothing of it runs before the checks
     /// that can be made without running it have passed. Active it becomes only by [`Self::activate`].
     pub async fn stage(self: &Arc<Self>, bytes: Vec<u8>, origin: Origin) -> Result<Staged, StageError> {
+        self.stage_as_of(bytes, origin, now_ms()).await
+    }
+
+    /// The same for a component that was staged at another time (milliseconds since 1970 UTC).
+    pub async fn stage_as_of(
+        self: &Arc<Self>,
+        bytes: Vec<u8>,
+        origin: Origin,
+        staged_at_ms: i64,
+    ) -> Result<Staged, StageError> {
         let this = self.clone();
         // Inspecting and compiling take processor time, up to many seconds: not on a thread of the runtime.
         let prepared = tokio::task::spawn_blocking(move || {
@@ -231,7 +268,13 @@ impl Registry {
         let description = trial(&self.sandbox, &prepared, &call_origin, &self.settings.limits)
             .await
             .map_err(|(fault, message)| StageError::Trial { fault, message })?;
-        let found = crate::description::problems(&description);
+        // A description may be large: reading it takes processor time, too.
+        let (description, found) = tokio::task::spawn_blocking(move || {
+            let found = crate::description::problems(&description);
+            (description, found)
+        })
+        .await
+        .map_err(|error| StageError::Link(format!("reading its description failed: {error}")))?;
         if !found.is_empty() {
             return Err(StageError::Description(found));
         }
@@ -244,7 +287,7 @@ impl Registry {
             grants,
             description,
             origin,
-            staged_at_ms: now_ms(),
+            staged_at_ms,
             prepared,
             limits: self.settings.limits.clone(),
             call_origin,
@@ -252,7 +295,7 @@ impl Registry {
         self.keep(&plugin, generation)
     }
 
-    fn keep(&self, plugin: &Plugin, generation: Arc<Generation>) -> Result<Staged, StageError> {
+    fn keep(&self, plugin: &Arc<Plugin>, generation: Arc<Generation>) -> Result<Staged, StageError> {
         let _changing = plugin.changing.lock();
         let mut view = PluginView::clone(&plugin.view.load());
         if let Some(there) = view.generations.iter().find(|g| g.digest == generation.digest) {
@@ -267,6 +310,8 @@ impl Registry {
         }
         view.generations.push(generation.clone());
         plugin.view.store(Arc::new(view));
+        // Its last generation may have been removed since the plugin was looked up.
+        self.plugins.write().entry(generation.id.clone()).or_insert_with(|| plugin.clone());
         Ok(Staged { generation, new: true })
     }
 
@@ -433,40 +478,44 @@ impl Registry {
     pub fn remove(self: &Arc<Self>, id: &PluginId, digest: &str) -> Result<(), RegistryError> {
         let view = self.change(id, |view, _| {
             let generation = view.removable(id, digest)?;
-            view.generations.retain(|g| g.digest != generation.digest);
-            view.history.retain(|g| g.digest != generation.digest);
+            *view = view.without(&generation.digest);
             Ok(())
         })?;
         if view.generations.is_empty() {
-            self.plugins.write().remove(id);
+            let mut plugins = self.plugins.write();
+            if plugins.get(id).is_some_and(|plugin| plugin.view.load().generations.is_empty()) {
+                plugins.remove(id);
+            }
         }
         Ok(())
     }
 
     /// Puts a plugin's pointers back as they were stored, at a start. Digests that are not staged are
     /// passed over.
-    pub fn restore(
-        &self,
-        id: &PluginId,
-        active: Option<&str>,
-        history: &[String],
-        canary: Option<(&str, u8)>,
-        quarantine: Option<Quarantine>,
-    ) {
+    pub fn restore(&self, id: &PluginId, pointers: &Pointers) {
         let Some(plugin) = self.plugins.read().get(id).cloned() else { return };
         let _changing = plugin.changing.lock();
         let mut view = PluginView::clone(&plugin.view.load());
-        let find =
-            |view: &PluginView, digest: &str| view.generations.iter().find(|g| &*g.digest == digest).cloned();
-        if let Some(generation) = active.and_then(|digest| find(&view, digest)) {
-            view.active = Some(generation);
-            view.activated_at_ms = Some(now_ms());
-        }
-        view.history = history.iter().filter_map(|digest| find(&view, digest)).collect();
-        view.canary =
-            canary.and_then(|(digest, percent)| Some(Canary { generation: find(&view, digest)?, percent }));
-        view.quarantine = quarantine;
+        let find = |digest: &str| view.generations.iter().find(|g| &*g.digest == digest).cloned();
+        let active = pointers.active.as_deref().and_then(find);
+        let history = pointers.history.iter().filter_map(|digest| find(digest)).collect();
+        let canary = pointers
+            .canary
+            .as_ref()
+            .and_then(|(digest, percent)| Some(Canary { generation: find(digest)?, percent: *percent }));
+        view.activated_at_ms = active.as_ref().map(|_| pointers.activated_at_ms.unwrap_or_else(now_ms));
+        view.active = active;
+        view.history = history;
+        view.canary = canary;
+        view.quarantine = pointers.quarantine.clone();
         plugin.view.store(Arc::new(view));
+    }
+
+    /// Calls `told` after each change that the registry makes by itself, as when failures take a plugin
+    /// out of service. Once; `told` must not wait.
+    pub fn on_own_change(&self, told: impl Fn(&PluginId) + Send + Sync + 'static) {
+        // Only the first listener counts: there is one room.
+        let _ = self.told.set(Box::new(told));
     }
 
     /// Applies one change to a plugin's pointers; what no longer answers is drained.
@@ -565,11 +614,16 @@ impl Registry {
                 view.canary = None;
             } else if is_active && view.quarantine.is_none() {
                 view.quarantine = Some(Quarantine { reason: reason.clone(), by_failures: true });
+            } else {
+                return Err(conflict("unchanged", "it is out of service already"));
             }
             Ok(())
         });
         if done.is_ok() {
             tracing::error!(plugin = %id, digest = %failed.digest, "taken out of service: {reason}");
+            if let Some(told) = self.told.get() {
+                told(id);
+            }
         }
     }
 }
@@ -596,10 +650,28 @@ impl PluginView {
         generation_in(self, id, digest)
     }
 
+    /// Whether it has the generation with this whole digest.
+    pub fn has(&self, digest: &str) -> bool {
+        self.generations.iter().any(|generation| &*generation.digest == digest)
+    }
+
+    /// The plugin without this generation.
+    pub fn without(&self, digest: &str) -> PluginView {
+        let mut left = self.clone();
+        left.active = left.active.take().filter(|g| &*g.digest != digest);
+        left.canary = left.canary.take().filter(|canary| &*canary.generation.digest != digest);
+        left.generations.retain(|g| &*g.digest != digest);
+        left.history.retain(|g| &*g.digest != digest);
+        left
+    }
+
     fn removable(&self, id: &PluginId, digest: &str) -> Result<Arc<Generation>, RegistryError> {
         let generation = generation_in(self, id, digest)?;
-        if self.answering().any(|g| g.digest == generation.digest) {
-            return Err(conflict("generation_active", "it answers calls; activate another generation first"));
+        if self.quarantine.is_none() && self.answering().any(|g| g.digest == generation.digest) {
+            return Err(conflict(
+                "generation_active",
+                "it answers calls; activate another generation first, or quarantine the plugin",
+            ));
         }
         if generation.running() > 0 {
             return Err(conflict(
@@ -650,14 +722,22 @@ fn lift_if_by_failures(view: &mut PluginView) {
 }
 
 fn generation_in(view: &PluginView, id: &PluginId, digest: &str) -> Result<Arc<Generation>, RegistryError> {
-    let mut found =
-        view.generations.iter().filter(|g| g.digest.starts_with(digest) && digest.len() >= DIGEST_MIN);
+    let digest = digest.to_ascii_lowercase();
+    if digest.len() < DIGEST_MIN || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        let message = format!("{digest:?} is no digest: give at least {DIGEST_MIN} of its hex digits");
+        return Err(conflict("digest_invalid", message));
+    }
+    let mut found = view.generations.iter().filter(|g| g.digest.starts_with(&digest));
     match (found.next(), found.next()) {
         (Some(generation), None) => Ok(generation.clone()),
         (Some(_), Some(_)) => {
             Err(conflict("digest_ambiguous", format!("{digest} begins several digests; give more of it")))
         }
-        (None, _) => Err(RegistryError::NotFound(format!("the plugin {id} has no generation {digest}"))),
+        (None, _) => {
+            let known: Vec<&str> = view.generations.iter().map(|g| &g.digest[..DIGEST_MIN]).collect();
+            let message = format!("the plugin {id} has no generation {digest}; it has {}", known.join(", "));
+            Err(RegistryError::NotFound(message))
+        }
     }
 }
 

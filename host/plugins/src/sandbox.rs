@@ -20,7 +20,7 @@ use crate::compiled::CompiledCache;
 use crate::family::Family;
 use crate::imports;
 use crate::inspect::Inspection;
-use crate::lane::Lane;
+use crate::lane::{Lane, Place};
 use crate::limits::Limits;
 use crate::log::{CallLog, PluginLog};
 use crate::prepared::Prepared;
@@ -67,6 +67,14 @@ pub struct Sandbox {
 pub(crate) struct Failure {
     pub fault: CallFault,
     pub message: String,
+    /// Whether it speaks against the plugin.
+    pub blame: bool,
+}
+
+impl Failure {
+    fn new(fault: CallFault, message: impl Into<String>) -> Self {
+        Failure { fault, message: message.into(), blame: fault.is_the_plugins() }
+    }
 }
 
 /// How a call went, beside its answer.
@@ -137,53 +145,62 @@ impl Sandbox {
         over: impl Future<Output = ()> + Send,
         body: impl Body<R>,
     ) -> (Result<R, Failure>, Measure) {
-        let begun = Instant::now();
         let timeout = context.timeout.map_or(limits.timeout, |asked| asked.min(limits.timeout));
         let mut measure = Measure::default();
-        let answer = tokio::select! {
-            biased;
-            answer = tokio::time::timeout(timeout, self.call_within(origin, context, limits, begun + timeout, &mut measure, body)) => {
-                answer.unwrap_or_else(|_| Err(Failure { fault: CallFault::Timeout, message: over_time(timeout) }))
-            }
-            () = over => Err(Failure {
-                fault: CallFault::Drained,
-                message: "another generation had been activated and the time for calls under way was over; try again".to_owned(),
-            }),
+        let place = Place::default();
+        let work = async {
+            let Ok(_room) = tokio::time::timeout(timeout, self.room.acquire()).await else {
+                return Err(Failure::new(
+                    CallFault::Busy,
+                    "no room for another call came free in time; try again",
+                ));
+            };
+            let begun = Instant::now();
+            let answer = {
+                let state =
+                    CallState::new(origin.family, context, limits, begun + timeout, place.clone(), |id| {
+                        CallLog::new(origin.log.clone(), origin.digest.clone(), id, limits.log_lines)
+                    });
+                tokio::time::timeout(timeout, self.call_within(state, limits, &mut measure, body)).await
+            };
+            measure.took = begun.elapsed();
+            answer.unwrap_or_else(|_| Err(Failure::new(CallFault::Timeout, over_time(timeout))))
         };
-        measure.took = begun.elapsed();
+        let mut answer = tokio::select! {
+            biased;
+            answer = work => answer,
+            () = over => Err(Failure::new(
+                CallFault::Drained,
+                "another generation had been activated and the time for calls under way was over; try again",
+            )),
+        };
+        if let Err(failure) = &mut answer
+            && failure.fault == CallFault::Timeout
+        {
+            // Most of its time went to waiting for others that spin: that is not its own failure.
+            failure.blame = place.waited() < timeout / 2;
+        }
         (answer, measure)
     }
 
     async fn call_within<R>(
         &self,
-        origin: &CallOrigin,
-        context: CallContext,
+        state: CallState,
         limits: &Limits,
-        deadline: Instant,
         measure: &mut Measure,
         body: impl Body<R>,
     ) -> Result<R, Failure> {
-        let _room = self.room.acquire().await;
-        let mut store = self.store(origin, context, limits, deadline);
+        let mut store = self.store(state, limits);
         let answer = body(&mut store).await;
         measure.memory_peak = store.data().usage.memory_peak;
         answer.map_err(|error| {
             let (fault, message) = fault_of(&error, limits.timeout);
-            Failure { fault, message }
+            Failure::new(fault, message)
         })
     }
 
-    fn store(
-        &self,
-        origin: &CallOrigin,
-        context: CallContext,
-        limits: &Limits,
-        deadline: Instant,
-    ) -> Store<CallState> {
-        let log =
-            CallLog::new(origin.log.clone(), origin.digest.clone(), context.id.clone(), limits.log_lines);
-        let mut store =
-            Store::new(&self.engine, CallState::new(origin.family, context, limits, log, deadline));
+    fn store(&self, state: CallState, limits: &Limits) -> Store<CallState> {
+        let mut store = Store::new(&self.engine, state);
         store.limiter(|state| &mut state.usage);
         store.set_hostcall_fuel(limits.answer_bytes);
         store.set_max_component_handles(limits.handles);

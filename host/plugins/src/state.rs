@@ -35,16 +35,17 @@ impl CallState {
         family: Family,
         context: CallContext,
         limits: &Limits,
-        log: CallLog,
         deadline: Instant,
+        place: Place,
+        log: impl FnOnce(Arc<str>) -> CallLog,
     ) -> Self {
-        let log = Arc::new(parking_lot::Mutex::new(log));
+        let log = Arc::new(parking_lot::Mutex::new(log(context.id.clone())));
         CallState {
             wasi: wasi::context(family, &log),
             table: ResourceTable::new(),
             log,
             usage: Usage::new(limits),
-            place: Place::default(),
+            place,
             call_id: context.id,
             deadline,
             cancelled: context.cancelled,

@@ -1,5 +1,7 @@
 //! The whole server as one value: settings, store, plugins, clock. Handlers are given it and nothing else.
 
+use std::fs::{File, TryLockError};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -24,6 +26,8 @@ pub struct App {
     pub db: Db,
     pub plugins: plugins::Room,
     pub clock: Clock,
+    /// Held as long as the server lives: one server a data folder.
+    _data_lock: File,
 }
 
 /// What time it is; a test can stand still.
@@ -57,6 +61,25 @@ impl Clock {
     }
 }
 
+/// Two servers in one folder would each believe what they remember. The lock goes with the process.
+fn lock_data_dir(folder: &Path) -> anyhow::Result<File> {
+    let path = folder.join("lock");
+    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = file.with_context(|| {
+        format!("cannot write to the data folder {}; set data_dir to one you may write", folder.display())
+    })?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => anyhow::bail!(
+            "another Lakeport runs on the data folder {}: stop it, or take another with --data-dir",
+            folder.display()
+        ),
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("cannot lock {}", path.display()))
+        }
+    }
+}
+
 impl App {
     /// Opens the store, brings its schema up, and lets the plugins in. When it answers, the app is ready.
     pub async fn start(config: Config) -> anyhow::Result<App> {
@@ -66,13 +89,14 @@ impl App {
         {
             config::make_data_dir(folder)?;
         }
+        let data_lock = lock_data_dir(&config.data_dir)?;
         let db = Db::connect(&config.database.address).await?;
         db.migrate()
             .await
             .with_context(|| format!("the store {} cannot be used", config.database.shown()))?;
         let plugins =
             plugins::Room::open(&config, db.clone()).await.context("the plugin host cannot start")?;
-        Ok(App { config, db, plugins, clock: Clock::system() })
+        Ok(App { config, db, plugins, clock: Clock::system(), _data_lock: data_lock })
     }
 
     /// All routes of all rooms.

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use tokio::net::TcpListener;
 use tracing_subscriber::EnvFilter;
 
@@ -21,7 +21,7 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
     let app = Arc::new(App::start(config).await?);
     let edge = Arc::new(app.edge()?);
     let stop = http::terminated()?;
-    announce(&app, listener.local_addr()?)?;
+    announce(&app, listener.local_addr()?);
     http::run(listener, edge, stop).await;
     app.db.close().await;
     tracing::info!("stopped");
@@ -50,10 +50,12 @@ async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
 }
 
 /// The first line is for scripts: nothing is printed before the server is ready to answer.
-fn announce(app: &App, address: SocketAddr) -> anyhow::Result<()> {
+fn announce(app: &App, address: SocketAddr) {
     let mut out = std::io::stdout().lock();
-    let said = say(app, address, &mut out).and_then(|()| out.flush());
-    said.context("cannot write to standard output")
+    // Whoever started it may have read the first line alone and gone away: no reason not to serve.
+    if let Err(error) = say(app, address, &mut out).and_then(|()| out.flush()) {
+        tracing::warn!("what stands where could not be printed: {error}");
+    }
 }
 
 fn say(app: &App, address: SocketAddr, out: &mut impl Write) -> std::io::Result<()> {
@@ -76,5 +78,5 @@ fn say(app: &App, address: SocketAddr, out: &mut impl Write) -> std::io::Result<
     writeln!(out, "log-in    none (local mode: programs of this machine only, everyone is admin)")?;
     writeln!(out, "try       curl {url}/health/ready")?;
     writeln!(out, "          lakeport plugin list --url {url}")?;
-    writeln!(out, "          lakeport doctor")
+    writeln!(out, "          lakeport doctor --listen {address} --data-dir {}", config.data_dir.display())
 }

@@ -141,7 +141,7 @@ impl Answer {
 
 impl Server {
     async fn start() -> Server {
-        Server::with_deadline(DEADLINE).await
+        Server::with_deadline(Duration::from_secs(30)).await
     }
 
     async fn with_deadline(request_timeout: Duration) -> Server {
@@ -335,14 +335,14 @@ async fn http_2_is_spoken_on_the_same_port() {
 
 #[tokio::test]
 async fn a_handler_past_its_deadline_is_504_and_dropped() {
-    let server = Server::start().await;
+    let server = Server::with_deadline(DEADLINE).await;
     server.get("/endless").await.expect_error(504, "deadline_exceeded");
     assert!(server.state.dropped.load(Ordering::SeqCst));
 }
 
 #[tokio::test]
 async fn a_body_that_never_ends_is_504() {
-    let server = Server::start().await;
+    let server = Server::with_deadline(DEADLINE).await;
     let answer = server.raw("POST /forms HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n{").await;
     assert!(answer.starts_with("HTTP/1.1 504"), "{answer}");
 }

@@ -129,6 +129,15 @@ const PREFIXES: &[&str] = &[
     "service_release_",
 ];
 
+/// Functions of SQLite that make a value of up to 1 GB out of a few words. Only what is read is held to it:
+/// an expression that a table has already may well be `hex(randomblob(16))`.
+const LARGE_IN_SQLITE: &[&str] = &["format", "printf", "randomblob", "zeroblob"];
+
+/// Whether a function of SQLite makes large values at one stroke.
+pub(crate) fn is_large_in_sqlite(name: &str) -> bool {
+    LARGE_IN_SQLITE.iter().any(|large| large.eq_ignore_ascii_case(name))
+}
+
 /// Whether a function of this name, without its schema, is denied by the host or by `also`.
 pub(crate) fn is_denied(name: &str, also: &BTreeSet<String>) -> bool {
     let name = name.to_lowercase();

@@ -23,9 +23,8 @@ const TEXT_MAX_BYTES: usize = 256 * 1024;
 const LEXEMES_MAX: usize = 20_000;
 /// How deep expressions and queries may nest.
 const DEPTH_MAX: usize = 100;
-/// A long statement can be a deep tree (`1+1+1…`) and is parsed on a stack of its own.
-const LONG_LEXEMES: usize = 500;
-/// That stack, in bytes: 20,000 levels of a debug build fit.
+/// A long statement can be a deep tree (`1+1+1…`), and who asks may be on a plugin's small stack: each is
+/// parsed on a stack of its own. In bytes; 20,000 levels of a debug build fit, and only what is used counts.
 const LONG_STACK_BYTES: usize = 256 * 1024 * 1024;
 
 /// A parser that the host has.
@@ -118,9 +117,7 @@ impl Guard<'_> {
         }
         let (sql, lexemes) = self.read_alike(sql)?;
         one_statement(&sql, &lexemes)?;
-        let judge = || self.parsed(&sql, &lexemes);
-        let objects = if lexemes.len() > LONG_LEXEMES { on_long_stack(judge) } else { judge() };
-        match objects {
+        match on_long_stack(|| self.parsed(&sql, &lexemes)) {
             Ok(objects) => Ok(Judged { sql, objects, parsed: true }),
             Err(error) if self.has_allowed_head(&sql, &lexemes) && may_be_unparsed(&error) => {
                 Ok(Judged { sql, objects: BTreeSet::new(), parsed: false })

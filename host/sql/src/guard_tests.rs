@@ -208,6 +208,26 @@ fn positions_count_characters_from_one() {
 }
 
 #[test]
+fn a_small_stack_is_enough_for_the_deepest_statement() {
+    const SMALL_STACK_BYTES: usize = 128 * 1024;
+    let deep = |depth: usize| format!("SELECT {}1{}", "(".repeat(depth), ")".repeat(depth));
+    let judge = move || (judged(SqlParser::Sqlite, &deep(40)), judged(SqlParser::Sqlite, &deep(200)));
+    let thread = std::thread::Builder::new().stack_size(SMALL_STACK_BYTES).spawn(judge);
+    let (within, beyond) = thread.expect("starts").join().expect("the stack is enough");
+    assert!(within.is_ok(), "{within:?}");
+    assert_eq!(beyond, Err("parse".to_owned()));
+}
+
+#[test]
+fn sqlite_makes_no_large_values_out_of_nothing() {
+    for call in ["zeroblob(9)", "RandomBlob(9)", "printf('%.*c', 9, 'x')", "\"format\"('%d', 9)"] {
+        let sql = format!("SELECT length({call})");
+        assert_eq!(judged(SqlParser::Sqlite, &sql), Err("denied_function".to_owned()), "{sql}");
+    }
+    assert!(judged(SqlParser::Postgres, "SELECT format('%s', 1)").is_ok());
+}
+
+#[test]
 fn large_and_deep_statements_end_in_an_answer() {
     let wide = format!("SELECT {}", vec!["1"; 9_000].join("+"));
     assert!(judged(SqlParser::Sqlite, &wide).is_ok());

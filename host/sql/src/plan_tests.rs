@@ -345,3 +345,45 @@ fn names_are_checked_before_planning() {
     assert_eq!(codes(&taken), ["fieldName conflict"]);
     assert!(codes(&Change::CreateTable(table("表 \"x\"", &["选择", "select"]))).is_empty());
 }
+
+#[test]
+fn a_table_is_renamed_away_in_no_spelling() {
+    let (orders, new) = (|| name(&["main", "orders"]), || name(&["new"]));
+    let renaming_type = Token::DataType(vec![TypeToken::Word("RENAME".to_owned())]);
+    let cases = [
+        vec![kw("ALTER TABLE"), orders(), kw("RENAME"), kw("TO"), new()],
+        vec![kw("ALTER"), kw("TABLE"), orders(), kw("rename"), kw("to"), new()],
+        vec![kw("ALTER"), kw("TABLE"), orders(), kw("RENAME TO"), new()],
+        vec![kw("ALTER TABLE"), orders(), kw("RENAME"), new()],
+        vec![kw("ALTER TABLE"), orders(), renaming_type, kw("TO"), new()],
+        vec![
+            kw("ALTER TABLE"),
+            orders(),
+            kw("RENAME COLUMN"),
+            name(&["total"]),
+            kw("TO"),
+            name(&["amount"]),
+            symbol(","),
+            kw("RENAME TO"),
+            new(),
+        ],
+    ];
+    let mut described = info();
+    described.type_words.push("RENAME".to_owned());
+    let profile = Profile::new(&described).expect("sound");
+    for (index, statement) in cases.into_iter().enumerate() {
+        match check_plan(&profile, &altering(), &rebuilt(vec![statement])) {
+            Err(PlanRefused::Plugin(found)) => {
+                assert!(matches!(found.rule, "rebuild" | "names"), "case {index}: {found}");
+            }
+            other => panic!("case {index}: {other:?}"),
+        }
+    }
+    for column in [vec![kw("RENAME COLUMN")], vec![kw("RENAME"), kw("COLUMN")]] {
+        let mut statement = vec![kw("ALTER TABLE"), orders()];
+        statement.extend(column);
+        statement.extend([name(&["total"]), kw("TO"), name(&["amount"])]);
+        let plan = plan(vec![step(statement, vec![])], &[]);
+        assert!(check_plan(&profile, &altering(), &plan).is_ok());
+    }
+}

@@ -14,8 +14,16 @@ use crate::guard::SqlParser;
 use crate::lex::Lexing;
 use crate::pattern;
 
-/// Words, heads, rules and patterns of one list.
+/// Words and heads of one operation, words of types, patterns, and what is merely shown.
 const LIST_MAX: usize = 1_000;
+/// Functions that a dialect denies.
+const DENIED_MAX: usize = 500;
+/// Operations.
+const OPERATIONS_MAX: usize = 100;
+/// Rules of texts and names, and parsers: each is looked at closely.
+const RULES_MAX: usize = 20;
+/// Problems that are said at once.
+const PROBLEMS_MAX: usize = 50;
 /// The longest word or head, in bytes.
 const WORDS_MAX_BYTES: usize = 200;
 /// The escape rules that the host can write.
@@ -91,9 +99,14 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Checks everything. Or says all that is wrong, one problem a member.
+    /// Checks everything. Or says all that is wrong, one problem a member, up to a bound. Lists that are too
+    /// long are refused before anything in them is looked at.
     pub fn new(info: &DialectInfo) -> Result<Profile, Vec<Problem>> {
         let mut found = Problems(Vec::new());
+        lists(info, &mut found);
+        if !found.0.is_empty() {
+            return Err(found.0);
+        }
         let transport = transport(info, &mut found);
         let texts = texts(info, transport, &mut found);
         let profile = Profile {
@@ -134,6 +147,9 @@ struct Problems(Vec<Problem>);
 
 impl Problems {
     fn add(&mut self, member: impl Into<String>, message: impl Into<String>) {
+        if self.0.len() >= PROBLEMS_MAX {
+            return;
+        }
         self.0.push(Problem {
             member: member.into(),
             code: "invalid_value".to_owned(),
@@ -141,11 +157,38 @@ impl Problems {
         });
     }
 
-    fn not_too_many(&mut self, member: &str, count: usize) -> bool {
-        if count > LIST_MAX {
-            self.add(member, format!("has {count} entries; {LIST_MAX} at most"));
+    fn not_too_many(&mut self, member: &str, count: usize, max: usize) {
+        if count > max {
+            self.add(member, format!("has {count} entries; {max} at most"));
         }
-        count <= LIST_MAX
+    }
+}
+
+fn lists(info: &DialectInfo, found: &mut Problems) {
+    for (member, count, max) in [
+        ("products", info.products.len(), LIST_MAX),
+        ("hiddenDatabases", info.hidden_databases.len(), LIST_MAX),
+        ("readsFrom", info.reads_from.len(), LIST_MAX),
+        ("nameRules", info.name_rules.len(), RULES_MAX),
+        ("types", info.types.len(), LIST_MAX),
+        ("typeWords", info.type_words.len(), LIST_MAX),
+        ("models", info.models.len(), LIST_MAX),
+        ("quoting.texts", info.quoting.texts.len(), RULES_MAX),
+        ("vocabularies", info.vocabularies.len(), OPERATIONS_MAX),
+        ("capabilities", info.capabilities.len(), LIST_MAX),
+        ("session.setup", info.session.setup.len(), LIST_MAX),
+        ("session.readOnly", info.session.read_only.len(), LIST_MAX),
+        ("cancel.sessionId", info.cancel.session_id.len(), LIST_MAX),
+        ("cancel.statement", info.cancel.statement.len(), LIST_MAX),
+        ("sql.parsers", info.sql.parsers.len(), RULES_MAX),
+        ("sql.deniedFunctions", info.sql.denied_functions.len(), DENIED_MAX),
+        ("sql.hints", info.sql.hints.len(), LIST_MAX),
+    ] {
+        found.not_too_many(member, count, max);
+    }
+    for (index, vocabulary) in info.vocabularies.iter().enumerate() {
+        let count = vocabulary.heads.len().saturating_add(vocabulary.words.len());
+        found.not_too_many(&format!("vocabularies[{index}]"), count, LIST_MAX);
     }
 }
 
@@ -198,9 +241,6 @@ fn name_quote(info: &DialectInfo, transport: Transport, found: &mut Problems) ->
 
 fn texts(info: &DialectInfo, transport: Transport, found: &mut Problems) -> BTreeMap<String, TextRule> {
     let mut rules = BTreeMap::new();
-    if !found.not_too_many("quoting.texts", info.quoting.texts.len()) {
-        return rules;
-    }
     for (index, rule) in info.quoting.texts.iter().enumerate() {
         let member = format!("quoting.texts[{index}]");
         if rule.name.is_empty() || !rule.name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
@@ -244,9 +284,6 @@ pub(crate) fn words(text: &str) -> Option<Vec<String>> {
 
 fn operations(vocabularies: &[Vocabulary], found: &mut Problems) -> BTreeMap<String, Words> {
     let mut operations = BTreeMap::new();
-    if !found.not_too_many("vocabularies", vocabularies.len()) {
-        return operations;
-    }
     for (index, vocabulary) in vocabularies.iter().enumerate() {
         let member = format!("vocabularies[{index}]");
         let operation = &vocabulary.operation;
@@ -266,10 +303,6 @@ fn operations(vocabularies: &[Vocabulary], found: &mut Problems) -> BTreeMap<Str
 fn vocabulary_words(member: &str, vocabulary: &Vocabulary, found: &mut Problems) -> Words {
     let bounds = bounds::of(&vocabulary.operation);
     let mut declared = Words::default();
-    let count = vocabulary.heads.len() + vocabulary.words.len();
-    if !found.not_too_many(member, count) {
-        return declared;
-    }
     for (index, head) in vocabulary.heads.iter().enumerate() {
         let member = format!("{member}.heads[{index}]");
         let Some(parts) = words(head) else {
@@ -309,9 +342,6 @@ fn vocabulary_words(member: &str, vocabulary: &Vocabulary, found: &mut Problems)
 
 fn type_words(info: &DialectInfo, found: &mut Problems) -> BTreeSet<String> {
     let mut declared = BTreeSet::new();
-    if !found.not_too_many("typeWords", info.type_words.len()) {
-        return declared;
-    }
     for (index, word) in info.type_words.iter().enumerate() {
         match words(word) {
             Some(parts) if parts.len() == 1 => declared.extend(parts),
@@ -356,9 +386,6 @@ fn reads_from(patterns: &[String], found: &mut Problems) -> Vec<Vec<String>> {
     /// Catalog, schema, object.
     const PARTS_MAX: usize = 3;
     let mut allowed = Vec::new();
-    if !found.not_too_many("readsFrom", patterns.len()) {
-        return allowed;
-    }
     for (index, pattern) in patterns.iter().enumerate() {
         let parts: Vec<String> = pattern.split('.').map(str::to_owned).collect();
         let part = |part: &String| {

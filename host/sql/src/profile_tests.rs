@@ -73,3 +73,24 @@ fn quotes_that_could_be_taken_for_names_are_refused() {
     let found = members(|info| info.quoting.texts[0].prefix = "X".to_owned());
     assert_eq!(found, ["quoting.texts[0].prefix"]);
 }
+
+#[test]
+fn lists_are_bounded_before_they_are_looked_at() {
+    let long = |change: fn(&mut DialectInfo)| members(change);
+    // Each of these patterns is wrong and none is said to be: they were not compiled.
+    let rules = long(|info| {
+        info.name_rules[0].pattern = "(".to_owned();
+        info.name_rules = vec![info.name_rules[0].clone(); 21];
+    });
+    assert_eq!(rules, ["nameRules"]);
+    assert_eq!(long(|info| info.sql.parsers = vec!["sqlite".to_owned(); 21]), ["sql.parsers"]);
+    let denied = long(|info| info.sql.denied_functions = vec!["f".to_owned(); 501]);
+    assert_eq!(denied, ["sql.deniedFunctions"]);
+    assert_eq!(long(|info| info.vocabularies[0].words = vec!["A".to_owned(); 1_001]), ["vocabularies[0]"]);
+    assert_eq!(long(|info| info.capabilities = vec!["x".to_owned(); 1_001]), ["capabilities"]);
+}
+
+#[test]
+fn so_many_problems_are_said_at_once() {
+    assert_eq!(members(|info| info.type_words = vec!["; DROP".to_owned(); 1_000]).len(), 50);
+}

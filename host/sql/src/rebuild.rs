@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use lakeport_bindings::dialect::statements::Token;
+use lakeport_bindings::dialect::statements::{Token, TypeToken};
 
 use crate::bounds::begins_with;
 use crate::profile::words;
@@ -64,11 +64,14 @@ impl<'a> Ledger<'a> {
             };
             return self.drop(&self.table(Some(named))?);
         }
+        if !begins_with(&head, "ALTER TABLE") {
+            return Ok(());
+        }
         if let Some((from, to)) = self.rename(tokens)? {
             let held = self.tables.insert(from.clone(), Holds::Nothing).unwrap_or(Holds::Nothing);
             return self.turn(&to, Holds::Nothing, held, "is taken as a name although it is there");
         }
-        Ok(())
+        only_columns_are_renamed(tokens)
     }
 
     /// The table must have its rows, and nothing else may be left.
@@ -174,6 +177,30 @@ impl<'a> Ledger<'a> {
         }
         Ok(())
     }
+}
+
+/// However its words are cut into tokens: `RENAME` other than `RENAME COLUMN` may take the table's name away
+/// without the ledger knowing.
+fn only_columns_are_renamed(tokens: &[Token]) -> Result<(), Fault> {
+    let mut flat = Vec::new();
+    for token in tokens {
+        match token {
+            Token::Keyword(text) => flat.extend(words(text).unwrap_or_default()),
+            Token::DataType(parts) => flat.extend(parts.iter().map(|part| match part {
+                TypeToken::Word(word) => word.to_ascii_uppercase(),
+                _ => String::new(),
+            })),
+            _ => flat.push(String::new()),
+        }
+    }
+    let behind = |index: usize| flat.get(index + 1).map(String::as_str);
+    let other = (0..flat.len()).any(|index| flat[index] == "RENAME" && behind(index) != Some("COLUMN"));
+    if other {
+        let message =
+            "a table is renamed with ALTER TABLE, its name, the one keyword RENAME TO and a name alone";
+        return Err(fault("rebuild", message));
+    }
+    Ok(())
 }
 
 /// Reads the tokens of a copy.

@@ -9,7 +9,7 @@ use sqlparser::ast::{
 };
 use sqlparser::tokenizer::Location;
 
-use crate::denied::is_denied;
+use crate::denied::{is_denied, is_large_in_sqlite};
 use crate::guard::{Object, SqlParser};
 
 /// Why the walk stopped.
@@ -97,11 +97,15 @@ impl<'a> Walk<'a> {
             );
         }
         let parts: Vec<String> = idents.iter().map(|ident| self.folded(ident)).collect();
-        if function && parts.last().is_some_and(|name| is_denied(name, self.denied)) {
+        if function && parts.last().is_some_and(|name| self.denies(name)) {
             return self.denied_function(name);
         }
         self.found.push((Object { parts, function }, name.span().start));
         ControlFlow::Continue(())
+    }
+
+    fn denies(&self, function: &str) -> bool {
+        is_denied(function, self.denied) || self.parser == SqlParser::Sqlite && is_large_in_sqlite(function)
     }
 
     fn denied_function(&self, name: &ObjectName) -> ControlFlow<Broken> {
@@ -221,7 +225,7 @@ impl Visitor for Walk<'_> {
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Broken> {
         let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
         match function.name.0.last().and_then(|part| part.as_ident()) {
-            Some(ident) if !is_denied(&ident.value, self.denied) => ControlFlow::Continue(()),
+            Some(ident) if !self.denies(&ident.value) => ControlFlow::Continue(()),
             _ => self.denied_function(&function.name),
         }
     }

@@ -94,6 +94,30 @@ async fn an_endless_query_is_stopped_in_the_database() {
 }
 
 #[tokio::test]
+async fn a_query_that_is_cut_off_does_not_run_on() {
+    let bench = Bench::new(&["CREATE TABLE t (a)"]).await;
+    let mut lent = lent(&bench).await;
+    let two = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c WHERE x < 3";
+    let begun = Instant::now();
+    let cut = query(&mut lent, two, Limits { max_rows: 1, ..NONE }).await.expect("allowed");
+    assert_eq!((cut.rows, cut.truncated), (vec![vec![Cell::Integer(1)]], true));
+    let next = tokio::time::timeout(Duration::from_secs(5), query(&mut lent, "SELECT 1", NONE)).await;
+    assert_eq!(next.expect("in time").expect("free").rows, [vec![Cell::Integer(1)]]);
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+#[tokio::test]
+async fn a_value_larger_than_the_answer_is_left_out() {
+    let bench = Bench::new(&["CREATE TABLE t (a)", "INSERT INTO t VALUES (zeroblob(9000000))"]).await;
+    let mut lent = lent(&bench).await;
+    let cut = query(&mut lent, "SELECT a FROM t", NONE).await.expect("allowed");
+    assert!(cut.truncated && cut.rows.is_empty());
+    for sql in ["SELECT zeroblob(1000000000)", "SELECT length(printf('%.*c', 1000000000, 'x'))"] {
+        assert_eq!(query(&mut lent, sql, NONE).await.expect_err(sql).code, "guard_refused", "{sql}");
+    }
+}
+
+#[tokio::test]
 async fn a_query_that_nobody_waits_for_is_stopped_too() {
     let bench = Bench::new(&["CREATE TABLE t (a)"]).await;
     let mut lent = lent(&bench).await;

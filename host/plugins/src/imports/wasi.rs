@@ -35,8 +35,8 @@ const RANDOM_MAX_BYTES: u64 = 1024 * 1024;
 pub fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
     let l = linker;
     wasi_io::error::add_to_linker::<_, HasTable>(l, |state| state.ctx().table)?;
-    wasi_io::poll::add_to_linker::<_, HasTable>(l, |state| state.ctx().table)?;
-    wasi_io::streams::add_to_linker::<_, HasTable>(l, |state| state.ctx().table)?;
+    wasi_io::poll::add_to_linker::<_, HasTable>(l, waiting_table)?;
+    wasi_io::streams::add_to_linker::<_, HasTable>(l, waiting_table)?;
     clocks::wall_clock::add_to_linker::<_, WasiClocks>(l, CallState::clocks)?;
     clocks::monotonic_clock::add_to_linker::<_, WasiClocks>(l, CallState::clocks)?;
     random::random::add_to_linker::<_, WasiRandom>(l, |state| state.ctx().ctx.random())?;
@@ -55,6 +55,12 @@ pub fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
     cli::terminal_stdout::add_to_linker::<_, WasiCli>(l, CallState::cli)?;
     cli::terminal_stderr::add_to_linker::<_, WasiCli>(l, CallState::cli)?;
     Ok(())
+}
+
+/// The table for functions that may wait: whoever waits gives its turn in the lane back first.
+fn waiting_table(state: &mut CallState) -> &mut ResourceTable {
+    state.place.leave();
+    state.ctx().table
 }
 
 struct HasTable;

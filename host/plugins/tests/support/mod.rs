@@ -12,10 +12,10 @@ use lakeport_plugins::{
     SandboxSettings, StageError,
 };
 
-/// A host with the default limits, but two seconds a call.
+/// A host with the default limits, but three seconds a call.
 pub fn host() -> Arc<Registry> {
     let mut settings = RegistrySettings { quarantine_after: 0, ..RegistrySettings::default() };
-    settings.limits.timeout = Duration::from_secs(2);
+    settings.limits.timeout = Duration::from_secs(3);
     host_with(settings)
 }
 

@@ -21,9 +21,10 @@ CREATE TABLE plugin_pointers (
     active_digest TEXT COLLATE "C" REFERENCES plugin_components (digest),
     history TEXT COLLATE "C" NOT NULL DEFAULT '',
     canary_digest TEXT COLLATE "C",
-    canary_percent BIGINT CHECK (canary_percent BETWEEN 1 AND 100),
+    canary_percent BIGINT CHECK (canary_percent BETWEEN 1 AND 99),
     quarantine_reason TEXT COLLATE "C",
     quarantined_by_failures BIGINT NOT NULL DEFAULT 0 CHECK (quarantined_by_failures IN (0, 1)),
+    activated_at BIGINT,
     updated_at BIGINT NOT NULL,
     PRIMARY KEY (family, name)
 );

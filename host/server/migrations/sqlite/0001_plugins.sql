@@ -21,9 +21,10 @@ CREATE TABLE plugin_pointers (
     active_digest TEXT REFERENCES plugin_components (digest),
     history TEXT NOT NULL DEFAULT '',
     canary_digest TEXT,
-    canary_percent INTEGER CHECK (canary_percent BETWEEN 1 AND 100),
+    canary_percent INTEGER CHECK (canary_percent BETWEEN 1 AND 99),
     quarantine_reason TEXT,
     quarantined_by_failures INTEGER NOT NULL DEFAULT 0 CHECK (quarantined_by_failures IN (0, 1)),
+    activated_at INTEGER,
     updated_at INTEGER NOT NULL,
     PRIMARY KEY (family, name)
 ) STRICT;

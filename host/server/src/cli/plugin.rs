@@ -166,6 +166,7 @@ fn show_plugin(plugin: &Value) -> String {
             out += &format!("{member:<9} {}\n", printable(&text(&plugin[member])));
         }
     }
+    out += &format!("{:<9} {}\n", "imports", listed(&plugin["imports"]));
     out += &format!("{:<9} {}\n\n", "grants", listed(&plugin["grants"]));
     let headings = ["GENERATION", "VERSION", "STATE", "PERCENT", "STAGED", "ACTIVATED"];
     let members = ["digest", "version", "state", "canaryPercent", "stagedAt", "activatedAt"];

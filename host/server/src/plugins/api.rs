@@ -2,6 +2,7 @@
 
 use lakeport_plugins::{PluginId, PluginView};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::app::Call;
 use crate::error::{Detail, Error};
@@ -86,6 +87,7 @@ pub async fn activate(call: Call) -> Result<Reply, Error> {
 /// `POST /api/v1/plugins/{name}/rollback`.
 pub async fn rollback(call: Call) -> Result<Reply, Error> {
     let (id, _) = plugin(&call)?;
+    call.json_or(Value::Null)?;
     let view = call.state.plugins.change(&id, "rollback", |registry| registry.rollback(&id)).await?;
     answer(&call, &id, &view)
 }
@@ -101,11 +103,9 @@ pub async fn quarantine(call: Call) -> Result<Reply, Error> {
     let body: QuarantineBody = call.json_or(QuarantineBody::default())?;
     let reason = body.reason.map(|reason| reason.trim().to_owned()).filter(|reason| !reason.is_empty());
     let reason = reason.unwrap_or_else(|| "by an operator, who gave no reason".to_owned());
-    if reason.chars().count() > REASON_MAX_CHARS {
-        return Err(Error::invalid(vec![Detail::new(
-            "reason",
-            format!("has more than {REASON_MAX_CHARS} characters"),
-        )]));
+    if reason.chars().count() > REASON_MAX_CHARS || reason.chars().any(char::is_control) {
+        let message = format!("must be one line of at most {REASON_MAX_CHARS} characters");
+        return Err(Error::invalid(vec![Detail::new("reason", message)]));
     }
     let view =
         call.state.plugins.change(&id, "quarantine", |registry| registry.quarantine(&id, &reason)).await?;
@@ -115,6 +115,7 @@ pub async fn quarantine(call: Call) -> Result<Reply, Error> {
 /// `POST /api/v1/plugins/{name}/release`.
 pub async fn release(call: Call) -> Result<Reply, Error> {
     let (id, _) = plugin(&call)?;
+    call.json_or(Value::Null)?;
     let view = call.state.plugins.change(&id, "release", |registry| registry.release(&id)).await?;
     answer(&call, &id, &view)
 }
@@ -124,7 +125,7 @@ pub async fn remove(call: Call) -> Result<Reply, Error> {
     let (id, view) = plugin(&call)?;
     let digest = generation(&call, &id, &view)?.digest.to_string();
     call.state.plugins.remove(&id, &digest).await?;
-    Ok(Reply::data(&serde_json::Value::Null))
+    Ok(Reply::data(&Value::Null))
 }
 
 /// `GET /api/v1/plugins/{name}/{digest}`: the component itself.

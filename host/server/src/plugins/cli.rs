@@ -17,7 +17,7 @@ pub fn inspect_file(path: &Path, as_json: bool) -> anyhow::Result<()> {
         Err(refused) => (Vec::new(), refused.imports),
     };
     if as_json {
-        let refused: Vec<_> =
+        let listed: Vec<_> =
             refused.iter().map(|i| json!({ "import": i.import, "reason": i.reason })).collect();
         let answer = json!({
             "family": inspection.contract.family.as_str(),
@@ -27,9 +27,10 @@ pub fn inspect_file(path: &Path, as_json: bool) -> anyhow::Result<()> {
             "exports": inspection.exports,
             "imports": inspection.imports,
             "grantsNeeded": grants,
-            "refused": refused,
+            "refused": listed,
         });
         println!("{answer:#}");
+        anyhow::ensure!(refused.is_empty(), "this component would not be let in");
         return Ok(());
     }
     println!("contract  {}", inspection.contract);
@@ -37,9 +38,15 @@ pub fn inspect_file(path: &Path, as_json: bool) -> anyhow::Result<()> {
     println!("size      {} bytes", inspection.size);
     println!("exports   {}", inspection.exports.join(" "));
     println!("imports   {}", inspection.imports.join("\n          "));
-    println!("grants    {}", if grants.is_empty() { "none are needed".to_owned() } else { grants.join(" ") });
-    for import in refused {
+    if refused.is_empty() {
+        println!(
+            "grants    {}",
+            if grants.is_empty() { "none are needed".to_owned() } else { grants.join(" ") }
+        );
+    }
+    for import in &refused {
         println!("refused   {}: {}", import.import, import.reason);
     }
+    anyhow::ensure!(refused.is_empty(), "this component would not be let in");
     Ok(())
 }

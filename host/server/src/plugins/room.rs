@@ -4,26 +4,29 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lakeport_plugins::{
-    CompiledCache, Generation, Limits, Origin, PluginId, PluginView, Policy, Quarantine, Registry,
+    CallFault, CompiledCache, Generation, Limits, Origin, PluginId, PluginView, Pointers, Policy, Registry,
     RegistrySettings, Sandbox, SandboxSettings, StageError, Staged,
 };
 use tokio::sync::{Mutex, Semaphore};
 
 use crate::config::Config;
 use crate::db::Db;
-use crate::error::Error;
+use crate::error::{Detail, Error};
 use crate::plugins::store;
 
 /// Components that are checked and compiled at the same time; each may have 64 MiB.
 const STAGING_MAX: usize = 2;
+
+/// Changes by the registry itself that wait to be stored.
+const OWN_CHANGES_MAX: usize = 64;
 
 /// The plugins of this server.
 pub struct Room {
     registry: Arc<Registry>,
     db: Db,
     /// One change of pointers at a time, so that registry and store follow each other.
-    changing: Mutex<()>,
-    staging: Semaphore,
+    changing: Arc<Mutex<()>>,
+    staging: Arc<Semaphore>,
     bundled: Vec<BundledPlugin>,
 }
 
@@ -44,16 +47,38 @@ impl Room {
             .map_err(|error| anyhow::anyhow!("the WebAssembly engine did not start: {error:#}"))?;
         let registry = Arc::new(Registry::new(Arc::new(sandbox), settings(config)));
         let bundled = stage_bundled(&registry).await;
-        for digest in store::component_digests(&db).await? {
+        for (digest, staged_at_ms) in store::component_digests(&db).await? {
             let Some(bytes) = store::component_bytes(&db, &digest).await? else { continue };
-            if let Err(error) = registry.stage(bytes, Origin::Uploaded).await {
+            if let Err(error) = registry.stage_as_of(bytes, Origin::Uploaded, staged_at_ms).await {
                 tracing::error!(%digest, "a stored plugin is not let in any more: {error}");
             }
         }
-        let room =
-            Room { registry, db, changing: Mutex::new(()), staging: Semaphore::new(STAGING_MAX), bundled };
+        let changing = Arc::new(Mutex::new(()));
+        let staging = Arc::new(Semaphore::new(STAGING_MAX));
+        let room = Room { registry, db, changing, staging, bundled };
         room.restore().await?;
+        room.store_own_changes();
         Ok(room)
+    }
+
+    /// What the registry changes by itself is stored, too, by a task that ends with the registry.
+    fn store_own_changes(&self) {
+        let (send, mut changed) = tokio::sync::mpsc::channel::<PluginId>(OWN_CHANGES_MAX);
+        self.registry.on_own_change(move |id| {
+            // A full queue means that the same plugins are waiting to be stored already.
+            let _ = send.try_send(id.clone());
+        });
+        let (registry, db, changing) =
+            (Arc::downgrade(&self.registry), self.db.clone(), self.changing.clone());
+        tokio::spawn(async move {
+            while let Some(id) = changed.recv().await {
+                let _changing = changing.lock().await;
+                let Some(view) = registry.upgrade().and_then(|registry| registry.view(&id)) else { continue };
+                if let Err(error) = store::put_pointers(&db, &id, &view, "failures", now_ms()).await {
+                    tracing::error!(plugin = %id, "that it was taken out of service was not stored: {error}");
+                }
+            }
+        });
     }
 
     /// The registry, for those who call plugins.
@@ -72,20 +97,37 @@ impl Room {
             Err(reason) => Some(format!("{}: {reason}", plugin.file_name)),
             Ok(generation) => {
                 let view = self.registry.view(&generation.id)?;
+                if let Some(quarantine) = &view.quarantine {
+                    return Some(format!("{} is quarantined: {}", generation.id, quarantine.reason));
+                }
                 view.active.is_none().then(|| format!("{}: no generation is active", generation.id))
             }
         });
         states.collect()
     }
 
-    /// Checks a component and keeps it.
+    /// Checks a component and keeps it. What was begun is ended though nobody waits for it any more, so
+    /// that the number of components in work stays bounded and registry and store agree.
     pub async fn stage(&self, bytes: Vec<u8>) -> Result<Staged, Error> {
-        let _place = self.staging.acquire().await;
-        let staged = self.registry.stage(bytes.clone(), Origin::Uploaded).await.map_err(stage_error)?;
-        if staged.generation.origin == Origin::Uploaded {
-            store::put_component(&self.db, &staged.generation, bytes).await?;
-        }
-        Ok(staged)
+        let place = self.staging.clone().acquire_owned().await.map_err(Error::internal)?;
+        let (registry, db, changing) = (self.registry.clone(), self.db.clone(), self.changing.clone());
+        let work = tokio::spawn(async move {
+            let _place = place;
+            let staged = registry.stage(bytes.clone(), Origin::Uploaded).await.map_err(stage_error)?;
+            let generation = &staged.generation;
+            let _changing = changing.lock().await;
+            let is_there = registry.view(&generation.id).is_some_and(|view| view.has(&generation.digest));
+            if generation.origin == Origin::Uploaded && is_there {
+                let stored = store::put_component(&db, generation, bytes).await;
+                if stored.is_err() && staged.new {
+                    // What is not stored is not kept; it may have been activated by nobody yet.
+                    registry.remove(&generation.id, &generation.digest)?;
+                }
+                stored?;
+            }
+            Ok(staged)
+        });
+        work.await.map_err(Error::internal)?
     }
 
     /// A component's bytes.
@@ -106,62 +148,66 @@ impl Room {
     pub async fn change(
         &self,
         id: &PluginId,
-        action: &str,
+        action: &'static str,
         apply: impl FnOnce(&Arc<Registry>) -> Result<Arc<PluginView>, lakeport_plugins::RegistryError>,
     ) -> Result<Arc<PluginView>, Error> {
-        let _changing = self.changing.lock().await;
+        let changing = self.changing.clone().lock_owned().await;
         let before = self.registry.view(id);
         let after = apply(&self.registry)?;
-        let follows_bundle = after.active.as_ref().is_some_and(|active| active.origin == Origin::Bundled);
-        let stored = store::put_pointers(&self.db, id, &after, follows_bundle, action, now_ms()).await;
-        if let Err(error) = stored {
-            if let Some(before) = before {
-                put_back(&self.registry, id, &before);
+        let (registry, db, id) = (self.registry.clone(), self.db.clone(), id.clone());
+        let work = tokio::spawn(async move {
+            let _changing = changing;
+            if let Err(error) = store::put_pointers(&db, &id, &after, action, now_ms()).await {
+                if let Some(before) = before {
+                    registry.restore(&id, &pointers_of(&before));
+                }
+                return Err(error);
             }
-            return Err(error);
-        }
-        tracing::info!(plugin = %id, action, digest = after.active.as_ref().map(|g| &*g.digest), "plugin changed");
-        Ok(after)
+            let digest = after.active.as_ref().map(|generation| &*generation.digest);
+            tracing::info!(plugin = %id, action, digest, "plugin changed");
+            Ok(after)
+        });
+        work.await.map_err(Error::internal)?
     }
 
     /// Forgets a generation, in the store first: what is gone there does not come back at the next start.
     pub async fn remove(&self, id: &PluginId, digest: &str) -> Result<(), Error> {
-        let _changing = self.changing.lock().await;
+        let changing = self.changing.clone().lock_owned().await;
         self.registry.check_removal(id, digest)?;
-        store::delete_component(&self.db, digest).await?;
-        self.registry.remove(id, digest)?;
-        if let Some(view) = self.registry.view(id) {
-            let follows_bundle = view.active.as_ref().is_some_and(|active| active.origin == Origin::Bundled);
-            store::put_pointers(&self.db, id, &view, follows_bundle, "remove", now_ms()).await?;
-        }
-        Ok(())
+        let (registry, db) = (self.registry.clone(), self.db.clone());
+        let (id, digest) = (id.clone(), digest.to_owned());
+        let work = tokio::spawn(async move {
+            let _changing = changing;
+            let left = registry.view(&id).map(|view| view.without(&digest)).unwrap_or_default();
+            store::delete_component(&db, &id, &digest, &left, now_ms()).await?;
+            registry.remove(&id, &digest)?;
+            tracing::info!(plugin = %id, %digest, "plugin generation removed");
+            Ok(())
+        });
+        work.await.map_err(Error::internal)?
     }
 
     async fn restore(&self) -> Result<(), Error> {
         for plugin in &self.bundled {
             if let Ok(generation) = &plugin.outcome {
-                self.registry.restore(&generation.id, Some(&generation.digest), &[], None, None);
+                let active = Some(generation.digest.to_string());
+                self.registry.restore(&generation.id, &Pointers { active, ..Pointers::default() });
             }
         }
-        for pointers in store::all_pointers(&self.db).await? {
-            let bundled = self.registry.view(&pointers.id).and_then(|view| view.active.clone());
-            let stored = pointers.active.as_deref().filter(|digest| self.has(&pointers.id, digest));
-            if pointers.active.is_some() && stored.is_none() {
-                tracing::error!(plugin = %pointers.id, "its active generation is gone; the bundled one answers, if there is one");
+        for (id, mut pointers) in store::all_pointers(&self.db).await? {
+            let Some(view) = self.registry.view(&id) else {
+                tracing::error!(plugin = %id, "none of its generations is let in any more");
+                continue;
+            };
+            if pointers.active.as_ref().is_some_and(|digest| !view.has(digest)) {
+                tracing::error!(plugin = %id, "its active generation is gone; the bundled one answers, if there is one");
+                pointers.active = None;
             }
-            let active =
-                stored.map(str::to_owned).or(bundled.map(|generation| generation.digest.to_string()));
-            let quarantine =
-                pointers.quarantine.map(|(reason, by_failures)| Quarantine { reason, by_failures });
-            let canary = pointers.canary.as_ref().map(|(digest, percent)| (digest.as_str(), *percent));
-            self.registry.restore(&pointers.id, active.as_deref(), &pointers.history, canary, quarantine);
+            let bundled = view.active.as_ref().map(|generation| generation.digest.to_string());
+            pointers.active = pointers.active.or(bundled);
+            self.registry.restore(&id, &pointers);
         }
         Ok(())
-    }
-
-    fn has(&self, id: &PluginId, digest: &str) -> bool {
-        let view = self.registry.view(id);
-        view.is_some_and(|view| view.generations.iter().any(|generation| &*generation.digest == digest))
     }
 }
 
@@ -194,12 +240,14 @@ async fn stage_bundled(registry: &Arc<Registry>) -> Vec<BundledPlugin> {
     plugins
 }
 
-fn put_back(registry: &Registry, id: &PluginId, before: &PluginView) {
-    let history: Vec<String> =
-        before.history.iter().map(|generation| generation.digest.to_string()).collect();
-    let active = before.active.as_ref().map(|generation| &*generation.digest);
-    let canary = before.canary.as_ref().map(|canary| (&*canary.generation.digest, canary.percent));
-    registry.restore(id, active, &history, canary, before.quarantine.clone());
+fn pointers_of(view: &PluginView) -> Pointers {
+    Pointers {
+        active: view.active.as_ref().map(|generation| generation.digest.to_string()),
+        activated_at_ms: view.activated_at_ms,
+        history: view.history.iter().map(|generation| generation.digest.to_string()).collect(),
+        canary: view.canary.as_ref().map(|canary| (canary.generation.digest.to_string(), canary.percent)),
+        quarantine: view.quarantine.clone(),
+    }
 }
 
 fn now_ms() -> i64 {
@@ -210,9 +258,25 @@ fn now_ms() -> i64 {
 fn stage_error(error: StageError) -> Error {
     match error {
         StageError::Full(message) => Error::conflict("too_many_generations", message),
+        StageError::Trial { fault: CallFault::Busy, message } => {
+            Error::unavailable("plugin_busy", message).retry_after(1)
+        }
+        StageError::Refused(refused) => {
+            let details = refused.imports.iter().map(|i| Detail::new(&i.import, &i.reason)).collect();
+            Error::bad_request("import_refused", refused.to_string()).with_details(details)
+        }
+        StageError::Description(problems) => {
+            let details =
+                problems.iter().take(DETAILS_MAX).map(|p| Detail::new(&p.member, &p.message)).collect();
+            let message = StageError::Description(problems).to_string();
+            Error::bad_request("description_invalid", message).with_details(details)
+        }
         error => Error::bad_request(error.code(), error.to_string()),
     }
 }
+
+/// Members that an answer names as wrong.
+const DETAILS_MAX: usize = 50;
 
 impl From<lakeport_plugins::RegistryError> for Error {
     fn from(error: lakeport_plugins::RegistryError) -> Self {
@@ -220,7 +284,8 @@ impl From<lakeport_plugins::RegistryError> for Error {
         match error {
             NotFound(message) => Error::refused(404, "not_found", message),
             Conflict {
-                code: code @ ("canary_percent_invalid" | "digest_ambiguous" | "name_ambiguous"),
+                code:
+                    code @ ("canary_percent_invalid" | "digest_ambiguous" | "digest_invalid" | "name_ambiguous"),
                 message,
             } => Error::bad_request(code, message),
             Conflict { code, message } => Error::conflict(code, message),

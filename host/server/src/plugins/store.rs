@@ -1,23 +1,11 @@
 //! Components and pointers of plugins in the store.
 
-use lakeport_plugins::{Family, Generation, PluginId, PluginView};
+use std::sync::Arc;
 
-use crate::db::{Db, Value};
+use lakeport_plugins::{Family, Generation, Origin, PluginId, PluginView, Pointers, Quarantine};
+
+use crate::db::{Db, Tx, Value};
 use crate::error::Error;
-
-/// What is stored of a plugin's pointers.
-pub struct Pointers {
-    /// Which plugin.
-    pub id: PluginId,
-    /// Who answers; none: the bundled one.
-    pub active: Option<String>,
-    /// Who answered before, the latest last.
-    pub history: Vec<String>,
-    /// Who answers a share, and how much of 100.
-    pub canary: Option<(String, u8)>,
-    /// Why it is out of service, and whether its own failures did it.
-    pub quarantine: Option<(String, bool)>,
-}
 
 /// Keeps an uploaded component. One that is there stays as it is.
 pub async fn put_component(db: &Db, generation: &Generation, bytes: Vec<u8>) -> Result<(), Error> {
@@ -41,11 +29,11 @@ pub async fn put_component(db: &Db, generation: &Generation, bytes: Vec<u8>) -> 
     Ok(())
 }
 
-/// Digests of the stored components, the oldest first.
-pub async fn component_digests(db: &Db) -> Result<Vec<String>, Error> {
-    const SQL: &str = "SELECT digest FROM plugin_components ORDER BY staged_at, digest";
+/// Digests of the stored components and when each was staged, the oldest first.
+pub async fn component_digests(db: &Db) -> Result<Vec<(String, i64)>, Error> {
+    const SQL: &str = "SELECT digest, staged_at FROM plugin_components ORDER BY staged_at, digest";
     let rows = db.read(SQL, &[]).await?;
-    rows.iter().map(|row| row.get(0)).collect()
+    rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
 }
 
 /// The bytes of one stored component.
@@ -55,17 +43,32 @@ pub async fn component_bytes(db: &Db, digest: &str) -> Result<Option<Vec<u8>>, E
     rows.first().map(|row| row.get(0)).transpose()
 }
 
-/// Forgets a component.
-pub async fn delete_component(db: &Db, digest: &str) -> Result<(), Error> {
-    const SQL: &str = "DELETE FROM plugin_components WHERE digest = $1";
-    db.execute(SQL, &[Value::from(digest)]).await?;
-    Ok(())
+/// Forgets a component. `left`: the plugin as it stands afterwards; without a generation its pointers go, too.
+pub async fn delete_component(
+    db: &Db,
+    id: &PluginId,
+    digest: &str,
+    left: &PluginView,
+    at_ms: i64,
+) -> Result<(), Error> {
+    const COMPONENT: &str = "DELETE FROM plugin_components WHERE digest = $1";
+    const POINTERS: &str = "DELETE FROM plugin_pointers WHERE family = $1 AND name = $2";
+    let mut tx = db.begin().await?;
+    if left.generations.is_empty() {
+        tx.execute(POINTERS, &[Value::from(id.family.as_str()), Value::from(&*id.name)]).await?;
+        add_activation(&mut tx, id, Some(digest), "remove", at_ms).await?;
+    } else {
+        write_pointers(&mut tx, id, left, "remove", at_ms).await?;
+    }
+    tx.execute(COMPONENT, &[Value::from(digest)]).await?;
+    tx.commit().await
 }
 
-/// All stored pointers.
-pub async fn all_pointers(db: &Db) -> Result<Vec<Pointers>, Error> {
+/// All stored pointers. No active digest: the bundled generation, whichever the binary brings.
+pub async fn all_pointers(db: &Db) -> Result<Vec<(PluginId, Pointers)>, Error> {
     const SQL: &str = "SELECT family, name, active_digest, history, canary_digest, canary_percent, \
-                       quarantine_reason, quarantined_by_failures FROM plugin_pointers ORDER BY family, name";
+                       quarantine_reason, quarantined_by_failures, activated_at FROM plugin_pointers \
+                       ORDER BY family, name";
     let rows = db.read(SQL, &[]).await?;
     rows.iter()
         .map(|row| {
@@ -75,64 +78,88 @@ pub async fn all_pointers(db: &Db) -> Result<Vec<Pointers>, Error> {
             let percent = row.get::<Option<i64>>(5)?.and_then(|percent| u8::try_from(percent).ok());
             let history: String = row.get(3)?;
             let by_failures = row.get::<bool>(7)?;
-            Ok(Pointers {
-                id: PluginId { family, name: row.get(1)? },
+            let pointers = Pointers {
                 active: row.get(2)?,
+                activated_at_ms: row.get(8)?,
                 history: history.split(',').filter(|digest| !digest.is_empty()).map(str::to_owned).collect(),
                 canary: row.get::<Option<String>>(4)?.zip(percent),
-                quarantine: row.get::<Option<String>>(6)?.map(|reason| (reason, by_failures)),
-            })
+                quarantine: row.get::<Option<String>>(6)?.map(|reason| Quarantine { reason, by_failures }),
+            };
+            Ok((PluginId { family, name: row.get(1)? }, pointers))
         })
         .collect()
 }
 
-/// Keeps a plugin's pointers as they stand, and what led to them. `follows_bundle`: the active generation
-/// is the bundled one, whichever the binary brings.
+/// Keeps a plugin's pointers as they stand, and what led to them.
 pub async fn put_pointers(
     db: &Db,
     id: &PluginId,
     view: &PluginView,
-    follows_bundle: bool,
+    action: &str,
+    at_ms: i64,
+) -> Result<(), Error> {
+    let mut tx = db.begin().await?;
+    write_pointers(&mut tx, id, view, action, at_ms).await?;
+    tx.commit().await
+}
+
+async fn write_pointers(
+    tx: &mut Tx,
+    id: &PluginId,
+    view: &PluginView,
     action: &str,
     at_ms: i64,
 ) -> Result<(), Error> {
     const POINTERS: &str = "INSERT INTO plugin_pointers (family, name, active_digest, history, canary_digest, \
-         canary_percent, quarantine_reason, quarantined_by_failures, updated_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (family, name) DO UPDATE SET \
+         canary_percent, quarantine_reason, quarantined_by_failures, activated_at, updated_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (family, name) DO UPDATE SET \
          active_digest = excluded.active_digest, history = excluded.history, canary_digest = excluded.canary_digest, \
          canary_percent = excluded.canary_percent, quarantine_reason = excluded.quarantine_reason, \
-         quarantined_by_failures = excluded.quarantined_by_failures, updated_at = excluded.updated_at";
-    const HISTORY: &str =
-        "INSERT INTO plugin_activations (family, name, digest, action, at) VALUES ($1, $2, $3, $4, $5)";
-    let active = view.active.as_ref().map(|generation| generation.digest.to_string());
-    let history: Vec<&str> = view.history.iter().map(|generation| &*generation.digest).collect();
+         quarantined_by_failures = excluded.quarantined_by_failures, activated_at = excluded.activated_at, \
+         updated_at = excluded.updated_at";
+    let digest = |generation: &Arc<Generation>| generation.digest.to_string();
+    // A bundled generation follows the binary: which one that is, the next binary says.
+    let uploaded = view.active.as_ref().filter(|generation| generation.origin == Origin::Uploaded);
+    let history: Vec<String> = view.history.iter().map(digest).collect();
     let canary = view.canary.as_ref();
-    let mut tx = db.begin().await?;
     tx.execute(
         POINTERS,
         &[
             Value::from(id.family.as_str()),
             Value::from(&*id.name),
-            Value::from(active.clone().filter(|_| !follows_bundle)),
+            Value::from(uploaded.map(digest)),
             Value::from(history.join(",")),
-            Value::from(canary.map(|canary| canary.generation.digest.to_string())),
+            Value::from(canary.map(|canary| digest(&canary.generation))),
             Value::from(canary.map(|canary| i64::from(canary.percent))),
             Value::from(view.quarantine.as_ref().map(|quarantine| quarantine.reason.clone())),
             Value::Int(view.quarantine.as_ref().is_some_and(|quarantine| quarantine.by_failures).into()),
+            Value::from(view.activated_at_ms),
             Value::Int(at_ms),
         ],
     )
     .await?;
+    add_activation(tx, id, view.active.as_ref().map(|generation| &*generation.digest), action, at_ms).await
+}
+
+async fn add_activation(
+    tx: &mut Tx,
+    id: &PluginId,
+    digest: Option<&str>,
+    action: &str,
+    at_ms: i64,
+) -> Result<(), Error> {
+    const SQL: &str =
+        "INSERT INTO plugin_activations (family, name, digest, action, at) VALUES ($1, $2, $3, $4, $5)";
     tx.execute(
-        HISTORY,
+        SQL,
         &[
             Value::from(id.family.as_str()),
             Value::from(&*id.name),
-            Value::from(active),
+            Value::from(digest),
             Value::from(action),
             Value::Int(at_ms),
         ],
     )
-    .await?;
-    tx.commit().await
+    .await
+    .map(drop)
 }
