@@ -1,6 +1,32 @@
 //! The host's own bounds of each operation: how its statements may begin, and words that they never have,
 //! whatever a dialect declares. A dialect's vocabulary is the allow-list within these bounds.
 
+/// Words that make a statement what it is. Within a type they could turn it into another.
+const STRUCTURAL: &[&str] = &[
+    "ADD",
+    "ALTER",
+    "AS",
+    "COLUMN",
+    "CREATE",
+    "DROP",
+    "FROM",
+    "INSERT",
+    "INTO",
+    "MODIFY",
+    "REFERENCES",
+    "RENAME",
+    "SELECT",
+    "TABLE",
+    "TO",
+    "USING",
+    "WHERE",
+];
+
+/// Whether a word (upper case) can never belong to a data type.
+pub fn is_structural(word: &str) -> bool {
+    NEVER.contains(&word) || STRUCTURAL.contains(&word)
+}
+
 /// Words that no statement of any operation has: they reach files, the network, rights, settings, code or
 /// other sessions, or end in data being moved or lost.
 const NEVER: &[&str] = &[

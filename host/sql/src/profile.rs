@@ -344,6 +344,10 @@ fn type_words(info: &DialectInfo, found: &mut Problems) -> BTreeSet<String> {
     let mut declared = BTreeSet::new();
     for (index, word) in info.type_words.iter().enumerate() {
         match words(word) {
+            Some(parts) if parts.len() == 1 && bounds::is_structural(&parts[0]) => found.add(
+                format!("typeWords[{index}]"),
+                format!("{word:?} begins or joins statements; it is no word of a type"),
+            ),
             Some(parts) if parts.len() == 1 => declared.extend(parts),
             _ => found.add(
                 format!("typeWords[{index}]"),
