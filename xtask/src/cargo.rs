@@ -62,10 +62,20 @@ enum Message {
     Other,
 }
 
-/// `cargo` in the workspace with its one target directory.
+/// `cargo` in the workspace, with the environment of a person's shell.
+///
+/// `cargo run` describes this program's own package in variables that some build scripts watch: with them,
+/// cargo by hand and cargo by xtask would take turns at rebuilding half of what there is.
 pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command.args(arguments).current_dir(workspace::root());
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        let own = ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|prefix| text.starts_with(prefix));
+        if own || ["CARGO", "CARGO_BIN_NAME", "CARGO_CRATE_NAME", "CARGO_PRIMARY_PACKAGE"].contains(&&*text) {
+            command.env_remove(&name);
+        }
+    }
     command
 }
 

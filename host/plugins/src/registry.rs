@@ -115,6 +115,9 @@ struct Plugin {
     log: Arc<PluginLog>,
 }
 
+/// Who is told of changes that the registry makes by itself.
+type Told = Box<dyn Fn(&PluginId) + Send + Sync>;
+
 /// The plugins of a server.
 pub struct Registry {
     sandbox: Arc<Sandbox>,
@@ -122,7 +125,7 @@ pub struct Registry {
     plugins: RwLock<BTreeMap<PluginId, Arc<Plugin>>>,
     /// Lines said before it is known who says them.
     trial_log: Arc<PluginLog>,
-    told: OnceLock<Box<dyn Fn(&PluginId) + Send + Sync>>,
+    told: OnceLock<Told>,
 }
 
 /// Why a component was not let in.

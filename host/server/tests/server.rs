@@ -79,6 +79,7 @@ async fn what_is_on_disk_is_the_owners_alone_and_a_second_start_finds_it() {
     assert_eq!(mode("data/lakeport.db-wal"), 0o600);
     assert_eq!(mode("data/compiled"), 0o700);
     app.db.close().await;
+    drop(app);
     let again = App::start(config(folder.path())).await.unwrap();
     let version = again.db.schema_version().await.unwrap();
     assert_eq!(version.stored, version.program);

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::toolchain::Toolchain;
 
@@ -131,23 +131,29 @@ pub fn ensure(report: &Report) -> Result<WasmToolchain> {
 fn rustup_else_debian(toolchain: &Toolchain, report: &Report) -> Result<WasmToolchain> {
     let refusal = cache::folder(&format!("rustup-refused-{}", cache::digest(&[&toolchain.version])))?;
     let rustup = if cache::is_younger(&refusal, RUSTUP_REFUSAL_VALID) {
-        report("wasm target: rustup could not add it within the last day, so it is not asked again");
-        Err(anyhow::anyhow!("rustup could not add {TARGET} within the last day"))
+        Err(anyhow::anyhow!("rustup could not add {TARGET} within the last day and is not asked again"))
     } else {
-        add_with_rustup(toolchain, report)
+        add_with_rustup(toolchain, report).inspect_err(|_| note_refusal(&refusal))
     };
     let rustup = match rustup {
         Ok(()) => return Ok(WasmToolchain::active(Way::Rustup)),
         Err(error) => error,
     };
-    report(&format!("wasm target: {rustup:#}; trying Debian's packages"));
-    std::fs::create_dir_all(&refusal).context("cannot note that rustup refused")?;
+    report(&format!("wasm target: {rustup:#}; using Debian's packages"));
     debian_toolchain::ensure(toolchain, report).map_err(|debian| {
         anyhow::anyhow!(
             "no way to build for {TARGET}. The toolchain lacks it; {rustup:#}; {debian:#}. \
              Run `rustup target add {TARGET}` where the network allows it"
         )
     })
+}
+
+/// Without the note rustup is asked once more next time, which costs a wait and nothing else.
+fn note_refusal(note: &Path) {
+    if let Some(folder) = note.parent() {
+        std::fs::create_dir_all(folder).ok();
+    }
+    std::fs::write(note, "").ok();
 }
 
 fn add_with_rustup(toolchain: &Toolchain, report: &Report) -> Result<()> {
