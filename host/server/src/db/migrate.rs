@@ -6,7 +6,7 @@
 use anyhow::{Context, bail};
 use sha2::{Digest, Sha256};
 
-use super::{Db, Tx, Value};
+use super::{Db, Either, Tx, Value};
 use crate::error::Error;
 
 /// One step of the schema, in the words of both stores.
@@ -30,15 +30,17 @@ macro_rules! migration {
 }
 
 /// In order, numbered from 1 without gaps.
-const MIGRATIONS: &[Migration] = &[migration!(1, "0001_plugins")];
+pub(super) const MIGRATIONS: &[Migration] = &[migration!(1, "0001_plugins"), migration!(2, "0002_edge")];
 
 /// Held while migrations run; any number that nobody else uses.
 const LOCK: &str = "SELECT CAST(pg_advisory_xact_lock(7164301) AS TEXT)";
 
-const HISTORY_SQLITE: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \
-    (version INTEGER PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT";
-const HISTORY_POSTGRES: &str = "CREATE TABLE IF NOT EXISTS schema_migrations \
-    (version BIGINT PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, applied_at BIGINT NOT NULL)";
+const HISTORY: Either = Either {
+    sqlite: "CREATE TABLE IF NOT EXISTS schema_migrations \
+        (version INTEGER PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT",
+    postgres: "CREATE TABLE IF NOT EXISTS schema_migrations \
+        (version BIGINT PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, applied_at BIGINT NOT NULL)",
+};
 
 /// What a store's schema is at, beside what this program needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,22 +60,19 @@ pub async fn run(db: &Db) -> anyhow::Result<()> {
 }
 
 pub async fn version(db: &Db) -> anyhow::Result<SchemaVersion> {
-    const TABLE_SQLITE: &str =
-        "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'schema_migrations'";
-    const TABLE_POSTGRES: &str = "SELECT 1 WHERE to_regclass('schema_migrations') IS NOT NULL";
-    let table = match db {
-        Db::Sqlite { .. } => TABLE_SQLITE,
-        Db::Postgres(_) => TABLE_POSTGRES,
+    const TABLE: Either = Either {
+        sqlite: "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'schema_migrations'",
+        postgres: "SELECT 1 WHERE to_regclass('schema_migrations') IS NOT NULL",
     };
     let program = newest_version();
-    if db.read(table, &[]).await?.is_empty() {
+    if db.read(db.words(TABLE), &[]).await?.is_empty() {
         return Ok(SchemaVersion { stored: 0, program });
     }
     let rows = db.read("SELECT coalesce(max(version), 0) FROM schema_migrations", &[]).await?;
     Ok(SchemaVersion { stored: rows[0].get(0)?, program })
 }
 
-async fn apply(db: &Db, migrations: &[Migration]) -> anyhow::Result<()> {
+pub(super) async fn apply(db: &Db, migrations: &[Migration]) -> anyhow::Result<()> {
     for migration in migrations {
         let mut tx = begin(db).await?;
         check(&mut tx, migrations).await?;
@@ -83,28 +82,28 @@ async fn apply(db: &Db, migrations: &[Migration]) -> anyhow::Result<()> {
         if !done.is_empty() {
             continue;
         }
-        let text = text(&tx, migration);
-        tx.batch(text)
-            .await
-            .with_context(|| format!("migration {} failed; nothing of it was kept", migration.name))?;
-        record(&mut tx, migration).await?;
+        step(&mut tx, migration).await?;
         tx.commit().await?;
         tracing::info!(migration = migration.name, "the store's schema moved on");
     }
     Ok(())
 }
 
-/// A transaction that no other process migrates beside.
-async fn begin(db: &Db) -> Result<Tx, Error> {
+/// A transaction that no other process migrates beside. The history's table is there, and maybe empty.
+pub(super) async fn begin(db: &Db) -> Result<Tx, Error> {
     let mut tx = db.begin().await?;
-    match db {
-        Db::Sqlite { .. } => tx.execute(HISTORY_SQLITE, &[]).await?,
-        Db::Postgres(_) => {
-            tx.query(LOCK, &[]).await?;
-            tx.execute(HISTORY_POSTGRES, &[]).await?
-        }
-    };
+    if db.is_shared() {
+        tx.query(LOCK, &[]).await?;
+    }
+    tx.execute(db.words(HISTORY), &[]).await?;
     Ok(tx)
+}
+
+pub(super) async fn step(tx: &mut Tx, migration: &Migration) -> anyhow::Result<()> {
+    tx.batch(text(tx, migration))
+        .await
+        .with_context(|| format!("migration {} failed; nothing of it was kept", migration.name))?;
+    record(tx, migration).await.map_err(Into::into)
 }
 
 /// Everything recorded must be known here, word for word.
@@ -140,10 +139,7 @@ async fn record(tx: &mut Tx, migration: &Migration) -> Result<(), Error> {
 }
 
 fn text(tx: &Tx, migration: &Migration) -> &'static str {
-    match tx {
-        Tx::Sqlite(_) => migration.sqlite,
-        Tx::Postgres(_) => migration.postgres,
-    }
+    tx.words(Either { sqlite: migration.sqlite, postgres: migration.postgres })
 }
 
 fn digest_of(text: &str) -> String {

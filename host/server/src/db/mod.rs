@@ -3,22 +3,36 @@
 //! One SQL text serves both: `$1`, `RETURNING`, `ON CONFLICT`; times are i64 milliseconds. SQLite has one
 //! writer, whose transactions begin with the write lock, and several readers; PostgreSQL has a pool. Every
 //! wait is bounded and ends in 503 `store_busy`. This module knows no domain, and no text of a user or a
-//! model ever goes through it: statements are part of the program.
+//! model ever goes through it: statements are part of the program, and [`tables`] alone writes some from names
+//! of the store's own catalogue.
+//!
+//! Beside statements there are three things that every room may need: [`changes`], the log that others follow;
+//! [`leases`], who may do a piece of work; [`dump`], all rows in and out.
 
+pub mod changes;
+pub mod dump;
+pub mod leases;
 mod migrate;
 mod postgres;
 mod sqlite;
+mod tables;
 #[cfg(test)]
 pub mod testing;
 mod value;
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::{PgPool, Postgres, Sqlite, SqlitePool, Transaction};
+use sqlx::{PgConnection, PgPool, Postgres, SqlSafeStr, Sqlite, SqliteConnection, SqlitePool, Transaction};
 
 use crate::error::Error;
+use crate::points;
+use changes::{Changed, Signal};
+pub use changes::{Changes, Event, Subscription};
+pub use leases::{Held, Lease, Leases};
 pub use migrate::{Migration, SchemaVersion, newest_version};
+pub use tables::count_rows;
 pub use value::{FromValue, Row, Value};
 
 /// The longest wait for a connection or a lock.
@@ -26,15 +40,41 @@ pub const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A handle to the store; clones share it.
 #[derive(Clone)]
-pub enum Db {
+pub struct Db {
+    store: Store,
+    signal: Arc<Signal>,
+}
+
+#[derive(Clone)]
+enum Store {
     Sqlite { writer: SqlitePool, readers: SqlitePool },
     Postgres(PgPool),
 }
 
 /// A transaction that writes. Dropped without [`Tx::commit`], it changes nothing.
-pub enum Tx {
+pub struct Tx {
+    transaction: Begun,
+    /// For the change log; written as the last thing before the commit, for the log's lock is held until then.
+    changed: Changed,
+    signal: Arc<Signal>,
+}
+
+enum Begun {
     Sqlite(Transaction<'static, Sqlite>),
     Postgres(Transaction<'static, Postgres>),
+}
+
+/// One connection, of either store.
+enum Connection<'a> {
+    Sqlite(&'a mut SqliteConnection),
+    Postgres(&'a mut PgConnection),
+}
+
+/// One statement where the two stores need different words.
+#[derive(Debug, Clone, Copy)]
+pub struct Either {
+    pub sqlite: &'static str,
+    pub postgres: &'static str,
 }
 
 /// Where a store is, from its address.
@@ -78,10 +118,11 @@ impl Address {
 impl Db {
     /// Connects; makes the SQLite file (mode 0600) where there is none. Changes no schema.
     pub async fn connect(address: &Address) -> anyhow::Result<Db> {
-        match address {
-            Address::Sqlite(path) => sqlite::connect(path).await,
-            Address::Postgres(url) => postgres::connect(url).await,
-        }
+        let store = match address {
+            Address::Sqlite(path) => sqlite::connect(path).await?,
+            Address::Postgres(url) => postgres::connect(url).await?,
+        };
+        Ok(Db { store, signal: Arc::default() })
     }
 
     /// Brings the schema to this version of the program, or says why it cannot.
@@ -96,17 +137,28 @@ impl Db {
 
     /// `SQLite` or `PostgreSQL`.
     pub fn product(&self) -> &'static str {
-        match self {
-            Db::Sqlite { .. } => "SQLite",
-            Db::Postgres(_) => "PostgreSQL",
-        }
+        self.words(Either { sqlite: "SQLite", postgres: "PostgreSQL" })
+    }
+
+    /// Whether other servers may share this store.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.store, Store::Postgres(_))
+    }
+
+    /// The words for this store.
+    pub fn words(&self, either: Either) -> &'static str {
+        if self.is_shared() { either.postgres } else { either.sqlite }
     }
 
     /// Runs a reading statement.
     pub async fn read(&self, sql: &'static str, values: &[Value]) -> Result<Vec<Row>, Error> {
-        match self {
-            Db::Sqlite { readers, .. } => sqlite::fetch(&mut *readers.acquire().await?, sql, values).await,
-            Db::Postgres(pool) => postgres::fetch(&mut *pool.acquire().await?, sql, values).await,
+        match &self.store {
+            Store::Sqlite { readers, .. } => {
+                Connection::Sqlite(&mut *readers.acquire().await?).fetch(sql, values).await
+            }
+            Store::Postgres(pool) => {
+                Connection::Postgres(&mut *pool.acquire().await?).fetch(sql, values).await
+            }
         }
     }
 
@@ -120,20 +172,21 @@ impl Db {
 
     /// Begins a transaction that writes. On SQLite it has the write lock from the start.
     pub async fn begin(&self) -> Result<Tx, Error> {
-        Ok(match self {
-            Db::Sqlite { writer, .. } => Tx::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
-            Db::Postgres(pool) => Tx::Postgres(pool.begin().await?),
-        })
+        let transaction = match &self.store {
+            Store::Sqlite { writer, .. } => Begun::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
+            Store::Postgres(pool) => Begun::Postgres(pool.begin().await?),
+        };
+        Ok(Tx { transaction, changed: Changed::default(), signal: Arc::clone(&self.signal) })
     }
 
     /// Ends all connections; waits until they are closed.
     pub async fn close(&self) {
-        match self {
-            Db::Sqlite { writer, readers } => {
+        match &self.store {
+            Store::Sqlite { writer, readers } => {
                 readers.close().await;
                 writer.close().await;
             }
-            Db::Postgres(pool) => pool.close().await,
+            Store::Postgres(pool) => pool.close().await,
         }
     }
 }
@@ -141,33 +194,79 @@ impl Db {
 impl Tx {
     /// Runs a statement that answers rows: a read, or a write with `RETURNING`.
     pub async fn query(&mut self, sql: &'static str, values: &[Value]) -> Result<Vec<Row>, Error> {
-        match self {
-            Tx::Sqlite(tx) => sqlite::fetch(tx, sql, values).await,
-            Tx::Postgres(tx) => postgres::fetch(tx, sql, values).await,
-        }
+        self.connection().fetch(sql, values).await
     }
 
     /// Runs a statement and answers the number of rows it changed.
     pub async fn execute(&mut self, sql: &'static str, values: &[Value]) -> Result<u64, Error> {
-        match self {
-            Tx::Sqlite(tx) => sqlite::execute(tx, sql, values).await,
-            Tx::Postgres(tx) => postgres::execute(tx, sql, values).await,
+        self.connection().execute(sql, values).await
+    }
+
+    /// The words for this store.
+    pub fn words(&self, either: Either) -> &'static str {
+        match self.transaction {
+            Begun::Sqlite(_) => either.sqlite,
+            Begun::Postgres(_) => either.postgres,
         }
     }
 
+    /// Keeps all of it, with what [`Tx::changed`] was told.
     pub async fn commit(self) -> Result<(), Error> {
-        match self {
-            Tx::Sqlite(tx) => tx.commit().await?,
-            Tx::Postgres(tx) => tx.commit().await?,
+        self.commit_numbered().await.map(drop)
+    }
+
+    /// Keeps all of it; answers the number of its last change, where it had any.
+    pub async fn commit_numbered(mut self) -> Result<Option<i64>, Error> {
+        let number = self.write_changes().await?;
+        if number.is_some() {
+            points::reach("changes.before_commit");
         }
-        Ok(())
+        match self.transaction {
+            Begun::Sqlite(tx) => tx.commit().await?,
+            Begun::Postgres(tx) => tx.commit().await?,
+        }
+        if let Some(number) = number {
+            points::reach("changes.committed");
+            self.signal.committed(number);
+        }
+        Ok(number)
+    }
+
+    fn connection(&mut self) -> Connection<'_> {
+        match &mut self.transaction {
+            Begun::Sqlite(tx) => Connection::Sqlite(tx),
+            Begun::Postgres(tx) => Connection::Postgres(tx),
+        }
     }
 
     /// Runs a migration's statements.
     async fn batch(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
+        match self.connection() {
+            Connection::Sqlite(connection) => sqlx::raw_sql(sql).execute(connection).await.map(drop),
+            Connection::Postgres(connection) => sqlx::raw_sql(sql).execute(connection).await.map(drop),
+        }
+    }
+}
+
+impl Connection<'_> {
+    async fn fetch(&mut self, sql: impl SqlSafeStr, values: &[Value]) -> Result<Vec<Row>, Error> {
         match self {
-            Tx::Sqlite(tx) => sqlx::raw_sql(sql).execute(&mut **tx).await.map(drop),
-            Tx::Postgres(tx) => sqlx::raw_sql(sql).execute(&mut **tx).await.map(drop),
+            Connection::Sqlite(connection) => sqlite::fetch(connection, sql, values).await,
+            Connection::Postgres(connection) => postgres::fetch(connection, sql, values).await,
+        }
+    }
+
+    async fn execute(&mut self, sql: impl SqlSafeStr, values: &[Value]) -> Result<u64, Error> {
+        match self {
+            Connection::Sqlite(connection) => sqlite::execute(connection, sql, values).await,
+            Connection::Postgres(connection) => postgres::execute(connection, sql, values).await,
+        }
+    }
+
+    fn words(&self, either: Either) -> &'static str {
+        match self {
+            Connection::Sqlite(_) => either.sqlite,
+            Connection::Postgres(_) => either.postgres,
         }
     }
 }

@@ -8,9 +8,12 @@ use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;
 use sqlx::postgres::types::Oid;
 use sqlx::postgres::{PgArgumentBuffer, PgArguments, PgConnectOptions, PgPoolOptions, PgRow, PgTypeInfo};
-use sqlx::{Column, ConnectOptions, Encode, PgConnection, Postgres, Row as _, Type, TypeInfo, ValueRef};
+use sqlx::query::Query;
+use sqlx::{
+    Column, ConnectOptions, Encode, PgConnection, Postgres, Row as _, SqlSafeStr, Type, TypeInfo, ValueRef,
+};
 
-use super::{BUSY_TIMEOUT, Db, Row, Value};
+use super::{BUSY_TIMEOUT, Row, Store, Value};
 use crate::error::Error;
 
 const CONNECTIONS: u32 = 16;
@@ -25,7 +28,7 @@ pub fn check_url(url: &str) -> Result<(), String> {
     PgConnectOptions::from_str(url).map(drop).map_err(|error| format!("is not a PostgreSQL address: {error}"))
 }
 
-pub async fn connect(url: &str) -> anyhow::Result<Db> {
+pub async fn connect(url: &str) -> anyhow::Result<Store> {
     let options = PgConnectOptions::from_str(url).context("database_url is not a PostgreSQL address")?;
     let place = format!("{}:{}", options.get_host(), options.get_port());
     let options = options
@@ -42,7 +45,7 @@ pub async fn connect(url: &str) -> anyhow::Result<Db> {
         .connect_with(options)
         .await
         .with_context(|| format!("cannot connect to PostgreSQL at {place}"))?;
-    Ok(Db::Postgres(pool))
+    Ok(Store::Postgres(pool))
 }
 
 pub fn is_busy(code: &str) -> bool {
@@ -51,27 +54,28 @@ pub fn is_busy(code: &str) -> bool {
 
 pub async fn fetch(
     connection: &mut PgConnection,
-    sql: &'static str,
+    sql: impl SqlSafeStr,
     values: &[Value],
 ) -> Result<Vec<Row>, Error> {
     let rows = bind(sql, values).fetch_all(connection).await?;
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
     let columns: Arc<[String]> = first.columns().iter().map(|column| column.name().to_owned()).collect();
-    rows.iter().map(|row| decode(row, Arc::clone(&columns))).collect()
+    rows.iter().map(|row| Ok(Row { columns: Arc::clone(&columns), values: decode(row)? })).collect()
 }
 
 pub async fn execute(
     connection: &mut PgConnection,
-    sql: &'static str,
+    sql: impl SqlSafeStr,
     values: &[Value],
 ) -> Result<u64, Error> {
     Ok(bind(sql, values).execute(connection).await?.rows_affected())
 }
 
-fn bind<'q>(sql: &'static str, values: &[Value]) -> sqlx::query::Query<'q, Postgres, PgArguments> {
+pub fn bind<'q>(sql: impl SqlSafeStr, values: &[Value]) -> Query<'q, Postgres, PgArguments> {
     values.iter().fold(sqlx::query::<Postgres>(sql), |query, value| match value {
         Value::Null => query.bind(Untyped),
         Value::Int(value) => query.bind(*value),
+        Value::Real(value) => query.bind(*value),
         Value::Text(value) => query.bind(value.clone()),
         Value::Bytes(value) => query.bind(value.clone()),
         Value::Bool(value) => query.bind(*value),
@@ -93,25 +97,27 @@ impl Encode<'_, Postgres> for Untyped {
     }
 }
 
-fn decode(row: &PgRow, columns: Arc<[String]>) -> Result<Row, Error> {
-    let mut values = Vec::with_capacity(columns.len());
-    for index in 0..columns.len() {
+/// The values of one row, in the order of its columns.
+pub fn decode(row: &PgRow) -> Result<Vec<Value>, Error> {
+    let mut values = Vec::with_capacity(row.columns().len());
+    for (index, column) in row.columns().iter().enumerate() {
         let raw = row.try_get_raw(index)?;
         let kind = raw.type_info().into_owned();
         values.push(match kind.name() {
             _ if raw.is_null() => Value::Null,
             "INT8" => Value::Int(row.try_get(index)?),
             "INT4" => Value::Int(row.try_get::<i32, _>(index)?.into()),
+            "FLOAT8" => Value::Real(row.try_get(index)?),
             "TEXT" | "VARCHAR" | "NAME" => Value::Text(row.try_get(index)?),
             "BYTEA" => Value::Bytes(row.try_get(index)?),
             "BOOL" => Value::Bool(row.try_get(index)?),
             other => {
-                let column = &columns[index];
+                let column = column.name();
                 return Err(Error::internal(anyhow::anyhow!(
                     "column `{column}` has the type {other}, which is not read"
                 )));
             }
         });
     }
-    Ok(Row { columns, values })
+    Ok(values)
 }

@@ -6,12 +6,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context;
+use sqlx::query::Query;
 use sqlx::sqlite::{
     SqliteArguments, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteRow, SqliteSynchronous,
 };
-use sqlx::{Column, ConnectOptions, Row as _, Sqlite, SqliteConnection, TypeInfo, ValueRef};
+use sqlx::{Column, ConnectOptions, Row as _, SqlSafeStr, Sqlite, SqliteConnection, TypeInfo, ValueRef};
 
-use super::{BUSY_TIMEOUT, Db, Row, Value};
+use super::{BUSY_TIMEOUT, Row, Store, Value};
 use crate::error::Error;
 
 /// Reads run beside the one writer.
@@ -21,7 +22,7 @@ const FILE_MODE: u32 = 0o600;
 /// SQLITE_BUSY and its extended forms: RECOVERY, SNAPSHOT, TIMEOUT.
 const BUSY_CODES: [&str; 4] = ["5", "261", "517", "773"];
 
-pub async fn connect(path: &Path) -> anyhow::Result<Db> {
+pub async fn connect(path: &Path) -> anyhow::Result<Store> {
     // Made here for its mode: SQLite gives the write-ahead log the mode of the file.
     OpenOptions::new()
         .create(true)
@@ -50,7 +51,7 @@ pub async fn connect(path: &Path) -> anyhow::Result<Db> {
         .connect_with(options.pragma("query_only", "ON"))
         .await
         .with_context(named)?;
-    Ok(Db::Sqlite { writer, readers })
+    Ok(Store::Sqlite { writer, readers })
 }
 
 pub fn is_busy(code: &str) -> bool {
@@ -59,50 +60,53 @@ pub fn is_busy(code: &str) -> bool {
 
 pub async fn fetch(
     connection: &mut SqliteConnection,
-    sql: &'static str,
+    sql: impl SqlSafeStr,
     values: &[Value],
 ) -> Result<Vec<Row>, Error> {
     let rows = bind(sql, values).fetch_all(connection).await?;
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
     let columns: Arc<[String]> = first.columns().iter().map(|column| column.name().to_owned()).collect();
-    rows.iter().map(|row| decode(row, Arc::clone(&columns))).collect()
+    rows.iter().map(|row| Ok(Row { columns: Arc::clone(&columns), values: decode(row)? })).collect()
 }
 
 pub async fn execute(
     connection: &mut SqliteConnection,
-    sql: &'static str,
+    sql: impl SqlSafeStr,
     values: &[Value],
 ) -> Result<u64, Error> {
     Ok(bind(sql, values).execute(connection).await?.rows_affected())
 }
 
-fn bind<'q>(sql: &'static str, values: &[Value]) -> sqlx::query::Query<'q, Sqlite, SqliteArguments> {
+pub fn bind<'q>(sql: impl SqlSafeStr, values: &[Value]) -> Query<'q, Sqlite, SqliteArguments> {
     values.iter().fold(sqlx::query::<Sqlite>(sql), |query, value| match value {
         Value::Null => query.bind(None::<i64>),
         Value::Int(value) => query.bind(*value),
+        Value::Real(value) => query.bind(*value),
         Value::Text(value) => query.bind(value.clone()),
         Value::Bytes(value) => query.bind(value.clone()),
         Value::Bool(value) => query.bind(*value),
     })
 }
 
-fn decode(row: &SqliteRow, columns: Arc<[String]>) -> Result<Row, Error> {
-    let mut values = Vec::with_capacity(columns.len());
-    for index in 0..columns.len() {
+/// The values of one row, in the order of its columns.
+pub fn decode(row: &SqliteRow) -> Result<Vec<Value>, Error> {
+    let mut values = Vec::with_capacity(row.columns().len());
+    for (index, column) in row.columns().iter().enumerate() {
         let raw = row.try_get_raw(index)?;
         let kind = raw.type_info().into_owned();
         values.push(match kind.name() {
             _ if raw.is_null() => Value::Null,
             "INTEGER" | "BOOLEAN" => Value::Int(row.try_get_unchecked(index)?),
+            "REAL" => Value::Real(row.try_get_unchecked(index)?),
             "TEXT" => Value::Text(row.try_get_unchecked(index)?),
             "BLOB" => Value::Bytes(row.try_get_unchecked(index)?),
             other => {
-                let column = &columns[index];
+                let column = column.name();
                 return Err(Error::internal(anyhow::anyhow!(
                     "column `{column}` has the type {other}, which is not read"
                 )));
             }
         });
     }
-    Ok(Row { columns, values })
+    Ok(values)
 }

@@ -8,6 +8,7 @@ use crate::error::Error;
 pub enum Value {
     Null,
     Int(i64),
+    Real(f64),
     Text(String),
     Bytes(Vec<u8>),
     Bool(bool),
@@ -16,6 +17,12 @@ pub enum Value {
 impl From<i64> for Value {
     fn from(value: i64) -> Value {
         Value::Int(value)
+    }
+}
+
+impl From<f64> for Value {
+    fn from(value: f64) -> Value {
+        Value::Real(value)
     }
 }
 
@@ -73,6 +80,7 @@ impl Row {
             let held = match value {
                 Value::Null => "null",
                 Value::Int(_) => "an integer",
+                Value::Real(_) => "a real number",
                 Value::Text(_) => "text",
                 Value::Bytes(_) => "bytes",
                 Value::Bool(_) => "a boolean",
@@ -87,6 +95,14 @@ impl FromValue for i64 {
 
     fn from_value(value: &Value) -> Option<i64> {
         if let Value::Int(value) = value { Some(*value) } else { None }
+    }
+}
+
+impl FromValue for f64 {
+    const WANTED: &'static str = "a real number";
+
+    fn from_value(value: &Value) -> Option<f64> {
+        if let Value::Real(value) = value { Some(*value) } else { None }
     }
 }
 

@@ -1,0 +1,86 @@
+//! What a follower tells, and the bounded queue in which it waits to be taken.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+
+use super::EVERY_KEY;
+
+/// Changes that wait for one subscriber. A slower one is told to read everything anew.
+pub(super) const QUEUE: usize = 1_024;
+
+/// What a subscriber is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// What stands under this key is to be read anew.
+    Changed(Arc<str>),
+    /// Everything of the topic is.
+    Everything,
+}
+
+/// One subscriber's end. Dropped, it is told nothing any more.
+pub struct Subscription {
+    pub(super) queue: Arc<Queue>,
+}
+
+#[derive(Default)]
+pub(super) struct Queue {
+    waiting: Mutex<Waiting>,
+    filled: Notify,
+}
+
+#[derive(Default)]
+struct Waiting {
+    keys: VecDeque<Arc<str>>,
+    everything: bool,
+    ended: bool,
+}
+
+impl Subscription {
+    /// What was changed next; none when the server stops following. A key that was changed again before it was
+    /// taken from here comes once.
+    pub async fn next(&mut self) -> Option<Event> {
+        loop {
+            {
+                let mut waiting = self.queue.waiting.lock();
+                if std::mem::take(&mut waiting.everything) {
+                    return Some(Event::Everything);
+                }
+                if let Some(key) = waiting.keys.pop_front() {
+                    return Some(Event::Changed(key));
+                }
+                if waiting.ended {
+                    return None;
+                }
+            }
+            self.queue.filled.notified().await;
+        }
+    }
+}
+
+impl Queue {
+    pub(super) fn push(&self, key: &Arc<str>) {
+        let mut waiting = self.waiting.lock();
+        if waiting.everything || waiting.keys.contains(key) {
+            return;
+        }
+        if &**key == EVERY_KEY || waiting.keys.len() == QUEUE {
+            waiting.keys.clear();
+            waiting.everything = true;
+        } else {
+            waiting.keys.push_back(Arc::clone(key));
+        }
+        self.filled.notify_one();
+    }
+
+    pub(super) fn push_everything(&self) {
+        self.push(&Arc::from(EVERY_KEY));
+    }
+
+    pub(super) fn end(&self) {
+        self.waiting.lock().ended = true;
+        self.filled.notify_one();
+    }
+}
