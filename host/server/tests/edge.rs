@@ -6,13 +6,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::StreamExt;
+use http::request::Parts;
 use http::{Method, Request, StatusCode, Version};
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
 use lakeport::error::Error;
-use lakeport::http::{Call, Edge, EdgeSettings, Reply, Role, Route, run};
+use lakeport::http::events::{self, Event};
+use lakeport::http::{
+    Attempt, Bare, Begun, Caller, Data, Edge, EdgeSettings, Gate, Json, Nothing, Raw, Reply, Role, Route,
+    Stats, check_local, etag_of, run,
+};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -20,10 +27,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 const BODY_MAX_BYTES: usize = 1024;
 const UPLOAD_MAX_BYTES: usize = 4096;
 const DEADLINE: Duration = Duration::from_millis(300);
+
+type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport::http::Call<State, P, Q, B>;
+
+const ORIGIN: &str = "https://console.example";
 
 #[derive(Default)]
 struct State {
@@ -31,41 +43,85 @@ struct State {
     go_on: Notify,
     ended: Notify,
     dropped: AtomicBool,
+    /// Changes that were ended, with how.
+    ends: parking_lot::Mutex<Vec<(String, u16)>>,
+    stopping: CancellationToken,
 }
 
-#[derive(Deserialize)]
+impl Gate for State {
+    /// In the place of tokens: the role by its name, and a scope after a colon.
+    async fn identify(&self, parts: &Parts, _: Role) -> Result<Arc<Caller>, Error> {
+        let Some(text) = parts.headers.get("authorization") else {
+            check_local(parts, &[ORIGIN.to_owned()])?;
+            return Ok(Arc::new(Caller::local()));
+        };
+        let text = text.to_str().unwrap();
+        let (role, scope) = text.split_once(':').unwrap_or((text, ""));
+        let role = Role::named(role).ok_or_else(|| Error::unauthenticated("who are you?"))?;
+        let scopes = if scope.is_empty() { Vec::new() } else { vec![scope.to_owned()] };
+        Ok(Arc::new(Caller { role, scopes, ..Caller::local() }))
+    }
+
+    async fn begin(&self, attempt: &Attempt) -> Result<Begun, Error> {
+        match attempt.idempotency_key.as_deref() {
+            Some("known") => Ok(Begun::Answered(Reply::json(&"the first answer"))),
+            _ => Ok(Begun::Go),
+        }
+    }
+
+    async fn end(&self, attempt: &Attempt, outcome: Result<&Reply, &Error>) {
+        let status = outcome.map_or_else(Error::status, |reply| reply.status.as_u16());
+        self.ends.lock().push((attempt.operation.to_owned(), status));
+    }
+}
+
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Form {
     name: String,
     retry_times: u8,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Page {
     page_num: Option<u32>,
 }
 
-async fn item(call: Call<State>) -> Result<Reply, Error> {
-    let page: Page = call.query()?;
-    let id: String = call.path("id")?;
-    Ok(Reply::data(&json!({ "id": id, "pageNum": page.page_num })))
+#[derive(Deserialize, JsonSchema)]
+struct ItemPath {
+    id: String,
 }
 
-async fn number(call: Call<State>) -> Result<Reply, Error> {
-    Ok(Reply::bare(&call.path::<i64>("number")?))
+#[derive(Deserialize, JsonSchema)]
+struct NumberPath {
+    number: i64,
 }
 
-async fn form(call: Call<State>) -> Result<Reply, Error> {
-    let form: Form = call.json()?;
-    Ok(Reply::data(&json!({ "name": form.name, "retryTimes": form.retry_times })))
+async fn item(call: Call<ItemPath, Page>) -> Result<Data<Value>, Error> {
+    let item = json!({ "id": call.path.id, "pageNum": call.query.page_num });
+    let etag = etag_of(&item);
+    call.check_if_match(&etag)?;
+    Ok(Data::new(&item).with_etag(&etag))
 }
 
-async fn upload(call: Call<State>) -> Result<Reply, Error> {
-    Ok(Reply::data(&call.bytes().len()))
+async fn number(call: Call<NumberPath>) -> Result<Bare<i64>, Error> {
+    Ok(Bare::new(&call.path.number))
 }
 
-async fn endless(call: Call<State>) -> Result<Reply, Error> {
+async fn form(call: Call<Nothing, Nothing, Json<Form>>) -> Result<Data<Value>, Error> {
+    Ok(Data::new(&json!({ "name": call.body.name, "retryTimes": call.body.retry_times })))
+}
+
+async fn upload(call: Call<Nothing, Nothing, Raw>) -> Result<Data<usize>, Error> {
+    Ok(Data::new(&call.body.0.len()))
+}
+
+async fn bodyless(_: Call) -> Result<Data<()>, Error> {
+    Ok(Data::new(&()))
+}
+
+async fn endless(call: Call) -> Result<Data<()>, Error> {
     struct Dropped(Arc<State>);
     impl Drop for Dropped {
         fn drop(&mut self) {
@@ -76,32 +132,72 @@ async fn endless(call: Call<State>) -> Result<Reply, Error> {
     std::future::pending().await
 }
 
-async fn broken(_: Call<State>) -> Result<Reply, Error> {
+async fn broken(_: Call) -> Result<Data<()>, Error> {
     panic!("a handler that is broken")
 }
 
-async fn fails(_: Call<State>) -> Result<Reply, Error> {
+async fn fails(_: Call) -> Result<Data<()>, Error> {
     Err(Error::internal(std::io::Error::other("the password is swordfish")))
 }
 
-async fn steps(call: Call<State>) -> Result<Reply, Error> {
+async fn steps(call: Call) -> Result<Data<String>, Error> {
     call.state.begun.notify_one();
     call.state.go_on.notified().await;
     call.state.ended.notify_one();
-    Ok(Reply::data(&"ended"))
+    Ok(Data::new(&"ended".to_owned()))
+}
+
+async fn dry(call: Call<ItemPath>) -> Result<Data<bool>, Error> {
+    Ok(Data::new(&call.attempt.is_none()))
+}
+
+async fn long(_: Call) -> Result<Data<String>, Error> {
+    Ok(Data::new(&"lake ".repeat(1000)))
+}
+
+/// An answer that is a stream: one event, then nothing until the server stops.
+struct Stream(Reply);
+
+impl lakeport::http::Answer for Stream {
+    fn reply(&self) -> &Reply {
+        &self.0
+    }
+
+    fn into_reply(self) -> Reply {
+        self.0
+    }
+
+    fn describe(_: &mut schemars::SchemaGenerator) -> Option<lakeport::http::AnswerShape> {
+        None
+    }
+}
+
+async fn stream(call: Call) -> Result<Stream, Error> {
+    let first = Event { id: 1, kind: "thinking", data: "{}".to_owned() };
+    let endless = futures_util::stream::iter([first]).chain(futures_util::stream::pending());
+    Ok(Stream(events::stream(endless, call.state.stopping.clone())))
 }
 
 fn routes() -> Vec<Route<State>> {
+    let post = || Method::POST;
     vec![
-        Route::new(Method::GET, "/items/{id}", Role::Viewer, "getItem", item),
-        Route::new(Method::DELETE, "/items/{id}", Role::Editor, "deleteItem", item),
-        Route::new(Method::GET, "/numbers/{number}", Role::Viewer, "getNumber", number),
-        Route::new(Method::POST, "/forms", Role::Editor, "createForm", form),
-        Route::new(Method::POST, "/uploads", Role::Admin, "upload", upload).upload(),
-        Route::new(Method::GET, "/endless", Role::Viewer, "endless", endless),
-        Route::new(Method::GET, "/broken", Role::Viewer, "broken", broken),
-        Route::new(Method::GET, "/fails", Role::Viewer, "fails", fails),
-        Route::new(Method::POST, "/steps", Role::Viewer, "steps", steps),
+        Route::new(Method::GET, "/items/{id}", Role::Viewer, "getItem", "", item),
+        Route::new(Method::DELETE, "/items/{id}", Role::Editor, "deleteItem", "", item),
+        Route::new(Method::GET, "/numbers/{number}", Role::Viewer, "getNumber", "", number),
+        Route::new(post(), "/forms", Role::Editor, "createForm", "", form).scope("forms:write"),
+        Route::new(post(), "/uploads", Role::Admin, "upload", "", upload).upload(),
+        Route::new(post(), "/bodyless", Role::Editor, "bodyless", "", bodyless),
+        Route::new(Method::GET, "/endless", Role::Viewer, "endless", "", endless),
+        Route::new(Method::GET, "/broken", Role::Viewer, "broken", "", broken),
+        Route::new(post(), "/broken", Role::Viewer, "breakIt", "", broken),
+        Route::new(Method::GET, "/fails", Role::Viewer, "fails", "", fails),
+        Route::new(post(), "/steps", Role::Viewer, "steps", "", steps),
+        Route::new(Method::GET, "/steps", Role::Viewer, "readSteps", "", steps),
+        Route::new(Method::GET, "/long", Role::Viewer, "long", "", long),
+        Route::new(Method::GET, "/secret", Role::Viewer, "secret", "", long).secret(),
+        Route::new(Method::GET, "/stream", Role::Viewer, "stream", "", stream),
+        Route::new(Method::PUT, "/items/{id}/dry", Role::Admin, "dryItem", "", dry).dry_run(),
+        Route::not_yet::<ItemPath, Page, Json<Form>>(Method::PUT, "/later/{id}", Role::Editor, "later", ""),
     ]
 }
 
@@ -150,9 +246,14 @@ impl Server {
             body_max_bytes: BODY_MAX_BYTES,
             upload_max_bytes: UPLOAD_MAX_BYTES,
             drain: Duration::from_secs(5),
+            connections_max: 100,
+            cors_origins: vec![ORIGIN.to_owned()],
+            tls: None,
         };
         let state = Arc::new(State::default());
-        let edge = Arc::new(Edge::new(Arc::clone(&state), routes(), settings).expect("no conflict"));
+        let stopping = state.stopping.clone();
+        let edge = Edge::new(Arc::clone(&state), routes(), settings, Stats::new(), stopping);
+        let edge = Arc::new(edge.expect("no conflict"));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let (stop, stopped) = oneshot::channel::<()>();
@@ -261,6 +362,9 @@ async fn another_content_type_is_415_and_an_upload_takes_any() {
     let plain = [("content-type", "text/plain")];
     server.send("POST", "/forms", &plain, "{}").await.expect_error(415, "unsupported_media_type");
     assert_eq!(server.send("POST", "/uploads", &plain, "abc").await.json()["data"], 3);
+    server.send("POST", "/bodyless", &plain, "abc").await.expect_error(415, "unsupported_media_type");
+    server.send("POST", "/bodyless", &[], "abc").await.expect_error(400, "invalid_json");
+    assert_eq!(server.send("POST", "/bodyless", &plain, "").await.status, 200, "an empty body is none");
 }
 
 #[tokio::test]
@@ -393,4 +497,148 @@ async fn a_head_of_too_many_headers_is_refused() {
     let headers: String = (0..200).map(|index| format!("h{index}: v\r\n")).collect();
     let answer = server.raw(&format!("GET /items/1 HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n")).await;
     assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_caller_does_what_its_role_says_and_no_more() {
+    let server = Server::start().await;
+    let as_viewer = [("authorization", "viewer")];
+    assert_eq!(server.send("GET", "/items/1", &as_viewer, "").await.status, 200);
+    let refused = server.send("DELETE", "/items/1", &as_viewer, "").await;
+    let body = refused.expect_error(403, "role_too_low");
+    assert!(body["message"].as_str().unwrap().contains("editor"), "{body}");
+    let nobody = server.send("GET", "/items/1", &[("authorization", "nobody")], "").await;
+    nobody.expect_error(401, "unauthenticated");
+    assert_eq!(nobody.header("www-authenticate"), "Bearer");
+    assert_eq!(
+        *server.state.ends.lock(),
+        [("deleteItem".to_owned(), 403)],
+        "refused changes are written down"
+    );
+}
+
+#[tokio::test]
+async fn a_caller_with_scopes_does_what_they_say_whatever_its_role() {
+    let server = Server::start().await;
+    let form = r#"{"name":"a","retryTimes":2}"#;
+    let scoped = [("authorization", "viewer:forms:write")];
+    assert_eq!(server.send("POST", "/forms", &scoped, form).await.status, 200);
+    let admin = [("authorization", "admin:forms:write")];
+    server.send("GET", "/items/1", &admin, "").await.expect_error(403, "scope_too_narrow");
+}
+
+#[tokio::test]
+async fn a_repeated_post_gets_its_first_answer_and_a_key_must_be_plain() {
+    let server = Server::start().await;
+    let known = [("idempotency-key", "known")];
+    assert_eq!(server.send("POST", "/forms", &known, "{}").await.json(), json!("the first answer"));
+    let long = "k".repeat(256);
+    for wrong in [long.as_str(), "a b"] {
+        let answer = server.send("POST", "/forms", &[("idempotency-key", wrong)], "{}").await;
+        answer.expect_error(400, "idempotency_key_invalid");
+    }
+    assert_eq!(server.send("DELETE", "/items/1", &[("idempotency-key", "a b")], "").await.status, 200);
+}
+
+#[tokio::test]
+async fn each_change_is_ended_once_also_when_its_handler_panics() {
+    let server = Server::start().await;
+    server.send("POST", "/broken", &[], "").await.expect_error(500, "internal");
+    server.send("POST", "/forms", &[], "{").await.expect_error(400, "invalid_json");
+    server.send("POST", "/bodyless", &[], "").await.json();
+    let expected = [("breakIt", 500), ("createForm", 400), ("bodyless", 200)];
+    assert_eq!(*server.state.ends.lock(), expected.map(|(name, status)| (name.to_owned(), status)));
+}
+
+#[tokio::test]
+async fn a_version_is_sent_once_and_a_stale_change_is_refused() {
+    let server = Server::start().await;
+    let first = server.get("/items/1").await;
+    let etag = first.header("etag").to_owned();
+    let same = server.send("GET", "/items/1", &[("if-none-match", &etag)], "").await;
+    assert_eq!((same.status, same.body.len(), same.header("etag")), (StatusCode::NOT_MODIFIED, 0, &*etag));
+    assert_eq!(server.send("GET", "/items/2", &[("if-none-match", &etag)], "").await.status, 200);
+    assert_eq!(server.send("DELETE", "/items/1", &[("if-match", &etag)], "").await.status, 200);
+    assert_eq!(server.send("DELETE", "/items/1", &[("if-match", "*")], "").await.status, 200);
+    server.send("DELETE", "/items/2", &[("if-match", &etag)], "").await.expect_error(412, "stale");
+}
+
+#[tokio::test]
+async fn pages_of_allowed_origins_are_let_in_and_no_others() {
+    let server = Server::start().await;
+    let preflight = [("origin", ORIGIN), ("access-control-request-method", "DELETE")];
+    let answer = server.send("OPTIONS", "/items/1", &preflight, "").await;
+    assert_eq!(answer.status, StatusCode::NO_CONTENT);
+    assert_eq!(answer.header("access-control-allow-origin"), ORIGIN);
+    assert!(answer.header("access-control-allow-methods").contains("DELETE"));
+    let answer = server.send("DELETE", "/items/1", &[("origin", ORIGIN)], "").await;
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (StatusCode::OK, ORIGIN));
+    let other = [("origin", "https://evil.example"), ("access-control-request-method", "DELETE")];
+    let answer = server.send("OPTIONS", "/items/1", &other, "").await;
+    assert_eq!(answer.status, 403);
+    assert!(!answer.headers.contains_key("access-control-allow-origin"));
+    let answer = server.send("GET", "/items/1", &[("origin", "https://evil.example")], "").await;
+    assert!(!answer.headers.contains_key("access-control-allow-origin"));
+}
+
+#[tokio::test]
+async fn a_long_answer_is_compressed_for_those_who_take_it_and_a_secret_never_is() {
+    let server = Server::start().await;
+    let gzip = [("accept-encoding", "gzip")];
+    let packed = server.send("GET", "/long", &gzip, "").await;
+    assert_eq!((packed.header("content-encoding"), packed.header("vary")), ("gzip", "Accept-Encoding"));
+    assert!(packed.body.len() < 500, "{}", packed.body.len());
+    assert!(!server.get("/long").await.headers.contains_key("content-encoding"));
+    assert!(!server.send("GET", "/secret", &gzip, "").await.headers.contains_key("content-encoding"));
+}
+
+#[tokio::test]
+async fn what_is_not_there_yet_is_501_for_those_who_may() {
+    let server = Server::start().await;
+    server.send("PUT", "/later/1", &[], "").await.expect_error(501, "not_yet");
+    server
+        .send("PUT", "/later/1", &[("authorization", "viewer")], "")
+        .await
+        .expect_error(403, "role_too_low");
+}
+
+#[tokio::test]
+async fn a_read_ends_with_its_client() {
+    let server = Server::with_deadline(Duration::from_secs(30)).await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(b"GET /endless HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
+    drop(stream);
+    let dropped = async {
+        while !server.state.dropped.load(Ordering::SeqCst) {
+            server.get("/items/1").await;
+        }
+    };
+    timeout(Duration::from_secs(10), dropped).await.expect("the handler is dropped");
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_the_server_stops_and_tells_its_reader_to_come_back() {
+    let mut server = Server::start().await;
+    let uri = format!("http://{}/stream", server.address);
+    let response = server.client.request(Request::get(uri).body(Full::default()).unwrap()).await.unwrap();
+    assert_eq!(response.headers()["content-type"], "text/event-stream");
+    let mut body = response.into_body();
+    let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
+    assert_eq!(first, "id: 1\nevent: thinking\ndata: {}\n\n");
+    server.stop.take().unwrap().send(()).unwrap();
+    let rest = timeout(Duration::from_secs(5), body.collect()).await.expect("it ends").unwrap().to_bytes();
+    assert!(std::str::from_utf8(&rest).unwrap().contains("retry:"), "{rest:?}");
+    timeout(Duration::from_secs(5), server.running).await.expect("it stops").unwrap();
+}
+
+#[tokio::test]
+async fn a_dry_run_is_for_every_viewer_and_is_no_change() {
+    let server = Server::start().await;
+    let viewer = [("authorization", "viewer")];
+    assert_eq!(server.send("PUT", "/items/1/dry?dryRun=true", &viewer, "").await.json()["data"], true);
+    for query in ["", "?dryRun=false", "?dryRun=1", "?dryRun=true&dryRun=true"] {
+        let refused = server.send("PUT", &format!("/items/1/dry{query}"), &viewer, "").await;
+        refused.expect_error(403, "role_too_low");
+    }
+    assert_eq!(server.send("PUT", "/items/1/dry", &[], "").await.json()["data"], false);
 }

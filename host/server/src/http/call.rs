@@ -1,94 +1,201 @@
-//! One request as a handler sees it: parameters, query and body already bounded and checked, and the state
-//! that the handler works on.
+//! One request as a handler sees it: path, query and body already read into the handler's own types, who
+//! asks, and the state that the handler works on.
 
-use std::fmt::Display;
 use std::net::SocketAddr;
-use std::str::FromStr;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::CONTENT_TYPE;
+use http::header::{CONTENT_TYPE, IF_MATCH};
 use http::{HeaderMap, HeaderName, Method, Uri};
 use percent_encoding::percent_decode_str;
-use serde::de::DeserializeOwned;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::{RequestId, Role, form};
-use crate::error::{Detail, Error};
+use super::gate::Attempt;
+use super::{Caller, RequestId, form};
+use crate::error::Error;
 
-/// Who asks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Caller {
-    /// What stands in the audit log.
-    pub name: String,
-    pub role: Role,
-}
+/// No parameters, or no body: what is there is not looked at.
+#[derive(Debug, Default, Clone, Copy, Deserialize, JsonSchema)]
+pub struct Nothing {}
 
-/// A request on its way to a handler.
-pub struct Call<S> {
+/// A request on its way to a handler: `P` are the path's parameters, `Q` those of the query, `B` is the body.
+pub struct Call<S, P = Nothing, Q = Nothing, B = Nothing> {
     pub state: Arc<S>,
-    pub caller: Caller,
+    pub caller: Arc<Caller>,
     pub request_id: RequestId,
     pub peer: SocketAddr,
-    pub method: Method,
-    pub uri: Uri,
     pub headers: HeaderMap,
-    pub(super) parameters: Vec<(String, String)>,
-    pub(super) body: Bytes,
+    pub path: P,
+    pub query: Q,
+    pub body: B,
+    /// What the change writes itself down with; `None` on a route that changes nothing.
+    pub attempt: Option<Arc<Attempt>>,
 }
 
-impl<S> Call<S> {
-    /// A parameter of the path, decoded. 400 if it does not read as a `T`.
-    pub fn path<T>(&self, name: &str) -> Result<T, Error>
-    where
-        T: FromStr,
-        T::Err: Display,
-    {
-        let raw = self.parameters.iter().find(|(key, _)| key == name).map(|(_, text)| text.as_str());
-        let Some(raw) = raw else {
-            return Err(Error::internal(anyhow::anyhow!("the route has no path parameter `{name}`")));
-        };
-        let wrong = |why: String| Error::invalid(vec![Detail::new(name, why)]);
-        let text =
-            percent_decode_str(raw).decode_utf8().map_err(|_| wrong("is not UTF-8 text".to_owned()))?;
-        text.parse::<T>().map_err(|error| wrong(error.to_string()))
+/// A body as a handler wants it.
+pub trait Body: Sized + Send + 'static {
+    /// 400 or 415 when it is not one.
+    fn read(bytes: &Bytes, headers: &HeaderMap) -> Result<Self, Error>;
+    /// What the description says; `None`: none is looked at.
+    fn describe(generator: &mut SchemaGenerator) -> Option<BodyShape>;
+}
+
+/// What the description says of a request's body.
+pub struct BodyShape {
+    pub media: &'static str,
+    pub schema: Schema,
+    pub required: bool,
+}
+
+/// A JSON body that must be there.
+#[derive(Debug)]
+pub struct Json<T>(pub T);
+
+/// A JSON body, or none.
+#[derive(Debug)]
+pub struct OptionalJson<T>(pub Option<T>);
+
+/// A body as it came, whatever its Content-Type.
+#[derive(Debug)]
+pub struct Raw(pub Bytes);
+
+impl<T> Deref for Json<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl Body for Nothing {
+    /// One that nobody asked for is JSON, or the client is told that it is not.
+    fn read(bytes: &Bytes, headers: &HeaderMap) -> Result<Nothing, Error> {
+        if !bytes.is_empty() {
+            check_content_type(headers)?;
+            form::from_json::<IgnoredAny>(bytes)?;
+        }
+        Ok(Nothing {})
     }
 
-    /// The query as a form. Unknown parameters are ignored; 400 names every wrong one.
-    pub fn query<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        form::from_query(self.uri.query().unwrap_or_default())
+    fn describe(_: &mut SchemaGenerator) -> Option<BodyShape> {
+        None
     }
+}
 
-    /// The body as JSON; an empty body is 400. See [`Call::json_or`] where the body may be absent.
-    pub fn json<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        if self.body.is_empty() {
+impl<T: DeserializeOwned + JsonSchema + Send + 'static> Body for Json<T> {
+    fn read(bytes: &Bytes, headers: &HeaderMap) -> Result<Json<T>, Error> {
+        if bytes.is_empty() {
             return Err(Error::bad_request("body_missing", "the request has no body; send a JSON object"));
         }
-        self.check_content_type()?;
-        form::from_json(&self.body)
+        check_content_type(headers)?;
+        form::from_json(bytes).map(Json)
     }
 
-    /// The body as JSON, or `absent` when there is none.
-    pub fn json_or<T: DeserializeOwned>(&self, absent: T) -> Result<T, Error> {
-        if self.body.is_empty() { Ok(absent) } else { self.json() }
+    fn describe(generator: &mut SchemaGenerator) -> Option<BodyShape> {
+        let schema = generator.subschema_for::<T>();
+        Some(BodyShape { media: "application/json", schema, required: true })
+    }
+}
+
+impl<T: DeserializeOwned + JsonSchema + Send + 'static> Body for OptionalJson<T> {
+    fn read(bytes: &Bytes, headers: &HeaderMap) -> Result<OptionalJson<T>, Error> {
+        if bytes.is_empty() || bytes.trim_ascii() == b"null" {
+            return Ok(OptionalJson(None));
+        }
+        Json::read(bytes, headers).map(|Json(value)| OptionalJson(Some(value)))
     }
 
-    /// The body as it came, whatever its Content-Type.
-    pub fn bytes(&self) -> Bytes {
-        self.body.clone()
+    fn describe(generator: &mut SchemaGenerator) -> Option<BodyShape> {
+        let schema = generator.subschema_for::<T>();
+        Some(BodyShape { media: "application/json", schema, required: false })
+    }
+}
+
+impl Body for Raw {
+    fn read(bytes: &Bytes, _: &HeaderMap) -> Result<Raw, Error> {
+        Ok(Raw(bytes.clone()))
     }
 
+    fn describe(_: &mut SchemaGenerator) -> Option<BodyShape> {
+        Some(BodyShape { media: "application/octet-stream", schema: json_schema!({}), required: true })
+    }
+}
+
+impl<S, P, Q, B> Call<S, P, Q, B> {
     /// A header as text; `None` when absent or not text.
     pub fn header(&self, name: &HeaderName) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// No Content-Type is read as JSON; any other than JSON is 415.
-    fn check_content_type(&self) -> Result<(), Error> {
-        let Some(value) = self.headers.get(CONTENT_TYPE) else { return Ok(()) };
-        let text = value.to_str().unwrap_or("not text");
-        let kind = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let json =
-            kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"));
-        if json { Ok(()) } else { Err(Error::unsupported_media_type(text)) }
+    /// 412 when the client names a version of the resource (`If-Match`) and this is another.
+    pub fn check_if_match(&self, etag: &str) -> Result<(), Error> {
+        let mut named = self.headers.get_all(IF_MATCH).iter().peekable();
+        if named.peek().is_none() {
+            return Ok(());
+        }
+        let fits = |text: &str| text.split(',').map(str::trim).any(|tag| tag == "*" || tag == etag);
+        if named.any(|value| value.to_str().is_ok_and(fits)) {
+            return Ok(());
+        }
+        Err(Error::stale(
+            "it was changed since you read it; read it again, then send your change with its new ETag",
+        ))
     }
+}
+
+/// No Content-Type is read as JSON; any other than JSON is 415.
+fn check_content_type(headers: &HeaderMap) -> Result<(), Error> {
+    let Some(value) = headers.get(CONTENT_TYPE) else { return Ok(()) };
+    let text = value.to_str().unwrap_or("not text");
+    let kind = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let json = kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"));
+    if json { Ok(()) } else { Err(Error::unsupported_media_type(text)) }
+}
+
+/// A request that found its route, before the handler's types are read.
+pub struct Arrival {
+    pub caller: Arc<Caller>,
+    pub request_id: RequestId,
+    pub operation: &'static str,
+    pub peer: SocketAddr,
+    pub method: Method,
+    pub uri: Uri,
+    pub headers: HeaderMap,
+    /// As they stand in the path, still percent-encoded.
+    pub parameters: Vec<(String, String)>,
+    pub body: Bytes,
+    pub attempt: Option<Arc<Attempt>>,
+}
+
+impl Arrival {
+    /// 400 names what does not fit the handler's types.
+    pub(super) fn read<S, P, Q, B>(self, state: Arc<S>) -> Result<Call<S, P, Q, B>, Error>
+    where
+        P: DeserializeOwned,
+        Q: DeserializeOwned,
+        B: Body,
+    {
+        let path = form::from_path(&self.parameters)?;
+        let query = form::from_query(self.uri.query().unwrap_or_default())?;
+        let body = B::read(&self.body, &self.headers)?;
+        Ok(Call {
+            state,
+            caller: self.caller,
+            request_id: self.request_id,
+            peer: self.peer,
+            headers: self.headers,
+            path,
+            query,
+            body,
+            attempt: self.attempt,
+        })
+    }
+}
+
+/// A part of a path without its percent-encoding, for the log and the audit.
+pub(super) fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }

@@ -1,22 +1,33 @@
-//! The way of one request, from top to bottom: its id, local mode's refusals, the route, who asks, the body,
-//! the handler within the deadline, the error's mapping, the log line. All errors leave by one door.
+//! The way of one request, from top to bottom: its id, the route, who asks, the body, the handler within the
+//! deadline, the error's mapping, the log line. All errors leave by one door.
 
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
+use http::header::IF_NONE_MATCH;
 use http::request::Parts;
-use http::{Method, Request, Response};
+use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
 
-use super::route::Found;
-use super::{BodyLimit, Call, Caller, Reply, ReplyBody, RequestId, Role, Route, Router, body, local};
+use super::call::Arrival;
+use super::gate::{Attempt, Begun, Gate};
+use super::router::Found;
+use super::stats::{NO_OPERATION, OperationStats, Stats};
+use super::{BodyLimit, Caller, Reply, ReplyBody, RequestId, Role, Route, Router, Tls, body, compress, cors};
 use crate::error::Error;
 
+/// The header that makes a repeated POST answer as the first one did.
+static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const IDEMPOTENCY_KEY_MAX_CHARS: usize = 255;
+
 /// Bounds that the operator sets.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone)]
 pub struct EdgeSettings {
     /// From the last byte of the head to the answer.
     pub request_timeout: Duration,
@@ -24,19 +35,53 @@ pub struct EdgeSettings {
     pub upload_max_bytes: usize,
     /// How long requests that run may take to end once the server is told to stop.
     pub drain: Duration,
+    /// Connections that are open at the same time; more wait.
+    pub connections_max: usize,
+    /// Origins whose pages may ask.
+    pub cors_origins: Vec<String>,
+    /// HTTPS instead of HTTP.
+    pub tls: Option<Tls>,
 }
 
 /// Routes, state and bounds: all that answering needs.
 pub struct Edge<S> {
     state: Arc<S>,
     router: Router<S>,
+    /// By the places of the routes.
+    operations: Vec<OperationStats>,
+    unrouted: OperationStats,
+    stopping: CancellationToken,
+    pub(super) stats: Stats,
     pub(super) settings: EdgeSettings,
 }
 
-impl<S: Send + Sync + 'static> Edge<S> {
-    /// Fails when routes are in conflict, naming both.
-    pub fn new(state: Arc<S>, routes: Vec<Route<S>>, settings: EdgeSettings) -> anyhow::Result<Edge<S>> {
-        Ok(Edge { state, router: Router::new(routes)?, settings })
+/// What the log and the figures say of a request.
+struct Seen<'r> {
+    operation: &'static str,
+    stats: &'r OperationStats,
+    /// Asked for all day by machines.
+    probe: bool,
+    /// Its answer shows a secret.
+    secret: bool,
+}
+
+impl<S: Gate> Edge<S> {
+    /// `stopping` is cancelled when the server is told to stop. Fails when routes are in conflict, naming both.
+    pub fn new(
+        state: Arc<S>,
+        routes: Vec<Route<S>>,
+        settings: EdgeSettings,
+        stats: Stats,
+        stopping: CancellationToken,
+    ) -> anyhow::Result<Edge<S>> {
+        let operations = routes.iter().map(|route| stats.of(route.operation)).collect();
+        let unrouted = stats.of(NO_OPERATION);
+        Ok(Edge { state, router: Router::new(routes)?, operations, unrouted, stopping, stats, settings })
+    }
+
+    /// Cancelled when the server is told to stop.
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.stopping
     }
 
     /// Answers one request, whatever happens.
@@ -44,61 +89,143 @@ impl<S: Send + Sync + 'static> Edge<S> {
         let started = Instant::now();
         let (parts, mut incoming) = request.into_parts();
         let request_id = RequestId::of(&parts.headers);
-        let method = parts.method.clone();
-        let path = parts.uri.path().to_owned();
+        let (method, uri) = (parts.method.clone(), parts.uri.clone());
+        let client = Client::of(&parts.headers, &self.settings.cors_origins);
 
-        let mut operation = "none";
-        let outcome = self.serve(parts, &mut incoming, &mut operation, peer, &request_id, started).await;
+        let mut seen = Seen { operation: NO_OPERATION, stats: &self.unrouted, probe: false, secret: false };
+        let outcome = self.serve(parts, &mut incoming, &mut seen, peer, &request_id, started).await;
         let reply = match outcome {
             Ok(reply) => reply,
             Err(error) => {
                 if let Error::Internal(source) = &error {
-                    tracing::error!(%request_id, operation, "{source:#}");
+                    tracing::error!(%request_id, operation = seen.operation, "{source:#}");
                 }
                 body::drain(&mut incoming).await;
                 Reply::error(&error, &request_id)
             }
         };
-        let status = reply.status.as_u16();
-        let latency_ms = started.elapsed().as_micros() as f64 / 1000.0;
-        tracing::info!(%request_id, %method, path, operation, status, latency_ms, "request");
+        let reply = client.finish(reply, &method, seen.secret).await;
+        let (status, took) = (reply.status, started.elapsed());
+        seen.stats.answered(status, took);
+        let latency_ms = took.as_micros() as f64 / 1000.0;
+        let (operation, path, status) = (seen.operation, uri.path(), status.as_u16());
+        if seen.probe {
+            tracing::debug!(%request_id, %method, path, operation, status, latency_ms, "request");
+        } else {
+            tracing::info!(%request_id, %method, path, operation, status, latency_ms, "request");
+        }
         reply.into_response(&request_id, method == Method::HEAD)
     }
 
-    async fn serve(
-        &self,
+    async fn serve<'r>(
+        &'r self,
         parts: Parts,
         incoming: &mut Incoming,
-        operation: &mut &'static str,
+        seen: &mut Seen<'r>,
         peer: SocketAddr,
         request_id: &RequestId,
         started: Instant,
     ) -> Result<Reply, Error> {
-        local::check(&parts)?;
-        let Found { route, parameters } = self.router.find(&parts.method, parts.uri.path())?;
-        *operation = route.operation;
-        let caller = identify();
-        allow(&caller, route.role)?;
-
+        let path = parts.uri.path();
+        if let Some(reply) = cors::preflight(&parts, &self.router.methods(path), &self.settings.cors_origins)
+        {
+            return Ok(reply);
+        }
+        let found = self.router.find(&parts.method, path);
+        let found = found.map(|found| (&self.router.routes()[found.place], found));
+        let is_dry_run =
+            found.as_ref().is_ok_and(|(route, _)| route.dry_run && is_dry_run(parts.uri.query()));
+        let needed = match &found {
+            Ok((route, _)) if !is_dry_run => route.role,
+            Ok(_) => Role::Viewer,
+            Err(_) => Role::Anyone,
+        };
+        let caller = self.state.identify(&parts, needed).await?;
+        let (route, Found { place, parameters }) = found?;
+        *seen = Seen {
+            operation: route.operation,
+            stats: &self.operations[place],
+            probe: route.probe,
+            secret: route.secret,
+        };
         let deadline = started + self.settings.request_timeout;
-        let body = self.read_body(incoming, route.body_limit, deadline).await?;
-        let call = Call {
-            state: Arc::clone(&self.state),
+        let allowed = allow(&caller, needed, route.scope);
+        // What was refused is written down as well, without its body.
+        let body = match &allowed {
+            Ok(()) => self.read_body(incoming, route.body_limit, deadline).await?,
+            Err(_) => Bytes::new(),
+        };
+        let mut arrival = Arrival {
             caller,
             request_id: request_id.clone(),
+            operation: route.operation,
             peer,
             method: parts.method,
             uri: parts.uri,
             headers: parts.headers,
             parameters,
             body,
+            attempt: None,
         };
-        // A task of its own: a client that goes away does not cut a change in half, a panic ends here.
-        let running = tokio::spawn(timeout_at(deadline, route.handler.run(call)));
-        match running.await {
+        if !route.changes || is_dry_run {
+            allowed?;
+            let answering = route.run(Arc::clone(&self.state), arrival);
+            return self.guarded(answering, route.operation, deadline).await;
+        }
+        let key = idempotency_key(&arrival.method, &arrival.headers)?;
+        let attempt = Arc::new(Attempt::new(&arrival, key, route.secret));
+        arrival.attempt = Some(Arc::clone(&attempt));
+        if let Err(error) = allowed {
+            // Rare, and large: it would make every request's future as large.
+            Box::pin(self.state.end(&attempt, Err(&error))).await;
+            return Err(error);
+        }
+        self.change(route.clone(), arrival, attempt, deadline).await
+    }
+
+    /// In a task of its own: a client that goes away does not cut a change in half.
+    async fn change(
+        &self,
+        route: Route<S>,
+        arrival: Arrival,
+        attempt: Arc<Attempt>,
+        deadline: Instant,
+    ) -> Result<Reply, Error> {
+        let state = Arc::clone(&self.state);
+        let operation = route.operation;
+        let timeout = self.settings.request_timeout;
+        let work = tokio::spawn(async move {
+            match timeout_at(deadline, state.begin(&attempt)).await {
+                Ok(Ok(Begun::Go)) => {}
+                Ok(Ok(Begun::Answered(reply))) => return Ok(reply),
+                Ok(Err(error)) => return Err(error),
+                Err(_) => return Err(deadline_exceeded(timeout)),
+            }
+            let answering = AssertUnwindSafe(route.run(Arc::clone(&state), arrival)).catch_unwind();
+            let result = match timeout_at(deadline, answering).await {
+                Ok(Ok(result)) => result,
+                Ok(Err(_)) => Err(panicked(operation)),
+                Err(_) => Err(deadline_exceeded(timeout)),
+            };
+            if result.is_err() || !attempt.is_recorded() {
+                state.end(&attempt, result.as_ref()).await;
+            }
+            result
+        });
+        work.await.unwrap_or_else(|_| Err(panicked(operation)))
+    }
+
+    /// Within the deadline; a panic ends here.
+    async fn guarded(
+        &self,
+        answering: impl Future<Output = Result<Reply, Error>>,
+        operation: &'static str,
+        deadline: Instant,
+    ) -> Result<Reply, Error> {
+        match timeout_at(deadline, AssertUnwindSafe(answering).catch_unwind()).await {
             Ok(Ok(result)) => result,
-            Ok(Err(_)) => Err(self.deadline_exceeded()),
-            Err(_) => Err(Error::internal(anyhow::anyhow!("the handler of {} panicked", route.operation))),
+            Ok(Err(_)) => Err(panicked(operation)),
+            Err(_) => Err(deadline_exceeded(self.settings.request_timeout)),
         }
     }
 
@@ -108,29 +235,113 @@ impl<S: Send + Sync + 'static> Edge<S> {
         limit: BodyLimit,
         deadline: Instant,
     ) -> Result<Bytes, Error> {
+        if hyper::body::Body::is_end_stream(incoming) {
+            return Ok(Bytes::new());
+        }
         let limit_bytes = match limit {
             BodyLimit::Standard => self.settings.body_max_bytes,
             BodyLimit::Upload => self.settings.upload_max_bytes,
         };
         let reading = body::read(incoming, limit_bytes);
-        timeout_at(deadline, reading).await.unwrap_or_else(|_| Err(self.deadline_exceeded()))
-    }
-
-    fn deadline_exceeded(&self) -> Error {
-        let message = format!("the request was not done within {:?}", self.settings.request_timeout);
-        Error::timed_out("deadline_exceeded", message)
+        let whole = timeout_at(deadline, reading).await;
+        whole.unwrap_or_else(|_| Err(deadline_exceeded(self.settings.request_timeout)))
     }
 }
 
-/// Local mode: whoever passed its refusals is a program of this machine's user.
-fn identify() -> Caller {
-    Caller { name: "local".to_owned(), role: Role::Admin }
+/// What of a request decides the form of its answer.
+struct Client {
+    origin: Option<http::HeaderValue>,
+    known: Option<http::HeaderValue>,
+    /// `Accept-Encoding` alone.
+    accepted: HeaderMap,
 }
 
-fn allow(caller: &Caller, needed: Role) -> Result<(), Error> {
+impl Client {
+    fn of(headers: &HeaderMap, cors_origins: &[String]) -> Client {
+        let mut accepted = HeaderMap::new();
+        for value in headers.get_all(http::header::ACCEPT_ENCODING) {
+            accepted.append(http::header::ACCEPT_ENCODING, value.clone());
+        }
+        Client {
+            origin: cors::allowed_origin(headers, cors_origins).cloned(),
+            known: headers.get(IF_NONE_MATCH).cloned(),
+            accepted,
+        }
+    }
+
+    async fn finish(self, reply: Reply, method: &Method, secret: bool) -> Reply {
+        let reply = self.unless_known(reply, method);
+        let reply = if secret { reply } else { compress::compress(reply, &self.accepted).await };
+        match self.origin {
+            Some(origin) => cors::admit(reply, origin),
+            None => reply,
+        }
+    }
+
+    /// 304 when the client has this version already.
+    fn unless_known(&self, mut reply: Reply, method: &Method) -> Reply {
+        let reads = method == Method::GET || method == Method::HEAD;
+        let known = self.known.as_ref().and_then(|value| value.to_str().ok());
+        let (Some(known), Some(etag)) = (known, reply.etag()) else { return reply };
+        let same = |tag: &str| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag;
+        if reads && reply.status == StatusCode::OK && known.split(',').map(str::trim).any(same) {
+            reply.status = StatusCode::NOT_MODIFIED;
+            reply.headers.remove(http::header::CONTENT_TYPE);
+            reply.content = super::Content::Whole(Bytes::new());
+        }
+        reply
+    }
+}
+
+fn deadline_exceeded(timeout: Duration) -> Error {
+    Error::timed_out("deadline_exceeded", format!("the request was not done within {timeout:?}"))
+}
+
+fn panicked(operation: &'static str) -> Error {
+    Error::internal(anyhow::anyhow!("the handler of {operation} panicked"))
+}
+
+fn allow(caller: &Caller, needed: Role, enough: Option<&str>) -> Result<(), Error> {
+    if !caller.scopes.is_empty() && needed != Role::Anyone {
+        let scopes = caller.scopes.join(", ");
+        return match enough {
+            Some(scope) if caller.scopes.iter().any(|has| has == scope) => Ok(()),
+            _ => {
+                let message = format!("{} may do no more than its scopes say: {scopes}", caller.name);
+                Err(Error::forbidden("scope_too_narrow", message))
+            }
+        };
+    }
     if caller.role >= needed {
         return Ok(());
     }
-    let message = format!("this needs the role {needed:?}, and {} has {:?}", caller.name, caller.role);
+    let message = format!("this needs the role {needed}, and {} has {}", caller.name, caller.role);
     Err(Error::forbidden("role_too_low", message))
+}
+
+/// `?dryRun=true`, as the form of the handler will read it.
+fn is_dry_run(query: Option<&str>) -> bool {
+    let mut given = form_urlencoded::parse(query.unwrap_or_default().as_bytes())
+        .filter(|(name, _)| name == "dryRun")
+        .map(|(_, value)| value);
+    given.next().is_some_and(|value| value == "true") && given.next().is_none()
+}
+
+/// Of a POST alone: other methods may be repeated as they are.
+fn idempotency_key(method: &Method, headers: &HeaderMap) -> Result<Option<String>, Error> {
+    let Some(value) = headers.get(&IDEMPOTENCY_KEY).filter(|_| method == Method::POST) else {
+        return Ok(None);
+    };
+    let plain = |text: &&str| {
+        !text.is_empty()
+            && text.len() <= IDEMPOTENCY_KEY_MAX_CHARS
+            && text.bytes().all(|byte| byte.is_ascii_graphic())
+    };
+    match value.to_str().ok().filter(plain) {
+        Some(key) => Ok(Some(key.to_owned())),
+        None => Err(Error::bad_request(
+            "idempotency_key_invalid",
+            format!("Idempotency-Key must be 1 to {IDEMPOTENCY_KEY_MAX_CHARS} visible ASCII characters"),
+        )),
+    }
 }

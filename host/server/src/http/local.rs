@@ -2,32 +2,25 @@
 //! A page on the web must not reach the server through the user's browser, neither under a name that it
 //! points at this machine nor by a form; and a proxy must not make the world look local.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 
 use http::header::{FORWARDED, HOST, ORIGIN, VIA};
 use http::request::Parts;
 use http::uri::Authority;
 use http::{HeaderMap, Method};
 
+use super::Secure;
+use super::cors::allowed_origin;
 use crate::error::Error;
 
-/// Fails at start when other machines could connect.
-pub fn refuse_wide_listening(address: SocketAddr) -> anyhow::Result<()> {
-    if address.ip().is_loopback() {
-        return Ok(());
-    }
-    anyhow::bail!(
-        "listen is {address}, which other machines can reach, and no token is configured: anyone could do \
-         anything. Listen on 127.0.0.1:{port} and reach it from elsewhere through a tunnel, such as \
-         `ssh -L {port}:127.0.0.1:{port} HOST`",
-        port = address.port()
-    )
-}
-
 /// 403 for what did not come from a program of this machine.
-pub fn check(parts: &Parts) -> Result<(), Error> {
+/// `cors_origins`: pages that the operator lets in.
+pub fn check(parts: &Parts, cors_origins: &[String]) -> Result<(), Error> {
     check_host(parts)?;
     check_forwarded(&parts.headers)?;
+    if allowed_origin(&parts.headers, cors_origins).is_some() {
+        return Ok(());
+    }
     check_origin(parts)
 }
 
@@ -88,8 +81,9 @@ fn check_origin(parts: &Parts) -> Result<(), Error> {
         return Ok(());
     }
     let own = hosts(parts).flatten().next().unwrap_or_default().to_ascii_lowercase();
+    let scheme = if parts.extensions.get::<Secure>().is_some() { "https://" } else { "http://" };
     let same =
-        |origin: &str| origin.to_ascii_lowercase().strip_prefix("http://").is_some_and(|host| host == own);
+        |origin: &str| origin.to_ascii_lowercase().strip_prefix(scheme).is_some_and(|host| host == own);
     let origins_fit = parts.headers.get_all(ORIGIN).iter().all(|value| value.to_str().is_ok_and(same));
     let site_fits = |site: &str| site == "same-origin" || site == "none";
     let sites_fit =
@@ -112,7 +106,9 @@ mod tests {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        check(&request.body(()).unwrap().into_parts().0).err().map(|error| error.code())
+        check(&request.body(()).unwrap().into_parts().0, &["https://console.example".to_owned()])
+            .err()
+            .map(|error| error.code())
     }
 
     #[test]
@@ -149,10 +145,21 @@ mod tests {
         }
         assert_eq!(outcome("POST", &[host, ("origin", "http://localhost:8080")]), None);
         assert_eq!(outcome("POST", &[host]), None);
+        let let_in = [host, ("origin", "https://console.example"), ("sec-fetch-site", "cross-site")];
+        assert_eq!(outcome("POST", &let_in), None);
         for (site, refused) in
             [("cross-site", true), ("same-site", true), ("same-origin", false), ("none", false)]
         {
             assert_eq!(outcome("DELETE", &[host, ("sec-fetch-site", site)]).is_some(), refused, "{site}");
+        }
+    }
+
+    #[test]
+    fn over_tls_the_same_origin_is_https() {
+        for (origin, refused) in [("http://localhost:8080", true), ("https://localhost:8080", false)] {
+            let request = Request::post("/").header("host", "localhost:8080").header("origin", origin);
+            let parts = request.extension(Secure).body(()).unwrap().into_parts().0;
+            assert_eq!(check(&parts, &[]).is_err(), refused, "{origin}");
         }
     }
 
@@ -167,13 +174,5 @@ mod tests {
                 "{name}"
             );
         }
-    }
-
-    #[test]
-    fn listening_for_other_machines_is_refused_with_a_way_out() {
-        assert!(refuse_wide_listening("127.0.0.1:1".parse().unwrap()).is_ok());
-        assert!(refuse_wide_listening("[::1]:1".parse().unwrap()).is_ok());
-        let message = refuse_wide_listening("0.0.0.0:8080".parse().unwrap()).unwrap_err().to_string();
-        assert!(message.contains("127.0.0.1:8080") && message.contains("ssh -L"), "{message}");
     }
 }

@@ -1,9 +1,14 @@
-//! An answer: a status, headers and a body. Success of the product's areas is wrapped once, here.
+//! What is sent back: a status, headers, and a body that is whole or a stream.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
+use futures_util::Stream;
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
-use http_body_util::Full;
+use hyper::body::{Body, Frame, SizeHint};
 use serde::Serialize;
 use serde_json::json;
 
@@ -11,41 +16,59 @@ use super::RequestId;
 use super::request_id::X_REQUEST_ID;
 use crate::error::Error;
 
-/// What hyper sends.
-pub type ReplyBody = Full<Bytes>;
+/// Headers that a usual answer has; room for them is made at once.
+const USUAL_HEADERS: usize = 8;
 
-/// What a handler answers with.
+/// What a handler's answer becomes.
 #[derive(Debug)]
 pub struct Reply {
     pub status: StatusCode,
     pub headers: HeaderMap,
-    pub body: Bytes,
+    pub content: Content,
 }
 
-#[derive(Serialize)]
-struct Envelope<'a, T> {
-    code: u16,
-    message: &'static str,
-    data: &'a T,
+/// Pieces of a body as they come.
+pub type Frames = Pin<Box<dyn Stream<Item = Bytes> + Send + Sync>>;
+
+/// A body on its way out.
+pub enum Content {
+    Whole(Bytes),
+    Stream(Frames),
+}
+
+impl std::fmt::Debug for Content {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Content::Whole(bytes) => write!(out, "{} bytes", bytes.len()),
+            Content::Stream(_) => out.write_str("a stream"),
+        }
+    }
+}
+
+impl Content {
+    /// The bytes of a whole body.
+    pub fn whole(&self) -> Option<&Bytes> {
+        if let Content::Whole(bytes) = self { Some(bytes) } else { None }
+    }
 }
 
 impl Reply {
-    /// 200 with the envelope: `{"code":200,"message":"success","data":…}`.
-    pub fn data<T: Serialize>(data: &T) -> Reply {
-        Reply::bare(&Envelope { code: 200, message: "success", data })
-    }
-
     /// 200 with the JSON as it is.
-    pub fn bare<T: Serialize>(value: &T) -> Reply {
+    pub fn json<T: Serialize>(value: &T) -> Reply {
         let body = serde_json::to_vec(value).expect("answers are plain data with text keys");
-        Reply::bytes("application/json", body.into())
+        Reply::bytes(HeaderValue::from_static("application/json"), body.into())
     }
 
     /// 200 with these bytes.
-    pub fn bytes(content_type: &'static str, body: Bytes) -> Reply {
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-        Reply { status: StatusCode::OK, headers, body }
+    pub fn bytes(content_type: HeaderValue, body: Bytes) -> Reply {
+        let mut headers = HeaderMap::with_capacity(USUAL_HEADERS);
+        headers.insert(CONTENT_TYPE, content_type);
+        Reply { status: StatusCode::OK, headers, content: Content::Whole(body) }
+    }
+
+    /// No body at all.
+    pub fn empty(status: StatusCode) -> Reply {
+        Reply { status, headers: HeaderMap::new(), content: Content::Whole(Bytes::new()) }
     }
 
     #[must_use]
@@ -61,8 +84,13 @@ impl Reply {
         self
     }
 
+    /// The `ETag`, with its quotes.
+    pub fn etag(&self) -> Option<&str> {
+        self.headers.get(ETAG).and_then(|value| value.to_str().ok())
+    }
+
     /// The error's body, status and headers. The text of an internal error stays out of it.
-    pub(super) fn error(error: &Error, request_id: &RequestId) -> Reply {
+    pub fn error(error: &Error, request_id: &RequestId) -> Reply {
         let status = error.status();
         let (message, details) = match error {
             Error::Refused(refusal) => (refusal.message.as_str(), refusal.details.as_slice()),
@@ -79,8 +107,11 @@ impl Reply {
             body["details"] = json!(details);
         }
         let status = StatusCode::from_u16(status).expect("errors carry HTTP statuses");
-        let mut reply = Reply::bare(&body).status(status);
+        let mut reply = Reply::json(&body).status(status);
         let Error::Refused(refusal) = error else { return reply };
+        if refusal.status == 401 {
+            reply = reply.header(http::header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
         if !refusal.allow.is_empty() {
             let allow = HeaderValue::from_str(&refusal.allow.join(", ")).expect("methods are ASCII");
             reply = reply.header(http::header::ALLOW, allow);
@@ -93,14 +124,60 @@ impl Reply {
 
     /// Adds what every answer has. `head` keeps the length and leaves the body out.
     pub(super) fn into_response(self, request_id: &RequestId, head: bool) -> Response<ReplyBody> {
-        let Reply { status, mut headers, body } = self;
+        let Reply { status, mut headers, content } = self;
         headers.insert(&X_REQUEST_ID, request_id.header());
         headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-        headers.insert(http::header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-        let mut response = Response::new(Full::new(if head { Bytes::new() } else { body }));
+        let body = match content {
+            Content::Whole(bytes) => {
+                if status != StatusCode::NO_CONTENT && status != StatusCode::NOT_MODIFIED {
+                    headers.insert(CONTENT_LENGTH, HeaderValue::from(bytes.len()));
+                }
+                ReplyBody::Whole((!head && !bytes.is_empty()).then_some(bytes))
+            }
+            Content::Stream(_) if head => ReplyBody::Whole(None),
+            Content::Stream(stream) => ReplyBody::Stream(stream),
+        };
+        let mut response = Response::new(body);
         *response.status_mut() = status;
         *response.headers_mut() = headers;
         response
+    }
+}
+
+/// What hyper sends.
+pub enum ReplyBody {
+    /// The bytes that are left.
+    Whole(Option<Bytes>),
+    Stream(Frames),
+}
+
+impl Body for ReplyBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match self.get_mut() {
+            ReplyBody::Whole(left) => Poll::Ready(left.take().map(|bytes| Ok(Frame::data(bytes)))),
+            ReplyBody::Stream(stream) => {
+                stream.as_mut().poll_next(context).map(|next| next.map(|bytes| Ok(Frame::data(bytes))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, ReplyBody::Whole(None))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            ReplyBody::Whole(left) => {
+                SizeHint::with_exact(left.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            ReplyBody::Stream(_) => SizeHint::default(),
+        }
     }
 }

@@ -1,26 +1,18 @@
-//! Routes as data, and the table that finds one. The path decides first, then the method: an unknown path
-//! is 404, a known path with another method is 405 and says what it takes. HEAD is answered by GET.
+//! Routes as data. A route says who may call it and what the description of the interface says of it; its
+//! parameters, body and answer are those of its handler's types.
 
-use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use http::Method;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
 
-use super::{Call, Reply};
+use super::answer::AnswerShape;
+use super::call::{Arrival, BodyShape};
+use super::{Answer, Body, Call, Reply, Role};
 use crate::error::Error;
-
-/// What a caller must be for a route. A role may do all that a lower one may.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Role {
-    /// No identity is needed: health, the index.
-    Anyone,
-    Viewer,
-    Editor,
-    Approver,
-    Admin,
-}
 
 /// How large a body may be; the numbers are the operator's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,21 +23,24 @@ pub enum BodyLimit {
     Upload,
 }
 
-type Answer = Pin<Box<dyn Future<Output = Result<Reply, Error>> + Send>>;
+type Running = Pin<Box<dyn Future<Output = Result<Reply, Error>> + Send>>;
 
-/// A handler with its type taken away, so that routes can stand in one list.
-pub struct Handler<S>(Arc<dyn Fn(Call<S>) -> Answer + Send + Sync>);
+/// A handler with its types taken away, so that routes can stand in one list.
+type Handler<S> = Arc<dyn Fn(Arc<S>, Arrival) -> Running + Send + Sync>;
 
-impl<S> Handler<S> {
-    pub(super) fn run(&self, call: Call<S>) -> Answer {
-        (self.0)(call)
-    }
+/// What a route's types say of it.
+pub struct Shape {
+    /// Objects whose properties are the parameters.
+    pub path: Schema,
+    pub query: Schema,
+    pub body: Option<BodyShape>,
+    pub answer: Option<AnswerShape>,
 }
 
-impl<S> Clone for Handler<S> {
-    fn clone(&self) -> Self {
-        Handler(Arc::clone(&self.0))
-    }
+/// What makes schemas: a type that is read may leave members out where one that is written has them all.
+pub struct Generators {
+    pub requests: SchemaGenerator,
+    pub answers: SchemaGenerator,
 }
 
 /// One method of one path.
@@ -54,161 +49,197 @@ pub struct Route<S> {
     /// A path written whole, parameters in braces: `/api/v1/plugins/{name}`.
     pub path: &'static str,
     pub role: Role,
-    /// The operation's name in the description of the interface: `listPlugins`.
+    /// The operation's name in the description of the interface: `listPlugins`. It never changes.
     pub operation: &'static str,
+    /// One line for the description.
+    pub about: &'static str,
     pub body_limit: BodyLimit,
-    pub handler: Handler<S>,
+    /// It is written to the audit log and answers repeats with its first answer.
+    pub changes: bool,
+    /// Its answer shows a secret: kept encrypted, briefly, and never compressed.
+    pub secret: bool,
+    /// Asked for all day by machines: logged at `debug`.
+    pub probe: bool,
+    /// Its resource has an `ETag`; a change takes `If-Match`.
+    pub versioned: bool,
+    /// Part of the interface whose room is not there yet.
+    pub not_yet: bool,
+    /// With `?dryRun=true` it changes nothing, and any viewer may ask.
+    pub dry_run: bool,
+    /// A scope that is enough to call it, whatever the role.
+    pub scope: Option<&'static str>,
+    /// Codes of refusals besides those that any route can answer with.
+    pub refusals: &'static [&'static str],
+    pub describe: fn(&mut Generators) -> Shape,
+    handler: Handler<S>,
 }
 
 impl<S> Clone for Route<S> {
     fn clone(&self) -> Self {
-        Route { method: self.method.clone(), handler: self.handler.clone(), ..*self }
+        Route { method: self.method.clone(), handler: Arc::clone(&self.handler), ..*self }
     }
 }
 
-impl<S: 'static> Route<S> {
-    pub fn new<F, A>(
+impl<S: Send + Sync + 'static> Route<S> {
+    /// POST, PUT and DELETE change something, unless [`Route::reading`] says that this one does not.
+    pub fn new<P, Q, B, A, H, F>(
         method: Method,
         path: &'static str,
         role: Role,
         operation: &'static str,
-        handler: F,
+        about: &'static str,
+        handler: H,
     ) -> Self
     where
-        F: Fn(Call<S>) -> A + Send + Sync + 'static,
-        A: Future<Output = Result<Reply, Error>> + Send + 'static,
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        B: Body,
+        A: Answer,
+        H: Fn(Call<S, P, Q, B>) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<A, Error>> + Send + 'static,
     {
-        let handler = Handler(Arc::new(move |call| Box::pin(handler(call)) as Answer));
-        Route { method, path, role, operation, body_limit: BodyLimit::Standard, handler }
+        let handler: Handler<S> = Arc::new(move |state, arrival| match arrival.read(state) {
+            Ok(call) => {
+                let answering = handler(call);
+                Box::pin(async move { answering.await.map(Answer::into_reply) })
+            }
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        });
+        let changes = method != Method::GET;
+        Route {
+            method,
+            path,
+            role,
+            operation,
+            about,
+            body_limit: BodyLimit::Standard,
+            changes,
+            secret: false,
+            probe: false,
+            versioned: false,
+            dry_run: false,
+            not_yet: false,
+            scope: None,
+            refusals: &[],
+            describe: shape::<P, Q, B, A>,
+            handler,
+        }
+    }
+
+    /// Part of the interface, answered 501 until its room is there: parameters and body are described, not read.
+    pub fn not_yet<P, Q, B>(
+        method: Method,
+        path: &'static str,
+        role: Role,
+        operation: &'static str,
+        about: &'static str,
+    ) -> Self
+    where
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        B: Body,
+    {
+        let handler: Handler<S> = Arc::new(move |_, _| {
+            let message =
+                format!("`{operation}` is part of the interface, but not of this version of Lakeport");
+            Box::pin(std::future::ready(Err(Error::not_yet(message))))
+        });
+        let changes = method != Method::GET;
+        Route {
+            method,
+            path,
+            role,
+            operation,
+            about,
+            body_limit: BodyLimit::Standard,
+            changes,
+            secret: false,
+            probe: false,
+            versioned: false,
+            dry_run: false,
+            not_yet: true,
+            scope: None,
+            refusals: &[],
+            describe: shape::<P, Q, B, NotYet>,
+            handler,
+        }
     }
 
     /// Takes bodies up to the operator's limit for uploads.
     #[must_use]
-    pub fn upload(mut self) -> Self {
-        self.body_limit = BodyLimit::Upload;
-        self
+    pub fn upload(self) -> Self {
+        Route { body_limit: BodyLimit::Upload, ..self }
+    }
+
+    /// Changes nothing though it is no GET: a preview, a comparison, a test.
+    #[must_use]
+    pub fn reading(self) -> Self {
+        Route { changes: false, ..self }
+    }
+
+    /// Its answer shows a secret.
+    #[must_use]
+    pub fn secret(self) -> Self {
+        Route { secret: true, ..self }
+    }
+
+    /// Asked for all day by machines.
+    #[must_use]
+    pub fn probe(self) -> Self {
+        Route { probe: true, ..self }
+    }
+
+    /// With `?dryRun=true` it changes nothing, and any viewer may ask.
+    #[must_use]
+    pub fn dry_run(self) -> Self {
+        Route { dry_run: true, ..self }
+    }
+
+    /// Its resource has an `ETag`; a change takes `If-Match`.
+    #[must_use]
+    pub fn versioned(self) -> Self {
+        Route { versioned: true, ..self }
+    }
+
+    /// A scope that is enough to call it.
+    #[must_use]
+    pub fn scope(self, scope: &'static str) -> Self {
+        Route { scope: Some(scope), ..self }
+    }
+
+    /// Names the codes of its own refusals.
+    #[must_use]
+    pub fn refuses(self, codes: &'static [&'static str]) -> Self {
+        Route { refusals: codes, ..self }
+    }
+
+    pub(super) fn run(&self, state: Arc<S>, arrival: Arrival) -> Running {
+        (self.handler)(state, arrival)
     }
 }
 
-/// All routes; immutable once built.
-pub struct Router<S> {
-    paths: matchit::Router<Vec<Route<S>>>,
-}
+/// What a room that is not there answers with when it comes.
+struct NotYet;
 
-/// What a path led to: the route, and its parameters as they stood in the path (still percent-encoded).
-pub struct Found<'r, S> {
-    pub route: &'r Route<S>,
-    pub parameters: Vec<(String, String)>,
-}
-
-impl<S: 'static> Router<S> {
-    /// Fails when two routes claim the same method and path, or their paths cannot be told apart.
-    pub fn new(routes: Vec<Route<S>>) -> anyhow::Result<Router<S>> {
-        let mut by_path: BTreeMap<&'static str, Vec<Route<S>>> = BTreeMap::new();
-        for route in routes {
-            let here = by_path.entry(route.path).or_default();
-            if let Some(other) = here.iter().find(|other| other.method == route.method) {
-                anyhow::bail!(
-                    "two routes for {} {}: {} and {}",
-                    route.method,
-                    route.path,
-                    other.operation,
-                    route.operation
-                );
-            }
-            here.push(route);
-        }
-        let mut operations: Vec<(&'static str, String)> = Vec::new();
-        let mut paths = matchit::Router::new();
-        for (path, routes) in by_path {
-            let names: Vec<&str> = routes.iter().map(|route| route.operation).collect();
-            let names = names.join(", ");
-            if let Err(error) = paths.insert(path, routes) {
-                let other = match &error {
-                    matchit::InsertError::Conflict { with } => {
-                        operations.iter().find(|(path, _)| path == with).map(|(_, names)| names.as_str())
-                    }
-                    _ => None,
-                };
-                anyhow::bail!("route {path} ({names}): {error} ({})", other.unwrap_or("not a path"));
-            }
-            operations.push((path, names));
-        }
-        Ok(Router { paths })
+impl Answer for NotYet {
+    fn reply(&self) -> &Reply {
+        unreachable!("nothing makes one")
     }
 
-    /// 404 for an unknown path, 405 for a known one with another method.
-    pub fn find(&self, method: &Method, path: &str) -> Result<Found<'_, S>, Error> {
-        let Ok(matched) = self.paths.at(path) else { return Err(unknown_path(path)) };
-        let wanted = if method == Method::HEAD { &Method::GET } else { method };
-        let Some(route) = matched.value.iter().find(|route| route.method == *wanted) else {
-            return Err(Error::method_not_allowed(method.as_str(), path, allowed(matched.value)));
-        };
-        let parameters =
-            matched.params.iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();
-        Ok(Found { route, parameters })
+    fn into_reply(self) -> Reply {
+        unreachable!("nothing makes one")
+    }
+
+    fn describe(_: &mut SchemaGenerator) -> Option<AnswerShape> {
+        None
     }
 }
 
-fn unknown_path(path: &str) -> Error {
-    Error::refused(404, "not_found", format!("there is nothing at {path}"))
-}
-
-/// In a fixed order, HEAD wherever there is GET.
-fn allowed<S>(routes: &[Route<S>]) -> Vec<&'static str> {
-    let has = |name: &str| routes.iter().any(|route| route.method.as_str() == name);
-    ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
-        .into_iter()
-        .filter(|name| has(name) || (*name == "HEAD" && has("GET")))
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    async fn nothing(_: Call<()>) -> Result<Reply, Error> {
-        Ok(Reply::data(&()))
-    }
-
-    fn route(method: Method, path: &'static str, operation: &'static str) -> Route<()> {
-        Route::new(method, path, Role::Viewer, operation, nothing)
-    }
-
-    #[test]
-    fn two_routes_for_one_path_and_method_fail_naming_both() {
-        let routes = vec![route(Method::GET, "/a/{id}", "first"), route(Method::GET, "/a/{id}", "second")];
-        let message = Router::new(routes).err().expect("a conflict").to_string();
-        assert!(message.contains("first") && message.contains("second"), "{message}");
-    }
-
-    #[test]
-    fn paths_that_cannot_be_told_apart_fail_naming_both() {
-        let routes = vec![route(Method::GET, "/a/{id}", "first"), route(Method::PUT, "/a/{name}", "second")];
-        let message = Router::new(routes).err().expect("a conflict").to_string();
-        assert!(message.contains("first") && message.contains("second"), "{message}");
-    }
-
-    #[test]
-    fn the_path_decides_before_the_method() {
-        let router = Router::new(vec![
-            route(Method::GET, "/a/{id}", "get"),
-            route(Method::DELETE, "/a/{id}", "delete"),
-            route(Method::POST, "/a/run", "run"),
-        ])
-        .unwrap();
-        assert_eq!(router.find(&Method::GET, "/b").err().unwrap().status(), 404);
-        assert_eq!(router.find(&Method::GET, "/a/run").err().unwrap().status(), 405);
-        let Error::Refused(refusal) = router.find(&Method::PUT, "/a/7").err().unwrap() else { panic!() };
-        assert_eq!(refusal.allow, ["GET", "HEAD", "DELETE"]);
-        let found = router.find(&Method::HEAD, "/a/x%3Ay").ok().unwrap();
-        assert_eq!(found.route.operation, "get");
-        assert_eq!(found.parameters, [("id".to_owned(), "x%3Ay".to_owned())]);
-    }
-
-    #[test]
-    fn a_role_may_do_all_that_a_lower_one_may() {
-        assert!(Role::Admin > Role::Approver && Role::Approver > Role::Editor);
-        assert!(Role::Editor > Role::Viewer && Role::Viewer > Role::Anyone);
+fn shape<P: JsonSchema, Q: JsonSchema, B: Body, A: Answer>(generators: &mut Generators) -> Shape {
+    Shape {
+        path: P::json_schema(&mut generators.requests),
+        query: Q::json_schema(&mut generators.requests),
+        body: B::describe(&mut generators.requests),
+        answer: A::describe(&mut generators.answers),
     }
 }

@@ -1,76 +1,61 @@
-//! Connections: accepting within a bound, closing those that say nothing, and stopping in order.
+//! Connections: accepting within a bound, looking after those that are open, and stopping in order.
+//!
+//! One task accepts and, once a second, looks at every connection; the connections themselves set no timers.
+//! What one of them does stands in [`activity`], how it speaks in [`connection`].
 
-use std::convert::Infallible;
+mod activity;
+mod answer_body;
+mod connection;
+mod places;
+mod socket;
+mod streams;
+
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http::Request;
-use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
-use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Interval, MissedTickBehavior, interval, sleep, timeout};
+use tokio_util::sync::DropGuard;
 
-use super::Edge;
-use super::idle::Activity;
+use self::activity::{Activity, Pulse};
+use super::{Edge, Gate};
 
-/// More wait in the kernel's queue until one is closed.
-const MAX_CONNECTIONS: usize = 1024;
-/// A client must have sent a whole head within this time.
-const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(15);
-/// A connection without a request for so long is closed.
-const IDLE_TIMEOUT: Duration = Duration::from_secs(75);
-const MAX_HEADERS: usize = 100;
-/// Of a head, and of what is read ahead.
-const READ_BUFFER_BYTES: usize = 64 * 1024;
-const MAX_H2_HEADER_LIST_BYTES: u32 = 32 * 1024;
-const MAX_H2_STREAMS: u32 = 128;
-const H2_PING_INTERVAL: Duration = Duration::from_secs(20);
-const H2_PING_TIMEOUT: Duration = Duration::from_secs(20);
+pub use self::places::raise_file_limit;
+
 /// After a failed accept, such as no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// Bytes that the kernel may hold unsent for one connection: more would hide for minutes whether a slow
+/// client still reads.
+#[cfg(target_os = "linux")]
+const UNSENT_MAX_BYTES: u32 = 64 * 1024;
 
-/// Serves until `shutdown` resolves, then lets running requests end within the drain time.
-/// Dropping the future closes the listener and leaves open connections to the runtime.
-pub async fn run<S: Send + Sync + 'static>(
-    listener: TcpListener,
-    edge: Arc<Edge<S>>,
-    shutdown: impl Future<Output = ()>,
-) {
-    let drain = edge.settings.drain;
-    let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+/// Serves until `shutdown` resolves, then lets running requests end within the drain time; what runs longer
+/// is cut off. Dropping the future closes the listener and leaves open connections to the runtime.
+pub async fn run<S: Gate>(listener: TcpListener, edge: Arc<Edge<S>>, shutdown: impl Future<Output = ()>) {
+    let mut house = House::open(&edge);
+    let _watched = watch_certificate(&edge);
+    limit_unsent(&listener);
     tokio::pin!(shutdown);
     loop {
-        let next = async {
-            let place = Arc::clone(&places).acquire_owned().await.expect("the semaphore is never closed");
-            (place, listener.accept().await)
-        };
-        let (place, accepted) = tokio::select! {
+        tokio::select! {
             biased;
             () = &mut shutdown => break,
-            next = next => next,
-        };
-        match accepted {
-            Ok((stream, peer)) => {
-                tokio::spawn(converse(stream, peer, Arc::clone(&edge), graceful.watcher(), place));
-            }
-            Err(error) => {
-                tracing::warn!("cannot accept a connection: {error}");
-                sleep(ACCEPT_PAUSE).await;
-            }
+            _ = house.second.tick() => house.look_around(),
+            (place, accepted) = next(&house.places, &listener) => match accepted {
+                Ok((stream, peer)) => house.take_in(stream, peer, &edge, place),
+                Err(error) => {
+                    tracing::warn!("cannot accept a connection: {error}");
+                    sleep(ACCEPT_PAUSE).await;
+                }
+            },
         }
     }
     drop(listener);
-    tracing::info!("stopping: running requests have {drain:?} to end");
-    if timeout(drain, graceful.shutdown()).await.is_err() {
-        tracing::warn!("requests still ran after {drain:?} and were cut off");
-    }
+    edge.stopping().cancel();
+    house.empty(edge.settings.drain).await;
 }
 
 /// Resolves on SIGTERM or SIGINT; both are caught from this call on.
@@ -86,52 +71,89 @@ pub fn terminated() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
-async fn converse<S: Send + Sync + 'static>(
-    stream: TcpStream,
-    peer: SocketAddr,
-    edge: Arc<Edge<S>>,
-    watcher: Watcher,
-    place: OwnedSemaphorePermit,
-) {
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!("{peer}: {error}");
-    }
-    let activity = Activity::new();
-    let service = {
-        let activity = activity.clone();
-        service_fn(move |request: Request<Incoming>| {
-            let edge = Arc::clone(&edge);
-            let busy = activity.busy();
-            async move { Ok::<_, Infallible>(edge.answer(peer, request).await.map(|body| busy.until_sent(body))) }
-        })
-    };
-    let builder = connection_builder();
-    let connection = builder.serve_connection(TokioIo::new(stream), service).into_owned();
-    tokio::select! {
-        ended = watcher.watch(connection) => {
-            if let Err(error) = ended {
-                tracing::debug!("{peer}: {error}");
-            }
-        }
-        () = activity.idle_for(HEADER_READ_TIMEOUT, IDLE_TIMEOUT) => tracing::debug!("{peer}: idle, closed"),
-    }
-    drop(place);
+/// A connection, once there is a place for it; more wait in the kernel's queue.
+async fn next(
+    places: &Arc<Semaphore>,
+    listener: &TcpListener,
+) -> (OwnedSemaphorePermit, std::io::Result<(TcpStream, SocketAddr)>) {
+    let place = Arc::clone(places).acquire_owned().await.expect("the semaphore is never closed");
+    (place, listener.accept().await)
 }
 
-fn connection_builder() -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_READ_TIMEOUT)
-        .max_headers(MAX_HEADERS)
-        .max_buf_size(READ_BUFFER_BYTES);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .max_header_list_size(MAX_H2_HEADER_LIST_BYTES)
-        .max_concurrent_streams(MAX_H2_STREAMS)
-        .keep_alive_interval(H2_PING_INTERVAL)
-        .keep_alive_timeout(H2_PING_TIMEOUT);
-    builder
+/// Those that are open, and how many may be.
+struct House {
+    open: Vec<Arc<Activity>>,
+    places: Arc<Semaphore>,
+    places_max: u32,
+    pulse: Arc<Pulse>,
+    second: Interval,
+}
+
+impl House {
+    fn open<S: Gate>(edge: &Edge<S>) -> House {
+        let places_max = places::places(edge.settings.connections_max);
+        let mut second = interval(activity::SECOND);
+        second.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        House {
+            open: Vec::new(),
+            places: Arc::new(Semaphore::new(places_max as usize)),
+            places_max,
+            pulse: Arc::new(Pulse::new(&edge.stats)),
+            second,
+        }
+    }
+
+    fn take_in<S: Gate>(
+        &mut self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        edge: &Arc<Edge<S>>,
+        place: OwnedSemaphorePermit,
+    ) {
+        let activity = Arc::new(Activity::new(peer, &self.pulse));
+        self.open.push(Arc::clone(&activity));
+        connection::begin(stream, Arc::clone(edge), activity, place);
+    }
+
+    /// Forgets those that are gone and ends those whose time is up.
+    fn look_around(&mut self) {
+        self.pulse.count_second();
+        self.open.retain(|activity| {
+            let open = Arc::strong_count(activity) > 1;
+            if open {
+                activity.look();
+            }
+            open
+        });
+    }
+
+    async fn empty(self, drain: Duration) {
+        tracing::info!("stopping: running requests have {drain:?} to end");
+        self.open.iter().for_each(|activity| activity.drain());
+        let all_gone = async {
+            // It fails when the semaphore is closed, which it never is.
+            let _ = self.places.acquire_many(self.places_max).await;
+        };
+        if timeout(drain, all_gone).await.is_err() {
+            tracing::warn!("requests still ran after {drain:?} and were cut off");
+            self.open.iter().for_each(|activity| activity.cut());
+        }
+    }
+}
+
+/// Linux hands it on to what is accepted.
+fn limit_unsent(listener: &TcpListener) {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = socket2::SockRef::from(listener).set_tcp_notsent_lowat(UNSENT_MAX_BYTES) {
+        tracing::debug!("unsent bytes cannot be bounded: {error}");
+    }
+}
+
+/// The certificate's files are looked at as long as the server accepts.
+fn watch_certificate<S: Gate>(edge: &Edge<S>) -> Option<DropGuard> {
+    let tls = edge.settings.tls.clone()?;
+    let stopping = edge.stopping().child_token();
+    let watched = stopping.clone().drop_guard();
+    tokio::spawn(async move { stopping.run_until_cancelled(tls.follow_files()).await });
+    Some(watched)
 }

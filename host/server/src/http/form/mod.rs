@@ -6,15 +6,18 @@
 
 mod error;
 mod filler;
+mod member;
 mod node;
 
 use std::collections::BTreeSet;
 
+use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::error::{Detail, Error};
 use error::FormError;
+pub use member::{Patch, uuid};
 use node::{Node, Path};
 
 /// More wrong members than this are not looked for.
@@ -47,6 +50,18 @@ pub fn from_query<T: DeserializeOwned>(query: &str) -> Result<T, Error> {
             Some(Value::Array(list)) => list.push(text),
             Some(first) => *first = Value::Array(vec![first.take(), text]),
         }
+    }
+    read(&Value::Object(members), Kind::Query)
+}
+
+/// Reads the parameters of a path, still percent-encoded.
+pub fn from_path<T: DeserializeOwned>(parameters: &[(String, String)]) -> Result<T, Error> {
+    let mut members = Map::new();
+    for (name, raw) in parameters {
+        let text = percent_decode_str(raw)
+            .decode_utf8()
+            .map_err(|_| Error::invalid(vec![Detail::new(name.as_str(), "is not UTF-8 text")]))?;
+        members.insert(name.clone(), Value::String(text.into_owned()));
     }
     read(&Value::Object(members), Kind::Query)
 }

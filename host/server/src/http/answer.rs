@@ -1,0 +1,195 @@
+//! Answers that know their type: what a handler returns is what the description of the interface says. An
+//! answer is written as JSON the moment it is made, so that it can be kept, beside the change it tells of,
+//! before anybody is told.
+
+use std::marker::PhantomData;
+
+use bytes::Bytes;
+use http::header::ETAG;
+use http::{HeaderValue, StatusCode};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use super::Reply;
+
+/// Bytes of the digest that an `ETag` shows.
+const ETAG_BYTES: usize = 12;
+
+/// What a handler returns.
+pub trait Answer: Send + 'static {
+    /// As it will be sent.
+    fn reply(&self) -> &Reply;
+    fn into_reply(self) -> Reply;
+    /// Its media type and shape; `None`: no body.
+    fn describe(generator: &mut SchemaGenerator) -> Option<AnswerShape>;
+}
+
+/// What the description says of an answer's body.
+pub struct AnswerShape {
+    pub media: &'static str,
+    pub schema: Schema,
+}
+
+/// `{"code":200,"message":"success","data":…}`, the success of areas B and C.
+pub struct Data<T>(Reply, PhantomData<fn() -> T>);
+
+#[derive(Serialize)]
+struct Envelope<'a, T> {
+    code: u16,
+    message: &'static str,
+    data: &'a T,
+}
+
+impl<T: Serialize> Data<T> {
+    pub fn new(data: &T) -> Data<T> {
+        Data(Reply::json(&Envelope { code: 200, message: "success", data }), PhantomData)
+    }
+
+    /// Adds the `ETag` of the resource, made by [`etag_of`] from its own definition.
+    #[must_use]
+    pub fn with_etag(self, etag: &str) -> Data<T> {
+        Data(tagged(self.0, etag), PhantomData)
+    }
+}
+
+impl<T: JsonSchema + Send + 'static> Answer for Data<T> {
+    fn reply(&self) -> &Reply {
+        &self.0
+    }
+
+    fn into_reply(self) -> Reply {
+        self.0
+    }
+
+    fn describe(generator: &mut SchemaGenerator) -> Option<AnswerShape> {
+        let data = generator.subschema_for::<T>();
+        let schema = json_schema!({
+            "type": "object",
+            "properties": {
+                "code": { "const": 200 },
+                "message": { "const": "success" },
+                "data": data,
+            },
+            "required": ["code", "message", "data"],
+        });
+        Some(AnswerShape { media: "application/json", schema })
+    }
+}
+
+/// The bare object, the success of area A, of health and of what has a form of its own.
+pub struct Bare<T>(Reply, PhantomData<fn() -> T>);
+
+impl<T: Serialize> Bare<T> {
+    pub fn new(value: &T) -> Bare<T> {
+        Bare(Reply::json(value), PhantomData)
+    }
+
+    #[must_use]
+    pub fn with_status(self, status: StatusCode) -> Bare<T> {
+        Bare(self.0.status(status), PhantomData)
+    }
+
+    #[must_use]
+    pub fn with_etag(self, etag: &str) -> Bare<T> {
+        Bare(tagged(self.0, etag), PhantomData)
+    }
+}
+
+impl<T: JsonSchema + Send + 'static> Answer for Bare<T> {
+    fn reply(&self) -> &Reply {
+        &self.0
+    }
+
+    fn into_reply(self) -> Reply {
+        self.0
+    }
+
+    fn describe(generator: &mut SchemaGenerator) -> Option<AnswerShape> {
+        Some(AnswerShape { media: "application/json", schema: generator.subschema_for::<T>() })
+    }
+}
+
+/// A kind of body that is not JSON.
+pub trait Media: Send + 'static {
+    /// As the header says it.
+    const CONTENT_TYPE: &'static str;
+    /// As the description says it: without parameters.
+    const NAME: &'static str;
+    /// Whether it is text.
+    const TEXT: bool;
+}
+
+macro_rules! media {
+    ($($(#[$doc:meta])* $name:ident = $content_type:literal, $media:literal, $text:literal;)*) => {$(
+        $(#[$doc])*
+        pub struct $name;
+        impl Media for $name {
+            const CONTENT_TYPE: &'static str = $content_type;
+            const NAME: &'static str = $media;
+            const TEXT: bool = $text;
+        }
+    )*};
+}
+
+media! {
+    /// A WebAssembly component.
+    Wasm = "application/wasm", "application/wasm", false;
+    /// JSON that is a document of its own, such as the description of the interface.
+    Document = "application/json", "application/json", false;
+    /// Metrics in Prometheus' text format.
+    Metrics = "text/plain; version=0.0.4; charset=utf-8", "text/plain", true;
+    Html = "text/html; charset=utf-8", "text/html", true;
+    Script = "text/javascript; charset=utf-8", "text/javascript", true;
+    Style = "text/css; charset=utf-8", "text/css", true;
+}
+
+/// Bytes of one media type.
+pub struct File<M>(Reply, PhantomData<fn() -> M>);
+
+impl<M: Media> File<M> {
+    pub fn new(bytes: impl Into<Bytes>) -> File<M> {
+        File(Reply::bytes(HeaderValue::from_static(M::CONTENT_TYPE), bytes.into()), PhantomData)
+    }
+
+    /// Sets a header of the program's own.
+    #[must_use]
+    pub fn with_header(self, name: http::HeaderName, value: HeaderValue) -> File<M> {
+        File(self.0.header(name, value), PhantomData)
+    }
+
+    #[must_use]
+    pub fn with_etag(self, etag: &str) -> File<M> {
+        File(tagged(self.0, etag), PhantomData)
+    }
+}
+
+impl<M: Media> Answer for File<M> {
+    fn reply(&self) -> &Reply {
+        &self.0
+    }
+
+    fn into_reply(self) -> Reply {
+        self.0
+    }
+
+    fn describe(_: &mut SchemaGenerator) -> Option<AnswerShape> {
+        let schema = if M::TEXT { json_schema!({ "type": "string" }) } else { json_schema!({}) };
+        Some(AnswerShape { media: M::NAME, schema })
+    }
+}
+
+/// The `ETag` of a resource's own definition: the same content gives the same tag.
+pub fn etag_of<T: Serialize>(definition: &T) -> String {
+    let text = serde_json::to_vec(definition).expect("definitions are plain data with text keys");
+    etag_of_bytes(&text)
+}
+
+/// The `ETag` of bytes.
+pub fn etag_of_bytes(bytes: &[u8]) -> String {
+    format!("\"{}\"", hex::encode(&Sha256::digest(bytes)[..ETAG_BYTES]))
+}
+
+fn tagged(reply: Reply, etag: &str) -> Reply {
+    reply.header(ETAG, HeaderValue::from_str(etag).expect("an ETag is hex in quotes"))
+}

@@ -1,0 +1,113 @@
+//! Compression of what is text and worth it. An answer that shows a secret is left as it is: its length
+//! would tell of it.
+
+use std::io::Write;
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, VARY};
+use http::{HeaderMap, HeaderValue};
+
+use super::Reply;
+use super::reply::Content;
+
+/// Shorter answers are not worth it.
+const WORTH_BYTES: usize = 1024;
+/// Longer ones would hold up their worker thread.
+const INLINE_MAX_BYTES: usize = 128 * 1024;
+/// Fast: most of what can be won is won at the first level.
+const LEVEL: u32 = 1;
+
+/// Compresses the answer where the client takes it and it is worth it.
+pub async fn compress(reply: Reply, accepted: &HeaderMap) -> Reply {
+    let text = reply.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(is_text);
+    let worth = reply.content.whole().is_some_and(|body| body.len() >= WORTH_BYTES);
+    if !text || !worth || reply.headers.contains_key(CONTENT_ENCODING) {
+        return reply;
+    }
+    let mut reply = reply;
+    reply.headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
+    if !takes_gzip(accepted) {
+        return reply;
+    }
+    let Content::Whole(body) = &reply.content else { return reply };
+    let body = body.clone();
+    let packed = if body.len() <= INLINE_MAX_BYTES {
+        gzip(&body)
+    } else {
+        match tokio::task::spawn_blocking(move || gzip(&body)).await {
+            Ok(packed) => packed,
+            // The runtime is going away: the answer goes as it is.
+            Err(_) => return reply,
+        }
+    };
+    reply.content = Content::Whole(packed);
+    reply.header(CONTENT_ENCODING, HeaderValue::from_static("gzip"))
+}
+
+fn gzip(body: &[u8]) -> Bytes {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::new(LEVEL));
+    encoder.write_all(body).expect("memory takes what is written");
+    encoder.finish().expect("memory takes what is written").into()
+}
+
+fn is_text(content_type: &str) -> bool {
+    let kind = content_type.split(';').next().unwrap_or_default().trim();
+    kind == "application/json" || (kind.starts_with("text/") && kind != "text/event-stream")
+}
+
+/// Whether `Accept-Encoding` names gzip, or everything, without refusing it (`q=0`).
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let named = |wanted: &str| {
+        headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok()).find_map(|text| {
+            text.split(',').find_map(|choice| {
+                let mut parts = choice.split(';').map(str::trim);
+                if !parts.next()?.eq_ignore_ascii_case(wanted) {
+                    return None;
+                }
+                let quality = parts.find_map(|part| part.strip_prefix("q="));
+                Some(quality.and_then(|q| q.parse::<f32>().ok()).unwrap_or(1.0) > 0.0)
+            })
+        })
+    };
+    named("gzip").or_else(|| named("*")).unwrap_or(false)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+
+    fn accepting(text: &'static str) -> HeaderMap {
+        HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(text))])
+    }
+
+    #[test]
+    fn gzip_is_taken_where_it_is_not_refused() {
+        for yes in ["gzip", "br, gzip;q=0.5", "*", "GZIP"] {
+            assert!(takes_gzip(&accepting(yes)), "{yes}");
+        }
+        for no in ["", "br", "gzip;q=0", "*;q=0", "gzip;q=0, *"] {
+            assert!(!takes_gzip(&accepting(no)), "{no}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_long_json_answer_is_packed_and_a_short_or_binary_one_is_not() {
+        let long = "a".repeat(200_000);
+        let packed = compress(Reply::json(&long), &accepting("gzip")).await;
+        assert_eq!(packed.headers[CONTENT_ENCODING], "gzip");
+        let mut text = String::new();
+        let bytes = packed.content.whole().unwrap();
+        flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();
+        assert_eq!(text, format!("\"{long}\""));
+        let short = compress(Reply::json(&"a"), &accepting("gzip")).await;
+        assert!(!short.headers.contains_key(CONTENT_ENCODING) && !short.headers.contains_key(VARY));
+        let plain = compress(Reply::json(&long), &accepting("br")).await;
+        assert!(!plain.headers.contains_key(CONTENT_ENCODING) && plain.headers.contains_key(VARY));
+        let binary = Reply::bytes(HeaderValue::from_static("application/wasm"), long.into());
+        assert!(!compress(binary, &accepting("gzip")).await.headers.contains_key(CONTENT_ENCODING));
+    }
+}

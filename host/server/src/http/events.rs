@@ -1,0 +1,135 @@
+//! Server-sent events: frames as they come, a comment every 15 s so that nothing in between believes the
+//! connection dead, and an orderly end when the server stops, so that readers come back to where they were.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderName, HeaderValue, StatusCode};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::Reply;
+use super::reply::Content;
+
+/// Between two signs of life.
+const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
+/// How long a reader waits before it comes back, when the server stopped. Milliseconds.
+const RETRY_MS: u32 = 1_000;
+const COMMENT: &[u8] = b":\n\n";
+
+/// One frame of the stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// What the reader names to go on from here (`Last-Event-ID`).
+    pub id: u64,
+    pub kind: &'static str,
+    /// One JSON object, on one line.
+    pub data: String,
+}
+
+impl Event {
+    fn frame(&self) -> Bytes {
+        format!("id: {}\nevent: {}\ndata: {}\n\n", self.id, self.kind, self.data).into()
+    }
+}
+
+/// The answer that sends `events` until they end or the server stops.
+pub fn stream<E>(events: E, stopping: CancellationToken) -> Reply
+where
+    E: Stream<Item = Event> + Send + Sync + 'static,
+{
+    stream_with(events, stopping, COMMENT_INTERVAL)
+}
+
+fn stream_with<E>(events: E, stopping: CancellationToken, comment_interval: Duration) -> Reply
+where
+    E: Stream<Item = Event> + Send + Sync + 'static,
+{
+    let comment_at = Instant::now() + comment_interval;
+    let reader = Reader { events: Box::pin(events), stopping, comment_interval, comment_at, ended: false };
+    let frames = futures_util::stream::unfold(reader, Reader::next);
+    let headers = [
+        (CONTENT_TYPE, "text/event-stream"),
+        (CACHE_CONTROL, "no-cache"),
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    let headers = headers.into_iter().map(|(name, value)| (name, HeaderValue::from_static(value))).collect();
+    Reply { status: StatusCode::OK, headers, content: Content::Stream(Box::pin(frames)) }
+}
+
+struct Reader<E> {
+    events: std::pin::Pin<Box<E>>,
+    stopping: CancellationToken,
+    comment_interval: Duration,
+    comment_at: Instant,
+    ended: bool,
+}
+
+impl<E: Stream<Item = Event>> Reader<E> {
+    async fn next(mut self) -> Option<(Bytes, Self)> {
+        if self.ended {
+            return None;
+        }
+        let frame = tokio::select! {
+            biased;
+            event = self.events.next() => event?.frame(),
+            () = self.stopping.cancelled() => {
+                self.ended = true;
+                Bytes::from(format!("retry: {RETRY_MS}\n: the server stops, come back\n\n"))
+            }
+            () = sleep_until(self.comment_at) => Bytes::from_static(COMMENT),
+        };
+        self.comment_at = Instant::now() + self.comment_interval;
+        Some((frame, self))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn text_of(reply: Reply) -> String {
+        let Content::Stream(frames) = reply.content else { panic!("a stream") };
+        let frames: Vec<Bytes> = frames.collect().await;
+        String::from_utf8(frames.concat()).unwrap()
+    }
+
+    fn event(id: u64) -> Event {
+        Event { id, kind: "thinking", data: format!("{{\"seq\":{id}}}") }
+    }
+
+    #[tokio::test]
+    async fn a_stream_ends_with_its_events() {
+        let reply = stream(futures_util::stream::iter([event(1), event(2)]), CancellationToken::new());
+        assert_eq!(reply.headers[CONTENT_TYPE], "text/event-stream");
+        let expected =
+            "id: 1\nevent: thinking\ndata: {\"seq\":1}\n\nid: 2\nevent: thinking\ndata: {\"seq\":2}\n\n";
+        assert_eq!(text_of(reply).await, expected);
+    }
+
+    #[tokio::test]
+    async fn a_server_that_stops_tells_its_readers_to_come_back() {
+        let stopping = CancellationToken::new();
+        let endless = futures_util::stream::iter([event(1)]).chain(futures_util::stream::pending());
+        let reply = stream(endless, stopping.clone());
+        stopping.cancel();
+        let text = text_of(reply).await;
+        assert!(text.starts_with("id: 1\n") && text.contains("retry: 1000\n"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn a_comment_now_and_then_shows_that_it_lives() {
+        let interval = Duration::from_millis(20);
+        let silent = futures_util::stream::pending::<Event>();
+        let Content::Stream(mut frames) = stream_with(silent, CancellationToken::new(), interval).content
+        else {
+            panic!("a stream")
+        };
+        let began = Instant::now();
+        assert_eq!(frames.next().await.unwrap(), COMMENT);
+        assert_eq!(frames.next().await.unwrap(), COMMENT);
+        assert!(began.elapsed() >= 2 * interval);
+    }
+}

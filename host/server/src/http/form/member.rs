@@ -1,0 +1,144 @@
+//! Members that serde's own types do not read as the interface wants them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{self, Deserialize, Deserializer, Visitor};
+use uuid::Uuid;
+
+/// A member of a partial change that can be taken away. It stands with `#[serde(default)]`: without it serde
+/// takes an absent member for null, and the description calls it required.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Patch<T> {
+    /// Absent: it stays as it is.
+    #[default]
+    Keep,
+    /// Null.
+    Clear,
+    Set(T),
+}
+
+impl<T> Patch<T> {
+    /// What the member is after the change.
+    pub fn over(self, before: Option<T>) -> Option<T> {
+        match self {
+            Patch::Keep => before,
+            Patch::Clear => None,
+            Patch::Set(value) => Some(value),
+        }
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Patch<T>, D::Error> {
+        let given = Option::deserialize(deserializer)?;
+        Ok(given.map_or(Patch::Clear, Patch::Set))
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Patch<T> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        Option::<T>::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Option::<T>::json_schema(generator)
+    }
+}
+
+/// Reads a UUID written in any of its usual forms.
+pub fn uuid<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Uuid, D::Error> {
+    // Asked for as bytes, so that a filler can be told from an empty text.
+    deserializer.deserialize_bytes(UuidText)
+}
+
+struct UuidText;
+
+impl Visitor<'_> for UuidText {
+    type Value = Uuid;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a UUID")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Uuid, E> {
+        Uuid::try_parse(text).map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))
+    }
+
+    /// No form has bytes but a filler.
+    fn visit_bytes<E: de::Error>(self, _: &[u8]) -> Result<Uuid, E> {
+        Ok(Uuid::nil())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{from_json, from_path};
+    use super::*;
+    use crate::error::Error;
+
+    #[derive(Debug, serde::Deserialize, PartialEq)]
+    struct Change {
+        name: Option<String>,
+        #[serde(default)]
+        owner: Patch<String>,
+    }
+
+    #[derive(Debug, serde::Deserialize)]
+    struct Delivery {
+        #[serde(deserialize_with = "uuid")]
+        topic_id: Uuid,
+        #[expect(dead_code, reason = "it is there to be missing")]
+        content: String,
+    }
+
+    fn fields<T: de::DeserializeOwned>(outcome: Result<T, Error>) -> Vec<(String, String)> {
+        let Err(Error::Refused(refusal)) = outcome else { panic!("a refusal") };
+        refusal.details.into_iter().map(|detail| (detail.field, detail.message)).collect()
+    }
+
+    #[test]
+    fn absent_null_and_a_value_are_three_things() {
+        let owner = |body: &[u8]| from_json::<Change>(body).unwrap().owner;
+        assert_eq!(owner(b"{}"), Patch::Keep);
+        assert_eq!(owner(br#"{"owner":null}"#), Patch::Clear);
+        assert_eq!(owner(br#"{"owner":"ann"}"#), Patch::Set("ann".to_owned()));
+        assert_eq!(Patch::Keep.over(Some(1)), Some(1));
+        assert_eq!(Patch::Clear.over(Some(1)), None);
+        assert_eq!(Patch::Set(2).over(Some(1)), Some(2));
+    }
+
+    #[test]
+    fn a_wrong_type_of_a_member_that_can_be_cleared_is_named() {
+        let wrong = fields(from_json::<Change>(br#"{"name":1,"owner":2}"#));
+        let expected = |field: &str| (field.to_owned(), "expected a string, got a number".to_owned());
+        assert_eq!(wrong, [expected("name"), expected("owner")]);
+    }
+
+    #[test]
+    fn what_is_no_uuid_is_named_beside_what_else_is_wrong() {
+        let pair = |field: &str, message: &str| (field.to_owned(), message.to_owned());
+        let lacking = pair("content", "is missing");
+        assert_eq!(
+            fields(from_json::<Delivery>(br#"{"topic_id":"7"}"#)),
+            [pair("topic_id", "expected a UUID"), lacking.clone()]
+        );
+        assert_eq!(fields(from_json::<Delivery>(b"{}")), [pair("topic_id", "is missing"), lacking.clone()]);
+        assert_eq!(
+            fields(from_json::<Delivery>(br#"{"topic_id":7}"#)),
+            [pair("topic_id", "expected a UUID, got a number"), lacking]
+        );
+    }
+
+    #[test]
+    fn a_uuid_of_a_path_is_read() {
+        let text = "01890a5d-ac96-774b-bcce-b302099a8057";
+        let parameters = [("topic_id".to_owned(), text.to_owned()), ("content".to_owned(), String::new())];
+        assert_eq!(from_path::<Delivery>(&parameters).unwrap().topic_id.to_string(), text);
+    }
+}
