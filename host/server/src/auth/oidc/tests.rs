@@ -1,0 +1,412 @@
+//! Against a real issuer on loopback, with a clock that stands still.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use lakeport_tests::{Issuer, SigningKey};
+use ring::hmac;
+use serde_json::{Value, json};
+
+use super::*;
+
+const NOW_S: u64 = 1_800_000_000;
+const AUDIENCE: &str = "lakeport";
+
+struct Stage {
+    issuer: Issuer,
+    key: SigningKey,
+    oidc: Oidc,
+    clock: Clock,
+}
+
+fn settings(issuer: &str) -> OidcSettings {
+    OidcSettings {
+        issuer: Some(issuer.to_owned()),
+        audience: AUDIENCE.to_owned(),
+        role_claim: "lakeport_role".to_owned(),
+        datasources_claim: "lakeport_datasources".to_owned(),
+        name_claim: "preferred_username".to_owned(),
+    }
+}
+
+fn stage() -> Stage {
+    stage_with(SigningKey::ed25519("k1"), |_| ())
+}
+
+fn stage_with(key: SigningKey, change: impl Fn(&mut OidcSettings)) -> Stage {
+    let issuer = Issuer::start(&[&key]);
+    let mut settings = settings(&issuer.url());
+    change(&mut settings);
+    let clock = Clock::standing(NOW_S as i64 * 1000);
+    let client = HttpClient::new(Policy::default(), None).unwrap();
+    let oidc = Oidc::open(&settings, &client, clock.clone()).unwrap().unwrap();
+    Stage { issuer, key, oidc, clock }
+}
+
+impl Stage {
+    fn claims(&self) -> Value {
+        self.issuer.claims_at(NOW_S, "u1", AUDIENCE, "editor")
+    }
+
+    /// The usual claims with some changed; null takes one away.
+    fn jwt(&self, changes: Value) -> String {
+        self.key.sign(&merged(self.claims(), changes))
+    }
+
+    async fn identify(&self, changes: Value) -> Result<OidcIdentity, Error> {
+        self.oidc.identify(&self.jwt(changes)).await
+    }
+
+    async fn refusal(&self, changes: Value) -> (u16, String) {
+        refusal(self.identify(changes).await)
+    }
+
+    fn pass_s(&self, seconds: i64) {
+        self.clock.set(self.clock.now_ms() + seconds * 1000);
+    }
+}
+
+fn merged(mut claims: Value, changes: Value) -> Value {
+    let members = claims.as_object_mut().unwrap();
+    for (name, value) in changes.as_object().unwrap() {
+        members.insert(name.clone(), value.clone());
+    }
+    members.retain(|_, value| !value.is_null());
+    claims
+}
+
+fn refusal(answer: Result<OidcIdentity, Error>) -> (u16, String) {
+    let error = answer.unwrap_err();
+    (error.status(), error.to_string())
+}
+
+fn assert_refused(refusal: (u16, String), status: u16, part: &str) {
+    assert!(refusal.0 == status && refusal.1.contains(part), "{refusal:?} is not {status} with `{part}`");
+}
+
+#[tokio::test]
+async fn a_jwt_of_the_issuer_says_who_it_is_and_what_they_may() {
+    let stage = stage();
+    let identity = stage.identify(json!({ "preferred_username": "ada" })).await.unwrap();
+    let expected =
+        OidcIdentity { subject: "u1".into(), name: "ada".into(), role: Role::Editor, datasources: None };
+    assert_eq!(identity, expected);
+    let bound = stage.identify(json!({ "lakeport_datasources": ["a", "b"] })).await.unwrap();
+    assert_eq!(bound.datasources, Some(vec!["a".to_owned(), "b".to_owned()]));
+    let bound = stage.identify(json!({ "lakeport_datasources": "a, b" })).await.unwrap();
+    assert_eq!(bound.datasources, Some(vec!["a".to_owned(), "b".to_owned()]));
+    let nothing = stage.identify(json!({ "lakeport_datasources": [] })).await.unwrap();
+    assert_eq!(nothing.datasources, Some(Vec::new()));
+}
+
+#[tokio::test]
+async fn every_algorithm_is_taken_that_its_key_is_for() {
+    let keys =
+        [SigningKey::es256("a"), SigningKey::es384("b"), SigningKey::ed25519("c"), SigningKey::rsa("d")];
+    let stage = stage();
+    stage.issuer.publish(&keys.each_ref());
+    for key in &keys {
+        stage.oidc.identify(&key.sign(&stage.claims())).await.unwrap();
+    }
+    for algorithm in ["RS384", "RS512", "PS256"] {
+        let jwt = keys[3].sign_as(&json!({ "alg": algorithm, "kid": "d" }), &stage.claims());
+        stage.oidc.identify(&jwt).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn times_are_taken_with_a_minute_of_leeway() {
+    let stage = stage();
+    assert_refused(stage.refusal(json!({ "exp": NOW_S - 60 })).await, 401, "expired");
+    stage.identify(json!({ "exp": NOW_S - 59 })).await.unwrap();
+    stage.identify(json!({ "exp": NOW_S as f64 + 0.5 })).await.unwrap();
+    assert_refused(stage.refusal(json!({ "exp": null })).await, 401, "never expires");
+    assert_refused(stage.refusal(json!({ "exp": "soon" })).await, 401, "no time");
+    assert_refused(stage.refusal(json!({ "nbf": NOW_S + 61 })).await, 401, "not valid yet");
+    assert_refused(stage.refusal(json!({ "iat": NOW_S + 61 })).await, 401, "issued in the future");
+    stage.identify(json!({ "nbf": NOW_S + 60, "iat": NOW_S + 60 })).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_remembered_jwt_is_not_taken_beyond_its_end() {
+    let stage = stage();
+    let jwt = stage.jwt(json!({ "exp": NOW_S }));
+    stage.oidc.identify(&jwt).await.unwrap();
+    stage.pass_s(59);
+    stage.oidc.identify(&jwt).await.unwrap();
+    stage.pass_s(1);
+    assert_refused(refusal(stage.oidc.identify(&jwt).await), 401, "expired");
+}
+
+#[tokio::test]
+async fn a_jwt_for_somebody_else_or_of_somebody_else_is_refused_and_told_no_names() {
+    let stage = stage();
+    for audience in [json!("other"), json!(["x", "y"]), json!(null), json!(7)] {
+        let refusal = stage.refusal(json!({ "aud": audience })).await;
+        assert!(!refusal.1.contains(AUDIENCE), "{refusal:?}");
+        assert_refused(refusal, 401, "somebody else");
+    }
+    stage.identify(json!({ "aud": ["x", AUDIENCE] })).await.unwrap();
+    for issuer in [json!("http://else.example.com"), json!(format!("{}/", stage.issuer.url())), json!(null)] {
+        let refusal = stage.refusal(json!({ "iss": issuer })).await;
+        assert!(!refusal.1.contains("127.0.0.1"), "{refusal:?}");
+        assert_refused(refusal, 401, "not of the issuer");
+    }
+}
+
+#[tokio::test]
+async fn the_issuer_is_not_asked_for_the_sake_of_a_jwt_that_is_not_its_own() {
+    let stage = stage();
+    stage.refusal(json!({ "iss": "http://else.example.com" })).await;
+    for text in ["", "a.b", "a.b.c", "lakeport", "e30.e30.", "....", &"x".repeat(JWT_MAX_BYTES + 1)] {
+        assert_eq!(stage.oidc.identify(text).await.unwrap_err().status(), 401, "{text}");
+    }
+    assert_eq!(stage.issuer.times_asked(), 0);
+}
+
+#[tokio::test]
+async fn no_signature_and_no_shared_secret_is_taken_for_a_signature() {
+    let key = SigningKey::rsa("k1");
+    let stage = stage_with(key, |_| ());
+    stage.identify(json!({})).await.unwrap();
+    let public = URL_SAFE_NO_PAD.decode(stage.key.jwk()["n"].as_str().unwrap()).unwrap();
+    let part = |value: Value| URL_SAFE_NO_PAD.encode(value.to_string());
+    let claims = part(merged(stage.claims(), json!({ "lakeport_role": "admin" })));
+    for algorithm in ["HS256", "none", "None", "rs256", ""] {
+        let signed = format!("{}.{claims}", part(json!({ "alg": algorithm, "kid": "k1" })));
+        let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &public), signed.as_bytes());
+        for signature in [tag.as_ref(), b""] {
+            let jwt = format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature));
+            assert_refused(refusal(stage.oidc.identify(&jwt).await), 401, "algorithm is not taken");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_algorithm_must_fit_the_key_that_it_names() {
+    let (ec, rsa) = (SigningKey::es256("ec"), SigningKey::rsa("rsa"));
+    let stage = stage();
+    let mut only_ps = rsa.jwk();
+    only_ps["alg"] = "PS256".into();
+    stage.issuer.publish_documents(&json!({ "keys": [ec.jwk(), only_ps] }));
+    for (key, algorithm, id) in
+        [(&ec, "RS256", "ec"), (&rsa, "ES256", "rsa"), (&rsa, "RS256", "rsa"), (&ec, "ES384", "ec")]
+    {
+        let jwt = key.sign_as(&json!({ "alg": algorithm, "kid": id }), &stage.claims());
+        assert_refused(refusal(stage.oidc.identify(&jwt).await), 401, "does not publish");
+    }
+    let jwt = rsa.sign_as(&json!({ "alg": "PS256", "kid": "rsa" }), &stage.claims());
+    stage.oidc.identify(&jwt).await.unwrap();
+}
+
+#[tokio::test]
+async fn keys_that_are_not_for_signatures_or_not_understood_do_not_count() {
+    let stage = stage();
+    let mut encrypting = stage.key.jwk();
+    encrypting["use"] = "enc".into();
+    let documents =
+        json!({ "keys": [encrypting, { "kty": "oct", "k": "AAAA", "kid": "k1" }, 7, { "kty": "RSA" }] });
+    stage.issuer.publish_documents(&documents);
+    assert_refused(stage.refusal(json!({})).await, 503, "cannot be asked");
+}
+
+#[tokio::test]
+async fn a_forged_signature_is_refused() {
+    let stage = stage();
+    let stranger = SigningKey::ed25519("k1");
+    assert_refused(refusal(stage.oidc.identify(&stranger.sign(&stage.claims())).await), 401, "signature");
+    let (good, other) = (stage.jwt(json!({})), stage.jwt(json!({ "lakeport_role": "admin" })));
+    let signature = good.rsplit_once('.').unwrap().1;
+    let mixed = format!("{}.{signature}", other.rsplit_once('.').unwrap().0);
+    assert_refused(refusal(stage.oidc.identify(&mixed).await), 401, "signature");
+}
+
+#[tokio::test]
+async fn headers_that_mean_something_else_are_refused() {
+    let stage = stage();
+    let of = |header: Value| stage.key.sign_as(&header, &stage.claims());
+    for (header, part) in [
+        (json!({ "alg": "EdDSA", "kid": "k1", "crit": ["b64"] }), "crit"),
+        (json!({ "alg": "EdDSA", "kid": "k1", "typ": "logout+jwt" }), "type"),
+        (json!({ "alg": 7 }), "signed JWT"),
+    ] {
+        assert_refused(refusal(stage.oidc.identify(&of(header)).await), 401, part);
+    }
+    stage.oidc.identify(&of(json!({ "alg": "EdDSA", "typ": "at+JWT", "kid": "k1" }))).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_jwt_that_names_no_key_is_tried_with_those_that_fit() {
+    let stage = stage();
+    let other = SigningKey::ed25519("k0");
+    stage.issuer.publish(&[&other, &stage.key]);
+    let jwt = stage.key.sign_as(&json!({ "alg": "EdDSA" }), &stage.claims());
+    stage.oidc.identify(&jwt).await.unwrap();
+    let stranger = SigningKey::ed25519("x").sign_as(&json!({ "alg": "EdDSA" }), &stage.claims());
+    assert_refused(refusal(stage.oidc.identify(&stranger).await), 401, "does not publish");
+}
+
+#[tokio::test]
+async fn a_new_key_of_the_issuer_is_found_and_an_old_one_forgotten() {
+    let stage = stage();
+    stage.identify(json!({})).await.unwrap();
+    let next = SigningKey::es256("k2");
+    stage.issuer.publish(&[&next]);
+    stage.pass_s(10);
+    stage.oidc.identify(&next.sign(&stage.claims())).await.unwrap();
+    assert_eq!(stage.issuer.times_asked(), 2);
+    assert_refused(stage.refusal(json!({ "jti": "not remembered" })).await, 401, "does not publish");
+}
+
+#[tokio::test]
+async fn made_up_key_ids_do_not_make_the_issuer_be_asked_again_and_again() {
+    let stage = stage();
+    stage.identify(json!({})).await.unwrap();
+    stage.pass_s(10);
+    for number in 0..50 {
+        let jwt = stage.key.sign_as(&json!({ "alg": "EdDSA", "kid": format!("x{number}") }), &stage.claims());
+        assert_refused(refusal(stage.oidc.identify(&jwt).await), 401, "does not publish");
+    }
+    assert_eq!(stage.issuer.times_asked(), 2);
+    stage.identify(json!({ "jti": "the good key still does" })).await.unwrap();
+}
+
+#[tokio::test]
+async fn many_requests_at_the_same_time_ask_the_issuer_once() {
+    let stage = stage();
+    let jwts: Vec<String> = (0..20).map(|number| stage.jwt(json!({ "jti": number }))).collect();
+    let all = jwts.iter().map(|jwt| stage.oidc.identify(jwt));
+    assert!(futures_util::future::join_all(all).await.iter().all(Result::is_ok));
+    assert_eq!(stage.issuer.times_asked(), 1);
+}
+
+#[tokio::test]
+async fn without_its_issuer_the_keys_last_a_day_and_then_it_says_when_to_come_again() {
+    const HOUR_S: i64 = 3600;
+    let stage = stage();
+    let forever = json!({ "exp": NOW_S + 1_000_000 });
+    stage.identify(forever.clone()).await.unwrap();
+    stage.issuer.set_failing(true);
+    stage.pass_s(2 * HOUR_S);
+    stage.identify(forever.clone()).await.unwrap();
+    assert_eq!(stage.issuer.times_asked(), 2, "keys older than an hour are asked for again");
+    stage.pass_s(21 * HOUR_S);
+    stage.identify(forever.clone()).await.unwrap();
+    stage.pass_s(HOUR_S);
+    let error = stage.identify(forever.clone()).await.unwrap_err();
+    assert_eq!((error.status(), error.code()), (503, "oidc_unreachable"));
+    let Error::Refused(refusal) = error else { panic!("a refusal") };
+    assert_eq!(refusal.retry_after_s, Some(10));
+    stage.issuer.set_failing(false);
+    stage.pass_s(10);
+    stage.identify(forever).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_issuer_that_is_down_is_not_asked_for_each_request() {
+    let stage = stage();
+    stage.issuer.set_failing(true);
+    for _ in 0..5 {
+        assert_refused(stage.refusal(json!({})).await, 503, "cannot be asked");
+    }
+    assert_eq!(stage.issuer.times_asked(), 1);
+}
+
+#[tokio::test]
+async fn an_unknown_key_while_the_issuer_is_down_is_no_verdict() {
+    let stage = stage();
+    stage.identify(json!({})).await.unwrap();
+    stage.issuer.set_failing(true);
+    stage.pass_s(10);
+    let next = SigningKey::es256("k2").sign(&stage.claims());
+    assert_refused(refusal(stage.oidc.identify(&next).await), 503, "cannot be asked");
+}
+
+#[tokio::test]
+async fn an_issuer_that_calls_itself_something_else_is_not_believed() {
+    let stage = stage();
+    stage.issuer.say("issuer", "http://else.example.com");
+    assert_refused(stage.refusal(json!({})).await, 503, "cannot be asked");
+}
+
+#[tokio::test]
+async fn keys_are_not_fetched_from_an_internal_address_that_nobody_wrote_down() {
+    let stage = stage();
+    let elsewhere = Issuer::start(&[&stage.key]);
+    for address in [elsewhere.url(), "http://169.254.169.254".to_owned(), "http://localhost:1".to_owned()] {
+        stage.issuer.say("jwks_uri", &format!("{address}/keys"));
+        let refusal = stage.refusal(json!({})).await;
+        assert!(!refusal.1.contains("169.254"), "{refusal:?}");
+        assert_refused(refusal, 503, "cannot be asked");
+        stage.pass_s(10);
+    }
+    assert_eq!(elsewhere.times_asked(), 0);
+}
+
+#[tokio::test]
+async fn the_highest_role_counts_wherever_the_claim_is() {
+    let stage = stage_with(SigningKey::ed25519("k1"), |settings| {
+        settings.role_claim = "realm_access.roles".to_owned();
+    });
+    let with = |roles: Value| json!({ "lakeport_role": null, "realm_access": { "roles": roles } });
+    for (roles, role) in [
+        (json!(["viewer", "admin", "offline_access"]), Role::Admin),
+        (json!(["approver"]), Role::Approver),
+        (json!("viewer"), Role::Viewer),
+        (json!("openid viewer editor"), Role::Editor),
+    ] {
+        assert_eq!(stage.identify(with(roles)).await.unwrap().role, role);
+    }
+    for roles in [json!([]), json!(["owner"]), json!("Admin"), json!(7), json!(["anyone"])] {
+        let error = stage.identify(with(roles)).await.unwrap_err();
+        assert_eq!(error.code(), "no_role");
+        assert_refused((error.status(), error.to_string()), 403, "`realm_access.roles` names no role");
+    }
+    let missing = stage.refusal(json!({ "realm_access": null })).await;
+    assert_refused(missing, 403, "`realm_access.roles` is missing");
+}
+
+#[tokio::test]
+async fn a_claim_may_have_dots_in_its_name() {
+    let stage = stage_with(SigningKey::ed25519("k1"), |settings| {
+        settings.role_claim = "https://example.com/roles".to_owned();
+    });
+    let identity = stage.identify(json!({ "https://example.com/roles": ["admin"] })).await.unwrap();
+    assert_eq!(identity.role, Role::Admin);
+}
+
+#[tokio::test]
+async fn the_name_falls_back_and_cannot_break_a_line() {
+    let stage = stage();
+    let name = async |changes: Value| stage.identify(changes).await.unwrap().name;
+    assert_eq!(name(json!({})).await, "u1");
+    assert_eq!(name(json!({ "email": "a@example.com" })).await, "a@example.com");
+    assert_eq!(name(json!({ "preferred_username": "a\n\u{1b}[2Jb", "email": "e" })).await, "a[2Jb");
+    assert_eq!(name(json!({ "preferred_username": "x".repeat(1000) })).await.len(), 200);
+}
+
+#[tokio::test]
+async fn a_claim_of_data_sources_that_is_no_list_of_names_is_refused() {
+    let stage = stage();
+    for wrong in [json!(7), json!(["a", 7]), json!({ "a": 1 }), json!(vec!["x"; 1001])] {
+        assert_refused(
+            stage.refusal(json!({ "lakeport_datasources": wrong })).await,
+            403,
+            "`lakeport_datasources`",
+        );
+    }
+    for subject in [json!(null), json!(""), json!(7), json!("x".repeat(256))] {
+        assert_refused(stage.refusal(json!({ "sub": subject })).await, 401, "`sub`");
+    }
+}
+
+#[test]
+fn an_issuer_that_is_no_address_is_refused_at_start() {
+    let client = HttpClient::new(Policy::default(), None).unwrap();
+    let open = |issuer: &str| Oidc::open(&settings(issuer), &client, Clock::system());
+    for wrong in ["", "login.example.com", "ftp://x/y", "https://u:p@x", "https://x?y=1", "https://"] {
+        assert!(open(wrong).is_err(), "{wrong}");
+    }
+    assert!(open("https://login.example.com/realms/company").unwrap().is_some());
+    let none = OidcSettings { issuer: None, ..settings("") };
+    assert!(Oidc::open(&none, &client, Clock::system()).unwrap().is_none());
+}

@@ -1,0 +1,179 @@
+//! What the operator wrote down: `db.example.com`, `db.example.com:5432`, `*.example.com`, `127.0.0.1`,
+//! `127.0.0.1:8080`, `[::1]:8080`, `10.1.0.0/16`. Plain data, no I/O.
+
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+/// The longest name of the DNS.
+const NAME_MAX_CHARS: usize = 253;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rule {
+    target: Target,
+    /// None: every port.
+    port: Option<u16>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Target {
+    Name(String),
+    /// Every name that ends so; `.example.com`.
+    Below(String),
+    Net(IpAddr, u8),
+}
+
+impl Rule {
+    /// One host, by name or address, at one port.
+    pub fn exactly(host: &str, port: u16) -> Result<Rule, String> {
+        let target = match literal(host) {
+            Some(address) => Target::whole(address),
+            None => Target::Name(name(host).ok_or_else(|| format!("`{host}` is no host"))?),
+        };
+        Ok(Rule { target, port: Some(port) })
+    }
+
+    /// Whether the rule names the host itself, and not only what it lies below.
+    pub fn names(&self, host: &str, port: u16) -> bool {
+        self.is_for(port) && matches!(&self.target, Target::Name(name) if name == host)
+    }
+
+    /// Whether the rule names the host, or what it lies below.
+    pub fn covers_name(&self, host: &str, port: u16) -> bool {
+        let below = matches!(&self.target, Target::Below(suffix) if host.ends_with(suffix.as_str()));
+        self.names(host, port) || (below && self.is_for(port))
+    }
+
+    pub fn covers_address(&self, address: SocketAddr) -> bool {
+        let Target::Net(net, bits) = self.target else { return false };
+        self.is_for(address.port()) && within(address.ip().to_canonical(), net, bits)
+    }
+
+    fn is_for(&self, port: u16) -> bool {
+        self.port.is_none_or(|own| own == port)
+    }
+}
+
+impl Target {
+    fn whole(address: IpAddr) -> Target {
+        let address = address.to_canonical();
+        Target::Net(address, if address.is_ipv4() { 32 } else { 128 })
+    }
+}
+
+impl FromStr for Rule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Rule, String> {
+        let text = text.trim();
+        let wrong = || {
+            format!(
+                "`{text}` is none of: a host (db.example.com), *.example.com, an address (127.0.0.1, ::1), a \
+                 range (10.1.0.0/16); all but a range may have a port (127.0.0.1:8080, [::1]:8080)"
+            )
+        };
+        if let Some((net, bits)) = text.split_once('/') {
+            let (net, bits) = (net.parse::<IpAddr>(), bits.parse::<u8>());
+            let (Ok(net), Ok(bits)) = (net, bits) else { return Err(wrong()) };
+            let most = if net.is_ipv4() { 32 } else { 128 };
+            return if bits <= most {
+                Ok(Rule { target: Target::Net(net, bits), port: None })
+            } else {
+                Err(wrong())
+            };
+        }
+        if let Some(address) = literal(text) {
+            return Ok(Rule { target: Target::whole(address), port: None });
+        }
+        if let Ok(address) = text.parse::<SocketAddr>() {
+            return Ok(Rule { target: Target::whole(address.ip()), port: Some(address.port()) });
+        }
+        let (host, port) = match text.split_once(':') {
+            Some((host, port)) => (host, Some(port.parse().map_err(|_| wrong())?)),
+            None => (text, None),
+        };
+        let target = match host.strip_prefix("*.") {
+            Some(suffix) => Target::Below(format!(".{}", name(suffix).ok_or_else(wrong)?)),
+            None => Target::Name(name(host).ok_or_else(wrong)?),
+        };
+        Ok(Rule { target, port })
+    }
+}
+
+/// A host written as an address; IPv6 with or without brackets.
+pub fn literal(host: &str) -> Option<IpAddr> {
+    let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+    bare.parse().ok()
+}
+
+/// A name as it is compared: small letters, without the dot at its end.
+pub fn name(host: &str) -> Option<String> {
+    let host = host.strip_suffix('.').unwrap_or(host);
+    let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let is_name = !host.is_empty()
+        && host.len() <= NAME_MAX_CHARS
+        && host.chars().all(known)
+        && host.split('.').all(|label| !label.is_empty());
+    is_name.then(|| host.to_ascii_lowercase())
+}
+
+fn within(address: IpAddr, net: IpAddr, bits: u8) -> bool {
+    let (address, net, width) = match (address, net) {
+        (IpAddr::V4(address), IpAddr::V4(net)) => {
+            (u128::from(address.to_bits()), u128::from(net.to_bits()), 32)
+        }
+        (IpAddr::V6(address), IpAddr::V6(net)) => (address.to_bits(), net.to_bits(), 128),
+        _ => return false,
+    };
+    let rest = width - u32::from(bits);
+    (address ^ net).checked_shr(rest).unwrap_or(0) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(text: &str) -> Rule {
+        text.parse().unwrap()
+    }
+
+    fn at(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_name_covers_itself_and_a_suffix_what_is_below_it() {
+        assert!(rule("DB.example.com.").covers_name("db.example.com", 1));
+        assert!(rule("db.example.com:5432").covers_name("db.example.com", 5432));
+        assert!(!rule("db.example.com:5432").covers_name("db.example.com", 5433));
+        assert!(rule("*.example.com").covers_name("a.b.example.com", 1));
+        assert!(!rule("*.example.com").covers_name("example.com", 1));
+        assert!(!rule("*.example.com").covers_name("badexample.com", 1));
+        assert!(!rule("*.example.com").names("a.example.com", 1));
+    }
+
+    #[test]
+    fn an_address_covers_itself_and_a_range_what_is_in_it() {
+        assert!(rule("127.0.0.1").covers_address(at("127.0.0.1:9")));
+        assert!(rule("127.0.0.1").covers_address(at("[::ffff:127.0.0.1]:9")));
+        assert!(!rule("127.0.0.1").covers_address(at("127.0.0.2:9")));
+        assert!(rule("127.0.0.1:80").covers_address(at("127.0.0.1:80")));
+        assert!(!rule("127.0.0.1:80").covers_address(at("127.0.0.1:81")));
+        assert!(rule("127.0.0.1/8").covers_address(at("127.9.9.9:1")));
+        assert!(rule("0.0.0.0/0").covers_address(at("169.254.169.254:80")));
+        assert!(!rule("0.0.0.0/0").covers_address(at("[::1]:80")));
+        assert!(rule("::/0").covers_address(at("[::1]:80")));
+        assert!(rule("[::1]").covers_address(at("[::1]:80")) && rule("::1").covers_address(at("[::1]:80")));
+        assert!(rule("[::1]:80").covers_address(at("[::1]:80")));
+        assert!(rule("fe80::/10").covers_address(at("[fe80::7]:80")));
+        assert!(!rule("169.254.0.0/17").covers_address(at("169.254.169.254:80")));
+    }
+
+    #[test]
+    fn what_is_no_rule_is_refused_by_its_text() {
+        for text in
+            ["", "*", "*.", "a b", "http://x", "10.0.0.0/33", "x/8", "h:port", "h:70000", "a..b", "::1/129"]
+        {
+            assert!(text.parse::<Rule>().unwrap_err().contains(&format!("`{text}`")), "{text}");
+        }
+    }
+}

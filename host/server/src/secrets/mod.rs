@@ -1,0 +1,219 @@
+//! The store of secrets: what must not be found in a dump is encrypted with a key that is not in the store.
+//!
+//! The keys come from the setting `key`, else from a file in the data folder. The first one encrypts, all of
+//! them decrypt, and a ciphertext says which one it is of: so a new key is put in front of the old ones and
+//! everything goes on while [`rotate`] encrypts anew what is there. A ciphertext is bound to its row and
+//! column by its [`context`]. This room knows nothing of what a secret is for, and never logs one.
+
+mod file;
+mod key;
+mod rotate;
+mod secret;
+mod store;
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use arc_swap::ArcSwap;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use zeroize::Zeroizing;
+
+use crate::error::Error;
+use file::Stamp;
+use key::{Key, KeyId};
+pub use rotate::{Rotated, rotate};
+pub use secret::Secret;
+
+/// Keys in force; clones share them.
+#[derive(Clone)]
+pub struct Keys(Arc<Inner>);
+
+struct Inner {
+    source: Source,
+    held: ArcSwap<Held>,
+}
+
+enum Source {
+    Setting,
+    File(PathBuf),
+}
+
+struct Held {
+    /// Never empty; the first one encrypts.
+    keys: Vec<Key>,
+    /// The file that they were read from.
+    stamp: Option<Stamp>,
+}
+
+/// What a ciphertext is bound to: `datasources/7/secret`. The table, the row's primary key, the column.
+pub fn context(table: &str, primary_key: &[&str], column: &str) -> String {
+    let parts = primary_key.iter().map(|part| utf8_percent_encode(part, NON_ALPHANUMERIC).to_string());
+    std::iter::once(table.to_owned())
+        .chain(parts)
+        .chain([column.to_owned()])
+        .collect::<Vec<String>>()
+        .join("/")
+}
+
+/// A fresh key, as the setting takes it.
+pub fn new_key() -> Zeroizing<String> {
+    Key::random(0).text()
+}
+
+/// Whether a text can be the setting `key`. The error goes on after the setting's name, and tells nothing of
+/// the text.
+pub fn check_setting(text: &str) -> Result<(), String> {
+    of_setting(text).map(drop).map_err(|error| format!("{error:#}"))
+}
+
+impl Keys {
+    /// From the setting, else from the data folder's file, which is made where there is none. Servers that
+    /// share a store share a key, and no file: they need the setting.
+    pub fn open(setting: Option<&str>, data_dir: &Path, store_is_shared: bool) -> anyhow::Result<Keys> {
+        if let Some(text) = setting {
+            let keys = of_setting(text).context("key (LAKEPORT_KEY)")?;
+            return Ok(Keys::held(Source::Setting, keys, None));
+        }
+        if store_is_shared {
+            bail!(
+                "the store is PostgreSQL, which several servers may share, so the key of its secrets must be \
+                 set: make one with `lakeport key new` (or `openssl rand -base64 32`), give it to every server \
+                 as LAKEPORT_KEY, and keep a copy: without it the secrets cannot be read"
+            );
+        }
+        let path = data_dir.join(file::FILE_NAME);
+        if !path.exists() {
+            let lock = file::lock(&path)?;
+            // Another process may have been first.
+            if !path.exists() {
+                file::write(&path, &[&Key::random(now_ms())], &lock)?;
+                tracing::info!(file = %path.display(), "a key for the store's secrets was made; keep a copy of it");
+            }
+        }
+        let (keys, stamp) = file::read(&path)?;
+        Ok(Keys::held(Source::File(path), keys, Some(stamp)))
+    }
+
+    /// Encrypts with the newest key, also when it was put there a moment ago by another process. For
+    /// `context` see [`context`].
+    pub fn encrypt(&self, context: &str, plain: &[u8]) -> Vec<u8> {
+        self.followed().newest().seal(context, plain)
+    }
+
+    /// 503 `secret_unreadable` where the key is missing, or the bytes or the context are not those that were
+    /// encrypted.
+    pub fn decrypt(&self, context: &str, sealed: &[u8]) -> Result<Secret, Error> {
+        let id = KeyId::of_sealed(sealed).ok_or_else(|| unreadable(context))?;
+        let mut held = self.0.held.load_full();
+        if held.find(id).is_none() {
+            self.reload().map_err(Error::internal)?;
+            held = self.0.held.load_full();
+        }
+        let key = held.find(id).ok_or_else(|| key_is_missing(context, id))?;
+        key.open(context, sealed).ok_or_else(|| unreadable(context))
+    }
+
+    /// A keyed digest, `<key id>:<digest>`: tells whether two texts are the same to those who have the key.
+    /// It can be compared as long as the key is kept: use it for what is compared within days.
+    pub fn digest(&self, bytes: &[u8]) -> String {
+        let held = self.followed();
+        format!("{}:{}", held.newest().id, held.newest().digest(bytes))
+    }
+
+    /// Whether `stored` is the digest of these bytes, under the key that it names. False where that is gone.
+    pub fn is_digest_of(&self, stored: &str, bytes: &[u8]) -> bool {
+        let Some((id, digest)) = stored.split_once(':') else { return false };
+        let Ok(digest) = hex::decode(digest) else { return false };
+        let named = |key: &&Key| key.id.to_string() == id;
+        let held = self.followed();
+        held.keys.iter().find(named).is_some_and(|key| key.is_digest_of(&digest, bytes))
+    }
+
+    /// Reads the file anew; keys of the setting stay as they are until the server is restarted.
+    pub fn reload(&self) -> anyhow::Result<()> {
+        if let Source::File(path) = &self.0.source {
+            let (keys, stamp) = file::read(path)?;
+            self.0.held.store(Arc::new(Held { keys, stamp: Some(stamp) }));
+        }
+        Ok(())
+    }
+
+    /// The keys' ids, the newest first. They are no secret.
+    pub fn ids(&self) -> Vec<String> {
+        self.0.held.load().keys.iter().map(|key| key.id.to_string()).collect()
+    }
+
+    fn held(source: Source, keys: Vec<Key>, stamp: Option<Stamp>) -> Keys {
+        Keys(Arc::new(Inner { source, held: ArcSwap::from_pointee(Held { keys, stamp }) }))
+    }
+
+    /// The keys, read anew if their file was replaced: what is written from now on is under the newest one,
+    /// so that a rotation has an end.
+    fn followed(&self) -> Arc<Held> {
+        let held = self.0.held.load_full();
+        let Source::File(path) = &self.0.source else { return held };
+        if Stamp::now(path).ok() == held.stamp {
+            return held;
+        }
+        match self.reload() {
+            Ok(()) => self.0.held.load_full(),
+            Err(error) => {
+                tracing::warn!("the keys in memory are used further: {error:#}");
+                held
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Keys {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_tuple("Keys").field(&self.ids()).finish()
+    }
+}
+
+impl Held {
+    fn newest(&self) -> &Key {
+        self.keys.first().expect("there is always a key")
+    }
+
+    fn find(&self, id: KeyId) -> Option<&Key> {
+        self.keys.iter().find(|key| key.id == id)
+    }
+}
+
+fn of_setting(text: &str) -> anyhow::Result<Vec<Key>> {
+    let texts: Vec<&str> = text.split(',').collect();
+    anyhow::ensure!(texts.len() <= file::KEYS_MAX, "names more than {} keys", file::KEYS_MAX);
+    let place = |index: usize| {
+        if texts.len() > 1 { format!("key {} of the list ", index + 1) } else { String::new() }
+    };
+    let how =
+        "; write 32 random bytes in base64, as `lakeport key new` prints them, or several, comma separated";
+    let read = |(index, text): (usize, &&str)| match key::parse(text) {
+        Ok(raw) => Ok(Key::new(raw, 0)),
+        Err(error) => Err(anyhow::anyhow!("{}{error}{how}", place(index))),
+    };
+    texts.iter().enumerate().map(read).collect()
+}
+
+fn now_ms() -> i64 {
+    chrono::Utc::now().timestamp_millis()
+}
+
+fn key_is_missing(context: &str, id: KeyId) -> Error {
+    let message = format!(
+        "{context} was encrypted with key {id}, which this server does not have: put that key back, after the \
+         others, into LAKEPORT_KEY or {} of the data folder, or set the secret anew",
+        file::FILE_NAME
+    );
+    Error::unavailable("secret_unreadable", message)
+}
+
+fn unreadable(context: &str) -> Error {
+    let message =
+        format!("{context} does not decrypt: it was changed, cut off or moved; set the secret anew");
+    Error::unavailable("secret_unreadable", message)
+}
