@@ -95,7 +95,7 @@ pub struct PluginView {
 }
 
 /// A plugin's pointers, as they can be stored.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pointers {
     /// Digest of the generation that answers.
     pub active: Option<String>,

@@ -2,19 +2,33 @@
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use ::http::request::Parts;
 use anyhow::Context;
+use tokio_util::sync::CancellationToken;
 
+use crate::auth::{self, Auth, RateLimit};
 use crate::config::{self, Config};
+use crate::db::changes::Changes;
+use crate::db::leases::Leases;
 use crate::db::{Address, Db};
-use crate::http::{Edge, EdgeSettings};
-use crate::{health, plugins};
+use crate::egress;
+use crate::error::Error;
+use crate::http::{
+    Attempt, Begun, Caller, Edge, EdgeSettings, Gate, Nothing, Reply, Role, Stats, Tls, openapi,
+};
+use crate::metrics::{Purged, Sizes};
+use crate::secrets::Keys;
+use crate::{
+    audit, datasources, description, engines, executions, health, idempotency, lineage, metrics, nl2sql,
+    plugins, tables, tasks, workflows,
+};
 
-/// A request to this server.
-pub type Call = crate::http::Call<App>;
+/// A request to this server: parameters of the path, of the query, the body.
+pub type Call<P = Nothing, Q = Nothing, B = Nothing> = crate::http::Call<App, P, Q, B>;
 /// A route of this server.
 pub type Route = crate::http::Route<App>;
 
@@ -24,8 +38,20 @@ const DRAIN: Duration = Duration::from_secs(30);
 pub struct App {
     pub config: Config,
     pub db: Db,
+    pub keys: Keys,
+    pub changes: Changes,
+    pub leases: Leases,
+    pub auth: Auth,
     pub plugins: plugins::Room,
+    pub egress: egress::Policy,
     pub clock: Clock,
+    pub stats: Stats,
+    pub purged: Purged,
+    pub sizes: Sizes,
+    pub started_at_ms: i64,
+    /// Cancelled when the server is told to stop.
+    pub stopping: CancellationToken,
+    description: OnceLock<description::Description>,
     /// Held as long as the server lives: one server a data folder.
     _data_lock: File,
 }
@@ -62,7 +88,7 @@ impl Clock {
 }
 
 /// Two servers in one folder would each believe what they remember. The lock goes with the process.
-fn lock_data_dir(folder: &Path) -> anyhow::Result<File> {
+pub(crate) fn lock_data_dir(folder: &Path) -> anyhow::Result<File> {
     let path = folder.join("lock");
     let file = File::options().create(true).truncate(false).write(true).open(&path);
     let file = file.with_context(|| {
@@ -90,30 +116,120 @@ impl App {
             config::make_data_dir(folder)?;
         }
         let data_lock = lock_data_dir(&config.data_dir)?;
+        let is_shared = matches!(config.database.address, Address::Postgres(_));
+        let key = config.key.as_ref().map(|key| key.0.as_str());
+        let keys = Keys::open(key, &config.data_dir, is_shared)?;
         let db = Db::connect(&config.database.address).await?;
         db.migrate()
             .await
             .with_context(|| format!("the store {} cannot be used", config.database.shown()))?;
-        let plugins =
-            plugins::Room::open(&config, db.clone()).await.context("the plugin host cannot start")?;
-        Ok(App { config, db, plugins, clock: Clock::system(), _data_lock: data_lock })
+        let changes = Changes::follow(&db).await?;
+        let leases = Leases::new(db.clone(), uuid::Uuid::now_v7().to_string());
+        if !is_shared {
+            leases.take_over_everything().await?;
+        }
+        let clock = Clock::system();
+        datasources::ensure_own(&db, &clock).await?;
+        let egress = egress::Policy::parse(&config.egress_allow).map_err(anyhow::Error::msg)?;
+        let oidc = auth::oidc::Oidc::of(&config, &egress, &clock)?;
+        let limit = RateLimit::new(config.rate_limit_per_s);
+        let auth = Auth::open(db.clone(), clock.clone(), oidc, limit).await?;
+        let plugins = plugins::Room::open(&config, db.clone(), clock.clone())
+            .await
+            .context("the plugin host cannot start")?;
+        Ok(App {
+            started_at_ms: clock.now_ms(),
+            config,
+            db,
+            keys,
+            changes,
+            leases,
+            auth,
+            plugins,
+            egress,
+            clock,
+            stats: Stats::new(),
+            purged: Purged::default(),
+            sizes: Sizes::default(),
+            stopping: CancellationToken::new(),
+            description: OnceLock::new(),
+            _data_lock: data_lock,
+        })
     }
 
     /// All routes of all rooms.
     pub fn routes() -> Vec<Route> {
-        [health::routes(), plugins::routes()].into_iter().flatten().collect()
+        let rooms = [
+            health::routes(),
+            metrics::routes(),
+            description::routes(),
+            auth::routes(),
+            audit::routes(),
+            plugins::routes(),
+            datasources::routes(),
+            nl2sql::routes(),
+            workflows::routes(),
+            tasks::routes(),
+            executions::routes(),
+            lineage::routes(),
+            engines::routes(),
+            tables::routes(),
+        ];
+        rooms.into_iter().flatten().collect()
+    }
+
+    /// Gives back what others may wait for, and closes the store.
+    pub async fn close(&self) {
+        if let Err(error) = self.leases.release_all().await {
+            tracing::warn!("the leases were not given back; they run out by themselves: {error}");
+        }
+        self.changes.stop().await;
+        self.db.close().await;
+    }
+
+    /// The description of the interface, made when it is first asked for.
+    pub fn description(&self) -> &description::Description {
+        self.description.get_or_init(description::Description::new)
     }
 
     /// The edge that answers for this app.
     pub fn edge(self: &Arc<App>) -> anyhow::Result<Edge<App>> {
+        let config = &self.config;
         let settings = EdgeSettings {
-            request_timeout: self.config.request_timeout,
-            body_max_bytes: self.config.body_max_bytes,
-            upload_max_bytes: self.config.plugin_upload_max_bytes,
+            request_timeout: config.request_timeout,
+            body_max_bytes: config.body_max_bytes,
+            upload_max_bytes: config.plugin_upload_max_bytes,
             drain: DRAIN,
+            connections_max: config.connections_max,
+            cors_origins: config.cors_origins.clone(),
+            tls: Tls::configured(config.tls_cert.as_deref(), config.tls_key.as_deref())?,
         };
-        Edge::new(Arc::clone(self), App::routes(), settings)
+        Edge::new(Arc::clone(self), App::routes(), settings, self.stats.clone(), self.stopping.clone())
     }
+}
+
+impl Gate for App {
+    async fn identify(&self, parts: &Parts, needed: Role) -> Result<Arc<Caller>, Error> {
+        self.auth.identify(parts, needed, &self.config.cors_origins).await
+    }
+
+    async fn begin(&self, attempt: &Attempt) -> Result<Begun, Error> {
+        idempotency::begin(self, attempt).await
+    }
+
+    async fn end(&self, attempt: &Attempt, outcome: Result<&Reply, &Error>) {
+        if let Err(error) = audit::record(self, attempt, outcome).await {
+            tracing::error!(request_id = %attempt.request_id, "the audit log was not written: {error}");
+        }
+        if let Err(error) = idempotency::end(self, attempt, outcome).await {
+            tracing::error!(request_id = %attempt.request_id, "the answer was not kept: {error}");
+        }
+    }
+}
+
+/// The documents that describe what [`App::routes`] serves.
+pub fn describe() -> serde_json::Value {
+    openapi::document(&description::about(), &App::routes())
 }
 
 #[cfg(test)]

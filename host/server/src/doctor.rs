@@ -12,10 +12,10 @@ use lakeport_plugins::{CompiledCache, Origin, Registry, RegistrySettings, Sandbo
 use serde::Serialize;
 use tokio::net::TcpListener;
 
+use crate::auth;
 use crate::client::Client;
 use crate::config::Config;
 use crate::db::{Address, Db};
-use crate::http::refuse_wide_listening;
 
 /// 2026-01-01: a clock before that was never set.
 const CLOCK_MIN_MS: i64 = 1_767_225_600_000;
@@ -148,7 +148,9 @@ fn tempfile_in(folder: &Path) -> std::io::Result<()> {
 
 async fn port(config: &Config) -> Check {
     let address = config.listen;
-    if let Err(error) = refuse_wide_listening(address) {
+    if let Err(error) = auth::refuse_wide_listening(address)
+        && !has_identities(config).await
+    {
         return Check::failed("port", error.to_string());
     }
     match TcpListener::bind(address).await {
@@ -169,6 +171,23 @@ async fn port(config: &Config) -> Check {
         }
         Err(error) => Check::failed("port", format!("cannot listen on {address}: {error}")),
     }
+}
+
+/// Whether anyone but this machine's own programs could be told apart.
+async fn has_identities(config: &Config) -> bool {
+    if config.oidc.issuer.is_some() {
+        return true;
+    }
+    let is_there = match &config.database.address {
+        Address::Sqlite(path) => path.exists(),
+        Address::Postgres(_) => true,
+    };
+    let Some(db) = (if is_there { Db::connect(&config.database.address).await.ok() } else { None }) else {
+        return false;
+    };
+    let tokens = auth::store::live(&db).await;
+    db.close().await;
+    tokens.is_ok_and(|tokens| !tokens.is_empty())
 }
 
 async fn store(config: &Config) -> Check {

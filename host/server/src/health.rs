@@ -3,52 +3,94 @@
 use std::time::Duration;
 
 use ::http::{Method, StatusCode};
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
 use tokio::time::timeout;
 
 use crate::app::{App, Call, Route};
 use crate::error::Error;
-use crate::http::{Reply, Role};
+use crate::http::{Bare, Role};
 
 /// A store that takes longer to answer is not ready.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub fn routes() -> Vec<Route> {
+    let get = Method::GET;
     vec![
-        Route::new(Method::GET, "/", Role::Anyone, "index", index),
-        Route::new(Method::GET, "/health/live", Role::Anyone, "live", live),
-        Route::new(Method::GET, "/health/ready", Role::Anyone, "ready", ready),
+        Route::new(get.clone(), "/", Role::Anyone, "getIndex", "Where things are", index),
+        Route::new(get.clone(), "/health/live", Role::Anyone, "getLive", "Whether the process lives", live)
+            .probe(),
+        Route::new(get.clone(), "/health/ready", Role::Anyone, "getReady", "Whether it can serve", ready)
+            .probe(),
+        Route::new(
+            get,
+            "/api/v1/nl2sql/health",
+            Role::Anyone,
+            "getNl2sqlHealth",
+            "Whether questions can be asked",
+            ready,
+        )
+        .probe(),
     ]
 }
 
-async fn index(_: Call) -> Result<Reply, Error> {
-    Ok(Reply::bare(&json!({
-        "name": "Lakeport",
-        "version": env!("CARGO_PKG_VERSION"),
-        "plugins": "/api/v1/plugins",
-        "live": "/health/live",
-        "ready": "/health/ready",
-    })))
+#[derive(Serialize, JsonSchema)]
+struct Index {
+    name: &'static str,
+    version: &'static str,
+    description: &'static str,
+    docs: &'static str,
+    plugins: &'static str,
+    live: &'static str,
+    ready: &'static str,
+    metrics: &'static str,
 }
 
-async fn live(_: Call) -> Result<Reply, Error> {
-    Ok(Reply::bare(&json!({ "status": "live" })))
+async fn index(_: Call) -> Result<Bare<Index>, Error> {
+    Ok(Bare::new(&Index {
+        name: "Lakeport",
+        version: env!("CARGO_PKG_VERSION"),
+        description: "/openapi.json",
+        docs: "/docs",
+        plugins: "/api/v1/plugins",
+        live: "/health/live",
+        ready: "/health/ready",
+        metrics: "/metrics",
+    }))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+struct Live {
+    status: &'static str,
+}
+
+async fn live(_: Call) -> Result<Bare<Live>, Error> {
+    Ok(Bare::new(&Live { status: "live" }))
+}
+
+/// Whether the server can serve, and why not.
+#[derive(Serialize, JsonSchema)]
+struct Readiness {
+    /// `ready` or `not_ready`
+    status: &'static str,
+    checks: Vec<Check>,
+}
+
+#[derive(Serialize, JsonSchema)]
 struct Check {
     name: &'static str,
     ok: bool,
     message: String,
+    /// Where false, it is named and does not make the server unready.
+    required: bool,
 }
 
-async fn ready(call: Call) -> Result<Reply, Error> {
-    let checks = [store(&call.state).await, bundled(&call.state)];
-    let all = checks.iter().all(|check| check.ok);
+async fn ready(call: Call) -> Result<Bare<Readiness>, Error> {
+    let checks = vec![store(&call.state).await, bundled(&call.state)];
+    let all = checks.iter().all(|check| check.ok || !check.required);
     let status = if all { "ready" } else { "not_ready" };
     let code = if all { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    Ok(Reply::bare(&json!({ "status": status, "checks": checks })).status(code))
+    Ok(Bare::new(&Readiness { status, checks }).with_status(code))
 }
 
 async fn store(app: &App) -> Check {
@@ -60,7 +102,7 @@ async fn store(app: &App) -> Check {
         }
         Err(_) => (false, format!("{} did not answer within {STORE_TIMEOUT:?}", app.db.product())),
     };
-    Check { name: "store", ok, message }
+    Check { name: "store", ok, message, required: true }
 }
 
 fn bundled(app: &App) -> Check {
@@ -70,5 +112,5 @@ fn bundled(app: &App) -> Check {
         (true, 0) => "built without plugins".to_owned(),
         (true, count) => format!("{count} bundled plugins are active"),
     };
-    Check { name: "plugins", ok: missing.is_empty(), message }
+    Check { name: "plugins", ok: missing.is_empty(), message, required: true }
 }

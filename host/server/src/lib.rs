@@ -4,13 +4,35 @@
 //! [`config`] alone; SQL stands in `store.rs` files; handlers never spawn.
 
 pub mod app;
+pub mod audit;
+pub mod auth;
+pub mod backup;
 pub mod cli;
 mod client;
 pub mod config;
+pub mod cron;
+pub mod datasources;
 pub mod db;
+pub mod description;
+pub mod docs;
 mod doctor;
+pub mod egress;
+pub mod engines;
 pub mod error;
+pub mod executions;
 mod health;
 pub mod http;
+pub mod idempotency;
+pub mod lineage;
+pub mod metrics;
+pub mod nl2sql;
 pub mod plugins;
+pub mod points;
+pub mod retention;
+pub mod secrets;
 mod serve;
+pub mod tables;
+pub mod tasks;
+pub mod time;
+pub mod workers;
+pub mod workflows;

@@ -10,20 +10,26 @@ use tracing_subscriber::EnvFilter;
 
 use crate::app::App;
 use crate::config::{Config, LogFormat};
-use crate::http;
+use crate::workers::Workers;
+use crate::{http, points};
 
 /// Runs until the process is told to stop.
 pub async fn run(config: Config) -> anyhow::Result<()> {
     start_log(&config)?;
     config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    http::refuse_wide_listening(config.listen)?;
+    points::arm(config.kill_at.as_deref())?;
     let listener = bind(config.listen).await?;
     let app = Arc::new(App::start(config).await?);
+    app.auth.refuse_wide_listening(app.config.listen)?;
     let edge = Arc::new(app.edge()?);
+    let workers = Workers::start(&app);
     let stop = http::terminated()?;
     announce(&app, listener.local_addr()?);
     http::run(listener, edge, stop).await;
-    app.db.close().await;
+    // The edge may have been stopped by something else than the signal.
+    app.stopping.cancel();
+    workers.stopped().await;
+    app.close().await;
     tracing::info!("stopped");
     Ok(())
 }
@@ -60,7 +66,8 @@ fn announce(app: &App, address: SocketAddr) {
 
 fn say(app: &App, address: SocketAddr, out: &mut impl Write) -> std::io::Result<()> {
     let config = &app.config;
-    let url = format!("http://{address}");
+    let scheme = if config.tls_cert.is_some() { "https" } else { "http" };
+    let url = format!("{scheme}://{address}");
     writeln!(out, "listening on {url}")?;
     writeln!(out, "data      {}", config.data_dir.display())?;
     writeln!(out, "store     {} ({})", config.database.shown(), app.db.product())?;
@@ -75,7 +82,12 @@ fn say(app: &App, address: SocketAddr, out: &mut impl Write) -> std::io::Result<
             Err(reason) => writeln!(out, "plugin    {} is not let in: {reason}", plugin.file_name)?,
         }
     }
-    writeln!(out, "log-in    none (local mode: programs of this machine only, everyone is admin)")?;
+    if app.auth.is_local_mode() {
+        writeln!(out, "log-in    none (local mode: programs of this machine only, everyone is admin)")?;
+    } else {
+        writeln!(out, "log-in    Authorization: Bearer <token>  (`lakeport token list`)")?;
+    }
+    writeln!(out, "docs      {url}/docs")?;
     writeln!(out, "try       curl {url}/health/ready")?;
     writeln!(out, "          lakeport plugin list --url {url}")?;
     writeln!(out, "          lakeport doctor --listen {address} --data-dir {}", config.data_dir.display())

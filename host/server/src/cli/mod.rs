@@ -1,7 +1,11 @@
-//! The command line. `serve`, `doctor` and `config` work on this machine; `plugin` asks a running server.
+//! The command line. `plugin` asks a running server; everything else works on this machine and
+//! on the store itself.
 
+mod backup;
+mod key;
 mod plugin;
 mod table;
+mod token;
 
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
@@ -29,23 +33,33 @@ enum Verb {
     Serve(ServeOptions),
     /// Manage the plugins of a running server.
     Plugin(plugin::PluginOptions),
+    /// Make, list and revoke tokens, in the store itself.
+    Token(token::TokenOptions),
+    /// Make or change the key of the store's secrets.
+    Key(key::KeyOptions),
+    /// Write the whole store to a file, while servers go on with it.
+    Backup(backup::BackupOptions),
+    /// Read such a file into an empty store, of either kind.
+    Restore(backup::RestoreOptions),
     /// Check everything the server depends on, and say what to do.
     Doctor(DoctorOptions),
     /// Show the settings.
     Config(ConfigOptions),
+    /// Print the description of the interface (OpenAPI 3.1).
+    Openapi,
 }
 
 /// Where settings and state are.
 #[derive(Args, Default)]
 struct StoreOptions {
     /// Settings file [default: lakeport.toml of this folder, if there is one]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
     /// Folder of the store and of compiled plugins
-    #[arg(long, value_name = "FOLDER")]
+    #[arg(long, value_name = "FOLDER", global = true)]
     data_dir: Option<String>,
     /// The metadata store: sqlite:<path> or postgres://…
-    #[arg(long, value_name = "URL")]
+    #[arg(long, value_name = "URL", global = true)]
     database_url: Option<String>,
 }
 
@@ -111,6 +125,14 @@ async fn run(verb: Verb, environment: &Environment) -> anyhow::Result<ExitCode> 
             serve::run(config).await?;
         }
         Verb::Plugin(options) => plugin::run(options, environment).await?,
+        Verb::Token(mut options) => {
+            let config = Config::load(&options.take_store().overrides(None), environment)?;
+            token::run(options, &config).await?;
+        }
+        Verb::Backup(options) => options.run(environment).await?,
+        Verb::Restore(options) => options.run(environment).await?,
+        Verb::Openapi => print(&(serde_json::to_string_pretty(&crate::app::describe())? + "\n"))?,
+        Verb::Key(options) => key::run(options, environment).await?,
         Verb::Doctor(options) => {
             let config = Config::load(&options.store.overrides(options.listen), environment);
             let checks = doctor::run(config).await;

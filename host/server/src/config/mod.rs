@@ -29,8 +29,13 @@ const ENV_URL: &str = "LAKEPORT_URL";
 const ENV_TOKEN: &str = "LAKEPORT_TOKEN";
 /// Names a PostgreSQL database that tests may make schemas in.
 pub const ENV_TEST_POSTGRES: &str = "LAKEPORT_TEST_POSTGRES";
-/// Variables with the prefix that are no settings.
-const ENV_OTHER: [&str; 4] = [ENV_CONFIG, ENV_URL, ENV_TOKEN, ENV_TEST_POSTGRES];
+/// Where a test wants the process to end as if it were killed, see [`crate::points`].
+const ENV_KILL_AT: &str = "LAKEPORT_KILL_AT";
+/// What the project's own tests and builds are told.
+const ENV_BUILD: [&str; 4] =
+    ["LAKEPORT_BIN", "LAKEPORT_CLIENT_TOOLS", "LAKEPORT_TEST_STORE", "LAKEPORT_WASM_DIR"];
+/// Variables with the prefix that are no settings; beside [`ENV_BUILD`].
+const ENV_OTHER: [&str; 5] = [ENV_CONFIG, ENV_URL, ENV_TOKEN, ENV_TEST_POSTGRES, ENV_KILL_AT];
 /// Where the command line's client asks when nothing else is said.
 const DEFAULT_URL: &str = "http://127.0.0.1:8080";
 
@@ -47,11 +52,26 @@ pub struct Config {
     pub request_timeout: Duration,
     pub body_max_bytes: usize,
     pub plugin_upload_max_bytes: usize,
+    pub connections_max: usize,
+    /// 0: no limit.
+    pub rate_limit_per_s: u32,
+    pub cors_origins: Vec<String>,
+    pub tls_cert: Option<PathBuf>,
+    pub tls_key: Option<PathBuf>,
+    /// Of the store's secrets.
+    pub key: Option<Hidden>,
+    pub sqlite_roots: Vec<PathBuf>,
+    pub egress_allow: Vec<String>,
+    pub egress_ca_file: Option<PathBuf>,
+    pub oidc: OidcSettings,
+    pub retention: RetentionSettings,
     pub plugins: PluginSettings,
     /// Which source each setting's value came from, by key.
     sources: BTreeMap<&'static str, Source>,
     /// What looks like a mistake and is none for certain.
     pub warnings: Vec<String>,
+    /// For [`crate::points`]; no setting.
+    pub kill_at: Option<String>,
 }
 
 /// Bounds and rights of plugins; the members are named as in the file.
@@ -66,6 +86,36 @@ pub struct PluginSettings {
     pub keep_generations: usize,
     pub log_lines: usize,
     pub quarantine_after: u64,
+}
+
+/// A text that no log shows.
+#[derive(Clone)]
+pub struct Hidden(pub String);
+
+impl std::fmt::Debug for Hidden {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("***")
+    }
+}
+
+/// The OIDC issuer whose JWTs are accepted; the members are named as in the file.
+#[derive(Debug, Clone, Default)]
+pub struct OidcSettings {
+    /// `None`: tokens alone.
+    pub issuer: Option<String>,
+    pub audience: String,
+    pub role_claim: String,
+    pub datasources_claim: String,
+    pub name_claim: String,
+}
+
+/// How long what grows is kept; the members are named as in the file.
+#[derive(Debug, Clone, Default)]
+pub struct RetentionSettings {
+    pub audit_days: u64,
+    pub syncs_days: u64,
+    pub plugin_history_days: u64,
+    pub changes_hours: u64,
 }
 
 /// The metadata store's address.
@@ -130,6 +180,11 @@ impl Environment {
         self.get(ENV_TEST_POSTGRES)
     }
 
+    /// Where the process shall end as if it were killed.
+    fn kill_at(&self) -> Option<String> {
+        self.get(ENV_KILL_AT).map(str::to_owned)
+    }
+
     /// The token that the command line's client sends.
     pub fn token(&self) -> Option<String> {
         self.get(ENV_TOKEN).map(str::to_owned)
@@ -158,6 +213,7 @@ impl Config {
             config.sources.insert(setting.key, source);
         }
         config.warnings = unknown_variables(environment);
+        config.kill_at = environment.kill_at();
         Ok(config)
     }
 
@@ -183,9 +239,21 @@ impl Config {
             request_timeout: Duration::ZERO,
             body_max_bytes: 0,
             plugin_upload_max_bytes: 0,
+            connections_max: 0,
+            rate_limit_per_s: 0,
+            cors_origins: Vec::new(),
+            tls_cert: None,
+            tls_key: None,
+            key: None,
+            sqlite_roots: Vec::new(),
+            egress_allow: Vec::new(),
+            egress_ca_file: None,
+            oidc: OidcSettings::default(),
+            retention: RetentionSettings::default(),
             plugins: PluginSettings::default(),
             sources: BTreeMap::new(),
             warnings: Vec::new(),
+            kill_at: None,
         }
     }
 }
@@ -255,8 +323,11 @@ fn refused(setting: &Setting, source: &Source, why: &str) -> anyhow::Error {
 
 /// A mistyped variable would otherwise be ignored in silence.
 fn unknown_variables(environment: &Environment) -> Vec<String> {
-    let known =
-        |name: &str| ENV_OTHER.contains(&name) || SETTINGS.iter().any(|setting| setting.variable() == name);
+    let known = |name: &str| {
+        ENV_OTHER.contains(&name)
+            || ENV_BUILD.contains(&name)
+            || SETTINGS.iter().any(|setting| setting.variable() == name)
+    };
     let mut unknown: Vec<&String> =
         environment.0.keys().filter(|name| name.starts_with(ENV_PREFIX) && !known(name)).collect();
     unknown.sort();

@@ -86,6 +86,41 @@ pub fn bytes(text: &str, low: usize, high: usize) -> Result<usize, String> {
     if (low..=high).contains(&bytes) { Ok(bytes) } else { Err(wrong()) }
 }
 
+/// The items of a list with commas between.
+pub fn list(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+}
+
+/// Nothing is written as an empty text.
+pub fn optional(text: &str) -> Option<String> {
+    Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned)
+}
+
+pub fn shown_path(path: Option<&std::path::Path>) -> String {
+    path.map(|path| path.display().to_string()).unwrap_or_default()
+}
+
+/// Whole days; at least one, at most a hundred years.
+pub fn days(text: &str) -> Result<u64, String> {
+    number(text, 1, 36_500)
+}
+
+/// `scheme://host[:port]`, as browsers write an origin; with commas between.
+pub fn origins(text: &str) -> Result<Vec<String>, String> {
+    let origins = list(text);
+    let is_origin = |origin: &str| {
+        let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+        host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '?', '#', '@', '*', ' ']))
+            && *origin == origin.to_ascii_lowercase()
+    };
+    match origins.iter().find(|origin| !is_origin(origin)) {
+        None => Ok(origins),
+        Some(wrong) => Err(format!(
+            "names `{wrong}`, not an origin; write it as a browser does, like https://console.example.com"
+        )),
+    }
+}
+
 /// `package:name/interface`, without versions, with commas between.
 pub fn interfaces(text: &str) -> Result<Vec<String>, String> {
     let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());

@@ -119,6 +119,176 @@ pub const SETTINGS: &[Setting] = &[
         shown: |config| config.plugin_upload_max_bytes.to_string(),
     },
     Setting {
+        key: "connections_max",
+        default: Default::Fixed("16384"),
+        meaning: "connections that are open at the same time; more wait until one is closed",
+        set: |config, text| parse::count(text, 8, 1_000_000).map(|count| config.connections_max = count),
+        shown: |config| config.connections_max.to_string(),
+    },
+    Setting {
+        key: "rate_limit_per_s",
+        default: Default::Fixed("5000"),
+        meaning: "requests a second that one token may make, a second's worth at once; 0: no limit",
+        set: |config, text| {
+            parse::count(text, 0, 1_000_000).map(|count| config.rate_limit_per_s = count as u32)
+        },
+        shown: |config| config.rate_limit_per_s.to_string(),
+    },
+    Setting {
+        key: "cors_origins",
+        default: Default::Fixed(""),
+        meaning: "origins whose pages may ask, such as https://console.example.com; with commas between",
+        set: |config, text| parse::origins(text).map(|list| config.cors_origins = list),
+        shown: |config| config.cors_origins.join(","),
+    },
+    Setting {
+        key: "tls_cert",
+        default: Default::Fixed(""),
+        meaning: "PEM file of the certificate chain; with tls_key the server speaks HTTPS alone",
+        set: |config, text| {
+            config.tls_cert = parse::optional(text).map(Into::into);
+            Ok(())
+        },
+        shown: |config| parse::shown_path(config.tls_cert.as_deref()),
+    },
+    Setting {
+        key: "tls_key",
+        default: Default::Fixed(""),
+        meaning: "PEM file of the certificate's private key",
+        set: |config, text| {
+            config.tls_key = parse::optional(text).map(Into::into);
+            Ok(())
+        },
+        shown: |config| parse::shown_path(config.tls_key.as_deref()),
+    },
+    Setting {
+        key: "key",
+        default: Default::Derived("the file <data_dir>/secret.key, made at the first start", |_, _| {
+            String::new()
+        }),
+        meaning: "key of the store's secrets, 32 bytes in base64 or hex (`lakeport key new`); of several, with \
+                  commas between, the first encrypts; required with PostgreSQL",
+        set: |config, text| {
+            let key = parse::optional(text);
+            key.as_deref().map_or(Ok(()), crate::secrets::check_setting)?;
+            config.key = key.map(super::Hidden);
+            Ok(())
+        },
+        shown: |config| if config.key.is_some() { "***".to_owned() } else { String::new() },
+    },
+    Setting {
+        key: "sqlite_roots",
+        default: Default::Fixed("."),
+        meaning: "folders below which SQLite data sources may lie, with commas between; never the data folder",
+        set: |config, text| {
+            config.sqlite_roots = parse::list(text).into_iter().map(Into::into).collect();
+            Ok(())
+        },
+        shown: |config| {
+            let shown: Vec<String> =
+                config.sqlite_roots.iter().map(|root| root.display().to_string()).collect();
+            shown.join(",")
+        },
+    },
+    Setting {
+        key: "egress_allow",
+        default: Default::Fixed(""),
+        meaning: "internal addresses that may be reached though they are loopback, link-local or reserved: \
+                  host, *.suffix, host:port, IP or CIDR, with commas between",
+        set: |config, text| {
+            crate::egress::Policy::parse(&parse::list(text)).map(|_| config.egress_allow = parse::list(text))
+        },
+        shown: |config| config.egress_allow.join(","),
+    },
+    Setting {
+        key: "egress_ca_file",
+        default: Default::Fixed(""),
+        meaning: "PEM file of root certificates to trust besides the public ones",
+        set: |config, text| {
+            config.egress_ca_file = parse::optional(text).map(Into::into);
+            Ok(())
+        },
+        shown: |config| parse::shown_path(config.egress_ca_file.as_deref()),
+    },
+    Setting {
+        key: "oidc.issuer",
+        default: Default::Fixed(""),
+        meaning: "URL of an OIDC issuer whose JWTs are accepted besides tokens",
+        set: |config, text| {
+            config.oidc.issuer = parse::optional(text);
+            Ok(())
+        },
+        shown: |config| config.oidc.issuer.clone().unwrap_or_default(),
+    },
+    Setting {
+        key: "oidc.audience",
+        default: Default::Fixed("lakeport"),
+        meaning: "what a JWT's `aud` must hold",
+        set: |config, text| {
+            config.oidc.audience = text.to_owned();
+            Ok(())
+        },
+        shown: |config| config.oidc.audience.clone(),
+    },
+    Setting {
+        key: "oidc.role_claim",
+        default: Default::Fixed("lakeport_role"),
+        meaning: "claim that holds the role, a path such as realm_access.roles; of several the highest counts",
+        set: |config, text| {
+            config.oidc.role_claim = text.to_owned();
+            Ok(())
+        },
+        shown: |config| config.oidc.role_claim.clone(),
+    },
+    Setting {
+        key: "oidc.datasources_claim",
+        default: Default::Fixed("lakeport_datasources"),
+        meaning: "claim that lists the data sources that a caller is bound to; absent in a JWT: all",
+        set: |config, text| {
+            config.oidc.datasources_claim = text.to_owned();
+            Ok(())
+        },
+        shown: |config| config.oidc.datasources_claim.clone(),
+    },
+    Setting {
+        key: "oidc.name_claim",
+        default: Default::Fixed("preferred_username"),
+        meaning: "claim that names a caller in the audit log; without it `email`, then `sub`",
+        set: |config, text| {
+            config.oidc.name_claim = text.to_owned();
+            Ok(())
+        },
+        shown: |config| config.oidc.name_claim.clone(),
+    },
+    Setting {
+        key: "retention.audit_days",
+        default: Default::Fixed("400"),
+        meaning: "days that the audit log is kept",
+        set: |config, text| parse::days(text).map(|days| config.retention.audit_days = days),
+        shown: |config| config.retention.audit_days.to_string(),
+    },
+    Setting {
+        key: "retention.syncs_days",
+        default: Default::Fixed("90"),
+        meaning: "days that finished synchronisations of data sources are kept, the last of each for ever",
+        set: |config, text| parse::days(text).map(|days| config.retention.syncs_days = days),
+        shown: |config| config.retention.syncs_days.to_string(),
+    },
+    Setting {
+        key: "retention.plugin_history_days",
+        default: Default::Fixed("400"),
+        meaning: "days that the history of plugins' activations is kept",
+        set: |config, text| parse::days(text).map(|days| config.retention.plugin_history_days = days),
+        shown: |config| config.retention.plugin_history_days.to_string(),
+    },
+    Setting {
+        key: "retention.changes_hours",
+        default: Default::Fixed("24"),
+        meaning: "hours that the change log is kept for replicas that were away; one that was longer reads all anew",
+        set: |config, text| parse::number(text, 1, 8_760).map(|hours| config.retention.changes_hours = hours),
+        shown: |config| config.retention.changes_hours.to_string(),
+    },
+    Setting {
         key: "plugins.call_timeout_ms",
         default: Default::Fixed("5000"),
         meaning: "milliseconds that one call of a plugin may take",

@@ -1,19 +1,55 @@
 //! Handlers of the plugin API.
 
-use lakeport_plugins::{PluginId, PluginView};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use std::sync::Arc;
 
-use crate::app::Call;
+use lakeport_plugins::{Generation, PluginId, PluginView};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::app::{App, Call};
 use crate::error::{Detail, Error};
-use crate::http::Reply;
-use crate::plugins::view::{PluginAnswer, StagedAnswer, local_time};
+use crate::http::{Data, File, Json, Nothing, OptionalJson, Raw, Wasm};
+use crate::plugins::view::{PluginAnswer, StagedAnswer};
+use crate::time;
 
 /// The longest reason for a quarantine, in characters.
 const REASON_MAX_CHARS: usize = 1_000;
 
+/// What staging can refuse.
+pub const STAGING_CODES: &[&str] = &[
+    "component_core_module",
+    "component_empty",
+    "component_export_missing",
+    "component_malformed",
+    "component_no_family",
+    "component_not_linkable",
+    "component_not_wasm",
+    "component_precompiled",
+    "component_several_contracts",
+    "component_too_large",
+    "contract_version_unknown",
+    "description_invalid",
+    "import_refused",
+    "plugin_busy",
+    "too_many_generations",
+];
+
+/// A plugin: its name, or `family:name` where two families share one.
+#[derive(Deserialize, JsonSchema)]
+pub struct PluginPath {
+    name: String,
+}
+
+/// A generation of a plugin.
+#[derive(Deserialize, JsonSchema)]
+pub struct GenerationPath {
+    name: String,
+    /// SHA-256 of the component in hex; its first eight digits or more will do.
+    digest: String,
+}
+
 /// `GET /api/v1/plugins`: all plugins, by family and name.
-pub async fn list(call: Call) -> Result<Reply, Error> {
+pub async fn list(call: Call) -> Result<Data<Vec<PluginAnswer>>, Error> {
     let zone = call.state.config.time_zone;
     let plugins = call.state.plugins.registry().list();
     let answers: Vec<PluginAnswer> = plugins
@@ -21,26 +57,25 @@ pub async fn list(call: Call) -> Result<Reply, Error> {
         .filter(|(_, view)| !view.generations.is_empty())
         .map(|(id, view)| PluginAnswer::new(id, view, zone))
         .collect();
-    Ok(Reply::data(&answers))
+    Ok(Data::new(&answers))
 }
 
 /// `GET /api/v1/plugins/{name}`.
-pub async fn get(call: Call) -> Result<Reply, Error> {
-    let (id, view) = plugin(&call)?;
-    answer(&call, &id, &view)
+pub async fn get(call: Call<PluginPath>) -> Result<Data<PluginAnswer>, Error> {
+    let (id, view) = plugin(&call.state, &call.path.name)?;
+    answer(&call.state, &id, &view)
 }
 
 /// `POST /api/v1/plugins`: the body is the component.
-pub async fn stage(call: Call) -> Result<Reply, Error> {
-    let bytes = call.bytes();
-    let staged = call.state.plugins.stage(bytes.into()).await?;
+pub async fn stage(call: Call<Nothing, Nothing, Raw>) -> Result<Data<StagedAnswer>, Error> {
+    let staged = call.state.plugins.stage(call.body.0.into()).await?;
     let generation = &staged.generation;
     let view = call.state.plugins.registry().view(&generation.id).unwrap_or_default();
-    Ok(Reply::data(&StagedAnswer::new(generation, &view, warnings(generation, &view))))
+    Ok(Data::new(&StagedAnswer::new(generation, &view, warnings(generation, &view))))
 }
 
 /// What an operator should know before activating it.
-fn warnings(generation: &lakeport_plugins::Generation, view: &PluginView) -> Vec<String> {
+fn warnings(generation: &Generation, view: &PluginView) -> Vec<String> {
     let mut warnings = Vec::new();
     let Some(active) = view.active.as_deref().filter(|active| active.digest != generation.digest) else {
         return warnings;
@@ -64,44 +99,52 @@ fn warnings(generation: &lakeport_plugins::Generation, view: &PluginView) -> Vec
     warnings
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Activate {
+#[schemars(rename = "ActivatePlugin")]
+pub struct Activate {
+    /// SHA-256 of the component in hex; its first eight digits or more will do.
     digest: String,
+    /// Of 100 calls; absent: all.
+    #[schemars(range(min = 1, max = 99))]
     canary_percent: Option<u8>,
 }
 
 /// `POST /api/v1/plugins/{name}/activate`.
-pub async fn activate(call: Call) -> Result<Reply, Error> {
-    let (id, _) = plugin(&call)?;
-    let body: Activate = call.json()?;
+pub async fn activate(call: Call<PluginPath, Nothing, Json<Activate>>) -> Result<Data<PluginAnswer>, Error> {
+    let (id, _) = plugin(&call.state, &call.path.name)?;
+    let body = &*call.body;
     let action = if body.canary_percent.is_some() { "canary" } else { "activate" };
     let view = call
         .state
         .plugins
         .change(&id, action, |registry| registry.activate(&id, &body.digest, body.canary_percent))
         .await?;
-    answer(&call, &id, &view)
+    answer(&call.state, &id, &view)
 }
 
 /// `POST /api/v1/plugins/{name}/rollback`.
-pub async fn rollback(call: Call) -> Result<Reply, Error> {
-    let (id, _) = plugin(&call)?;
-    call.json_or(Value::Null)?;
+pub async fn rollback(call: Call<PluginPath>) -> Result<Data<PluginAnswer>, Error> {
+    let (id, _) = plugin(&call.state, &call.path.name)?;
     let view = call.state.plugins.change(&id, "rollback", |registry| registry.rollback(&id)).await?;
-    answer(&call, &id, &view)
+    answer(&call.state, &id, &view)
 }
 
-#[derive(Default, Deserialize)]
-struct QuarantineBody {
+#[derive(Deserialize, JsonSchema)]
+#[schemars(rename = "QuarantinePlugin")]
+pub struct QuarantineBody {
+    /// One line, shown to those whose calls are refused.
+    #[schemars(length(max = 1000))]
     reason: Option<String>,
 }
 
 /// `POST /api/v1/plugins/{name}/quarantine`.
-pub async fn quarantine(call: Call) -> Result<Reply, Error> {
-    let (id, _) = plugin(&call)?;
-    let body: QuarantineBody = call.json_or(QuarantineBody::default())?;
-    let reason = body.reason.map(|reason| reason.trim().to_owned()).filter(|reason| !reason.is_empty());
+pub async fn quarantine(
+    call: Call<PluginPath, Nothing, OptionalJson<QuarantineBody>>,
+) -> Result<Data<PluginAnswer>, Error> {
+    let (id, _) = plugin(&call.state, &call.path.name)?;
+    let reason = call.body.0.and_then(|body| body.reason);
+    let reason = reason.map(|reason| reason.trim().to_owned()).filter(|reason| !reason.is_empty());
     let reason = reason.unwrap_or_else(|| "by an operator, who gave no reason".to_owned());
     if reason.chars().count() > REASON_MAX_CHARS || reason.chars().any(char::is_control) {
         let message = format!("must be one line of at most {REASON_MAX_CHARS} characters");
@@ -109,36 +152,38 @@ pub async fn quarantine(call: Call) -> Result<Reply, Error> {
     }
     let view =
         call.state.plugins.change(&id, "quarantine", |registry| registry.quarantine(&id, &reason)).await?;
-    answer(&call, &id, &view)
+    answer(&call.state, &id, &view)
 }
 
 /// `POST /api/v1/plugins/{name}/release`.
-pub async fn release(call: Call) -> Result<Reply, Error> {
-    let (id, _) = plugin(&call)?;
-    call.json_or(Value::Null)?;
+pub async fn release(call: Call<PluginPath>) -> Result<Data<PluginAnswer>, Error> {
+    let (id, _) = plugin(&call.state, &call.path.name)?;
     let view = call.state.plugins.change(&id, "release", |registry| registry.release(&id)).await?;
-    answer(&call, &id, &view)
+    answer(&call.state, &id, &view)
 }
 
 /// `DELETE /api/v1/plugins/{name}/{digest}`.
-pub async fn remove(call: Call) -> Result<Reply, Error> {
-    let (id, view) = plugin(&call)?;
-    let digest = generation(&call, &id, &view)?.digest.to_string();
+pub async fn remove(call: Call<GenerationPath>) -> Result<Data<()>, Error> {
+    let (id, view) = plugin(&call.state, &call.path.name)?;
+    let digest = view.generation(&id, &call.path.digest)?.digest.to_string();
     call.state.plugins.remove(&id, &digest).await?;
-    Ok(Reply::data(&Value::Null))
+    Ok(Data::new(&()))
 }
 
 /// `GET /api/v1/plugins/{name}/{digest}`: the component itself.
-pub async fn component(call: Call) -> Result<Reply, Error> {
-    let (id, view) = plugin(&call)?;
-    let generation = generation(&call, &id, &view)?;
-    let bytes = call.state.plugins.component(&generation).await?;
-    Ok(Reply::bytes("application/wasm", bytes.into()))
+pub async fn component(call: Call<GenerationPath>) -> Result<File<Wasm>, Error> {
+    let (id, view) = plugin(&call.state, &call.path.name)?;
+    let generation = view.generation(&id, &call.path.digest)?;
+    Ok(File::new(call.state.plugins.component(&generation).await?))
 }
 
-#[derive(Serialize)]
-struct LogAnswer {
+/// One line of a plugin's log.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "PluginLogLine")]
+pub struct LogAnswer {
     time: String,
+    /// `trace`, `debug`, `info`, `warn` or `error`
+    #[schemars(with = "String")]
     level: lakeport_plugins::LogLevel,
     message: String,
     fields: Vec<LogField>,
@@ -146,21 +191,22 @@ struct LogAnswer {
     call: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "PluginLogField")]
 struct LogField {
     name: String,
     value: String,
 }
 
 /// `GET /api/v1/plugins/{name}/logs`: the last lines, the oldest first.
-pub async fn logs(call: Call) -> Result<Reply, Error> {
-    let (id, _) = plugin(&call)?;
+pub async fn logs(call: Call<PluginPath>) -> Result<Data<Vec<LogAnswer>>, Error> {
+    let (id, _) = plugin(&call.state, &call.path.name)?;
     let zone = call.state.config.time_zone;
     let lines = call.state.plugins.registry().log(&id).map(|log| log.lines()).unwrap_or_default();
     let lines: Vec<LogAnswer> = lines
         .into_iter()
         .map(|line| LogAnswer {
-            time: local_time(line.at_ms, zone),
+            time: time::shown(line.at_ms, zone),
             level: line.level,
             message: line.message,
             fields: line.fields.into_iter().map(|(name, value)| LogField { name, value }).collect(),
@@ -168,24 +214,16 @@ pub async fn logs(call: Call) -> Result<Reply, Error> {
             call: line.call,
         })
         .collect();
-    Ok(Reply::data(&lines))
+    Ok(Data::new(&lines))
 }
 
-fn plugin(call: &Call) -> Result<(PluginId, std::sync::Arc<PluginView>), Error> {
-    let registry = call.state.plugins.registry();
-    let id = registry.resolve(&call.path::<String>("name")?)?;
+fn plugin(app: &App, name: &str) -> Result<(PluginId, Arc<PluginView>), Error> {
+    let registry = app.plugins.registry();
+    let id = registry.resolve(name)?;
     let view = registry.view(&id).unwrap_or_default();
     Ok((id, view))
 }
 
-fn generation(
-    call: &Call,
-    id: &PluginId,
-    view: &PluginView,
-) -> Result<std::sync::Arc<lakeport_plugins::Generation>, Error> {
-    Ok(view.generation(id, &call.path::<String>("digest")?)?)
-}
-
-fn answer(call: &Call, id: &PluginId, view: &PluginView) -> Result<Reply, Error> {
-    Ok(Reply::data(&PluginAnswer::new(id, view, call.state.config.time_zone)))
+fn answer(app: &App, id: &PluginId, view: &PluginView) -> Result<Data<PluginAnswer>, Error> {
+    Ok(Data::new(&PluginAnswer::new(id, view, app.config.time_zone)))
 }

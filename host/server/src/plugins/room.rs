@@ -1,7 +1,8 @@
 //! The plugins of this server: the registry, and the store that outlives it.
 
+use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use lakeport_plugins::{
     CallFault, CompiledCache, Generation, Limits, Origin, PluginId, PluginView, Pointers, Policy, Registry,
@@ -9,6 +10,7 @@ use lakeport_plugins::{
 };
 use tokio::sync::{Mutex, Semaphore};
 
+use crate::app::Clock;
 use crate::config::Config;
 use crate::db::Db;
 use crate::error::{Detail, Error};
@@ -27,8 +29,13 @@ pub struct Room {
     /// One change of pointers at a time, so that registry and store follow each other.
     changing: Arc<Mutex<()>>,
     staging: Arc<Semaphore>,
+    /// Plugins that this server took out of service by itself, and has not stored yet.
+    own: Arc<Own>,
+    clock: Clock,
     bundled: Vec<BundledPlugin>,
 }
+
+type Own = parking_lot::Mutex<HashSet<PluginId>>;
 
 /// A plugin that came with the binary.
 pub struct BundledPlugin {
@@ -41,7 +48,7 @@ pub struct BundledPlugin {
 
 impl Room {
     /// Starts the plugin host, lets in what is bundled and what is stored, and puts the pointers back.
-    pub async fn open(config: &Config, db: Db) -> anyhow::Result<Self> {
+    pub async fn open(config: &Config, db: Db, clock: Clock) -> anyhow::Result<Self> {
         let cache = CompiledCache::open(&config.plugins_cache_dir())?;
         let sandbox = Sandbox::new(&SandboxSettings::default(), Some(cache))
             .map_err(|error| anyhow::anyhow!("the WebAssembly engine did not start: {error:#}"))?;
@@ -55,7 +62,8 @@ impl Room {
         }
         let changing = Arc::new(Mutex::new(()));
         let staging = Arc::new(Semaphore::new(STAGING_MAX));
-        let room = Room { registry, db, changing, staging, bundled };
+        let own = Arc::new(Own::default());
+        let room = Room { registry, db, changing, staging, own, clock, bundled };
         room.restore().await?;
         room.store_own_changes();
         Ok(room)
@@ -64,19 +72,23 @@ impl Room {
     /// What the registry changes by itself is stored, too, by a task that ends with the registry.
     fn store_own_changes(&self) {
         let (send, mut changed) = tokio::sync::mpsc::channel::<PluginId>(OWN_CHANGES_MAX);
+        let own = Arc::clone(&self.own);
         self.registry.on_own_change(move |id| {
+            own.lock().insert(id.clone());
             // A full queue means that the same plugins are waiting to be stored already.
             let _ = send.try_send(id.clone());
         });
         let (registry, db, changing) =
             (Arc::downgrade(&self.registry), self.db.clone(), self.changing.clone());
+        let (own, clock) = (Arc::clone(&self.own), self.clock.clone());
         tokio::spawn(async move {
             while let Some(id) = changed.recv().await {
                 let _changing = changing.lock().await;
                 let Some(view) = registry.upgrade().and_then(|registry| registry.view(&id)) else { continue };
-                if let Err(error) = store::put_pointers(&db, &id, &view, "failures", now_ms()).await {
+                if let Err(error) = store::put_pointers(&db, &id, &view, "failures", clock.now_ms()).await {
                     tracing::error!(plugin = %id, "that it was taken out of service was not stored: {error}");
                 }
+                own.lock().remove(&id);
             }
         });
     }
@@ -155,9 +167,10 @@ impl Room {
         let before = self.registry.view(id);
         let after = apply(&self.registry)?;
         let (registry, db, id) = (self.registry.clone(), self.db.clone(), id.clone());
+        let now_ms = self.clock.now_ms();
         let work = tokio::spawn(async move {
             let _changing = changing;
-            if let Err(error) = store::put_pointers(&db, &id, &after, action, now_ms()).await {
+            if let Err(error) = store::put_pointers(&db, &id, &after, action, now_ms).await {
                 if let Some(before) = before {
                     registry.restore(&id, &pointers_of(&before));
                 }
@@ -175,11 +188,11 @@ impl Room {
         let changing = self.changing.clone().lock_owned().await;
         self.registry.check_removal(id, digest)?;
         let (registry, db) = (self.registry.clone(), self.db.clone());
-        let (id, digest) = (id.clone(), digest.to_owned());
+        let (id, digest, now_ms) = (id.clone(), digest.to_owned(), self.clock.now_ms());
         let work = tokio::spawn(async move {
             let _changing = changing;
             let left = registry.view(&id).map(|view| view.without(&digest)).unwrap_or_default();
-            store::delete_component(&db, &id, &digest, &left, now_ms()).await?;
+            store::delete_component(&db, &id, &digest, &left, now_ms).await?;
             registry.remove(&id, &digest)?;
             tracing::info!(plugin = %id, %digest, "plugin generation removed");
             Ok(())
@@ -187,27 +200,81 @@ impl Room {
         work.await.map_err(Error::internal)?
     }
 
-    async fn restore(&self) -> Result<(), Error> {
-        for plugin in &self.bundled {
-            if let Ok(generation) = &plugin.outcome {
-                let active = Some(generation.digest.to_string());
-                self.registry.restore(&generation.id, &Pointers { active, ..Pointers::default() });
-            }
-        }
-        for (id, mut pointers) in store::all_pointers(&self.db).await? {
-            let Some(view) = self.registry.view(&id) else {
-                tracing::error!(plugin = %id, "none of its generations is let in any more");
+    /// Takes over what another server stored of this plugin; `None`: of all.
+    pub async fn follow(&self, key: Option<&str>) -> Result<(), Error> {
+        let _changing = self.changing.lock().await;
+        self.follow_components().await?;
+        let stored = store::all_pointers(&self.db).await?;
+        for (id, view) in self.registry.list() {
+            // What this server has yet to store is newer; storing it brings it here again.
+            if key.is_some_and(|key| key != id.to_string()) || self.own.lock().contains(&id) {
                 continue;
-            };
-            if pointers.active.as_ref().is_some_and(|digest| !view.has(digest)) {
-                tracing::error!(plugin = %id, "its active generation is gone; the bundled one answers, if there is one");
-                pointers.active = None;
             }
-            let bundled = view.active.as_ref().map(|generation| generation.digest.to_string());
-            pointers.active = pointers.active.or(bundled);
-            self.registry.restore(&id, &pointers);
+            let pointers =
+                stored.iter().find(|(stored, _)| *stored == id).map(|(_, pointers)| pointers.clone());
+            let pointers = self.complete(&id, &view, pointers.unwrap_or_default());
+            if pointers != pointers_of(&view) {
+                self.registry.restore(&id, &pointers);
+                tracing::info!(plugin = %id, "follows what another server did");
+            }
         }
         Ok(())
+    }
+
+    /// Lets in what others uploaded, and forgets what they removed.
+    async fn follow_components(&self) -> Result<(), Error> {
+        let stored = store::component_digests(&self.db).await?;
+        let views = self.registry.list();
+        for (digest, staged_at_ms) in &stored {
+            if views.iter().any(|(_, view)| view.has(digest)) {
+                continue;
+            }
+            let Some(bytes) = store::component_bytes(&self.db, digest).await? else { continue };
+            if let Err(error) = self.registry.stage_as_of(bytes, Origin::Uploaded, *staged_at_ms).await {
+                tracing::error!(%digest, "a plugin that another server stored is not let in here: {error}");
+            }
+        }
+        for (id, view) in &views {
+            for generation in view.generations.iter().filter(|g| g.origin == Origin::Uploaded) {
+                if !stored.iter().any(|(digest, _)| *digest == *generation.digest)
+                    && let Err(error) = self.registry.remove(id, &generation.digest)
+                {
+                    tracing::debug!(plugin = %id, "a removed generation is still in use here: {error}");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn restore(&self) -> Result<(), Error> {
+        let stored = store::all_pointers(&self.db).await?;
+        for (id, _) in &stored {
+            if self.registry.view(id).is_none() {
+                tracing::error!(plugin = %id, "none of its generations is let in any more");
+            }
+        }
+        for (id, view) in self.registry.list() {
+            let pointers =
+                stored.iter().find(|(stored, _)| *stored == id).map(|(_, pointers)| pointers.clone());
+            let is_stored = pointers.is_some();
+            let pointers = self.complete(&id, &view, pointers.unwrap_or_default());
+            if is_stored || pointers.active.is_some() {
+                self.registry.restore(&id, &pointers);
+            }
+        }
+        Ok(())
+    }
+
+    /// Stored pointers with the bundled generation where they name no other that is there.
+    fn complete(&self, id: &PluginId, view: &PluginView, mut pointers: Pointers) -> Pointers {
+        if pointers.active.as_ref().is_some_and(|digest| !view.has(digest)) {
+            tracing::error!(plugin = %id, "its active generation is gone; the bundled one answers, if there is one");
+            pointers.active = None;
+        }
+        let bundled = self.bundled.iter().filter_map(|plugin| plugin.outcome.as_ref().ok());
+        let bundled = bundled.into_iter().find(|generation| generation.id == *id);
+        pointers.active = pointers.active.or(bundled.map(|generation| generation.digest.to_string()));
+        pointers
     }
 }
 
@@ -248,11 +315,6 @@ fn pointers_of(view: &PluginView) -> Pointers {
         canary: view.canary.as_ref().map(|canary| (canary.generation.digest.to_string(), canary.percent)),
         quarantine: view.quarantine.clone(),
     }
-}
-
-fn now_ms() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 fn stage_error(error: StageError) -> Error {

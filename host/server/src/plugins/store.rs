@@ -6,27 +6,33 @@ use lakeport_plugins::{Family, Generation, Origin, PluginId, PluginView, Pointer
 
 use crate::db::{Db, Tx, Value};
 use crate::error::Error;
+use crate::plugins::TOPIC;
 
 /// Keeps an uploaded component. One that is there stays as it is.
 pub async fn put_component(db: &Db, generation: &Generation, bytes: Vec<u8>) -> Result<(), Error> {
     const SQL: &str = "INSERT INTO plugin_components (digest, family, name, version, contract, bytes, size, staged_at) \
                        VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (digest) DO NOTHING";
     let size = i64::try_from(bytes.len()).expect("an upload has a limit far below this");
-    db.execute(
-        SQL,
-        &[
-            Value::from(&*generation.digest),
-            Value::from(generation.id.family.as_str()),
-            Value::from(&*generation.id.name),
-            Value::from(generation.description.version()),
-            Value::from(generation.contract.to_string()),
-            Value::Bytes(bytes),
-            Value::Int(size),
-            Value::Int(generation.staged_at_ms),
-        ],
-    )
-    .await?;
-    Ok(())
+    let mut tx = db.begin().await?;
+    let new = tx
+        .execute(
+            SQL,
+            &[
+                Value::from(&*generation.digest),
+                Value::from(generation.id.family.as_str()),
+                Value::from(&*generation.id.name),
+                Value::from(generation.description.version()),
+                Value::from(generation.contract.to_string()),
+                Value::Bytes(bytes),
+                Value::Int(size),
+                Value::Int(generation.staged_at_ms),
+            ],
+        )
+        .await?;
+    if new > 0 {
+        tx.changed(TOPIC, generation.id.to_string());
+    }
+    tx.commit().await
 }
 
 /// Digests of the stored components and when each was staged, the oldest first.
@@ -61,6 +67,7 @@ pub async fn delete_component(
         write_pointers(&mut tx, id, left, "remove", at_ms).await?;
     }
     tx.execute(COMPONENT, &[Value::from(digest)]).await?;
+    tx.changed(TOPIC, id.to_string());
     tx.commit().await
 }
 
@@ -138,6 +145,7 @@ async fn write_pointers(
         ],
     )
     .await?;
+    tx.changed(TOPIC, id.to_string());
     add_activation(tx, id, view.active.as_ref().map(|generation| &*generation.digest), action, at_ms).await
 }
 

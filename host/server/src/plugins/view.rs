@@ -1,13 +1,16 @@
 //! Plugins as answers show them (contract, section 5).
 
-use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use lakeport_plugins::{Generation, PluginId, PluginView};
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::time;
+
 /// A plugin.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Plugin")]
 pub struct PluginAnswer {
     name: String,
     family: &'static str,
@@ -26,8 +29,9 @@ pub struct PluginAnswer {
 }
 
 /// One of its generations.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "PluginGeneration")]
 struct GenerationAnswer {
     digest: String,
     version: String,
@@ -41,8 +45,9 @@ struct GenerationAnswer {
 }
 
 /// A component that has been let in.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "StagedPlugin")]
 pub struct StagedAnswer {
     name: String,
     family: &'static str,
@@ -91,8 +96,11 @@ impl GenerationAnswer {
             size: generation.size,
             state,
             canary_percent: canary.map(|canary| canary.percent),
-            staged_at: local_time(generation.staged_at_ms, zone),
-            activated_at: plugin.activated_at_ms.filter(|_| state == "active").map(|at| local_time(at, zone)),
+            staged_at: time::shown(generation.staged_at_ms, zone),
+            activated_at: plugin
+                .activated_at_ms
+                .filter(|_| state == "active")
+                .map(|at| time::shown(at, zone)),
         }
     }
 }
@@ -123,10 +131,4 @@ fn generation_state(generation: &Generation, plugin: &PluginView) -> &'static st
     } else {
         "staged"
     }
-}
-
-/// `yyyy-MM-dd HH:mm:ss` in the configured zone.
-pub fn local_time(at_ms: i64, zone: Tz) -> String {
-    let at = DateTime::<Utc>::from_timestamp_millis(at_ms).unwrap_or_default();
-    at.with_timezone(&zone).format("%Y-%m-%d %H:%M:%S").to_string()
 }

@@ -1,0 +1,113 @@
+//! The audit log: every change with who made it, on what, and how it ended. A change that is one transaction is
+//! written down in that transaction, together with the answer that repeats of the request will get.
+
+mod api;
+pub mod store;
+
+use std::fmt::Display;
+
+use ::http::Method;
+use serde::Serialize;
+
+use crate::app::{App, Route};
+use crate::db::Tx;
+use crate::error::Error;
+use crate::http::{Answer, Attempt, Reply, Role, openapi};
+use crate::idempotency;
+use crate::retention::Retained;
+use store::{Actor, Entry};
+
+/// What is purged by age.
+pub const RETAINED: Retained = Retained {
+    what: "audit",
+    table: "audit_log",
+    purge: "DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE at < $1 ORDER BY at LIMIT $2)",
+};
+
+/// How a change that succeeded ended.
+pub const SUCCESS: &str = "success";
+
+/// The routes of this room.
+pub fn routes() -> Vec<Route> {
+    vec![Route::new(
+        Method::GET,
+        "/api/v1/audit",
+        Role::Admin,
+        "listAudit",
+        "Who changed what, the newest first",
+        api::list,
+    )]
+}
+
+/// What was changed, with the definition before and after; only their keyed digests are kept.
+pub struct Change {
+    resource: &'static str,
+    id: Option<String>,
+    before: Option<Vec<u8>>,
+    after: Option<Vec<u8>>,
+}
+
+impl Change {
+    /// `resource` is the product's noun: `token`, `datasource`.
+    pub fn of(resource: &'static str, id: impl Display) -> Change {
+        Change { resource, id: Some(id.to_string()), before: None, after: None }
+    }
+
+    #[must_use]
+    pub fn before<T: Serialize>(self, definition: &T) -> Change {
+        Change { before: serde_json::to_vec(definition).ok(), ..self }
+    }
+
+    #[must_use]
+    pub fn after<T: Serialize>(self, definition: &T) -> Change {
+        Change { after: serde_json::to_vec(definition).ok(), ..self }
+    }
+}
+
+impl<P, Q, B> crate::http::Call<App, P, Q, B> {
+    /// Ends a change: writes it down, keeps its answer for repeats of the request, and commits, all at once.
+    pub async fn commit<A: Answer>(&self, mut tx: Tx, change: Change, answer: A) -> Result<A, Error> {
+        let Some(attempt) = &self.attempt else {
+            let message = "a route that changes nothing tried to commit a change";
+            return Err(Error::internal(anyhow::anyhow!(message)));
+        };
+        let app = &self.state;
+        let digest = |definition: Option<&Vec<u8>>| definition.map(|bytes| app.keys.digest(bytes));
+        let entry = Entry {
+            by: Actor::from(&**attempt),
+            resource: change.resource,
+            resource_id: change.id.clone(),
+            outcome: SUCCESS,
+            status: 200,
+            before_digest: digest(change.before.as_ref()),
+            after_digest: digest(change.after.as_ref()),
+        };
+        store::add(&mut tx, &entry, app.clock.now_ms()).await?;
+        idempotency::keep(app, &mut tx, attempt, answer.reply()).await?;
+        tx.commit().await?;
+        attempt.set_recorded();
+        Ok(answer)
+    }
+}
+
+/// Writes down a change that did not do so itself, or that failed.
+pub async fn record(app: &App, attempt: &Attempt, outcome: Result<&Reply, &Error>) -> Result<(), Error> {
+    let (outcome, status) = match outcome {
+        Ok(reply) => (SUCCESS, reply.status.as_u16()),
+        Err(error) => (error.code(), error.status()),
+    };
+    let resource_id = (!attempt.parameters.is_empty()).then(|| attempt.parameters.join("/"));
+    let resource = openapi::tag(&attempt.path);
+    let entry = Entry {
+        by: Actor::from(attempt),
+        resource,
+        resource_id,
+        outcome,
+        status,
+        before_digest: None,
+        after_digest: None,
+    };
+    let mut tx = app.db.begin().await?;
+    store::add(&mut tx, &entry, app.clock.now_ms()).await?;
+    tx.commit().await
+}

@@ -1,0 +1,177 @@
+//! Handlers of tokens and of `me`.
+
+use chrono_tz::Tz;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::store::{self, NewToken, Token};
+use super::{TOPIC, token};
+use crate::app::Call;
+use crate::audit::Change;
+use crate::error::{Detail, Error};
+use crate::http::{Data, Json, Nothing, Role};
+use crate::time;
+
+/// A token, without its text.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Token")]
+pub struct TokenView {
+    id: i64,
+    name: String,
+    role: Role,
+    /// Names of the data sources that it is bound to; null: all.
+    datasources: Option<Vec<String>>,
+    scopes: Vec<String>,
+    expires_at: Option<String>,
+    created_at: String,
+}
+
+/// A new token with its text, which is shown this once.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CreatedToken {
+    #[serde(flatten)]
+    of: TokenView,
+    token: String,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CreateToken {
+    /// Stands in the audit log; no two live tokens share one.
+    #[schemars(length(min = 1, max = 100))]
+    name: String,
+    role: Role,
+    /// Names of the data sources that it is bound to; absent: all.
+    datasources: Option<Vec<String>>,
+    /// `lineage:write`: it may send OpenLineage events and nothing else.
+    scopes: Option<Vec<String>>,
+    /// yyyy-MM-dd HH:mm:ss; absent: never.
+    expires_at: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct TokenPath {
+    id: i64,
+}
+
+impl TokenView {
+    fn new(token: &Token, zone: Tz) -> TokenView {
+        TokenView {
+            id: token.id,
+            name: token.name.clone(),
+            role: token.role,
+            datasources: token.datasources.clone(),
+            scopes: token.scopes.clone(),
+            expires_at: token.expires_at_ms.map(|at| time::shown(at, zone)),
+            created_at: time::shown(token.created_at_ms, zone),
+        }
+    }
+}
+
+/// `GET /api/v1/tokens`
+pub async fn list(call: Call) -> Result<Data<Vec<TokenView>>, Error> {
+    let zone = call.state.config.time_zone;
+    let tokens = store::live(&call.state.db).await?;
+    Ok(Data::new(&tokens.iter().map(|token| TokenView::new(token, zone)).collect()))
+}
+
+/// `POST /api/v1/tokens`
+pub async fn create(call: Call<Nothing, Nothing, Json<CreateToken>>) -> Result<Data<CreatedToken>, Error> {
+    let (app, body) = (&call.state, &*call.body);
+    let (zone, now_ms) = (app.config.time_zone, app.clock.now_ms());
+    let scopes = body.scopes.clone().unwrap_or_default();
+    let mut wrong = token::check(&body.name, body.datasources.as_deref(), &scopes);
+    let expires_at_ms = match body.expires_at.as_deref().map(|text| time::parse(text, zone)).transpose() {
+        Ok(Some(at_ms)) if at_ms <= now_ms => {
+            wrong.push(Detail::new("expiresAt", "must be in the future"));
+            None
+        }
+        Ok(at_ms) => at_ms,
+        Err(why) => {
+            wrong.push(Detail::new("expiresAt", why));
+            None
+        }
+    };
+    if !wrong.is_empty() {
+        return Err(Error::invalid(wrong));
+    }
+    let text = token::make()?;
+    let new = NewToken {
+        name: &body.name,
+        role: body.role,
+        digest: &token::digest(&text),
+        datasources: body.datasources.as_deref(),
+        scopes: &scopes,
+        expires_at_ms,
+    };
+    let mut tx = app.db.begin().await?;
+    let made = store::insert(&mut tx, &new, now_ms).await?;
+    tx.changed(TOPIC, made.id.to_string());
+    let view = TokenView::new(&made, zone);
+    let change = Change::of("token", made.id).after(&view);
+    let answer = Data::new(&CreatedToken { of: view, token: text });
+    let answer = call.commit(tx, change, answer).await?;
+    app.auth.reload().await?;
+    Ok(answer)
+}
+
+/// `DELETE /api/v1/tokens/{id}`
+pub async fn revoke(call: Call<TokenPath>) -> Result<Data<Option<TokenView>>, Error> {
+    let (app, id) = (&call.state, call.path.id);
+    let mut tx = app.db.begin().await?;
+    let revoked = store::revoke(&mut tx, id, app.clock.now_ms()).await?;
+    let revoked = revoked.ok_or_else(|| Error::not_found("token", id))?;
+    tx.changed(TOPIC, id.to_string());
+    let change = Change::of("token", id).before(&TokenView::new(&revoked, app.config.time_zone));
+    let answer = call.commit(tx, change, Data::new(&None)).await?;
+    app.auth.reload().await?;
+    Ok(answer)
+}
+
+/// Who asks, and within which bounds.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Me {
+    name: String,
+    role: Role,
+    /// `local`, `token` or `oidc`
+    kind: &'static str,
+    /// Names of the data sources that it is bound to; null: all.
+    datasources: Option<Vec<String>>,
+    scopes: Vec<String>,
+    limits: Limits,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Limits {
+    /// Null: no limit.
+    requests_per_second: Option<u32>,
+    request_timeout_seconds: u64,
+    body_max_bytes: usize,
+    plugin_upload_max_bytes: usize,
+    page_size_max: i64,
+}
+
+/// `GET /api/v1/me`
+pub async fn me(call: Call) -> Result<Data<Me>, Error> {
+    let (app, caller) = (&call.state, &call.caller);
+    let per_second = Some(app.auth.limit().per_second());
+    let per_second = per_second.filter(|&limit| limit > 0 && !app.auth.is_local_mode());
+    Ok(Data::new(&Me {
+        name: caller.name.clone(),
+        role: caller.role,
+        kind: caller.kind(),
+        datasources: caller.datasources.clone(),
+        scopes: caller.scopes.clone(),
+        limits: Limits {
+            requests_per_second: per_second,
+            request_timeout_seconds: app.config.request_timeout.as_secs(),
+            body_max_bytes: app.config.body_max_bytes,
+            plugin_upload_max_bytes: app.config.plugin_upload_max_bytes,
+            page_size_max: crate::http::PAGE_SIZE_MAX,
+        },
+    }))
+}

@@ -1,0 +1,77 @@
+//! How often one identity may ask: an allowance that fills up evenly, up to a second's worth.
+
+use std::collections::HashMap;
+
+use parking_lot::Mutex;
+
+use crate::error::Error;
+use crate::http::Identity;
+
+/// Identities that are remembered; past it those whose allowance is full are forgotten.
+const REMEMBERED_MAX: usize = 10_000;
+const MICROS_PER_MS: i64 = 1_000;
+const SECOND_US: i64 = 1_000_000;
+
+/// Requests a second, for each identity by itself.
+pub struct RateLimit {
+    /// 0: no limit.
+    per_second: u32,
+    /// When each identity's allowance is full again, microseconds since 1970.
+    full_at_us: Mutex<HashMap<Identity, i64>>,
+}
+
+impl RateLimit {
+    pub fn new(per_second: u32) -> RateLimit {
+        RateLimit { per_second, full_at_us: Mutex::default() }
+    }
+
+    /// 0: no limit.
+    pub fn per_second(&self) -> u32 {
+        self.per_second
+    }
+
+    /// 429 when the identity has used its allowance up.
+    pub fn admit(&self, identity: &Identity, now_ms: i64) -> Result<(), Error> {
+        if self.per_second == 0 {
+            return Ok(());
+        }
+        let now_us = now_ms.saturating_mul(MICROS_PER_MS);
+        let cost_us = SECOND_US / i64::from(self.per_second);
+        let mut full_at_us = self.full_at_us.lock();
+        if full_at_us.len() >= REMEMBERED_MAX {
+            full_at_us.retain(|_, full_at| *full_at > now_us);
+        }
+        let full_at = full_at_us.get(identity).map_or(now_us, |&full_at| full_at.max(now_us));
+        if full_at + cost_us - now_us > SECOND_US {
+            let message = format!("more than {} requests a second; slow down", self.per_second);
+            return Err(Error::too_many("rate_limited", message, 1));
+        }
+        full_at_us.insert(identity.clone(), full_at + cost_us);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_allowance_is_used_up_and_fills_again() {
+        let limit = RateLimit::new(10);
+        let (one, two) = (Identity::Token(1), Identity::Token(2));
+        for _ in 0..10 {
+            limit.admit(&one, 5_000).unwrap();
+        }
+        let error = limit.admit(&one, 5_000).unwrap_err();
+        assert_eq!((error.status(), error.code()), (429, "rate_limited"));
+        limit.admit(&two, 5_000).unwrap();
+        limit.admit(&one, 5_100).unwrap();
+        assert!(limit.admit(&one, 5_100).is_err());
+    }
+
+    #[test]
+    fn without_a_limit_everything_is_let_through() {
+        let limit = RateLimit::new(0);
+        assert!((0..100_000).all(|_| limit.admit(&Identity::Local, 0).is_ok()));
+    }
+}

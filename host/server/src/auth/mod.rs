@@ -1,0 +1,210 @@
+//! Who asks: tokens, the OIDC issuer, and local mode where there is neither.
+//!
+//! Tokens are looked up in memory; the change log brings what other processes did to them. Local mode ends
+//! with the first token and does not come back before a restart.
+
+mod api;
+mod limits;
+pub mod oidc;
+pub mod store;
+pub mod token;
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ::http::Method;
+use ::http::header::AUTHORIZATION;
+use ::http::request::Parts;
+use arc_swap::ArcSwap;
+
+use crate::app::{Clock, Route};
+use crate::db::Db;
+use crate::error::Error;
+use crate::http::{self, Caller, Identity, Role};
+pub use limits::RateLimit;
+use store::Token;
+
+/// What the change log calls a change of tokens.
+pub const TOPIC: &str = "tokens";
+
+/// The routes of this room.
+pub fn routes() -> Vec<Route> {
+    vec![
+        Route::new(
+            Method::GET,
+            "/api/v1/me",
+            Role::Viewer,
+            "getMe",
+            "Who you are and what you may do",
+            api::me,
+        )
+        .scope(token::LINEAGE_WRITE),
+        Route::new(Method::GET, "/api/v1/tokens", Role::Admin, "listTokens", "All tokens", api::list),
+        Route::new(
+            Method::POST,
+            "/api/v1/tokens",
+            Role::Admin,
+            "createToken",
+            "Makes a token; its text is shown in this answer and never again",
+            api::create,
+        )
+        .secret()
+        .refuses(&["name_taken"]),
+        Route::new(
+            Method::DELETE,
+            "/api/v1/tokens/{id}",
+            Role::Admin,
+            "revokeToken",
+            "Revokes a token at once",
+            api::revoke,
+        ),
+    ]
+}
+
+/// Everyone who may ask.
+pub struct Auth {
+    db: Db,
+    clock: Clock,
+    /// By the digest of their text.
+    tokens: ArcSwap<HashMap<String, Known>>,
+    /// No token was there at the start, and none has come since.
+    local_mode: AtomicBool,
+    local: Arc<Caller>,
+    anonymous: Arc<Caller>,
+    oidc: Option<oidc::Oidc>,
+    limit: RateLimit,
+}
+
+struct Known {
+    caller: Arc<Caller>,
+    expires_at_ms: Option<i64>,
+}
+
+impl Auth {
+    pub async fn open(
+        db: Db,
+        clock: Clock,
+        oidc: Option<oidc::Oidc>,
+        limit: RateLimit,
+    ) -> Result<Auth, Error> {
+        let auth = Auth {
+            db,
+            clock,
+            tokens: ArcSwap::default(),
+            local_mode: AtomicBool::new(oidc.is_none()),
+            local: Arc::new(Caller::local()),
+            anonymous: Arc::new(Caller::anonymous()),
+            oidc,
+            limit,
+        };
+        auth.reload().await?;
+        Ok(auth)
+    }
+
+    /// Reads all tokens anew. Tokens that ran out count: they do not open the server to everyone.
+    pub async fn reload(&self) -> Result<(), Error> {
+        let tokens = store::live(&self.db).await?;
+        if !tokens.is_empty() && self.local_mode.swap(false, Ordering::AcqRel) {
+            tracing::info!("there is a token: from now on every request needs one");
+        }
+        let known = |token: Token| {
+            let caller = Caller {
+                identity: Identity::Token(token.id),
+                name: token.name,
+                role: token.role,
+                datasources: token.datasources,
+                scopes: token.scopes,
+            };
+            (token.digest, Known { caller: Arc::new(caller), expires_at_ms: token.expires_at_ms })
+        };
+        self.tokens.store(Arc::new(tokens.into_iter().map(known).collect()));
+        Ok(())
+    }
+
+    /// Everyone of this machine is admin.
+    pub fn is_local_mode(&self) -> bool {
+        self.local_mode.load(Ordering::Acquire)
+    }
+
+    /// Requests a second that one identity may make.
+    pub fn limit(&self) -> &RateLimit {
+        &self.limit
+    }
+
+    /// Who sends this request. In local mode 403 for what did not come from a program of this machine.
+    pub async fn identify(
+        &self,
+        parts: &Parts,
+        needed: Role,
+        cors_origins: &[String],
+    ) -> Result<Arc<Caller>, Error> {
+        if self.is_local_mode() {
+            http::check_local(parts, cors_origins)?;
+            return Ok(Arc::clone(&self.local));
+        }
+        if needed == Role::Anyone {
+            return Ok(Arc::clone(&self.anonymous));
+        }
+        let caller = self.bearer(parts).await?;
+        self.limit.admit(&caller.identity, self.clock.now_ms())?;
+        Ok(caller)
+    }
+
+    async fn bearer(&self, parts: &Parts) -> Result<Arc<Caller>, Error> {
+        let text = bearer_text(parts)?;
+        if let Some(known) = self.tokens.load().get(&token::digest(text)) {
+            return match known.expires_at_ms {
+                Some(end) if end <= self.clock.now_ms() => {
+                    Err(Error::unauthenticated("the token has expired; ask an admin for a new one"))
+                }
+                _ => Ok(Arc::clone(&known.caller)),
+            };
+        }
+        match &self.oidc {
+            Some(oidc) if !text.starts_with(token::PREFIX) => {
+                let identity = oidc.identify(text).await?;
+                Ok(Arc::new(Caller {
+                    identity: Identity::Oidc(identity.subject),
+                    name: identity.name,
+                    role: identity.role,
+                    datasources: identity.datasources,
+                    scopes: Vec::new(),
+                }))
+            }
+            _ => Err(Error::unauthenticated("the token is not known here, or was revoked")),
+        }
+    }
+
+    /// Fails when other machines could connect and anyone could do anything.
+    pub fn refuse_wide_listening(&self, address: SocketAddr) -> anyhow::Result<()> {
+        if self.is_local_mode() { refuse_wide_listening(address) } else { Ok(()) }
+    }
+}
+
+/// With no token configured: fails when other machines could connect.
+pub fn refuse_wide_listening(address: SocketAddr) -> anyhow::Result<()> {
+    if address.ip().is_loopback() {
+        return Ok(());
+    }
+    anyhow::bail!(
+        "listen is {address}, which other machines can reach, and no token is configured: anyone could do \
+         anything. Make a token first (`lakeport token create --role admin --name NAME`, with the same \
+         --data-dir or --database-url), or listen on 127.0.0.1:{}",
+        address.port()
+    )
+}
+
+fn bearer_text(parts: &Parts) -> Result<&str, Error> {
+    let Some(value) = parts.headers.get(AUTHORIZATION) else {
+        return Err(Error::unauthenticated("no token was sent; send `Authorization: Bearer <token>`"));
+    };
+    let text = value.to_str().ok().and_then(|text| text.split_once(' '));
+    match text {
+        Some((scheme, text)) if scheme.eq_ignore_ascii_case("bearer") && !text.trim().is_empty() => {
+            Ok(text.trim())
+        }
+        _ => Err(Error::unauthenticated("Authorization must be `Bearer <token>`")),
+    }
+}

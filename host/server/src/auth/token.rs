@@ -1,0 +1,75 @@
+//! What a token is made of. Its text is random, shown once, and kept nowhere but as a digest.
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::rand::SecureRandom;
+use sha2::{Digest, Sha256};
+
+use crate::error::{Detail, Error};
+
+/// So that a token that leaked is recognised as one.
+pub const PREFIX: &str = "lkp_";
+/// Random bytes: nobody guesses them, so that a plain digest is enough.
+const RANDOM_BYTES: usize = 32;
+const NAME_MAX_CHARS: usize = 100;
+const DATASOURCES_MAX: usize = 100;
+
+/// Sends OpenLineage events and does nothing else.
+pub const LINEAGE_WRITE: &str = "lineage:write";
+/// All scopes there are.
+pub const SCOPES: [&str; 1] = [LINEAGE_WRITE];
+
+/// The text of a new token.
+pub fn make() -> Result<String, Error> {
+    let mut random = [0; RANDOM_BYTES];
+    let filled = ring::rand::SystemRandom::new().fill(&mut random);
+    filled.map_err(|_| Error::internal(anyhow::anyhow!("the system gives no random bytes")))?;
+    Ok(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random)))
+}
+
+/// What the store and the memory know a token by.
+pub fn digest(text: &str) -> String {
+    hex::encode(Sha256::digest(text.as_bytes()))
+}
+
+/// Names every member that will not do.
+pub fn check(name: &str, datasources: Option<&[String]>, scopes: &[String]) -> Vec<Detail> {
+    let mut wrong = Vec::new();
+    let chars = name.chars().count();
+    if name.trim() != name || !(1..=NAME_MAX_CHARS).contains(&chars) || name.chars().any(char::is_control) {
+        let message =
+            format!("must be 1 to {NAME_MAX_CHARS} characters on one line, without space around them");
+        wrong.push(Detail::new("name", message));
+    }
+    let names = datasources.unwrap_or_default();
+    if names.len() > DATASOURCES_MAX || names.iter().any(|name| name.trim().is_empty()) {
+        let message = format!("must be at most {DATASOURCES_MAX} names; leave it out for all data sources");
+        wrong.push(Detail::new("datasources", message));
+    }
+    if let Some(unknown) = scopes.iter().find(|scope| !SCOPES.contains(&scope.as_str())) {
+        let message = format!("`{unknown}` is no scope; there is {}", SCOPES.join(", "));
+        wrong.push(Detail::new("scopes", message));
+    }
+    wrong
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_two_tokens_are_alike_and_a_token_is_known_for_one() {
+        let (one, two) = (make().unwrap(), make().unwrap());
+        assert_ne!(one, two);
+        assert!(one.starts_with(PREFIX) && one.len() > 40, "{one}");
+        assert_ne!(digest(&one), digest(&two));
+    }
+
+    #[test]
+    fn every_member_that_will_not_do_is_named() {
+        let wrong = check(" ", Some(&[String::new()]), &["all".to_owned()]);
+        let fields: Vec<&str> = wrong.iter().map(|detail| detail.field.as_str()).collect();
+        assert_eq!(fields, ["name", "datasources", "scopes"]);
+        assert!(check("ci", None, &[LINEAGE_WRITE.to_owned()]).is_empty());
+    }
+}

@@ -1,0 +1,335 @@
+//! The form of a backup, the same for both stores: gzip of lines of JSON. A header; for each table a line that
+//! names it and its columns, then one line a row, an array of the columns' values; at the end a line with the
+//! number of rows and the SHA-256 of all lines before it. A file without a right end is not a backup.
+//!
+//! Numbers are integers; `{"real":"1.5"}` and `{"b64":"AP8H"}` are real numbers and bytes; true is 1.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{BufRead, BufReader, Read, Write};
+
+use anyhow::{Context, bail, ensure};
+use base64::engine::general_purpose::STANDARD as BASE64;
+use base64::prelude::*;
+use flate2::Compression;
+use flate2::bufread::GzDecoder;
+use flate2::write::GzEncoder;
+use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::db::Value;
+
+const FORMAT: &str = "lakeport-backup";
+const VERSION: u32 = 1;
+/// The longest line: a row with a component of 64 MiB, and room.
+const LINE_BYTES: usize = 256 * 1024 * 1024;
+
+/// Encoded at once; of whole groups of three, so that the pieces make one text.
+const B64_PIECE_BYTES: usize = 3 * 16 * 1024;
+
+/// The first line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    pub format: String,
+    pub version: u32,
+    /// Of the Lakeport that wrote it.
+    pub product: String,
+    /// The schema that the rows are of.
+    pub schema: i64,
+    pub store: String,
+    /// RFC 3339, UTC.
+    pub at: String,
+}
+
+/// The line before a table's rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableLine {
+    pub table: String,
+    pub columns: Vec<String>,
+    /// The last number that the store gave, in a table that it numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_number: Option<i64>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct End {
+    /// Rows by table.
+    end: BTreeMap<String, u64>,
+    sha256: String,
+}
+
+/// What went through.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    pub header: Header,
+    /// Rows by table.
+    pub tables: BTreeMap<String, u64>,
+    /// Before it was compressed.
+    pub bytes: u64,
+    pub sha256: String,
+}
+
+impl Summary {
+    pub fn rows(&self) -> u64 {
+        self.tables.values().sum()
+    }
+}
+
+impl Header {
+    pub fn new(schema: i64, store: &str) -> Header {
+        Header {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            product: env!("CARGO_PKG_VERSION").to_owned(),
+            schema,
+            store: store.to_owned(),
+            at: chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Secs, true),
+        }
+    }
+}
+
+/// Writes a backup, line by line.
+pub struct Writer<W: Write> {
+    out: Hashing<GzEncoder<W>>,
+    header: Header,
+    tables: BTreeMap<String, u64>,
+    table: String,
+}
+
+/// Digests what it passes on.
+struct Hashing<W> {
+    inner: W,
+    hash: Sha256,
+    bytes: u64,
+}
+
+impl<W: Write> Write for Hashing<W> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let count = self.inner.write(bytes)?;
+        self.hash.update(&bytes[..count]);
+        self.bytes += count as u64;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.inner.flush()
+    }
+}
+
+impl<W: Write> Writer<W> {
+    pub fn new(out: W, header: Header) -> std::io::Result<Writer<W>> {
+        let out = Hashing { inner: GzEncoder::new(out, Compression::fast()), hash: Sha256::new(), bytes: 0 };
+        let mut writer = Writer { out, header, tables: BTreeMap::new(), table: String::new() };
+        serde_json::to_writer(&mut writer.out, &writer.header)?;
+        writer.out.write_all(b"\n")?;
+        Ok(writer)
+    }
+
+    pub fn table(&mut self, line: TableLine) -> std::io::Result<()> {
+        serde_json::to_writer(&mut self.out, &line)?;
+        self.out.write_all(b"\n")?;
+        self.tables.insert(line.table.clone(), 0);
+        self.table = line.table;
+        Ok(())
+    }
+
+    /// A row of the table named last; answers how many it has now.
+    pub fn row(&mut self, values: &[Value]) -> anyhow::Result<u64> {
+        let before = self.out.bytes;
+        for (index, value) in values.iter().enumerate() {
+            self.out.write_all(if index == 0 { b"[" } else { b"," })?;
+            self.value(value)?;
+        }
+        self.out.write_all(b"]\n")?;
+        ensure!(
+            self.out.bytes - before <= LINE_BYTES as u64,
+            "a row of {} is larger than {LINE_BYTES} bytes, the most that could be restored",
+            self.table
+        );
+        let rows = self.tables.entry(self.table.clone()).or_default();
+        *rows += 1;
+        Ok(*rows)
+    }
+
+    fn value(&mut self, value: &Value) -> std::io::Result<()> {
+        match value {
+            Value::Null => self.out.write_all(b"null"),
+            Value::Int(number) => write!(self.out, "{number}"),
+            Value::Bool(is) => write!(self.out, "{}", u8::from(*is)),
+            Value::Real(number) => write!(self.out, "{{\"real\":\"{number:?}\"}}"),
+            Value::Text(text) => serde_json::to_writer(&mut self.out, text).map_err(Into::into),
+            Value::Bytes(bytes) => {
+                self.out.write_all(b"{\"b64\":\"")?;
+                for piece in bytes.chunks(B64_PIECE_BYTES) {
+                    self.out.write_all(BASE64.encode(piece).as_bytes())?;
+                }
+                self.out.write_all(b"\"}")
+            }
+        }
+    }
+
+    /// Writes the end; answers what the backup was written to.
+    pub fn finish(mut self) -> std::io::Result<(W, Summary)> {
+        let sha256 = hex::encode(std::mem::take(&mut self.out.hash).finalize());
+        let summary = Summary { header: self.header, tables: self.tables, bytes: self.out.bytes, sha256 };
+        let end = End { end: summary.tables.clone(), sha256: summary.sha256.clone() };
+        serde_json::to_writer(&mut self.out, &end)?;
+        self.out.write_all(b"\n")?;
+        Ok((self.out.inner.finish()?, summary))
+    }
+}
+
+/// Reads a backup, line by line. Its rows are to be believed once [`Reader::entry`] has answered the end.
+pub struct Reader<R: Read> {
+    lines: BufReader<GzDecoder<BufReader<R>>>,
+    hash: Sha256,
+    bytes: u64,
+    line: Vec<u8>,
+    pub header: Header,
+    tables: BTreeMap<String, u64>,
+    table: String,
+}
+
+#[derive(Debug, PartialEq)]
+pub enum Entry {
+    Table(TableLine),
+    /// Of the table named last.
+    Row(Vec<Value>),
+    /// All of it was as it was written.
+    End(Summary),
+}
+
+impl<R: Read> Reader<R> {
+    pub fn open(input: R) -> anyhow::Result<Reader<R>> {
+        let mut reader = Reader {
+            lines: BufReader::new(GzDecoder::new(BufReader::new(input))),
+            hash: Sha256::new(),
+            bytes: 0,
+            line: Vec::new(),
+            header: Header::new(0, ""),
+            tables: BTreeMap::new(),
+            table: String::new(),
+        };
+        reader.read_line().context("this is not a backup of Lakeport")?;
+        let header: Header =
+            serde_json::from_slice(&reader.line).context("this is not a backup of Lakeport")?;
+        ensure!(header.format == FORMAT, "this is not a backup of Lakeport: its format is {}", header.format);
+        ensure!(
+            header.version == VERSION,
+            "the backup was written by Lakeport {} in version {} of the format; this one reads version {VERSION}",
+            header.product,
+            header.version
+        );
+        reader.take_line();
+        reader.header = header;
+        Ok(reader)
+    }
+
+    pub fn entry(&mut self) -> anyhow::Result<Entry> {
+        self.read_line()?;
+        let entry = if self.line.first() == Some(&b'[') {
+            let cells: Vec<Cell> = serde_json::from_slice(&self.line).context("a row cannot be read")?;
+            let rows = self.tables.get_mut(&self.table).context("a row stands before any table")?;
+            *rows += 1;
+            Entry::Row(cells.into_iter().map(|cell| cell.0).collect())
+        } else if let Ok(end) = serde_json::from_slice::<End>(&self.line) {
+            return self.end(end);
+        } else {
+            let line: TableLine = serde_json::from_slice(&self.line).context("a line cannot be read")?;
+            self.table.clone_from(&line.table);
+            let before = self.tables.insert(line.table.clone(), 0);
+            ensure!(before.is_none(), "the table {} comes twice", line.table);
+            Entry::Table(line)
+        };
+        self.take_line();
+        Ok(entry)
+    }
+
+    fn end(&mut self, end: End) -> anyhow::Result<Entry> {
+        let sha256 = hex::encode(std::mem::take(&mut self.hash).finalize());
+        ensure!(end.sha256 == sha256, "its digest is not that of what it holds");
+        ensure!(end.end == self.tables, "it holds other rows than its end says");
+        // To the last byte, so that gzip's own sum is checked, and nothing hangs on behind.
+        let mut rest = [0];
+        ensure!(self.lines.read(&mut rest)? == 0, "something stands behind its end");
+        ensure!(self.lines.get_mut().get_mut().fill_buf()?.is_empty(), "something stands behind its end");
+        let (header, tables) = (self.header.clone(), std::mem::take(&mut self.tables));
+        Ok(Entry::End(Summary { header, tables, bytes: self.bytes, sha256 }))
+    }
+
+    /// The next line, with its end.
+    fn read_line(&mut self) -> anyhow::Result<()> {
+        self.line.clear();
+        let limit = LINE_BYTES as u64 + 1;
+        (&mut self.lines).take(limit).read_until(b'\n', &mut self.line)?;
+        match self.line.last() {
+            Some(b'\n') => Ok(()),
+            _ if self.line.len() > LINE_BYTES => bail!("a line is longer than {LINE_BYTES} bytes"),
+            _ => bail!("it is cut off"),
+        }
+    }
+
+    fn take_line(&mut self) {
+        self.hash.update(&self.line);
+        self.bytes += self.line.len() as u64;
+    }
+}
+
+/// One value of a row.
+struct Cell(Value);
+
+impl<'de> Deserialize<'de> for Cell {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Cell, D::Error> {
+        deserializer.deserialize_any(CellVisitor).map(Cell)
+    }
+}
+
+struct CellVisitor;
+
+impl<'de> Visitor<'de> for CellVisitor {
+    type Value = Value;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("null, an integer, text, or an object with `real` or `b64`")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Value, E> {
+        Ok(Value::Int(number))
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Value, E> {
+        i64::try_from(number).map(Value::Int).map_err(E::custom)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Value, E> {
+        Ok(Value::Text(text.to_owned()))
+    }
+
+    fn visit_string<E: de::Error>(self, text: String) -> Result<Value, E> {
+        Ok(Value::Text(text))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let kind = map.next_key::<Cow<'de, str>>()?;
+        let text = map.next_value::<Text<'de>>()?.0;
+        let value = match kind.as_deref() {
+            Some("b64") => BASE64.decode(text.as_bytes()).map(Value::Bytes).map_err(de::Error::custom)?,
+            Some("real") => text.parse().map(Value::Real).map_err(de::Error::custom)?,
+            _ => return Err(de::Error::custom("neither `real` nor `b64`")),
+        };
+        match map.next_key::<Cow<'de, str>>()? {
+            None => Ok(value),
+            Some(more) => Err(de::Error::custom(format!("an unknown member `{more}`"))),
+        }
+    }
+}
+
+/// Not copied: it may be very long.
+#[derive(Deserialize)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);

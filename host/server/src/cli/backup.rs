@@ -1,0 +1,185 @@
+//! `lakeport backup` and `lakeport restore`: the store itself, wherever it is, into a file and back.
+
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use clap::Args;
+
+use super::StoreOptions;
+use crate::app::lock_data_dir;
+use crate::backup;
+use crate::backup::aside::Aside;
+use crate::backup::format::Summary;
+use crate::config::{self, Config, Environment};
+use crate::db::{Address, Db};
+
+/// Standard output instead of a file.
+const STANDARD_OUTPUT: &str = "-";
+
+#[derive(Args)]
+pub struct BackupOptions {
+    /// Where to write it; a file that is there is replaced once the new one is whole. `-`: standard output
+    file: PathBuf,
+    #[command(flatten)]
+    store: StoreOptions,
+}
+
+#[derive(Args)]
+pub struct RestoreOptions {
+    /// A file that `lakeport backup` wrote, from either kind of store
+    file: PathBuf,
+    #[command(flatten)]
+    store: StoreOptions,
+}
+
+impl BackupOptions {
+    pub async fn run(self, environment: &Environment) -> anyhow::Result<()> {
+        let config = Config::load(&self.store.overrides(None), environment)?;
+        backup(&config, &self.file).await
+    }
+}
+
+impl RestoreOptions {
+    pub async fn run(self, environment: &Environment) -> anyhow::Result<()> {
+        let config = Config::load(&self.store.overrides(None), environment)?;
+        restore(&config, &self.file).await
+    }
+}
+
+/// Writes the store to a file, while servers go on with it.
+pub async fn backup(config: &Config, file: &Path) -> anyhow::Result<()> {
+    if let Address::Sqlite(path) = &config.database.address {
+        ensure!(path.exists(), "there is no store {}; name its folder with --data-dir", path.display());
+    }
+    let started = Instant::now();
+    let db = Db::connect(&config.database.address).await?;
+    let (summary, file_bytes) = if file == Path::new(STANDARD_OUTPUT) {
+        let out = io::stdout();
+        ensure!(!out.is_terminal(), "a backup is no text for a terminal: send it into a file or a program");
+        (backup::write(&db, out.lock(), &mut say).await?.1, None)
+    } else {
+        let (aside, summary) = backup::write(&db, Aside::create(file)?, &mut say).await?;
+        (summary, Some(aside.finish()?))
+    };
+    db.close().await;
+    say(format!("backed up {}", told(&summary, started)));
+    if let Some(file_bytes) = file_bytes {
+        say(format!("into {}, {file_bytes} bytes", file.display()));
+    }
+    say(about_the_key(config, "is not in the backup: keep it apart from it, and keep it"));
+    Ok(())
+}
+
+/// Fills an empty store from a file.
+pub async fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
+    ensure!(file != Path::new(STANDARD_OUTPUT), "a backup is read twice: name a file");
+    let opened = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let started = Instant::now();
+    config::make_data_dir(&config.data_dir)?;
+    let _data_lock = lock_data_dir(&config.data_dir)?;
+    if let Address::Sqlite(path) = &config.database.address
+        && let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty())
+    {
+        config::make_data_dir(folder)?;
+    }
+    let db = Db::connect(&config.database.address).await?;
+    let restored = backup::restore(&db, opened, &mut say).await;
+    db.close().await;
+    let summary = restored.with_context(|| format!("{} is not restored", file.display()))?;
+    say(format!("restored {} into {}", told(&summary, started), config.database.shown()));
+    say(about_the_key(
+        config,
+        "was not in the backup: put the one of that store there before a server is started",
+    ));
+    Ok(())
+}
+
+fn say(line: String) {
+    eprintln!("{line}");
+}
+
+fn told(summary: &Summary, started: Instant) -> String {
+    format!(
+        "{} tables, {} rows, {} bytes in {:.1} s",
+        summary.tables.len(),
+        summary.rows(),
+        summary.bytes,
+        started.elapsed().as_secs_f64()
+    )
+}
+
+fn about_the_key(config: &Config, what: &str) -> String {
+    let file = config.data_dir.join("secret.key");
+    format!(
+        "the store's key (LAKEPORT_KEY, or {}) {what}. Without it the encrypted secrets, such as the data \
+         sources' passwords, cannot be read",
+        file.display()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Overrides;
+
+    fn config(folder: &Path) -> Config {
+        let settings = vec![("data_dir", folder.display().to_string())];
+        Config::load(&Overrides { config_file: None, settings }, &Environment::default()).unwrap()
+    }
+
+    async fn refused(outcome: impl Future<Output = anyhow::Result<()>>) -> String {
+        format!("{:#}", outcome.await.unwrap_err())
+    }
+
+    #[tokio::test]
+    async fn a_store_goes_into_a_file_and_back_into_another_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (config(&folder.path().join("from")), config(&folder.path().join("to")));
+        let file = folder.path().join("backup");
+        config::make_data_dir(&from.data_dir).unwrap();
+        let db = Db::connect(&from.database.address).await.unwrap();
+        db.migrate().await.unwrap();
+        backup(&from, &file).await.unwrap();
+        restore(&to, &file).await.unwrap();
+        let again = refused(restore(&to, &file)).await;
+        assert!(again.contains("the store is not empty") && again.contains("--data-dir"), "{again}");
+        db.close().await;
+    }
+
+    #[tokio::test]
+    async fn nothing_is_restored_while_a_server_has_the_folder() {
+        let folder = tempfile::tempdir().unwrap();
+        let to = config(folder.path());
+        let file = folder.path().join("backup");
+        File::create(&file).unwrap();
+        let _server = lock_data_dir(folder.path()).unwrap();
+        let error = refused(restore(&to, &file)).await;
+        assert!(error.contains("another Lakeport runs"), "{error}");
+        assert!(!folder.path().join("lakeport.db").exists());
+    }
+
+    #[tokio::test]
+    async fn a_store_that_is_not_there_is_not_made_by_a_backup() {
+        let folder = tempfile::tempdir().unwrap();
+        let error = refused(backup(&config(folder.path()), &folder.path().join("backup"))).await;
+        assert!(error.contains("there is no store"), "{error}");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_backup_that_is_not_there_or_not_one_is_said_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let to = config(&folder.path().join("to"));
+        let file = folder.path().join("backup");
+        assert!(refused(restore(&to, &file)).await.contains("cannot read"));
+        std::fs::write(&file, "no backup").unwrap();
+        let error = refused(restore(&to, &file)).await;
+        assert!(
+            error.contains("not a backup of Lakeport") && error.contains("nothing was changed"),
+            "{error}"
+        );
+    }
+}

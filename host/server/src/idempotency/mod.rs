@@ -1,0 +1,141 @@
+//! `Idempotency-Key`: a POST that is sent again is answered as the first time. The first one claims the key;
+//! its answer is kept in the transaction of its change, so that a server that dies in between leaves either both
+//! or none. A claim that outlives its request's deadline belongs to a server that is gone, and is taken over.
+
+mod store;
+
+use std::time::Duration;
+
+use ::http::header::{CONTENT_TYPE, ETAG};
+use ::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use bytes::Bytes;
+use tokio::time::sleep;
+
+use crate::app::App;
+use crate::db::Tx;
+use crate::error::Error;
+use crate::http::{Attempt, Begun, Content, Reply};
+use crate::retention::Retained;
+use crate::secrets;
+use crate::time::{DAY_MS, MINUTE_MS};
+use store::{Claimed, Kept};
+
+/// How long an answer is kept.
+const KEPT_MS: i64 = DAY_MS;
+/// How long an answer is kept that shows a secret; it is encrypted.
+const SECRET_KEPT_MS: i64 = 10 * MINUTE_MS;
+/// Past its deadline a request has ended, but for what its last statement takes.
+const CLAIM_MARGIN_MS: i64 = 15_000;
+/// Between two looks at whether the first request is done.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// Headers that belong to the answer itself.
+static KEPT_HEADERS: [HeaderName; 2] = [CONTENT_TYPE, ETAG];
+
+/// What is purged once it ran out.
+pub const RETAINED: Retained = Retained {
+    what: "idempotency",
+    table: "idempotency_keys",
+    purge: "DELETE FROM idempotency_keys WHERE (caller, method, path, key) IN \
+            (SELECT caller, method, path, key FROM idempotency_keys WHERE expires_at < $1 LIMIT $2)",
+};
+
+/// Claims the attempt's key, if it names one; waits where the first request still runs.
+pub async fn begin(app: &App, attempt: &Attempt) -> Result<Begun, Error> {
+    let Some(key) = &attempt.idempotency_key else { return Ok(Begun::Go) };
+    let repeated = [attempt.query.as_bytes(), b"\n", &attempt.body].concat();
+    let digest = app.keys.digest(&repeated);
+    let mut found = claim(app, attempt, key, &digest).await?;
+    loop {
+        match found {
+            Claimed::Ours => return Ok(Begun::Go),
+            Claimed::Theirs { body_digest, .. } if !app.keys.is_digest_of(&body_digest, &repeated) => {
+                return Err(Error::conflict(
+                    "idempotency_key_reused",
+                    "this Idempotency-Key came with another request before; take a new key for a new request",
+                ));
+            }
+            Claimed::Theirs { answer: Some(kept), .. } => {
+                return Ok(Begun::Answered(reply_of(app, attempt, kept)?));
+            }
+            Claimed::Theirs { answer: None, .. } => sleep(LOOK_INTERVAL).await,
+        }
+        found = match store::look(&app.db, attempt, key, app.clock.now_ms()).await? {
+            Some(found) => found,
+            None => claim(app, attempt, key, &digest).await?,
+        };
+    }
+}
+
+async fn claim(app: &App, attempt: &Attempt, key: &str, digest: &str) -> Result<Claimed, Error> {
+    let now_ms = app.clock.now_ms();
+    let timeout_ms = i64::try_from(app.config.request_timeout.as_millis()).unwrap_or(i64::MAX / 2);
+    let expires_at_ms = now_ms + timeout_ms + CLAIM_MARGIN_MS;
+    store::claim(&app.db, attempt, key, digest, now_ms, expires_at_ms).await
+}
+
+/// Keeps the answer in the change's own transaction. Fails when the claim was lost: the change must not be
+/// made twice.
+pub async fn keep(app: &App, tx: &mut Tx, attempt: &Attempt, reply: &Reply) -> Result<(), Error> {
+    let (Some(key), Some(body)) = (&attempt.idempotency_key, reply.content.whole()) else { return Ok(()) };
+    let headers: Vec<(&str, &str)> = KEPT_HEADERS
+        .iter()
+        .filter_map(|name| Some((name.as_str(), reply.headers.get(name)?.to_str().ok()?)))
+        .collect();
+    let now_ms = app.clock.now_ms();
+    let (body, kept_ms) = if attempt.secret {
+        (app.keys.encrypt(&context(attempt), body), SECRET_KEPT_MS)
+    } else {
+        (body.to_vec(), KEPT_MS)
+    };
+    let kept = Kept {
+        status: reply.status.as_u16(),
+        headers: serde_json::to_string(&headers).map_err(Error::internal)?,
+        body,
+        encrypted: attempt.secret,
+    };
+    if store::keep(tx, attempt, key, &kept, now_ms + kept_ms).await? {
+        return Ok(());
+    }
+    let message = "the request took so long that its Idempotency-Key was taken over; nothing was changed";
+    Err(Error::timed_out("deadline_exceeded", message))
+}
+
+/// After a change that did not keep its answer itself: kept if below 500, else the key is free again.
+pub async fn end(app: &App, attempt: &Attempt, outcome: Result<&Reply, &Error>) -> Result<(), Error> {
+    let Some(key) = &attempt.idempotency_key else { return Ok(()) };
+    let failed;
+    let reply = match outcome {
+        Ok(reply) => reply,
+        Err(error) if error.status() < 500 && error.status() != 429 => {
+            failed = Reply::error(error, &attempt.request_id);
+            &failed
+        }
+        Err(_) => return store::free(&app.db, attempt, key).await,
+    };
+    let mut tx = app.db.begin().await?;
+    keep(app, &mut tx, attempt, reply).await?;
+    tx.commit().await
+}
+
+fn reply_of(app: &App, attempt: &Attempt, kept: Kept) -> Result<Reply, Error> {
+    let body = if kept.encrypted {
+        app.keys.decrypt(&context(attempt), &kept.body)?.bytes().to_vec()
+    } else {
+        kept.body
+    };
+    let headers: Vec<(String, String)> = serde_json::from_str(&kept.headers).map_err(Error::internal)?;
+    let mut map = HeaderMap::new();
+    for (name, value) in headers {
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(Error::internal)?;
+        map.insert(name, HeaderValue::from_str(&value).map_err(Error::internal)?);
+    }
+    let status = StatusCode::from_u16(kept.status).map_err(Error::internal)?;
+    Ok(Reply { status, headers: map, content: Content::Whole(Bytes::from(body)) })
+}
+
+/// What an encrypted answer is bound to: its row.
+fn context(attempt: &Attempt) -> String {
+    let key = attempt.idempotency_key.as_deref().unwrap_or_default();
+    let row = [&attempt.caller.key(), attempt.method.as_str(), &attempt.path, key];
+    secrets::context("idempotency_keys", &row, "body")
+}

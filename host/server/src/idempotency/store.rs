@@ -1,0 +1,105 @@
+//! Kept answers in the store.
+
+use crate::db::{Db, Row, Tx, Value};
+use crate::error::Error;
+use crate::http::Attempt;
+
+/// Whose the key is.
+pub enum Claimed {
+    Ours,
+    /// `answer`: `None` while the first request runs.
+    Theirs {
+        body_digest: String,
+        answer: Option<Kept>,
+    },
+}
+
+/// An answer as it is kept.
+pub struct Kept {
+    pub status: u16,
+    /// A JSON array of pairs.
+    pub headers: String,
+    pub body: Vec<u8>,
+    pub encrypted: bool,
+}
+
+fn row_of(attempt: &Attempt, key: &str) -> [Value; 4] {
+    [attempt.caller.key().into(), attempt.method.as_str().into(), attempt.path.as_str().into(), key.into()]
+}
+
+/// Takes the key where it is free or its owner's time ran out; else says what there is.
+pub async fn claim(
+    db: &Db,
+    attempt: &Attempt,
+    key: &str,
+    body_digest: &str,
+    now_ms: i64,
+    expires_at_ms: i64,
+) -> Result<Claimed, Error> {
+    const CLAIM: &str = "INSERT INTO idempotency_keys (caller, method, path, key, body_digest, claim, created_at, \
+                         expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
+                         ON CONFLICT (caller, method, path, key) DO UPDATE SET body_digest = excluded.body_digest, \
+                         claim = excluded.claim, status = NULL, headers = NULL, body = NULL, encrypted = 0, \
+                         created_at = excluded.created_at, expires_at = excluded.expires_at \
+                         WHERE idempotency_keys.expires_at < $7";
+    let mut values = row_of(attempt, key).to_vec();
+    values.extend([body_digest.into(), attempt.claim.as_str().into(), now_ms.into(), expires_at_ms.into()]);
+    if db.execute(CLAIM, &values).await? == 1 {
+        return Ok(Claimed::Ours);
+    }
+    // Purged between the two statements: as if it still ran, until the next look.
+    let gone = || Claimed::Theirs { body_digest: body_digest.to_owned(), answer: None };
+    Ok(look(db, attempt, key, now_ms).await?.unwrap_or_else(gone))
+}
+
+/// What became of another's claim, without taking anything; `None`: its time ran out, or it was given back.
+pub async fn look(db: &Db, attempt: &Attempt, key: &str, now_ms: i64) -> Result<Option<Claimed>, Error> {
+    const READ: &str = "SELECT body_digest, status, headers, body, encrypted FROM idempotency_keys \
+                        WHERE caller = $1 AND method = $2 AND path = $3 AND key = $4 AND expires_at >= $5";
+    let mut values = row_of(attempt, key).to_vec();
+    values.push(now_ms.into());
+    let rows = db.read(READ, &values).await?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    Ok(Some(Claimed::Theirs { body_digest: row.get(0)?, answer: kept(row)? }))
+}
+
+fn kept(row: &Row) -> Result<Option<Kept>, Error> {
+    let Some(status) = row.get::<Option<i64>>(1)? else { return Ok(None) };
+    Ok(Some(Kept {
+        status: u16::try_from(status).map_err(Error::internal)?,
+        headers: row.get(2)?,
+        body: row.get(3)?,
+        encrypted: row.get(4)?,
+    }))
+}
+
+/// False when the claim is not the attempt's any more.
+pub async fn keep(
+    tx: &mut Tx,
+    attempt: &Attempt,
+    key: &str,
+    kept: &Kept,
+    expires_at_ms: i64,
+) -> Result<bool, Error> {
+    const SQL: &str = "UPDATE idempotency_keys SET status = $6, headers = $7, body = $8, encrypted = $9, \
+                       expires_at = $10 WHERE caller = $1 AND method = $2 AND path = $3 AND key = $4 AND claim = $5";
+    let mut values = row_of(attempt, key).to_vec();
+    values.extend([
+        attempt.claim.as_str().into(),
+        i64::from(kept.status).into(),
+        kept.headers.as_str().into(),
+        kept.body.clone().into(),
+        i64::from(kept.encrypted).into(),
+        expires_at_ms.into(),
+    ]);
+    Ok(tx.execute(SQL, &values).await? == 1)
+}
+
+/// Gives the key back after a failure, so that a repeat tries anew.
+pub async fn free(db: &Db, attempt: &Attempt, key: &str) -> Result<(), Error> {
+    const SQL: &str = "DELETE FROM idempotency_keys WHERE caller = $1 AND method = $2 AND path = $3 AND key = $4 \
+                       AND claim = $5 AND status IS NULL";
+    let mut values = row_of(attempt, key).to_vec();
+    values.push(attempt.claim.as_str().into());
+    db.execute(SQL, &values).await.map(drop)
+}

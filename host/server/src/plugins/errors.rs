@@ -1,0 +1,137 @@
+//! What a call of a plugin that failed means to a client, for every room that makes such calls. Whatever a
+//! plugin or the system behind it answered, it is a failure of theirs: 502, or 504 where time ran out. A room
+//! that knows what was asked for may make a 404 or 409 of it before.
+
+use lakeport_bindings::host::types::Error as PluginError;
+use lakeport_plugins::{CallError, CallFault};
+
+use crate::error::Error;
+
+/// What such calls can be answered with; for [`crate::app::Route::refuses`].
+pub const CALL_CODES: &[&str] = &[
+    "plugin_answer_too_large",
+    "plugin_broke_contract",
+    "plugin_busy",
+    "plugin_memory_exceeded",
+    "plugin_not_active",
+    "plugin_quarantined",
+    "plugin_replaced",
+    "plugin_stack_exceeded",
+    "plugin_timeout",
+    "plugin_trapped",
+    "unreachable",
+    "unsupported_by_dialect",
+    "upstream_denied",
+    "upstream_failed",
+    "upstream_timeout",
+    "upstream_unavailable",
+];
+
+/// The longest message of a plugin that is passed on, in characters.
+const MESSAGE_MAX_CHARS: usize = 2_000;
+/// Seconds to wait where nothing more is known.
+const RETRY_AFTER_S: u64 = 1;
+/// The longest wait that a plugin is believed.
+const RETRY_AFTER_MAX_S: u64 = 3_600;
+
+impl From<CallError> for Error {
+    fn from(error: CallError) -> Error {
+        let message = shortened(&error.to_string());
+        match error {
+            CallError::Failed { fault: fault @ (CallFault::Busy | CallFault::Drained), .. } => {
+                Error::unavailable(fault.code(), message).retry_after(RETRY_AFTER_S)
+            }
+            CallError::Failed { fault: fault @ CallFault::Timeout, .. } => {
+                Error::timed_out(fault.code(), message)
+            }
+            CallError::Failed { fault, .. } => Error::bad_gateway(fault.code(), message),
+            CallError::Answered(error) => answered(&error),
+            CallError::Quarantined { .. } => Error::unavailable("plugin_quarantined", message),
+            CallError::NotActive(_) => Error::unavailable("plugin_not_active", message),
+        }
+    }
+}
+
+/// An error by a plugin's own words, or by the host's in its place. Its code is a text that anyone may have
+/// made up, so that few are believed.
+pub fn answered(error: &PluginError) -> Error {
+    let message = shortened(&error.message);
+    match error.code.as_str() {
+        "timeout" => Error::timed_out("upstream_timeout", message),
+        "unreachable" => Error::bad_gateway("unreachable", message),
+        "unauthorized" | "forbidden" => Error::bad_gateway("upstream_denied", message),
+        "unavailable" | "rate_limited" => {
+            let asked_s = error.retry_after_ms.map(|ms| u64::from(ms).div_ceil(1_000));
+            let wait_s = asked_s.unwrap_or(RETRY_AFTER_S).min(RETRY_AFTER_MAX_S);
+            Error::unavailable("upstream_unavailable", message).retry_after(wait_s)
+        }
+        "unsupported" | "unsupported_by_dialect" => Error::conflict("unsupported_by_dialect", message),
+        _ => Error::bad_gateway("upstream_failed", message),
+    }
+}
+
+fn shortened(message: &str) -> String {
+    match message.char_indices().nth(MESSAGE_MAX_CHARS) {
+        Some((end, _)) => format!("{}…", &message[..end]),
+        None => message.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::CODES;
+
+    fn said(code: &str) -> CallError {
+        CallError::Answered(PluginError {
+            code: code.to_owned(),
+            message: "x".repeat(3_000),
+            retryable: true,
+            retry_after_ms: Some(1_500),
+            may_have_applied: false,
+            upstream: None,
+            context: Vec::new(),
+        })
+    }
+
+    fn failed(fault: CallFault) -> CallError {
+        let (plugin, function) = ("dialect:sqlite".to_owned(), "reader.tables");
+        CallError::Failed { plugin, function, fault, message: "it was so".to_owned() }
+    }
+
+    #[test]
+    fn each_failure_has_its_status_and_a_known_code() {
+        let quarantined =
+            CallError::Quarantined { plugin: "dialect:sqlite".to_owned(), reason: "it broke".to_owned() };
+        for (error, status, code) in [
+            (said("timeout"), 504, "upstream_timeout"),
+            (said("unreachable"), 502, "unreachable"),
+            (said("unauthorized"), 502, "upstream_denied"),
+            (said("rate_limited"), 503, "upstream_unavailable"),
+            (said("unsupported"), 409, "unsupported_by_dialect"),
+            (said("not_found"), 502, "upstream_failed"),
+            (said("made_up"), 502, "upstream_failed"),
+            (failed(CallFault::Busy), 503, "plugin_busy"),
+            (failed(CallFault::Drained), 503, "plugin_replaced"),
+            (failed(CallFault::Timeout), 504, "plugin_timeout"),
+            (failed(CallFault::Trap), 502, "plugin_trapped"),
+            (failed(CallFault::Memory), 502, "plugin_memory_exceeded"),
+            (failed(CallFault::Stack), 502, "plugin_stack_exceeded"),
+            (failed(CallFault::Answer), 502, "plugin_answer_too_large"),
+            (failed(CallFault::Contract), 502, "plugin_broke_contract"),
+            (quarantined, 503, "plugin_quarantined"),
+            (CallError::NotActive("gone".to_owned()), 503, "plugin_not_active"),
+        ] {
+            let error = Error::from(error);
+            assert_eq!((error.status(), error.code()), (status, code));
+            assert!(CODES.contains(&code) && CALL_CODES.contains(&code), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_message_is_bounded_and_a_wait_is_passed_on() {
+        let Error::Refused(refusal) = Error::from(said("unavailable")) else { panic!("a refusal") };
+        assert_eq!(refusal.message.chars().count(), MESSAGE_MAX_CHARS + 1);
+        assert_eq!(refusal.retry_after_s, Some(2));
+    }
+}
