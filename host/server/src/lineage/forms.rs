@@ -1,0 +1,138 @@
+//! What requests about lineage say.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Nodes of an answer where the request does not say.
+pub const NODES_DEFAULT: u32 = 2_000;
+/// Most nodes of one answer.
+pub const NODES_MAX: u32 = 20_000;
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "LineageDirection")]
+pub enum Direction {
+    #[default]
+    Both,
+    Upstream,
+    Downstream,
+}
+
+/// The walk goes over the whole graph; the filters choose what of it is sent.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct GraphQuery {
+    /// The table that the walk starts from; absent: the whole graph.
+    pub table_id: Option<i64>,
+    /// Most steps from the table; 0: the table alone; absent: no limit.
+    pub depth: Option<u32>,
+    /// Only tables of this layer.
+    pub layer: Option<String>,
+    pub business_domain: Option<String>,
+    pub data_domain: Option<String>,
+    pub db_name: Option<String>,
+    pub cluster_id: Option<i64>,
+    /// Part of the table's name, case ignored.
+    pub keyword: Option<String>,
+    #[serde(default)]
+    pub direction: Direction,
+    /// More are counted in `omitted`; the nearest are sent first.
+    #[serde(default = "nodes_default")]
+    #[schemars(range(min = 1, max = NODES_MAX))]
+    pub max_nodes: u32,
+    #[serde(default)]
+    pub include_deprecated: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ImpactQuery {
+    pub table_id: i64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ColumnsQuery {
+    pub table_id: i64,
+    /// Absent: every field of the table.
+    pub field: Option<String>,
+    #[serde(default)]
+    pub direction: Direction,
+    /// Most steps from the field; absent: no limit.
+    pub depth: Option<u32>,
+}
+
+/// One event or an array of them. Each is read on its own: a broken one is rejected alone.
+#[derive(Deserialize)]
+#[serde(from = "Value")]
+pub struct OpenLineageEvents(pub Vec<Value>);
+
+impl From<Value> for OpenLineageEvents {
+    fn from(body: Value) -> OpenLineageEvents {
+        match body {
+            Value::Array(events) => OpenLineageEvents(events),
+            event => OpenLineageEvents(vec![event]),
+        }
+    }
+}
+
+impl JsonSchema for OpenLineageEvents {
+    fn schema_name() -> Cow<'static, str> {
+        "OpenLineageEvents".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let event = generator.subschema_for::<OpenLineageEvent>();
+        json_schema!({
+            "description": "One event or an array of them; a broken one is rejected alone",
+            "oneOf": [event, { "type": "array", "items": event }],
+        })
+    }
+}
+
+/// An event of a run, a job or a dataset, as the OpenLineage specification has it.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenLineageEvent {
+    /// RFC 3339
+    pub event_time: String,
+    /// `START`, `RUNNING`, `COMPLETE`, `ABORT`, `FAIL` or `OTHER`, of a run.
+    pub event_type: Option<String>,
+    pub producer: Option<String>,
+    #[serde(rename = "schemaURL")]
+    pub schema_url: Option<String>,
+    pub run: Option<OpenLineageRun>,
+    pub job: Option<OpenLineageJob>,
+    pub inputs: Option<Vec<OpenLineageDataset>>,
+    pub outputs: Option<Vec<OpenLineageDataset>>,
+    /// Of a dataset's own event.
+    pub dataset: Option<OpenLineageDataset>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenLineageRun {
+    pub run_id: String,
+    pub facets: Option<Map<String, Value>>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct OpenLineageJob {
+    pub namespace: String,
+    pub name: String,
+    pub facets: Option<Map<String, Value>>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct OpenLineageDataset {
+    pub namespace: String,
+    pub name: String,
+    pub facets: Option<Map<String, Value>>,
+}
+
+fn nodes_default() -> u32 {
+    NODES_DEFAULT
+}

@@ -1,0 +1,370 @@
+//! Tables as a database has them, and what of it the catalogue takes over.
+//!
+//! The database has the last word on fields and keys, and on whatever else it says something of; what it has
+//! no word for (a comment, an owner, a domain) stays as the catalogue has it. What is the same is not written.
+//! Tables in the recycle bin are left alone.
+
+use std::collections::{HashMap, HashSet};
+
+use lakeport_bindings::dialect::schema::{DefaultValue, Field, Table};
+use serde::Serialize;
+
+use super::{TOPIC, store};
+use crate::db::Tx;
+use crate::error::Error;
+
+/// Longer names are not taken in, in characters: the store's index has bounds of its own.
+pub const NAME_MAX_CHARS: usize = 255;
+/// Longer texts (types, comments, defaults) are cut off, in characters.
+const TEXT_MAX_CHARS: usize = 10_000;
+/// Fields of one table.
+const FIELDS_MAX: usize = 10_000;
+/// What stands between a table's name and the time at which it went into the recycle bin.
+const RECYCLE_BIN: &str = "_deprecated_";
+/// `yyyyMMddHHmmss`
+const RECYCLE_BIN_TIME_DIGITS: usize = 14;
+
+/// A table as it was found, within the catalogue's bounds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundTable {
+    pub name: String,
+    pub comment: Option<String>,
+    pub model: Option<String>,
+    pub distribution: Option<String>,
+    pub buckets: Option<u32>,
+    pub replicas: Option<u32>,
+    /// None: it has no key.
+    pub keys: Option<String>,
+    pub partition: Option<String>,
+    /// In their order.
+    pub fields: Vec<FoundField>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundField {
+    pub name: String,
+    pub type_text: String,
+    pub comment: Option<String>,
+    pub is_key: bool,
+    pub is_nullable: bool,
+    pub default: Option<String>,
+}
+
+/// How many were new, how many changed, how many are no longer there.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub new: i64,
+    pub updated: i64,
+    pub missing: i64,
+}
+
+/// What came of some tables.
+#[derive(Debug, Default)]
+pub struct Taken {
+    pub tables: Counts,
+    pub fields: Counts,
+    /// Those of the catalogue that are there, by their ids.
+    pub seen: Vec<i64>,
+}
+
+/// Whether a physical name is one that the recycle bin gives: such a table is not read in as new.
+pub fn is_of_recycle_bin(name: &str) -> bool {
+    name.rsplit_once(RECYCLE_BIN).is_some_and(|(table, time)| {
+        !table.is_empty()
+            && time.len() == RECYCLE_BIN_TIME_DIGITS
+            && time.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// Whether the catalogue can hold a table or field of this name; the reason goes on after the name.
+pub fn check_name(name: &str) -> Result<(), String> {
+    match name {
+        "" => Err("has an empty name".to_owned()),
+        _ if name.contains('\0') => Err("has a name with a NUL".to_owned()),
+        _ if name.chars().count() > NAME_MAX_CHARS => Err(format!(
+            "has a name of more than {NAME_MAX_CHARS} characters, which the catalogue cannot hold"
+        )),
+        _ => Ok(()),
+    }
+}
+
+impl FoundTable {
+    /// Or why the catalogue cannot hold it.
+    pub fn of(table: &Table) -> Result<FoundTable, String> {
+        check_name(&table.name.name).map_err(|why| format!("the table {why}"))?;
+        if table.fields.len() > FIELDS_MAX {
+            return Err(format!(
+                "the table has {} fields; {FIELDS_MAX} at most are read in",
+                table.fields.len()
+            ));
+        }
+        let mut names = HashSet::new();
+        for field in &table.fields {
+            check_name(&field.name).map_err(|why| format!("a field {why}"))?;
+            if !names.insert(field.name.as_str()) {
+                return Err(format!("the table is said to have two fields named {}", field.name));
+            }
+        }
+        Ok(FoundTable {
+            name: table.name.name.clone(),
+            comment: said(&table.comment),
+            model: table.model.as_deref().and_then(said),
+            distribution: said(&table.distribution.join(",")),
+            buckets: table.buckets,
+            replicas: table.replicas,
+            keys: said(&table.keys.join(",")),
+            partition: said(&table.partition.join(",")),
+            fields: table.fields.iter().map(FoundField::of).collect(),
+        })
+    }
+}
+
+impl FoundField {
+    fn of(field: &Field) -> FoundField {
+        FoundField {
+            name: field.name.clone(),
+            type_text: said(&field.type_text).unwrap_or_default(),
+            comment: said(&field.comment),
+            is_key: field.key,
+            is_nullable: field.nullable,
+            default: default_text(&field.defaults_to).and_then(|text| said(&text)),
+        }
+    }
+}
+
+/// A default as a user would write it.
+fn default_text(default: &DefaultValue) -> Option<String> {
+    match default {
+        DefaultValue::Absent | DefaultValue::Null => None,
+        DefaultValue::Text(text) | DefaultValue::Number(text) | DefaultValue::Expression(text) => {
+            Some(text.clone())
+        }
+        DefaultValue::Boolean(value) => Some(value.to_string()),
+        DefaultValue::Now(0) => Some("CURRENT_TIMESTAMP".to_owned()),
+        DefaultValue::Now(digits) => Some(format!("CURRENT_TIMESTAMP({digits})")),
+    }
+}
+
+/// A text within its bound; empty is none. PostgreSQL's texts have no NUL.
+fn said(text: &str) -> Option<String> {
+    let text: String = text.chars().filter(|&c| c != '\0').take(TEXT_MAX_CHARS).collect();
+    (!text.is_empty()).then_some(text)
+}
+
+/// A table as the catalogue has it.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Known {
+    pub id: i64,
+    #[serde(skip)]
+    pub name: String,
+    #[serde(skip)]
+    pub is_deprecated: bool,
+    #[serde(skip)]
+    pub is_physical: bool,
+    pub comment: Option<String>,
+    pub model: Option<String>,
+    pub distribution: Option<String>,
+    pub buckets: Option<i64>,
+    pub replicas: Option<i64>,
+    pub keys: Option<String>,
+    pub partition: Option<String>,
+    #[serde(skip)]
+    pub fields: Vec<KnownField>,
+}
+
+/// A field as the catalogue has it, or is to have it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct KnownField {
+    /// 0: it has none yet.
+    pub id: i64,
+    pub table_id: i64,
+    pub name: String,
+    pub type_text: String,
+    pub comment: Option<String>,
+    /// 0 or 1, as in the store.
+    pub is_key: i64,
+    pub is_nullable: i64,
+    pub default: Option<String>,
+    pub place: i64,
+}
+
+/// What the catalogue has to write so that one table is as it was found.
+#[derive(Debug, Default)]
+struct Difference {
+    /// The table as it is to be.
+    table: Option<Known>,
+    new_fields: Vec<KnownField>,
+    updated_fields: Vec<KnownField>,
+    missing_fields: Vec<i64>,
+}
+
+fn difference(known: &Known, found: &FoundTable) -> Difference {
+    let number = |count: Option<u32>, before: Option<i64>| count.map(i64::from).or(before);
+    let text = |said: &Option<String>, before: &Option<String>| said.clone().or_else(|| before.clone());
+    let table = Known {
+        comment: text(&found.comment, &known.comment),
+        model: text(&found.model, &known.model),
+        distribution: text(&found.distribution, &known.distribution),
+        buckets: number(found.buckets, known.buckets),
+        replicas: number(found.replicas, known.replicas),
+        keys: found.keys.clone(),
+        partition: text(&found.partition, &known.partition),
+        ..known.clone()
+    };
+    let mut difference = Difference::default();
+    let mut before: HashMap<&str, &KnownField> =
+        known.fields.iter().map(|field| (field.name.as_str(), field)).collect();
+    for (index, field) in found.fields.iter().enumerate() {
+        let known_field = before.remove(field.name.as_str());
+        let wanted = wanted_field(known.id, index, field, known_field);
+        match known_field {
+            None => difference.new_fields.push(wanted),
+            Some(known_field) if *known_field != wanted => difference.updated_fields.push(wanted),
+            Some(_) => {}
+        }
+    }
+    difference.missing_fields = before.into_values().map(|field| field.id).collect();
+    let is_same = known.is_physical
+        && table.is_defined_as(known)
+        && difference.new_fields.is_empty()
+        && difference.updated_fields.is_empty()
+        && difference.missing_fields.is_empty();
+    difference.table = (!is_same).then_some(table);
+    difference
+}
+
+fn wanted_field(table_id: i64, index: usize, found: &FoundField, before: Option<&KnownField>) -> KnownField {
+    KnownField {
+        id: before.map_or(0, |field| field.id),
+        table_id,
+        name: found.name.clone(),
+        type_text: found.type_text.clone(),
+        comment: found.comment.clone().or_else(|| before.and_then(|field| field.comment.clone())),
+        is_key: found.is_key.into(),
+        is_nullable: found.is_nullable.into(),
+        default: found.default.clone(),
+        place: index as i64 + 1,
+    }
+}
+
+impl Known {
+    /// In all that a database may say something of.
+    fn is_defined_as(&self, other: &Known) -> bool {
+        let of = |table: &Known| {
+            let table = table.clone();
+            let texts = [table.comment, table.model, table.distribution, table.keys, table.partition];
+            (texts, table.buckets, table.replicas)
+        };
+        of(self) == of(other)
+    }
+}
+
+/// Makes the catalogue have these tables of one database as they were found. `listed` are the names of all
+/// that are there, found or not read; those of the catalogue are told back by their ids.
+pub async fn take_over(
+    tx: &mut Tx,
+    cluster_id: i64,
+    database: &str,
+    listed: &[String],
+    found: &[FoundTable],
+    now_ms: i64,
+) -> Result<Taken, Error> {
+    let known = store::named(tx, cluster_id, database, listed).await?;
+    let mut taken = Taken { seen: known.iter().map(|table| table.id).collect(), ..Taken::default() };
+    let mut by_name: HashMap<&str, &Known> = HashMap::new();
+    for table in &known {
+        let known = by_name.entry(&table.name).or_insert(table);
+        // One in the recycle bin may have had the name before.
+        if known.is_deprecated {
+            *known = table;
+        }
+    }
+    let (mut new, mut differences) = (Vec::new(), Vec::new());
+    for table in found {
+        match by_name.get(table.name.as_str()) {
+            None => new.push(table),
+            Some(known) if known.is_deprecated => {}
+            Some(known) => differences.push(difference(known, table)),
+        }
+    }
+    let made = store::insert(tx, cluster_id, database, &new, now_ms).await?;
+    taken.tables.new = made.len() as i64;
+    for table in new {
+        let Some(&id) = made.get(table.name.as_str()) else { continue };
+        taken.seen.push(id);
+        tx.changed(TOPIC, id.to_string());
+        let fields = table.fields.iter().enumerate();
+        let new_fields = fields.map(|(index, field)| wanted_field(id, index, field, None)).collect();
+        differences.push(Difference { new_fields, ..Difference::default() });
+    }
+    write(tx, differences, &mut taken, now_ms).await?;
+    Ok(taken)
+}
+
+async fn write(
+    tx: &mut Tx,
+    differences: Vec<Difference>,
+    taken: &mut Taken,
+    now_ms: i64,
+) -> Result<(), Error> {
+    let mut whole = Difference::default();
+    let mut tables = Vec::new();
+    for difference in differences {
+        tables.extend(difference.table);
+        whole.new_fields.extend(difference.new_fields);
+        whole.updated_fields.extend(difference.updated_fields);
+        whole.missing_fields.extend(difference.missing_fields);
+    }
+    for table in &tables {
+        tx.changed(TOPIC, table.id.to_string());
+    }
+    store::update(tx, &tables, now_ms).await?;
+    store::delete_fields(tx, &whole.missing_fields).await?;
+    store::update_fields(tx, &whole.updated_fields, now_ms).await?;
+    store::insert_fields(tx, &whole.new_fields, now_ms).await?;
+    taken.tables.updated = tables.len() as i64;
+    taken.fields = Counts {
+        new: whole.new_fields.len() as i64,
+        updated: whole.updated_fields.len() as i64,
+        missing: whole.missing_fields.len() as i64,
+    };
+    Ok(())
+}
+
+/// Some of a data source's tables, in the order of their ids.
+pub struct Looked {
+    /// That of the last one; none: those were all.
+    pub last: Option<i64>,
+    /// How many were found to be no longer there.
+    pub missing: i64,
+}
+
+/// Looks at physical tables after an id: those that were not seen are physical no longer. Of databases that
+/// could not be read nothing is known.
+pub async fn mark_missing(
+    tx: &mut Tx,
+    cluster_id: i64,
+    after_id: i64,
+    seen: &HashSet<i64>,
+    unread: &HashSet<String>,
+    now_ms: i64,
+) -> Result<Looked, Error> {
+    let tables = store::physical_after(tx, cluster_id, after_id).await?;
+    let last = tables.last().map(|(id, _)| *id);
+    let is_gone = |(id, database): &(i64, String)| !seen.contains(id) && !unread.contains(database);
+    let gone: Vec<i64> = tables.into_iter().filter(is_gone).map(|(id, _)| id).collect();
+    for id in &gone {
+        tx.changed(TOPIC, id.to_string());
+    }
+    store::set_missing(tx, &gone, now_ms).await?;
+    Ok(Looked { last, missing: gone.len() as i64 })
+}
+
+/// How many tables, those in the recycle bin too, a data source has in the catalogue.
+pub async fn count_of(tx: &mut Tx, cluster_id: i64) -> Result<i64, Error> {
+    store::count_of(tx, cluster_id).await
+}
+
+#[cfg(test)]
+#[path = "found_tests.rs"]
+mod tests;

@@ -1,0 +1,254 @@
+//! Tables and their fields in the store. Many rows are written by one statement, as a JSON array: they come by
+//! the batch, and each statement more is one journey more while others wait.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::found::{FoundTable, Known, KnownField};
+use crate::db::{Either, Row, Tx, Value};
+use crate::error::Error;
+
+/// Tables that are looked at in one go when what is missing is looked for.
+const LOOK_AT: i64 = 500;
+
+/// A new table, as the statement reads it.
+#[derive(Serialize)]
+struct New<'t> {
+    name: &'t str,
+    comment: &'t Option<String>,
+    model: &'t Option<String>,
+    distribution: &'t Option<String>,
+    buckets: Option<u32>,
+    replicas: Option<u32>,
+    keys: &'t Option<String>,
+    partition: &'t Option<String>,
+}
+
+impl<'t> New<'t> {
+    fn of(table: &'t FoundTable) -> New<'t> {
+        New {
+            name: &table.name,
+            comment: &table.comment,
+            model: &table.model,
+            distribution: &table.distribution,
+            buckets: table.buckets,
+            replicas: table.replicas,
+            keys: &table.keys,
+            partition: &table.partition,
+        }
+    }
+}
+
+/// All tables of these names, also those in the recycle bin, with their fields. On PostgreSQL they are locked,
+/// in the order of their ids; SQLite's one writer needs no such thing.
+pub async fn named(
+    tx: &mut Tx,
+    cluster_id: i64,
+    database: &str,
+    names: &[String],
+) -> Result<Vec<Known>, Error> {
+    const NAMED: Either = Either {
+        sqlite: "SELECT id, table_name, status = 'deprecated', physical = 1, table_comment, table_model, \
+            distribution_column, bucket_num, replica_num, key_columns, partition_column FROM tables \
+            WHERE cluster_id = $1 AND db_name = $2 AND table_name IN (SELECT value FROM json_each($3)) \
+            ORDER BY id",
+        postgres: "SELECT id, table_name, status = 'deprecated', physical = 1, table_comment, table_model, \
+            distribution_column, bucket_num, replica_num, key_columns, partition_column FROM tables \
+            WHERE cluster_id = $1 AND db_name = $2 \
+            AND table_name IN (SELECT json_array_elements_text(CAST($3 AS json))) ORDER BY id FOR UPDATE",
+    };
+    const FIELDS: Either = Either {
+        sqlite: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
+            default_value, field_order FROM fields WHERE table_id IN (SELECT value FROM json_each($1))",
+        postgres: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
+            default_value, field_order FROM fields WHERE table_id IN \
+            (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))",
+    };
+    let rows = tx.query(tx.words(NAMED), &[cluster_id.into(), database.into(), json(names)?]).await?;
+    let mut tables = rows.iter().map(known).collect::<Result<Vec<Known>, Error>>()?;
+    let ids: Vec<i64> = tables.iter().map(|table| table.id).collect();
+    let mut fields: HashMap<i64, Vec<KnownField>> = HashMap::new();
+    for row in tx.query(tx.words(FIELDS), &[json(&ids)?]).await? {
+        let field = known_field(&row)?;
+        fields.entry(field.table_id).or_default().push(field);
+    }
+    for table in &mut tables {
+        table.fields = fields.remove(&table.id).unwrap_or_default();
+    }
+    Ok(tables)
+}
+
+fn known(row: &Row) -> Result<Known, Error> {
+    Ok(Known {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        is_deprecated: row.get(2)?,
+        is_physical: row.get(3)?,
+        comment: row.get(4)?,
+        model: row.get(5)?,
+        distribution: row.get(6)?,
+        buckets: row.get(7)?,
+        replicas: row.get(8)?,
+        keys: row.get(9)?,
+        partition: row.get(10)?,
+        fields: Vec::new(),
+    })
+}
+
+fn known_field(row: &Row) -> Result<KnownField, Error> {
+    Ok(KnownField {
+        id: row.get(0)?,
+        table_id: row.get(1)?,
+        name: row.get(2)?,
+        type_text: row.get(3)?,
+        comment: row.get(4)?,
+        is_key: row.get(5)?,
+        is_nullable: row.get(6)?,
+        default: row.get(7)?,
+        place: row.get(8)?,
+    })
+}
+
+/// Adds physical tables, without their fields; answers their ids by name. 409 `name_taken` when another writer
+/// has been there in this moment.
+pub async fn insert(
+    tx: &mut Tx,
+    cluster_id: i64,
+    database: &str,
+    tables: &[&FoundTable],
+    now_ms: i64,
+) -> Result<HashMap<String, i64>, Error> {
+    const INSERT: Either = Either {
+        sqlite: "INSERT INTO tables (cluster_id, db_name, table_name, table_comment, table_model, \
+            distribution_column, bucket_num, replica_num, key_columns, partition_column, physical, \
+            created_at, updated_at) \
+            SELECT $1, $2, json_extract(value, '$.name'), json_extract(value, '$.comment'), \
+            json_extract(value, '$.model'), json_extract(value, '$.distribution'), \
+            json_extract(value, '$.buckets'), json_extract(value, '$.replicas'), \
+            json_extract(value, '$.keys'), json_extract(value, '$.partition'), 1, $4, $4 \
+            FROM json_each($3) RETURNING id, table_name",
+        postgres: "INSERT INTO tables (cluster_id, db_name, table_name, table_comment, table_model, \
+            distribution_column, bucket_num, replica_num, key_columns, partition_column, physical, \
+            created_at, updated_at) \
+            SELECT $1, $2, name, comment, model, distribution, buckets, replicas, keys, \"partition\", 1, $4, $4 \
+            FROM json_to_recordset(CAST($3 AS json)) AS given (name TEXT, comment TEXT, model TEXT, \
+            distribution TEXT, buckets BIGINT, replicas BIGINT, keys TEXT, \"partition\" TEXT) \
+            RETURNING id, table_name",
+    };
+    if tables.is_empty() {
+        return Ok(HashMap::new());
+    }
+    let given = json(&tables.iter().map(|table| New::of(table)).collect::<Vec<_>>())?;
+    let values = [cluster_id.into(), database.into(), given, now_ms.into()];
+    let taken = "another writer has made one of these tables in this moment; try again";
+    let rows = tx.query(tx.words(INSERT), &values).await;
+    let rows = rows.map_err(|error| error.unique_as("name_taken", taken))?;
+    rows.iter().map(|row| Ok((row.get(1)?, row.get(0)?))).collect()
+}
+
+/// Writes what the database may say something of; the tables are physical from now on.
+pub async fn update(tx: &mut Tx, tables: &[Known], now_ms: i64) -> Result<(), Error> {
+    const UPDATE: Either = Either {
+        sqlite: "UPDATE tables SET table_comment = given.comment, table_model = given.model, \
+            distribution_column = given.distribution, bucket_num = given.buckets, replica_num = given.replicas, \
+            key_columns = given.keys, partition_column = given.part, physical = 1, updated_at = $2 \
+            FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.comment') AS comment, \
+            json_extract(value, '$.model') AS model, json_extract(value, '$.distribution') AS distribution, \
+            json_extract(value, '$.buckets') AS buckets, json_extract(value, '$.replicas') AS replicas, \
+            json_extract(value, '$.keys') AS keys, json_extract(value, '$.partition') AS part \
+            FROM json_each($1)) AS given WHERE tables.id = given.id",
+        postgres: "UPDATE tables SET table_comment = given.comment, table_model = given.model, \
+            distribution_column = given.distribution, bucket_num = given.buckets, replica_num = given.replicas, \
+            key_columns = given.keys, partition_column = given.\"partition\", physical = 1, updated_at = $2 \
+            FROM json_to_recordset(CAST($1 AS json)) AS given (id BIGINT, comment TEXT, model TEXT, \
+            distribution TEXT, buckets BIGINT, replicas BIGINT, keys TEXT, \"partition\" TEXT) \
+            WHERE tables.id = given.id",
+    };
+    write(tx, UPDATE, tables, &[now_ms.into()]).await
+}
+
+pub async fn insert_fields(tx: &mut Tx, fields: &[KnownField], now_ms: i64) -> Result<(), Error> {
+    const INSERT: Either = Either {
+        sqlite: "INSERT INTO fields (table_id, field_name, field_type, field_comment, is_primary_key, \
+            is_nullable, default_value, field_order, created_at, updated_at) \
+            SELECT json_extract(value, '$.table_id'), json_extract(value, '$.name'), \
+            json_extract(value, '$.type_text'), json_extract(value, '$.comment'), \
+            json_extract(value, '$.is_key'), json_extract(value, '$.is_nullable'), \
+            json_extract(value, '$.default'), json_extract(value, '$.place'), $2, $2 FROM json_each($1)",
+        postgres: "INSERT INTO fields (table_id, field_name, field_type, field_comment, is_primary_key, \
+            is_nullable, default_value, field_order, created_at, updated_at) \
+            SELECT table_id, name, type_text, comment, is_key, is_nullable, \"default\", place, $2, $2 \
+            FROM json_to_recordset(CAST($1 AS json)) AS given (table_id BIGINT, name TEXT, type_text TEXT, \
+            comment TEXT, is_key BIGINT, is_nullable BIGINT, \"default\" TEXT, place BIGINT)",
+    };
+    write(tx, INSERT, fields, &[now_ms.into()]).await
+}
+
+pub async fn update_fields(tx: &mut Tx, fields: &[KnownField], now_ms: i64) -> Result<(), Error> {
+    const UPDATE: Either = Either {
+        sqlite: "UPDATE fields SET field_type = given.type_text, field_comment = given.comment, \
+            is_primary_key = given.is_key, is_nullable = given.is_nullable, default_value = given.initial, \
+            field_order = given.place, updated_at = $2 \
+            FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.type_text') AS type_text, \
+            json_extract(value, '$.comment') AS comment, json_extract(value, '$.is_key') AS is_key, \
+            json_extract(value, '$.is_nullable') AS is_nullable, json_extract(value, '$.default') AS initial, \
+            json_extract(value, '$.place') AS place FROM json_each($1)) AS given WHERE fields.id = given.id",
+        postgres: "UPDATE fields SET field_type = given.type_text, field_comment = given.comment, \
+            is_primary_key = given.is_key, is_nullable = given.is_nullable, default_value = given.\"default\", \
+            field_order = given.place, updated_at = $2 \
+            FROM json_to_recordset(CAST($1 AS json)) AS given (id BIGINT, type_text TEXT, comment TEXT, \
+            is_key BIGINT, is_nullable BIGINT, \"default\" TEXT, place BIGINT) WHERE fields.id = given.id",
+    };
+    write(tx, UPDATE, fields, &[now_ms.into()]).await
+}
+
+pub async fn delete_fields(tx: &mut Tx, ids: &[i64]) -> Result<(), Error> {
+    const DELETE: Either = Either {
+        sqlite: "DELETE FROM fields WHERE id IN (SELECT value FROM json_each($1))",
+        postgres: "DELETE FROM fields WHERE id IN \
+            (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))",
+    };
+    write(tx, DELETE, ids, &[]).await
+}
+
+/// The next physical tables of a data source that are not in the recycle bin: id and database.
+pub async fn physical_after(
+    tx: &mut Tx,
+    cluster_id: i64,
+    after_id: i64,
+) -> Result<Vec<(i64, String)>, Error> {
+    const NEXT: &str = "SELECT id, db_name FROM tables \
+        WHERE cluster_id = $1 AND id > $2 AND physical = 1 AND status = 'active' ORDER BY id LIMIT $3";
+    let rows = tx.query(NEXT, &[cluster_id.into(), after_id.into(), LOOK_AT.into()]).await?;
+    rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
+}
+
+/// They are defined in the catalogue and no longer there.
+pub async fn set_missing(tx: &mut Tx, ids: &[i64], now_ms: i64) -> Result<(), Error> {
+    const SET: Either = Either {
+        sqlite: "UPDATE tables SET physical = 0, updated_at = $2 WHERE physical = 1 AND status = 'active' \
+            AND id IN (SELECT value FROM json_each($1))",
+        postgres: "UPDATE tables SET physical = 0, updated_at = $2 WHERE physical = 1 AND status = 'active' \
+            AND id IN (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))",
+    };
+    write(tx, SET, ids, &[now_ms.into()]).await
+}
+
+pub async fn count_of(tx: &mut Tx, cluster_id: i64) -> Result<i64, Error> {
+    let rows = tx.query("SELECT count(*) FROM tables WHERE cluster_id = $1", &[cluster_id.into()]).await?;
+    rows.first().map_or(Ok(0), |row| row.get(0))
+}
+
+/// Runs a statement over an array, unless that is empty.
+async fn write<T: Serialize>(tx: &mut Tx, sql: Either, rows: &[T], more: &[Value]) -> Result<(), Error> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let values: Vec<Value> = std::iter::once(json(rows)?).chain(more.iter().cloned()).collect();
+    tx.execute(tx.words(sql), &values).await.map(drop)
+}
+
+fn json<T: Serialize + ?Sized>(rows: &T) -> Result<Value, Error> {
+    serde_json::to_string(rows).map(Value::Text).map_err(Error::internal)
+}

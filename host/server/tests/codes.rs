@@ -1,0 +1,69 @@
+//! Codes of errors are part of the interface: each stands in the list that the description shows.
+
+use std::path::Path;
+
+use lakeport::error::CODES;
+
+/// What makes an error with a code, and what stands between its bracket and the code.
+const MAKERS: [&str; 11] = [
+    "Error::bad_request(",
+    "Error::forbidden(",
+    "Error::conflict(",
+    "Error::too_many(",
+    "Error::bad_gateway(",
+    "Error::unavailable(",
+    "Error::timed_out(",
+    "Error::refused(",
+    ".unique_as(",
+    "conflict(",
+    "=> \"component_",
+];
+
+#[test]
+fn every_code_that_is_used_is_listed_in_order_and_once() {
+    assert!(CODES.is_sorted(), "in order");
+    let mut unlisted = Vec::new();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for folder in [root.join("src"), root.join("../plugins/src")] {
+        look_through(&folder, &mut |text| {
+            for maker in MAKERS {
+                for (at, _) in text.match_indices(maker) {
+                    let Some(code) = code_after(&text[at + maker.len()..]) else { continue };
+                    if !CODES.contains(&code) {
+                        unlisted.push(code.to_owned());
+                    }
+                }
+            }
+        });
+    }
+    unlisted.sort();
+    unlisted.dedup();
+    assert!(unlisted.is_empty(), "add to error::CODES: {unlisted:?}");
+    let mut once = CODES.to_vec();
+    once.dedup();
+    assert_eq!(once.len(), CODES.len());
+}
+
+/// The first argument that is a text of the form of a code, where it follows at once or after a status.
+fn code_after(arguments: &str) -> Option<&str> {
+    let rest = arguments.trim_start();
+    let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ',' || c.is_whitespace());
+    let code = rest.strip_prefix('"')?.split('"').next()?;
+    let plain = !code.is_empty() && code.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    plain.then_some(code)
+}
+
+fn look_through(folder: &Path, look: &mut impl FnMut(&str)) {
+    for entry in std::fs::read_dir(folder).expect("the sources are there") {
+        let path = entry.expect("the sources are there").path();
+        if path.is_dir() {
+            look_through(&path, look);
+        } else if path.extension().is_some_and(|extension| extension == "rs")
+            && !path.to_string_lossy().contains("tests")
+        {
+            let text = std::fs::read_to_string(&path).expect("the sources are text");
+            // What follows are tests, which make errors of their own.
+            look(text.split("#[cfg(test)]").next().unwrap_or_default());
+        }
+    }
+}
