@@ -17,28 +17,74 @@ const URL_MAX_BYTES: usize = 4_096;
 /// `unsupported` (another kind of database).
 pub async fn locate(url: &str, roots: &[PathBuf], forbidden: &[PathBuf]) -> Result<Database, Error> {
     let path = sqlite_path(url)?;
-    let mut nearest = None;
+    let place = place(&path, roots, forbidden).await?;
+    // Opening a pipe would wait for whoever writes into it.
+    if let Place::There(file) = place
+        && tokio::fs::metadata(&file).await.is_ok_and(|found| found.is_file())
+    {
+        return Ok(Database::Sqlite(SqliteDatabase::at(file)));
+    }
+    let message = format!("there is no file {} below the folders for SQLite databases", path.display());
+    Err(error("unreachable", message))
+}
+
+/// Whether [`locate`] may find a database at the address, now or once there is a file: the same codes, but
+/// a file that is missing is none. What a link leads to is looked at again when it is opened.
+pub async fn check(url: &str, roots: &[PathBuf], forbidden: &[PathBuf]) -> Result<(), Error> {
+    place(&sqlite_path(url)?, roots, forbidden).await.map(drop)
+}
+
+/// What stands at a path that may be used.
+enum Place {
+    /// Something, links followed.
+    There(PathBuf),
+    /// Nothing.
+    Free,
+}
+
+/// The first root that the path lies below, with a file before one without.
+async fn place(path: &Path, roots: &[PathBuf], forbidden: &[PathBuf]) -> Result<Place, Error> {
+    let mut free = None;
     for root in roots {
         let Ok(root) = tokio::fs::canonicalize(root).await else { continue };
-        match tokio::fs::canonicalize(root.join(&path)).await {
-            Ok(file) if file.starts_with(&root) => {
-                nearest = Some(file);
-                break;
-            }
-            Ok(_) => return Err(outside(&path)),
-            Err(_) => {}
+        let (real, is_there) = real(&root.join(path)).await;
+        if !real.starts_with(&root) {
+            continue;
+        }
+        if is_there {
+            refuse_forbidden(path, &real, forbidden).await?;
+            return Ok(Place::There(real));
+        }
+        free.get_or_insert(real);
+    }
+    let free = free.ok_or_else(|| outside(path))?;
+    refuse_forbidden(path, &free, forbidden).await?;
+    Ok(Place::Free)
+}
+
+/// The path with its links followed, as far as there is anything; and whether all of it is there.
+async fn real(path: &Path) -> (PathBuf, bool) {
+    let mut missing = Vec::new();
+    let mut there = path;
+    loop {
+        if let Ok(real) = tokio::fs::canonicalize(there).await {
+            return (missing.iter().rev().fold(real, |real, name| real.join(name)), missing.is_empty());
+        }
+        let (Some(folder), Some(name)) = (there.parent(), there.file_name()) else {
+            return (path.to_owned(), false);
+        };
+        missing.push(name);
+        there = folder;
+    }
+}
+
+async fn refuse_forbidden(path: &Path, real: &Path, forbidden: &[PathBuf]) -> Result<(), Error> {
+    for place in forbidden {
+        if tokio::fs::canonicalize(place).await.is_ok_and(|place| real.starts_with(place)) {
+            return Err(outside(path));
         }
     }
-    let Some(file) = nearest else {
-        let message = format!("there is no file {} below the folders for SQLite databases", path.display());
-        return Err(error("unreachable", message));
-    };
-    for folder in forbidden {
-        if tokio::fs::canonicalize(folder).await.is_ok_and(|folder| file.starts_with(folder)) {
-            return Err(outside(&path));
-        }
-    }
-    Ok(Database::Sqlite(SqliteDatabase::at(file)))
+    Ok(())
 }
 
 fn outside(path: &Path) -> Error {
@@ -80,6 +126,7 @@ mod tests {
         std::fs::create_dir(root.path().join("data")).expect("a folder");
         std::fs::write(root.path().join("data/own.db"), b"").expect("a file");
         std::fs::write(elsewhere.path().join("b.db"), b"").expect("a file");
+        std::fs::create_dir(root.path().join("folder.db")).expect("a folder");
         std::os::unix::fs::symlink(elsewhere.path().join("b.db"), root.path().join("link.db"))
             .expect("a link");
         let roots = [root.path().to_owned()];
@@ -92,9 +139,42 @@ mod tests {
         let other = format!("sqlite:{}", elsewhere.path().join("b.db").display());
         assert_eq!(code(&other).await.as_deref(), Some("forbidden"));
         assert_eq!(code("sqlite:missing.db").await.as_deref(), Some("unreachable"));
+        assert_eq!(code("sqlite:folder.db").await.as_deref(), Some("unreachable"));
         for bad in ["sqlite:../a.db", "sqlite::memory:", "sqlite:a.db?mode=rwc", "sqlite:", "a.db"] {
             assert_eq!(code(bad).await.as_deref(), Some("invalid_input"), "{bad}");
         }
         assert_eq!(code("postgres://x/y").await.as_deref(), Some("unsupported"));
+    }
+
+    #[tokio::test]
+    async fn any_of_several_roots_will_do() {
+        let (one, other) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let file = other.path().join("b.db");
+        std::fs::write(&file, b"").expect("a file");
+        std::os::unix::fs::symlink(&file, one.path().join("b.db")).expect("a link");
+        let gone = one.path().join("gone");
+        let roots = [gone, one.path().to_owned(), other.path().to_owned()];
+        for url in [format!("sqlite:{}", file.display()), "sqlite:b.db".to_owned()] {
+            let Database::Sqlite(found) = locate(&url, &roots, &[]).await.expect("it is there");
+            assert_eq!(found.path(), file.canonicalize().expect("it is there"));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_place_may_be_free_and_must_lie_below_a_root_all_the_same() {
+        let root = tempfile::tempdir().expect("a folder");
+        let elsewhere = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(root.path().join("data")).expect("a folder");
+        std::os::unix::fs::symlink(elsewhere.path(), root.path().join("out")).expect("a link");
+        let roots = [root.path().to_owned()];
+        let forbidden = [root.path().join("data")];
+        let code = async |url: &str| check(url, &roots, &forbidden).await.err().map(|error| error.code);
+        assert_eq!(code("sqlite:new.db").await, None);
+        assert_eq!(code("sqlite:new/folder/new.db").await, None);
+        for outside in ["sqlite:data/new.db", "sqlite:out/new.db", "sqlite:/nowhere/at/all.db"] {
+            assert_eq!(code(outside).await.as_deref(), Some("forbidden"), "{outside}");
+        }
+        let other = format!("sqlite:{}", elsewhere.path().join("new.db").display());
+        assert_eq!(code(&other).await.as_deref(), Some("forbidden"));
     }
 }

@@ -1,0 +1,297 @@
+//! Handlers of data sources.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use super::connect::{self, Reach};
+use super::definition::{self, CreateDatasource, Password, UpdateDatasource, Wanted};
+use super::store::{self, Datasource};
+use super::view::{DatasourceView, Definition};
+use super::{OWN_NAME, TOPIC, sync};
+use crate::app::{App, Call};
+use crate::audit::Change;
+use crate::cron::Cron;
+use crate::db::Tx;
+use crate::error::{Detail, Error};
+use crate::http::{Data, Json, Nothing, Page, Paging};
+use crate::{secrets, tables};
+
+const PAGE_SIZE_DEFAULT: i64 = 20;
+/// Data sources of one server.
+const DATASOURCES_MAX: i64 = 10_000;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct DatasourcePath {
+    pub id: i64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DatasourcesQuery {
+    #[schemars(range(min = 1), extend("default" = 1))]
+    page_num: Option<i64>,
+    #[schemars(range(min = 1, max = 500), extend("default" = PAGE_SIZE_DEFAULT))]
+    page_size: Option<i64>,
+    /// Part of the name, case ignored.
+    keyword: Option<String>,
+    /// The dialect's name.
+    kind: Option<String>,
+}
+
+/// The data source of this id, or 404.
+pub async fn found(app: &App, id: i64) -> Result<Datasource, Error> {
+    store::find(&app.db, id).await?.ok_or_else(|| unknown(id))
+}
+
+fn unknown(id: i64) -> Error {
+    Error::not_found("data source", id)
+}
+
+/// `GET /api/v1/datasources`
+pub async fn list(call: Call<Nothing, DatasourcesQuery>) -> Result<Data<Page<DatasourceView>>, Error> {
+    let (app, query) = (&call.state, &call.query);
+    let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
+    let keyword = query.keyword.as_deref().unwrap_or_default().to_lowercase();
+    // Case is folded here: the two stores fold it in two ways.
+    let mut names = store::names(&app.db).await?;
+    names.retain(|source| {
+        source.name.to_lowercase().contains(&keyword)
+            && query.kind.as_ref().is_none_or(|kind| source.kind == *kind)
+    });
+    let total = names.len() as i64;
+    let (before, size) = (paging.offset() as usize, paging.page_size as usize);
+    let ids: Vec<i64> = names.iter().skip(before).take(size).map(|source| source.id).collect();
+    let sources = store::all_of(&app.db, &ids).await?;
+    let zone = app.config.time_zone;
+    let views = sources.iter().map(|source| DatasourceView::new(source, zone)).collect();
+    Ok(Data::new(&paging.page(total, views)))
+}
+
+/// `GET /api/v1/datasources/{id}`
+pub async fn get(call: Call<DatasourcePath>) -> Result<Data<DatasourceView>, Error> {
+    let source = found(&call.state, call.path.id).await?;
+    Ok(shown(&call.state, &source))
+}
+
+fn shown(app: &App, source: &Datasource) -> Data<DatasourceView> {
+    Data::new(&DatasourceView::new(source, app.config.time_zone)).with_etag(&Definition::of(source).etag())
+}
+
+/// `POST /api/v1/datasources`
+pub async fn create(
+    call: Call<Nothing, Nothing, Json<CreateDatasource>>,
+) -> Result<Data<DatasourceView>, Error> {
+    let app = &call.state;
+    let form = UpdateDatasource::from(call.body.0.clone());
+    let wanted = definition::wanted(form, None, &connect::kinds(app)).map_err(Error::invalid)?;
+    connect::check_place(&app.config, &wanted.url).await?;
+    refuse_reserved(&wanted.name)?;
+    let now_ms = app.clock.now_ms();
+    let next_sync_at_ms = next_sync(app, wanted.sync_cron.as_deref(), now_ms)?;
+    let mut tx = app.db.begin().await?;
+    store::in_turn(&mut tx).await?;
+    if store::count(&mut tx).await? >= DATASOURCES_MAX {
+        let message =
+            format!("there are {DATASOURCES_MAX} data sources, no more are kept; delete some first");
+        return Err(Error::conflict("too_many_datasources", message));
+    }
+    let mut source = Datasource {
+        id: 0,
+        name: wanted.name.clone(),
+        kind: wanted.kind.clone(),
+        url: wanted.url.clone(),
+        read_url: wanted.read_url.clone(),
+        secret: None,
+        read_secret: None,
+        options: wanted.options.clone(),
+        is_default: false,
+        sync_cron: wanted.sync_cron.clone(),
+        next_sync_at_ms,
+        last_sync_time_ms: None,
+        created_at_ms: now_ms,
+        updated_at_ms: now_ms,
+    };
+    source.id = store::insert(&mut tx, &source).await?;
+    take_default(&mut tx, &source, &wanted, now_ms).await?;
+    // The passwords are bound to the id, which is known only now.
+    lay_over(app, &mut source, wanted);
+    store::update(&mut tx, &source).await?;
+    tx.changed(TOPIC, source.id.to_string());
+    let change = Change::of("datasource", source.id).after(&Definition::of(&source));
+    call.commit(tx, change, shown(app, &source)).await
+}
+
+/// `PUT /api/v1/datasources/{id}`
+pub async fn update(
+    call: Call<DatasourcePath, Nothing, Json<UpdateDatasource>>,
+) -> Result<Data<DatasourceView>, Error> {
+    let (app, id) = (&call.state, call.path.id);
+    let form = call.body.0.clone();
+    found(app, id).await?.refuse_own()?;
+    if let Some(url) = &form.url {
+        connect::check_place(&app.config, url).await?;
+    }
+    let now_ms = app.clock.now_ms();
+    let mut tx = app.db.begin().await?;
+    if form.is_default == Some(true) {
+        store::in_turn(&mut tx).await?;
+    }
+    let before = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
+    call.check_if_match(&Definition::of(&before).etag())?;
+    let wanted = definition::wanted(form, Some(&before), &connect::kinds(app)).map_err(Error::invalid)?;
+    refuse_reserved(&wanted.name)?;
+    let mut after = before.clone();
+    if wanted.sync_cron != before.sync_cron {
+        after.next_sync_at_ms = next_sync(app, wanted.sync_cron.as_deref(), now_ms)?;
+    }
+    refuse_moved(&mut tx, &before, &wanted).await?;
+    take_default(&mut tx, &before, &wanted, now_ms).await?;
+    lay_over(app, &mut after, wanted);
+    after.updated_at_ms = now_ms;
+    store::update(&mut tx, &after).await?;
+    tx.changed(TOPIC, id.to_string());
+    let change = Change::of("datasource", id).before(&Definition::of(&before)).after(&Definition::of(&after));
+    call.commit(tx, change, shown(app, &after)).await
+}
+
+/// `DELETE /api/v1/datasources/{id}`
+pub async fn delete(call: Call<DatasourcePath>) -> Result<Data<Option<DatasourceView>>, Error> {
+    let (app, id) = (&call.state, call.path.id);
+    let mut tx = app.db.begin().await?;
+    let source = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
+    source.refuse_own()?;
+    call.check_if_match(&Definition::of(&source).etag())?;
+    sync::refuse_running(&mut tx, id).await?;
+    refuse_used(&mut tx, &source, "it can be deleted").await?;
+    store::delete(&mut tx, id).await?;
+    tx.changed(TOPIC, id.to_string());
+    let change = Change::of("datasource", id).before(&Definition::of(&source));
+    call.commit(tx, change, Data::new(&None)).await
+}
+
+fn refuse_reserved(name: &str) -> Result<(), Error> {
+    if !definition::is_reserved(name) {
+        return Ok(());
+    }
+    let message = format!("`{OWN_NAME}` is the name of the server's own store; take another one");
+    Err(Error::conflict("name_taken", message))
+}
+
+/// While its tables are read nobody moves it; a dialect that others know its tables by stays.
+async fn refuse_moved(tx: &mut Tx, before: &Datasource, wanted: &Wanted) -> Result<(), Error> {
+    if before.kind != wanted.kind {
+        refuse_used(tx, before, "its kind can be changed").await?;
+    }
+    let is_moved = before.kind != wanted.kind || before.url != wanted.url || before.options != wanted.options;
+    if is_moved { sync::refuse_running(tx, before.id).await } else { Ok(()) }
+}
+
+async fn refuse_used(tx: &mut Tx, source: &Datasource, what: &str) -> Result<(), Error> {
+    let count = tables::found::count_of(tx, source.id).await?;
+    if count == 0 {
+        return Ok(());
+    }
+    let tables = if count == 1 { "1 table uses".to_owned() } else { format!("{count} tables use") };
+    let message =
+        format!("{tables} the data source `{}`, the recycle bin's included; {what} without any", source.name);
+    Err(Error::conflict("in_use", message))
+}
+
+/// At most one is the default.
+async fn take_default(tx: &mut Tx, before: &Datasource, wanted: &Wanted, now_ms: i64) -> Result<(), Error> {
+    if !wanted.is_default || before.is_default {
+        return Ok(());
+    }
+    for other in store::clear_default(tx, before.id, now_ms).await? {
+        tx.changed(TOPIC, other.to_string());
+    }
+    Ok(())
+}
+
+/// When it is due next; 400 for what is never due.
+fn next_sync(app: &App, cron: Option<&str>, now_ms: i64) -> Result<Option<i64>, Error> {
+    let Some(text) = cron else { return Ok(None) };
+    let wrong = |why: String| Error::invalid(vec![Detail::new("syncCron", why)]);
+    let cron = Cron::parse(text).map_err(wrong)?;
+    let next = cron.next_after(now_ms, app.config.time_zone);
+    next.map(Some).ok_or_else(|| wrong("is never due".to_owned()))
+}
+
+fn lay_over(app: &App, source: &mut Datasource, wanted: Wanted) {
+    let id = source.id.to_string();
+    let sealed = |column: &str, password: Password, before: Option<Vec<u8>>| match password {
+        Password::Keep => before,
+        Password::None => None,
+        Password::Set(secret) => {
+            let context = secrets::context("datasources", &[&id], column);
+            Some(app.keys.encrypt(&context, secret.bytes()))
+        }
+    };
+    source.secret = sealed("secret", wanted.password, source.secret.take());
+    source.read_secret = sealed("read_secret", wanted.read_password, source.read_secret.take());
+    source.name = wanted.name;
+    source.kind = wanted.kind;
+    source.url = wanted.url;
+    source.read_url = wanted.read_url;
+    source.options = wanted.options;
+    source.is_default = wanted.is_default;
+    source.sync_cron = wanted.sync_cron;
+}
+
+/// That a data source can be reached.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DatasourceTest {
+    ok: bool,
+    product: String,
+    version: String,
+    latency_ms: f64,
+}
+
+/// `POST /api/v1/datasources/{id}/test`
+pub async fn test(call: Call<DatasourcePath>) -> Result<Data<DatasourceTest>, Error> {
+    let app = &call.state;
+    let source = found(app, call.path.id).await?;
+    let begun = Instant::now();
+    let (product, version) = if source.is_own() {
+        (app.db.product().to_owned(), store::own_version(&app.db).await?)
+    } else {
+        let server = Reach::of(app, &source, call.request_id.as_str()).server().await?;
+        (server.product, server.version)
+    };
+    let latency_ms = begun.elapsed().as_micros() as f64 / 1_000.0;
+    Ok(Data::new(&DatasourceTest { ok: true, product, version, latency_ms }))
+}
+
+/// A database (or schema), as tables name it in `dbName`.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Database")]
+pub struct DatabaseView {
+    name: String,
+    /// Null: it has none.
+    comment: Option<String>,
+}
+
+/// `GET /api/v1/datasources/{id}/databases`
+pub async fn databases(call: Call<DatasourcePath>) -> Result<Data<Vec<DatabaseView>>, Error> {
+    let app = &call.state;
+    let source = found(app, call.path.id).await?;
+    if !call.caller.may_read(&source.name) {
+        let message = format!("{} is bound to other data sources than `{}`", call.caller.name, source.name);
+        return Err(Error::forbidden("datasource_not_allowed", message));
+    }
+    let databases = if source.is_own() {
+        vec![(OWN_NAME.to_owned(), String::new())]
+    } else {
+        let reach = Reach::of(app, &source, call.request_id.as_str());
+        let server = reach.server().await?;
+        reach.databases(&server).await?
+    };
+    let view = |(name, comment): (String, String)| DatabaseView {
+        name,
+        comment: Some(comment).filter(|comment| !comment.is_empty()),
+    };
+    Ok(Data::new(&databases.into_iter().map(view).collect()))
+}

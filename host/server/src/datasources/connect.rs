@@ -1,0 +1,259 @@
+//! A data source opened for one call at a time: where it may lie is looked at anew each time, the session only
+//! reads, and the dialect that borrows it is the one that is active then.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use lakeport_bindings::dialect::reader::{DatabasePage, TablePage};
+use lakeport_bindings::dialect::schema::{ServerInfo, Table, TableName};
+use lakeport_bindings::host::types::{Error as PluginError, Page};
+use lakeport_physical::{Database, Lent, Loan, url};
+use lakeport_plugins::dialect::Dialect;
+use lakeport_plugins::{CallContext, CallError, CallFault, Description, Family};
+use lakeport_sql::{Profile, Transport};
+
+use super::definition::{Kind, SQLITE_SCHEME};
+use super::store::Datasource;
+use crate::app::App;
+use crate::config::Config;
+use crate::db::Address;
+use crate::error::{Detail, Error};
+use crate::plugins::answered;
+
+/// Databases of one page.
+const DATABASES_PAGE: u32 = 500;
+/// Databases of one data source; more are not looked at.
+pub const DATABASES_MAX: usize = 10_000;
+/// The longest text that goes from one page to the next, in bytes; the contract's.
+pub const CURSOR_MAX_BYTES: usize = 2_048;
+
+/// The longest name of a call; the plugin host's.
+const CALL_MAX_BYTES: usize = 64;
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum Unanswered {
+    /// The database could not be opened.
+    Database(PluginError),
+    /// It was opened, and the dialect did not answer, or with an error.
+    Plugin(CallError),
+}
+
+impl From<Unanswered> for Error {
+    fn from(error: Unanswered) -> Error {
+        match error {
+            Unanswered::Database(error) => answered(&error),
+            Unanswered::Plugin(error) => error.into(),
+        }
+    }
+}
+
+impl From<CallError> for Unanswered {
+    fn from(error: CallError) -> Unanswered {
+        Unanswered::Plugin(error)
+    }
+}
+
+/// Active dialects whose databases can be opened here.
+pub fn kinds(app: &App) -> Vec<Kind> {
+    let dialects = app.plugins.registry().list().into_iter().filter(|(id, _)| id.family == Family::Dialect);
+    let kind = |(id, view): (lakeport_plugins::PluginId, Arc<lakeport_plugins::PluginView>)| {
+        let active = view.active.as_ref()?;
+        let Description::Dialect(info) = &active.description else { return None };
+        let transport = match info.transport.as_str() {
+            "sqlite" => Transport::Sqlite,
+            _ => return None,
+        };
+        Some(Kind { name: id.name, transport })
+    };
+    dialects.filter_map(kind).collect()
+}
+
+/// 400 where the address of a SQLite file lies elsewhere than the operator allows. A file that is not there yet
+/// is none of its concern, and an address of another kind neither.
+pub async fn check_place(config: &Config, address: &str) -> Result<(), Error> {
+    if !address.starts_with(SQLITE_SCHEME) {
+        return Ok(());
+    }
+    let checked = url::check(address, &config.sqlite_roots, &forbidden(config)).await;
+    checked.map_err(|error| {
+        let why = if error.code == "forbidden" { outside(config) } else { error.message };
+        Error::invalid(vec![Detail::new("url", why)])
+    })
+}
+
+/// What no data source may be: whatever is the server's own.
+fn forbidden(config: &Config) -> Vec<PathBuf> {
+    let mut places = vec![config.data_dir.clone(), config.plugins_cache_dir()];
+    if let Address::Sqlite(store) = &config.database.address {
+        places.push(store.clone());
+    }
+    places
+}
+
+fn outside(config: &Config) -> String {
+    let roots: Vec<String> = config.sqlite_roots.iter().map(|root| root.display().to_string()).collect();
+    format!(
+        "must be a file below the folders of the setting sqlite_roots (LAKEPORT_SQLITE_ROOTS), now {}, and not in \
+         the server's own data folder",
+        if roots.is_empty() { "none".to_owned() } else { roots.join(", ") }
+    )
+}
+
+/// A data source with its dialect, to be asked.
+pub struct Reach<'a> {
+    config: &'a Config,
+    dialect: Dialect,
+    url: String,
+    options: String,
+    /// Names its calls in logs.
+    call: Arc<str>,
+    /// What keeps it on one side of a canary.
+    key: String,
+}
+
+impl<'a> Reach<'a> {
+    /// Opens nothing yet. `call` names what is asked in logs; it is printable ASCII.
+    pub fn of(app: &'a App, source: &Datasource, call: &str) -> Reach<'a> {
+        Reach {
+            config: &app.config,
+            dialect: app.plugins.registry().dialect(&source.kind),
+            url: source.url.clone(),
+            options: source.options.clone(),
+            call: call.get(..CALL_MAX_BYTES).unwrap_or(call).into(),
+            key: format!("datasource/{}", source.id),
+        }
+    }
+
+    /// What server it is.
+    pub async fn server(&self) -> Result<ServerInfo, Unanswered> {
+        let lent = self.lend(Vec::new()).await?;
+        Ok(self.dialect.server(self.context(), lent, &self.options).await?)
+    }
+
+    /// All databases: name and comment.
+    pub async fn databases(&self, server: &ServerInfo) -> Result<Vec<(String, String)>, Unanswered> {
+        let hidden = self.dialect.info()?.hidden_databases.clone();
+        let mut databases = Vec::new();
+        let mut cursor = None;
+        loop {
+            let page = Page { cursor: cursor.clone(), limit: DATABASES_PAGE };
+            let lent = self.lend(Vec::new()).await?;
+            let DatabasePage { databases: some, next } =
+                self.dialect.databases(self.context(), lent, server, &page).await?;
+            if databases.len() + some.len() > DATABASES_MAX {
+                return Err(limit(format!("there are more than {DATABASES_MAX} databases")));
+            }
+            let shown = some.into_iter().filter(|database| !hidden.contains(&database.name));
+            databases.extend(shown.map(|database| (database.name, database.comment)));
+            match self.checked_cursor("reader.databases", cursor.as_deref(), next)? {
+                None => return Ok(databases),
+                next => cursor = next,
+            }
+        }
+    }
+
+    /// Some of the tables of one database, views among them.
+    pub async fn tables(
+        &self,
+        server: &ServerInfo,
+        database: &str,
+        page: &Page,
+    ) -> Result<TablePage, Unanswered> {
+        const FUNCTION: &str = "reader.tables";
+        let lent = self.lend(Vec::new()).await?;
+        let answer = self.dialect.tables(self.context(), lent, server, database, page).await?;
+        if answer.tables.len() > page.limit as usize {
+            let message =
+                format!("asked for {} tables, it answered with {}", page.limit, answer.tables.len());
+            return Err(self.broke(FUNCTION, message));
+        }
+        let next = self.checked_cursor(FUNCTION, page.cursor.as_deref(), answer.next)?;
+        Ok(TablePage { next, ..answer })
+    }
+
+    /// Tables with all that is known of them, in the order asked.
+    pub async fn inspect(
+        &self,
+        server: &ServerInfo,
+        tables: &[TableName],
+    ) -> Result<Vec<Result<Table, PluginError>>, Unanswered> {
+        const FUNCTION: &str = "reader.inspect";
+        let lent = self.lend(tables.to_vec()).await?;
+        let answer = self.dialect.inspect(self.context(), lent, server, tables).await?;
+        let is_other = |(asked, found): (&TableName, &Result<Table, PluginError>)| {
+            found.as_ref().is_ok_and(|table| table.name != *asked)
+        };
+        if tables.iter().zip(&answer).any(is_other) {
+            return Err(
+                self.broke(FUNCTION, "it answered with another table than it was asked for".to_owned())
+            );
+        }
+        Ok(answer)
+    }
+
+    async fn lend(&self, about: Vec<TableName>) -> Result<Box<Lent>, Unanswered> {
+        let info = self.dialect.info()?;
+        let profile = Profile::new(&info).map_err(|_| {
+            self.broke("about.describe", "what it says of itself does not hold any more".to_owned())
+        })?;
+        let database = self.locate().await.map_err(Unanswered::Database)?;
+        let lent = Lent::open(&database, Loan { profile: Arc::new(profile), about }).await;
+        lent.map(Box::new).map_err(Unanswered::Database)
+    }
+
+    /// The file, where it may lie there.
+    async fn locate(&self) -> Result<Database, PluginError> {
+        let located = url::locate(&self.url, &self.config.sqlite_roots, &forbidden(self.config)).await;
+        located.map_err(|error| match error.code.as_str() {
+            "forbidden" => PluginError { message: format!("the file {}", outside(self.config)), ..error },
+            _ => error,
+        })
+    }
+
+    fn context(&self) -> CallContext {
+        CallContext { key: self.key.clone(), ..CallContext::new(Arc::clone(&self.call)) }
+    }
+
+    /// The next page's, which must be another than this one's.
+    fn checked_cursor(
+        &self,
+        function: &'static str,
+        before: Option<&str>,
+        next: Option<String>,
+    ) -> Result<Option<String>, Unanswered> {
+        match &next {
+            Some(next) if next.len() > CURSOR_MAX_BYTES => {
+                Err(self.broke(function, format!("its `next` has more than {CURSOR_MAX_BYTES} bytes")))
+            }
+            Some(next) if before == Some(next.as_str()) => {
+                Err(self.broke(function, "its `next` leads to the same page again".to_owned()))
+            }
+            _ => Ok(next),
+        }
+    }
+
+    /// An answer that no dialect may give: it counts against it.
+    fn broke(&self, function: &'static str, message: String) -> Unanswered {
+        self.dialect.blame(&self.call, &message);
+        Unanswered::Plugin(CallError::Failed {
+            plugin: self.key.clone(),
+            function,
+            fault: CallFault::Contract,
+            message,
+        })
+    }
+}
+
+/// More than is looked at, by the host's own bounds.
+pub fn limit(message: String) -> Unanswered {
+    Unanswered::Plugin(CallError::Answered(PluginError {
+        code: "limit_exceeded".to_owned(),
+        message,
+        retryable: false,
+        retry_after_ms: None,
+        may_have_applied: false,
+        upstream: None,
+        context: Vec::new(),
+    }))
+}

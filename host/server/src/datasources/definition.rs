@@ -1,0 +1,412 @@
+//! What a data source is to be: the forms of requests, checked, and laid over what there is. Pure.
+
+use lakeport_sql::Transport;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::OWN_NAME;
+use super::address::ServerAddress;
+use super::store::Datasource;
+use crate::cron::Cron;
+use crate::error::Detail;
+use crate::http::form::Patch;
+use crate::secrets::Secret;
+
+const NAME_MAX_CHARS: usize = 100;
+/// The longest options, written as JSON, in bytes.
+const OPTIONS_MAX_BYTES: usize = 16 * 1024;
+/// The longest password, in bytes.
+const PASSWORD_MAX_BYTES: usize = 1_024;
+/// How addresses of SQLite files begin.
+pub const SQLITE_SCHEME: &str = "sqlite:";
+
+#[derive(Clone, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CreateDatasource {
+    /// No two data sources share one.
+    #[schemars(length(min = 1, max = 100))]
+    name: String,
+    /// The name of an active dialect, such as `sqlite`.
+    kind: String,
+    /// `sqlite:<path>` below the folders of the setting `sqlite_roots`, or `postgres://user:password@host:5432/database`.
+    url: Option<String>,
+    /// In the place of `url`, with the following ones.
+    host: Option<String>,
+    #[schemars(range(min = 1, max = 65535))]
+    port: Option<u16>,
+    database: Option<String>,
+    username: Option<String>,
+    /// Never shown again.
+    password: Option<String>,
+    /// What the dialect asks for besides; no secrets.
+    options: Option<Map<String, Value>>,
+    /// A second account, which only reads; then all reads use it.
+    read_url: Option<String>,
+    /// Takes it from the one that is it now.
+    is_default: Option<bool>,
+    /// Quartz with seven fields: `0 30 2 * * ? *`. When its tables are read into the catalogue.
+    sync_cron: Option<String>,
+}
+
+/// Absent: as it is. Null clears what can be absent.
+#[derive(Clone, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UpdateDatasource {
+    #[schemars(length(min = 1, max = 100))]
+    pub name: Option<String>,
+    pub kind: Option<String>,
+    pub url: Option<String>,
+    pub host: Option<String>,
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: Patch<u16>,
+    #[serde(default)]
+    pub database: Patch<String>,
+    #[serde(default)]
+    pub username: Patch<String>,
+    /// Needed again when host or user change.
+    #[serde(default)]
+    pub password: Patch<String>,
+    #[serde(default)]
+    pub options: Patch<Map<String, Value>>,
+    #[serde(default)]
+    pub read_url: Patch<String>,
+    pub is_default: Option<bool>,
+    #[serde(default)]
+    pub sync_cron: Patch<String>,
+}
+
+impl From<CreateDatasource> for UpdateDatasource {
+    fn from(form: CreateDatasource) -> UpdateDatasource {
+        fn patch<T>(member: Option<T>) -> Patch<T> {
+            member.map_or(Patch::Keep, Patch::Set)
+        }
+        UpdateDatasource {
+            name: Some(form.name),
+            kind: Some(form.kind),
+            url: form.url,
+            host: form.host,
+            port: patch(form.port),
+            database: patch(form.database),
+            username: patch(form.username),
+            password: patch(form.password),
+            options: patch(form.options),
+            read_url: patch(form.read_url),
+            is_default: form.is_default,
+            sync_cron: patch(form.sync_cron),
+        }
+    }
+}
+
+/// A kind of database that can be opened here.
+pub struct Kind {
+    /// The dialect's name.
+    pub name: String,
+    pub transport: Transport,
+}
+
+/// What becomes of a password.
+#[derive(Debug)]
+pub enum Password {
+    Keep,
+    None,
+    Set(Secret),
+}
+
+/// A data source as it is to be.
+#[derive(Debug)]
+pub struct Wanted {
+    pub name: String,
+    pub kind: String,
+    pub url: String,
+    pub read_url: Option<String>,
+    pub password: Password,
+    pub read_password: Password,
+    pub options: String,
+    pub is_default: bool,
+    pub sync_cron: Option<String>,
+}
+
+/// The form over what there is; or every member that is wrong. Where a SQLite file lies is not looked at.
+pub fn wanted(
+    form: UpdateDatasource,
+    before: Option<&Datasource>,
+    kinds: &[Kind],
+) -> Result<Wanted, Vec<Detail>> {
+    let mut wrong = Vec::new();
+    let name = form.name.clone().or_else(|| before.map(|b| b.name.clone())).unwrap_or_default();
+    wrong.extend(check_name(&name).err().map(|why| Detail::new("name", why)));
+    let kind = form.kind.clone().or_else(|| before.map(|b| b.kind.clone())).unwrap_or_default();
+    let transport = kinds.iter().find(|known| known.name == kind).map(|known| known.transport);
+    // A dialect that is out of service for a while does not keep its data sources from being renamed.
+    let is_kept = before.is_some_and(|before| before.kind == kind);
+    if transport.is_none() && !is_kept {
+        wrong.push(Detail::new("kind", unknown_kind(&kind, kinds)));
+    }
+    let options = options(&form, before).unwrap_or_else(|why| {
+        wrong.push(Detail::new("options", why));
+        String::new()
+    });
+    if let Patch::Set(cron) = &form.sync_cron {
+        wrong.extend(Cron::parse(cron).err().map(|why| Detail::new("syncCron", why)));
+    }
+    let is_default = form.is_default.unwrap_or_else(|| before.is_some_and(|before| before.is_default));
+    let address = match (transport, before) {
+        (None, Some(before)) if !form.names_a_place() => Ok(Place::as_before(before)),
+        (None, _) if is_kept => Err(vec![Detail::new("kind", unknown_kind(&kind, kinds))]),
+        (None, _) => Err(Vec::new()),
+        (Some(Transport::Sqlite), _) => file(&form, before),
+        (Some(transport), _) => server(&form, before, transport),
+    };
+    let place = address.unwrap_or_else(|details| {
+        wrong.extend(details);
+        Place::default()
+    });
+    if !wrong.is_empty() {
+        return Err(wrong);
+    }
+    Ok(Wanted {
+        name,
+        kind,
+        url: place.url,
+        read_url: place.read_url,
+        password: place.password,
+        read_password: place.read_password,
+        options,
+        is_default,
+        sync_cron: form.sync_cron.over(before.and_then(|before| before.sync_cron.clone())),
+    })
+}
+
+fn check_name(name: &str) -> Result<(), String> {
+    match name.chars().count() {
+        0 => Err("must not be empty".to_owned()),
+        count if count > NAME_MAX_CHARS => Err(format!("must have {NAME_MAX_CHARS} characters at most")),
+        _ if name.trim() != name => Err("must not begin or end with a blank".to_owned()),
+        _ if name.chars().any(char::is_control) => Err("must have no control characters".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// Whether it is the server's own, in whatever case.
+pub fn is_reserved(name: &str) -> bool {
+    name.eq_ignore_ascii_case(OWN_NAME)
+}
+
+fn unknown_kind(kind: &str, kinds: &[Kind]) -> String {
+    let names: Vec<&str> = kinds.iter().map(|kind| kind.name.as_str()).collect();
+    let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let shown: String = kind.chars().take(NAME_MAX_CHARS).collect();
+    format!(
+        "`{shown}` is not the name of an active dialect whose databases can be opened here; known: {known}"
+    )
+}
+
+fn options(form: &UpdateDatasource, before: Option<&Datasource>) -> Result<String, String> {
+    let text = match &form.options {
+        Patch::Keep => return Ok(before.map_or_else(|| "{}".to_owned(), |before| before.options.clone())),
+        Patch::Clear => "{}".to_owned(),
+        Patch::Set(options) => Value::Object(options.clone()).to_string(),
+    };
+    if text.len() > OPTIONS_MAX_BYTES {
+        return Err(format!("must have {OPTIONS_MAX_BYTES} bytes at most"));
+    }
+    if text.contains("\\u0000") {
+        return Err("must have no NUL".to_owned());
+    }
+    Ok(text)
+}
+
+/// Where it is, and what becomes of its passwords.
+#[derive(Debug)]
+struct Place {
+    url: String,
+    read_url: Option<String>,
+    password: Password,
+    read_password: Password,
+}
+
+impl Default for Place {
+    fn default() -> Place {
+        Place { url: String::new(), read_url: None, password: Password::None, read_password: Password::None }
+    }
+}
+
+impl Place {
+    fn as_before(before: &Datasource) -> Place {
+        Place {
+            url: before.url.clone(),
+            read_url: before.read_url.clone(),
+            password: Password::Keep,
+            read_password: Password::Keep,
+        }
+    }
+}
+
+impl UpdateDatasource {
+    /// Whether it says anything of where the database is or who connects.
+    pub fn names_a_place(&self) -> bool {
+        self.url.is_some() || self.has_parts() || self.password != Patch::Keep || self.read_url != Patch::Keep
+    }
+
+    fn has_parts(&self) -> bool {
+        self.host.is_some()
+            || self.port != Patch::Keep
+            || self.database != Patch::Keep
+            || self.username != Patch::Keep
+    }
+
+    /// Members that a file has not.
+    fn server_members(&self) -> Vec<&'static str> {
+        let text = |member: &Patch<String>| matches!(member, Patch::Set(text) if !text.is_empty());
+        let members = [
+            ("host", self.host.as_ref().is_some_and(|host| !host.is_empty())),
+            ("port", matches!(self.port, Patch::Set(_))),
+            ("database", text(&self.database)),
+            ("username", text(&self.username)),
+            ("password", text(&self.password)),
+            ("readUrl", text(&self.read_url)),
+        ];
+        members.into_iter().filter(|(_, is_given)| *is_given).map(|(name, _)| name).collect()
+    }
+}
+
+/// A SQLite file: an address and nothing else.
+fn file(form: &UpdateDatasource, before: Option<&Datasource>) -> Result<Place, Vec<Detail>> {
+    let more = form.server_members();
+    let mut wrong: Vec<Detail> = more
+        .into_iter()
+        .map(|member| Detail::new(member, "a SQLite file has none; leave it out and give `url` alone"))
+        .collect();
+    let url = form.url.clone().or_else(|| before.map(|before| before.url.clone()));
+    match &url {
+        None => wrong.push(Detail::new("url", "is missing; write sqlite:<path>")),
+        Some(url) if !url.starts_with(SQLITE_SCHEME) => {
+            wrong.push(Detail::new("url", "must be the address of a SQLite file; write sqlite:<path>"));
+        }
+        Some(_) => {}
+    }
+    if !wrong.is_empty() {
+        return Err(wrong);
+    }
+    Ok(Place { url: url.unwrap_or_default(), ..Place::default() })
+}
+
+/// How addresses of such servers begin.
+fn schemes(transport: Transport) -> &'static [&'static str] {
+    match transport {
+        Transport::Sqlite => &["sqlite"],
+        Transport::Postgres => &["postgres", "postgresql"],
+        Transport::MySql => &["mysql"],
+        Transport::Http => &["https", "http"],
+    }
+}
+
+fn server(
+    form: &UpdateDatasource,
+    before: Option<&Datasource>,
+    transport: Transport,
+) -> Result<Place, Vec<Detail>> {
+    let known = |url: &str| ServerAddress::parse(url).ok().map(|(address, _)| address);
+    let of_kind = |address: &ServerAddress| schemes(transport).contains(&address.scheme.as_str());
+    let address_before = before.and_then(|before| known(&before.url)).filter(of_kind);
+    let read_before = before.and_then(|before| known(before.read_url.as_deref()?)).filter(of_kind);
+    let mut wrong = Vec::new();
+    let parsed = |member: &'static str, url: &str| match ServerAddress::parse(url) {
+        Ok((address, password)) if of_kind(&address) => Ok((address, password)),
+        Ok(_) => Err(Detail::new(member, format!("must begin with {}://", schemes(transport)[0]))),
+        Err(why) => Err(Detail::new(member, why)),
+    };
+    let (address, in_url) = match &form.url {
+        Some(_) if form.has_parts() => {
+            return Err(vec![Detail::new("url", "give either `url` or `host` and its like, not both")]);
+        }
+        Some(url) => parsed("url", url).map_err(|detail| vec![detail])?,
+        None => (parts(form, address_before.clone(), transport)?, None),
+    };
+    let has_secret = before.is_some_and(|before| before.secret.is_some());
+    let password = password(
+        &form.password,
+        in_url,
+        address_before.is_some_and(|before| address.has_login_of(&before)),
+        has_secret,
+    );
+    let (read_url, read_password) = match &form.read_url {
+        Patch::Keep => (before.and_then(|before| before.read_url.clone()), Ok(Password::Keep)),
+        Patch::Clear => (None, Ok(Password::None)),
+        Patch::Set(url) => {
+            let (address, in_url) = parsed("readUrl", url).map_err(|detail| vec![detail])?;
+            let is_same = read_before.is_some_and(|before| address.has_login_of(&before));
+            let has_secret = before.is_some_and(|before| before.read_secret.is_some());
+            (Some(address.url()), self::password(&Patch::Keep, in_url, is_same, has_secret))
+        }
+    };
+    let mut of = |member: &str, password: Result<Password, String>| {
+        password.unwrap_or_else(|why| {
+            wrong.push(Detail::new(member, why));
+            Password::None
+        })
+    };
+    let password = of("password", password);
+    let read_password = of("readUrl", read_password);
+    if wrong.is_empty() {
+        Ok(Place { url: address.url(), read_url, password, read_password })
+    } else {
+        Err(wrong)
+    }
+}
+
+/// The address that its parts make, over the one before.
+fn parts(
+    form: &UpdateDatasource,
+    before: Option<ServerAddress>,
+    transport: Transport,
+) -> Result<ServerAddress, Vec<Detail>> {
+    let mut address = before.unwrap_or_default();
+    if address.scheme.is_empty() {
+        address.scheme = schemes(transport)[0].to_owned();
+    }
+    if let Some(host) = &form.host {
+        address.host.clone_from(host);
+    }
+    let text = |patch: &Patch<String>, before| patch.clone().over(before).filter(|text| !text.is_empty());
+    address.port = form.port.clone().over(address.port);
+    address.database = text(&form.database, address.database.take());
+    address.username = text(&form.username, address.username.take());
+    if address.host.is_empty() {
+        return Err(vec![Detail::new("url", "is missing; give it, or `host` and its like")]);
+    }
+    address.check().map_err(|why| vec![Detail::new("host", why)])?;
+    Ok(address)
+}
+
+/// A password goes on to no other host or user than it was given for.
+fn password(
+    member: &Patch<String>,
+    in_url: Option<Secret>,
+    is_same_login: bool,
+    has_secret: bool,
+) -> Result<Password, String> {
+    let set = match member {
+        Patch::Set(text) if text.len() > PASSWORD_MAX_BYTES => {
+            return Err(format!("must have {PASSWORD_MAX_BYTES} bytes at most"));
+        }
+        Patch::Set(text) => Some(Secret::from(text.clone())),
+        Patch::Clear => return Ok(Password::None),
+        Patch::Keep => in_url,
+    };
+    match set {
+        Some(secret) => Ok(Password::Set(secret)),
+        None if !has_secret => Ok(Password::None),
+        None if is_same_login => Ok(Password::Keep),
+        None => Err(
+            "is needed again: the one that is kept was given for another host or user; null: there is none"
+                .to_owned(),
+        ),
+    }
+}
+
+#[cfg(test)]
+#[path = "definition_tests.rs"]
+mod tests;

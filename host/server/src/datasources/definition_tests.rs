@@ -1,0 +1,191 @@
+use serde_json::json;
+
+use super::*;
+
+fn kinds() -> Vec<Kind> {
+    vec![
+        Kind { name: "sqlite".to_owned(), transport: Transport::Sqlite },
+        Kind { name: "postgres".to_owned(), transport: Transport::Postgres },
+    ]
+}
+
+fn of(value: Value) -> UpdateDatasource {
+    serde_json::from_value(value).unwrap()
+}
+
+fn made(value: Value) -> Result<Wanted, Vec<Detail>> {
+    wanted(of(value), None, &kinds())
+}
+
+fn changed(before: &Datasource, value: Value) -> Result<Wanted, Vec<Detail>> {
+    wanted(of(value), Some(before), &kinds())
+}
+
+fn fields(outcome: Result<Wanted, Vec<Detail>>) -> Vec<String> {
+    outcome.unwrap_err().into_iter().map(|detail| detail.field).collect()
+}
+
+/// A server whose passwords are kept.
+fn known() -> Datasource {
+    Datasource {
+        id: 7,
+        name: "sales".to_owned(),
+        kind: "postgres".to_owned(),
+        url: "postgres://ada@h:5432/d".to_owned(),
+        read_url: Some("postgres://eve@h:5432/d".to_owned()),
+        secret: Some(vec![1]),
+        read_secret: Some(vec![2]),
+        options: r#"{"a":1}"#.to_owned(),
+        is_default: true,
+        sync_cron: Some("0 0 0 * * ? *".to_owned()),
+        next_sync_at_ms: None,
+        last_sync_time_ms: None,
+        created_at_ms: 1,
+        updated_at_ms: 1,
+    }
+}
+
+#[test]
+fn every_wrong_member_is_named() {
+    let form = json!({
+        "name": "", "kind": "oracle", "syncCron": "0 0 25 * * ? *", "options": { "a": "x".repeat(20_000) },
+    });
+    assert_eq!(fields(made(form)), ["name", "kind", "options", "syncCron"]);
+    let kind = made(json!({ "name": "a", "kind": "oracle" })).unwrap_err().remove(0);
+    assert!(kind.message.contains("sqlite, postgres"), "{}", kind.message);
+    for name in ["a\nb".to_owned(), " a".to_owned(), "x".repeat(101)] {
+        assert_eq!(fields(made(json!({ "name": name, "kind": "sqlite", "url": "sqlite:a" }))), ["name"]);
+    }
+    assert!(made(json!({ "name": "表".repeat(100), "kind": "sqlite", "url": "sqlite:a" })).is_ok());
+}
+
+#[test]
+fn a_file_has_an_address_and_nothing_else() {
+    let base = json!({ "name": "a", "kind": "sqlite" });
+    let with = |member: &str, value: Value| {
+        let mut form = base.clone();
+        form[member] = value;
+        form
+    };
+    assert_eq!(fields(made(base.clone())), ["url"]);
+    assert_eq!(fields(made(with("url", json!("postgres://u:hunter2@h/d")))), ["url"]);
+    let mut form = with("url", json!("sqlite:a.db"));
+    for (member, value) in [("host", json!("h")), ("port", json!(1)), ("database", json!("d"))] {
+        form[member] = value;
+    }
+    for member in ["username", "password", "readUrl"] {
+        form[member] = json!("hunter2");
+    }
+    let details = made(form).unwrap_err();
+    let named: Vec<&str> = details.iter().map(|detail| detail.field.as_str()).collect();
+    assert_eq!(named, ["host", "port", "database", "username", "password", "readUrl"]);
+    assert!(details.iter().all(|detail| !detail.message.contains("hunter2")));
+    let mut empty = with("url", json!("sqlite:a.db"));
+    for member in ["host", "username", "password"] {
+        empty[member] = json!("");
+    }
+    assert!(made(empty).is_ok());
+}
+
+#[test]
+fn an_address_is_made_of_its_parts() {
+    let parts = json!({
+        "name": "a", "kind": "postgres", "host": "h", "port": 6432, "database": "d/e", "username": "ada",
+        "password": "hunter2", "options": { "b": 1, "a": [2] },
+    });
+    let made_of_parts = made(parts).unwrap();
+    assert_eq!(made_of_parts.url, "postgres://ada@h:6432/d%2Fe");
+    assert!(matches!(&made_of_parts.password, Password::Set(secret) if secret.text() == Some("hunter2")));
+    assert_eq!(made_of_parts.options, r#"{"b":1,"a":[2]}"#);
+    assert_eq!(fields(made(json!({ "name": "a", "kind": "postgres" }))), ["url"]);
+    assert_eq!(fields(made(json!({ "name": "a", "kind": "postgres", "host": "a b" }))), ["host"]);
+    let both = json!({ "name": "a", "kind": "postgres", "url": "postgres://h", "port": 1 });
+    assert_eq!(fields(made(both)), ["url"]);
+}
+
+#[test]
+fn no_password_stands_in_what_is_kept_or_shown() {
+    let form = json!({
+        "name": "a", "kind": "postgres", "url": "postgresql://ada:hunter2@h/d",
+        "readUrl": "postgres://eve:hunter3@h/d",
+    });
+    let made = made(form).unwrap();
+    assert_eq!(made.url, "postgresql://ada@h/d");
+    assert_eq!(made.read_url.as_deref(), Some("postgres://eve@h/d"));
+    assert!(matches!(&made.password, Password::Set(secret) if secret.text() == Some("hunter2")));
+    assert!(matches!(&made.read_password, Password::Set(secret) if secret.text() == Some("hunter3")));
+    let shown = format!("{made:?}");
+    assert!(!shown.contains("hunter"), "{shown}");
+}
+
+#[test]
+fn what_is_absent_stays_and_null_clears() {
+    let same = changed(&known(), json!({})).unwrap();
+    assert_eq!((same.name.as_str(), same.url.as_str()), ("sales", "postgres://ada@h:5432/d"));
+    assert!(matches!((&same.password, &same.read_password), (Password::Keep, Password::Keep)));
+    assert_eq!((same.options.as_str(), same.is_default), (r#"{"a":1}"#, true));
+    assert_eq!(same.sync_cron.as_deref(), Some("0 0 0 * * ? *"));
+
+    let form = json!({
+        "password": null, "readUrl": null, "options": null, "syncCron": null, "port": null, "database": null,
+        "isDefault": false,
+    });
+    let cleared = changed(&known(), form).unwrap();
+    assert_eq!(cleared.url, "postgres://ada@h");
+    assert!(matches!((&cleared.password, &cleared.read_password), (Password::None, Password::None)));
+    assert_eq!((cleared.read_url, cleared.sync_cron, cleared.is_default), (None, None, false));
+    assert_eq!(cleared.options, "{}");
+}
+
+#[test]
+fn a_password_is_asked_for_again_when_host_or_user_change() {
+    for form in [
+        json!({ "host": "g" }),
+        json!({ "port": 1 }),
+        json!({ "username": "bob" }),
+        json!({ "url": "postgres://ada@g:5432/d" }),
+        json!({ "url": "postgres://h:5432/d" }),
+    ] {
+        assert_eq!(fields(changed(&known(), form.clone())), ["password"], "{form}");
+        let mut with = form.clone();
+        with["password"] = json!("new");
+        assert!(matches!(changed(&known(), with).unwrap().password, Password::Set(_)), "{form}");
+        let mut without = form.clone();
+        without["password"] = Value::Null;
+        assert!(matches!(changed(&known(), without).unwrap().password, Password::None), "{form}");
+    }
+    for form in [json!({ "database": "other" }), json!({ "url": "postgres://ada@h:5432/e?sslmode=require" })]
+    {
+        assert!(matches!(changed(&known(), form).unwrap().password, Password::Keep));
+    }
+    let in_url = changed(&known(), json!({ "url": "postgres://ada:new@g/d" })).unwrap();
+    assert!(matches!(in_url.password, Password::Set(_)));
+    assert_eq!(fields(changed(&known(), json!({ "readUrl": "postgres://eve@g/d" }))), ["readUrl"]);
+    let same = changed(&known(), json!({ "readUrl": "postgres://eve@h:5432/e" })).unwrap();
+    assert!(matches!(same.read_password, Password::Keep));
+    let none = Datasource { secret: None, ..known() };
+    assert!(matches!(changed(&none, json!({ "host": "g" })).unwrap().password, Password::None));
+}
+
+#[test]
+fn another_kind_needs_another_address() {
+    assert_eq!(fields(changed(&known(), json!({ "kind": "sqlite" }))), ["url"]);
+    let moved = changed(&known(), json!({ "kind": "sqlite", "url": "sqlite:a.db" })).unwrap();
+    assert_eq!((moved.url.as_str(), moved.read_url), ("sqlite:a.db", None));
+    assert!(matches!((moved.password, moved.read_password), (Password::None, Password::None)));
+}
+
+#[test]
+fn a_dialect_out_of_service_does_not_keep_its_data_sources_from_being_renamed() {
+    let renamed = wanted(of(json!({ "name": "b" })), Some(&known()), &[]).unwrap();
+    assert_eq!((renamed.name.as_str(), renamed.url.as_str()), ("b", "postgres://ada@h:5432/d"));
+    assert!(matches!(renamed.password, Password::Keep));
+    assert_eq!(fields(wanted(of(json!({ "host": "g" })), Some(&known()), &[])), ["kind"]);
+    assert_eq!(fields(changed(&known(), json!({ "kind": "oracle", "host": "g" }))), ["kind"]);
+}
+
+#[test]
+fn the_servers_own_name_is_reserved_in_any_case() {
+    assert!(is_reserved("lakeport") && is_reserved("LakePort"));
+    assert!(!is_reserved("lakeport2"));
+}

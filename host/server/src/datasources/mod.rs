@@ -1,0 +1,140 @@
+//! Data sources: the physical databases that tables lie in. How one is reached, by whom, and the reading of its
+//! tables into the catalogue.
+//!
+//! An address is kept without its password, which is encrypted, write-only, and never reaches a plugin. A
+//! database is opened for one call at a time, read-only, and where a SQLite file may lie is looked at each
+//! time. One data source is always there: `lakeport`, the server's own store.
+
+mod address;
+mod api;
+mod connect;
+mod definition;
+mod store;
+pub mod sync;
+mod view;
+
+use std::sync::LazyLock;
+
+use ::http::Method;
+
+use crate::app::{Clock, Route};
+use crate::db::{Db, Either};
+use crate::error::Error;
+use crate::http::Role::{Admin, Viewer};
+use crate::plugins::CALL_CODES;
+pub use connect::{Reach, Unanswered};
+pub use store::{Datasource, find};
+pub use sync::run_worker;
+
+/// What the change log calls a change of a data source.
+pub const TOPIC: &str = "datasources";
+
+/// The data source that is the server's own store.
+pub const OWN_NAME: &str = "lakeport";
+/// What it shows as its address.
+const OWN_URL: &str = "lakeport:";
+/// The dialects of the two stores.
+const OWN_KIND: Either = Either { sqlite: "sqlite", postgres: "postgres" };
+
+/// The routes of this room.
+pub fn routes() -> Vec<Route> {
+    [definitions(), questions(), sync::routes()].into_iter().flatten().collect()
+}
+
+fn definitions() -> Vec<Route> {
+    vec![
+        Route::new(
+            Method::GET,
+            "/api/v1/datasources",
+            Viewer,
+            "listDatasources",
+            "A page of data sources",
+            api::list,
+        ),
+        Route::new(
+            Method::POST,
+            "/api/v1/datasources",
+            Admin,
+            "createDatasource",
+            "Defines a data source; it need not be reachable yet",
+            api::create,
+        )
+        .refuses(&["name_taken", "too_many_datasources"]),
+        Route::new(
+            Method::GET,
+            "/api/v1/datasources/{id}",
+            Viewer,
+            "getDatasource",
+            "One data source, without its password",
+            api::get,
+        )
+        .versioned(),
+        Route::new(
+            Method::PUT,
+            "/api/v1/datasources/{id}",
+            Admin,
+            "updateDatasource",
+            "Changes the members that are given; without a password the one before is kept",
+            api::update,
+        )
+        .versioned()
+        .refuses(&["in_use", "name_taken", "reserved", "sync_running"]),
+        Route::new(
+            Method::DELETE,
+            "/api/v1/datasources/{id}",
+            Admin,
+            "deleteDatasource",
+            "Forgets a data source that no table uses",
+            api::delete,
+        )
+        .versioned()
+        .refuses(&["in_use", "reserved", "sync_running"]),
+    ]
+}
+
+fn questions() -> Vec<Route> {
+    static DATABASES_CODES: LazyLock<Vec<&str>> =
+        LazyLock::new(|| [CALL_CODES, &["datasource_not_allowed"]].concat());
+    vec![
+        Route::new(
+            Method::POST,
+            "/api/v1/datasources/{id}/test",
+            Admin,
+            "testDatasource",
+            "Connects and asks what server it is",
+            api::test,
+        )
+        .reading()
+        .refuses(CALL_CODES),
+        Route::new(
+            Method::GET,
+            "/api/v1/datasources/{id}/databases",
+            Viewer,
+            "listDatabases",
+            "The databases (or schemas) that tables can lie in",
+            api::databases,
+        )
+        .refuses(&DATABASES_CODES),
+    ]
+}
+
+/// Makes the data source that is the store itself, where it is not there yet.
+pub async fn ensure_own(db: &Db, clock: &Clock) -> Result<(), Error> {
+    store::ensure_own(db, db.words(OWN_KIND), OWN_URL, clock.now_ms()).await
+}
+
+impl Datasource {
+    /// It is the server's own store: nobody changes it.
+    pub fn is_own(&self) -> bool {
+        self.name == OWN_NAME
+    }
+
+    /// 409 where it is the server's own.
+    fn refuse_own(&self) -> Result<(), Error> {
+        if !self.is_own() {
+            return Ok(());
+        }
+        let message = "the data source `lakeport` is the server's own store; it cannot be changed or read in";
+        Err(Error::conflict("reserved", message))
+    }
+}

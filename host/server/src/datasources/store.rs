@@ -1,0 +1,222 @@
+//! Data sources in the store. Addresses are kept without passwords; these are ciphertexts of their own.
+
+use crate::db::{Db, Either, Row, Tx, Value};
+use crate::error::Error;
+
+use super::OWN_NAME;
+
+/// Columns of a data source, in the order of [`datasource`].
+macro_rules! columns {
+    () => {
+        "id, name, kind, url, read_url, secret, read_secret, options, is_default, sync_cron, next_sync_at, \
+         last_sync_time, created_at, updated_at"
+    };
+}
+
+/// A data source as it is kept.
+#[derive(Clone)]
+pub struct Datasource {
+    pub id: i64,
+    pub name: String,
+    pub kind: String,
+    pub url: String,
+    pub read_url: Option<String>,
+    /// The password of `url`, encrypted.
+    pub secret: Option<Vec<u8>>,
+    /// That of `read_url`.
+    pub read_secret: Option<Vec<u8>>,
+    /// A JSON object.
+    pub options: String,
+    pub is_default: bool,
+    pub sync_cron: Option<String>,
+    pub next_sync_at_ms: Option<i64>,
+    pub last_sync_time_ms: Option<i64>,
+    pub created_at_ms: i64,
+    pub updated_at_ms: i64,
+}
+
+/// What a list shows one by, before it is read whole.
+pub struct Named {
+    pub id: i64,
+    pub name: String,
+    pub kind: String,
+}
+
+fn datasource(row: &Row) -> Result<Datasource, Error> {
+    Ok(Datasource {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        kind: row.get(2)?,
+        url: row.get(3)?,
+        read_url: row.get(4)?,
+        secret: row.get(5)?,
+        read_secret: row.get(6)?,
+        options: row.get(7)?,
+        is_default: row.get(8)?,
+        sync_cron: row.get(9)?,
+        next_sync_at_ms: row.get(10)?,
+        last_sync_time_ms: row.get(11)?,
+        created_at_ms: row.get(12)?,
+        updated_at_ms: row.get(13)?,
+    })
+}
+
+/// Makes the data source that is the store itself, where it is not there; its kind follows the store's.
+pub async fn ensure_own(db: &Db, kind: &str, url: &str, now_ms: i64) -> Result<(), Error> {
+    const ENSURE: &str = "INSERT INTO datasources (name, kind, url, created_at, updated_at) \
+        VALUES ($1, $2, $3, $4, $4) ON CONFLICT (name) DO UPDATE SET kind = excluded.kind \
+        WHERE datasources.kind <> excluded.kind";
+    db.execute(ENSURE, &[OWN_NAME.into(), kind.into(), url.into(), now_ms.into()]).await.map(drop)
+}
+
+/// All of them by id, as a list is made of.
+pub async fn names(db: &Db) -> Result<Vec<Named>, Error> {
+    let rows = db.read("SELECT id, name, kind FROM datasources ORDER BY id", &[]).await?;
+    rows.iter().map(|row| Ok(Named { id: row.get(0)?, name: row.get(1)?, kind: row.get(2)? })).collect()
+}
+
+/// Those of these ids that are there, by id.
+pub async fn all_of(db: &Db, ids: &[i64]) -> Result<Vec<Datasource>, Error> {
+    const ALL: Either = Either {
+        sqlite: concat!(
+            "SELECT ",
+            columns!(),
+            " FROM datasources WHERE id IN (SELECT value FROM json_each($1)) ORDER BY id"
+        ),
+        postgres: concat!(
+            "SELECT ",
+            columns!(),
+            " FROM datasources WHERE id IN \
+             (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)) ORDER BY id"
+        ),
+    };
+    let ids = serde_json::to_string(ids).map_err(Error::internal)?;
+    db.read(db.words(ALL), &[ids.into()]).await?.iter().map(datasource).collect()
+}
+
+pub async fn find(db: &Db, id: i64) -> Result<Option<Datasource>, Error> {
+    const FIND: &str = concat!("SELECT ", columns!(), " FROM datasources WHERE id = $1");
+    db.read(FIND, &[id.into()]).await?.first().map(datasource).transpose()
+}
+
+/// The one of this id, which nobody else changes before the transaction ends.
+pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Datasource>, Error> {
+    const LOCK: Either = Either {
+        sqlite: concat!("SELECT ", columns!(), " FROM datasources WHERE id = $1"),
+        postgres: concat!("SELECT ", columns!(), " FROM datasources WHERE id = $1 FOR UPDATE"),
+    };
+    tx.query(tx.words(LOCK), &[id.into()]).await?.first().map(datasource).transpose()
+}
+
+/// Makes changes of which one is the default, and makings of new ones, wait for each other: they pass by the
+/// store's own row, which is always there.
+pub async fn in_turn(tx: &mut Tx) -> Result<(), Error> {
+    const LOCK: Either = Either {
+        sqlite: "SELECT id FROM datasources WHERE name = $1",
+        postgres: "SELECT id FROM datasources WHERE name = $1 FOR UPDATE",
+    };
+    tx.query(tx.words(LOCK), &[OWN_NAME.into()]).await.map(drop)
+}
+
+pub async fn count(tx: &mut Tx) -> Result<i64, Error> {
+    let rows = tx.query("SELECT count(*) FROM datasources", &[]).await?;
+    rows.first().map_or(Ok(0), |row| row.get(0))
+}
+
+/// Takes the name `default` away from all others; answers their ids.
+pub async fn clear_default(tx: &mut Tx, but: i64, now_ms: i64) -> Result<Vec<i64>, Error> {
+    const CLEAR: &str = "UPDATE datasources SET is_default = 0, updated_at = $2 WHERE is_default = 1 AND id <> $1 RETURNING id";
+    let rows = tx.query(CLEAR, &[but.into(), now_ms.into()]).await?;
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+/// Adds one without its passwords, which are bound to its id; answers that. 409 when the name is taken.
+pub async fn insert(tx: &mut Tx, new: &Datasource) -> Result<i64, Error> {
+    const INSERT: &str = "INSERT INTO datasources (name, kind, url, read_url, options, is_default, sync_cron, \
+        next_sync_at, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9) RETURNING id";
+    let values: [Value; 9] = [
+        new.name.as_str().into(),
+        new.kind.as_str().into(),
+        new.url.as_str().into(),
+        new.read_url.as_deref().into(),
+        new.options.as_str().into(),
+        i64::from(new.is_default).into(),
+        new.sync_cron.as_deref().into(),
+        new.next_sync_at_ms.into(),
+        new.created_at_ms.into(),
+    ];
+    let rows = tx.query(INSERT, &values).await.map_err(|error| taken(error, &new.name))?;
+    rows.first().map_or_else(|| Err(Error::internal(anyhow::anyhow!("it was not stored"))), |row| row.get(0))
+}
+
+/// Writes all that a change can touch. 409 when the name is taken.
+pub async fn update(tx: &mut Tx, changed: &Datasource) -> Result<(), Error> {
+    const UPDATE: &str = "UPDATE datasources SET name = $2, kind = $3, url = $4, read_url = $5, secret = $6, \
+        read_secret = $7, options = $8, is_default = $9, sync_cron = $10, next_sync_at = $11, updated_at = $12 \
+        WHERE id = $1";
+    let values: [Value; 12] = [
+        changed.id.into(),
+        changed.name.as_str().into(),
+        changed.kind.as_str().into(),
+        changed.url.as_str().into(),
+        changed.read_url.as_deref().into(),
+        changed.secret.clone().into(),
+        changed.read_secret.clone().into(),
+        changed.options.as_str().into(),
+        i64::from(changed.is_default).into(),
+        changed.sync_cron.as_deref().into(),
+        changed.next_sync_at_ms.into(),
+        changed.updated_at_ms.into(),
+    ];
+    tx.execute(UPDATE, &values).await.map(drop).map_err(|error| taken(error, &changed.name))
+}
+
+pub async fn delete(tx: &mut Tx, id: i64) -> Result<(), Error> {
+    tx.execute("DELETE FROM datasources WHERE id = $1", &[id.into()]).await.map(drop)
+}
+
+/// Those whose next synchronisation is due, the longest due first; and when the next of all is.
+pub async fn due(db: &Db, now_ms: i64, at_most: i64) -> Result<Vec<Datasource>, Error> {
+    const DUE: &str = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM datasources WHERE next_sync_at <= $1 ORDER BY next_sync_at LIMIT $2"
+    );
+    db.read(DUE, &[now_ms.into(), at_most.into()]).await?.iter().map(datasource).collect()
+}
+
+/// When the next synchronisation of any is due.
+pub async fn next_due(db: &Db) -> Result<Option<i64>, Error> {
+    let rows = db.read("SELECT min(next_sync_at) FROM datasources", &[]).await?;
+    rows.first().map_or(Ok(None), |row| row.get(0))
+}
+
+/// Sets the next time, where it still is the one that was read: of several servers one comes through.
+pub async fn set_next(tx: &mut Tx, source: &Datasource, next_ms: Option<i64>) -> Result<bool, Error> {
+    const SET: &str = "UPDATE datasources SET next_sync_at = $3 WHERE id = $1 AND next_sync_at = $2";
+    let values = [source.id.into(), source.next_sync_at_ms.into(), next_ms.into()];
+    tx.execute(SET, &values).await.map(|rows| rows > 0)
+}
+
+/// When it was read into the catalogue last.
+pub async fn set_last_sync(tx: &mut Tx, id: i64, at_ms: i64) -> Result<(), Error> {
+    tx.execute("UPDATE datasources SET last_sync_time = $2 WHERE id = $1", &[id.into(), at_ms.into()])
+        .await
+        .map(drop)
+}
+
+/// The version that the store says of itself.
+pub async fn own_version(db: &Db) -> Result<String, Error> {
+    const VERSION: Either =
+        Either { sqlite: "SELECT sqlite_version()", postgres: "SELECT current_setting('server_version')" };
+    let rows = db.read(db.words(VERSION), &[]).await?;
+    rows.first().map_or_else(|| Ok(String::new()), |row| row.get(0))
+}
+
+fn taken(error: Error, name: &str) -> Error {
+    error.unique_as("name_taken", format!("there is a data source named `{name}` already; take another name"))
+}
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

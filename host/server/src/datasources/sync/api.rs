@@ -1,0 +1,128 @@
+//! Handlers of synchronisations.
+
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use tokio::time::{Instant, timeout_at};
+
+use super::store::{self, State, Sync, SyncError};
+use super::{TOPIC, running};
+use crate::app::{App, Call};
+use crate::audit::Change;
+use crate::datasources::api::{DatasourcePath, found};
+use crate::datasources::store::lock;
+use crate::db::{Event, Subscription};
+use crate::error::Error;
+use crate::http::Data;
+use crate::tables::found::Counts;
+use crate::time;
+
+/// How long an answer waits for the end.
+const WAIT: Duration = Duration::from_secs(20);
+
+/// One reading of a data source's tables into the catalogue.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Sync")]
+pub struct SyncView {
+    id: i64,
+    state: State,
+    tables: SyncCounts,
+    fields: SyncCounts,
+    /// What could not be read; the first hundred.
+    errors: Vec<SyncError>,
+    progress: SyncProgress,
+    started_at: String,
+    finished_at: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct SyncCounts {
+    new: i64,
+    updated: i64,
+    missing: i64,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct SyncProgress {
+    tables_done: i64,
+    /// Null: they have not been counted yet.
+    tables_total: Option<i64>,
+}
+
+impl From<Counts> for SyncCounts {
+    fn from(counts: Counts) -> SyncCounts {
+        SyncCounts { new: counts.new, updated: counts.updated, missing: counts.missing }
+    }
+}
+
+fn view(app: &App, sync: Sync) -> SyncView {
+    let zone = app.config.time_zone;
+    SyncView {
+        id: sync.id,
+        state: sync.state,
+        tables: sync.tables.into(),
+        fields: sync.fields.into(),
+        errors: sync.errors,
+        progress: SyncProgress { tables_done: sync.tables_done, tables_total: sync.tables_total },
+        started_at: time::shown(sync.started_at_ms, zone),
+        finished_at: sync.finished_at_ms.map(|at| time::shown(at, zone)),
+    }
+}
+
+/// `POST /api/v1/datasources/{id}/sync`
+pub async fn start(call: Call<DatasourcePath>) -> Result<Data<SyncView>, Error> {
+    let (app, id) = (&call.state, call.path.id);
+    found(app, id).await?.refuse_own()?;
+    let changed = app.changes.subscribe(TOPIC);
+    let mut tx = app.db.begin().await?;
+    // Who deletes it waits, or was first.
+    lock(&mut tx, id).await?.ok_or_else(|| Error::not_found("data source", id))?;
+    let started = store::start(&mut tx, id, app.clock.now_ms()).await?;
+    let sync_id = started.ok_or_else(running)?;
+    tx.changed(TOPIC, sync_id.to_string());
+    tx.commit().await?;
+    let sync = ended(app, changed, sync_id).await?;
+    Ok(Data::new(&view(app, sync)))
+}
+
+/// The synchronisation once it has ended, or as it is when the time is over or the server stops.
+async fn ended(app: &App, mut changed: Subscription, id: i64) -> Result<Sync, Error> {
+    let deadline = Instant::now() + WAIT;
+    let is_other = |event: &Event| matches!(event, Event::Changed(key) if **key != *id.to_string());
+    let mut is_over = false;
+    loop {
+        let gone = || Error::not_found("synchronisation", id);
+        let sync = store::find(&app.db, id).await?.ok_or_else(gone)?;
+        if is_over || sync.state != State::Running {
+            return Ok(sync);
+        }
+        let told = async { while changed.next().await.as_ref().is_some_and(is_other) {} };
+        let told = app.stopping.run_until_cancelled(timeout_at(deadline, told)).await;
+        is_over = !matches!(told, Some(Ok(())));
+    }
+}
+
+/// `GET /api/v1/datasources/{id}/sync`
+pub async fn get(call: Call<DatasourcePath>) -> Result<Data<Option<SyncView>>, Error> {
+    let (app, id) = (&call.state, call.path.id);
+    found(app, id).await?;
+    let last = store::last(&app.db, id).await?;
+    Ok(Data::new(&last.map(|sync| view(app, sync))))
+}
+
+/// `DELETE /api/v1/datasources/{id}/sync`: from then on it writes nothing more; its worker is told to stop.
+pub async fn cancel(call: Call<DatasourcePath>) -> Result<Data<SyncView>, Error> {
+    let (app, id) = (&call.state, call.path.id);
+    found(app, id).await?.refuse_own()?;
+    let mut tx = app.db.begin().await?;
+    let cancelled = store::cancel(&mut tx, id, app.clock.now_ms()).await?;
+    let none = || Error::conflict("not_running", "the tables of this data source are not being read in");
+    let sync = cancelled.ok_or_else(none)?;
+    tx.changed(TOPIC, sync.id.to_string());
+    let change = Change::of("datasource", id);
+    let answer = Data::new(&view(app, sync));
+    call.commit(tx, change, answer).await
+}
