@@ -1,7 +1,10 @@
 //! One HTTP/1.1 request over a connection of its own, bounded in time.
 
+use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -85,7 +88,24 @@ pub fn request(
     let mut answer = Vec::new();
     let read = stream.read_to_end(&mut answer);
     assert!(!answer.is_empty(), "no answer to {method} {path}: sent {sent:?}, read {read:?}");
-    parse(&answer, method)
+    let response = parse(&answer, method);
+    record(method, path, response.status);
+    response
+}
+
+/// What was asked and answered, for the check that no route is without a test: `LAKEPORT_HITS_DIR` names a
+/// folder, where each process writes a file of its own.
+fn record(method: &str, path: &str, status: u16) {
+    static HITS: LazyLock<Option<Mutex<File>>> = LazyLock::new(|| {
+        let folder = std::env::var_os("LAKEPORT_HITS_DIR")?;
+        let path = PathBuf::from(folder).join(format!("{}.txt", std::process::id()));
+        Some(Mutex::new(File::options().create(true).append(true).open(path).expect("a folder to write to")))
+    });
+    if let Some(hits) = &*HITS {
+        let path = path.split('?').next().unwrap_or_default();
+        let mut file = hits.lock().expect("no panic while it is held");
+        writeln!(file, "{method} {path} {status}").expect("a line");
+    }
 }
 
 fn parse(answer: &[u8], method: &str) -> Response {
@@ -102,6 +122,7 @@ fn parse(answer: &[u8], method: &str) -> Response {
         headers.iter().find(|(name, _)| name == "content-length").map(|(_, length)| length.parse::<usize>());
     if let Some(Ok(length)) = announced
         && method != "HEAD"
+        && status != Some(304)
     {
         assert_eq!(body.len(), length, "the body is as long as it says");
     }

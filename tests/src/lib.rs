@@ -5,13 +5,15 @@
 //! by its pid.
 
 mod client;
+mod issuer;
 mod server;
 mod store;
 
 use std::path::PathBuf;
 
 pub use client::{Response, request};
-pub use server::Server;
+pub use issuer::{Issuer, SigningKey};
+pub use server::{Client, KEY, Options, Server, eventually};
 pub use store::{Store, stores};
 
 /// A fixture component's bytes; `misbehave`, `greeter_v1`. It must have been built: `cargo xtask test` does.

@@ -1,10 +1,11 @@
 //! A real server process.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -16,13 +17,31 @@ use crate::store::{Database, Store};
 const START_MAX: Duration = Duration::from_secs(60);
 /// How long it may take to stop before it is killed.
 const STOP_MAX: Duration = Duration::from_secs(35);
+/// How often a test looks whether something is so.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+/// The key of the store's secrets on PostgreSQL, where the setting is required.
+pub const KEY: &str = "dGhlIGtleSBvZiBhbGwgdGVzdHMsIDMyIGJ5dGVzISE=";
 
 /// A server with a data folder of its own; stopped, and its data thrown away, when dropped.
 pub struct Server {
     process: Option<Process>,
     data: tempfile::TempDir,
-    database: Database,
+    database: Arc<Database>,
     arguments: Vec<String>,
+    environment: BTreeMap<String, String>,
+}
+
+/// How a server is started: further arguments of `lakeport serve`, and settings in the environment.
+#[derive(Default)]
+pub struct Options<'o> {
+    pub arguments: &'o [&'o str],
+    pub environment: &'o [(&'o str, &'o str)],
+}
+
+/// Asks a server as one caller.
+pub struct Client {
+    address: SocketAddr,
+    token: Option<String>,
 }
 
 struct Process {
@@ -39,12 +58,116 @@ impl Server {
 
     /// Starts a server on an empty store with further arguments of `lakeport serve`.
     pub fn start_with(store: &Store, arguments: &[&str]) -> Server {
-        let data = tempfile::tempdir().expect("a temporary folder");
-        let database = Database::create(store);
-        let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
-        let mut server = Server { process: None, data, database, arguments };
+        Server::start_as(store, Options { arguments, ..Options::default() })
+    }
+
+    /// Starts a server on an empty store.
+    pub fn start_as(store: &Store, options: Options<'_>) -> Server {
+        let mut server = Server::prepare(store, options);
         server.start_process();
         server
+    }
+
+    /// A server that does not run yet: its data folder and its empty store.
+    pub fn prepare(store: &Store, options: Options<'_>) -> Server {
+        Server::over(Arc::new(Database::create(store)), options)
+    }
+
+    /// Another server on this one's PostgreSQL database, with a data folder of its own. Not started.
+    pub fn replica(&self, options: Options<'_>) -> Server {
+        assert!(self.database.url().is_some(), "two servers share a PostgreSQL, never a file");
+        Server::over(Arc::clone(&self.database), options)
+    }
+
+    fn over(database: Arc<Database>, options: Options<'_>) -> Server {
+        let data = tempfile::tempdir().expect("a temporary folder");
+        let text = |text: &&str| (*text).to_owned();
+        let mut environment: BTreeMap<String, String> =
+            options.environment.iter().map(|(name, value)| (text(name), text(value))).collect();
+        if database.url().is_some() {
+            environment.entry("LAKEPORT_KEY".to_owned()).or_insert_with(|| KEY.to_owned());
+        }
+        let arguments = options.arguments.iter().map(text).collect();
+        Server { process: None, data, database, arguments, environment }
+    }
+
+    /// Starts it, where it is not running.
+    pub fn run(&mut self) {
+        if self.process.is_none() {
+            self.start_process();
+        }
+    }
+
+    /// Sets a setting in the environment for the next start; an empty value takes it away.
+    pub fn set(&mut self, name: &str, value: &str) {
+        if value.is_empty() {
+            self.environment.remove(name);
+        } else {
+            self.environment.insert(name.to_owned(), value.to_owned());
+        }
+    }
+
+    /// The whole environment that it is started with, for commands that work on its store.
+    pub fn environment(&self) -> &BTreeMap<String, String> {
+        &self.environment
+    }
+
+    /// What `--database-url` is given; none: the default.
+    pub fn database_url(&self) -> Option<&str> {
+        self.database.url()
+    }
+
+    /// Runs `lakeport …` on this server's store: `command(&["token", "list"])`.
+    pub fn command(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(crate::binary());
+        command.args(arguments).arg("--data-dir").arg(self.data.path());
+        if let Some(url) = self.database.url() {
+            command.args(["--database-url", url]);
+        }
+        let output = command.env_clear().envs(&self.environment).current_dir(self.data.path()).output();
+        output.expect("the binary runs")
+    }
+
+    /// What the command wrote to its output; panics with what it said when it failed.
+    pub fn command_ok(&self, arguments: &[&str]) -> String {
+        let output = self.command(arguments);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {said}{}", String::from_utf8_lossy(&output.stdout));
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// The same for a command that needs no store.
+    pub fn command_ok_without_store(&self, arguments: &[&str]) -> String {
+        let output =
+            Command::new(crate::binary()).args(arguments).env_clear().output().expect("the binary runs");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("text")
+    }
+
+    /// Runs one statement of the test's own on the server's store.
+    pub fn execute(&self, statement: &str) {
+        self.try_execute(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
+    }
+
+    /// The same; the error is what the database says.
+    pub fn try_execute(&self, statement: &str) -> Result<(), String> {
+        let file = format!("sqlite:{}", self.data.path().join("lakeport.db").display());
+        crate::store::try_run(self.database.url().unwrap_or(&file), statement)
+    }
+
+    /// Makes a token on the command line.
+    pub fn token(&self, role: &str, name: &str) -> String {
+        self.command_ok(&["token", "create", "--role", role, "--name", name]).trim().to_owned()
+    }
+
+    /// Asks as nobody, or in local mode as this machine's user.
+    pub fn client(&self) -> Client {
+        Client { address: self.address(), token: None }
+    }
+
+    /// Asks with this token.
+    pub fn client_as(&self, token: &str) -> Client {
+        Client { address: self.address(), token: Some(token.to_owned()) }
     }
 
     /// Stops it and starts it again over the same data.
@@ -74,15 +197,19 @@ impl Server {
     }
 
     pub fn get(&self, path: &str) -> Response {
-        request(self.address(), "GET", path, &[], b"")
+        self.client().get(path)
     }
 
     pub fn delete(&self, path: &str) -> Response {
-        request(self.address(), "DELETE", path, &[], b"")
+        self.client().delete(path)
     }
 
     pub fn post(&self, path: &str, body: &Value) -> Response {
-        self.post_bytes(path, "application/json", body.to_string().as_bytes())
+        self.client().post(path, body)
+    }
+
+    pub fn put(&self, path: &str, body: &Value) -> Response {
+        self.client().put(path, body)
     }
 
     pub fn post_bytes(&self, path: &str, content_type: &str, body: &[u8]) -> Response {
@@ -97,6 +224,7 @@ impl Server {
         if let Some(url) = self.database.url() {
             command.args(["--database-url", url]);
         }
+        command.env_clear().envs(&self.environment).current_dir(self.data.path());
         command.args(&self.arguments).stdin(Stdio::null()).stdout(Stdio::piped());
         command.stderr(std::fs::OpenOptions::new().create(true).append(true).open(&log).expect("a log file"));
         let mut child = command
@@ -127,26 +255,91 @@ impl Server {
 
     /// Asks it to stop as an operator would, waits, and kills it if that does not help.
     pub fn stop(&mut self) {
+        if self.process.is_none() || self.wait(Duration::ZERO).is_some() {
+            return self.end();
+        }
+        let process = self.process.as_ref().expect("it was just there");
+        let asked = Command::new("kill").args(["-TERM", &process.child.id().to_string()]).status();
+        let stopped = asked.is_ok() && self.wait(STOP_MAX).is_some();
+        assert!(stopped || std::thread::panicking(), "the server did not stop within {STOP_MAX:?}");
+        self.end();
+    }
+
+    /// Ends it as a power failure would.
+    pub fn kill(&mut self) {
+        self.end();
+    }
+
+    /// Waits until it has ended by itself; `None` when it still runs.
+    pub fn wait(&mut self, at_most: Duration) -> Option<ExitStatus> {
+        let process = self.process.as_mut().expect("it was started");
+        let deadline = std::time::Instant::now() + at_most;
+        loop {
+            match process.child.try_wait() {
+                Ok(Some(status)) => return Some(status),
+                _ if std::time::Instant::now() >= deadline => return None,
+                _ => std::thread::park_timeout(LOOK_INTERVAL),
+            }
+        }
+    }
+
+    /// What it logged so far.
+    pub fn log(&self) -> String {
+        let process = self.process.as_ref().expect("it was started");
+        std::fs::read_to_string(&process.log).unwrap_or_default()
+    }
+
+    fn end(&mut self) {
         let Some(mut process) = self.process.take() else { return };
-        let pid = process.child.id().to_string();
-        let asked = Command::new("kill").args(["-TERM", &pid]).status();
-        let deadline = std::time::Instant::now() + STOP_MAX;
-        let mut stopped = false;
-        while asked.is_ok() && std::time::Instant::now() < deadline && !stopped {
-            stopped = matches!(process.child.try_wait(), Ok(Some(_)));
-            std::thread::park_timeout(Duration::from_millis(10));
-        }
-        if !stopped {
-            // It may have ended in this moment.
-            let _ = process.child.kill();
-            let _ = process.child.wait();
-        }
+        // It may have ended in this moment.
+        let _ = process.child.kill();
+        let _ = process.child.wait();
         if std::thread::panicking() {
             eprintln!("--- log of the server\n{}", std::fs::read_to_string(&process.log).unwrap_or_default());
         }
         // Nothing depends on the log being gone.
         let _ = std::fs::remove_file(&process.log);
-        assert!(stopped || std::thread::panicking(), "the server did not stop within {STOP_MAX:?}");
+    }
+}
+
+impl Client {
+    pub fn get(&self, path: &str) -> Response {
+        self.send("GET", path, &[], b"")
+    }
+
+    pub fn delete(&self, path: &str) -> Response {
+        self.send("DELETE", path, &[], b"")
+    }
+
+    pub fn post(&self, path: &str, body: &Value) -> Response {
+        self.send("POST", path, &[], body.to_string().as_bytes())
+    }
+
+    pub fn put(&self, path: &str, body: &Value) -> Response {
+        self.send("PUT", path, &[], body.to_string().as_bytes())
+    }
+
+    /// A body that is there is JSON, unless the headers say otherwise.
+    pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
+        let bearer = self.token.as_ref().map(|token| format!("Bearer {token}"));
+        let mut all = headers.to_vec();
+        all.extend(bearer.as_deref().map(|bearer| ("Authorization", bearer)));
+        if !body.is_empty() && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
+            all.push(("Content-Type", "application/json"));
+        }
+        request(self.address, method, path, &all, body)
+    }
+}
+
+/// Looks again and again until it is so; panics with `what` when it takes too long.
+pub fn eventually<T>(what: &str, at_most: Duration, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = std::time::Instant::now() + at_most;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(std::time::Instant::now() < deadline, "{what}: not so after {at_most:?}");
+        std::thread::park_timeout(LOOK_INTERVAL);
     }
 }
 

@@ -13,6 +13,12 @@ pub enum Store {
     Postgres(String),
 }
 
+impl Store {
+    pub fn is_postgres(&self) -> bool {
+        matches!(self, Store::Postgres(_))
+    }
+}
+
 /// The stores to test on: the one named by `LAKEPORT_TEST_STORE` (`sqlite`, `postgres`), else SQLite, and
 /// PostgreSQL where a server is there (`LAKEPORT_TEST_POSTGRES`). `cargo xtask test` sets both.
 pub fn stores() -> Vec<Store> {
@@ -64,15 +70,26 @@ impl Drop for Database {
 
 /// Runs one statement of the test's own making on a connection of its own.
 fn run(url: &str, statement: &str) {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let done = runtime.block_on(async {
-        let mut connection = sqlx::PgConnection::connect(url).await?;
-        connection.execute(sqlx::raw_sql(sqlx::AssertSqlSafe(statement.to_owned()))).await?;
-        connection.close().await
-    });
-    if let Err(error) = done
+    if let Err(error) = try_run(url, statement)
         && !std::thread::panicking()
     {
         panic!("{statement}: {error}");
     }
+}
+
+/// The same on either kind of database; the error is what it says.
+pub(crate) fn try_run(url: &str, statement: &str) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let statement = || sqlx::raw_sql(sqlx::AssertSqlSafe(statement.to_owned()));
+    let done = runtime.block_on(async {
+        if url.starts_with("sqlite:") {
+            let mut connection = sqlx::SqliteConnection::connect(url).await?;
+            connection.execute(statement()).await?;
+            return connection.close().await;
+        }
+        let mut connection = sqlx::PgConnection::connect(url).await?;
+        connection.execute(statement()).await?;
+        connection.close().await
+    });
+    done.map_err(|error| error.to_string())
 }

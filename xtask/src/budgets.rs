@@ -9,7 +9,9 @@ const TEXT: &str = include_str!("../budgets.toml");
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Budgets {
     /// For all of the tier `test`.
-    pub total_seconds: u64,
+    total_seconds: u64,
+    /// What the tier `engines` adds to it.
+    engines_seconds: u64,
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
     #[serde(rename = "suite")]
@@ -37,6 +39,9 @@ pub enum StepName {
     Licences,
     Compile,
     Postgres,
+    ClientTools,
+    Routes,
+    UnitFile,
     Documentation,
 }
 
@@ -51,6 +56,9 @@ impl StepName {
             Self::Licences => "licences",
             Self::Compile => "compile",
             Self::Postgres => "postgres",
+            Self::ClientTools => "client tools",
+            Self::Routes => "routes",
+            Self::UnitFile => "unit file",
             Self::Documentation => "documentation",
         }
     }
@@ -66,6 +74,9 @@ pub struct Suite {
     pub packages: Vec<String>,
     /// None: the tests run on every store they know.
     pub store: Option<Store>,
+    /// True if the tests run programs of others, set up by [`crate::clients`].
+    #[serde(default, rename = "client-tools")]
+    pub client_tools: bool,
 }
 
 /// How often a suite is worth its time.
@@ -74,7 +85,7 @@ pub struct Suite {
 pub enum Tier {
     /// Every change.
     Test,
-    /// Against real schedulers.
+    /// Together with programs of others: generated clients, a fuzzer.
     Engines,
     /// Too long for every change.
     Slow,
@@ -106,8 +117,14 @@ impl Budgets {
         self.steps.iter().find(|step| step.name == name).expect("a test sees that every step has a budget")
     }
 
-    pub fn suites_of(&self, tier: Tier) -> impl Iterator<Item = &Suite> {
-        self.suites.iter().filter(move |suite| suite.tier == tier)
+    pub fn suites_of(&self, tiers: &[Tier]) -> impl Iterator<Item = &Suite> {
+        self.suites.iter().filter(move |suite| tiers.contains(&suite.tier))
+    }
+
+    /// For everything in these tiers.
+    pub fn seconds_of(&self, tiers: &[Tier]) -> u64 {
+        let more = if tiers.contains(&Tier::Engines) { self.engines_seconds } else { 0 };
+        self.total_seconds + more
     }
 
     /// True if the suite runs the package's tests.
@@ -124,17 +141,32 @@ mod tests {
     #[test]
     fn the_parts_fit_into_the_total() {
         let budgets = Budgets::read().expect("it parses");
-        let steps = budgets.steps.iter().filter(|step| step.tiers.contains(&Tier::Test));
-        let suites = budgets.suites_of(Tier::Test).map(|suite| suite.seconds);
-        let sum: u64 = steps.map(|step| step.seconds).chain(suites).sum();
-        assert!(sum <= budgets.total_seconds, "{sum} s of {} s", budgets.total_seconds);
+        for tiers in [&[Tier::Test][..], &[Tier::Test, Tier::Engines]] {
+            let needed = |step: &&Step| step.tiers.iter().any(|tier| tiers.contains(tier));
+            let steps = budgets.steps.iter().filter(needed).map(|step| step.seconds);
+            let suites = budgets.suites_of(tiers).map(|suite| suite.seconds);
+            let (sum, total): (u64, u64) = (steps.chain(suites).sum(), budgets.seconds_of(tiers));
+            assert!(sum <= total, "{tiers:?}: {sum} s of {total} s");
+        }
     }
 
     #[test]
     fn every_step_has_a_budget() {
         use StepName::*;
         let budgets = Budgets::read().expect("it parses");
-        for name in [Format, WasmTarget, Components, Lint, Licences, Compile, Postgres, Documentation] {
+        for name in [
+            Format,
+            WasmTarget,
+            Components,
+            Lint,
+            Licences,
+            Compile,
+            Postgres,
+            ClientTools,
+            Routes,
+            UnitFile,
+            Documentation,
+        ] {
             assert_eq!(budgets.steps.iter().filter(|step| step.name == name).count(), 1, "{name:?}");
         }
     }
@@ -142,7 +174,7 @@ mod tests {
     #[test]
     fn every_package_is_in_a_suite() {
         let budgets = Budgets::read().expect("it parses");
-        for package in ["xtask", "lakeport", "lakeport-tests"] {
+        for package in ["xtask", "lakeport", "lakeport-tests", "lakeport-clients"] {
             assert!(budgets.suites.iter().any(|suite| budgets.covers(suite, package)), "{package}");
         }
         assert!(!budgets.covers(&budgets.suites[0], "lakeport-tests"), "it is named by another suite");

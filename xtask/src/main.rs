@@ -6,10 +6,13 @@
 mod budgets;
 mod cargo;
 mod child;
+mod clients;
 mod outcome;
 mod postgres;
+mod routes;
 mod suite;
 mod test;
+mod unit_file;
 mod wasm;
 mod workspace;
 
@@ -54,7 +57,7 @@ enum Task {
     Fixtures,
     /// Formatting, lints and every test, on SQLite and PostgreSQL
     Test {
-        /// After them, the suites against real schedulers
+        /// And the suites with programs of others: clients generated from the interface's description, a fuzzer
         #[arg(long, conflicts_with = "slow")]
         engines: bool,
         /// The suites that are too long for every change, instead
@@ -78,7 +81,10 @@ struct Bench {
     binary: &'static str,
 }
 
-const BENCHES: &[Bench] = &[Bench { name: "plugins", package: "lakeport-tests", binary: "bench-plugins" }];
+const BENCHES: &[Bench] = &[
+    Bench { name: "edge", package: "lakeport-tests", binary: "bench-edge" },
+    Bench { name: "plugins", package: "lakeport-tests", binary: "bench-plugins" },
+];
 
 fn main() -> ExitCode {
     match child::pass_on_signals().and_then(|()| run(Arguments::parse().task)) {
@@ -106,11 +112,9 @@ fn run(task: Task) -> Result<bool> {
             println!("built {}", wasm.folder().display());
             Ok(true)
         }
-        Task::Test { slow: true, .. } => test::run(Tier::Slow),
-        Task::Test { engines, .. } => {
-            let passed = test::run(Tier::Test)?;
-            Ok(passed && (!engines || test::run(Tier::Engines)?))
-        }
+        Task::Test { slow: true, .. } => test::run(&[Tier::Slow]),
+        Task::Test { engines: true, .. } => test::run(&[Tier::Test, Tier::Engines]),
+        Task::Test { .. } => test::run(&[Tier::Test]),
         Task::Bench { name, arguments } => bench(&name, &arguments).map(|()| true),
     }
 }

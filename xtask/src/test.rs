@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every step and suite of a tier, in an order in which nothing is built twice.
+//! `cargo xtask test`: every step and suite of some tiers, in an order in which nothing is built twice.
 //!
 //! Downloads run beside the compiler. A step that fails does not stop the others, unless they stand on it.
 
@@ -12,38 +12,50 @@ use anyhow::{Result, anyhow};
 use serde::Deserialize;
 
 use crate::budgets::{Budgets, StepName, Store, Suite, Tier};
+use crate::clients::{self, Tools};
 use crate::outcome::{Counts, Outcome, Row};
 use crate::postgres::{Binaries, Postgres};
 use crate::suite::{self, Environment, Program};
 use crate::wasm::Wasm;
-use crate::{cargo, child, workspace};
+use crate::{cargo, child, routes, unit_file, workspace};
 
 /// Names a PostgreSQL to use instead of one of our own, and tells the tests where it is.
 const POSTGRES_VARIABLE: &str = "LAKEPORT_TEST_POSTGRES";
 
-/// Runs a tier and prints its report. False if anything failed.
-pub fn run(tier: Tier) -> Result<bool> {
+/// Runs tiers as one and prints the report. False if anything failed.
+pub fn run(tiers: &[Tier]) -> Result<bool> {
     let budgets = Budgets::read()?;
-    if budgets.suites_of(tier).count() == 0 {
-        println!("{tier:?}: 0 suites, this tier has none yet");
+    if budgets.suites_of(tiers).count() == 0 {
+        println!("{tiers:?}: 0 suites, this tier has none yet");
         return Ok(true);
     }
-    let mut run = Run { budgets: &budgets, tier, outcome: Outcome::default() };
-    run.tier()?;
+    let mut run = Run { budgets: &budgets, tiers, outcome: Outcome::default() };
+    run.all()?;
     let outcome = run.outcome;
-    print!("{}", outcome.report(budgets.total_seconds));
+    print!("{}", outcome.report(budgets.seconds_of(tiers)));
     Ok(outcome.failures.is_empty() && outcome.counts.failed == 0)
 }
 
 struct Run<'a> {
     budgets: &'a Budgets,
-    tier: Tier,
+    tiers: &'a [Tier],
     outcome: Outcome,
 }
 
+/// What the suites stand on; `None` if it could not be had.
+struct Ground<'a> {
+    programs: &'a [Program],
+    wasm: &'a Wasm,
+    postgres: Option<Database>,
+    tools: Option<Tools>,
+    /// Where tests write what they asked for.
+    hits: &'a Path,
+}
+
 impl Run<'_> {
-    fn tier(&mut self) -> Result<()> {
+    fn all(&mut self) -> Result<()> {
         let fetched = std::thread::spawn(fetch_postgres);
+        let tools = self.has(StepName::ClientTools).then(|| std::thread::spawn(clients::obtain));
         self.step(StepName::Format, || cargo_plainly(&["fmt", "--all", "--check"]))?;
         let Some(wasm) = self.step(StepName::WasmTarget, Wasm::set_up)? else { return Ok(()) };
         let built = self.step(StepName::Components, || {
@@ -57,17 +69,31 @@ impl Run<'_> {
         self.licences()?;
         let Some(programs) = self.step(StepName::Compile, compile)? else { return Ok(()) };
         let postgres = self.step(StepName::Postgres, || start_postgres(fetched))?;
-        for suite in self.budgets.suites_of(self.tier) {
-            self.suite(suite, &programs, &wasm, postgres.as_ref())?;
+        let tools = match tools {
+            Some(tools) => self.step(StepName::ClientTools, || joined(tools))?,
+            None => None,
+        };
+        let hits = routes::make_folder()?;
+        let ground = Ground { programs: &programs, wasm: &wasm, postgres, tools, hits: &hits };
+        for suite in self.budgets.suites_of(self.tiers) {
+            self.suite(suite, &ground)?;
         }
+        let binary = workspace::target().join("ci/lakeport");
+        self.step(StepName::Routes, || routes::check(&binary, &hits))?;
+        self.unit_file()?;
         self.documentation()
     }
 
-    /// Times a step; `None` if this tier is without it, or if it failed, which is noted and counted as one
+    /// True if one of the tiers needs the step.
+    fn has(&self, name: StepName) -> bool {
+        self.budgets.step(name).tiers.iter().any(|tier| self.tiers.contains(tier))
+    }
+
+    /// Times a step; `None` if these tiers are without it, or if it failed, which is noted and counted as one
     /// failure. An interruption ends the run.
     fn step<T>(&mut self, name: StepName, work: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
         let step = self.budgets.step(name);
-        if !step.tiers.contains(&self.tier) {
+        if !self.has(name) {
             return Ok(None);
         }
         println!("{}: {}", name.shown(), step.runs);
@@ -89,7 +115,7 @@ impl Run<'_> {
     }
 
     fn licences(&mut self) -> Result<()> {
-        if self.tier != Tier::Test {
+        if !self.has(StepName::Licences) {
             return Ok(());
         }
         let version = Command::new("cargo").args(["deny", "--version"]).output()?;
@@ -101,22 +127,27 @@ impl Run<'_> {
         self.step(StepName::Licences, || cargo_plainly(&arguments)).map(drop)
     }
 
-    fn suite(
-        &mut self,
-        suite: &Suite,
-        programs: &[Program],
-        wasm: &Wasm,
-        postgres: Option<&Database>,
-    ) -> Result<()> {
-        if suite.store == Some(Store::Postgres) && postgres.is_none() {
-            self.outcome.skip(format!("{}: there is no PostgreSQL", suite.name));
+    fn unit_file(&mut self) -> Result<()> {
+        if self.has(StepName::UnitFile) && !unit_file::can_be_checked() {
+            self.outcome.skip("unit file: systemd-analyze is not installed".to_owned());
             return Ok(());
         }
+        let binary = workspace::target().join("ci/lakeport");
+        self.step(StepName::UnitFile, || unit_file::check(&binary)).map(drop)
+    }
+
+    fn suite(&mut self, suite: &Suite, ground: &Ground<'_>) -> Result<()> {
+        let env = match ground.environment(suite) {
+            Ok(env) => env,
+            Err(missing) => {
+                self.outcome.skip(format!("{}: {missing}", suite.name));
+                return Ok(());
+            }
+        };
         println!("{}: its tests, one program after the other", suite.name);
         let start = Instant::now();
         let covered = |program: &&Program| self.budgets.covers(suite, &program.package);
-        let chosen: Vec<&Program> = programs.iter().filter(covered).collect();
-        let env = environment(suite.store, wasm, postgres);
+        let chosen: Vec<&Program> = ground.programs.iter().filter(covered).collect();
         let counts = suite::run(suite, &chosen, &env, &mut self.outcome)?;
         self.outcome.counts.add(counts);
         let note = format!("{} passed, {} failed", counts.passed, counts.failed);
@@ -210,20 +241,38 @@ fn fetch_postgres() -> Result<Option<Binaries>> {
 }
 
 fn start_postgres(fetched: JoinHandle<Result<Option<Binaries>>>) -> Result<Database> {
-    let binaries = fetched.join().map_err(|_| anyhow!("fetching PostgreSQL panicked"))??;
-    match binaries {
+    match joined(fetched)? {
         Some(binaries) => Postgres::start(&binaries).map(Database::Own),
         None => Ok(Database::Given(given_postgres().unwrap_or_default())),
     }
 }
 
-fn environment(store: Option<Store>, wasm: &Wasm, postgres: Option<&Database>) -> Environment {
-    let path = |path: &Path| path.to_string_lossy().into_owned();
-    let mut env = vec![
-        ("LAKEPORT_BIN", path(&workspace::target().join("ci/lakeport"))),
-        ("LAKEPORT_WASM_DIR", path(&wasm.folder())),
-    ];
-    env.extend(postgres.map(|postgres| (POSTGRES_VARIABLE, postgres.url().to_owned())));
-    env.extend(store.map(|store| ("LAKEPORT_TEST_STORE", store.name().to_owned())));
-    env
+/// What a thread that fetched something came back with.
+fn joined<T>(fetched: JoinHandle<Result<T>>) -> Result<T> {
+    fetched.join().map_err(|_| anyhow!("fetching it panicked"))?
+}
+
+impl Ground<'_> {
+    /// The variables for a suite, or what it would need and is not there.
+    fn environment(&self, suite: &Suite) -> Result<Environment, String> {
+        let path = |path: &Path| path.to_string_lossy().into_owned();
+        let mut env = vec![
+            ("LAKEPORT_BIN", path(&workspace::target().join("ci/lakeport"))),
+            ("LAKEPORT_WASM_DIR", path(&self.wasm.folder())),
+            (routes::HITS_VARIABLE, path(self.hits)),
+        ];
+        if suite.store == Some(Store::Postgres) && self.postgres.is_none() {
+            return Err("there is no PostgreSQL".to_owned());
+        }
+        if suite.client_tools {
+            match &self.tools {
+                Some(Tools::Ready(folder)) => env.push((clients::VARIABLE, path(folder))),
+                Some(Tools::Missing(why)) => return Err(why.clone()),
+                None => return Err("its tools could not be fetched".to_owned()),
+            }
+        }
+        env.extend(self.postgres.as_ref().map(|postgres| (POSTGRES_VARIABLE, postgres.url().to_owned())));
+        env.extend(suite.store.map(|store| ("LAKEPORT_TEST_STORE", store.name().to_owned())));
+        Ok(env)
+    }
 }

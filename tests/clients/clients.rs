@@ -1,0 +1,169 @@
+//! Programs of others against a real server: clients that generators make from the description which the server
+//! gives of itself, and a fuzzer that holds the server to it.
+//!
+//! `cargo xtask test --engines` sets up what they need and says in `LAKEPORT_CLIENT_TOOLS` where it lies. Each
+//! test works in a folder below `target/clients`, which is left there to be looked at.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use lakeport_tests::{Options, Server, Store, component, stores, workspace};
+use serde_json::json;
+
+const TOOLS_VARIABLE: &str = "LAKEPORT_CLIENT_TOOLS";
+
+#[test]
+fn a_typescript_client_is_made_compiles_and_works() {
+    let work = Work::begin("typescript");
+    for file in ["package.json", "tsconfig.json", "main.ts"] {
+        work.copy(&format!("typescript/{file}"));
+    }
+    let modules = tools().join("typescript/node_modules");
+    std::os::unix::fs::symlink(&modules, work.folder.join("node_modules")).expect("linked");
+    work.describe();
+    let node = Path::new("node");
+    // Members of a body that have a default may be left out.
+    let how = ["openapi.json", "--output", "schema.d.ts", "--default-non-nullable", "false"];
+    work.run(node, &[&["node_modules/openapi-typescript/bin/cli.js"][..], &how].concat(), &[]);
+    work.run(node, &["node_modules/typescript/bin/tsc", "--project", "."], &[]);
+    let url = work.database();
+    for store in stores() {
+        let server = work.start(&store);
+        work.run(node, &["out/main.js"], &[("LAKEPORT_URL", &server.url()), ("DATASOURCE_URL", &url)]);
+    }
+}
+
+#[test]
+fn a_python_client_is_made_type_checks_and_works() {
+    let work = Work::begin("python");
+    for file in ["python/generator.yml", "python/mypy.ini", "python/main.py"] {
+        work.copy(file);
+    }
+    work.describe();
+    let python = python();
+    let made = ["-m", "openapi_python_client", "generate", "--path", "openapi.json", "--meta", "none"];
+    let how = ["--output-path", "lakeport_client", "--config", "generator.yml", "--fail-on-warning"];
+    work.run(&python, &[&made[..], &how].concat(), &[]);
+    work.run(&python, &["-m", "mypy", "lakeport_client", "main.py"], &[]);
+    let url = work.database();
+    for store in stores() {
+        let server = work.start(&store);
+        work.run(&python, &["main.py"], &[("LAKEPORT_URL", &server.url()), ("DATASOURCE_URL", &url)]);
+    }
+}
+
+#[test]
+fn a_server_on_sqlite_answers_a_fuzzer_as_it_is_described() {
+    fuzz("sqlite", |store| matches!(store, Store::Sqlite));
+}
+
+#[test]
+fn a_server_on_postgresql_answers_a_fuzzer_as_it_is_described() {
+    fuzz("postgresql", |store| matches!(store, Store::Postgres(_)));
+}
+
+/// Nothing, where this run has no such store; `stores` has said so.
+fn fuzz(name: &str, is_wanted: impl Fn(&Store) -> bool) {
+    let Some(store) = stores().into_iter().find(is_wanted) else { return };
+    let work = Work::begin(&format!("fuzzer-{name}"));
+    for file in ["fuzzer/schemathesis.toml", "fuzzer/hooks.py"] {
+        work.copy(file);
+    }
+    let server = work.start(&store);
+    let (token, token_id) = prepare(&server, &work.database());
+    let description = format!("{}/openapi.json", server.url());
+    let arguments = ["-m", "schemathesis.cli", "--config-file", "schemathesis.toml", "run", &description];
+    work.run(&python(), &arguments, &[("FUZZER_TOKEN", &token), ("FUZZER_TOKEN_ID", &token_id)]);
+    let ready = server.get("/health/ready");
+    assert_eq!(ready.status, 200, "after the fuzzer: {ready:?}");
+}
+
+/// Something to find: a plugin with two generations, a data source that is read in. And the token to ask with,
+/// and its id.
+fn prepare(server: &Server, url: &str) -> (String, String) {
+    let stage = |name| server.post_bytes("/api/v1/plugins", "application/wasm", &component(name)).data();
+    let staged = ["greeter_v1", "greeter_v2"].map(stage);
+    server.post("/api/v1/plugins/greeter/activate", &json!({ "digest": staged[0]["digest"] })).data();
+    let source = json!({ "name": "shop", "kind": "sqlite", "url": url });
+    let source = server.post("/api/v1/datasources", &source).data();
+    server.post(&format!("/api/v1/datasources/{}/sync", source["id"]), &json!({})).data();
+    let made = server.post("/api/v1/tokens", &json!({ "name": "fuzzer", "role": "admin" })).data();
+    (made["token"].as_str().expect("it is shown once").to_owned(), made["id"].to_string())
+}
+
+/// A folder to work in.
+struct Work {
+    folder: PathBuf,
+}
+
+impl Work {
+    /// Empty at first.
+    fn begin(name: &str) -> Work {
+        let folder = workspace().join("target/clients").join(name);
+        if folder.exists() {
+            fs::remove_dir_all(&folder).expect("what an earlier run left can be removed");
+        }
+        fs::create_dir_all(&folder).expect("a folder");
+        let folder = folder.canonicalize().expect("it was made just now");
+        Work { folder }
+    }
+
+    /// Copies a file of this package.
+    fn copy(&self, file: &str) {
+        let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+        let name = from.file_name().expect("a file has a name");
+        fs::copy(&from, self.folder.join(name)).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
+    }
+
+    /// A server that may open the databases here. Where a test fails its log is shown: thousands of requests
+    /// that went well are not for a person.
+    fn start(&self, store: &Store) -> Server {
+        let roots = self.folder.to_string_lossy();
+        let environment = &[("LAKEPORT_LOG", "warn"), ("LAKEPORT_SQLITE_ROOTS", &*roots)];
+        Server::start_as(store, Options { environment, ..Options::default() })
+    }
+
+    /// A database with two tables; its address as a data source has it.
+    fn database(&self) -> String {
+        let tables = [
+            "CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT NOT NULL)",
+            "CREATE TABLE purchase (id INTEGER PRIMARY KEY, customer_id INTEGER, amount REAL)",
+        ];
+        let made =
+            format!("import sqlite3; sqlite3.connect('shop.db').executescript('{}')", tables.join("; "));
+        self.run(&python(), &["-c", &made], &[]);
+        format!("sqlite:{}", self.folder.join("shop.db").display())
+    }
+
+    /// Writes down what a server says of itself.
+    fn describe(&self) {
+        let description = Server::start(&Store::Sqlite).get("/openapi.json");
+        assert_eq!(description.status, 200, "{description:?}");
+        fs::write(self.folder.join("openapi.json"), description.body).expect("written");
+    }
+
+    /// Runs a program here; what it printed is shown if it fails.
+    fn run(&self, program: &Path, arguments: &[&str], variables: &[(&str, &str)]) {
+        let mut command = Command::new(program);
+        command.args(arguments).current_dir(&self.folder).envs(variables.iter().copied());
+        let output = command.output().unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+        let settings: Vec<String> = variables.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let (settings, folder) = (settings.join(" "), self.folder.display());
+        let line = format!("cd {folder} && {settings} {} {}", program.display(), arguments.join(" "));
+        let said = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        println!("{line}\n{}", said.concat());
+        assert!(output.status.success(), "{}: {line}", output.status);
+    }
+}
+
+/// Where the interpreter and the modules lie.
+fn tools() -> PathBuf {
+    let tools = std::env::var_os(TOOLS_VARIABLE)
+        .unwrap_or_else(|| panic!("{TOOLS_VARIABLE} is not set; `cargo xtask test --engines` sets it"));
+    PathBuf::from(tools)
+}
+
+fn python() -> PathBuf {
+    tools().join("python/bin/python")
+}

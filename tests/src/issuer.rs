@@ -1,0 +1,268 @@
+//! An OIDC issuer on loopback: discovery, published keys, and JWTs signed with them. What a real one never
+//! does, a test makes it do: fail, publish other keys, call itself by another name.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, SystemTime};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use ring::rand::SystemRandom;
+use ring::signature::{self, EcdsaKeyPair, Ed25519KeyPair, KeyPair as _, RsaEncoding, RsaKeyPair};
+use serde_json::{Value, json};
+
+/// How long a client may take to send its request.
+const READ_MAX: Duration = Duration::from_secs(5);
+const DISCOVERY: &str = "/.well-known/openid-configuration";
+const KEYS: &str = "/keys";
+const RSA_PEM: &str = include_str!("../data/test-only-rsa.pem");
+
+/// An issuer that listens until it is dropped.
+pub struct Issuer {
+    address: SocketAddr,
+    state: Arc<State>,
+    listening: Option<JoinHandle<()>>,
+}
+
+struct State {
+    discovery: Mutex<Value>,
+    keys: Mutex<Value>,
+    fails: AtomicBool,
+    stops: AtomicBool,
+    asked: AtomicUsize,
+}
+
+impl Issuer {
+    /// Publishes these keys.
+    pub fn start(keys: &[&SigningKey]) -> Issuer {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("it listens");
+        let url = format!("http://{address}");
+        let state = Arc::new(State {
+            discovery: Mutex::new(json!({ "issuer": url, "jwks_uri": format!("{url}{KEYS}") })),
+            keys: Mutex::default(),
+            fails: AtomicBool::new(false),
+            stops: AtomicBool::new(false),
+            asked: AtomicUsize::new(0),
+        });
+        let shared = Arc::clone(&state);
+        let listening = std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                if shared.stops.load(Ordering::Acquire) {
+                    return;
+                }
+                // A client that goes away harms nobody else.
+                let _ = stream.and_then(|stream| shared.answer(stream));
+            }
+        });
+        let issuer = Issuer { address, state, listening: Some(listening) };
+        issuer.publish(keys);
+        issuer
+    }
+
+    /// What it calls itself.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// Publishes these keys and no others.
+    pub fn publish(&self, keys: &[&SigningKey]) {
+        let keys: Vec<Value> = keys.iter().map(|key| key.jwk()).collect();
+        self.publish_documents(&json!({ "keys": keys }));
+    }
+
+    /// Publishes this in the place of keys.
+    pub fn publish_documents(&self, documents: &Value) {
+        *lock(&self.state.keys) = documents.clone();
+    }
+
+    /// Says this in its discovery: `issuer`, `jwks_uri`.
+    pub fn say(&self, member: &str, value: &str) {
+        lock(&self.state.discovery)[member] = value.into();
+    }
+
+    /// Answers every request with 500, or no longer.
+    pub fn set_failing(&self, fails: bool) {
+        self.state.fails.store(fails, Ordering::Release);
+    }
+
+    /// How often discovery was asked for.
+    pub fn times_asked(&self) -> usize {
+        self.state.asked.load(Ordering::Acquire)
+    }
+
+    /// Claims that are good from now on for an hour; a test changes what it is about.
+    pub fn claims(&self, subject: &str, audience: &str, role: &str) -> Value {
+        let now_s = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |past| past.as_secs());
+        self.claims_at(now_s, subject, audience, role)
+    }
+
+    /// The same from another time on (seconds since 1970).
+    pub fn claims_at(&self, now_s: u64, subject: &str, audience: &str, role: &str) -> Value {
+        json!({
+            "iss": self.url(), "sub": subject, "aud": audience, "lakeport_role": role,
+            "iat": now_s, "nbf": now_s, "exp": now_s + 3600,
+        })
+    }
+}
+
+impl Drop for Issuer {
+    fn drop(&mut self) {
+        self.state.stops.store(true, Ordering::Release);
+        // Wakes the listener, so that it sees that it is to stop.
+        let _ = TcpStream::connect(self.address);
+        if let Some(listening) = self.listening.take() {
+            // It has nothing to tell.
+            let _ = listening.join();
+        }
+    }
+}
+
+impl State {
+    fn answer(&self, mut stream: TcpStream) -> std::io::Result<()> {
+        stream.set_read_timeout(Some(READ_MAX))?;
+        let mut head = Vec::new();
+        let mut part = [0; 1024];
+        while !head.windows(4).any(|four| four == b"\r\n\r\n") {
+            match stream.read(&mut part)? {
+                0 => return Ok(()),
+                length => head.extend_from_slice(&part[..length]),
+            }
+        }
+        let head = String::from_utf8_lossy(&head);
+        let path = head.split(' ').nth(1).unwrap_or_default();
+        if path == DISCOVERY {
+            self.asked.fetch_add(1, Ordering::AcqRel);
+        }
+        let (status, body) = match path {
+            _ if self.fails.load(Ordering::Acquire) => (500, json!({})),
+            DISCOVERY => (200, lock(&self.discovery).clone()),
+            KEYS => (200, lock(&self.keys).clone()),
+            _ => (404, json!({})),
+        };
+        let body = body.to_string();
+        let length = body.len();
+        write!(
+            stream,
+            "HTTP/1.1 {status} -\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
+             Connection: close\r\n\r\n{body}"
+        )
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A key that signs JWTs.
+pub struct SigningKey {
+    id: String,
+    pair: Pair,
+}
+
+enum Pair {
+    Rsa(RsaKeyPair),
+    P256(EcdsaKeyPair),
+    P384(EcdsaKeyPair),
+    Ed25519(Ed25519KeyPair),
+}
+
+impl SigningKey {
+    /// Always the same key: making one takes long.
+    pub fn rsa(id: &str) -> SigningKey {
+        let body: String = RSA_PEM
+            .lines()
+            .skip_while(|line| !line.starts_with("-----"))
+            .filter(|l| !l.starts_with('-'))
+            .collect();
+        let pkcs8 = STANDARD.decode(body).expect("base64");
+        SigningKey { id: id.to_owned(), pair: Pair::Rsa(RsaKeyPair::from_pkcs8(&pkcs8).expect("an RSA key")) }
+    }
+
+    pub fn es256(id: &str) -> SigningKey {
+        SigningKey { id: id.to_owned(), pair: Pair::P256(ecdsa(&signature::ECDSA_P256_SHA256_FIXED_SIGNING)) }
+    }
+
+    pub fn es384(id: &str) -> SigningKey {
+        SigningKey { id: id.to_owned(), pair: Pair::P384(ecdsa(&signature::ECDSA_P384_SHA384_FIXED_SIGNING)) }
+    }
+
+    pub fn ed25519(id: &str) -> SigningKey {
+        let pkcs8 = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).expect("random bytes");
+        let pair = Ed25519KeyPair::from_pkcs8(pkcs8.as_ref()).expect("a key just made");
+        SigningKey { id: id.to_owned(), pair: Pair::Ed25519(pair) }
+    }
+
+    /// What the issuer publishes of it.
+    pub fn jwk(&self) -> Value {
+        let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+        let mut jwk = json!({ "kid": self.id, "use": "sig" });
+        let more = match &self.pair {
+            Pair::Rsa(pair) => {
+                let public = signature::RsaPublicKeyComponents::<Vec<u8>>::from(pair.public_key());
+                json!({ "kty": "RSA", "n": encode(&public.n), "e": encode(&public.e) })
+            }
+            Pair::P256(pair) | Pair::P384(pair) => {
+                let point = &pair.public_key().as_ref()[1..];
+                let (x, y) = point.split_at(point.len() / 2);
+                let (curve, algorithm) = if x.len() == 32 { ("P-256", "ES256") } else { ("P-384", "ES384") };
+                json!({ "kty": "EC", "alg": algorithm, "crv": curve, "x": encode(x), "y": encode(y) })
+            }
+            Pair::Ed25519(pair) => {
+                json!({ "kty": "OKP", "alg": "EdDSA", "crv": "Ed25519", "x": encode(pair.public_key().as_ref()) })
+            }
+        };
+        let (Some(jwk_members), Value::Object(more)) = (jwk.as_object_mut(), more) else { return jwk };
+        jwk_members.extend(more);
+        jwk
+    }
+
+    /// A JWT with the key's usual algorithm.
+    pub fn sign(&self, claims: &Value) -> String {
+        let algorithm = match self.pair {
+            Pair::Rsa(_) => "RS256",
+            Pair::P256(_) => "ES256",
+            Pair::P384(_) => "ES384",
+            Pair::Ed25519(_) => "EdDSA",
+        };
+        self.sign_as(&json!({ "typ": "JWT", "alg": algorithm, "kid": self.id }), claims)
+    }
+
+    /// A JWT with any header. An RSA key signs in the header's way, every other in its only one.
+    pub fn sign_as(&self, header: &Value, claims: &Value) -> String {
+        let encode = |part: &Value| URL_SAFE_NO_PAD.encode(part.to_string());
+        let signed = format!("{}.{}", encode(header), encode(claims));
+        let signature = self.signature(header["alg"].as_str().unwrap_or_default(), signed.as_bytes());
+        format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
+    }
+
+    fn signature(&self, algorithm: &str, text: &[u8]) -> Vec<u8> {
+        let random = SystemRandom::new();
+        match &self.pair {
+            Pair::Rsa(pair) => {
+                let encoding: &dyn RsaEncoding = match algorithm {
+                    "RS384" => &signature::RSA_PKCS1_SHA384,
+                    "RS512" => &signature::RSA_PKCS1_SHA512,
+                    "PS256" => &signature::RSA_PSS_SHA256,
+                    _ => &signature::RSA_PKCS1_SHA256,
+                };
+                let mut signature = vec![0; pair.public().modulus_len()];
+                pair.sign(encoding, &random, text, &mut signature).expect("the key is large enough");
+                signature
+            }
+            Pair::P256(pair) | Pair::P384(pair) => {
+                pair.sign(&random, text).expect("random bytes").as_ref().to_vec()
+            }
+            Pair::Ed25519(pair) => pair.sign(text).as_ref().to_vec(),
+        }
+    }
+}
+
+fn ecdsa(algorithm: &'static signature::EcdsaSigningAlgorithm) -> EcdsaKeyPair {
+    let random = SystemRandom::new();
+    let pkcs8 = EcdsaKeyPair::generate_pkcs8(algorithm, &random).expect("random bytes");
+    EcdsaKeyPair::from_pkcs8(algorithm, pkcs8.as_ref(), &random).expect("a key just made")
+}

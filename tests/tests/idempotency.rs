@@ -1,0 +1,63 @@
+//! `Idempotency-Key`: a POST that is sent again changes nothing again.
+
+use lakeport_tests::{Server, stores};
+use serde_json::json;
+
+const TOKENS: &str = "/api/v1/tokens";
+
+#[test]
+fn the_same_request_gets_the_same_answer_and_another_with_its_key_is_refused() {
+    for store in stores() {
+        let server = Server::start(&store);
+        let root = server.post(TOKENS, &json!({ "role": "admin", "name": "root" })).data();
+        let root = server.client_as(root["token"].as_str().unwrap());
+        let key = [("Idempotency-Key", "k-1")];
+        let send = |name: &str| {
+            let body = json!({ "role": "viewer", "name": name }).to_string();
+            root.send("POST", TOKENS, &key, body.as_bytes())
+        };
+        let first = send("ci").data();
+        assert_eq!(send("ci").data(), first, "the text of the token as well");
+        assert_eq!(root.get(TOKENS).data().as_array().unwrap().len(), 2);
+        let other = send("cd");
+        assert_eq!((other.status, other.error().as_str()), (409, "idempotency_key_reused"));
+
+        // Another caller's key is another key.
+        let second = server.client_as(first["token"].as_str().unwrap());
+        let body = json!({ "role": "viewer", "name": "ci" }).to_string();
+        assert_eq!(second.send("POST", TOKENS, &key, body.as_bytes()).status, 403);
+    }
+}
+
+#[test]
+fn a_refusal_is_kept_too() {
+    for store in stores() {
+        let server = Server::start(&store);
+        let key = [("Idempotency-Key", "again")];
+        let send = || server.client().send("POST", "/api/v1/plugins/none/rollback", &key, b"{}");
+        let (first, again) = (send(), send());
+        assert_eq!((first.status, again.status), (404, 404));
+        assert_eq!(first.json(), again.json(), "with the first one's request id");
+        assert_ne!(first.header("x-request-id"), again.header("x-request-id"));
+    }
+}
+
+#[test]
+fn of_many_at_once_one_is_made_and_all_get_its_answer() {
+    for store in stores() {
+        let server = Server::start(&store);
+        let root = server.post(TOKENS, &json!({ "role": "admin", "name": "root" })).data();
+        let text = root["token"].as_str().unwrap();
+        let answers: Vec<_> = std::thread::scope(|scope| {
+            let ask = || {
+                let body = json!({ "role": "viewer", "name": "ci" }).to_string();
+                let key = [("Idempotency-Key", "at-once")];
+                server.client_as(text).send("POST", TOKENS, &key, body.as_bytes()).data()
+            };
+            let asking: Vec<_> = (0..8).map(|_| scope.spawn(ask)).collect();
+            asking.into_iter().map(|asking| asking.join().unwrap()).collect()
+        });
+        assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
+        assert_eq!(server.client_as(text).get(TOKENS).data().as_array().unwrap().len(), 2);
+    }
+}

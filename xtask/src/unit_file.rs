@@ -1,0 +1,70 @@
+//! The example's unit file, read by systemd itself where it is installed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace;
+
+/// Where the file says that the binary lies.
+const INSTALLED: &str = "/usr/local/bin/lakeport";
+
+fn path() -> PathBuf {
+    workspace::root().join("examples/systemd/lakeport.service")
+}
+
+/// True if there is something to check it with.
+pub fn can_be_checked() -> bool {
+    Command::new("systemd-analyze").arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+/// Fails with what systemd says about the file; `binary` stands in for the installed one.
+pub fn check(binary: &Path) -> Result<()> {
+    let text = fs::read_to_string(path()).with_context(|| format!("cannot read {}", path().display()))?;
+    verify(&text.replace(INSTALLED, &binary.to_string_lossy()))
+}
+
+/// systemd passes over a line that it does not know, and says so: that counts as wrong here.
+fn verify(text: &str) -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("lakeport.service");
+    fs::write(&file, text)?;
+    let output = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(&file).output()?;
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() && said.trim().is_empty() {
+        return Ok(());
+    }
+    bail!("{} is wrong: {}", path().display(), said.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_unit_leaves_room_for_compiled_plugins_and_for_the_drain() {
+        let text = fs::read_to_string(path()).expect("readable");
+        let setting = |name: &str| {
+            let prefix = format!("{name}=");
+            text.lines().find_map(|line| line.strip_prefix(&prefix).map(str::to_owned))
+        };
+        assert_eq!(setting("MemoryDenyWriteExecute"), None, "plugins are compiled to machine code");
+        assert_eq!(setting("TimeoutStopSec").as_deref(), Some("40"), "requests have 30 s to end");
+        assert_eq!(setting("NoNewPrivileges").as_deref(), Some("yes"));
+        assert!(setting("ExecStart").is_some_and(|line| line.starts_with(INSTALLED)));
+    }
+
+    #[test]
+    fn a_line_that_systemd_does_not_know_is_wrong() {
+        if !can_be_checked() {
+            eprintln!("NOT TESTED: systemd-analyze is not installed");
+            return;
+        }
+        let text = "[Service]\nExecStart=/bin/sh\nNoNewPrivilege=yes\n";
+        let error = verify(text).expect_err("the name is mistyped").to_string();
+        assert!(error.contains("NoNewPrivilege"), "{error}");
+        verify("[Service]\nExecStart=/bin/sh\nNoNewPrivileges=yes\n").expect("it is well-formed");
+    }
+}
