@@ -8,11 +8,14 @@ use serde::Serialize;
 use tokio::time::timeout;
 
 use crate::app::{App, Call, Route};
+use crate::datasources;
 use crate::error::Error;
 use crate::http::{Bare, Role};
 
 /// A store that takes longer to answer is not ready.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Names of data sources that one answer shows.
+const NAMES_SHOWN_MAX: usize = 20;
 
 pub fn routes() -> Vec<Route> {
     let get = Method::GET;
@@ -86,7 +89,8 @@ struct Check {
 }
 
 async fn ready(call: Call) -> Result<Bare<Readiness>, Error> {
-    let checks = vec![store(&call.state).await, bundled(&call.state)];
+    let app = &call.state;
+    let checks = vec![store(app).await, bundled(app), data_sources(app).await];
     let all = checks.iter().all(|check| check.ok || !check.required);
     let status = if all { "ready" } else { "not_ready" };
     let code = if all { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
@@ -113,4 +117,19 @@ fn bundled(app: &App) -> Check {
         (true, count) => format!("{count} bundled plugins are active"),
     };
     Check { name: "plugins", ok: missing.is_empty(), message, required: true }
+}
+
+/// Named, so that an operator sees what this server speaks of; they have a `test` of their own.
+async fn data_sources(app: &App) -> Check {
+    let named = timeout(STORE_TIMEOUT, datasources::names(&app.db)).await;
+    let (ok, message) = match named {
+        Ok(Ok(names)) => {
+            let shown: Vec<&str> = names.iter().take(NAMES_SHOWN_MAX).map(String::as_str).collect();
+            let more = names.len().saturating_sub(NAMES_SHOWN_MAX);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            (true, format!("{} configured: {}{more}", names.len(), shown.join(", ")))
+        }
+        _ => (false, "they could not be read".to_owned()),
+    };
+    Check { name: "datasources", ok, message, required: false }
 }

@@ -104,6 +104,8 @@ fn outside(config: &Config) -> String {
 pub struct Reach<'a> {
     config: &'a Config,
     dialect: Dialect,
+    /// The dialect's name.
+    kind: String,
     url: String,
     options: String,
     /// Names its calls in logs.
@@ -118,6 +120,7 @@ impl<'a> Reach<'a> {
         Reach {
             config: &app.config,
             dialect: app.plugins.registry().dialect(&source.kind),
+            kind: source.kind.clone(),
             url: source.url.clone(),
             options: source.options.clone(),
             call: call.get(..CALL_MAX_BYTES).unwrap_or(call).into(),
@@ -237,7 +240,7 @@ impl<'a> Reach<'a> {
     fn broke(&self, function: &'static str, message: String) -> Unanswered {
         self.dialect.blame(&self.call, &message);
         Unanswered::Plugin(CallError::Failed {
-            plugin: self.key.clone(),
+            plugin: format!("{}:{}", Family::Dialect.as_str(), self.kind),
             function,
             fault: CallFault::Contract,
             message,

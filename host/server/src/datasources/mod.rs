@@ -138,3 +138,8 @@ impl Datasource {
         Err(Error::conflict("reserved", message))
     }
 }
+
+/// The names of all data sources, in order.
+pub async fn names(db: &Db) -> Result<Vec<String>, Error> {
+    Ok(store::names(db).await?.into_iter().map(|named| named.name).collect())
+}

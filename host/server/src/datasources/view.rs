@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::address::ServerAddress;
+use super::definition::SQLITE_SCHEME;
 use super::store::Datasource;
 use crate::http::etag_of;
 use crate::time;
@@ -42,7 +43,9 @@ pub struct DatasourceView {
 
 impl DatasourceView {
     pub fn new(source: &Datasource, zone: Tz) -> DatasourceView {
-        let address = ServerAddress::parse(&source.url).map(|(address, _)| address).unwrap_or_default();
+        let is_file = source.url.starts_with(SQLITE_SCHEME);
+        let address = if is_file { None } else { ServerAddress::parse(&source.url).ok() };
+        let address = address.map(|(address, _)| address).unwrap_or_default();
         DatasourceView {
             id: source.id,
             name: source.name.clone(),

@@ -1,6 +1,7 @@
 //! One request as a handler sees it: path, query and body already read into the handler's own types, who
 //! asks, and the state that the handler works on.
 
+use std::any::Any;
 use std::net::SocketAddr;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -174,12 +175,18 @@ impl Arrival {
     /// 400 names what does not fit the handler's types.
     pub(super) fn read<S, P, Q, B>(self, state: Arc<S>) -> Result<Call<S, P, Q, B>, Error>
     where
-        P: DeserializeOwned,
-        Q: DeserializeOwned,
+        P: DeserializeOwned + 'static,
+        Q: DeserializeOwned + 'static,
         B: Body,
     {
-        let path = form::from_path(&self.parameters)?;
-        let query = form::from_query(self.uri.query().unwrap_or_default())?;
+        let path = match nothing() {
+            Some(nothing) => nothing,
+            None => form::from_path(&self.parameters)?,
+        };
+        let query = match nothing() {
+            Some(nothing) => nothing,
+            None => form::from_query(self.uri.query().unwrap_or_default())?,
+        };
         let body = B::read(&self.body, &self.headers)?;
         Ok(Call {
             state,
@@ -193,6 +200,12 @@ impl Arrival {
             attempt: self.attempt,
         })
     }
+}
+
+/// `Nothing`, where that is what is wanted: there is nothing to read then.
+fn nothing<T: 'static>() -> Option<T> {
+    let mut nothing = Some(Nothing {});
+    (&mut nothing as &mut dyn Any).downcast_mut::<Option<T>>().and_then(Option::take)
 }
 
 /// A part of a path without its percent-encoding, for the log and the audit.

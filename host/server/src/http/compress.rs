@@ -21,9 +21,9 @@ const LEVEL: u32 = 1;
 
 /// Compresses the answer where the client takes it and it is worth it.
 pub async fn compress(reply: Reply, accepted: &HeaderMap) -> Reply {
-    let text = reply.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(is_text);
     let worth = reply.content.whole().is_some_and(|body| body.len() >= WORTH_BYTES);
-    if !text || !worth || reply.headers.contains_key(CONTENT_ENCODING) {
+    let text = || reply.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(is_text);
+    if !worth || !text() || reply.headers.contains_key(CONTENT_ENCODING) {
         return reply;
     }
     let mut reply = reply;

@@ -127,7 +127,9 @@ impl<S: Gate> Edge<S> {
         started: Instant,
     ) -> Result<Reply, Error> {
         let path = parts.uri.path();
-        if let Some(reply) = cors::preflight(&parts, &self.router.methods(path), &self.settings.cors_origins)
+        if parts.method == Method::OPTIONS
+            && let Some(reply) =
+                cors::preflight(&parts, &self.router.methods(path), &self.settings.cors_origins)
         {
             return Ok(reply);
         }

@@ -27,7 +27,7 @@ pub fn check(parts: &Parts, cors_origins: &[String]) -> Result<(), Error> {
 fn check_host(parts: &Parts) -> Result<(), Error> {
     let mut named = false;
     for host in hosts(parts) {
-        if !host.as_deref().is_some_and(is_loopback_authority) {
+        if !host.is_some_and(is_loopback_authority) {
             return Err(host_not_allowed());
         }
         named = true;
@@ -42,13 +42,24 @@ fn host_not_allowed() -> Error {
 }
 
 /// Every name the request was sent to: `:authority` of HTTP/2, `Host` of HTTP/1.1; `None` for one that is not text.
-fn hosts(parts: &Parts) -> impl Iterator<Item = Option<String>> {
-    let authority = parts.uri.authority().map(|authority| Some(authority.to_string()));
-    let headers = parts.headers.get_all(HOST).iter().map(|value| value.to_str().ok().map(str::to_owned));
+fn hosts(parts: &Parts) -> impl Iterator<Item = Option<&str>> {
+    let authority = parts.uri.authority().map(|authority| Some(authority.as_str()));
+    let headers = parts.headers.get_all(HOST).iter().map(|value| value.to_str().ok());
     authority.into_iter().chain(headers)
 }
 
 fn is_loopback_authority(text: &str) -> bool {
+    is_usual(text) || is_loopback(text)
+}
+
+/// What nearly every request says, told without parsing it.
+fn is_usual(text: &str) -> bool {
+    let rest = text.strip_prefix("127.0.0.1").or_else(|| text.strip_prefix("localhost"));
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port))
+}
+
+fn is_loopback(text: &str) -> bool {
     let Ok(authority) = text.parse::<Authority>() else { return false };
     if authority.as_str().contains('@') {
         return false;

@@ -17,7 +17,7 @@ use super::request_id::X_REQUEST_ID;
 use crate::error::Error;
 
 /// Headers that a usual answer has; room for them is made at once.
-const USUAL_HEADERS: usize = 8;
+const USUAL_HEADERS: usize = 6;
 
 /// What a handler's answer becomes.
 #[derive(Debug)]

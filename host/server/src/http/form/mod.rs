@@ -24,6 +24,9 @@ use node::{Node, Path};
 const MAX_DETAILS: usize = 20;
 /// More parameters than this are refused.
 const MAX_QUERY_PARAMETERS: usize = 200;
+/// How U+0000 is written where it can be.
+const NUL_IN_JSON: &[u8] = b"\\u0000";
+const NUL_IN_QUERY: &str = "%00";
 /// Stands for the whole body where no member can be named.
 const WHOLE: &str = "body";
 
@@ -33,6 +36,10 @@ pub fn from_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
         let place = format!("line {}, column {}", error.line(), error.column());
         Error::bad_request("invalid_json", format!("the body is not JSON ({place}): {}", reason(&error)))
     })?;
+    // Written out, the character cannot stand in JSON; most bodies are not looked through.
+    if body.windows(NUL_IN_JSON.len()).any(|window| window.eq_ignore_ascii_case(NUL_IN_JSON)) {
+        refuse_nul(&value)?;
+    }
     read(&value, Kind::Json)
 }
 
@@ -51,7 +58,11 @@ pub fn from_query<T: DeserializeOwned>(query: &str) -> Result<T, Error> {
             Some(first) => *first = Value::Array(vec![first.take(), text]),
         }
     }
-    read(&Value::Object(members), Kind::Query)
+    let members = Value::Object(members);
+    if query.contains(NUL_IN_QUERY) {
+        refuse_nul(&members)?;
+    }
+    read(&members, Kind::Query)
 }
 
 /// Reads the parameters of a path, still percent-encoded.
@@ -63,7 +74,34 @@ pub fn from_path<T: DeserializeOwned>(parameters: &[(String, String)]) -> Result
             .map_err(|_| Error::invalid(vec![Detail::new(name.as_str(), "is not UTF-8 text")]))?;
         members.insert(name.clone(), Value::String(text.into_owned()));
     }
-    read(&Value::Object(members), Kind::Query)
+    let members = Value::Object(members);
+    refuse_nul(&members)?;
+    read(&members, Kind::Query)
+}
+
+/// A text with U+0000 means nothing to anybody, and PostgreSQL cannot keep it. Names every member that holds it.
+fn refuse_nul(value: &Value) -> Result<(), Error> {
+    let mut wrong = Vec::new();
+    find_nul(value, &Path::ROOT, &mut wrong);
+    if wrong.is_empty() { Ok(()) } else { Err(Error::invalid(wrong)) }
+}
+
+fn find_nul(value: &Value, path: &Path<'_>, wrong: &mut Vec<Detail>) {
+    match value {
+        _ if wrong.len() >= MAX_DETAILS => {}
+        Value::String(text) if text.contains('\0') => {
+            let field = Some(path.render()).filter(|field| !field.is_empty());
+            let field = field.unwrap_or_else(|| WHOLE.to_owned());
+            wrong.push(Detail::new(field, "must not hold the character U+0000"));
+        }
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(index, item)| find_nul(item, &path.item(index), wrong));
+        }
+        Value::Object(members) => {
+            members.iter().for_each(|(name, member)| find_nul(member, &path.member(name), wrong));
+        }
+        _ => {}
+    }
 }
 
 /// Whether scalars are JSON's own or texts to be parsed.
@@ -192,6 +230,16 @@ mod tests {
     fn a_body_of_another_shape_is_refused_as_a_whole() {
         let expected = [pair("body", "expected an object, got an array")];
         assert_eq!(details(from_json::<Task>(b"[1]")), expected);
+    }
+
+    #[test]
+    fn a_text_with_a_nul_is_refused_wherever_it_stands() {
+        let body = br#"{"taskName":"a\u0000","kind":"SQL","inner":{"ok":true},"other":["\u0000"]}"#;
+        let told = "must not hold the character U+0000";
+        assert_eq!(details(from_json::<Task>(body)), [pair("taskName", told), pair("other[0]", told)]);
+        assert_eq!(details(from_query::<Page>("keyword=a%00b")), [pair("keyword", told)]);
+        let parameters = [("name".to_owned(), "%00".to_owned())];
+        assert_eq!(details(from_path::<Value>(&parameters)), [pair("name", told)]);
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl<'p> Path<'p> {
         Path { parent: Some(self), step: Step::Member(name) }
     }
 
-    fn item(&self, index: usize) -> Path<'_> {
+    pub fn item(&self, index: usize) -> Path<'_> {
         Path { parent: Some(self), step: Step::Item(index) }
     }
 

@@ -275,7 +275,8 @@ where
 /// Without hyper's timeouts: [`Activity`] has them all.
 fn http1_builder() -> http1::Builder {
     let mut builder = http1::Builder::new();
-    builder.header_read_timeout(None).max_buf_size(HTTP1_BUFFER_BYTES);
+    // Most answers are small: head and body in one write cost less than two slices of one.
+    builder.header_read_timeout(None).max_buf_size(HTTP1_BUFFER_BYTES).writev(false);
     builder
 }
 
