@@ -17,7 +17,7 @@ use crate::workspace;
 pub const HITS_VARIABLE: &str = "LAKEPORT_HITS_DIR";
 
 /// Statuses that do not show that an operation was reached.
-const NOT_REACHED: [u16; 2] = [401, 405];
+const NOT_REACHED: [u16; 3] = [401, 403, 405];
 
 #[derive(Deserialize)]
 struct Document {

@@ -130,6 +130,15 @@ impl Session {
             .await
             .map_err(|cause| of_sqlite(&cause))?
             .set_progress_handler(STEPS_BETWEEN_LOOKS, move || looking.may_go_on());
+        // The path was judged with its links followed; what was opened must be that very file.
+        let opened: Option<String> =
+            sqlx::query_scalar("SELECT file FROM pragma_database_list WHERE name = 'main'")
+                .fetch_optional(&mut connection)
+                .await
+                .map_err(|cause| of_sqlite(&cause))?;
+        if opened.as_deref().map(Path::new) != Some(path) {
+            return Err(error("forbidden", "the file was exchanged while it was opened"));
+        }
         // Only a first look at the schema shows whether the file is a database.
         connection
             .fetch_all("SELECT 1 FROM sqlite_schema LIMIT 1")

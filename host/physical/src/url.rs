@@ -21,11 +21,24 @@ pub async fn locate(url: &str, roots: &[PathBuf], forbidden: &[PathBuf]) -> Resu
     // Opening a pipe would wait for whoever writes into it.
     if let Place::There(file) = place
         && tokio::fs::metadata(&file).await.is_ok_and(|found| found.is_file())
+        && companions_are_files(&file).await
     {
         return Ok(Database::Sqlite(SqliteDatabase::at(file)));
     }
     let message = format!("there is no file {} below the folders for SQLite databases", path.display());
     Err(error("unreachable", message))
+}
+
+/// SQLite opens what stands beside a database, too.
+async fn companions_are_files(file: &Path) -> bool {
+    for suffix in ["-journal", "-wal", "-shm"] {
+        let mut beside = file.as_os_str().to_owned();
+        beside.push(suffix);
+        if tokio::fs::symlink_metadata(&beside).await.is_ok_and(|found| !found.is_file()) {
+            return false;
+        }
+    }
+    true
 }
 
 /// Whether [`locate`] may find a database at the address, now or once there is a file: the same codes, but

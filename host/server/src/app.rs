@@ -183,7 +183,6 @@ impl App {
         if let Err(error) = self.leases.release_all().await {
             tracing::warn!("the leases were not given back; they run out by themselves: {error}");
         }
-        self.changes.stop().await;
         self.db.close().await;
     }
 

@@ -77,6 +77,7 @@ pub const CODES: &[&str] = &[
     "role_too_low",
     "scope_too_narrow",
     "secret_unreadable",
+    "server_busy",
     "stale",
     "store_busy",
     "sync_running",

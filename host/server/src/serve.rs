@@ -3,6 +3,7 @@
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::anyhow;
 use tokio::net::TcpListener;
@@ -12,6 +13,9 @@ use crate::app::App;
 use crate::config::{Config, LogFormat};
 use crate::workers::Workers;
 use crate::{http, points};
+
+/// How long changes whose client is gone may take to end.
+const SETTLE: Duration = Duration::from_secs(10);
 
 /// Runs until the process is told to stop.
 pub async fn run(config: Config) -> anyhow::Result<()> {
@@ -25,9 +29,13 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
     let workers = Workers::start(&app);
     let stop = http::terminated()?;
     announce(&app, listener.local_addr()?);
-    http::run(listener, edge, stop).await;
+    http::run(listener, Arc::clone(&edge), stop).await;
+    if tokio::time::timeout(SETTLE, edge.settled()).await.is_err() {
+        tracing::warn!("changes still ran after {SETTLE:?} and were cut off");
+    }
     // The edge may have been stopped by something else than the signal.
     app.stopping.cancel();
+    app.changes.stop().await;
     workers.stopped().await;
     app.close().await;
     tracing::info!("stopped");

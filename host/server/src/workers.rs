@@ -2,12 +2,16 @@
 //! work that handlers leave as rows. Each ends when the server stops.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::db::changes::Event;
 use crate::{auth, datasources, plugins, retention};
+
+/// Before something is tried again that the store refused.
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The tasks of a server. Dropped without [`Workers::stopped`], they end with the server's `stopping`.
 pub struct Workers(TaskTracker);
@@ -24,30 +28,39 @@ impl Workers {
         Workers(tasks)
     }
 
-    /// Resolves when all have ended; they do once the server stops.
+    /// Resolves when all have ended; they do once the server stops and follows no changes any more.
     pub async fn stopped(self) {
         self.0.wait().await;
     }
 }
 
+/// Subscribed before the tokens are read once more: what was changed since they were first read is not missed.
 async fn follow_tokens(app: Arc<App>) {
     let mut changed = app.changes.subscribe(auth::TOPIC);
-    while let Some(Some(_)) = app.stopping.run_until_cancelled(changed.next()).await {
-        if let Err(error) = app.auth.reload().await {
+    loop {
+        // Nothing is forgotten: a token that was revoked must not stay good because the store was away.
+        while let Err(error) = app.auth.reload().await {
             tracing::error!("the tokens could not be read anew: {error}");
+            tokio::time::sleep(RETRY_INTERVAL).await;
+        }
+        if changed.next().await.is_none() {
+            return;
         }
     }
 }
 
 async fn follow_plugins(app: Arc<App>) {
     let mut changed = app.changes.subscribe(plugins::TOPIC);
-    while let Some(Some(event)) = app.stopping.run_until_cancelled(changed.next()).await {
-        let key = match &event {
+    let mut event = Some(Event::Everything);
+    while let Some(what) = event {
+        let key = match &what {
             Event::Changed(key) => Some(&**key),
             Event::Everything => None,
         };
-        if let Err(error) = app.plugins.follow(key).await {
+        while let Err(error) = app.plugins.follow(key).await {
             tracing::error!("what another server did to the plugins was not followed: {error}");
+            tokio::time::sleep(RETRY_INTERVAL).await;
         }
+        event = changed.next().await;
     }
 }

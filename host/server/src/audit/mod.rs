@@ -90,6 +90,12 @@ impl<P, Q, B> crate::http::Call<App, P, Q, B> {
     }
 }
 
+/// The product's noun, as [`Change::of`] names it: `/api/v1/datasources/7` is about a `datasource`.
+fn resource_of(path: &str) -> &str {
+    let tag = openapi::tag(path);
+    tag.strip_suffix('s').filter(|_| !matches!(tag, "nl2sql")).unwrap_or(tag)
+}
+
 /// Writes down a change that did not do so itself, or that failed.
 pub async fn record(app: &App, attempt: &Attempt, outcome: Result<&Reply, &Error>) -> Result<(), Error> {
     let (outcome, status) = match outcome {
@@ -97,7 +103,7 @@ pub async fn record(app: &App, attempt: &Attempt, outcome: Result<&Reply, &Error
         Err(error) => (error.code(), error.status()),
     };
     let resource_id = (!attempt.parameters.is_empty()).then(|| attempt.parameters.join("/"));
-    let resource = openapi::tag(&attempt.path);
+    let resource = resource_of(&attempt.path);
     let entry = Entry {
         by: Actor::from(attempt),
         resource,

@@ -1,15 +1,17 @@
 //! The audit log in the store. Rows are only added; a trigger refuses to edit them.
 
+use std::borrow::Cow;
+
 use crate::db::{Db, Row, Tx, Value};
 use crate::error::Error;
-use crate::http::{Attempt, Paging};
+use crate::http::{Attempt, Identity, Paging};
 
 /// The longest resource id that is kept, in characters: a path may hold anything.
 const RESOURCE_ID_MAX_CHARS: usize = 300;
 
 /// Who made a change, and by what.
 pub struct Actor<'e> {
-    pub name: &'e str,
+    pub name: Cow<'e, str>,
     /// `local`, `token`, `oidc` or `command_line`
     pub kind: &'e str,
     pub operation: &'e str,
@@ -59,7 +61,13 @@ pub struct Filter {
 impl<'e> From<&'e Attempt> for Actor<'e> {
     fn from(attempt: &'e Attempt) -> Actor<'e> {
         Actor {
-            name: &attempt.caller.name,
+            // A name may be changed at the issuer; the subject may not.
+            name: match &attempt.caller.identity {
+                Identity::Oidc(subject) if *subject != attempt.caller.name => {
+                    format!("{} ({subject})", attempt.caller.name).into()
+                }
+                _ => attempt.caller.name.as_str().into(),
+            },
             kind: attempt.caller.kind(),
             operation: attempt.operation,
             request_id: attempt.request_id.as_str(),
@@ -75,7 +83,7 @@ pub async fn add(tx: &mut Tx, entry: &Entry<'_>, at_ms: i64) -> Result<(), Error
     let resource_id: Option<String> = entry.resource_id.as_ref().map(storable);
     let values: [Value; 11] = [
         at_ms.into(),
-        entry.by.name.into(),
+        entry.by.name.as_ref().into(),
         entry.by.kind.into(),
         entry.by.operation.into(),
         entry.resource.into(),

@@ -97,6 +97,10 @@ pub async fn create(call: Call<Nothing, Nothing, Json<CreateToken>>) -> Result<D
     if !wrong.is_empty() {
         return Err(Error::invalid(wrong));
     }
+    if !call.caller.may_bind(body.datasources.as_deref()) {
+        let message = "you are bound to data sources, and a token that you make is bound to some of them";
+        return Err(Error::forbidden("datasource_not_allowed", message));
+    }
     let text = token::make()?;
     let new = NewToken {
         name: &body.name,

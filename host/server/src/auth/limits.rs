@@ -41,7 +41,9 @@ impl RateLimit {
         if full_at_us.len() >= REMEMBERED_MAX {
             full_at_us.retain(|_, full_at| *full_at > now_us);
         }
-        let full_at = full_at_us.get(identity).map_or(now_us, |&full_at| full_at.max(now_us));
+        let full_at = full_at_us.get(identity).copied().unwrap_or(now_us);
+        // A clock that was put back forgives; it does not punish.
+        let full_at = full_at.clamp(now_us, now_us + SECOND_US);
         if full_at + cost_us - now_us > SECOND_US {
             let message = format!("more than {} requests a second; slow down", self.per_second);
             return Err(Error::too_many("rate_limited", message, 1));

@@ -75,6 +75,8 @@ pub struct Auth {
     anonymous: Arc<Caller>,
     oidc: Option<oidc::Oidc>,
     limit: RateLimit,
+    /// One reading at a time: what was read first must not be kept last.
+    reloading: tokio::sync::Mutex<()>,
 }
 
 struct Known {
@@ -98,6 +100,7 @@ impl Auth {
             anonymous: Arc::new(Caller::anonymous()),
             oidc,
             limit,
+            reloading: tokio::sync::Mutex::default(),
         };
         auth.reload().await?;
         Ok(auth)
@@ -105,6 +108,7 @@ impl Auth {
 
     /// Reads all tokens anew. Tokens that ran out count: they do not open the server to everyone.
     pub async fn reload(&self) -> Result<(), Error> {
+        let _reloading = self.reloading.lock().await;
         let tokens = store::live(&self.db).await?;
         if !tokens.is_empty() && self.local_mode.swap(false, Ordering::AcqRel) {
             tracing::info!("there is a token: from now on every request needs one");
@@ -165,6 +169,9 @@ impl Auth {
         match &self.oidc {
             Some(oidc) if !text.starts_with(token::PREFIX) => {
                 let identity = oidc.identify(text).await?;
+                if identity.subject.chars().any(char::is_control) {
+                    return Err(Error::unauthenticated("the JWT's subject holds control characters"));
+                }
                 Ok(Arc::new(Caller {
                     identity: Identity::Oidc(identity.subject),
                     name: identity.name,

@@ -19,6 +19,9 @@ pub struct Aside {
 
 impl Aside {
     pub fn create(place: &Path) -> anyhow::Result<Aside> {
+        if fs::symlink_metadata(place).is_ok_and(|found| !found.is_file()) {
+            anyhow::bail!("{} is there and is no regular file; name another place", place.display());
+        }
         let name = place.file_name().with_context(|| format!("{} names no file", place.display()))?;
         let name = format!(".{}.{}", name.to_string_lossy(), std::process::id());
         let aside = place.with_file_name(name);

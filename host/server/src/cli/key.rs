@@ -43,6 +43,11 @@ async fn rotate(config: &Config) -> anyhow::Result<Rotated> {
     }
     let is_shared = matches!(config.database.address, Address::Postgres(_));
     let setting = config.key.as_ref().map(|key| key.0.as_str());
+    ensure!(
+        setting.is_some() || is_shared || config.data_dir.join("secret.key").exists(),
+        "there is no key: neither LAKEPORT_KEY nor {}; name what the server is started with",
+        config.data_dir.join("secret.key").display()
+    );
     let keys = Keys::open(setting, &config.data_dir, is_shared)?;
     let db = Db::connect(&config.database.address).await?;
     let done = rotate_store(&db, &keys, config).await;
@@ -67,7 +72,7 @@ async fn rotate_store(db: &Db, keys: &Keys, config: &Config) -> anyhow::Result<R
 async fn record(db: &Db, rotated: &Rotated) -> anyhow::Result<()> {
     let request_id = uuid::Uuid::now_v7().to_string();
     let operation = "rotateKey";
-    let by = Actor { name: "command line", kind: "command_line", operation, request_id: &request_id };
+    let by = Actor { name: "command line".into(), kind: "command_line", operation, request_id: &request_id };
     let entry = Entry {
         by,
         resource: "key",

@@ -196,7 +196,7 @@ async fn revoke(db: &Db, which: &str, as_json: bool) -> anyhow::Result<String> {
 /// Writes the change down and waits until every server has it.
 async fn commit(mut tx: Tx, operation: &'static str, token: &Token, now_ms: i64) -> anyhow::Result<()> {
     let request_id = uuid::Uuid::now_v7().to_string();
-    let by = Actor { name: "command line", kind: "command_line", operation, request_id: &request_id };
+    let by = Actor { name: "command line".into(), kind: "command_line", operation, request_id: &request_id };
     let entry = Entry {
         by,
         resource: "token",

@@ -266,7 +266,11 @@ function grouped(shown) {
 }
 
 function chosenId() {
-  return decodeURIComponent(location.hash.slice(1));
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return "";
+  }
 }
 
 function overview() {

@@ -103,7 +103,11 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> Body for Json<T> {
 
 impl<T: DeserializeOwned + JsonSchema + Send + 'static> Body for OptionalJson<T> {
     fn read(bytes: &Bytes, headers: &HeaderMap) -> Result<OptionalJson<T>, Error> {
-        if bytes.is_empty() || bytes.trim_ascii() == b"null" {
+        if bytes.is_empty() {
+            return Ok(OptionalJson(None));
+        }
+        check_content_type(headers)?;
+        if bytes.trim_ascii() == b"null" {
             return Ok(OptionalJson(None));
         }
         Json::read(bytes, headers).map(|Json(value)| OptionalJson(Some(value)))

@@ -113,6 +113,15 @@ impl Caller {
         }
     }
 
+    /// Whether it may bind somebody to these data sources, and to no more than itself; `None`: all.
+    pub fn may_bind(&self, wanted: Option<&[String]>) -> bool {
+        match (&self.datasources, wanted) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(_), Some(wanted)) => wanted.iter().all(|name| self.may_read(name)),
+        }
+    }
+
     /// Whether it may see what is in this data source.
     pub fn may_read(&self, datasource: &str) -> bool {
         self.datasources.as_ref().is_none_or(|names| names.iter().any(|name| name == datasource))

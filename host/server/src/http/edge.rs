@@ -3,17 +3,21 @@
 
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
+use futures_util::future::poll_immediate;
 use http::header::IF_NONE_MATCH;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
-use tokio::time::{Instant, timeout_at};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::call::Arrival;
 use super::gate::{Attempt, Begun, Gate};
@@ -25,6 +29,12 @@ use crate::error::Error;
 /// The header that makes a repeated POST answer as the first one did.
 static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const IDEMPOTENCY_KEY_MAX_CHARS: usize = 255;
+
+/// Bodies that are held at the same time, all of them together: 512 MiB.
+const BODY_UNITS: usize = 128 * 1024;
+const BODY_UNIT_BYTES: usize = 4 * 1024;
+/// How long a request waits for room for its body.
+const BODY_ROOM_WAIT: Duration = Duration::from_secs(5);
 
 /// Bounds that the operator sets.
 #[derive(Clone)]
@@ -51,6 +61,10 @@ pub struct Edge<S> {
     operations: Vec<OperationStats>,
     unrouted: OperationStats,
     stopping: CancellationToken,
+    /// Changes under way, also those whose client is gone.
+    changes: TaskTracker,
+    /// Room for bodies, in units of [`BODY_UNIT_BYTES`]: held from before a body is read until it is done with.
+    bodies: Arc<Semaphore>,
     pub(super) stats: Stats,
     pub(super) settings: EdgeSettings,
 }
@@ -76,12 +90,20 @@ impl<S: Gate> Edge<S> {
     ) -> anyhow::Result<Edge<S>> {
         let operations = routes.iter().map(|route| stats.of(route.operation)).collect();
         let unrouted = stats.of(NO_OPERATION);
-        Ok(Edge { state, router: Router::new(routes)?, operations, unrouted, stopping, stats, settings })
+        let router = Router::new(routes)?;
+        let (changes, bodies) = (TaskTracker::new(), Arc::new(Semaphore::new(BODY_UNITS)));
+        Ok(Edge { state, router, operations, unrouted, stopping, changes, bodies, stats, settings })
     }
 
     /// Cancelled when the server is told to stop.
     pub fn stopping(&self) -> &CancellationToken {
         &self.stopping
+    }
+
+    /// Resolves when no change is under way any more; call it once no request comes in.
+    pub async fn settled(&self) {
+        self.changes.close();
+        self.changes.wait().await;
     }
 
     /// Answers one request, whatever happens.
@@ -153,9 +175,9 @@ impl<S: Gate> Edge<S> {
         let deadline = started + self.settings.request_timeout;
         let allowed = allow(&caller, needed, route.scope);
         // What was refused is written down as well, without its body.
-        let body = match &allowed {
+        let (body, room) = match &allowed {
             Ok(()) => self.read_body(incoming, route.body_limit, deadline).await?,
-            Err(_) => Bytes::new(),
+            Err(_) => (Bytes::new(), None),
         };
         let mut arrival = Arrival {
             caller,
@@ -171,7 +193,8 @@ impl<S: Gate> Edge<S> {
         };
         if !route.changes || is_dry_run {
             allowed?;
-            let answering = route.run(Arc::clone(&self.state), arrival);
+            let _room = room;
+            let answering = async { route.run(Arc::clone(&self.state), arrival).await };
             return self.guarded(answering, route.operation, deadline).await;
         }
         let key = idempotency_key(&arrival.method, &arrival.headers)?;
@@ -182,7 +205,7 @@ impl<S: Gate> Edge<S> {
             Box::pin(self.state.end(&attempt, Err(&error))).await;
             return Err(error);
         }
-        self.change(route.clone(), arrival, attempt, deadline).await
+        self.change(route.clone(), arrival, attempt, room, deadline).await
     }
 
     /// In a task of its own: a client that goes away does not cut a change in half.
@@ -191,19 +214,31 @@ impl<S: Gate> Edge<S> {
         route: Route<S>,
         arrival: Arrival,
         attempt: Arc<Attempt>,
+        room: Option<OwnedSemaphorePermit>,
         deadline: Instant,
     ) -> Result<Reply, Error> {
         let state = Arc::clone(&self.state);
         let operation = route.operation;
         let timeout = self.settings.request_timeout;
-        let work = tokio::spawn(async move {
+        let work = self.changes.spawn(async move {
+            let _room = room;
             match timeout_at(deadline, state.begin(&attempt)).await {
                 Ok(Ok(Begun::Go)) => {}
                 Ok(Ok(Begun::Answered(reply))) => return Ok(reply),
-                Ok(Err(error)) => return Err(error),
-                Err(_) => return Err(deadline_exceeded(timeout)),
+                not_begun => {
+                    let error = not_begun.map_or_else(
+                        |_| deadline_exceeded(timeout),
+                        |begun| match begun {
+                            Err(error) => error,
+                            Ok(_) => panicked(operation),
+                        },
+                    );
+                    state.end(&attempt, Err(&error)).await;
+                    return Err(error);
+                }
             }
-            let answering = AssertUnwindSafe(route.run(Arc::clone(&state), arrival)).catch_unwind();
+            let running = async { route.run(Arc::clone(&state), arrival).await };
+            let answering = AssertUnwindSafe(running).catch_unwind();
             let result = match timeout_at(deadline, answering).await {
                 Ok(Ok(result)) => result,
                 Ok(Err(_)) => Err(panicked(operation)),
@@ -224,7 +259,13 @@ impl<S: Gate> Edge<S> {
         operation: &'static str,
         deadline: Instant,
     ) -> Result<Reply, Error> {
-        match timeout_at(deadline, AssertUnwindSafe(answering).catch_unwind()).await {
+        let mut answering = pin!(AssertUnwindSafe(answering).catch_unwind());
+        // Most are done at once: they need no timer.
+        let answered = match poll_immediate(answering.as_mut()).await {
+            Some(answered) => Ok(answered),
+            None => timeout_at(deadline, answering).await,
+        };
+        match answered {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(panicked(operation)),
             Err(_) => Err(deadline_exceeded(self.settings.request_timeout)),
@@ -236,17 +277,34 @@ impl<S: Gate> Edge<S> {
         incoming: &mut Incoming,
         limit: BodyLimit,
         deadline: Instant,
-    ) -> Result<Bytes, Error> {
+    ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Error> {
         if hyper::body::Body::is_end_stream(incoming) {
-            return Ok(Bytes::new());
+            return Ok((Bytes::new(), None));
         }
         let limit_bytes = match limit {
             BodyLimit::Standard => self.settings.body_max_bytes,
             BodyLimit::Upload => self.settings.upload_max_bytes,
         };
+        let room = self.room_for(incoming, limit_bytes).await?;
         let reading = body::read(incoming, limit_bytes);
         let whole = timeout_at(deadline, reading).await;
-        whole.unwrap_or_else(|_| Err(deadline_exceeded(self.settings.request_timeout)))
+        let whole = whole.unwrap_or_else(|_| Err(deadline_exceeded(self.settings.request_timeout)))?;
+        Ok((whole, Some(room)))
+    }
+
+    /// Room for what the body says it takes, or may take where it does not say; 503 when there is none soon.
+    async fn room_for(&self, incoming: &Incoming, limit_bytes: usize) -> Result<OwnedSemaphorePermit, Error> {
+        let announced = hyper::body::Body::size_hint(incoming).upper();
+        let bytes = announced.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(limit_bytes);
+        let units = bytes.min(limit_bytes).div_ceil(BODY_UNIT_BYTES).clamp(1, BODY_UNITS);
+        let waiting = Arc::clone(&self.bodies).acquire_many_owned(units as u32);
+        match timeout(BODY_ROOM_WAIT, waiting).await {
+            Ok(room) => Ok(room.expect("the semaphore is never closed")),
+            Err(_) => {
+                let message = "the server is busy with other large requests; try again";
+                Err(Error::unavailable("server_busy", message).retry_after(1))
+            }
+        }
     }
 }
 

@@ -158,6 +158,7 @@ fn codes<S>(route: &Route<S>) -> Vec<&'static str> {
     }
     if route.method != Method::GET {
         codes.extend([
+            "server_busy",
             "body_broken",
             "body_missing",
             "body_too_large",

@@ -12,12 +12,13 @@ mod streams;
 
 use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Interval, MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::DropGuard;
 
 use self::activity::{Activity, Pulse};
@@ -27,6 +28,8 @@ pub use self::places::raise_file_limit;
 
 /// After a failed accept, such as no file descriptor left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long a connection without a request may take to close once the server stops: a client may not answer.
+const GOODBYE_MAX: Duration = Duration::from_secs(2);
 /// Bytes that the kernel may hold unsent for one connection: more would hide for minutes whether a slow
 /// client still reads.
 #[cfg(target_os = "linux")]
@@ -127,17 +130,28 @@ impl House {
         });
     }
 
-    async fn empty(self, drain: Duration) {
+    /// Lets running requests end; connections without one have a little time to say goodbye.
+    async fn empty(mut self, drain: Duration) {
         tracing::info!("stopping: running requests have {drain:?} to end");
         self.open.iter().for_each(|activity| activity.drain());
-        let all_gone = async {
-            // It fails when the semaphore is closed, which it never is.
-            let _ = self.places.acquire_many(self.places_max).await;
-        };
-        if timeout(drain, all_gone).await.is_err() {
-            tracing::warn!("requests still ran after {drain:?} and were cut off");
-            self.open.iter().for_each(|activity| activity.cut());
+        let places = Arc::clone(&self.places);
+        let mut all_gone = pin!(places.acquire_many(self.places_max));
+        let mut over = pin!(sleep(drain));
+        let goodbyes_end = Instant::now() + GOODBYE_MAX;
+        loop {
+            tokio::select! {
+                biased;
+                _ = &mut all_gone => return,
+                () = &mut over => break,
+                now = self.second.tick() => {
+                    self.look_around();
+                    let over = |activity: &&Arc<Activity>| now > goodbyes_end && activity.is_quiet();
+                    self.open.iter().filter(over).for_each(|activity| activity.cut());
+                }
+            }
         }
+        tracing::warn!("requests still ran after {drain:?} and were cut off");
+        self.open.iter().for_each(|activity| activity.cut());
     }
 }
 

@@ -76,7 +76,16 @@ async fn claim(app: &App, attempt: &Attempt, key: &str, digest: &str) -> Result<
 /// Keeps the answer in the change's own transaction. Fails when the claim was lost: the change must not be
 /// made twice.
 pub async fn keep(app: &App, tx: &mut Tx, attempt: &Attempt, reply: &Reply) -> Result<(), Error> {
-    let (Some(key), Some(body)) = (&attempt.idempotency_key, reply.content.whole()) else { return Ok(()) };
+    if attempt.idempotency_key.is_none() || keep_if_ours(app, tx, attempt, reply).await? {
+        return Ok(());
+    }
+    let message = "the request took so long that its Idempotency-Key was taken over; nothing was changed";
+    Err(Error::timed_out("deadline_exceeded", message))
+}
+
+/// False where there is no key, or where it is not this attempt's.
+async fn keep_if_ours(app: &App, tx: &mut Tx, attempt: &Attempt, reply: &Reply) -> Result<bool, Error> {
+    let (Some(key), Some(body)) = (&attempt.idempotency_key, reply.content.whole()) else { return Ok(false) };
     let headers: Vec<(&str, &str)> = KEPT_HEADERS
         .iter()
         .filter_map(|name| Some((name.as_str(), reply.headers.get(name)?.to_str().ok()?)))
@@ -93,11 +102,7 @@ pub async fn keep(app: &App, tx: &mut Tx, attempt: &Attempt, reply: &Reply) -> R
         body,
         encrypted: attempt.secret,
     };
-    if store::keep(tx, attempt, key, &kept, now_ms + kept_ms).await? {
-        return Ok(());
-    }
-    let message = "the request took so long that its Idempotency-Key was taken over; nothing was changed";
-    Err(Error::timed_out("deadline_exceeded", message))
+    store::keep(tx, attempt, key, &kept, now_ms + kept_ms).await
 }
 
 /// After a change that did not keep its answer itself: kept if below 500, else the key is free again.
@@ -113,7 +118,8 @@ pub async fn end(app: &App, attempt: &Attempt, outcome: Result<&Reply, &Error>) 
         Err(_) => return store::free(&app.db, attempt, key).await,
     };
     let mut tx = app.db.begin().await?;
-    keep(app, &mut tx, attempt, reply).await?;
+    // One that was refused before it claimed its key has nothing to keep.
+    keep_if_ours(app, &mut tx, attempt, reply).await?;
     tx.commit().await
 }
 
@@ -136,6 +142,6 @@ fn reply_of(app: &App, attempt: &Attempt, kept: Kept) -> Result<Reply, Error> {
 /// What an encrypted answer is bound to: its row.
 fn context(attempt: &Attempt) -> String {
     let key = attempt.idempotency_key.as_deref().unwrap_or_default();
-    let row = [&attempt.caller.key(), attempt.method.as_str(), &attempt.path, key];
+    let row = [&attempt.caller.key(), attempt.method.as_str(), &store::path_of(attempt), key];
     secrets::context("idempotency_keys", &row, "body")
 }

@@ -1,8 +1,15 @@
 //! Kept answers in the store.
 
+use std::borrow::Cow;
+
+use sha2::{Digest, Sha256};
+
 use crate::db::{Db, Row, Tx, Value};
 use crate::error::Error;
 use crate::http::Attempt;
+
+/// A longer path stands in its row as a digest.
+const PATH_MAX_BYTES: usize = 500;
 
 /// Whose the key is.
 pub enum Claimed {
@@ -23,8 +30,21 @@ pub struct Kept {
     pub encrypted: bool,
 }
 
+/// The path of a row: a long one by its digest, for an index takes no long texts.
+pub fn path_of(attempt: &Attempt) -> Cow<'_, str> {
+    if attempt.path.len() <= PATH_MAX_BYTES {
+        return attempt.path.as_str().into();
+    }
+    format!("sha256:{}", hex::encode(Sha256::digest(&attempt.path))).into()
+}
+
 fn row_of(attempt: &Attempt, key: &str) -> [Value; 4] {
-    [attempt.caller.key().into(), attempt.method.as_str().into(), attempt.path.as_str().into(), key.into()]
+    [
+        attempt.caller.key().into(),
+        attempt.method.as_str().into(),
+        path_of(attempt).as_ref().into(),
+        key.into(),
+    ]
 }
 
 /// Takes the key where it is free or its owner's time ran out; else says what there is.

@@ -115,19 +115,21 @@ pub async fn activate(call: Call<PluginPath, Nothing, Json<Activate>>) -> Result
     let (id, _) = plugin(&call.state, &call.path.name)?;
     let body = &*call.body;
     let action = if body.canary_percent.is_some() { "canary" } else { "activate" };
-    let view = call
+    let change = call
         .state
         .plugins
         .change(&id, action, |registry| registry.activate(&id, &body.digest, body.canary_percent))
         .await?;
-    answer(&call.state, &id, &view)
+    let answer = answer(&call.state, &id, &change.after)?;
+    change.commit(&call, answer).await
 }
 
 /// `POST /api/v1/plugins/{name}/rollback`.
 pub async fn rollback(call: Call<PluginPath>) -> Result<Data<PluginAnswer>, Error> {
     let (id, _) = plugin(&call.state, &call.path.name)?;
-    let view = call.state.plugins.change(&id, "rollback", |registry| registry.rollback(&id)).await?;
-    answer(&call.state, &id, &view)
+    let change = call.state.plugins.change(&id, "rollback", |registry| registry.rollback(&id)).await?;
+    let answer = answer(&call.state, &id, &change.after)?;
+    change.commit(&call, answer).await
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -143,31 +145,33 @@ pub async fn quarantine(
     call: Call<PluginPath, Nothing, OptionalJson<QuarantineBody>>,
 ) -> Result<Data<PluginAnswer>, Error> {
     let (id, _) = plugin(&call.state, &call.path.name)?;
-    let reason = call.body.0.and_then(|body| body.reason);
+    let reason = call.body.0.as_ref().and_then(|body| body.reason.clone());
     let reason = reason.map(|reason| reason.trim().to_owned()).filter(|reason| !reason.is_empty());
     let reason = reason.unwrap_or_else(|| "by an operator, who gave no reason".to_owned());
     if reason.chars().count() > REASON_MAX_CHARS || reason.chars().any(char::is_control) {
         let message = format!("must be one line of at most {REASON_MAX_CHARS} characters");
         return Err(Error::invalid(vec![Detail::new("reason", message)]));
     }
-    let view =
+    let change =
         call.state.plugins.change(&id, "quarantine", |registry| registry.quarantine(&id, &reason)).await?;
-    answer(&call.state, &id, &view)
+    let answer = answer(&call.state, &id, &change.after)?;
+    change.commit(&call, answer).await
 }
 
 /// `POST /api/v1/plugins/{name}/release`.
 pub async fn release(call: Call<PluginPath>) -> Result<Data<PluginAnswer>, Error> {
     let (id, _) = plugin(&call.state, &call.path.name)?;
-    let view = call.state.plugins.change(&id, "release", |registry| registry.release(&id)).await?;
-    answer(&call.state, &id, &view)
+    let change = call.state.plugins.change(&id, "release", |registry| registry.release(&id)).await?;
+    let answer = answer(&call.state, &id, &change.after)?;
+    change.commit(&call, answer).await
 }
 
 /// `DELETE /api/v1/plugins/{name}/{digest}`.
 pub async fn remove(call: Call<GenerationPath>) -> Result<Data<()>, Error> {
     let (id, view) = plugin(&call.state, &call.path.name)?;
     let digest = view.generation(&id, &call.path.digest)?.digest.to_string();
-    call.state.plugins.remove(&id, &digest).await?;
-    Ok(Data::new(&()))
+    let change = call.state.plugins.remove(&id, &digest).await?;
+    change.commit(&call, Data::new(&())).await
 }
 
 /// `GET /api/v1/plugins/{name}/{digest}`: the component itself.

@@ -8,12 +8,14 @@ use lakeport_plugins::{
     CallFault, CompiledCache, Generation, Limits, Origin, PluginId, PluginView, Pointers, Policy, Registry,
     RegistrySettings, Sandbox, SandboxSettings, StageError, Staged,
 };
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore};
 
-use crate::app::Clock;
+use crate::app::{Call, Clock};
+use crate::audit::Change;
 use crate::config::Config;
-use crate::db::Db;
+use crate::db::{Db, Tx};
 use crate::error::{Detail, Error};
+use crate::http::Answer;
 use crate::plugins::store;
 
 /// Components that are checked and compiled at the same time; each may have 64 MiB.
@@ -36,6 +38,66 @@ pub struct Room {
 }
 
 type Own = parking_lot::Mutex<HashSet<PluginId>>;
+
+/// A change that waits to be committed.
+pub struct PluginChange {
+    tx: Tx,
+    /// The plugin as it stands afterwards.
+    pub after: Arc<PluginView>,
+    action: &'static str,
+    /// A generation that is forgotten once the change is committed.
+    removed: Option<String>,
+    undo: Undo,
+    _changing: OwnedMutexGuard<()>,
+}
+
+/// Takes a change of the registry back when it is dropped.
+struct Undo {
+    registry: Arc<Registry>,
+    id: PluginId,
+    before: Option<Pointers>,
+}
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        if let Some(before) = self.before.take() {
+            self.registry.restore(&self.id, &before);
+        }
+    }
+}
+
+impl PluginChange {
+    /// Commits it together with its audit record and its kept answer.
+    pub async fn commit<P, Q, B, A: Answer>(self, call: &Call<P, Q, B>, answer: A) -> Result<A, Error> {
+        let PluginChange { tx, after, action, removed, mut undo, _changing } = self;
+        let digest = after.active.as_ref().map(|generation| generation.digest.to_string());
+        let change = Change::of("plugin", &undo.id).after(&(action, &digest, after.state()));
+        let answer = call.commit(tx, change, answer).await?;
+        undo.before = None;
+        if let Some(removed) = removed {
+            undo.registry.remove(&undo.id, &removed)?;
+        }
+        tracing::info!(plugin = %undo.id, action, digest, "plugin changed");
+        Ok(answer)
+    }
+}
+
+/// Stores that a plugin was taken out of service by its failures, unless it answers with another generation by now.
+async fn store_failures(db: &Db, id: &PluginId, view: &PluginView, now_ms: i64) -> Result<(), Error> {
+    let mut tx = db.begin().await?;
+    store::lock(&mut tx).await?;
+    let uploaded = |view: &PluginView| {
+        let active = view.active.as_ref().filter(|generation| generation.origin == Origin::Uploaded);
+        active.map(|generation| generation.digest.to_string())
+    };
+    let stored = store::all_pointers_in(&mut tx).await?;
+    let stored =
+        stored.into_iter().find(|(stored, _)| stored == id).and_then(|(_, pointers)| pointers.active);
+    if stored == uploaded(view) {
+        store::write_pointers(&mut tx, id, view, "failures", now_ms).await?;
+    }
+    tx.commit().await
+}
 
 /// A plugin that came with the binary.
 pub struct BundledPlugin {
@@ -85,7 +147,7 @@ impl Room {
             while let Some(id) = changed.recv().await {
                 let _changing = changing.lock().await;
                 let Some(view) = registry.upgrade().and_then(|registry| registry.view(&id)) else { continue };
-                if let Err(error) = store::put_pointers(&db, &id, &view, "failures", clock.now_ms()).await {
+                if let Err(error) = store_failures(&db, &id, &view, clock.now_ms()).await {
                     tracing::error!(plugin = %id, "that it was taken out of service was not stored: {error}");
                 }
                 own.lock().remove(&id);
@@ -125,11 +187,18 @@ impl Room {
         let (registry, db, changing) = (self.registry.clone(), self.db.clone(), self.changing.clone());
         let work = tokio::spawn(async move {
             let _place = place;
-            let staged = registry.stage(bytes.clone(), Origin::Uploaded).await.map_err(stage_error)?;
-            let generation = &staged.generation;
+            let mut staged = registry.stage(bytes.clone(), Origin::Uploaded).await.map_err(stage_error)?;
             let _changing = changing.lock().await;
-            let is_there = registry.view(&generation.id).is_some_and(|view| view.has(&generation.digest));
-            if generation.origin == Origin::Uploaded && is_there {
+            let is_there = |staged: &Staged| {
+                let generation = &staged.generation;
+                registry.view(&generation.id).is_some_and(|view| view.has(&generation.digest))
+            };
+            if !is_there(&staged) {
+                // Following others' changes found it unstored and took it away again.
+                staged = registry.stage(bytes.clone(), Origin::Uploaded).await.map_err(stage_error)?;
+            }
+            let generation = &staged.generation;
+            if generation.origin == Origin::Uploaded {
                 let stored = store::put_component(&db, generation, bytes).await;
                 if stored.is_err() && staged.new {
                     // What is not stored is not kept; it may have been activated by nobody yet.
@@ -156,48 +225,59 @@ impl Room {
             .ok_or_else(|| Error::not_found("stored component", &generation.digest))
     }
 
-    /// Applies a change to a plugin's pointers and stores it; when it cannot be stored it is taken back.
+    /// Applies a change to a plugin's pointers, on top of what other servers did, and writes it into a transaction
+    /// that the caller commits. Dropped before that, it is taken back.
     pub async fn change(
         &self,
         id: &PluginId,
         action: &'static str,
         apply: impl FnOnce(&Arc<Registry>) -> Result<Arc<PluginView>, lakeport_plugins::RegistryError>,
-    ) -> Result<Arc<PluginView>, Error> {
+    ) -> Result<PluginChange, Error> {
         let changing = self.changing.clone().lock_owned().await;
-        let before = self.registry.view(id);
+        let mut tx = self.begin_change(id).await?;
+        let before = self.registry.view(id).map(|view| pointers_of(&view));
         let after = apply(&self.registry)?;
-        let (registry, db, id) = (self.registry.clone(), self.db.clone(), id.clone());
-        let now_ms = self.clock.now_ms();
-        let work = tokio::spawn(async move {
-            let _changing = changing;
-            if let Err(error) = store::put_pointers(&db, &id, &after, action, now_ms).await {
-                if let Some(before) = before {
-                    registry.restore(&id, &pointers_of(&before));
-                }
-                return Err(error);
-            }
-            let digest = after.active.as_ref().map(|generation| &*generation.digest);
-            tracing::info!(plugin = %id, action, digest, "plugin changed");
-            Ok(after)
-        });
-        work.await.map_err(Error::internal)?
+        let undo = Undo { registry: self.registry.clone(), id: id.clone(), before };
+        store::write_pointers(&mut tx, id, &after, action, self.clock.now_ms()).await?;
+        Ok(PluginChange { tx, after, action, removed: None, undo, _changing: changing })
     }
 
     /// Forgets a generation, in the store first: what is gone there does not come back at the next start.
-    pub async fn remove(&self, id: &PluginId, digest: &str) -> Result<(), Error> {
+    pub async fn remove(&self, id: &PluginId, digest: &str) -> Result<PluginChange, Error> {
         let changing = self.changing.clone().lock_owned().await;
+        let mut tx = self.begin_change(id).await?;
         self.registry.check_removal(id, digest)?;
-        let (registry, db) = (self.registry.clone(), self.db.clone());
-        let (id, digest, now_ms) = (id.clone(), digest.to_owned(), self.clock.now_ms());
-        let work = tokio::spawn(async move {
-            let _changing = changing;
-            let left = registry.view(&id).map(|view| view.without(&digest)).unwrap_or_default();
-            store::delete_component(&db, &id, &digest, &left, now_ms).await?;
-            registry.remove(&id, &digest)?;
-            tracing::info!(plugin = %id, %digest, "plugin generation removed");
-            Ok(())
-        });
-        work.await.map_err(Error::internal)?
+        let left = self.registry.view(id).map(|view| view.without(digest)).unwrap_or_default();
+        store::delete_component(&mut tx, id, digest, &left, self.clock.now_ms()).await?;
+        let undo = Undo { registry: self.registry.clone(), id: id.clone(), before: None };
+        let removed = Some(digest.to_owned());
+        Ok(PluginChange { tx, after: Arc::new(left), action: "remove", removed, undo, _changing: changing })
+    }
+
+    /// A transaction in which no other server changes a plugin, with the registry brought up to the store.
+    async fn begin_change(&self, id: &PluginId) -> Result<Tx, Error> {
+        let mut tx = self.db.begin().await?;
+        store::lock(&mut tx).await?;
+        let stored = store::all_pointers_in(&mut tx).await?;
+        if let Some(view) = self.registry.view(id) {
+            self.take_over(id, &view, &stored);
+        }
+        Ok(tx)
+    }
+
+    /// Puts the pointers to what is stored, where they differ.
+    fn take_over(&self, id: &PluginId, view: &PluginView, stored: &[(PluginId, Pointers)]) {
+        // What this server has yet to store is newer; storing it brings it here again.
+        if self.own.lock().contains(id) {
+            return;
+        }
+        let pointers = stored.iter().find(|(stored, _)| stored == id).map(|(_, pointers)| pointers.clone());
+        let mut pointers = self.complete(id, view, pointers.unwrap_or_default());
+        pointers.activated_at_ms = pointers.activated_at_ms.or(view.activated_at_ms);
+        if pointers != pointers_of(view) {
+            self.registry.restore(id, &pointers);
+            tracing::info!(plugin = %id, "follows what another server did");
+        }
     }
 
     /// Takes over what another server stored of this plugin; `None`: of all.
@@ -206,16 +286,8 @@ impl Room {
         self.follow_components().await?;
         let stored = store::all_pointers(&self.db).await?;
         for (id, view) in self.registry.list() {
-            // What this server has yet to store is newer; storing it brings it here again.
-            if key.is_some_and(|key| key != id.to_string()) || self.own.lock().contains(&id) {
-                continue;
-            }
-            let pointers =
-                stored.iter().find(|(stored, _)| *stored == id).map(|(_, pointers)| pointers.clone());
-            let pointers = self.complete(&id, &view, pointers.unwrap_or_default());
-            if pointers != pointers_of(&view) {
-                self.registry.restore(&id, &pointers);
-                tracing::info!(plugin = %id, "follows what another server did");
+            if key.is_none_or(|key| key == id.to_string()) {
+                self.take_over(&id, &view, &stored);
             }
         }
         Ok(())

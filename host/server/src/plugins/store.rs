@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lakeport_plugins::{Family, Generation, Origin, PluginId, PluginView, Pointers, Quarantine};
 
-use crate::db::{Db, Tx, Value};
+use crate::db::{Db, Either, Row, Tx, Value};
 use crate::error::Error;
 use crate::plugins::TOPIC;
 
@@ -51,7 +51,7 @@ pub async fn component_bytes(db: &Db, digest: &str) -> Result<Option<Vec<u8>>, E
 
 /// Forgets a component. `left`: the plugin as it stands afterwards; without a generation its pointers go, too.
 pub async fn delete_component(
-    db: &Db,
+    tx: &mut Tx,
     id: &PluginId,
     digest: &str,
     left: &PluginView,
@@ -59,24 +59,40 @@ pub async fn delete_component(
 ) -> Result<(), Error> {
     const COMPONENT: &str = "DELETE FROM plugin_components WHERE digest = $1";
     const POINTERS: &str = "DELETE FROM plugin_pointers WHERE family = $1 AND name = $2";
-    let mut tx = db.begin().await?;
     if left.generations.is_empty() {
         tx.execute(POINTERS, &[Value::from(id.family.as_str()), Value::from(&*id.name)]).await?;
-        add_activation(&mut tx, id, Some(digest), "remove", at_ms).await?;
+        add_activation(tx, id, Some(digest), "remove", at_ms).await?;
     } else {
-        write_pointers(&mut tx, id, left, "remove", at_ms).await?;
+        write_pointers(tx, id, left, "remove", at_ms).await?;
     }
     tx.execute(COMPONENT, &[Value::from(digest)]).await?;
     tx.changed(TOPIC, id.to_string());
-    tx.commit().await
+    Ok(())
+}
+
+/// Until the transaction ends no other server changes a plugin.
+pub async fn lock(tx: &mut Tx) -> Result<(), Error> {
+    // SQLite's transactions have the write lock from their start.
+    const LOCK: Either =
+        Either { sqlite: "SELECT 1", postgres: "SELECT CAST(pg_advisory_xact_lock(7164302) AS TEXT)" };
+    tx.query(tx.words(LOCK), &[]).await.map(drop)
 }
 
 /// All stored pointers. No active digest: the bundled generation, whichever the binary brings.
 pub async fn all_pointers(db: &Db) -> Result<Vec<(PluginId, Pointers)>, Error> {
-    const SQL: &str = "SELECT family, name, active_digest, history, canary_digest, canary_percent, \
-                       quarantine_reason, quarantined_by_failures, activated_at FROM plugin_pointers \
-                       ORDER BY family, name";
-    let rows = db.read(SQL, &[]).await?;
+    pointers(&db.read(ALL_POINTERS, &[]).await?)
+}
+
+/// The same, as the transaction sees them.
+pub async fn all_pointers_in(tx: &mut Tx) -> Result<Vec<(PluginId, Pointers)>, Error> {
+    pointers(&tx.query(ALL_POINTERS, &[]).await?)
+}
+
+const ALL_POINTERS: &str = "SELECT family, name, active_digest, history, canary_digest, canary_percent, \
+                            quarantine_reason, quarantined_by_failures, activated_at FROM plugin_pointers \
+                            ORDER BY family, name";
+
+fn pointers(rows: &[Row]) -> Result<Vec<(PluginId, Pointers)>, Error> {
     rows.iter()
         .map(|row| {
             let family: String = row.get(0)?;
@@ -98,19 +114,7 @@ pub async fn all_pointers(db: &Db) -> Result<Vec<(PluginId, Pointers)>, Error> {
 }
 
 /// Keeps a plugin's pointers as they stand, and what led to them.
-pub async fn put_pointers(
-    db: &Db,
-    id: &PluginId,
-    view: &PluginView,
-    action: &str,
-    at_ms: i64,
-) -> Result<(), Error> {
-    let mut tx = db.begin().await?;
-    write_pointers(&mut tx, id, view, action, at_ms).await?;
-    tx.commit().await
-}
-
-async fn write_pointers(
+pub async fn write_pointers(
     tx: &mut Tx,
     id: &PluginId,
     view: &PluginView,

@@ -20,7 +20,7 @@ const FIRST_AFTER: Duration = Duration::from_secs(60);
 /// Rows of one transaction.
 const BATCH_ROWS: i64 = 1_000;
 /// Transactions of one round, for each table; the rest waits for the next.
-const BATCHES_MAX: usize = 200;
+const BATCHES_MAX: usize = 5_000;
 const LEASE: &str = "retention";
 
 /// A table that grows, and how it is purged.

@@ -12,9 +12,9 @@ use crate::db::Db;
 
 /// How often the whole store is gone through, while something still writes under an old key.
 const PASSES_MAX: usize = 20;
-/// How long a key is kept after the next one came, at least: longer than any request that may still write
-/// what it encrypted before.
-const KEPT_MS: i64 = 60 * 60 * 1000;
+/// How long a key is kept after the next one came, at least: longer than a kept answer, whose
+/// request is compared by a digest of that key.
+const KEPT_MS: i64 = 25 * 60 * 60 * 1000;
 
 /// What a rotation did.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -14,7 +14,8 @@ use crate::datasources::api::{DatasourcePath, found};
 use crate::datasources::store::lock;
 use crate::db::{Event, Subscription};
 use crate::error::Error;
-use crate::http::Data;
+use crate::http::{Answer, Data};
+use crate::idempotency;
 use crate::tables::found::Counts;
 use crate::time;
 
@@ -80,12 +81,30 @@ pub async fn start(call: Call<DatasourcePath>) -> Result<Data<SyncView>, Error> 
     let mut tx = app.db.begin().await?;
     // Who deletes it waits, or was first.
     lock(&mut tx, id).await?.ok_or_else(|| Error::not_found("data source", id))?;
-    let started = store::start(&mut tx, id, app.clock.now_ms()).await?;
+    let started_at_ms = app.clock.now_ms();
+    let started = store::start(&mut tx, id, started_at_ms).await?;
     let sync_id = started.ok_or_else(running)?;
     tx.changed(TOPIC, sync_id.to_string());
-    tx.commit().await?;
+    // What a repeat of this request is told should this server die before the answer.
+    let begun = Sync {
+        id: sync_id,
+        datasource_id: id,
+        state: State::Running,
+        tables_total: None,
+        tables_done: 0,
+        tables: Counts::default(),
+        fields: Counts::default(),
+        errors: Vec::new(),
+        started_at_ms,
+        finished_at_ms: None,
+    };
+    call.commit(tx, Change::of("datasource", id), Data::new(&view(app, begun))).await?;
     let sync = ended(app, changed, sync_id).await?;
-    Ok(Data::new(&view(app, sync)))
+    let answer = Data::new(&view(app, sync));
+    if let Some(attempt) = &call.attempt {
+        idempotency::end(app, attempt, Ok(answer.reply())).await?;
+    }
+    Ok(answer)
 }
 
 /// The synchronisation once it has ended, or as it is when the time is over or the server stops.

@@ -175,6 +175,9 @@ impl Reading<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
+        if self.databases.is_empty() && !self.unread.is_empty() {
+            return Err(Stop::Failed("no database of it can be read".to_owned()));
+        }
         let mut tx = self.app.db.begin().await?;
         tx.guard(self.lease).await?;
         if !store::begin(&mut tx, self.sync.id, total as i64).await? {

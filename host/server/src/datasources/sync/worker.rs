@@ -262,6 +262,8 @@ impl Attempt {
         let now_ms = self.app.clock.now_ms();
         let mut tx = self.app.db.begin().await?;
         tx.guard(held).await?;
+        // In the order in which a start takes them: the data source, then its synchronisation.
+        datasources::store::lock(&mut tx, self.sync.datasource_id).await?;
         if !store::end(&mut tx, self.sync.id, state, errors, now_ms).await? {
             return Ok(());
         }

@@ -22,6 +22,8 @@ use node::{Node, Path};
 
 /// More wrong members than this are not looked for.
 const MAX_DETAILS: usize = 20;
+/// Of a larger body the first wrong member alone is named: each further one costs a reading of all of it.
+const LOOKED_THROUGH_MAX_BYTES: usize = 256 * 1024;
 /// More parameters than this are refused.
 const MAX_QUERY_PARAMETERS: usize = 200;
 /// How U+0000 is written where it can be.
@@ -40,7 +42,8 @@ pub fn from_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     if body.windows(NUL_IN_JSON.len()).any(|window| window.eq_ignore_ascii_case(NUL_IN_JSON)) {
         refuse_nul(&value)?;
     }
-    read(&value, Kind::Json)
+    let details_max = if body.len() > LOOKED_THROUGH_MAX_BYTES { 1 } else { MAX_DETAILS };
+    read_within(&value, Kind::Json, details_max)
 }
 
 /// Reads a query such as `pageNum=2&keyword=a`. A parameter given twice is a list.
@@ -119,9 +122,13 @@ struct Reading {
 }
 
 fn read<T: DeserializeOwned>(value: &Value, kind: Kind) -> Result<T, Error> {
+    read_within(value, kind, MAX_DETAILS)
+}
+
+fn read_within<T: DeserializeOwned>(value: &Value, kind: Kind, details_max: usize) -> Result<T, Error> {
     let mut reading = Reading { kind, fillers: BTreeSet::new() };
     let mut details = Vec::new();
-    while details.len() < MAX_DETAILS {
+    while details.len() < details_max {
         let root = Path::ROOT;
         let error = match T::deserialize(Node { value: Some(value), path: &root, reading: &reading }) {
             Ok(read) if details.is_empty() => return Ok(read),

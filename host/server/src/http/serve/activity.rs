@@ -163,11 +163,13 @@ impl Activity {
         told && self.is_at_rest()
     }
 
+    /// No request runs, and nothing of an answer waits for the client.
+    pub fn is_quiet(&self) -> bool {
+        self.running.load(Relaxed) == 0 && self.unread_since.load(Relaxed) == 0
+    }
+
     fn is_at_rest(&self) -> bool {
-        self.running.load(Relaxed) == 0
-            && self.last.load(Relaxed) != 0
-            && self.head_since.load(Relaxed) == 0
-            && self.unread_since.load(Relaxed) == 0
+        self.is_quiet() && self.last.load(Relaxed) != 0 && self.head_since.load(Relaxed) == 0
     }
 
     pub fn set_resting(&self, resting: bool) {

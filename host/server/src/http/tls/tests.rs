@@ -1,4 +1,4 @@
-//! For `localhost`, good until 2120; used nowhere else.
+//! The certificates of `tests/data/tls` are for `localhost`, good until 2120, and used nowhere else.
 
 use std::fs;
 use std::path::PathBuf;
@@ -13,46 +13,10 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use super::*;
 
-const FIRST: [&str; 2] = [
-    "\
------BEGIN CERTIFICATE-----
-MIIBNTCB3aADAgECAgEBMAoGCCqGSM49BAMCMBQxEjAQBgNVBAMMCWxvY2FsaG9z
-dDAgFw0yMDAxMDEwMDAwMDBaGA8yMTIwMDEwMTAwMDAwMFowFDESMBAGA1UEAwwJ
-bG9jYWxob3N0MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEKDUpYkbrXAnwx64x
-UBMsazXbeyJoIet+gsf9UPy6DRGID6ibDpfpEQVQS58nqMUfVzwdyfsh7lw6bgj8
-x4L82KMeMBwwGgYDVR0RBBMwEYIJbG9jYWxob3N0hwR/AAABMAoGCCqGSM49BAMC
-A0cAMEQCIF62Ump1ubvImpwQ4MhJM2g8ZZklcCVhnZAtsLs+gLRYAiA6K38TPvkR
-cJsuJjEvlQO8IsdQWM0oXqSUySoYwV8WBw==
------END CERTIFICATE-----
-",
-    "\
------BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgTfjEcnkdo95RLmps
-YU1hxARgmfDjlMrfCKi6SZf0u2qhRANCAAQoNSliRutcCfDHrjFQEyxrNdt7Imgh
-636Cx/1Q/LoNEYgPqJsOl+kRBVBLnyeoxR9XPB3J+yHuXDpuCPzHgvzY
------END PRIVATE KEY-----
-",
-];
-const SECOND: [&str; 2] = [
-    "\
------BEGIN CERTIFICATE-----
-MIIBNjCB3aADAgECAgECMAoGCCqGSM49BAMCMBQxEjAQBgNVBAMMCWxvY2FsaG9z
-dDAgFw0yMDAxMDEwMDAwMDBaGA8yMTIwMDEwMTAwMDAwMFowFDESMBAGA1UEAwwJ
-bG9jYWxob3N0MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEuRVcZ+RacTE9FkuJ
-3FS/+GI0k8wF50iLmzrebuDLk5YurAuNbAic5WLN0qir1SNzW/l9/6qkTOcA25zg
-veDtKqMeMBwwGgYDVR0RBBMwEYIJbG9jYWxob3N0hwR/AAABMAoGCCqGSM49BAMC
-A0gAMEUCIGjcQ403DHPfNFzcL6lWOplt20pd0TQchcZbit1ypT/JAiEAst5+kADL
-K/gczvETs/MZtneKIWZA0N1GXrMOzw0w2CY=
------END CERTIFICATE-----
-",
-    "\
------BEGIN PRIVATE KEY-----
-MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg9sT9qJI1+pIuQWJQ
-Zg1tM4xIAG/hqB2DIWW0H6uBoxehRANCAAS5FVxn5FpxMT0WS4ncVL/4YjSTzAXn
-SIubOt5u4MuTli6sC41sCJzlYs3SqKvVI3Nb+X3/qqRM5wDbnOC94O0q
------END PRIVATE KEY-----
-",
-];
+const FIRST: [&str; 2] =
+    [include_str!("../../../tests/data/tls/first.pem"), include_str!("../../../tests/data/tls/first.key")];
+const SECOND: [&str; 2] =
+    [include_str!("../../../tests/data/tls/second.pem"), include_str!("../../../tests/data/tls/second.key")];
 
 /// A certificate's file and its key's.
 fn written(folder: &TempDir, [certificate, key]: [&str; 2]) -> (PathBuf, PathBuf) {
