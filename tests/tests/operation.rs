@@ -4,7 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use lakeport_tests::{KEY, Options, Server, stores};
+use lakeport_tests::{KEY, Options, Server, Store, stores};
 use serde_json::{Value, json};
 
 #[test]
@@ -130,7 +130,7 @@ fn a_backup_that_was_cut_off_changes_nothing() {
 
 #[test]
 fn a_key_is_rotated_while_the_server_runs_and_what_was_encrypted_is_still_read() {
-    let server = Server::start(&stores()[0]);
+    let server = Server::start(&Store::Sqlite);
     let key = [("Idempotency-Key", "kept")];
     let body = json!({ "role": "admin", "name": "root" }).to_string();
     let first = server.client().send("POST", "/api/v1/tokens", &key, body.as_bytes()).data();
