@@ -138,6 +138,16 @@ pub(crate) fn is_large_in_sqlite(name: &str) -> bool {
     LARGE_IN_SQLITE.iter().any(|large| large.eq_ignore_ascii_case(name))
 }
 
+/// Functions that reach out of a SQLite database: files and code. Most are its shell's alone.
+const REACHING_IN_SQLITE: &[&str] =
+    &["edit", "fsdir", "fts3_tokenizer", "load_extension", "readfile", "writefile", "zipfile"];
+
+/// Whether a function of SQLite, lower case, reaches out of the database. A text that names its tables with
+/// columns behind them (`INSERT INTO file (…)`) cannot be held to the list of all servers.
+pub(crate) fn is_denied_in_sqlite(name: &str) -> bool {
+    REACHING_IN_SQLITE.contains(&name)
+}
+
 /// Whether a function of this name, without its schema, is denied by the host or by `also`.
 pub(crate) fn is_denied(name: &str, also: &BTreeSet<String>) -> bool {
     let name = name.to_lowercase();

@@ -299,7 +299,7 @@ fn position(sql: &str, at: Location) -> Option<usize> {
     usize::try_from(at.column).ok().filter(|column| *column > 0).map(|column| before + column)
 }
 
-fn on_long_stack<T: Send>(judge: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn on_long_stack<T: Send>(judge: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| {
         std::thread::Builder::new()
             .name("sql-guard".to_owned())

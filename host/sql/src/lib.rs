@@ -10,6 +10,7 @@ mod denied;
 mod expression;
 pub mod guard;
 pub mod lex;
+pub mod lineage;
 pub mod names;
 mod pattern;
 pub mod plan;
@@ -17,6 +18,7 @@ pub mod profile;
 pub mod read;
 mod rebuild;
 mod scope;
+pub mod script;
 mod statement;
 mod subject;
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub fn check_names(profile: &Profile, change: &Change) -> Vec<Problem> {
 }
 
 /// Checks one name of a kind: `database`, `table` or `field`.
-pub(crate) fn check(profile: &Profile, kind: &str, name: &str, member: &str, found: &mut Vec<Problem>) {
+pub fn check(profile: &Profile, kind: &str, name: &str, member: &str, found: &mut Vec<Problem>) {
     if name.is_empty() || name.contains('\0') {
         found.push(problem(
             member,

@@ -1,0 +1,247 @@
+//! Which tables a text of SQL reads and which it writes.
+//!
+//! Its one idea: each statement leaves what it does to tables in a ledger, in order, and the ledger says what is
+//! left of it in the end. A statement that cannot be read is an error of its own; the others are still read. It
+//! resolves no name, and what a text really reads when it runs (views, procedures, dynamic SQL) it does not know.
+
+mod dialect;
+mod ledger;
+mod parameters;
+mod rewrite;
+mod split;
+#[cfg(test)]
+mod tests;
+mod verbs;
+mod walk;
+mod words;
+
+use std::ops::Range;
+
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+
+use crate::guard::on_long_stack;
+use dialect::Reading;
+use ledger::Ledger;
+use parameters::Parameters;
+use walk::Effect;
+
+/// The longest text that is read, in bytes.
+const TEXT_MAX_BYTES: usize = 1024 * 1024;
+/// Words, literals and symbols of one statement: as deep as a tree of it can be.
+const TOKENS_MAX: usize = 100_000;
+/// Joins of one statement: the parser may put each into the one before.
+const JOINS_MAX: usize = 1_000;
+/// How deep queries and parentheses may nest.
+const DEPTH_MAX: usize = 64;
+/// Errors that are told.
+const ERRORS_MAX: usize = 100;
+
+/// A table as a text names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// The outermost part of a name of three.
+    pub catalog: Option<String>,
+    /// The database or schema: the one that is written, else that of the `USE` before.
+    pub schema: Option<String>,
+    /// The table itself.
+    pub table: String,
+    /// The whole name as the text has it, without quotes.
+    pub written: String,
+}
+
+/// Why a statement could not be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SqlError {
+    /// From 1.
+    pub line: u64,
+    /// In characters, from 1.
+    pub column: u64,
+    /// For a person.
+    pub message: String,
+}
+
+/// What was found in a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// What it reads and has not made or filled itself before, in the order of the text.
+    pub inputs: Vec<Name>,
+    /// What it writes and leaves behind.
+    pub outputs: Vec<Name>,
+    /// One for each statement that could not be read.
+    pub errors: Vec<SqlError>,
+    /// What was understood in a way that may surprise.
+    pub warnings: Vec<String>,
+}
+
+/// Reads a text of any number of statements. `dialect` is the name of a plugin's kind or of another dialect; one
+/// that is not known is read as `ansi`.
+pub fn tables(dialect: &str, sql: &str) -> Found {
+    let reading = Reading::named(dialect);
+    let mut found = Found::default();
+    if reading.is_none() {
+        found.warnings.push(format!("the dialect {dialect:?} is not known; the text was read as ansi"));
+    }
+    if sql.len() > TEXT_MAX_BYTES {
+        found.errors.push(error_at(
+            Location { line: 1, column: 1 },
+            format!("the text is longer than {TEXT_MAX_BYTES} bytes; it was not read"),
+        ));
+        return found;
+    }
+    let read = || {
+        // What comes in is hostile, and the parser is somebody else's.
+        std::panic::catch_unwind(|| Text::read(reading.unwrap_or(Reading::ANSI), sql))
+    };
+    match on_long_stack(read) {
+        Ok(text) => text.into_found(found),
+        Err(_) => {
+            let message = "the text could not be read: the parser failed";
+            found.errors.push(error_at(Location { line: 1, column: 1 }, message.to_owned()));
+            found
+        }
+    }
+}
+
+fn error_at(at: Location, message: String) -> SqlError {
+    SqlError { line: at.line.max(1), column: at.column.max(1), message }
+}
+
+/// A text being read.
+struct Text {
+    reading: Reading,
+    parameters: Parameters,
+    ledger: Ledger,
+    errors: Vec<SqlError>,
+    /// Errors above the most that are told.
+    left_off: usize,
+    warnings: Vec<String>,
+}
+
+impl Text {
+    fn read(reading: Reading, sql: &str) -> Text {
+        let (plain, parameters) = parameters::replaced(sql);
+        let mut text = Text {
+            reading,
+            parameters,
+            ledger: Ledger::new(reading),
+            errors: Vec::new(),
+            left_off: 0,
+            warnings: Vec::new(),
+        };
+        let mut tokens = Vec::new();
+        let whole = Tokenizer::new(reading.dialect(), &plain).tokenize_with_location_into_buf(&mut tokens);
+        for statement in split::statements(tokens, whole.is_ok()) {
+            text.statement(statement);
+        }
+        if let Err(error) = whole {
+            text.refuse(error_at(error.location, error.message));
+        }
+        text
+    }
+
+    fn refuse(&mut self, error: SqlError) {
+        if self.errors.len() < ERRORS_MAX { self.errors.push(error) } else { self.left_off += 1 }
+    }
+
+    fn statement(&mut self, tokens: Vec<TokenWithSpan>) {
+        let Some(first) = tokens.first() else { return };
+        let place = first.span.start..tokens.last().unwrap_or(first).span.end;
+        if tokens.len() > TOKENS_MAX {
+            let message = format!("the statement has more than {TOKENS_MAX} words; it was not read");
+            return self.refuse(error_at(place.start, message));
+        }
+        let words = words::Words(&tokens);
+        if (0..tokens.len()).filter(|at| words.is(*at, "JOIN")).nth(JOINS_MAX).is_some() {
+            let message = format!("the statement has more than {JOINS_MAX} joins; it was not read");
+            return self.refuse(error_at(place.start, message));
+        }
+        if let Some(effects) = verbs::effects(&tokens) {
+            return self.take(effects);
+        }
+        match self.parsed(tokens) {
+            Ok(effects) => self.take(effects),
+            Err(error) => self.refuse(told(&error, place)),
+        }
+    }
+
+    /// What the statement does, as the first reading has it that can make sense of it: the dialect's own, then those
+    /// of its relatives; and each again without what no parser knows. The first one's error is the one to tell.
+    fn parsed(&self, tokens: Vec<TokenWithSpan>) -> Result<Vec<Effect>, ParserError> {
+        let tokens = rewrite::without_only(tokens);
+        let first = self.parsed_by(self.reading, tokens.clone());
+        if !matches!(first, Err(ParserError::ParserError(_))) {
+            return first;
+        }
+        let simpler = rewrite::simpler(&tokens);
+        for reading in std::iter::once(self.reading).chain(self.reading.relatives()) {
+            for tokens in [Some(&tokens), simpler.as_ref()].into_iter().flatten() {
+                let again = self.parsed_by(reading, tokens.clone());
+                if again.is_ok() {
+                    return again;
+                }
+            }
+        }
+        let pieces = rewrite::branches(&tokens).unwrap_or_default();
+        let pieces: Result<Vec<_>, _> =
+            pieces.into_iter().map(|piece| self.parsed_by(self.reading, piece)).collect();
+        match pieces {
+            Ok(pieces) if !pieces.is_empty() => Ok(pieces.concat()),
+            _ => first,
+        }
+    }
+
+    fn parsed_by(&self, reading: Reading, tokens: Vec<TokenWithSpan>) -> Result<Vec<Effect>, ParserError> {
+        let mut parser =
+            Parser::new(reading.dialect()).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
+        let mut effects = walk::effects(reading, &parser.parse_statement()?);
+        // T-SQL needs nothing between two statements.
+        while parser.peek_token().token != Token::EOF {
+            if self.reading != Reading::TSQL {
+                return parser.expected("end of statement", parser.peek_token());
+            }
+            effects.extend(walk::effects(reading, &parser.parse_statement()?));
+        }
+        Ok(effects)
+    }
+
+    fn take(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            if let Some(at) = effect.idents().find_map(|ident| self.parameters.within(ident.span)) {
+                self.warnings.push(format!(
+                    "line {}, column {}: a table whose name has a parameter in it is left out",
+                    at.line, at.column
+                ));
+                continue;
+            }
+            self.ledger.enter(&effect);
+        }
+    }
+
+    fn into_found(self, mut found: Found) -> Found {
+        (found.inputs, found.outputs) = self.ledger.close();
+        found.errors = self.errors;
+        found.warnings.extend(self.warnings);
+        if self.left_off > 0 {
+            found.warnings.push(format!("{} more statements could not be read", self.left_off));
+        }
+        found
+    }
+}
+
+/// The parser says where in words alone, and not at all where the statement ends too early.
+fn told(error: &ParserError, place: Range<Location>) -> SqlError {
+    let text = match error {
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.as_str(),
+        ParserError::RecursionLimitExceeded => "it nests too deep",
+    };
+    let said = text.rsplit_once(" at Line: ").and_then(|(what, place)| {
+        let (line, column) = place.split_once(", Column: ")?;
+        Some((what, Location { line: line.parse().ok()?, column: column.parse().ok()? }))
+    });
+    match said {
+        Some((what, at)) => error_at(at, what.to_owned()),
+        None if text.ends_with("found: EOF") => error_at(place.end, text.replace("EOF", "the end")),
+        None => error_at(place.start, text.to_owned()),
+    }
+}
