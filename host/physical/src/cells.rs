@@ -38,6 +38,39 @@ impl Collector {
     }
 }
 
+/// A row for a person, each cell cut to so many characters.
+pub(crate) fn shown_cells(row: &SqliteRow, chars: usize) -> Result<Vec<String>, Error> {
+    let shown = |index| {
+        let value = row.try_get_raw(index).map_err(|cause| of_sqlite(&cause))?;
+        let kind = value.type_info().name().to_owned();
+        if value.is_null() {
+            return Ok("NULL".to_owned());
+        }
+        match kind.as_str() {
+            "INTEGER" => <i64 as Decode<Sqlite>>::decode(value).map(|n| n.to_string()).map_err(strange),
+            "REAL" => <f64 as Decode<Sqlite>>::decode(value).map(|n| n.to_string()).map_err(strange),
+            _ => {
+                let bytes = <&[u8] as Decode<Sqlite>>::decode(value).map_err(strange)?;
+                // No character has more than four bytes: what is cut off here would be cut off there.
+                let head = &bytes[..bytes.len().min(4 * (chars + 1))];
+                let text = match kind.as_str() {
+                    "TEXT" => String::from_utf8_lossy(head).into_owned(),
+                    _ => format!("{} bytes", bytes.len()),
+                };
+                Ok(cut(&text, chars))
+            }
+        }
+    };
+    (0..row.len()).map(shown).collect()
+}
+
+fn cut(text: &str, chars: usize) -> String {
+    match text.char_indices().nth(chars) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// What a value takes, without a copy of it.
 fn bytes(row: &SqliteRow, index: usize) -> Result<usize, Error> {
     let value = row.try_get_raw(index).map_err(|cause| of_sqlite(&cause))?;

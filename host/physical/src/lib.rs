@@ -2,7 +2,8 @@
 //!
 //! A [`Database`] is opened for one purpose at a time. [`Lent`] puts the guard and bounds in front of a
 //! session and hands it to a plugin for one call. The [`runner`] asks a dialect for a plan, checks it, runs
-//! it and reads back what came of it; nothing else here changes a database.
+//! it and reads back what came of it. A [`TaskSession`] runs a task's judged statements; nothing else here
+//! changes a database.
 //!
 //! Which files may be opened is the caller's decision: a database is made from a path that was located
 //! below a granted root.
@@ -16,9 +17,11 @@ mod lent;
 pub mod runner;
 mod schema;
 mod session;
+mod task;
 pub mod url;
 
 pub use compare::Difference;
 pub use database::{Database, SqliteDatabase};
 pub use lent::{Lent, Loan};
 pub use runner::{Outcome, Request, RunError, RunStatus, Runner, StatementOutcome, StatementStatus};
+pub use task::{Ran, Shown, TaskSession};

@@ -14,15 +14,18 @@ use std::time::{Duration, Instant};
 use futures_util::TryStreamExt;
 use lakeport_bindings::host::data::{Column, RowSet};
 use lakeport_bindings::host::types::Error;
+use lakeport_sql::script::ScriptStatement;
 use lakeport_sql::{ReadStatement, Statement};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{
-    AssertSqlSafe, Column as _, ConnectOptions, Connection, Executor, SqlSafeStr, Statement as _, TypeInfo,
+    AssertSqlSafe, Column as _, ConnectOptions, Connection, Either, Executor, SqlSafeStr, Statement as _,
+    TypeInfo,
 };
 use tokio::sync::Mutex;
 
-use crate::cells::{Collector, arguments};
+use crate::cells::{Collector, arguments, shown_cells};
 use crate::errors::{error, of_sqlite};
+use crate::task::{Ran, Shown};
 
 /// How long to wait for another program's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -170,7 +173,37 @@ impl Session {
         .await
     }
 
-    /// Runs a statement of a checked plan. The one place that sends text which changes a database.
+    /// Runs a judged statement of a task, to its last row.
+    pub async fn script(
+        &self,
+        statement: &ScriptStatement,
+        shown: Shown,
+        timeout: Duration,
+    ) -> Result<Ran, Error> {
+        let sql = AssertSqlSafe(statement.as_str().to_owned()).into_sql_str();
+        self.within(timeout, async |connection: &mut SqliteConnection| {
+            let columns = connection.prepare(sql.clone()).await.map_err(|cause| of_sqlite(&cause))?;
+            let columns = columns.columns().iter().map(|column| column.name().to_owned()).collect();
+            let mut ran = Ran { columns, ..Ran::default() };
+            let mut stream = connection.fetch_many(sqlx::query(sql).persistent(false));
+            while let Some(step) = stream.try_next().await.map_err(|cause| of_sqlite(&cause))? {
+                match step {
+                    Either::Right(row) => {
+                        if ran.first.len() < shown.rows {
+                            ran.first.push(shown_cells(&row, shown.cell_chars)?);
+                        }
+                        ran.rows += 1;
+                    }
+                    Either::Left(done) if statement.changes_rows() => ran.changed += done.rows_affected(),
+                    Either::Left(_) => {}
+                }
+            }
+            Ok(ran)
+        })
+        .await
+    }
+
+    /// Runs a statement of a checked plan.
     pub async fn change(&self, statement: &Statement, timeout: Duration) -> Result<(), Error> {
         let sql = AssertSqlSafe(statement.as_str().to_owned()).into_sql_str();
         self.within(timeout, async |connection: &mut SqliteConnection| {

@@ -1,0 +1,114 @@
+//! A task's statements on a database, in one transaction: all of it is kept, or nothing.
+//!
+//! Statements come judged ([`ScriptStatement`]); nothing else of a user's text is ever sent. What runs is
+//! stopped in the database itself when its time is over or its flag is set.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use lakeport_bindings::host::types::Error;
+use lakeport_sql::script::ScriptStatement;
+
+use crate::database::Database;
+use crate::errors::error;
+use crate::session::Session;
+
+/// How long a task waits until other programs let it change the database.
+const LOCK_WAIT_MAX: Duration = Duration::from_secs(60);
+/// What the host's own statements may take: the end of a large transaction is one of them.
+const OWN_TIMEOUT: Duration = Duration::from_secs(600);
+/// What the session's clock, which counts in whole milliseconds, may take off a deadline.
+const ROUNDED_OFF: Duration = Duration::from_millis(2);
+
+/// What is kept of the rows that a statement answers.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown {
+    /// Rows.
+    pub rows: usize,
+    /// Characters of one cell.
+    pub cell_chars: usize,
+}
+
+/// What came of one statement.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ran {
+    /// Rows that it answered.
+    pub rows: u64,
+    /// Rows that it changed.
+    pub changed: u64,
+    /// Names of the columns that it answered.
+    pub columns: Vec<String>,
+    /// The first rows, each cell cut.
+    pub first: Vec<Vec<String>>,
+}
+
+/// A session with a transaction. Dropped before [`TaskSession::commit`], it changes nothing.
+pub struct TaskSession {
+    session: Arc<Session>,
+    deadline: Option<Instant>,
+    stopped: Arc<AtomicBool>,
+}
+
+impl TaskSession {
+    /// Opens a session and begins. A script that `writes` waits here until no other program does. Whatever runs
+    /// ends once `stopped` is set, or at the deadline.
+    pub async fn begin(
+        database: &Database,
+        writes: bool,
+        deadline: Option<Instant>,
+        stopped: Arc<AtomicBool>,
+    ) -> Result<TaskSession, Error> {
+        let session = database.open_to_change().await?;
+        session.cancelled_by(Arc::clone(&stopped));
+        let task = TaskSession { session, deadline, stopped };
+        let begin = if writes { "BEGIN IMMEDIATE" } else { "BEGIN" };
+        let patience = Instant::now() + LOCK_WAIT_MAX;
+        loop {
+            match task.session.own(begin, task.time_left(OWN_TIMEOUT)).await {
+                Ok(()) => return Ok(task),
+                Err(cause) if is_locked(&cause) && Instant::now() < patience && !task.is_over() => {}
+                Err(cause) => return Err(cause),
+            }
+        }
+    }
+
+    /// Runs one statement to its end.
+    pub async fn run(&self, statement: &ScriptStatement, shown: Shown) -> Result<Ran, Error> {
+        if self.is_over() {
+            return Err(error("cancelled", "the statement was stopped"));
+        }
+        self.session.script(statement, shown, self.time_left(Duration::MAX)).await
+    }
+
+    /// Keeps all that was changed.
+    pub async fn commit(self) -> Result<(), Error> {
+        let committed = self.session.own("COMMIT", OWN_TIMEOUT).await;
+        self.session.close().await;
+        committed
+    }
+
+    /// Undoes all that was changed.
+    pub async fn roll_back(self) {
+        // SQLite undoes what was not kept when its session is closed.
+        self.session.close().await;
+    }
+
+    fn is_over(&self) -> bool {
+        self.stopped.load(Ordering::Relaxed)
+            || self.deadline.is_some_and(|deadline| deadline <= Instant::now())
+    }
+
+    fn time_left(&self, otherwise: Duration) -> Duration {
+        let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now()) + ROUNDED_OFF;
+        self.deadline.map_or(otherwise, left)
+    }
+}
+
+fn is_locked(cause: &Error) -> bool {
+    cause.code == "timeout" && cause.upstream.is_some()
+}
+
+#[cfg(test)]
+#[path = "task_tests.rs"]
+mod tests;
