@@ -9,6 +9,7 @@ use wasmtime::Trap;
 
 use crate::imports::connection::LentConnection;
 use crate::imports::memo::Memo;
+use crate::imports::runner::Runner;
 use crate::state::{MemoryExceeded, TableExceeded};
 
 /// A configured instance of a plugin, as its calls see it.
@@ -40,6 +41,8 @@ pub struct CallContext {
     pub instance: Option<Arc<InstanceConfig>>,
     /// The session lent to it.
     pub connection: Option<Box<dyn LentConnection>>,
+    /// The scheduler inside the host, for the engine that came with it.
+    pub runner: Option<Arc<dyn Runner>>,
 }
 
 impl CallContext {
@@ -52,6 +55,7 @@ impl CallContext {
             cancelled: Arc::new(AtomicBool::new(false)),
             instance: None,
             connection: None,
+            runner: None,
         }
     }
 

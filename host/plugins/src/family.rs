@@ -121,6 +121,8 @@ pub enum Standing {
     Always,
     /// A permission: shown to the operator, who can withhold it.
     Grant,
+    /// A permission that only a component which came with the server can be granted.
+    Bundled,
     /// In the contract, but this host does not offer it yet.
     NotYet,
 }
@@ -128,7 +130,7 @@ pub enum Standing {
 /// Interfaces of `lakeport:*` packages that a family may import.
 pub fn standing(family: Family, package: &str, interface: &str) -> Option<Standing> {
     use Family::{Dialect, Engine, Tool};
-    use Standing::{Always, Grant, NotYet};
+    use Standing::{Always, Bundled, Grant, NotYet};
     match (family, package, interface) {
         (_, "host", "types" | "data" | "web" | "log") => Some(Always),
         (Engine, "host", "call" | "config" | "clock" | "memo") => Some(Always),
@@ -138,7 +140,7 @@ pub fn standing(family: Family, package: &str, interface: &str) -> Option<Standi
         (Dialect, "dialect", "schema" | "statements") => Some(Always),
         (Dialect, "dialect", "connection") => Some(Grant),
         (Engine, "engine", "model") => Some(Always),
-        (Engine, "runner", "runner") => Some(NotYet),
+        (Engine, "runner", "runner") => Some(Bundled),
         (Tool, "tool", "tables") => Some(Always),
         (Tool, "tool", "catalog" | "samples" | "guard" | "query" | "results" | "lineage") => Some(NotYet),
         _ => None,

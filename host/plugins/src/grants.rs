@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::family::{Family, Standing, standing, wasi_is_offered};
+use crate::generation::Origin;
 use crate::inspect::Inspection;
 
 /// What the operator withholds. Everything that a family may have is granted by activating a plugin,
@@ -46,12 +47,12 @@ fn describe(imports: &[RefusedImport]) -> String {
 }
 
 /// Decides whether the component may have what it imports.
-pub fn check(inspection: &Inspection, policy: &Policy) -> Result<Grants, Refused> {
+pub fn check(inspection: &Inspection, origin: Origin, policy: &Policy) -> Result<Grants, Refused> {
     let family = inspection.contract.family;
     let mut refused = Vec::new();
     let mut needed = BTreeSet::new();
     for import in &inspection.imports {
-        match judge(family, import, policy) {
+        match judge(family, origin, import, policy) {
             Ok(Some(permission)) => {
                 needed.insert(permission);
             }
@@ -67,7 +68,7 @@ pub fn check(inspection: &Inspection, policy: &Policy) -> Result<Grants, Refused
 }
 
 /// The permission that an import stands for, none if it needs none, or why it is refused.
-fn judge(family: Family, import: &str, policy: &Policy) -> Result<Option<String>, String> {
+fn judge(family: Family, origin: Origin, import: &str, policy: &Policy) -> Result<Option<String>, String> {
     let Some((package, interface)) = parts(import) else {
         return Err(
             "not an interface of a package; a plugin imports interfaces by name and version".to_owned()
@@ -92,6 +93,8 @@ fn judge(family: Family, import: &str, policy: &Policy) -> Result<Option<String>
     match standing(family, package, interface) {
         Some(Standing::Always) => Ok(None),
         Some(Standing::Grant) => Ok(Some(plain)),
+        Some(Standing::Bundled) if origin == Origin::Bundled => Ok(Some(plain)),
+        Some(Standing::Bundled) => Err("only a component that came with the server may import it".to_owned()),
         Some(Standing::NotYet) => {
             Err("in the contract, but this version of Lakeport does not offer it yet".to_owned())
         }
@@ -129,7 +132,7 @@ mod tests {
             Family::Dialect,
             &["lakeport:host/log@0.9.0", "lakeport:dialect/connection@0.9.0", "wasi:cli/stdout@0.2.6"],
         );
-        let grants = check(&inspection, &Policy::default()).unwrap();
+        let grants = check(&inspection, Origin::Uploaded, &Policy::default()).unwrap();
         assert_eq!(grants.needed, ["lakeport:dialect/connection"]);
     }
 
@@ -139,7 +142,7 @@ mod tests {
             Family::Dialect,
             &["wasi:sockets/tcp@0.2.6", "lakeport:host/http@0.9.0", "other:thing/a@1.0.0", "bare"],
         );
-        let refused = check(&inspection, &Policy::default()).unwrap_err();
+        let refused = check(&inspection, Origin::Uploaded, &Policy::default()).unwrap_err();
         let names: Vec<&str> = refused.imports.iter().map(|i| i.import.as_str()).collect();
         assert_eq!(
             names,
@@ -150,10 +153,21 @@ mod tests {
     }
 
     #[test]
+    fn the_runner_is_for_what_came_with_the_server_alone() {
+        let inspection = importing(Family::Engine, &["lakeport:runner/runner@0.1.0"]);
+        let grants = check(&inspection, Origin::Bundled, &Policy::default()).unwrap();
+        assert_eq!(grants.needed, ["lakeport:runner/runner"]);
+        let refused = check(&inspection, Origin::Uploaded, &Policy::default()).unwrap_err();
+        let text = refused.to_string();
+        assert!(text.contains("lakeport:runner/runner@0.1.0"), "{text}");
+        assert!(text.contains("only a component that came with the server may import it"), "{text}");
+    }
+
+    #[test]
     fn what_the_operator_withholds_is_refused_by_name() {
         let policy = Policy { withhold: ["lakeport:dialect/connection".to_owned()].into() };
         let inspection = importing(Family::Dialect, &["lakeport:dialect/connection@0.9.0"]);
-        let refused = check(&inspection, &policy).unwrap_err();
+        let refused = check(&inspection, Origin::Uploaded, &policy).unwrap_err();
         assert!(refused.to_string().contains("plugins.withhold"), "{refused}");
     }
 }

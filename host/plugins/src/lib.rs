@@ -36,6 +36,7 @@ pub use generation::{Generation, Origin};
 pub use grants::{Policy, Refused};
 pub use imports::connection::LentConnection;
 pub use imports::memo::Memo;
+pub use imports::runner::{Answer, Runner};
 pub use inspect::{InspectError, Inspection, inspect};
 pub use limits::Limits;
 pub use log::{LogLevel, LogLine, PluginLog};

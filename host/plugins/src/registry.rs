@@ -252,7 +252,7 @@ impl Registry {
             if let Some(generation) = this.by_digest(&inspection.digest) {
                 return Ok(Err(generation));
             }
-            let grants = grants::check(&inspection, &this.settings.policy)?;
+            let grants = grants::check(&inspection, origin, &this.settings.policy)?;
             let prepared = this
                 .sandbox
                 .prepare(&inspection, &bytes)

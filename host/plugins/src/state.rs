@@ -11,6 +11,7 @@ use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 use crate::call::{CallContext, InstanceConfig};
 use crate::family::Family;
 use crate::imports::connection::LentConnection;
+use crate::imports::runner::Runner;
 use crate::imports::wasi;
 use crate::lane::Place;
 use crate::limits::Limits;
@@ -28,6 +29,7 @@ pub struct CallState {
     pub(crate) cancelled: Arc<AtomicBool>,
     pub(crate) instance: Option<Arc<InstanceConfig>>,
     pub(crate) connection: Option<Box<dyn LentConnection>>,
+    pub(crate) runner: Option<Arc<dyn Runner>>,
 }
 
 impl CallState {
@@ -51,6 +53,7 @@ impl CallState {
             cancelled: context.cancelled,
             instance: context.instance,
             connection: context.connection,
+            runner: context.runner,
         }
     }
 

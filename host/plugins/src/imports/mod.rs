@@ -7,9 +7,10 @@ mod config;
 pub mod connection;
 mod log;
 pub mod memo;
+pub mod runner;
 pub mod wasi;
 
-use lakeport_bindings::{dialect, host};
+use lakeport_bindings::{dialect, engine, host};
 use wasmtime::component::{HasSelf, Linker};
 
 use crate::family::Family;
@@ -28,6 +29,7 @@ pub fn link(family: Family, linker: &mut Linker<CallState>) -> wasmtime::Result<
             host::config::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
             host::clock::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
             host::memo::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
+            lakeport_bindings::runner::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
         }
         Family::Tool => {
             host::config::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
@@ -41,6 +43,7 @@ impl host::types::Host for CallState {}
 impl host::data::Host for CallState {}
 impl dialect::schema::Host for CallState {}
 impl dialect::statements::Host for CallState {}
+impl engine::model::Host for CallState {}
 
 /// An error of the host's own making: nothing was changed, and trying again does not help.
 pub(crate) fn error(code: &str, message: impl Into<String>) -> host::types::Error {

@@ -25,13 +25,22 @@ pub fn host_with(settings: RegistrySettings) -> Arc<Registry> {
 }
 
 /// A fixture's bytes.
-#[expect(clippy::disallowed_methods, reason = "a test has no configuration but its environment")]
 pub fn component(name: &str) -> Vec<u8> {
+    read(&format!("plugin-fixture/examples/{name}.wasm"))
+}
+
+/// A bundled plugin's bytes.
+pub fn plugin(name: &str) -> Vec<u8> {
+    read(&format!("plugin/{name}.wasm"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "a test has no configuration but its environment")]
+fn read(path: &str) -> Vec<u8> {
     let folder = std::env::var_os("LAKEPORT_WASM_DIR").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/wasm/wasm32-wasip2")),
         PathBuf::from,
     );
-    let path = folder.join("plugin-fixture/examples").join(format!("{name}.wasm"));
+    let path = folder.join(path);
     std::fs::read(&path)
         .unwrap_or_else(|error| panic!("{}: {error}; `cargo xtask fixtures` builds it", path.display()))
 }

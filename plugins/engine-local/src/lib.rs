@@ -1,0 +1,126 @@
+//! The engine `local`: the scheduler inside Lakeport itself, for one machine and for trying things out.
+//!
+//! It keeps nothing and decides little: workflows, runs and logs are the host's own, behind the import `runner`, and
+//! each call hands on what the contract asks for. Its own is what the scheduler can and cannot do: [`about`].
+
+mod about;
+
+use lakeport_sdk::engine::{
+    DeployRequest, Deployment, Engine, EngineInfo, Error, Instance, InstanceRef, LogPage, LogRequest, Page,
+    Problem, Receipt, RetryRequest, RunQuery, RunRequest, Schedule, Schedules, Started, Target, TaskRunPage,
+    TaskRunRequest, TestCheck, TestReport, WatchPage, WatchRequest, Workflow, WorkflowRef, runner,
+};
+
+struct Local;
+
+impl Engine for Local {
+    fn describe() -> EngineInfo {
+        about::info()
+    }
+
+    fn test() -> Result<TestReport, Error> {
+        let asked = runner::entries(&Page { cursor: None, limit: 1 });
+        let (outcome, message) = match asked {
+            Ok(_) => ("ok", "the scheduler of this server answers".to_owned()),
+            Err(error) => ("failed", error.message),
+        };
+        let reachable = TestCheck { name: "reachable".to_owned(), outcome: outcome.to_owned(), message };
+        Ok(TestReport {
+            version: Some(about::VERSION.to_owned()),
+            checks: vec![reachable],
+            missing_features: Vec::new(),
+        })
+    }
+
+    fn check(workflow: Workflow) -> Vec<Problem> {
+        about::problems(&workflow)
+    }
+
+    fn deploy(request: DeployRequest) -> Result<Deployment, Error> {
+        let DeployRequest { workflow, online, .. } = request;
+        runner::put(&workflow)?;
+        runner::set_schedule(workflow.id, workflow.schedule.as_ref())?;
+        if workflow.schedule.is_some() {
+            runner::set_online(workflow.id, online)?;
+        }
+        Ok(done(workflow.id))
+    }
+
+    fn status(current: WorkflowRef, _revision: String) -> Result<Deployment, Error> {
+        Ok(done(current.id))
+    }
+
+    fn remove(current: WorkflowRef) -> Result<Receipt, Error> {
+        runner::remove(current.id).map(|()| settled())
+    }
+
+    fn start(request: RunRequest) -> Result<Started, Error> {
+        runner::start(&request)
+    }
+
+    fn find(queries: Vec<RunQuery>) -> Result<Vec<Option<Instance>>, Error> {
+        runner::find(&queries)
+    }
+
+    fn cancel(workflow: WorkflowRef, target: Target) -> Result<Receipt, Error> {
+        match target {
+            Target::Instance(id) => {
+                runner::cancel(&InstanceRef { workflow, id })?;
+                Ok(Receipt { settled: false, ..settled() })
+            }
+            Target::Backfill(_) => {
+                Err(Error::unsupported("the engine `local` makes no backfills of its own"))
+            }
+        }
+    }
+
+    fn retry(request: RetryRequest) -> Result<Started, Error> {
+        runner::retry(&request)
+    }
+
+    fn instances(request: WatchRequest) -> Result<WatchPage, Error> {
+        runner::instances(&request)
+    }
+
+    fn task_runs(request: TaskRunRequest) -> Result<TaskRunPage, Error> {
+        runner::task_runs(&request)
+    }
+
+    fn log(request: LogRequest) -> Result<LogPage, Error> {
+        runner::log(&request)
+    }
+}
+
+impl Schedules for Local {
+    fn set(workflow: WorkflowRef, schedule: Option<Schedule>) -> Result<Receipt, Error> {
+        runner::set_schedule(workflow.id, schedule.as_ref()).map(|()| settled())
+    }
+
+    fn online(workflow: WorkflowRef) -> Result<Receipt, Error> {
+        runner::set_online(workflow.id, true).map(|()| settled())
+    }
+
+    fn offline(workflow: WorkflowRef) -> Result<Receipt, Error> {
+        runner::set_online(workflow.id, false).map(|()| settled())
+    }
+}
+
+lakeport_sdk::engine!(Local);
+lakeport_sdk::engine_schedules!(Local);
+
+/// A deployment here is done when the scheduler has taken it.
+fn done(workflow: u64) -> Deployment {
+    Deployment {
+        phase: "done".to_owned(),
+        code: Some(workflow.to_string()),
+        project: None,
+        state: "{}".to_owned(),
+        poll_ms: 0,
+        failure: None,
+        notes: Vec::new(),
+    }
+}
+
+fn settled() -> Receipt {
+    Receipt { state: None, settled: true, note: String::new() }
+}
