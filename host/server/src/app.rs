@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use ::http::request::Parts;
 use anyhow::Context;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::{self, Auth, RateLimit};
+use crate::catalog::Catalog;
 use crate::config::{self, Config};
-use crate::db::changes::Changes;
+use crate::db::changes::{Changes, Subscription};
 use crate::db::leases::Leases;
 use crate::db::{Address, Db};
 use crate::egress;
@@ -20,7 +22,9 @@ use crate::error::Error;
 use crate::http::{
     Attempt, Begun, Caller, Edge, EdgeSettings, Gate, Nothing, Reply, Role, Stats, Tls, openapi,
 };
+use crate::lineage::Lineage;
 use crate::metrics::{Purged, Sizes};
+use crate::runner::Runner;
 use crate::secrets::Keys;
 use crate::{
     audit, datasources, description, engines, executions, health, idempotency, lineage, metrics, nl2sql,
@@ -41,8 +45,12 @@ pub struct App {
     pub keys: Keys,
     pub changes: Changes,
     pub leases: Leases,
+    pub catalog: Arc<Catalog>,
+    pub tables: tables::Room,
+    pub lineage: Arc<Lineage>,
     pub auth: Auth,
     pub plugins: plugins::Room,
+    pub runner: Arc<Runner>,
     pub egress: egress::Policy,
     pub clock: Clock,
     pub stats: Stats,
@@ -52,6 +60,9 @@ pub struct App {
     /// Cancelled when the server is told to stop.
     pub stopping: CancellationToken,
     description: OnceLock<description::Description>,
+    /// What waits for the catalogue's worker, which takes it; so it is with the lineage's.
+    catalog_changes: Mutex<Option<Subscription>>,
+    lineage_changes: Mutex<Option<Subscription>>,
     /// Held as long as the server lives: one server a data folder.
     _data_lock: File,
 }
@@ -130,6 +141,9 @@ impl App {
         }
         let clock = Clock::system();
         datasources::ensure_own(&db, &clock).await?;
+        engines::ensure_own(&db, &clock).await?;
+        let (catalog, catalog_changes) = Catalog::open(&db, &changes).await?;
+        let (lineage, lineage_changes) = Lineage::open(&db, &changes).await?;
         let egress = egress::Policy::parse(&config.egress_allow).map_err(anyhow::Error::msg)?;
         let oidc = auth::oidc::Oidc::of(&config, &egress, &clock)?;
         let limit = RateLimit::new(config.rate_limit_per_s);
@@ -137,6 +151,7 @@ impl App {
         let plugins = plugins::Room::open(&config, db.clone(), clock.clone())
             .await
             .context("the plugin host cannot start")?;
+        let runner = Arc::new(Runner::new(db.clone(), clock.clone(), config.time_zone));
         Ok(App {
             started_at_ms: clock.now_ms(),
             config,
@@ -144,8 +159,14 @@ impl App {
             keys,
             changes,
             leases,
+            catalog: Arc::new(catalog),
+            tables: tables::Room::default(),
+            catalog_changes: Mutex::new(Some(catalog_changes)),
+            lineage: Arc::new(lineage),
+            lineage_changes: Mutex::new(Some(lineage_changes)),
             auth,
             plugins,
+            runner,
             egress,
             clock,
             stats: Stats::new(),
@@ -184,6 +205,22 @@ impl App {
             tracing::warn!("the leases were not given back; they run out by themselves: {error}");
         }
         self.db.close().await;
+    }
+
+    /// Keeps the catalogue in step with the store until the server stops; for the one worker.
+    pub(crate) async fn follow_catalog(&self) {
+        let subscription = self.catalog_changes.lock().take();
+        if let Some(subscription) = subscription {
+            self.catalog.follow(&self.changes, subscription).await;
+        }
+    }
+
+    /// The same for the lineage.
+    pub(crate) async fn follow_lineage(&self) {
+        let subscription = self.lineage_changes.lock().take();
+        if let Some(subscription) = subscription {
+            self.lineage.follow(&self.changes, subscription).await;
+        }
     }
 
     /// The description of the interface, made when it is first asked for.

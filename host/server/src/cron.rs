@@ -1,48 +1,61 @@
 //! When something is due: Quartz cron with seven fields, `0 30 2 * * ? *`. One of day-of-month and day-of-week
 //! is `?`; days of the week go from 1 (SUN) to 7 (SAT). What is wrong is told by the name of its field.
+//!
+//! Times are those that clocks in the zone show. One that clocks skip (02:30 in the night in which they are put
+//! forward) is left out, as Quartz does; one that they show twice is the first of the two.
+//!
+//! Where Quartz goes on into the next month (`31W` in a month of 30 days) the month has no such day here.
+
+mod field;
 
 use std::fmt;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, TimeDelta, TimeZone, Timelike, Utc};
 use chrono_tz::Tz;
-use croner::parser::{CronParser, Seconds, Year};
+
+use field::{
+    DAY_OF_MONTH, DAY_OF_WEEK, FIELDS, HOURS, MINUTES, MONTH, SECONDS, Set, YEAR, YEAR_FIRST, YEAR_LAST,
+};
 
 /// The longest text that is looked at, in characters.
 const MAX_CHARS: usize = 200;
-const DAY_OF_MONTH: usize = 3;
-const DAY_OF_WEEK: usize = 5;
-/// The last day of the week.
+/// Local times that are looked at for one that clocks show: more are skipped or repeated by no zone.
+const SKIPPED_MAX: usize = 200_000;
+const SUNDAY: u32 = 1;
 const SATURDAY: u32 = 7;
-const MONTHS: [&str; 12] =
-    ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
-const DAYS: [&str; 7] = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
-const FIELDS: [Field; 7] = [
-    Field { name: "seconds", example: "0", words: &[], letters: "" },
-    Field { name: "minutes", example: "0 or 0/15", words: &[], letters: "" },
-    Field { name: "hours", example: "2 or 8-18", words: &[], letters: "" },
-    Field { name: "day-of-month", example: "1, L, 15W or ?", words: &[], letters: "LW?" },
-    Field { name: "month", example: "* or JAN-MAR", words: &MONTHS, letters: "" },
-    Field { name: "day-of-week", example: "MON-FRI, 6#3 or ?", words: &DAYS, letters: "L#?" },
-    Field { name: "year", example: "*", words: &[], letters: "" },
-];
-
-struct Field {
-    name: &'static str,
-    /// What may stand there.
-    example: &'static str,
-    /// Names that stand for numbers.
-    words: &'static [&'static str],
-    /// What it may have besides digits and `*/,-`.
-    letters: &'static str,
-}
 
 /// A checked cron.
-#[derive(Clone)]
-pub struct Cron(croner::Cron);
+#[derive(Clone, PartialEq, Eq)]
+pub struct Cron {
+    text: String,
+    seconds: Set,
+    minutes: Set,
+    hours: Set,
+    days: Days,
+    months: Set,
+    years: Set,
+}
+
+/// Days of a month.
+#[derive(Clone, PartialEq, Eq)]
+enum Days {
+    /// `1,15-20`
+    OfMonth(Set),
+    /// `L`, `L-3`, `LW`: so many days before the last; a weekday near it.
+    Last { before: u32, weekday: bool },
+    /// `15W`: the weekday that is nearest, within the month.
+    Weekday(u32),
+    /// `MON-FRI`
+    OfWeek(Set),
+    /// `6L`: the last one of the month.
+    LastOfWeek(u32),
+    /// `6#3`: the third one of the month.
+    NthOfWeek(u32, u32),
+}
 
 impl fmt::Debug for Cron {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(self.0.as_str())
+        out.write_str(&self.text)
     }
 }
 
@@ -58,130 +71,163 @@ impl Cron {
             let names = FIELDS.map(|field| field.name).join(" ");
             return Err(format!("has {} fields, not the seven of Quartz: {names}", parts.len()));
         }
-        for (place, part) in parts.iter().enumerate() {
-            check(place, part)?;
-        }
-        if (parts[DAY_OF_MONTH] == "?") == (parts[DAY_OF_WEEK] == "?") {
-            return Err("must have `?` in one of day-of-month and day-of-week, and only in one".to_owned());
-        }
-        parser().parse(&upper).map(Cron).map_err(|error| format!("is no cron: {error}"))
+        let set = |place: usize| {
+            let field = &FIELDS[place];
+            field.set(parts[place]).ok_or_else(|| field.wrong(parts[place]))
+        };
+        let (seconds, minutes, hours, months) = (set(SECONDS)?, set(MINUTES)?, set(HOURS)?, set(MONTH)?);
+        let (of_month, of_week) = (parts[DAY_OF_MONTH], parts[DAY_OF_WEEK]);
+        let wrong = |place: usize| FIELDS[place].wrong(parts[place]);
+        let by_month = days_of_month(of_month).ok_or_else(|| wrong(DAY_OF_MONTH))?;
+        let by_week = days_of_week(of_week).ok_or_else(|| wrong(DAY_OF_WEEK))?;
+        let years = set(YEAR)?;
+        let days = match (by_month, by_week) {
+            (Some(days), None) | (None, Some(days)) => days,
+            _ => {
+                return Err(
+                    "must have `?` in one of day-of-month and day-of-week, and only in one".to_owned()
+                );
+            }
+        };
+        Ok(Cron { text: parts.join(" "), seconds, minutes, hours, days, months, years })
     }
 
     /// The first time after this one (milliseconds since 1970) by the clocks of the zone; none: it is never
     /// due again.
     pub fn next_after(&self, at_ms: i64, zone: Tz) -> Option<i64> {
         let at = DateTime::<Utc>::from_timestamp_millis(at_ms)?.with_timezone(&zone);
-        self.0.find_next_occurrence(&at, false).ok().map(|next| next.timestamp_millis())
+        let mut local = at.naive_local();
+        for _ in 0..SKIPPED_MAX {
+            local = self.next_local(local)?;
+            let next = zone.from_local_datetime(&local).earliest().map(|next| next.timestamp_millis());
+            match next {
+                Some(next_ms) if next_ms > at_ms => return Some(next_ms),
+                // Clocks skip it, or it is over: they show it for the second time.
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The first local time after this one, whether or not clocks show it.
+    fn next_local(&self, after: NaiveDateTime) -> Option<NaiveDateTime> {
+        let from = after.with_nanosecond(0)?.checked_add_signed(TimeDelta::seconds(1))?;
+        let today = from.date();
+        if self.has_day(today)
+            && let Some((hour, minute, second)) = self.time_from(from.hour(), from.minute(), from.second())
+        {
+            return today.and_hms_opt(hour, minute, second);
+        }
+        let (hour, minute, second) = self.time_from(0, 0, 0)?;
+        self.day_from(today.succ_opt()?)?.and_hms_opt(hour, minute, second)
+    }
+
+    fn has_day(&self, day: NaiveDate) -> bool {
+        self.day_from(day) == Some(day)
+    }
+
+    fn day_from(&self, from: NaiveDate) -> Option<NaiveDate> {
+        let first = u32::try_from(from.year()).unwrap_or(0).max(YEAR_FIRST);
+        for year in self.years.from(first, YEAR_LAST) {
+            let is_first = i64::from(year) == i64::from(from.year());
+            let first = if is_first { from.month() } else { 1 };
+            for month in self.months.from(first, 12) {
+                let first = if is_first && month == from.month() { from.day() } else { 1 };
+                let start = NaiveDate::from_ymd_opt(year.cast_signed(), month, 1)?;
+                if let Some(day) = self.days.from(start, first) {
+                    return start.with_day(day);
+                }
+            }
+        }
+        None
+    }
+
+    fn time_from(&self, hour: u32, minute: u32, second: u32) -> Option<(u32, u32, u32)> {
+        for h in self.hours.from(hour, 23) {
+            let first = if h == hour { minute } else { 0 };
+            for m in self.minutes.from(first, 59) {
+                let first = if h == hour && m == minute { second } else { 0 };
+                if let Some(s) = self.seconds.from(first, 59).next() {
+                    return Some((h, m, s));
+                }
+            }
+        }
+        None
     }
 }
 
-fn parser() -> CronParser {
-    CronParser::builder()
-        .seconds(Seconds::Required)
-        .year(Year::Required)
-        .alternative_weekdays(true)
-        .sloppy_ranges(true)
-        .build()
+impl Days {
+    /// The first day of the month, which begins at `start`, from this day on.
+    fn from(&self, start: NaiveDate, first: u32) -> Option<u32> {
+        let last = u32::from(start.num_days_in_month());
+        // 1: Sunday.
+        let weekday = |day: u32| (start.weekday().num_days_from_sunday() + day - 1) % 7 + 1;
+        let nearest = |day: u32| match weekday(day) {
+            SATURDAY if day == 1 => 3,
+            SATURDAY => day - 1,
+            SUNDAY if day == last => day - 2,
+            SUNDAY => day + 1,
+            _ => day,
+        };
+        let the = |day: u32| (first..=last).contains(&day).then_some(day);
+        match *self {
+            Days::OfMonth(ref days) => days.from(first, last).next(),
+            Days::OfWeek(ref days) => (first..=last).find(|&day| days.has(weekday(day))),
+            Days::Last { before, weekday } => {
+                let day = last.checked_sub(before).filter(|&day| day > 0)?;
+                the(if weekday { nearest(day) } else { day })
+            }
+            Days::Weekday(day) if day <= last => the(nearest(day)),
+            Days::Weekday(_) => None,
+            Days::LastOfWeek(wanted) => (last - 6..=last).find(|&day| weekday(day) == wanted).and_then(the),
+            Days::NthOfWeek(wanted, nth) => {
+                let day = (1..=7).find(|&day| weekday(day) == wanted)?;
+                the(day + 7 * (nth - 1))
+            }
+        }
+    }
 }
 
-/// One field by itself, all others being `*`.
-fn check(place: usize, part: &str) -> Result<(), String> {
-    let field = &FIELDS[place];
-    let wrong = || format!("has a wrong {}: `{part}`; write for example {}", field.name, field.example);
-    let bare = field.words.iter().fold(part.to_owned(), |text, word| text.replace(word, ""));
-    let plain = |c: char| c.is_ascii_digit() || "*/,-".contains(c) || field.letters.contains(c);
-    let is_listed = part.split(',').all(|item| !item.is_empty());
-    if !bare.chars().all(plain) || !is_listed || (part.contains('?') && part != "?") {
-        return Err(wrong());
+/// None: wrong; none within: `?`.
+fn days_of_month(text: &str) -> Option<Option<Days>> {
+    let field = &FIELDS[DAY_OF_MONTH];
+    if text == "?" {
+        return Some(None);
     }
-    if place == DAY_OF_WEEK && part.split(',').any(|item| item == "L" || names_no_day(item)) {
-        return Err(wrong());
+    if let Some(rest) = text.strip_prefix('L') {
+        let (rest, weekday) = rest.strip_suffix('W').map_or((rest, false), |rest| (rest, true));
+        let before = match rest.strip_prefix('-') {
+            Some(number) => field::number(number).filter(|before| (1..=30).contains(before))?,
+            None if rest.is_empty() => 0,
+            None => return None,
+        };
+        return Some(Some(Days::Last { before, weekday }));
     }
-    let mut alone = ["*"; FIELDS.len()];
-    alone[place] = part;
-    parser().parse(&alone.join(" ")).map(drop).map_err(|_| wrong())
+    if let Some(day) = text.strip_suffix('W') {
+        return Some(Some(Days::Weekday(field.value(day)?)));
+    }
+    field.set(text).map(|days| Some(Days::OfMonth(days)))
 }
 
-/// `8`, or `2-8`: the parser counts one day too far.
-fn names_no_day(item: &str) -> bool {
-    let days = item.split(['#', '/']).next().unwrap_or_default();
-    days.split('-').filter_map(|day| day.parse::<u32>().ok()).any(|day| day == 0 || day > SATURDAY)
+/// As for days of the month.
+fn days_of_week(text: &str) -> Option<Option<Days>> {
+    let field = &FIELDS[DAY_OF_WEEK];
+    if text == "?" {
+        return Some(None);
+    }
+    if text == "L" {
+        return field.set("7").map(|days| Some(Days::OfWeek(days)));
+    }
+    if let Some(day) = text.strip_suffix('L') {
+        return Some(Some(Days::LastOfWeek(field.value(day)?)));
+    }
+    if let Some((day, nth)) = text.split_once('#') {
+        let nth = field::number(nth).filter(|nth| (1..=5).contains(nth))?;
+        return Some(Some(Days::NthOfWeek(field.value(day)?, nth)));
+    }
+    field.set(text).map(|days| Some(Days::OfWeek(days)))
 }
 
 #[cfg(test)]
-mod tests {
-    use chrono_tz::Tz;
-
-    use super::*;
-    use crate::time;
-
-    fn next(text: &str, after: &str, zone: Tz) -> Option<String> {
-        let at_ms = time::parse(after, zone).unwrap();
-        Cron::parse(text).unwrap().next_after(at_ms, zone).map(|at| time::shown(at, zone))
-    }
-
-    #[test]
-    fn the_next_time_is_found_in_the_zone() {
-        let zone = chrono_tz::Asia::Shanghai;
-        let after = "2026-03-04 05:06:07";
-        for (text, expected) in [
-            ("0 30 2 * * ? *", "2026-03-05 02:30:00"),
-            ("*/10 * * * * ? *", "2026-03-04 05:06:10"),
-            ("0 0/15 * * * ? *", "2026-03-04 05:15:00"),
-            ("0 0 9 ? * MON-FRI *", "2026-03-04 09:00:00"),
-            ("0 0 9 ? * 1 *", "2026-03-08 09:00:00"),
-            ("0 0 9 ? * 7 *", "2026-03-07 09:00:00"),
-            ("0 0 9 ? * 6#3 *", "2026-03-20 09:00:00"),
-            ("0 0 9 ? * 6L *", "2026-03-27 09:00:00"),
-            ("0 0 0 L * ? *", "2026-03-31 00:00:00"),
-            ("0 0 0 15W FEB ? *", "2027-02-15 00:00:00"),
-            ("0 0 0 LW MAY ? *", "2026-05-29 00:00:00"),
-            ("0 0 0 1 1 ? 2030", "2030-01-01 00:00:00"),
-        ] {
-            assert_eq!(next(text, after, zone).as_deref(), Some(expected), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_never_due_again_has_no_next_time() {
-        for text in ["0 0 0 1 1 ? 2020", "0 0 0 30 2 ? *"] {
-            assert_eq!(next(text, "2026-01-01 00:00:00", chrono_tz::UTC), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_wrong_field_is_named() {
-        for (text, named) in [
-            ("60 0 0 * * ? *", "seconds"),
-            ("0 x 0 * * ? *", "minutes"),
-            ("0 0 24 * * ? *", "hours"),
-            ("0 0 MON * * ? *", "hours"),
-            ("0 0 0 32 * ? *", "day-of-month"),
-            ("0 0 0 WL * ? *", "day-of-month"),
-            ("0 0 0 1 13 ? *", "month"),
-            ("0 0 0 1 MON ? *", "month"),
-            ("0 0 0 ? * 8 *", "day-of-week"),
-            ("0 0 0 ? * 0 *", "day-of-week"),
-            ("0 0 0 ? * 2-8 *", "day-of-week"),
-            ("0 0 0 ? * L *", "day-of-week"),
-            ("0 0 0 ? * +MON *", "day-of-week"),
-            ("0 0 0 ? * 2#6 *", "day-of-week"),
-            ("0 0 0 1 * ? soon", "year"),
-            ("1,,2 0 0 * * ? *", "seconds"),
-        ] {
-            let error = Cron::parse(text).unwrap_err();
-            assert!(error.contains(&format!("wrong {named}:")), "{text}: {error}");
-        }
-    }
-
-    #[test]
-    fn it_has_seven_fields_and_one_question_mark() {
-        for text in ["", "0 0 * * *", "0 0 0 * * ?", "0 0 0 * * ? * *", "@daily"] {
-            assert!(Cron::parse(text).unwrap_err().contains("seven of Quartz"), "{text}");
-        }
-        for text in ["0 0 0 * * * *", "0 0 0 ? * ? *", "0 0 0 1 * MON *"] {
-            assert!(Cron::parse(text).unwrap_err().contains("`?`"), "{text}");
-        }
-        assert!(Cron::parse(&"0".repeat(201)).unwrap_err().contains("200 characters"));
-    }
-}
+#[path = "cron_tests.rs"]
+mod tests;

@@ -9,12 +9,16 @@ use serde::Serialize;
 /// Every code that a client can meet, in order. They never change; a new one stands here before it is used.
 pub const CODES: &[&str] = &[
     "already_active",
+    "already_physical",
     "bad_answer",
     "behind",
     "body_broken",
     "body_missing",
     "body_too_large",
     "canary_percent_invalid",
+    "change_failed",
+    "change_running",
+    "circle",
     "component_core_module",
     "component_empty",
     "component_export_missing",
@@ -28,10 +32,21 @@ pub const CODES: &[&str] = &[
     "contract_version_unknown",
     "datasource_not_allowed",
     "deadline_exceeded",
+    "decided",
+    "deployment_running",
+    "deprecated",
     "description_invalid",
     "digest_ambiguous",
     "digest_invalid",
+    "drifted",
     "egress_refused",
+    "engine_conflict",
+    "engine_denied",
+    "engine_failed",
+    "engine_timeout",
+    "engine_unavailable",
+    "engine_unreachable",
+    "four_eyes",
     "generation_active",
     "generation_bundled",
     "generation_in_use",
@@ -42,6 +57,7 @@ pub const CODES: &[&str] = &[
     "import_refused",
     "in_use",
     "internal",
+    "interrupted",
     "invalid_claim",
     "invalid_host",
     "invalid_input",
@@ -52,10 +68,18 @@ pub const CODES: &[&str] = &[
     "method_not_allowed",
     "name_ambiguous",
     "name_taken",
+    "no_datasource",
+    "no_fields",
     "no_role",
+    "no_schedule",
+    "no_tasks",
     "not_active",
+    "not_changeable",
+    "not_deployed",
     "not_found",
+    "not_physical",
     "not_quarantined",
+    "not_retryable",
     "not_running",
     "not_yet",
     "nothing_before",
@@ -72,6 +96,7 @@ pub const CODES: &[&str] = &[
     "plugin_timeout",
     "plugin_trapped",
     "proxied",
+    "publication_pending",
     "rate_limited",
     "reserved",
     "role_too_low",
@@ -82,17 +107,24 @@ pub const CODES: &[&str] = &[
     "store_busy",
     "sync_running",
     "too_many_datasources",
+    "too_many_engines",
+    "too_many_fields",
     "too_many_generations",
+    "too_many_tables",
+    "too_many_tasks",
+    "too_much_text",
     "unauthenticated",
     "unchanged",
     "unreachable",
     "unreachable_in_time",
     "unsupported_by_dialect",
+    "unsupported_by_engine",
     "unsupported_media_type",
     "upstream_denied",
     "upstream_failed",
     "upstream_timeout",
     "upstream_unavailable",
+    "wrong_cluster",
 ];
 
 /// Why a request was not served.
@@ -112,6 +144,8 @@ pub struct Refusal {
     pub message: String,
     /// Every member that is wrong, where several can be.
     pub details: Vec<Detail>,
+    /// What was tried on a physical database, statement by statement.
+    pub statements: Vec<serde_json::Value>,
     /// Methods that the path does have, for the `Allow` header of a 405.
     pub allow: Vec<&'static str>,
     /// Seconds, for the `Retry-After` header.
@@ -140,6 +174,7 @@ impl Error {
             code,
             message: message.into(),
             details: Vec::new(),
+            statements: Vec::new(),
             allow: Vec::new(),
             retry_after_s: None,
         }))
@@ -233,6 +268,12 @@ impl Error {
     #[must_use]
     pub fn with_details(self, details: Vec<Detail>) -> Error {
         self.edit(|refusal| refusal.details = details)
+    }
+
+    /// Adds the statements that were tried, each with what became of it.
+    #[must_use]
+    pub fn with_statements(self, statements: Vec<serde_json::Value>) -> Error {
+        self.edit(|refusal| refusal.statements = statements)
     }
 
     /// Adds `Retry-After`.

@@ -8,7 +8,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::db::changes::Event;
-use crate::{auth, datasources, plugins, retention};
+use crate::{auth, datasources, executions, plugins, retention, runner, tables, workflows};
 
 /// Before something is tried again that the store refused.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
@@ -22,7 +22,13 @@ impl Workers {
         let tasks = TaskTracker::new();
         tasks.spawn(follow_tokens(Arc::clone(app)));
         tasks.spawn(follow_plugins(Arc::clone(app)));
+        tasks.spawn(follow_catalog(Arc::clone(app)));
+        tasks.spawn(follow_lineage(Arc::clone(app)));
         tasks.spawn(datasources::run_worker(Arc::clone(app)));
+        tasks.spawn(executions::run_worker(Arc::clone(app)));
+        tasks.spawn(runner::run_worker(Arc::clone(app)));
+        tasks.spawn(tables::run_worker(Arc::clone(app)));
+        tasks.spawn(workflows::run_worker(Arc::clone(app)));
         tasks.spawn(retention::run(Arc::clone(app), app.stopping.clone()));
         tasks.close();
         Workers(tasks)
@@ -63,4 +69,12 @@ async fn follow_plugins(app: Arc<App>) {
         }
         event = changed.next().await;
     }
+}
+
+async fn follow_catalog(app: Arc<App>) {
+    app.follow_catalog().await;
+}
+
+async fn follow_lineage(app: Arc<App>) {
+    app.follow_lineage().await;
 }

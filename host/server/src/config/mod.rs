@@ -61,6 +61,9 @@ pub struct Config {
     /// Of the store's secrets.
     pub key: Option<Hidden>,
     pub sqlite_roots: Vec<PathBuf>,
+    /// Who submits a publication may not approve it.
+    pub publication_four_eyes: bool,
+    pub runner_tasks_at_once: usize,
     pub egress_allow: Vec<String>,
     pub egress_ca_file: Option<PathBuf>,
     pub oidc: OidcSettings,
@@ -114,7 +117,10 @@ pub struct OidcSettings {
 pub struct RetentionSettings {
     pub audit_days: u64,
     pub syncs_days: u64,
+    pub tables_days: u64,
+    pub executions_days: u64,
     pub plugin_history_days: u64,
+    pub runner_days: u64,
     pub changes_hours: u64,
 }
 
@@ -246,6 +252,8 @@ impl Config {
             tls_key: None,
             key: None,
             sqlite_roots: Vec::new(),
+            publication_four_eyes: true,
+            runner_tasks_at_once: 0,
             egress_allow: Vec::new(),
             egress_ca_file: None,
             oidc: OidcSettings::default(),

@@ -191,6 +191,20 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     Setting {
+        key: "runner_tasks_at_once",
+        default: Default::Fixed("8"),
+        meaning: "tasks that the embedded scheduler runs at the same time, on all workflows",
+        set: |config, text| parse::count(text, 1, 1_000).map(|count| config.runner_tasks_at_once = count),
+        shown: |config| config.runner_tasks_at_once.to_string(),
+    },
+    Setting {
+        key: "publication.four_eyes",
+        default: Default::Fixed("true"),
+        meaning: "whether a publication must be approved by somebody else than who submitted it; with tokens alone",
+        set: |config, text| parse::switch(text).map(|on| config.publication_four_eyes = on),
+        shown: |config| config.publication_four_eyes.to_string(),
+    },
+    Setting {
         key: "egress_allow",
         default: Default::Fixed(""),
         meaning: "internal addresses that may be reached though they are loopback, link-local or reserved: \
@@ -275,11 +289,32 @@ pub const SETTINGS: &[Setting] = &[
         shown: |config| config.retention.syncs_days.to_string(),
     },
     Setting {
+        key: "retention.tables_days",
+        default: Default::Fixed("400"),
+        meaning: "days that statistics of tables and their physical changes are kept, the last change of each for ever",
+        set: |config, text| parse::days(text).map(|days| config.retention.tables_days = days),
+        shown: |config| config.retention.tables_days.to_string(),
+    },
+    Setting {
+        key: "retention.executions_days",
+        default: Default::Fixed("365"),
+        meaning: "days that ended runs of workflows and their executions are kept",
+        set: |config, text| parse::days(text).map(|days| config.retention.executions_days = days),
+        shown: |config| config.retention.executions_days.to_string(),
+    },
+    Setting {
         key: "retention.plugin_history_days",
         default: Default::Fixed("400"),
         meaning: "days that the history of plugins' activations is kept",
         set: |config, text| parse::days(text).map(|days| config.retention.plugin_history_days = days),
         shown: |config| config.retention.plugin_history_days.to_string(),
+    },
+    Setting {
+        key: "retention.runner_days",
+        default: Default::Fixed("30"),
+        meaning: "days that ended runs of the embedded scheduler are kept, with their logs",
+        set: |config, text| parse::days(text).map(|days| config.retention.runner_days = days),
+        shown: |config| config.retention.runner_days.to_string(),
     },
     Setting {
         key: "retention.changes_hours",

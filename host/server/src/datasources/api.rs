@@ -15,7 +15,7 @@ use crate::cron::Cron;
 use crate::db::Tx;
 use crate::error::{Detail, Error};
 use crate::http::{Data, Json, Nothing, Page, Paging};
-use crate::{secrets, tables};
+use crate::{secrets, tables, tasks};
 
 const PAGE_SIZE_DEFAULT: i64 = 20;
 /// Data sources of one server.
@@ -188,13 +188,20 @@ async fn refuse_moved(tx: &mut Tx, before: &Datasource, wanted: &Wanted) -> Resu
 }
 
 async fn refuse_used(tx: &mut Tx, source: &Datasource, what: &str) -> Result<(), Error> {
-    let count = tables::found::count_of(tx, source.id).await?;
-    if count == 0 {
-        return Ok(());
-    }
-    let tables = if count == 1 { "1 table uses".to_owned() } else { format!("{count} tables use") };
-    let message =
-        format!("{tables} the data source `{}`, the recycle bin's included; {what} without any", source.name);
+    let name = &source.name;
+    let used = |count: i64, noun: &str| {
+        if count == 1 { format!("1 {noun} uses") } else { format!("{count} {noun}s use") }
+    };
+    let message = match tables::found::count_of(tx, source.id).await? {
+        0 => match tasks::count_of_datasource(tx, source.id).await? {
+            0 => return Ok(()),
+            count => format!("{} the data source `{name}`; {what} without any", used(count, "task")),
+        },
+        count => {
+            let tables = used(count, "table");
+            format!("{tables} the data source `{name}`, the recycle bin's included; {what} without any")
+        }
+    };
     Err(Error::conflict("in_use", message))
 }
 

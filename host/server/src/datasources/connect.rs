@@ -3,11 +3,14 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use lakeport_bindings::dialect::reader::{DatabasePage, TablePage};
+use lakeport_bindings::dialect::about::DialectInfo;
+use lakeport_bindings::dialect::planner::DataType;
+use lakeport_bindings::dialect::reader::{DatabasePage, TablePage, TableStatistics};
 use lakeport_bindings::dialect::schema::{ServerInfo, Table, TableName};
-use lakeport_bindings::host::types::{Error as PluginError, Page};
-use lakeport_physical::{Database, Lent, Loan, url};
+use lakeport_bindings::host::types::{Error as PluginError, Page, Problem};
+use lakeport_physical::{Database, Lent, Loan, Runner, url};
 use lakeport_plugins::dialect::Dialect;
 use lakeport_plugins::{CallContext, CallError, CallFault, Description, Family};
 use lakeport_sql::{Profile, Transport};
@@ -24,6 +27,8 @@ use crate::plugins::answered;
 const DATABASES_PAGE: u32 = 500;
 /// Databases of one data source; more are not looked at.
 pub const DATABASES_MAX: usize = 10_000;
+/// Types that are parsed in one call; the contract's.
+const TYPES_MAX: usize = 500;
 /// The longest text that goes from one page to the next, in bytes; the contract's.
 pub const CURSOR_MAX_BYTES: usize = 2_048;
 
@@ -128,6 +133,11 @@ impl<'a> Reach<'a> {
         }
     }
 
+    /// The database itself, for a task of the scheduler's or a change. Opens nothing yet.
+    pub async fn database(&self) -> Result<Database, PluginError> {
+        self.locate().await
+    }
+
     /// What server it is.
     pub async fn server(&self) -> Result<ServerInfo, Unanswered> {
         let lent = self.lend(Vec::new()).await?;
@@ -195,11 +205,67 @@ impl<'a> Reach<'a> {
         Ok(answer)
     }
 
-    async fn lend(&self, about: Vec<TableName>) -> Result<Box<Lent>, Unanswered> {
+    /// What its dialect says of itself.
+    pub fn info(&self) -> Result<Arc<DialectInfo>, Unanswered> {
+        Ok(self.dialect.info()?)
+    }
+
+    /// What its dialect declares, checked.
+    pub fn profile(&self) -> Result<Profile, Unanswered> {
+        let broke =
+            |_| self.broke("about.describe", "what it says of itself does not hold any more".to_owned());
         let info = self.dialect.info()?;
-        let profile = Profile::new(&info).map_err(|_| {
-            self.broke("about.describe", "what it says of itself does not hold any more".to_owned())
-        })?;
+        Profile::new(&info).map_err(broke)
+    }
+
+    /// Types as users write them, each parsed or refused. Opens nothing.
+    pub async fn parse_types(&self, texts: &[String]) -> Result<Vec<Result<DataType, Problem>>, Unanswered> {
+        const FUNCTION: &str = "planner.parse-types";
+        let mut types = Vec::with_capacity(texts.len());
+        for some in texts.chunks(TYPES_MAX) {
+            let parsed = self.dialect.parse_types(self.context(), None, some).await?;
+            if parsed.len() != some.len() {
+                let message =
+                    format!("it was asked for {} types and answered for {}", some.len(), parsed.len());
+                return Err(self.broke(FUNCTION, message));
+            }
+            types.extend(parsed);
+        }
+        Ok(types)
+    }
+
+    /// The statement that makes a table.
+    pub async fn ddl(&self, server: &ServerInfo, table: &TableName) -> Result<String, Unanswered> {
+        let lent = self.lend(vec![table.clone()]).await?;
+        Ok(self.dialect.ddl(self.context(), lent, server, table).await?)
+    }
+
+    /// The size of a table, counted where it must be.
+    pub async fn statistics(
+        &self,
+        server: &ServerInfo,
+        table: &TableName,
+    ) -> Result<TableStatistics, Unanswered> {
+        let lent = self.lend(vec![table.clone()]).await?;
+        let tables = std::slice::from_ref(table);
+        let mut answer = self.dialect.statistics(self.context(), lent, server, tables, true).await?;
+        let one = answer.pop().expect("as many as were asked for");
+        Ok(one.map_err(CallError::Answered)?)
+    }
+
+    /// What changes its tables. Set `cancelled` once nobody wants the change any more.
+    pub fn runner<'r>(&'r self, database: &'r Database, cancelled: Arc<AtomicBool>) -> Runner<'r> {
+        Runner {
+            database,
+            dialect: &self.dialect,
+            options: &self.options,
+            id: Arc::clone(&self.call),
+            cancelled,
+        }
+    }
+
+    async fn lend(&self, about: Vec<TableName>) -> Result<Box<Lent>, Unanswered> {
+        let profile = self.profile()?;
         let database = self.locate().await.map_err(Unanswered::Database)?;
         let lent = Lent::open(&database, Loan { profile: Arc::new(profile), about }).await;
         lent.map(Box::new).map_err(Unanswered::Database)

@@ -13,6 +13,7 @@ mod store;
 pub mod sync;
 mod view;
 
+use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use ::http::Method;
@@ -23,7 +24,7 @@ use crate::error::Error;
 use crate::http::Role::{Admin, Viewer};
 use crate::plugins::CALL_CODES;
 pub use connect::{Reach, Unanswered};
-pub use store::{Datasource, find};
+pub use store::{Datasource, all_of, find, find_default, lock, own_id};
 pub use sync::run_worker;
 
 /// What the change log calls a change of a data source.
@@ -142,4 +143,9 @@ impl Datasource {
 /// The names of all data sources, in order.
 pub async fn names(db: &Db) -> Result<Vec<String>, Error> {
     Ok(store::names(db).await?.into_iter().map(|named| named.name).collect())
+}
+
+/// The names of all data sources by id.
+pub async fn names_by_id(db: &Db) -> Result<HashMap<i64, String>, Error> {
+    Ok(store::names(db).await?.into_iter().map(|named| (named.id, named.name)).collect())
 }

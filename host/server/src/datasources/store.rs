@@ -99,6 +99,18 @@ pub async fn find(db: &Db, id: i64) -> Result<Option<Datasource>, Error> {
     db.read(FIND, &[id.into()]).await?.first().map(datasource).transpose()
 }
 
+/// The one that stands where none is named.
+pub async fn find_default(db: &Db) -> Result<Option<Datasource>, Error> {
+    const DEFAULT: &str = concat!("SELECT ", columns!(), " FROM datasources WHERE is_default = 1");
+    db.read(DEFAULT, &[]).await?.first().map(datasource).transpose()
+}
+
+/// The id of the store itself, which never changes.
+pub async fn own_id(db: &Db) -> Result<i64, Error> {
+    let rows = db.read("SELECT id FROM datasources WHERE name = $1", &[OWN_NAME.into()]).await?;
+    rows.first().map_or_else(|| Err(Error::internal(anyhow::anyhow!("it is not there"))), |row| row.get(0))
+}
+
 /// The one of this id, which nobody else changes before the transaction ends.
 pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Datasource>, Error> {
     const LOCK: Either = Either {

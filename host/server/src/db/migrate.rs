@@ -30,7 +30,14 @@ macro_rules! migration {
 }
 
 /// In order, numbered from 1 without gaps.
-pub(super) const MIGRATIONS: &[Migration] = &[migration!(1, "0001_plugins"), migration!(2, "0002_edge")];
+pub(super) const MIGRATIONS: &[Migration] = &[
+    migration!(1, "0001_plugins"),
+    migration!(2, "0002_edge"),
+    migration!(3, "0003_tables"),
+    migration!(4, "0004_workflows"),
+    migration!(5, "0005_runner"),
+    migration!(6, "0006_executions"),
+];
 
 /// Held while migrations run; any number that nobody else uses.
 const LOCK: &str = "SELECT CAST(pg_advisory_xact_lock(7164301) AS TEXT)";

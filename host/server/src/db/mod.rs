@@ -28,8 +28,8 @@ use sqlx::{PgConnection, PgPool, Postgres, SqlSafeStr, Sqlite, SqliteConnection,
 
 use crate::error::Error;
 use crate::points;
+pub use changes::{Applied, Changes, Event, Follows, Subscription};
 use changes::{Changed, Signal};
-pub use changes::{Changes, Event, Subscription};
 pub use leases::{Held, Lease, Leases};
 pub use migrate::{Migration, SchemaVersion, newest_version};
 pub use tables::count_rows;

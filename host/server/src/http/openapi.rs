@@ -254,6 +254,11 @@ fn error_schema(codes: &[&str]) -> Value {
                     },
                 },
             },
+            "statements": {
+                "type": "array",
+                "description": "Of a physical change that failed: every statement, with its outcome and error",
+                "items": { "type": "object" },
+            },
         },
     })
 }

@@ -106,6 +106,11 @@ impl Reply {
         if !details.is_empty() {
             body["details"] = json!(details);
         }
+        if let Error::Refused(refusal) = error
+            && !refusal.statements.is_empty()
+        {
+            body["statements"] = json!(refusal.statements);
+        }
         let status = StatusCode::from_u16(status).expect("errors carry HTTP statuses");
         let mut reply = Reply::json(&body).status(status);
         let Error::Refused(refusal) = error else { return reply };

@@ -123,6 +123,14 @@ pub async fn end(app: &App, attempt: &Attempt, outcome: Result<&Reply, &Error>) 
     tx.commit().await
 }
 
+/// After work that was answered for when it began, and then failed: a repeat tries anew.
+pub async fn forget(app: &App, attempt: &Attempt) -> Result<(), Error> {
+    match &attempt.idempotency_key {
+        Some(key) => store::forget(&app.db, attempt, key).await,
+        None => Ok(()),
+    }
+}
+
 fn reply_of(app: &App, attempt: &Attempt, kept: Kept) -> Result<Reply, Error> {
     let body = if kept.encrypted {
         app.keys.decrypt(&context(attempt), &kept.body)?.bytes().to_vec()

@@ -115,6 +115,15 @@ pub async fn keep(
     Ok(tx.execute(SQL, &values).await? == 1)
 }
 
+/// Gives the key back though an answer was kept: what it told of has failed.
+pub async fn forget(db: &Db, attempt: &Attempt, key: &str) -> Result<(), Error> {
+    const SQL: &str = "DELETE FROM idempotency_keys WHERE caller = $1 AND method = $2 AND path = $3 AND key = $4 \
+                       AND claim = $5";
+    let mut values = row_of(attempt, key).to_vec();
+    values.push(attempt.claim.as_str().into());
+    db.execute(SQL, &values).await.map(drop)
+}
+
 /// Gives the key back after a failure, so that a repeat tries anew.
 pub async fn free(db: &Db, attempt: &Attempt, key: &str) -> Result<(), Error> {
     const SQL: &str = "DELETE FROM idempotency_keys WHERE caller = $1 AND method = $2 AND path = $3 AND key = $4 \

@@ -1,6 +1,9 @@
 //! Lineage: which table is made from which. The graph follows from what tasks are bound to and from OpenLineage
 //! events; it is answered from memory.
 
+mod api;
+mod bindings;
+mod follow;
 pub mod forms;
 
 use ::http::Method;
@@ -9,18 +12,22 @@ use crate::app::Route;
 use crate::auth::token;
 use crate::http::Role::{Editor, Viewer};
 use crate::http::{Json, Nothing};
-use forms::{ColumnsQuery, GraphQuery, ImpactQuery, OpenLineageEvents};
+pub use bindings::{ParseError, ParsedName, ParsedSql, bindings_in};
+pub use follow::Lineage;
+use forms::{ColumnsQuery, ImpactQuery, OpenLineageEvents};
 
 /// The routes of this room.
 pub fn routes() -> Vec<Route> {
     vec![
-        Route::not_yet::<Nothing, GraphQuery, Nothing>(
+        Route::new(
             Method::GET,
             "/api/v1/lineage",
             Viewer,
             "getLineage",
             "Tables and the edges between them, around one table or all",
-        ),
+            api::graph,
+        )
+        .refuses(&["behind"]),
         Route::not_yet::<Nothing, ImpactQuery, Nothing>(
             Method::GET,
             "/api/v1/lineage/impact",

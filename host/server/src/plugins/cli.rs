@@ -4,14 +4,14 @@
 use std::path::Path;
 
 use anyhow::Context as _;
-use lakeport_plugins::{Policy, grants, inspect};
+use lakeport_plugins::{Origin, Policy, grants, inspect};
 use serde_json::json;
 
 /// Prints what a component is and what it would be granted.
 pub fn inspect_file(path: &Path, as_json: bool) -> anyhow::Result<()> {
     let bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
     let inspection = inspect(&bytes)?;
-    let judged = grants::check(&inspection, &Policy::default());
+    let judged = grants::check(&inspection, Origin::Uploaded, &Policy::default());
     let (grants, refused) = match judged {
         Ok(grants) => (grants.needed, Vec::new()),
         Err(refused) => (Vec::new(), refused.imports),

@@ -27,6 +27,27 @@ pub const CALL_CODES: &[&str] = &[
     "upstream_unavailable",
 ];
 
+/// What calls of engines can be answered with; for [`crate::app::Route::refuses`].
+pub const ENGINE_CALL_CODES: &[&str] = &[
+    "engine_conflict",
+    "engine_denied",
+    "engine_failed",
+    "engine_timeout",
+    "engine_unavailable",
+    "engine_unreachable",
+    "plugin_answer_too_large",
+    "plugin_broke_contract",
+    "plugin_busy",
+    "plugin_memory_exceeded",
+    "plugin_not_active",
+    "plugin_quarantined",
+    "plugin_replaced",
+    "plugin_stack_exceeded",
+    "plugin_timeout",
+    "plugin_trapped",
+    "unsupported_by_engine",
+];
+
 /// The longest message of a plugin that is passed on, in characters.
 const MESSAGE_MAX_CHARS: usize = 2_000;
 /// Seconds to wait where nothing more is known.
@@ -61,13 +82,34 @@ pub fn answered(error: &PluginError) -> Error {
         "unreachable" => Error::bad_gateway("unreachable", message),
         "unauthorized" | "forbidden" => Error::bad_gateway("upstream_denied", message),
         "unavailable" | "rate_limited" => {
-            let asked_s = error.retry_after_ms.map(|ms| u64::from(ms).div_ceil(1_000));
-            let wait_s = asked_s.unwrap_or(RETRY_AFTER_S).min(RETRY_AFTER_MAX_S);
-            Error::unavailable("upstream_unavailable", message).retry_after(wait_s)
+            Error::unavailable("upstream_unavailable", message).retry_after(wait_s(error))
         }
         "unsupported" | "unsupported_by_dialect" => Error::conflict("unsupported_by_dialect", message),
         _ => Error::bad_gateway("upstream_failed", message),
     }
+}
+
+/// The same for calls of engines, whose failures have codes of their own.
+pub fn engine_failed(error: CallError) -> Error {
+    let CallError::Answered(error) = error else { return error.into() };
+    let message = shortened(&error.message);
+    match error.code.as_str() {
+        "timeout" => Error::timed_out("engine_timeout", message),
+        "unreachable" => Error::bad_gateway("engine_unreachable", message),
+        "unauthorized" | "forbidden" => Error::bad_gateway("engine_denied", message),
+        "unavailable" | "rate_limited" => {
+            Error::unavailable("engine_unavailable", message).retry_after(wait_s(&error))
+        }
+        "unsupported" => Error::conflict("unsupported_by_engine", message),
+        "conflict" => Error::conflict("engine_conflict", message),
+        _ => Error::bad_gateway("engine_failed", message),
+    }
+}
+
+/// Seconds until it may be tried again.
+fn wait_s(error: &PluginError) -> u64 {
+    let asked_s = error.retry_after_ms.map(|ms| u64::from(ms).div_ceil(1_000));
+    asked_s.unwrap_or(RETRY_AFTER_S).min(RETRY_AFTER_MAX_S)
 }
 
 fn shortened(message: &str) -> String {
@@ -125,6 +167,24 @@ mod tests {
             let error = Error::from(error);
             assert_eq!((error.status(), error.code()), (status, code));
             assert!(CODES.contains(&code) && CALL_CODES.contains(&code), "{code}");
+        }
+    }
+
+    #[test]
+    fn each_failure_of_an_engine_has_its_status_and_a_known_code() {
+        for (error, status, code) in [
+            (said("timeout"), 504, "engine_timeout"),
+            (said("unreachable"), 502, "engine_unreachable"),
+            (said("forbidden"), 502, "engine_denied"),
+            (said("unavailable"), 503, "engine_unavailable"),
+            (said("unsupported"), 409, "unsupported_by_engine"),
+            (said("conflict"), 409, "engine_conflict"),
+            (said("not_found"), 502, "engine_failed"),
+            (failed(CallFault::Timeout), 504, "plugin_timeout"),
+        ] {
+            let error = engine_failed(error);
+            assert_eq!((error.status(), error.code()), (status, code));
+            assert!(CODES.contains(&code) && ENGINE_CALL_CODES.contains(&code), "{code}");
         }
     }
 

@@ -11,7 +11,7 @@ use crate::db::leases::Held;
 use crate::db::{changes, leases};
 use crate::error::Error;
 use crate::time::{DAY_MS, HOUR_MS};
-use crate::{audit, idempotency};
+use crate::{audit, executions, idempotency, runner, tables};
 
 /// Between two rounds.
 const INTERVAL: Duration = Duration::from_secs(600);
@@ -49,22 +49,29 @@ const PLUGIN_HISTORY: Retained = Retained {
 };
 
 /// All that grows, with the time before which it may go.
-fn all(app: &App) -> [(Retained, i64); 4] {
+fn all(app: &App) -> Vec<(Retained, i64)> {
     let (now_ms, settings) = (app.clock.now_ms(), &app.config.retention);
     let before_days = |days: u64| now_ms - i64::try_from(days).unwrap_or(i64::MAX / DAY_MS) * DAY_MS;
-    [
+    let runner = runner::RETAINED.map(|retained| (retained, before_days(settings.runner_days)));
+    let others = [
         (audit::RETAINED, before_days(settings.audit_days)),
         (idempotency::RETAINED, now_ms),
         (SYNCS, before_days(settings.syncs_days)),
+        (executions::RETAINED, before_days(settings.executions_days)),
         (PLUGIN_HISTORY, before_days(settings.plugin_history_days)),
-    ]
+    ];
+    let tables = tables::RETAINED.map(|retained| (retained, before_days(settings.tables_days)));
+    others.into_iter().chain(runner).chain(tables).collect()
 }
 
 /// Tables whose sizes `/metrics` shows, each with its name there.
-pub fn tables() -> [(&'static str, &'static str); 5] {
+pub fn tables() -> Vec<(&'static str, &'static str)> {
     let named = |retained: &Retained| (retained.what, retained.table);
     let [audit, keys] = [&audit::RETAINED, &idempotency::RETAINED].map(named);
-    [audit, keys, named(&SYNCS), named(&PLUGIN_HISTORY), ("changes", "changes")]
+    let [syncs, executions] = [&SYNCS, &executions::RETAINED].map(named);
+    let others = [audit, keys, syncs, executions, named(&PLUGIN_HISTORY), ("changes", "changes")];
+    let rooms = runner::RETAINED.iter().chain(&tables::RETAINED);
+    others.into_iter().chain(rooms.map(named)).collect()
 }
 
 /// Purges until the server stops.

@@ -47,6 +47,14 @@ pub const COLUMNS: &[Column] = &[
         lowest: LOWEST_ID,
     },
     Column {
+        table: "engines",
+        name: "secrets",
+        others: "SELECT secrets, name FROM engines WHERE secrets IS NOT NULL \
+                 AND substr(secrets, 1, 9) <> $1 AND name > $3 ORDER BY name LIMIT $2",
+        put: "UPDATE engines SET secrets = $1 WHERE secrets = $2 AND name = $3",
+        lowest: &[Key::Text("")],
+    },
+    Column {
         table: "idempotency_keys",
         name: "body",
         others: "SELECT body, caller, method, path, key FROM idempotency_keys \

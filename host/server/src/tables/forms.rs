@@ -3,8 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::http::form::Patch;
+use super::definitions::NAME_MAX_CHARS;
+use crate::http::form::{Count, Patch, Text};
 
+/// The longest comment, type, default or list of names, in characters.
+const TEXT_MAX_CHARS: usize = 10_000;
+/// The longest layer, model, domain or owner, in characters.
+const WORD_MAX_CHARS: usize = 200;
 /// Records of a page where the request does not say.
 pub const PAGE_SIZE_DEFAULT: i64 = 20;
 /// Collected statistics where the request does not say how many.
@@ -17,6 +22,11 @@ pub const RECENT_DAYS_DEFAULT: i64 = 30;
 pub const TREND_DAYS_DEFAULT: i64 = 14;
 /// Users that are named.
 pub const TOP_USERS_DEFAULT: i64 = 5;
+
+/// A name of a table, a database or a field.
+pub type Name = Text<1, NAME_MAX_CHARS>;
+type Word = Text<0, WORD_MAX_CHARS>;
+type LongText = Text<0, TEXT_MAX_CHARS>;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct TablePath {
@@ -76,81 +86,73 @@ pub struct ListQuery {
 }
 
 /// A table's definition; nothing is made in a database.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateTable {
     /// No two live tables of one data source and database share one.
-    #[schemars(length(min = 1, max = 64))]
-    pub table_name: String,
+    pub table_name: Name,
     /// The database in MySQL and Doris, the schema in PostgreSQL, `main` in SQLite.
-    #[schemars(length(min = 1, max = 64))]
-    pub db_name: String,
-    pub table_comment: Option<String>,
+    pub db_name: Name,
+    pub table_comment: Option<LongText>,
     /// Such as `ODS`, `DWD`, `ADS`.
-    pub layer: Option<String>,
+    pub layer: Option<Word>,
     /// The data source; absent: none until the table is made physical.
     pub cluster_id: Option<i64>,
     /// One of the dialect's table models.
-    pub table_model: Option<String>,
-    pub distribution_column: Option<String>,
-    #[schemars(range(min = 1))]
-    pub bucket_num: Option<u32>,
-    #[schemars(range(min = 1))]
-    pub replica_num: Option<u32>,
+    pub table_model: Option<Word>,
+    pub distribution_column: Option<LongText>,
+    pub bucket_num: Option<Count>,
+    pub replica_num: Option<Count>,
     /// Names of fields between commas.
-    pub key_columns: Option<String>,
-    pub partition_column: Option<String>,
-    pub business_domain: Option<String>,
-    pub data_domain: Option<String>,
-    pub owner: Option<String>,
+    pub key_columns: Option<LongText>,
+    pub partition_column: Option<LongText>,
+    pub business_domain: Option<Word>,
+    pub data_domain: Option<Word>,
+    pub owner: Option<Word>,
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateTable {
     /// A physical table is renamed in its database.
-    #[schemars(length(min = 1, max = 64))]
-    pub table_name: Option<String>,
+    pub table_name: Option<Name>,
     /// Fixed once the table is physical.
-    #[schemars(length(min = 1, max = 64))]
-    pub db_name: Option<String>,
+    pub db_name: Option<Name>,
     #[serde(default)]
-    pub table_comment: Patch<String>,
+    pub table_comment: Patch<LongText>,
     #[serde(default)]
-    pub layer: Patch<String>,
+    pub layer: Patch<Word>,
     /// Fixed once the table is physical.
     #[serde(default)]
     pub cluster_id: Patch<i64>,
     /// Fixed once the table is physical.
     #[serde(default)]
-    pub table_model: Patch<String>,
+    pub table_model: Patch<Word>,
     /// Fixed once the table is physical.
     #[serde(default)]
-    pub distribution_column: Patch<String>,
+    pub distribution_column: Patch<LongText>,
     #[serde(default)]
-    #[schemars(range(min = 1))]
-    pub bucket_num: Patch<u32>,
+    pub bucket_num: Patch<Count>,
     #[serde(default)]
-    #[schemars(range(min = 1))]
-    pub replica_num: Patch<u32>,
+    pub replica_num: Patch<Count>,
     /// Fixed once the table is physical.
     #[serde(default)]
-    pub key_columns: Patch<String>,
+    pub key_columns: Patch<LongText>,
     /// Fixed once the table is physical.
     #[serde(default)]
-    pub partition_column: Patch<String>,
+    pub partition_column: Patch<LongText>,
     #[serde(default)]
-    pub business_domain: Patch<String>,
+    pub business_domain: Patch<Word>,
     #[serde(default)]
-    pub data_domain: Patch<String>,
+    pub data_domain: Patch<Word>,
     #[serde(default)]
-    pub owner: Patch<String>,
+    pub owner: Patch<Word>,
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 pub struct SetComment {
     /// Empty: none.
-    pub comment: String,
+    pub comment: LongText,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -199,35 +201,33 @@ pub struct DryRunQuery {
     pub dry_run: bool,
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateField {
     /// No two fields of one table share one.
-    #[schemars(length(min = 1, max = 64))]
-    pub field_name: String,
+    pub field_name: Name,
     /// As the dialect writes it: `VARCHAR(64)`.
-    pub field_type: String,
-    pub field_comment: Option<String>,
+    pub field_type: LongText,
+    pub field_comment: Option<LongText>,
     #[schemars(extend("default" = false))]
     pub is_primary_key: Option<bool>,
     #[schemars(extend("default" = true))]
     pub is_nullable: Option<bool>,
     /// A value, not an expression; absent: none.
-    pub default_value: Option<String>,
+    pub default_value: Option<LongText>,
 }
 
-#[derive(Deserialize, JsonSchema)]
+#[derive(Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateField {
-    #[schemars(length(min = 1, max = 64))]
-    pub field_name: Option<String>,
-    pub field_type: Option<String>,
+    pub field_name: Option<Name>,
+    pub field_type: Option<LongText>,
     #[serde(default)]
-    pub field_comment: Patch<String>,
+    pub field_comment: Patch<LongText>,
     pub is_primary_key: Option<bool>,
     pub is_nullable: Option<bool>,
     #[serde(default)]
-    pub default_value: Patch<String>,
+    pub default_value: Patch<LongText>,
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use lakeport_bindings::dialect::schema::{DefaultValue, Field, Table};
 use serde::Serialize;
 
-use super::{TOPIC, store};
+use super::{TOPIC, physical, store};
 use crate::db::Tx;
 use crate::error::Error;
 
@@ -161,6 +161,9 @@ pub struct Known {
     pub is_deprecated: bool,
     #[serde(skip)]
     pub is_physical: bool,
+    /// It was found otherwise than a change should have given.
+    #[serde(skip)]
+    pub has_drift: bool,
     pub comment: Option<String>,
     pub model: Option<String>,
     pub distribution: Option<String>,
@@ -225,6 +228,7 @@ fn difference(known: &Known, found: &FoundTable) -> Difference {
     }
     difference.missing_fields = before.into_values().map(|field| field.id).collect();
     let is_same = known.is_physical
+        && !known.has_drift
         && table.is_defined_as(known)
         && difference.new_fields.is_empty()
         && difference.updated_fields.is_empty()
@@ -269,8 +273,13 @@ pub async fn take_over(
     found: &[FoundTable],
     now_ms: i64,
 ) -> Result<Taken, Error> {
+    // What is changed at this moment the change itself takes over.
+    let under_way = physical::store::under_way(tx, cluster_id, database).await?;
+    let is_under_way =
+        |name: &str| under_way.iter().any(|(_, before, after)| before == name || after == name);
     let known = store::named(tx, cluster_id, database, listed).await?;
-    let mut taken = Taken { seen: known.iter().map(|table| table.id).collect(), ..Taken::default() };
+    let seen = known.iter().map(|table| table.id).chain(under_way.iter().map(|(id, ..)| *id));
+    let mut taken = Taken { seen: seen.collect(), ..Taken::default() };
     let mut by_name: HashMap<&str, &Known> = HashMap::new();
     for table in &known {
         let known = by_name.entry(&table.name).or_insert(table);
@@ -280,7 +289,7 @@ pub async fn take_over(
         }
     }
     let (mut new, mut differences) = (Vec::new(), Vec::new());
-    for table in found {
+    for table in found.iter().filter(|table| !is_under_way(&table.name)) {
         match by_name.get(table.name.as_str()) {
             None => new.push(table),
             Some(known) if known.is_deprecated => {}
@@ -340,19 +349,22 @@ pub struct Looked {
 }
 
 /// Looks at physical tables after an id: those that were not seen are physical no longer. Of databases that
-/// could not be read nothing is known.
+/// could not be read nothing is known, and of tables that were changed since the look began neither.
 pub async fn mark_missing(
     tx: &mut Tx,
     cluster_id: i64,
     after_id: i64,
     seen: &HashSet<i64>,
     unread: &HashSet<String>,
+    began_ms: i64,
     now_ms: i64,
 ) -> Result<Looked, Error> {
-    let tables = store::physical_after(tx, cluster_id, after_id).await?;
-    let last = tables.last().map(|(id, _)| *id);
-    let is_gone = |(id, database): &(i64, String)| !seen.contains(id) && !unread.contains(database);
-    let gone: Vec<i64> = tables.into_iter().filter(is_gone).map(|(id, _)| id).collect();
+    let tables = store::physical_after(tx, cluster_id, after_id, began_ms).await?;
+    let last = tables.last().map(|(id, ..)| *id);
+    let is_gone = |(id, database, is_changed): &(i64, String, bool)| {
+        !is_changed && !seen.contains(id) && !unread.contains(database)
+    };
+    let gone: Vec<i64> = tables.into_iter().filter(is_gone).map(|(id, ..)| id).collect();
     for id in &gone {
         tx.changed(TOPIC, id.to_string());
     }

@@ -69,7 +69,7 @@ impl Bench {
         let (seen, unread) =
             (seen.iter().copied().collect(), unread.iter().map(|&name| name.to_owned()).collect());
         let mut tx = self.db.begin().await.unwrap();
-        let looked = mark_missing(&mut tx, self.cluster, 0, &seen, &unread, 50).await.unwrap();
+        let looked = mark_missing(&mut tx, self.cluster, 0, &seen, &unread, 40, 50).await.unwrap();
         tx.commit().await.unwrap();
         looked.missing
     }

@@ -1,23 +1,90 @@
 //! Tables: their definitions and fields, the recycle bin, statistics, and the physical tables that follow. It
 //! writes no statement itself: a dialect plans, the host runs.
 
+mod definitions;
+mod fields;
 pub mod forms;
 pub mod found;
+mod physical;
+mod sources;
+mod statistics;
 mod store;
+
+use std::sync::LazyLock;
 
 use ::http::Method;
 
-use crate::app::Route;
+use crate::app::{App, Route};
+use crate::datasources;
+use crate::db::{Db, Tx};
+use crate::error::Error;
+use crate::http::Nothing;
 use crate::http::Role::{Admin, Editor, Viewer};
-use crate::http::{Json, Nothing};
-use forms::{
-    AccessQuery, ChangeQuery, ClusterQuery, ConfirmedChangeQuery, CreateField, CreateTable, DryRunQuery,
-    FieldPath, HistoryQuery, ListQuery, PendingQuery, SetComment, StatisticsQuery, TablePath, UpdateField,
-    UpdateTable,
-};
+use crate::plugins::CALL_CODES;
+use forms::{AccessQuery, ChangeQuery, ConfirmedChangeQuery, PendingQuery, TablePath};
+
+pub use definitions::Record;
+pub use definitions::list::page;
+pub use definitions::view::TableView;
+pub use physical::run_worker;
+pub use store::{entries_after, entries_of};
+
+/// What grows here.
+pub const RETAINED: [crate::retention::Retained; 2] =
+    [statistics::store::RETAINED, physical::store::RETAINED];
 
 /// What the change log calls a change of a table or its fields.
 pub const TOPIC: &str = "tables";
+
+/// What every change that a physical table may follow can be refused with.
+const CHANGE_CODES: &[&str] = &[
+    "change_failed",
+    "change_running",
+    "deprecated",
+    "drifted",
+    "interrupted",
+    "name_taken",
+    "no_datasource",
+    "not_changeable",
+    "wrong_cluster",
+];
+/// What questions about a physical table can be refused with.
+const QUESTION_CODES: &[&str] =
+    &["datasource_not_allowed", "drifted", "no_datasource", "not_physical", "wrong_cluster"];
+
+static CREATED: LazyLock<Vec<&str>> = LazyLock::new(|| [CALL_CODES, &["name_taken"]].concat());
+static CHANGES: LazyLock<Vec<&str>> = LazyLock::new(|| [CALL_CODES, CHANGE_CODES].concat());
+static FIELDS: LazyLock<Vec<&str>> =
+    LazyLock::new(|| [CALL_CODES, CHANGE_CODES, &["too_many_fields"]].concat());
+static CREATES: LazyLock<Vec<&str>> =
+    LazyLock::new(|| [CALL_CODES, CHANGE_CODES, &["already_physical", "no_fields"]].concat());
+static QUESTIONS: LazyLock<Vec<&str>> = LazyLock::new(|| [CALL_CODES, QUESTION_CODES].concat());
+
+/// What this room remembers beside the store.
+#[derive(Default)]
+pub struct Room {
+    collecting: statistics::Collecting,
+    own_cluster: tokio::sync::OnceCell<i64>,
+}
+
+impl Room {
+    /// The data source that is the store itself.
+    async fn own_cluster(&self, db: &Db) -> Result<i64, Error> {
+        self.own_cluster.get_or_try_init(|| datasources::own_id(db)).await.copied()
+    }
+}
+
+/// Of these ids those that are no table, or one in the recycle bin.
+pub async fn missing_of(tx: &mut Tx, ids: &[i64]) -> Result<Vec<i64>, Error> {
+    definitions::store::missing_of(tx, ids).await
+}
+
+/// Those of these tables that are there and not in the recycle bin, in the order of the ids.
+pub async fn views(app: &App, ids: &[i64]) -> Result<Vec<TableView>, Error> {
+    let records = definitions::store::all_of(&app.db, ids).await?;
+    let zone = app.config.time_zone;
+    Ok(records.into_iter().map(|record| TableView::new(record, zone)).collect())
+}
 
 /// The routes of this room.
 pub fn routes() -> Vec<Route> {
@@ -26,44 +93,52 @@ pub fn routes() -> Vec<Route> {
 
 fn definitions() -> Vec<Route> {
     vec![
-        Route::not_yet::<Nothing, ListQuery, Nothing>(
+        Route::new(
             Method::GET,
             "/api/v1/tables",
             Viewer,
             "listTables",
             "A page of tables, without those in the recycle bin",
+            definitions::list::list,
         ),
-        Route::not_yet::<Nothing, Nothing, Json<CreateTable>>(
+        Route::new(
             Method::POST,
             "/api/v1/tables",
             Editor,
             "createTable",
             "Defines a table in the catalogue alone",
-        ),
-        Route::not_yet::<TablePath, Nothing, Nothing>(
+            definitions::api::create,
+        )
+        .refuses(&CREATED),
+        Route::new(
             Method::GET,
             "/api/v1/tables/{id}",
             Viewer,
             "getTable",
             "One table with its fields, its data source, and how the database differs",
+            definitions::api::get,
         )
         .versioned(),
-        Route::not_yet::<TablePath, ChangeQuery, Json<UpdateTable>>(
+        Route::new(
             Method::PUT,
             "/api/v1/tables/{id}",
             Editor,
             "updateTable",
             "Changes the members that are given; the physical table follows",
+            definitions::api::update,
         )
+        .refuses(&CHANGES)
         .versioned()
         .dry_run(),
-        Route::not_yet::<TablePath, ChangeQuery, Json<SetComment>>(
+        Route::new(
             Method::PUT,
             "/api/v1/tables/{id}/comment",
             Editor,
             "setTableComment",
             "Changes a table's comment, in the database first",
+            definitions::api::set_comment,
         )
+        .refuses(&CHANGES)
         .versioned()
         .dry_run(),
     ]
@@ -71,28 +146,33 @@ fn definitions() -> Vec<Route> {
 
 fn physical() -> Vec<Route> {
     vec![
-        Route::not_yet::<TablePath, ChangeQuery, Nothing>(
+        Route::new(
             Method::POST,
             "/api/v1/tables/{id}/physical",
             Editor,
             "createPhysicalTable",
             "Creates the table in its database",
+            physical::api::create,
         )
+        .refuses(&CREATES)
         .dry_run(),
-        Route::not_yet::<TablePath, Nothing, Nothing>(
+        Route::new(
             Method::GET,
             "/api/v1/tables/{id}/changes",
             Viewer,
             "listTableChanges",
             "Physical changes of a table, the newest first",
+            physical::api::list,
         ),
-        Route::not_yet::<TablePath, ClusterQuery, Nothing>(
+        Route::new(
             Method::GET,
             "/api/v1/tables/{id}/ddl",
             Viewer,
             "getTableDdl",
             "The text that creates the table, as its database gives it",
-        ),
+            physical::api::ddl,
+        )
+        .refuses(&QUESTIONS),
     ]
 }
 
@@ -134,37 +214,44 @@ fn recycle_bin() -> Vec<Route> {
 
 fn fields() -> Vec<Route> {
     vec![
-        Route::not_yet::<TablePath, Nothing, Nothing>(
+        Route::new(
             Method::GET,
             "/api/v1/tables/{id}/fields",
             Viewer,
             "listFields",
             "A table's fields in their order",
+            fields::api::list,
         ),
-        Route::not_yet::<TablePath, ChangeQuery, Json<CreateField>>(
+        Route::new(
             Method::POST,
             "/api/v1/tables/{id}/fields",
             Editor,
             "createField",
             "Adds a field; to the physical table, too",
+            fields::api::create,
         )
+        .refuses(&FIELDS)
         .dry_run(),
-        Route::not_yet::<FieldPath, DryRunQuery, Json<UpdateField>>(
+        Route::new(
             Method::PUT,
             "/api/v1/tables/{id}/fields/{fieldId}",
             Editor,
             "updateField",
             "Changes the members that are given; in the physical table, too",
+            fields::api::update,
         )
+        .refuses(&CHANGES)
         .versioned()
         .dry_run(),
-        Route::not_yet::<FieldPath, DryRunQuery, Nothing>(
+        Route::new(
             Method::DELETE,
             "/api/v1/tables/{id}/fields/{fieldId}",
             Editor,
             "deleteField",
             "Removes a field; from the physical table, too",
+            fields::api::delete,
         )
+        .refuses(&CHANGES)
         .versioned()
         .dry_run(),
     ]
@@ -172,13 +259,15 @@ fn fields() -> Vec<Route> {
 
 fn figures() -> Vec<Route> {
     vec![
-        Route::not_yet::<TablePath, StatisticsQuery, Nothing>(
+        Route::new(
             Method::GET,
             "/api/v1/tables/{id}/statistics",
             Viewer,
             "getTableStatistics",
             "How many rows and bytes; remembered for five minutes",
-        ),
+            statistics::api::get,
+        )
+        .refuses(&QUESTIONS),
         Route::not_yet::<TablePath, AccessQuery, Nothing>(
             Method::GET,
             "/api/v1/tables/{id}/access-stats",
@@ -186,26 +275,32 @@ fn figures() -> Vec<Route> {
             "getTableAccessStats",
             "How often and by whom a table is read",
         ),
-        Route::not_yet::<TablePath, HistoryQuery, Nothing>(
+        Route::new(
             Method::GET,
             "/api/v1/tables/{id}/statistics/history",
             Viewer,
             "listStatisticsHistory",
             "Statistics as they were collected, the newest first",
-        ),
-        Route::not_yet::<TablePath, Nothing, Nothing>(
+            statistics::api::history,
+        )
+        .refuses(&["datasource_not_allowed"]),
+        Route::new(
             Method::GET,
             "/api/v1/tables/{id}/statistics/history/last7days",
             Viewer,
             "listStatisticsOfLast7Days",
             "Statistics of the last 7 days, the oldest first",
-        ),
-        Route::not_yet::<TablePath, Nothing, Nothing>(
+            statistics::api::last_7_days,
+        )
+        .refuses(&["datasource_not_allowed"]),
+        Route::new(
             Method::GET,
             "/api/v1/tables/{id}/statistics/history/last30days",
             Viewer,
             "listStatisticsOfLast30Days",
             "Statistics of the last 30 days, the oldest first",
-        ),
+            statistics::api::last_30_days,
+        )
+        .refuses(&["datasource_not_allowed"]),
     ]
 }

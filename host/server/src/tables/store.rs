@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::found::{FoundTable, Known, KnownField};
-use crate::db::{Either, Row, Tx, Value};
+use crate::catalog::Entry;
+use crate::db::{Db, Either, Row, Tx, Value};
 use crate::error::Error;
 
 /// Tables that are looked at in one go when what is missing is looked for.
@@ -50,11 +51,11 @@ pub async fn named(
 ) -> Result<Vec<Known>, Error> {
     const NAMED: Either = Either {
         sqlite: "SELECT id, table_name, status = 'deprecated', physical = 1, table_comment, table_model, \
-            distribution_column, bucket_num, replica_num, key_columns, partition_column FROM tables \
+            distribution_column, bucket_num, replica_num, key_columns, partition_column, drift IS NOT NULL FROM tables \
             WHERE cluster_id = $1 AND db_name = $2 AND table_name IN (SELECT value FROM json_each($3)) \
             ORDER BY id",
         postgres: "SELECT id, table_name, status = 'deprecated', physical = 1, table_comment, table_model, \
-            distribution_column, bucket_num, replica_num, key_columns, partition_column FROM tables \
+            distribution_column, bucket_num, replica_num, key_columns, partition_column, drift IS NOT NULL FROM tables \
             WHERE cluster_id = $1 AND db_name = $2 \
             AND table_name IN (SELECT json_array_elements_text(CAST($3 AS json))) ORDER BY id FOR UPDATE",
     };
@@ -92,6 +93,7 @@ fn known(row: &Row) -> Result<Known, Error> {
         replicas: row.get(8)?,
         keys: row.get(9)?,
         partition: row.get(10)?,
+        has_drift: row.get(11)?,
         fields: Vec::new(),
     })
 }
@@ -152,7 +154,7 @@ pub async fn update(tx: &mut Tx, tables: &[Known], now_ms: i64) -> Result<(), Er
     const UPDATE: Either = Either {
         sqlite: "UPDATE tables SET table_comment = given.comment, table_model = given.model, \
             distribution_column = given.distribution, bucket_num = given.buckets, replica_num = given.replicas, \
-            key_columns = given.keys, partition_column = given.part, physical = 1, updated_at = $2 \
+            key_columns = given.keys, partition_column = given.part, physical = 1, drift = NULL, updated_at = $2 \
             FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.comment') AS comment, \
             json_extract(value, '$.model') AS model, json_extract(value, '$.distribution') AS distribution, \
             json_extract(value, '$.buckets') AS buckets, json_extract(value, '$.replicas') AS replicas, \
@@ -160,7 +162,7 @@ pub async fn update(tx: &mut Tx, tables: &[Known], now_ms: i64) -> Result<(), Er
             FROM json_each($1)) AS given WHERE tables.id = given.id",
         postgres: "UPDATE tables SET table_comment = given.comment, table_model = given.model, \
             distribution_column = given.distribution, bucket_num = given.buckets, replica_num = given.replicas, \
-            key_columns = given.keys, partition_column = given.\"partition\", physical = 1, updated_at = $2 \
+            key_columns = given.keys, partition_column = given.\"partition\", physical = 1, drift = NULL, updated_at = $2 \
             FROM json_to_recordset(CAST($1 AS json)) AS given (id BIGINT, comment TEXT, model TEXT, \
             distribution TEXT, buckets BIGINT, replicas BIGINT, keys TEXT, \"partition\" TEXT) \
             WHERE tables.id = given.id",
@@ -212,16 +214,20 @@ pub async fn delete_fields(tx: &mut Tx, ids: &[i64]) -> Result<(), Error> {
     write(tx, DELETE, ids, &[]).await
 }
 
-/// The next physical tables of a data source that are not in the recycle bin: id and database.
+/// The next physical tables of a data source that are not in the recycle bin: id, database, and whether a change
+/// of it is under way or ended after a time.
 pub async fn physical_after(
     tx: &mut Tx,
     cluster_id: i64,
     after_id: i64,
-) -> Result<Vec<(i64, String)>, Error> {
-    const NEXT: &str = "SELECT id, db_name FROM tables \
-        WHERE cluster_id = $1 AND id > $2 AND physical = 1 AND status = 'active' ORDER BY id LIMIT $3";
-    let rows = tx.query(NEXT, &[cluster_id.into(), after_id.into(), LOOK_AT.into()]).await?;
-    rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
+    since_ms: i64,
+) -> Result<Vec<(i64, String, bool)>, Error> {
+    const NEXT: &str = "SELECT t.id, t.db_name, EXISTS (SELECT 1 FROM table_changes c WHERE c.table_id = t.id \
+        AND (c.state = 'running' OR c.finished_at >= $4)) FROM tables t \
+        WHERE t.cluster_id = $1 AND t.id > $2 AND t.physical = 1 AND t.status = 'active' ORDER BY t.id LIMIT $3";
+    let values = [cluster_id.into(), after_id.into(), LOOK_AT.into(), since_ms.into()];
+    let rows = tx.query(NEXT, &values).await?;
+    rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).collect()
 }
 
 /// They are defined in the catalogue and no longer there.
@@ -235,9 +241,58 @@ pub async fn set_missing(tx: &mut Tx, ids: &[i64], now_ms: i64) -> Result<(), Er
     write(tx, SET, ids, &[now_ms.into()]).await
 }
 
+/// Tables of a data source, those that are being made in it among them.
 pub async fn count_of(tx: &mut Tx, cluster_id: i64) -> Result<i64, Error> {
-    let rows = tx.query("SELECT count(*) FROM tables WHERE cluster_id = $1", &[cluster_id.into()]).await?;
+    const COUNT: &str = "SELECT count(*) FROM tables t WHERE t.cluster_id = $1 OR EXISTS \
+        (SELECT 1 FROM table_changes c WHERE c.table_id = t.id AND c.cluster_id = $1 AND c.state = 'running')";
+    let rows = tx.query(COUNT, &[cluster_id.into()]).await?;
     rows.first().map_or(Ok(0), |row| row.get(0))
+}
+
+/// What the index of names has of these tables; of those that are not there nothing.
+pub async fn entries_of(db: &Db, ids: &[i64]) -> Result<Vec<Entry>, Error> {
+    const ENTRIES: Either = Either {
+        sqlite: "SELECT id, cluster_id, db_name, table_name, table_comment, layer, business_domain, data_domain, \
+            owner, status = 'deprecated', physical = 1, row_count, data_size, index_size, created_at, updated_at \
+            FROM tables WHERE id IN (SELECT value FROM json_each($1))",
+        postgres: "SELECT id, cluster_id, db_name, table_name, table_comment, layer, business_domain, data_domain, \
+            owner, status = 'deprecated', physical = 1, row_count, data_size, index_size, created_at, updated_at \
+            FROM tables WHERE id IN (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))",
+    };
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    db.read(db.words(ENTRIES), &[json(ids)?]).await?.iter().map(entry).collect()
+}
+
+/// The next tables after an id, in the order of their ids.
+pub async fn entries_after(db: &Db, after_id: i64, limit: i64) -> Result<Vec<Entry>, Error> {
+    const ENTRIES: &str = "SELECT id, cluster_id, db_name, table_name, table_comment, layer, business_domain, \
+        data_domain, owner, status = 'deprecated', physical = 1, row_count, data_size, index_size, created_at, \
+        updated_at FROM tables WHERE id > $1 ORDER BY id LIMIT $2";
+    db.read(ENTRIES, &[after_id.into(), limit.into()]).await?.iter().map(entry).collect()
+}
+
+fn entry(row: &Row) -> Result<Entry, Error> {
+    let text = |at| row.get::<Option<String>>(at).map(|text| text.map(String::into_boxed_str));
+    Ok(Entry {
+        id: row.get(0)?,
+        cluster_id: row.get(1)?,
+        db_name: row.get::<String>(2)?.into(),
+        table_name: row.get::<String>(3)?.into(),
+        table_comment: text(4)?,
+        layer: text(5)?,
+        business_domain: text(6)?,
+        data_domain: text(7)?,
+        owner: text(8)?,
+        is_deprecated: row.get(9)?,
+        is_physical: row.get(10)?,
+        row_count: row.get(11)?,
+        data_size: row.get(12)?,
+        index_size: row.get(13)?,
+        created_at_ms: row.get(14)?,
+        updated_at_ms: row.get(15)?,
+    })
 }
 
 /// Runs a statement over an array, unless that is empty.

@@ -3,10 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::http::form::Patch;
+use crate::http::form::{Patch, Text};
 
 /// Records of a page where the request does not say.
 pub const PAGE_SIZE_DEFAULT: i64 = 20;
+/// Of a task's name.
+pub const NAME_MAX_CHARS: usize = 100;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct TaskPath {
@@ -57,7 +59,7 @@ pub struct CreateTask {
 pub struct NewTask {
     pub workflow_id: i64,
     /// No two tasks of one workflow share one.
-    pub task_name: String,
+    pub task_name: Text<1, NAME_MAX_CHARS>,
     /// `SQL`, or what else the engine's plugin runs, such as `SHELL`.
     pub task_type: String,
     /// Needed for `SQL`.
@@ -91,7 +93,7 @@ pub struct UpdateTask {
 #[serde(rename_all = "camelCase")]
 pub struct TaskChange {
     pub workflow_id: Option<i64>,
-    pub task_name: Option<String>,
+    pub task_name: Option<Text<1, NAME_MAX_CHARS>>,
     pub task_type: Option<String>,
     #[serde(default)]
     pub datasource_id: Patch<i64>,

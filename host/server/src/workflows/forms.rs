@@ -4,10 +4,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::http::form::Patch;
+use crate::http::form::{Patch, Text};
 
 /// Records of a page where the request does not say.
 pub const PAGE_SIZE_DEFAULT: i64 = 20;
+/// Of a workflow's name.
+pub const NAME_MAX_CHARS: usize = 100;
+/// Of a workflow's description.
+pub const DESCRIPTION_MAX_CHARS: usize = 10_000;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct WorkflowPath {
@@ -69,9 +73,8 @@ pub struct GlobalParam {
 #[serde(rename_all = "camelCase")]
 pub struct CreateWorkflow {
     /// No two live workflows share one.
-    #[schemars(length(min = 1, max = 100))]
-    pub name: String,
-    pub description: Option<String>,
+    pub name: Text<1, NAME_MAX_CHARS>,
+    pub description: Option<Text<0, DESCRIPTION_MAX_CHARS>>,
     /// The name of an engine configuration; absent: `local`.
     pub scheduler_engine: Option<String>,
     pub global_params: Option<Vec<GlobalParam>>,
@@ -80,10 +83,9 @@ pub struct CreateWorkflow {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateWorkflow {
-    #[schemars(length(min = 1, max = 100))]
-    pub name: Option<String>,
+    pub name: Option<Text<1, NAME_MAX_CHARS>>,
     #[serde(default)]
-    pub description: Patch<String>,
+    pub description: Patch<Text<0, DESCRIPTION_MAX_CHARS>>,
     pub scheduler_engine: Option<String>,
     #[serde(default)]
     pub global_params: Patch<Vec<GlobalParam>>,

@@ -1,18 +1,134 @@
 //! Workflows: what they are, their versions, how they come in and go out, how they are published, and when
 //! they run. It knows no scheduler: that is an engine's.
+//!
+//! What is asked of an engine for one workflow is asked in turn, under a lease: see [`turn`].
 
+mod api;
+pub mod definition;
 pub mod forms;
+mod publications;
+mod schedules;
+mod store;
+#[cfg(test)]
+pub mod testing;
+mod turn;
+pub mod versions;
+mod view;
+
+use std::sync::LazyLock;
 
 use ::http::Method;
+use lakeport_bindings::engine::model::WorkflowRef;
 
 use crate::app::Route;
+use crate::db::Db;
+use crate::error::Error;
 use crate::http::Role::{Approver, Editor, Viewer};
 use crate::http::{Json, Nothing, OptionalJson};
+use crate::plugins::ENGINE_CALL_CODES;
+pub use api::reach;
+use definition::Content;
 use forms::{
-    BackfillBody, BackfillPath, CompareVersions, CreateWorkflow, DecidePublication, DeleteQuery, ExportQuery,
-    ImportWorkflow, ImportableQuery, ListQuery, PublicationPath, PublishWorkflow, SetSchedule,
-    UpdateWorkflow, VersionPath, WorkflowPath,
+    BackfillBody, BackfillPath, CompareVersions, ExportQuery, ImportWorkflow, ImportableQuery, VersionPath,
+    WorkflowPath, WorkflowStatus,
 };
+pub use publications::run_worker;
+pub use store::{count_of_engine, deployed, find, lock, names};
+use versions::{Sum, Weight};
+
+/// What the change log calls a change of a workflow; the key is its id.
+pub const TOPIC: &str = "workflows";
+
+/// A workflow as it is kept.
+#[derive(Debug, Clone)]
+pub struct Workflow {
+    pub id: i64,
+    pub content: Content,
+    /// The current one.
+    pub version: i64,
+    /// The last one that changed more than the schedule.
+    pub changed_version: i64,
+    /// The last one that changed the schedule; 0: none has.
+    pub schedule_version: i64,
+    /// The sum of its tasks' digests.
+    pub parts: Sum,
+    pub weight: Weight,
+    pub status: WorkflowStatus,
+    pub publication: PublicationState,
+    pub published_version: Option<i64>,
+    /// What its engine knows of it; there before it is deployed for the first time.
+    pub deployed: Option<Deployed>,
+    pub created_by: String,
+    pub updated_by: String,
+    pub created_at_ms: i64,
+    pub updated_at_ms: i64,
+}
+
+/// What its newest publication waits for, or came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PublicationState {
+    None,
+    /// To be approved, or to be deployed.
+    Pending,
+    Failed,
+}
+
+impl PublicationState {
+    fn as_str(self) -> &'static str {
+        match self {
+            PublicationState::None => "none",
+            PublicationState::Pending => "pending",
+            PublicationState::Failed => "failed",
+        }
+    }
+}
+
+/// A workflow as its engine knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deployed {
+    pub id: i64,
+    /// In the revision deployed.
+    pub name: String,
+    /// The engine's configuration.
+    pub engine: String,
+    pub code: Option<String>,
+    pub project: Option<String>,
+    pub revision: Option<String>,
+    pub state: Option<String>,
+}
+
+impl Deployed {
+    /// As a plugin is told of it.
+    pub fn reference(&self) -> WorkflowRef {
+        WorkflowRef {
+            id: self.id.unsigned_abs(),
+            name: self.name.clone(),
+            code: self.code.clone(),
+            project: self.project.clone(),
+            revision: self.revision.clone(),
+            state: self.state.clone(),
+        }
+    }
+}
+
+impl Workflow {
+    /// What its engine knows of it, where it is deployed.
+    pub fn in_engine(&self) -> Option<&Deployed> {
+        self.deployed.as_ref().filter(|_| self.status != WorkflowStatus::Draft)
+    }
+}
+
+/// What an engine knows of a workflow that is deployed; none: it is not there, or not deployed.
+pub async fn find_deployed(db: &Db, id: i64) -> Result<Option<Deployed>, Error> {
+    Ok(find(db, id).await?.and_then(|workflow| workflow.in_engine().cloned()))
+}
+
+static ENGINE_CODES: LazyLock<Vec<&str>> =
+    LazyLock::new(|| [ENGINE_CALL_CODES, &["deployment_running"]].concat());
+static EXECUTE_CODES: LazyLock<Vec<&str>> = LazyLock::new(|| [ENGINE_CALL_CODES, &["not_deployed"]].concat());
+static SWITCH_CODES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    [ENGINE_CALL_CODES, &["deployment_running", "no_schedule", "not_deployed", "not_yet"]].concat()
+});
 
 /// The routes of this room.
 pub fn routes() -> Vec<Route> {
@@ -21,44 +137,52 @@ pub fn routes() -> Vec<Route> {
 
 fn definitions() -> Vec<Route> {
     vec![
-        Route::not_yet::<Nothing, ListQuery, Nothing>(
+        Route::new(
             Method::GET,
             "/api/v1/workflows",
             Viewer,
             "listWorkflows",
             "A page of workflows",
+            api::list,
         ),
-        Route::not_yet::<Nothing, Nothing, Json<CreateWorkflow>>(
+        Route::new(
             Method::POST,
             "/api/v1/workflows",
             Editor,
             "createWorkflow",
             "Defines a workflow; nothing is deployed",
-        ),
-        Route::not_yet::<WorkflowPath, Nothing, Nothing>(
+            api::create,
+        )
+        .refuses(&["name_taken"]),
+        Route::new(
             Method::GET,
             "/api/v1/workflows/{id}",
             Viewer,
             "getWorkflow",
             "One workflow with its tasks, edges, versions, publications and last executions",
+            api::get,
         )
         .versioned(),
-        Route::not_yet::<WorkflowPath, Nothing, Json<UpdateWorkflow>>(
+        Route::new(
             Method::PUT,
             "/api/v1/workflows/{id}",
             Editor,
             "updateWorkflow",
             "Changes the members that are given; makes a version",
+            api::update,
         )
-        .versioned(),
-        Route::not_yet::<WorkflowPath, DeleteQuery, Nothing>(
+        .versioned()
+        .refuses(&["name_taken", "not_changeable"]),
+        Route::new(
             Method::DELETE,
             "/api/v1/workflows/{id}",
             Editor,
             "deleteWorkflow",
             "Deletes a workflow, in its engine too",
+            api::delete,
         )
-        .versioned(),
+        .versioned()
+        .refuses(&ENGINE_CODES),
         Route::not_yet::<WorkflowPath, Nothing, Json<CompareVersions>>(
             Method::POST,
             "/api/v1/workflows/{id}/versions/compare",
@@ -113,13 +237,15 @@ fn imports() -> Vec<Route> {
 
 fn publications() -> Vec<Route> {
     vec![
-        Route::not_yet::<WorkflowPath, Nothing, OptionalJson<PublishWorkflow>>(
+        Route::new(
             Method::POST,
             "/api/v1/workflows/{id}/publish",
             Editor,
             "publishWorkflow",
             "Submits the current version for approval",
-        ),
+            publications::publish,
+        )
+        .refuses(&["no_tasks", "publication_pending"]),
         Route::not_yet::<WorkflowPath, Nothing, Nothing>(
             Method::GET,
             "/api/v1/workflows/{id}/publish/preview",
@@ -127,25 +253,29 @@ fn publications() -> Vec<Route> {
             "previewPublication",
             "How what runs in the engine differs from the current version",
         ),
-        Route::not_yet::<PublicationPath, Nothing, Json<DecidePublication>>(
+        Route::new(
             Method::POST,
             "/api/v1/workflows/{id}/publish/{recordId}/approve",
             Approver,
             "decidePublication",
             "Approves or rejects a submitted version; what is approved is deployed at once",
-        ),
+            publications::decide,
+        )
+        .refuses(&["decided", "deployment_running", "four_eyes"]),
     ]
 }
 
 fn runs() -> Vec<Route> {
     vec![
-        Route::not_yet::<WorkflowPath, Nothing, Nothing>(
+        Route::new(
             Method::POST,
             "/api/v1/workflows/{id}/execute",
             Editor,
             "executeWorkflow",
             "Runs a deployed workflow now; answers the engine's id of the run",
-        ),
+            api::execute,
+        )
+        .refuses(&EXECUTE_CODES),
         Route::not_yet::<WorkflowPath, Nothing, OptionalJson<BackfillBody>>(
             Method::POST,
             "/api/v1/workflows/{id}/backfill",
@@ -180,27 +310,33 @@ fn runs() -> Vec<Route> {
 
 fn schedules() -> Vec<Route> {
     vec![
-        Route::not_yet::<WorkflowPath, Nothing, Json<SetSchedule>>(
+        Route::new(
             Method::PUT,
             "/api/v1/workflows/{id}/schedule",
             Editor,
             "setSchedule",
             "Changes the members of the schedule that are given; of a deployed workflow in the engine at once",
+            schedules::set,
         )
-        .versioned(),
-        Route::not_yet::<WorkflowPath, Nothing, Nothing>(
+        .versioned()
+        .refuses(&ENGINE_CODES),
+        Route::new(
             Method::POST,
             "/api/v1/workflows/{id}/schedule/online",
             Editor,
             "bringScheduleOnline",
             "Turns the timer on",
-        ),
-        Route::not_yet::<WorkflowPath, Nothing, Nothing>(
+            schedules::online,
+        )
+        .refuses(&SWITCH_CODES),
+        Route::new(
             Method::POST,
             "/api/v1/workflows/{id}/schedule/offline",
             Editor,
             "takeScheduleOffline",
             "Turns the timer off",
-        ),
+            schedules::offline,
+        )
+        .refuses(&SWITCH_CODES),
     ]
 }

@@ -307,10 +307,12 @@ impl Reading<'_> {
         let mut after_id = 0;
         loop {
             let (cluster, now_ms) = (self.sync.datasource_id, self.app.clock.now_ms());
+            let began_ms = self.sync.started_at_ms;
             let mut tx = self.app.db.begin().await?;
             tx.guard(self.lease).await?;
             let looked =
-                found::mark_missing(&mut tx, cluster, after_id, &self.seen, &self.unread, now_ms).await?;
+                found::mark_missing(&mut tx, cluster, after_id, &self.seen, &self.unread, began_ms, now_ms)
+                    .await?;
             let Some(last) = looked.last else { return Ok(()) };
             let missing = Counts { missing: looked.missing, ..Counts::default() };
             if looked.missing > 0

@@ -39,6 +39,8 @@ const PACE: Pace = Pace { poll: Duration::from_millis(500), hint: Duration::from
 #[derive(Clone)]
 pub struct Changes {
     shared: Arc<Shared>,
+    /// The number of this process's newest commit.
+    own: watch::Receiver<i64>,
     tasks: TaskTracker,
     stop: CancellationToken,
     _stop_with_the_last: Arc<DropGuard>,
@@ -79,7 +81,8 @@ impl Changes {
             tasks.spawn(stop.clone().run_until_cancelled_owned(heard));
         }
         tasks.close();
-        Ok(Changes { shared, tasks, _stop_with_the_last: Arc::new(stop.clone().drop_guard()), stop })
+        let own = db.signal.newest.subscribe();
+        Ok(Changes { shared, own, tasks, _stop_with_the_last: Arc::new(stop.clone().drop_guard()), stop })
     }
 
     /// Changes of a topic that are committed from now on.
@@ -95,6 +98,20 @@ impl Changes {
     /// The number up to which every subscriber was told.
     pub fn seen(&self) -> i64 {
         *self.shared.seen.borrow()
+    }
+
+    /// The number of the newest change that this server made; 0: it has made none.
+    pub(super) fn own_newest(&self) -> i64 {
+        *self.own.borrow()
+    }
+
+    /// Sees how far the subscribers were told.
+    pub(super) fn subscribe_seen(&self) -> watch::Receiver<i64> {
+        self.shared.seen.subscribe()
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.is_cancelled()
     }
 
     /// Waits until the subscribers were told of this change; 503 `behind` where that takes too long.

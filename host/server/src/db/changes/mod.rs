@@ -8,6 +8,7 @@
 //!
 //! It says *that* something changed, by topic and key, and never what: who is told reads it anew.
 
+mod applied;
 mod follow;
 mod subscription;
 #[cfg(test)]
@@ -19,6 +20,7 @@ use tokio::sync::watch;
 
 use super::{Begun, Db, Row, Tx, Value};
 use crate::error::Error;
+pub use applied::{Applied, Follows};
 pub use follow::Changes;
 pub use subscription::{Event, Subscription};
 

@@ -58,6 +58,21 @@ impl Subscription {
             self.queue.filled.notified().await;
         }
     }
+
+    /// All that waits, which may be nothing; none once the server stops following.
+    pub(super) fn take(&mut self) -> Option<Vec<Event>> {
+        let mut waiting = self.queue.waiting.lock();
+        if std::mem::take(&mut waiting.everything) {
+            return Some(vec![Event::Everything]);
+        }
+        let events: Vec<Event> = waiting.keys.drain(..).map(Event::Changed).collect();
+        (!waiting.ended || !events.is_empty()).then_some(events)
+    }
+
+    /// Resolves when something came, or the end did.
+    pub(super) async fn filled(&self) {
+        self.queue.filled.notified().await;
+    }
 }
 
 impl Queue {

@@ -278,3 +278,63 @@ async fn watch_numbers(db: Db, until: usize) -> i64 {
         }
     }
 }
+
+/// Keeps what it is told, and fails as often as it is asked to.
+#[derive(Default)]
+struct Told {
+    events: parking_lot::Mutex<Vec<Event>>,
+    failures: std::sync::atomic::AtomicU32,
+}
+
+impl Follows for Told {
+    async fn apply(&self, events: &[Event]) -> Result<(), Error> {
+        let minus_one = |left: u32| left.checked_sub(1);
+        let relaxed = std::sync::atomic::Ordering::Relaxed;
+        if self.failures.try_update(relaxed, relaxed, minus_one).is_ok() {
+            return Err(Error::internal(anyhow::anyhow!("not now")));
+        }
+        self.events.lock().extend_from_slice(events);
+        Ok(())
+    }
+}
+
+async fn following(changes: &Changes, told: Arc<Told>) -> Arc<Applied> {
+    let applied = Arc::new(Applied::up_to(changes.seen()));
+    let (here, changes, subscription) = (Arc::clone(&applied), changes.clone(), changes.subscribe("t"));
+    tokio::spawn(async move { here.follow(&changes, subscription, &*told).await });
+    applied
+}
+
+#[tokio::test]
+async fn who_waits_for_what_follows_sees_what_this_server_committed() {
+    on_each_store(async |db| {
+        let changes = Changes::follow_at(&db, NO_POLL).await.unwrap();
+        let told = Arc::new(Told::default());
+        let applied = following(&changes, Arc::clone(&told)).await;
+        applied.caught_up(&changes).await.unwrap();
+        change(&db, "t", "a").await;
+        applied.caught_up(&changes).await.unwrap();
+        assert_eq!(*told.events.lock(), [changed("a").unwrap()]);
+        // What concerns others moves it on, too.
+        let number = change(&db, "u", "b").await;
+        applied.caught_up(&changes).await.unwrap();
+        assert_eq!((applied.number(), told.events.lock().len()), (number, 1));
+        changes.stop().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn changes_that_cannot_be_taken_in_come_again() {
+    on_each_store(async |db| {
+        let changes = Changes::follow_at(&db, NO_POLL).await.unwrap();
+        let told = Arc::new(Told::default());
+        told.failures.store(1, std::sync::atomic::Ordering::Relaxed);
+        let applied = following(&changes, Arc::clone(&told)).await;
+        change(&db, "t", "a").await;
+        applied.caught_up(&changes).await.unwrap();
+        assert_eq!(*told.events.lock(), [changed("a").unwrap()]);
+        changes.stop().await;
+    })
+    .await;
+}

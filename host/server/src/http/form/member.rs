@@ -20,6 +20,15 @@ pub enum Patch<T> {
 }
 
 impl<T> Patch<T> {
+    /// The same change of something made from the value.
+    pub fn map<U>(self, with: impl FnOnce(T) -> U) -> Patch<U> {
+        match self {
+            Patch::Keep => Patch::Keep,
+            Patch::Clear => Patch::Clear,
+            Patch::Set(value) => Patch::Set(with(value)),
+        }
+    }
+
     /// What the member is after the change.
     pub fn over(self, before: Option<T>) -> Option<T> {
         match self {

@@ -4,6 +4,7 @@
 //! serde stops at the first error. So after one the form is read again with a filler in that place, which
 //! fits whatever type is asked for, until nothing else is wrong; what was read with fillers is thrown away.
 
+mod bounded;
 mod error;
 mod filler;
 mod member;
@@ -16,6 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::error::{Detail, Error};
+pub use bounded::{Count, Text};
 use error::FormError;
 pub use member::{Patch, uuid};
 use node::{Node, Path};

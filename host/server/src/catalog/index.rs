@@ -1,0 +1,158 @@
+//! Entries side by side, so that going through all of them is going through memory in one direction.
+
+use std::collections::HashMap;
+
+/// What the catalogue knows of a table. Sizes in bytes, times in milliseconds since 1970 UTC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub id: i64,
+    pub cluster_id: Option<i64>,
+    pub db_name: Box<str>,
+    pub table_name: Box<str>,
+    pub table_comment: Option<Box<str>>,
+    pub layer: Option<Box<str>>,
+    pub business_domain: Option<Box<str>>,
+    pub data_domain: Option<Box<str>>,
+    pub owner: Option<Box<str>>,
+    pub is_deprecated: bool,
+    pub is_physical: bool,
+    pub row_count: Option<i64>,
+    pub data_size: Option<i64>,
+    pub index_size: Option<i64>,
+    pub created_at_ms: i64,
+    pub updated_at_ms: i64,
+}
+
+struct Place {
+    entry: Entry,
+    /// Database and table in lower case, with a character between them that neither has.
+    folded: Box<str>,
+}
+
+/// All tables of the catalogue, those in the recycle bin too.
+#[derive(Default)]
+pub struct Index {
+    places: Vec<Place>,
+    /// Id to place.
+    by_id: HashMap<i64, usize>,
+}
+
+/// Stands between the two names of a folded one; no name has it.
+const BETWEEN: char = '\0';
+
+impl Index {
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    pub fn get(&self, id: i64) -> Option<&Entry> {
+        self.by_id.get(&id).map(|&place| &self.places[place].entry)
+    }
+
+    /// In no order.
+    pub fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.places.iter().map(|place| &place.entry)
+    }
+
+    /// Entries with this in their database's or table's name, case ignored, in no order.
+    pub fn matching<'i>(&'i self, keyword: &str) -> impl Iterator<Item = &'i Entry> + use<'i> {
+        let keyword = keyword.to_lowercase();
+        let fits = move |place: &&Place| keyword.is_empty() || place.folded.contains(keyword.as_str());
+        self.places.iter().filter(fits).map(|place| &place.entry)
+    }
+
+    /// The live table of exactly this name.
+    pub fn find(&self, cluster_id: Option<i64>, db_name: &str, table_name: &str) -> Option<&Entry> {
+        self.iter().find(|entry| {
+            *entry.table_name == *table_name
+                && *entry.db_name == *db_name
+                && entry.cluster_id == cluster_id
+                && !entry.is_deprecated
+        })
+    }
+
+    pub(super) fn put(&mut self, entry: Entry) {
+        let folded = format!("{}{BETWEEN}{}", entry.db_name.to_lowercase(), entry.table_name.to_lowercase());
+        let (id, place) = (entry.id, Place { entry, folded: folded.into() });
+        match self.by_id.get(&id) {
+            Some(&at) => self.places[at] = place,
+            None => {
+                self.by_id.insert(id, self.places.len());
+                self.places.push(place);
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, id: i64) {
+        let Some(at) = self.by_id.remove(&id) else { return };
+        self.places.swap_remove(at);
+        if let Some(moved) = self.places.get(at) {
+            self.by_id.insert(moved.entry.id, at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(id: i64, db_name: &str, table_name: &str) -> Entry {
+        Entry {
+            id,
+            cluster_id: Some(1),
+            db_name: db_name.into(),
+            table_name: table_name.into(),
+            table_comment: None,
+            layer: None,
+            business_domain: None,
+            data_domain: None,
+            owner: None,
+            is_deprecated: false,
+            is_physical: false,
+            row_count: None,
+            data_size: None,
+            index_size: None,
+            created_at_ms: 0,
+            updated_at_ms: 0,
+        }
+    }
+
+    fn ids<'e>(entries: impl Iterator<Item = &'e Entry>) -> Vec<i64> {
+        let mut ids: Vec<i64> = entries.map(|entry| entry.id).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    #[test]
+    fn a_keyword_is_looked_for_in_both_names_whatever_its_case() {
+        let mut index = Index::default();
+        index.put(entry(1, "main", "Orders"));
+        index.put(entry(2, "SALES", "items"));
+        index.put(entry(3, "main", "订单明细"));
+        assert_eq!(ids(index.matching("ORD")), [1]);
+        assert_eq!(ids(index.matching("sales")), [2]);
+        assert_eq!(ids(index.matching("单")), [3]);
+        assert_eq!(ids(index.matching("nord")), [] as [i64; 0]);
+        assert_eq!(ids(index.matching("")), [1, 2, 3]);
+    }
+
+    #[test]
+    fn what_is_removed_is_gone_and_the_others_are_found() {
+        let mut index = Index::default();
+        for id in 1..=4 {
+            index.put(entry(id, "main", &format!("t{id}")));
+        }
+        index.remove(2);
+        index.put(entry(4, "main", "renamed"));
+        index.remove(9);
+        assert_eq!(ids(index.iter()), [1, 3, 4]);
+        assert_eq!(index.get(2), None);
+        assert_eq!(index.find(Some(1), "main", "renamed").map(|entry| entry.id), Some(4));
+        assert_eq!(index.find(Some(1), "main", "t4"), None);
+        assert_eq!(index.find(None, "main", "t1"), None);
+    }
+}

@@ -1,0 +1,86 @@
+use super::*;
+
+const BY_NAME: SortBy = SortBy::Text(|entry| Some(&entry.table_name));
+const BY_LAYER: SortBy = SortBy::Text(|entry| entry.layer.as_deref());
+const BY_ROWS: SortBy = SortBy::Number(|entry| entry.row_count);
+
+fn entry(id: i64, table_name: &str, layer: Option<&str>, row_count: Option<i64>) -> Entry {
+    Entry {
+        id,
+        cluster_id: Some(1 + id % 2),
+        db_name: "main".into(),
+        table_name: table_name.into(),
+        table_comment: None,
+        layer: layer.map(Into::into),
+        business_domain: None,
+        data_domain: None,
+        owner: None,
+        is_deprecated: false,
+        is_physical: false,
+        row_count,
+        data_size: None,
+        index_size: None,
+        created_at_ms: 0,
+        updated_at_ms: 0,
+    }
+}
+
+fn index(entries: Vec<Entry>) -> Index {
+    let mut index = Index::default();
+    entries.into_iter().for_each(|entry| index.put(entry));
+    index
+}
+
+fn few() -> Index {
+    index(vec![
+        entry(1, "b", Some("ODS"), Some(5)),
+        entry(2, "a", None, None),
+        entry(3, "B", Some("DWD"), Some(9)),
+        entry(4, "表", Some("ODS"), Some(5)),
+        Entry { is_deprecated: true, ..entry(5, "gone", None, Some(1)) },
+    ])
+}
+
+fn ids(index: &Index, by: SortBy, is_descending: bool) -> Vec<i64> {
+    let (total, ids) = index.page(&Filter::default(), Order { by, is_descending }, 0, 10);
+    assert_eq!(total, ids.len());
+    ids
+}
+
+#[test]
+fn what_has_no_value_stands_last_and_ties_go_by_the_id() {
+    let index = few();
+    assert_eq!(ids(&index, BY_NAME, false), [3, 2, 1, 4]);
+    assert_eq!(ids(&index, BY_NAME, true), [4, 1, 2, 3]);
+    assert_eq!(ids(&index, BY_ROWS, false), [1, 4, 3, 2]);
+    assert_eq!(ids(&index, BY_ROWS, true), [3, 4, 1, 2]);
+    assert_eq!(ids(&index, BY_LAYER, false), [3, 1, 4, 2]);
+}
+
+#[test]
+fn each_filter_counts_what_fits() {
+    let index = few();
+    let total = |filter: Filter<'_>| index.page(&filter, Order { by: BY_NAME, is_descending: false }, 0, 1).0;
+    assert_eq!(total(Filter::default()), 4);
+    assert_eq!(total(Filter { keyword: "b", ..Filter::default() }), 2);
+    assert_eq!(total(Filter { layer: Some("ODS"), ..Filter::default() }), 2);
+    assert_eq!(total(Filter { cluster_id: Some(2), ..Filter::default() }), 2);
+    assert_eq!(total(Filter { but_cluster_id: Some(2), ..Filter::default() }), 2);
+    assert_eq!(total(Filter { keyword: "gone", ..Filter::default() }), 0);
+}
+
+#[test]
+fn pages_of_many_are_those_of_a_whole_sort() {
+    const MANY: i64 = 20_000;
+    let value = |id: i64| (id * 7_919 + 13) % 1_009;
+    let index =
+        index((0..MANY).map(|id| entry(id, &format!("t{}", value(id)), None, Some(value(id)))).collect());
+    let mut wanted: Vec<i64> = (0..MANY).collect();
+    wanted.sort_by_key(|id| (value(*id), *id));
+    let order = Order { by: BY_ROWS, is_descending: false };
+    for (offset, size) in [(0, 20), (20, 20), (9_990, 20), (19_990, 20), (20_000, 20), (0, 500)] {
+        let (total, ids) = index.page(&Filter::default(), order, offset, size);
+        let expected: Vec<i64> = wanted.iter().copied().skip(offset).take(size).collect();
+        assert_eq!((total, ids), (MANY as usize, expected), "{offset}");
+    }
+}

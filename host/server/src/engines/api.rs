@@ -1,0 +1,164 @@
+//! Handlers of engines.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use lakeport_plugins::{Description, Family, PluginId, PluginView};
+
+use super::definition::{self, Definition};
+use super::forms::{CreateEngine, EnginePath, UpdateEngine};
+use super::store::{self, EngineRecord};
+use super::view::{EngineTest, EngineView};
+use super::{LOCAL, Reach, TOPIC};
+use crate::app::{App, Call};
+use crate::audit::Change;
+use crate::db::Tx;
+use crate::error::Error;
+use crate::http::{Data, Json, Nothing};
+use crate::workflows;
+
+/// Engines of one server.
+const ENGINES_MAX: i64 = 100;
+
+/// `GET /api/v1/engines`
+pub async fn list(call: Call) -> Result<Data<Vec<EngineView>>, Error> {
+    let app = &call.state;
+    let engines = store::all(&app.db).await?;
+    Ok(Data::new(&engines.iter().map(|engine| view(app, engine)).collect()))
+}
+
+fn view(app: &App, engine: &EngineRecord) -> EngineView {
+    let plugin = plugin(app, &engine.plugin);
+    let active = plugin.as_ref().and_then(|plugin| plugin.active.as_ref());
+    let info = active.and_then(|generation| match &generation.description {
+        Description::Engine(info) => Some(&**info),
+        _ => None,
+    });
+    EngineView::new(engine, plugin.as_deref(), info, app.config.time_zone)
+}
+
+fn shown(app: &App, engine: &EngineRecord) -> Data<EngineView> {
+    Data::new(&view(app, engine)).with_etag(&Definition::of(engine).etag())
+}
+
+fn plugin(app: &App, name: &str) -> Option<Arc<PluginView>> {
+    app.plugins.registry().view(&PluginId { family: Family::Engine, name: name.to_owned() })
+}
+
+/// Engine plugins that are active.
+fn active_plugins(app: &App) -> Vec<String> {
+    let plugins = app.plugins.registry().list().into_iter();
+    let active = plugins.filter(|(id, view)| id.family == Family::Engine && view.active.is_some());
+    active.map(|(id, _)| id.name).collect()
+}
+
+/// `POST /api/v1/engines`
+pub async fn create(call: Call<Nothing, Nothing, Json<CreateEngine>>) -> Result<Data<EngineView>, Error> {
+    let (app, form) = (&call.state, &call.body.0);
+    refuse_local(&form.name)?;
+    let mut wrong = Vec::new();
+    definition::check_name(&form.name, &mut wrong);
+    definition::check_plugin(&form.plugin, &active_plugins(app), &mut wrong);
+    let config = definition::config_text(form.config.as_ref().unwrap_or(&Default::default()), &mut wrong);
+    if !wrong.is_empty() {
+        return Err(Error::invalid(wrong));
+    }
+    let now_ms = app.clock.now_ms();
+    let mut engine = EngineRecord {
+        name: form.name.clone(),
+        plugin: form.plugin.clone(),
+        config,
+        secrets: None,
+        secret_names: Vec::new(),
+        created_at_ms: now_ms,
+        updated_at_ms: now_ms,
+    };
+    let secrets = form.secrets.iter().flatten().map(|(name, secret)| (name.clone(), Some(secret.clone())));
+    definition::lay_secrets(&app.keys, &mut engine, &secrets.collect())?;
+    let mut tx = app.db.begin().await?;
+    // Its own row is always there: makings of new ones wait for each other.
+    store::lock(&mut tx, LOCAL).await?;
+    if store::count(&mut tx).await? >= ENGINES_MAX {
+        let message = format!("there are {ENGINES_MAX} engines, no more are kept; delete some first");
+        return Err(Error::conflict("too_many_engines", message));
+    }
+    store::insert(&mut tx, &engine).await?;
+    tx.changed(TOPIC, engine.name.clone());
+    let change = Change::of("engine", &engine.name).after(&Definition::of(&engine));
+    call.commit(tx, change, shown(app, &engine)).await
+}
+
+/// `PUT /api/v1/engines/{name}`
+pub async fn update(call: Call<EnginePath, Nothing, Json<UpdateEngine>>) -> Result<Data<EngineView>, Error> {
+    let (app, name, form) = (&call.state, &call.path.name, &call.body.0);
+    refuse_local(name)?;
+    let mut tx = app.db.begin().await?;
+    let before = store::lock(&mut tx, name).await?.ok_or_else(|| unknown(name))?;
+    call.check_if_match(&Definition::of(&before).etag())?;
+    let mut after = before.clone();
+    let mut wrong = Vec::new();
+    if let Some(plugin) = &form.plugin {
+        definition::check_plugin(plugin, &active_plugins(app), &mut wrong);
+        after.plugin.clone_from(plugin);
+    }
+    if let Some(config) = &form.config {
+        after.config = definition::config_text(config, &mut wrong);
+    }
+    if !wrong.is_empty() {
+        return Err(Error::invalid(wrong));
+    }
+    if after.plugin != before.plugin {
+        refuse_used(&mut tx, name, "its plugin can be changed").await?;
+    }
+    definition::lay_secrets(&app.keys, &mut after, form.secrets.as_ref().unwrap_or(&BTreeMap::new()))?;
+    after.updated_at_ms = app.clock.now_ms();
+    store::update(&mut tx, &after).await?;
+    tx.changed(TOPIC, name.clone());
+    let change = Change::of("engine", name).before(&Definition::of(&before)).after(&Definition::of(&after));
+    call.commit(tx, change, shown(app, &after)).await
+}
+
+/// `DELETE /api/v1/engines/{name}`
+pub async fn delete(call: Call<EnginePath>) -> Result<Data<Option<EngineView>>, Error> {
+    let name = &call.path.name;
+    refuse_local(name)?;
+    let mut tx = call.state.db.begin().await?;
+    let engine = store::lock(&mut tx, name).await?.ok_or_else(|| unknown(name))?;
+    call.check_if_match(&Definition::of(&engine).etag())?;
+    refuse_used(&mut tx, name, "it can be deleted").await?;
+    store::delete(&mut tx, name).await?;
+    tx.changed(TOPIC, name.clone());
+    let change = Change::of("engine", name).before(&Definition::of(&engine));
+    call.commit(tx, change, Data::new(&None)).await
+}
+
+/// `POST /api/v1/engines/{name}/test`
+pub async fn test(call: Call<EnginePath>) -> Result<Data<EngineTest>, Error> {
+    let (app, name) = (&call.state, &call.path.name);
+    let engine = store::find(&app.db, name).await?.ok_or_else(|| unknown(name))?;
+    let report = Reach::of(app, &engine, call.request_id.as_str()).test().await?;
+    Ok(Data::new(&EngineTest::from(report)))
+}
+
+fn unknown(name: &str) -> Error {
+    Error::not_found("engine", name)
+}
+
+fn refuse_local(name: &str) -> Result<(), Error> {
+    if name != LOCAL {
+        return Ok(());
+    }
+    let message =
+        "the engine `local` is the scheduler inside this server; it cannot be made, changed or deleted";
+    Err(Error::conflict("reserved", message))
+}
+
+async fn refuse_used(tx: &mut Tx, name: &str, what: &str) -> Result<(), Error> {
+    let count = workflows::count_of_engine(tx, name).await?;
+    if count == 0 {
+        return Ok(());
+    }
+    let workflows =
+        if count == 1 { "1 workflow names".to_owned() } else { format!("{count} workflows name") };
+    Err(Error::conflict("in_use", format!("{workflows} the engine `{name}`; {what} when none does")))
+}

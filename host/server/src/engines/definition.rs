@@ -1,0 +1,114 @@
+//! What an engine is to be: the forms of requests, checked, and laid over what there is. Pure but for the key that
+//! secrets are encrypted with.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::store::EngineRecord;
+use crate::error::{Detail, Error};
+use crate::http::etag_of;
+use crate::secrets::{self, Keys};
+
+const NAME_MAX_BYTES: usize = 64;
+/// The longest settings, written as JSON, in bytes.
+const CONFIG_MAX_BYTES: usize = 64 * 1024;
+/// Secrets of one engine.
+const SECRETS_MAX: usize = 20;
+/// The longest secret, in bytes.
+const SECRET_MAX_BYTES: usize = 8 * 1024;
+
+/// What somebody defined; of secrets only whether they are the same.
+#[derive(Serialize)]
+pub struct Definition<'d> {
+    name: &'d str,
+    plugin: &'d str,
+    config: &'d str,
+    secret_names: &'d [String],
+    secrets: Option<String>,
+}
+
+impl<'d> Definition<'d> {
+    pub fn of(engine: &'d EngineRecord) -> Definition<'d> {
+        Definition {
+            name: &engine.name,
+            plugin: &engine.plugin,
+            config: &engine.config,
+            secret_names: &engine.secret_names,
+            // Of what is encrypted: each setting of a secret makes another.
+            secrets: engine.secrets.as_ref().map(|sealed| hex::encode(Sha256::digest(sealed))),
+        }
+    }
+
+    pub fn etag(&self) -> String {
+        etag_of(self)
+    }
+}
+
+/// What is wrong with a name.
+pub fn check_name(name: &str, wrong: &mut Vec<Detail>) {
+    let is_fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if name.is_empty() || name.len() > NAME_MAX_BYTES || !name.bytes().all(is_fine) {
+        let message = format!("must be 1 to {NAME_MAX_BYTES} of the characters a-z, 0-9 and -");
+        wrong.push(Detail::new("name", message));
+    }
+}
+
+/// What is wrong with a plugin's name: `known` are those that are active.
+pub fn check_plugin(plugin: &str, known: &[String], wrong: &mut Vec<Detail>) {
+    if !known.iter().any(|name| name == plugin) {
+        let message = format!("must be the name of an active engine plugin; there are {}", known.join(", "));
+        wrong.push(Detail::new("plugin", message));
+    }
+}
+
+/// The settings as they are kept.
+pub fn config_text(config: &Map<String, Value>, wrong: &mut Vec<Detail>) -> String {
+    let text = Value::Object(config.clone()).to_string();
+    if text.len() > CONFIG_MAX_BYTES {
+        wrong.push(Detail::new("config", format!("has more than {CONFIG_MAX_BYTES} bytes as JSON")));
+    }
+    text
+}
+
+/// Lays secrets over those that are there: those named are replaced, or with null forgotten.
+pub fn lay_secrets(
+    keys: &Keys,
+    engine: &mut EngineRecord,
+    named: &BTreeMap<String, Option<String>>,
+) -> Result<(), Error> {
+    if named.is_empty() {
+        return Ok(());
+    }
+    let context = secrets::context("engines", &[&engine.name], "secrets");
+    let mut all: BTreeMap<String, String> = match &engine.secrets {
+        Some(sealed) => {
+            serde_json::from_slice(keys.decrypt(&context, sealed)?.bytes()).map_err(Error::internal)?
+        }
+        None => BTreeMap::new(),
+    };
+    for (name, secret) in named {
+        match secret {
+            Some(secret) => all.insert(name.clone(), secret.clone()),
+            None => all.remove(name),
+        };
+    }
+    let mut wrong = Vec::new();
+    if all.len() > SECRETS_MAX {
+        wrong.push(Detail::new("secrets", format!("are more than {SECRETS_MAX}")));
+    }
+    let too_long = |(name, secret): &(&String, &String)| name.len() + secret.len() > SECRET_MAX_BYTES;
+    for (name, _) in all.iter().filter(too_long) {
+        let field = format!("secrets.{}", name.chars().take(NAME_MAX_BYTES).collect::<String>());
+        wrong.push(Detail::new(field, format!("has more than {SECRET_MAX_BYTES} bytes")));
+    }
+    if !wrong.is_empty() {
+        return Err(Error::invalid(wrong));
+    }
+    engine.secret_names = all.keys().cloned().collect();
+    let plain = serde_json::to_vec(&all).map_err(Error::internal)?;
+    engine.secrets = (!all.is_empty()).then(|| keys.encrypt(&context, &plain));
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! An engine asked: each call with the instance's settings, with the scheduler inside this server for the one
+//! plugin that may have it, and with its failure as an error of ours.
+
+use std::sync::Arc;
+
+use lakeport_bindings::engine::about::EngineInfo;
+use lakeport_bindings::engine::deploys::{DeployRequest, Deployment, TestReport};
+use lakeport_bindings::engine::model::{
+    Instance, LogPage, LogRequest, Receipt, RetryRequest, RunQuery, RunRequest, Schedule, Started, Target,
+    TaskRunPage, TaskRunRequest, WatchPage, WatchRequest, Workflow, WorkflowRef,
+};
+use lakeport_bindings::host::types::Problem;
+use lakeport_plugins::engine::Engine;
+use lakeport_plugins::{CallContext, CallError, CallFault, InstanceConfig, Memo, Runner};
+
+use super::store::EngineRecord;
+use crate::app::App;
+use crate::error::{Detail, Error};
+use crate::plugins::engine_failed;
+
+/// The longest name of a call; the plugin host's.
+const CALL_MAX_BYTES: usize = 64;
+
+/// An engine to be asked.
+pub struct Reach {
+    engine: Engine,
+    instance: Arc<InstanceConfig>,
+    runner: Arc<dyn Runner>,
+    /// Names its calls in logs.
+    call: Arc<str>,
+}
+
+impl Reach {
+    /// Asks nothing yet. `call_id` names what is asked in logs; it is printable ASCII.
+    pub fn of(app: &App, record: &EngineRecord, call_id: &str) -> Reach {
+        let instance = InstanceConfig {
+            name: record.name.clone(),
+            settings: serde_json::from_str(&record.config).unwrap_or_default(),
+            auth_recipe: None,
+            time_zone: app.config.time_zone,
+            memo: Memo::default(),
+        };
+        Reach {
+            engine: app.plugins.registry().engine(&record.plugin),
+            instance: Arc::new(instance),
+            runner: app.runner.clone(),
+            call: call_id.get(..CALL_MAX_BYTES).unwrap_or(call_id).into(),
+        }
+    }
+
+    /// What it says of itself.
+    pub async fn info(&self) -> Result<Arc<EngineInfo>, Error> {
+        self.engine.info().map_err(engine_failed)
+    }
+
+    /// Whether it has a timer of its own.
+    pub fn has_schedules(&self) -> Result<bool, Error> {
+        self.engine.has_schedules().map_err(engine_failed)
+    }
+
+    pub async fn test(&self) -> Result<TestReport, Error> {
+        self.engine.test(self.context(None)).await.map_err(engine_failed)
+    }
+
+    pub async fn check(&self, workflow: &Workflow) -> Result<Vec<Problem>, Error> {
+        self.engine.check(self.context(Some(workflow.id)), workflow).await.map_err(engine_failed)
+    }
+
+    pub async fn deploy(&self, request: &DeployRequest) -> Result<Deployment, Error> {
+        let context = self.context(Some(request.workflow.id));
+        self.engine.deploy(context, request).await.map_err(engine_failed)
+    }
+
+    pub async fn status(&self, current: &WorkflowRef, revision: &str) -> Result<Deployment, Error> {
+        self.engine.status(self.context(Some(current.id)), current, revision).await.map_err(engine_failed)
+    }
+
+    pub async fn remove(&self, current: &WorkflowRef) -> Result<Receipt, Error> {
+        self.engine.remove(self.context(Some(current.id)), current).await.map_err(engine_failed)
+    }
+
+    /// Starts a run. Where the outcome is open the engine is asked for it before this fails.
+    pub async fn start(&self, request: &RunRequest, asked_at_ms: i64) -> Result<Started, Unstarted> {
+        let context = self.context(Some(request.workflow.id));
+        let error = match self.engine.start(context, request).await {
+            Ok(started) => return Ok(started),
+            Err(error) if may_have_applied(&error) => error,
+            Err(error) => return Err(Unstarted::Refused(engine_failed(error))),
+        };
+        let query = RunQuery {
+            workflow: request.workflow.clone(),
+            key: request.key.clone(),
+            trigger: None,
+            asked: asked_at_ms,
+        };
+        match self.find(&[query]).await.map(|mut found| found.pop().flatten()) {
+            Ok(Some(instance)) => {
+                let trigger = instance.trigger.unwrap_or_else(|| instance.id.clone());
+                Ok(Started { instance: Some(instance.id), trigger, found: true })
+            }
+            Ok(None) | Err(_) => Err(Unstarted::Open(engine_failed(error))),
+        }
+    }
+
+    /// Runs by key or trigger code, in the order asked.
+    pub async fn find(&self, queries: &[RunQuery]) -> Result<Vec<Option<Instance>>, Error> {
+        self.engine.find(self.context(None), queries).await.map_err(engine_failed)
+    }
+
+    pub async fn cancel(&self, workflow: &WorkflowRef, target: &Target) -> Result<Receipt, Error> {
+        self.engine.cancel(self.context(Some(workflow.id)), workflow, target).await.map_err(engine_failed)
+    }
+
+    pub async fn retry(&self, request: &RetryRequest) -> Result<Started, Error> {
+        let context = self.context(Some(request.instance.workflow.id));
+        self.engine.retry(context, request).await.map_err(engine_failed)
+    }
+
+    /// Sets or removes the schedule of a deployed workflow.
+    pub async fn set_schedule(
+        &self,
+        workflow: &WorkflowRef,
+        schedule: Option<&Schedule>,
+    ) -> Result<Receipt, Error> {
+        let context = self.context(Some(workflow.id));
+        self.engine.set_schedule(context, workflow, schedule).await.map_err(engine_failed)
+    }
+
+    pub async fn online(&self, workflow: &WorkflowRef) -> Result<Receipt, Error> {
+        self.engine.online(self.context(Some(workflow.id)), workflow).await.map_err(engine_failed)
+    }
+
+    pub async fn offline(&self, workflow: &WorkflowRef) -> Result<Receipt, Error> {
+        self.engine.offline(self.context(Some(workflow.id)), workflow).await.map_err(engine_failed)
+    }
+
+    pub async fn instances(&self, request: &WatchRequest) -> Result<WatchPage, Error> {
+        self.engine.instances(self.context(None), request).await.map_err(engine_failed)
+    }
+
+    pub async fn task_runs(&self, request: &TaskRunRequest) -> Result<TaskRunPage, Error> {
+        self.engine.task_runs(self.context(None), request).await.map_err(engine_failed)
+    }
+
+    /// A part of a log; none where it is not there any more. 400 where the cursor was never one of the engine's.
+    pub async fn log(&self, request: &LogRequest) -> Result<Option<LogPage>, Error> {
+        let context = self.context(Some(request.instance.workflow.id));
+        match self.engine.log(context, request).await {
+            Ok(page) => Ok(Some(page)),
+            Err(CallError::Answered(error)) if error.code == "not_found" => Ok(None),
+            Err(CallError::Answered(error)) if error.code == "invalid_input" => {
+                Err(Error::invalid(vec![Detail::new("logOffset", error.message)]))
+            }
+            Err(error) => Err(engine_failed(error)),
+        }
+    }
+
+    /// An answer that no engine may give: it counts against it.
+    pub fn broke(&self, function: &'static str, message: String) -> Error {
+        self.engine.blame(&self.call, &message);
+        let plugin = format!("engine:{}", self.instance.name);
+        engine_failed(CallError::Failed { plugin, function, fault: CallFault::Contract, message })
+    }
+
+    /// All calls of one workflow are on one side of a canary.
+    fn context(&self, workflow_id: Option<u64>) -> CallContext {
+        let key = match workflow_id {
+            Some(id) => format!("workflow/{id}"),
+            None => format!("engine/{}", self.instance.name),
+        };
+        CallContext {
+            key,
+            instance: Some(Arc::clone(&self.instance)),
+            runner: Some(Arc::clone(&self.runner)),
+            ..CallContext::new(Arc::clone(&self.call))
+        }
+    }
+}
+
+/// Why a run was not started.
+#[derive(Debug)]
+pub enum Unstarted {
+    /// It was not, for certain.
+    Refused(Error),
+    /// It may have been; whoever asked looks for it later.
+    Open(Error),
+}
+
+/// Whether something may have been changed though the call failed.
+fn may_have_applied(error: &CallError) -> bool {
+    match error {
+        CallError::Answered(error) => error.may_have_applied,
+        CallError::Failed { fault, .. } => *fault != CallFault::Busy,
+        CallError::Quarantined { .. } | CallError::NotActive(_) => false,
+    }
+}

@@ -1,0 +1,107 @@
+//! Engines in the store.
+
+use crate::db::{Db, Either, Row, Tx, Value};
+use crate::error::Error;
+
+/// Columns of an engine, in the order of [`engine`].
+macro_rules! columns {
+    () => {
+        "name, plugin, config, secrets, secret_names, created_at, updated_at"
+    };
+}
+
+/// An engine as it is kept.
+#[derive(Debug, Clone)]
+pub struct EngineRecord {
+    /// What workflows name as `schedulerEngine`.
+    pub name: String,
+    /// The plugin's name.
+    pub plugin: String,
+    /// A JSON object.
+    pub config: String,
+    /// A JSON object of texts, encrypted.
+    pub secrets: Option<Vec<u8>>,
+    pub secret_names: Vec<String>,
+    pub created_at_ms: i64,
+    pub updated_at_ms: i64,
+}
+
+fn engine(row: &Row) -> Result<EngineRecord, Error> {
+    Ok(EngineRecord {
+        name: row.get(0)?,
+        plugin: row.get(1)?,
+        config: row.get(2)?,
+        secrets: row.get(3)?,
+        secret_names: serde_json::from_str(&row.get::<String>(4)?).map_err(Error::internal)?,
+        created_at_ms: row.get(5)?,
+        updated_at_ms: row.get(6)?,
+    })
+}
+
+pub async fn ensure(db: &Db, name: &str, plugin: &str, now_ms: i64) -> Result<(), Error> {
+    const ENSURE: &str = "INSERT INTO engines (name, plugin, created_at, updated_at) VALUES ($1, $2, $3, $3) \
+        ON CONFLICT (name) DO NOTHING";
+    db.execute(ENSURE, &[name.into(), plugin.into(), now_ms.into()]).await.map(drop)
+}
+
+/// All of them, by name.
+pub async fn all(db: &Db) -> Result<Vec<EngineRecord>, Error> {
+    const ALL: &str = concat!("SELECT ", columns!(), " FROM engines ORDER BY name");
+    db.read(ALL, &[]).await?.iter().map(engine).collect()
+}
+
+pub async fn find(db: &Db, name: &str) -> Result<Option<EngineRecord>, Error> {
+    const FIND: &str = concat!("SELECT ", columns!(), " FROM engines WHERE name = $1");
+    db.read(FIND, &[name.into()]).await?.first().map(engine).transpose()
+}
+
+/// The one of this name, which nobody else changes before the transaction ends.
+pub async fn lock(tx: &mut Tx, name: &str) -> Result<Option<EngineRecord>, Error> {
+    const LOCK: Either = Either {
+        sqlite: concat!("SELECT ", columns!(), " FROM engines WHERE name = $1"),
+        postgres: concat!("SELECT ", columns!(), " FROM engines WHERE name = $1 FOR UPDATE"),
+    };
+    tx.query(tx.words(LOCK), &[name.into()]).await?.first().map(engine).transpose()
+}
+
+pub async fn count(tx: &mut Tx) -> Result<i64, Error> {
+    let rows = tx.query("SELECT count(*) FROM engines", &[]).await?;
+    rows.first().map_or(Ok(0), |row| row.get(0))
+}
+
+/// Adds one. 409 when the name is taken.
+pub async fn insert(tx: &mut Tx, new: &EngineRecord) -> Result<(), Error> {
+    const INSERT: &str = "INSERT INTO engines (name, plugin, config, secrets, secret_names, updated_at, created_at) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let [name, plugin, config, secrets, names, updated_at] = values(new)?;
+    let values = [name, plugin, config, secrets, names, updated_at, new.created_at_ms.into()];
+    let taken = format!("there is an engine named `{}` already; take another name", new.name);
+    tx.execute(INSERT, &values).await.map(drop).map_err(|error| error.unique_as("name_taken", taken))
+}
+
+/// Writes all that a change can touch.
+pub async fn update(tx: &mut Tx, changed: &EngineRecord) -> Result<(), Error> {
+    const UPDATE: &str = "UPDATE engines SET plugin = $2, config = $3, secrets = $4, secret_names = $5, \
+        updated_at = $6 WHERE name = $1";
+    tx.execute(UPDATE, &values(changed)?).await.map(drop)
+}
+
+pub async fn delete(tx: &mut Tx, name: &str) -> Result<(), Error> {
+    tx.execute("DELETE FROM engines WHERE name = $1", &[name.into()]).await.map(drop)
+}
+
+fn values(engine: &EngineRecord) -> Result<[Value; 6], Error> {
+    let names = serde_json::to_string(&engine.secret_names).map_err(Error::internal)?;
+    Ok([
+        engine.name.as_str().into(),
+        engine.plugin.as_str().into(),
+        engine.config.as_str().into(),
+        engine.secrets.clone().into(),
+        names.into(),
+        engine.updated_at_ms.into(),
+    ])
+}
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

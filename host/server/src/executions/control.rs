@@ -1,0 +1,145 @@
+//! Stopping what runs, and running again what failed. The engine does it; what is answered is what was seen of it
+//! soon after.
+
+use std::time::Duration;
+
+use lakeport_bindings::engine::model::{InstanceRef, RetryRequest, Target};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::runs::{self, Run, START_MAX};
+use super::store::{self, Execution, Status};
+use super::{TOPIC, watch};
+use crate::app::App;
+use crate::db::Subscription;
+use crate::engines::Reach;
+use crate::error::Error;
+use crate::workflows;
+
+/// How long a retry waits for the end of a run whose tasks have all ended, and how often it looks.
+const END_WAIT: Duration = Duration::from_secs(3);
+const END_LOOK_INTERVAL: Duration = Duration::from_millis(50);
+/// How long an answer waits for a stop to be seen.
+const STOP_WAIT: Duration = Duration::from_secs(3);
+
+/// Stops the run that the execution belongs to.
+pub async fn cancel(app: &App, execution: Execution, call_id: &str) -> Result<Execution, Error> {
+    if execution.record.status.has_ended() {
+        let message = format!(
+            "it has ended already ({}); only what runs can be stopped",
+            execution.record.status.as_str()
+        );
+        return Err(Error::conflict("not_running", message));
+    }
+    let until = Instant::now() + STOP_WAIT;
+    let changed = app.changes.subscribe(TOPIC);
+    let (run, this, reach) = run_of(app, &execution, call_id).await?;
+    reach.cancel(&this.workflow, &Target::Instance(this.id.clone())).await?;
+    let is_stopped = |now: &Execution| now.record.status.has_ended();
+    let stopped = seen(app, &run, &execution.record.task_key, changed, until, call_id, is_stopped).await?;
+    Ok(stopped.unwrap_or(execution))
+}
+
+/// Runs again what failed in the execution's run; where the engine cannot, the whole workflow for the same time.
+pub async fn retry(app: &App, execution: Execution, call_id: &str) -> Result<Execution, Error> {
+    if !matches!(execution.record.status, Status::Failed | Status::Killed) {
+        let message = format!(
+            "it is {}; only what failed or was killed can be run again",
+            execution.record.status.as_str()
+        );
+        return Err(Error::conflict("not_retryable", message));
+    }
+    let until = Instant::now() + START_MAX;
+    let changed = app.changes.subscribe(TOPIC);
+    let (run, this, reach) = run_of(app, &execution, call_id).await?;
+    let run = ended(app, run, call_id).await?;
+    let key = uuid::Uuid::now_v7().to_string();
+    let request = RetryRequest { instance: this, scope: "failed".to_owned(), key };
+    let again = match reach.retry(&request).await {
+        Ok(started) => started.instance.unwrap_or(started.trigger),
+        Err(error) if error.code() == "unsupported_by_engine" => start_anew(app, &run, call_id).await?,
+        Err(error) => return Err(error),
+    };
+    if run.instance_id.as_ref() == Some(&again) {
+        runs::reopen(app, &run).await?;
+    }
+    let before = (execution.record.attempt, execution.run_id);
+    let is_again =
+        move |now: &Execution| (now.record.attempt, now.run_id) != before || !now.record.status.has_ended();
+    // A run that is new is known once it is seen in the engine.
+    let known = runs::store::find_instance(&app.db, &run.engine, &again).await?;
+    let run_again = known.unwrap_or_else(|| Run { instance_id: Some(again), ..run.clone() });
+    let seen = seen(app, &run_again, &execution.record.task_key, changed, until, call_id, is_again).await?;
+    Ok(seen.unwrap_or(execution))
+}
+
+/// The run with its end, which may come a moment after that of its last task; 409 while other tasks go on.
+async fn ended(app: &App, mut run: Run, call_id: &str) -> Result<Run, Error> {
+    let until = Instant::now() + END_WAIT;
+    while run.ended_at_ms.is_none() {
+        watch::look_at(app, &run, call_id).await?;
+        run = runs::store::find(&app.db, run.id).await?.ok_or_else(|| Error::not_found("run", run.id))?;
+        let tasks = store::of_runs(&app.db, &[run.id]).await?;
+        let goes_on = tasks.iter().any(|task| !task.record.status.has_ended());
+        if run.ended_at_ms.is_none() && (goes_on || Instant::now() >= until) {
+            let message =
+                "other tasks of its run still go on; retry when the run has ended, or cancel it first";
+            return Err(Error::conflict("not_retryable", message));
+        }
+        if run.ended_at_ms.is_none() {
+            sleep(END_LOOK_INTERVAL).await;
+        }
+    }
+    Ok(run)
+}
+
+async fn start_anew(app: &App, run: &Run, call_id: &str) -> Result<String, Error> {
+    let deployed = workflows::find_deployed(&app.db, run.workflow_id).await?;
+    let not_there = || {
+        let message = format!("the workflow {} is not deployed any more", run.workflow_name);
+        Error::conflict("not_deployed", message)
+    };
+    let deployed = deployed.ok_or_else(not_there)?;
+    let cause = if run.cause == "backfill" { "backfill" } else { "manual" };
+    runs::start_run(app, &deployed, cause, run.business_time_ms, call_id).await
+}
+
+async fn run_of(app: &App, execution: &Execution, call_id: &str) -> Result<(Run, InstanceRef, Reach), Error> {
+    let run = runs::store::find(&app.db, execution.run_id).await?;
+    let run = run.ok_or_else(|| Error::not_found("execution", execution.id))?;
+    let record = runs::engine_of(app, &run.engine).await?;
+    let workflow = runs::workflow_of(app, &run).await?;
+    let this = run.reference(workflow);
+    let this = this.ok_or_else(|| Error::internal(anyhow::anyhow!("the run {} has no instance", run.id)))?;
+    let reach = Reach::of(app, &record, call_id);
+    Ok((run, this, reach))
+}
+
+/// The task's record in the run once it is as it is to be, or as it is when the time is over or the server stops.
+async fn seen(
+    app: &App,
+    run: &Run,
+    task_key: &str,
+    mut changed: Subscription,
+    until: Instant,
+    call_id: &str,
+    is_it: impl Fn(&Execution) -> bool,
+) -> Result<Option<Execution>, Error> {
+    // The engine did what was asked: that it cannot be asked how far it is must not look as if it had not.
+    if let Err(error) = watch::look_at(app, run, call_id).await {
+        tracing::debug!("the engine was not asked how far it is: {error}");
+    }
+    let mut is_over = false;
+    loop {
+        let instance_id = run.instance_id.as_deref().unwrap_or_default();
+        let known = runs::store::find_instance(&app.db, &run.engine, instance_id).await?;
+        let now = match &known {
+            Some(run) => store::find_task(&app.db, run.id, task_key).await?,
+            None => None,
+        };
+        if is_over || now.as_ref().is_some_and(&is_it) {
+            return Ok(now);
+        }
+        let told = app.stopping.run_until_cancelled(timeout_at(until, changed.next())).await;
+        is_over = !matches!(told, Some(Ok(Some(_))));
+    }
+}

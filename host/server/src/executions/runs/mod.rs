@@ -1,0 +1,229 @@
+//! Runs of workflows: asked for here, or seen in an engine.
+//!
+//! Whoever asks for a run writes that down first, with the key that the engine gets. So whatever is lost on the way –
+//! the answer, the request, this server – the run is found again by its key, by the watcher. A run without an end is
+//! looked after.
+
+pub mod store;
+
+use std::time::Duration;
+
+use lakeport_bindings::engine::model::{InstanceRef, RunQuery, RunRequest, WorkflowRef};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::app::App;
+use crate::engines::{self, EngineRecord, Reach, Unstarted};
+use crate::error::Error;
+use crate::executions::watch::kept_message;
+use crate::points;
+use crate::workflows::{self, Deployed};
+pub use store::Run;
+
+/// What the change log calls that a run was asked for; the key is the engine's name.
+pub const TOPIC: &str = "runs";
+/// How long an answer waits for the engine's id of a run, in all.
+pub const START_MAX: Duration = Duration::from_secs(20);
+/// Between two looks for a run that the engine has taken on and not yet begun.
+const LOOK_INTERVAL: Duration = Duration::from_millis(500);
+/// The state of a run whose start was asked for.
+const ASKED: &str = "asked";
+
+impl Run {
+    /// As a plugin is told of it.
+    pub fn reference(&self, workflow: WorkflowRef) -> Option<InstanceRef> {
+        Some(InstanceRef { workflow, id: self.instance_id.clone()? })
+    }
+
+    fn query(&self, workflow: WorkflowRef) -> Option<RunQuery> {
+        let (key, trigger) = (self.key.clone()?, self.trigger.clone());
+        Some(RunQuery { workflow, key, trigger, asked: self.asked_at_ms })
+    }
+}
+
+/// The run's workflow as its engine knows it. One that was deleted is known by its id and name alone.
+pub async fn workflow_of(app: &App, run: &Run) -> Result<WorkflowRef, Error> {
+    let deployed = workflows::find_deployed(&app.db, run.workflow_id).await?;
+    Ok(deployed.filter(|deployed| deployed.engine == run.engine).map_or_else(
+        || WorkflowRef {
+            id: run.workflow_id.unsigned_abs(),
+            name: run.workflow_name.clone(),
+            code: None,
+            project: None,
+            revision: None,
+            state: None,
+        },
+        |deployed| deployed.reference(),
+    ))
+}
+
+/// The configuration of an engine that something was deployed to or ran on.
+pub async fn engine_of(app: &App, name: &str) -> Result<EngineRecord, Error> {
+    let gone = || {
+        let message =
+            format!("the engine `{name}` is not configured any more; configure it again, under this name");
+        Error::unavailable("engine_unavailable", message)
+    };
+    engines::find(&app.db, name).await?.ok_or_else(gone)
+}
+
+/// Starts a run and answers the engine's id for it, after 20 s at most; 504 `engine_timeout` names the key by which it
+/// is found later.
+pub async fn start_run(
+    app: &App,
+    deployed: &Deployed,
+    cause: &'static str,
+    business_time_ms: Option<i64>,
+    call_id: &str,
+) -> Result<String, Error> {
+    let until = Instant::now() + START_MAX;
+    let record = engine_of(app, &deployed.engine).await?;
+    let run = ask(app, deployed, cause, business_time_ms).await?;
+    points::reach("runs.asked");
+    let reach = Reach::of(app, &record, call_id);
+    let key = run.key.clone().unwrap_or_default();
+    let started = timeout_at(until, start(app, &reach, deployed, &run)).await;
+    started.unwrap_or_else(|_| {
+        let message = format!(
+            "the engine `{}` has not said within {} s that it took the run on; it may have. Its key is {key}; once it \
+             is seen there it stands in the history",
+            deployed.engine,
+            START_MAX.as_secs()
+        );
+        Err(Error::timed_out("engine_timeout", message))
+    })
+}
+
+/// Writes down that a run is asked for, before the engine is.
+async fn ask(
+    app: &App,
+    deployed: &Deployed,
+    cause: &'static str,
+    business_time_ms: Option<i64>,
+) -> Result<Run, Error> {
+    let mut run = Run {
+        id: 0,
+        engine: deployed.engine.clone(),
+        workflow_id: deployed.id,
+        workflow_name: deployed.name.clone(),
+        key: Some(uuid::Uuid::now_v7().to_string()),
+        trigger: None,
+        instance_id: None,
+        state: ASKED.to_owned(),
+        cause: cause.to_owned(),
+        business_time_ms,
+        asked_at_ms: app.clock.now_ms(),
+        started_at_ms: None,
+        ended_at_ms: None,
+        message: None,
+        version: 0,
+    };
+    let mut tx = app.db.begin().await?;
+    let id = store::insert(&mut tx, &run).await?;
+    run.id = id.ok_or_else(|| Error::internal(anyhow::anyhow!("a new key was there already")))?;
+    tx.commit().await?;
+    Ok(run)
+}
+
+async fn start(app: &App, reach: &Reach, deployed: &Deployed, run: &Run) -> Result<String, Error> {
+    let request = RunRequest {
+        workflow: deployed.reference(),
+        key: run.key.clone().unwrap_or_default(),
+        cause: run.cause.clone(),
+        business_time: run.business_time_ms,
+        params: Vec::new(),
+        failure_strategy: "CONTINUE".to_owned(),
+        extra: None,
+    };
+    let started = match reach.start(&request, run.asked_at_ms).await {
+        Ok(started) => started,
+        Err(Unstarted::Open(error)) => return Err(error),
+        Err(Unstarted::Refused(error)) => {
+            end_unstarted(app, run, &error.to_string()).await?;
+            return Err(error);
+        }
+    };
+    points::reach("runs.started");
+    answered(app, run, started.instance.as_deref(), &started.trigger).await?;
+    match started.instance {
+        Some(instance_id) => Ok(instance_id),
+        None => begun(app, reach, deployed, run, &started.trigger).await,
+    }
+}
+
+/// The engine's id of a run that it has taken on, once there is one.
+async fn begun(
+    app: &App,
+    reach: &Reach,
+    deployed: &Deployed,
+    run: &Run,
+    trigger: &str,
+) -> Result<String, Error> {
+    let run = Run { trigger: Some(trigger.to_owned()), ..run.clone() };
+    let query = run.query(deployed.reference());
+    let query = query.ok_or_else(|| Error::internal(anyhow::anyhow!("the run has no key")))?;
+    loop {
+        sleep(LOOK_INTERVAL).await;
+        let found = reach.find(std::slice::from_ref(&query)).await?;
+        if let Some(instance) = found.into_iter().flatten().next() {
+            answered(app, &run, Some(&instance.id), trigger).await?;
+            return Ok(instance.id);
+        }
+    }
+}
+
+async fn answered(app: &App, run: &Run, instance_id: Option<&str>, trigger: &str) -> Result<(), Error> {
+    let mut tx = app.db.begin().await?;
+    store::answered(&mut tx, run, instance_id, trigger).await?;
+    tx.changed(TOPIC, run.engine.clone());
+    tx.commit().await
+}
+
+/// The engine runs it again: it is looked after anew.
+pub async fn reopen(app: &App, run: &Run) -> Result<(), Error> {
+    let mut tx = app.db.begin().await?;
+    store::reopen(&mut tx, run.id).await?;
+    tx.changed(TOPIC, run.engine.clone());
+    tx.commit().await
+}
+
+async fn end_unstarted(app: &App, run: &Run, message: &str) -> Result<(), Error> {
+    let mut tx = app.db.begin().await?;
+    let message = kept_message(message);
+    store::end_unstarted(&mut tx, run.id, &message, app.clock.now_ms()).await?;
+    tx.commit().await
+}
+
+/// Looks for runs whose engine's answer was lost; those that the engine does not know after its own time to settle
+/// have not been taken on.
+pub async fn find_unanswered(
+    app: &App,
+    reach: &Reach,
+    record: &EngineRecord,
+    workflow: impl Fn(&Run) -> WorkflowRef,
+) -> Result<(), Error> {
+    /// Queries of one call; the contract's.
+    const QUERIES_MAX: i64 = 100;
+    let now_ms = app.clock.now_ms();
+    // Before that the request that asked still waits for the answer itself.
+    let waits_ms = i64::try_from(START_MAX.as_millis()).unwrap_or(i64::MAX);
+    let lost = store::unanswered(&app.db, &record.name, now_ms - waits_ms, QUERIES_MAX).await?;
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let settle_ms = i64::from(reach.info().await?.settle_ms);
+    let queries: Vec<RunQuery> = lost.iter().filter_map(|run| run.query(workflow(run))).collect();
+    let found = reach.find(&queries).await?;
+    for (run, found) in lost.iter().zip(found) {
+        match found {
+            Some(instance) => {
+                let trigger = instance.trigger.as_deref().unwrap_or(&instance.id);
+                answered(app, run, Some(&instance.id), trigger).await?;
+            }
+            None if run.asked_at_ms < now_ms - waits_ms - settle_ms => {
+                end_unstarted(app, run, "the engine did not take it on").await?;
+            }
+            None => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,250 @@
+//! Runs, and how far engines were watched, in the store.
+
+use crate::db::{Db, Either, Row, Tx, Value};
+use crate::error::Error;
+use crate::retention::Retained;
+
+/// Columns of a run, in the order of [`run`].
+macro_rules! columns {
+    () => {
+        "id, engine, workflow_id, workflow_name, key, trigger_code, instance_id, state, cause, business_time, \
+         asked_at, started_at, ended_at, message, version"
+    };
+}
+
+/// Ended runs with their executions.
+pub const RETAINED: Retained = Retained {
+    what: "executions",
+    table: "executions",
+    purge: "DELETE FROM runs WHERE id IN (SELECT id FROM runs WHERE ended_at < $1 LIMIT $2)",
+};
+
+/// A run of a workflow as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    pub id: i64,
+    pub engine: String,
+    pub workflow_id: i64,
+    pub workflow_name: String,
+    /// What it was asked for by; none: it was seen in the engine.
+    pub key: Option<String>,
+    /// What its start answered with.
+    pub trigger: Option<String>,
+    /// The engine's id; none: the engine's answer is not known.
+    pub instance_id: Option<String>,
+    /// `asked`, or the engine's state in the contract's words.
+    pub state: String,
+    /// `manual`, `schedule` or `backfill`.
+    pub cause: String,
+    pub business_time_ms: Option<i64>,
+    pub asked_at_ms: i64,
+    pub started_at_ms: Option<i64>,
+    /// None: it is looked after.
+    pub ended_at_ms: Option<i64>,
+    pub message: Option<String>,
+    pub version: i64,
+}
+
+fn run(row: &Row) -> Result<Run, Error> {
+    Ok(Run {
+        id: row.get(0)?,
+        engine: row.get(1)?,
+        workflow_id: row.get(2)?,
+        workflow_name: row.get(3)?,
+        key: row.get(4)?,
+        trigger: row.get(5)?,
+        instance_id: row.get(6)?,
+        state: row.get(7)?,
+        cause: row.get(8)?,
+        business_time_ms: row.get(9)?,
+        asked_at_ms: row.get(10)?,
+        started_at_ms: row.get(11)?,
+        ended_at_ms: row.get(12)?,
+        message: row.get(13)?,
+        version: row.get(14)?,
+    })
+}
+
+pub async fn find(db: &Db, id: i64) -> Result<Option<Run>, Error> {
+    const FIND: &str = concat!("SELECT ", columns!(), " FROM runs WHERE id = $1");
+    db.read(FIND, &[id.into()]).await?.first().map(run).transpose()
+}
+
+/// The run that an engine knows by this id.
+pub async fn find_instance(db: &Db, engine: &str, instance_id: &str) -> Result<Option<Run>, Error> {
+    const FIND: &str = concat!("SELECT ", columns!(), " FROM runs WHERE engine = $1 AND instance_id = $2");
+    db.read(FIND, &[engine.into(), instance_id.into()]).await?.first().map(run).transpose()
+}
+
+/// Those of an engine that have one of these ids there, or were asked for by one of these keys.
+pub async fn known(db: &Db, engine: &str, instance_ids: &[&str], keys: &[&str]) -> Result<Vec<Run>, Error> {
+    const KNOWN: Either = Either {
+        sqlite: concat!(
+            "SELECT ",
+            columns!(),
+            " FROM runs WHERE engine = $1 AND instance_id IN (SELECT value FROM json_each($2)) UNION SELECT ",
+            columns!(),
+            " FROM runs WHERE engine = $1 AND key IN (SELECT value FROM json_each($3))"
+        ),
+        postgres: concat!(
+            "SELECT ",
+            columns!(),
+            " FROM runs WHERE engine = $1 AND (instance_id IN \
+             (SELECT json_array_elements_text(CAST($2 AS json)) COLLATE \"C\") OR key IN \
+             (SELECT json_array_elements_text(CAST($3 AS json)) COLLATE \"C\"))"
+        ),
+    };
+    let values = [engine.into(), json(instance_ids)?, json(keys)?];
+    db.read(db.words(KNOWN), &values).await?.iter().map(run).collect()
+}
+
+/// Those that are looked after and have an instance, of workflows from one id up to before another; the oldest first.
+pub async fn open(
+    db: &Db,
+    engine: &str,
+    from_id: i64,
+    before_id: i64,
+    at_most: i64,
+) -> Result<Vec<Run>, Error> {
+    const OPEN: &str = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM runs WHERE engine = $1 AND ended_at IS NULL AND instance_id IS NOT NULL AND workflow_id >= $2 \
+         AND workflow_id < $3 ORDER BY id LIMIT $4"
+    );
+    let values = [engine.into(), from_id.into(), before_id.into(), at_most.into()];
+    db.read(OPEN, &values).await?.iter().map(run).collect()
+}
+
+/// Workflows of an engine that have runs which are looked after.
+pub async fn open_workflows(db: &Db, engine: &str) -> Result<Vec<i64>, Error> {
+    const OPEN: &str =
+        "SELECT DISTINCT workflow_id FROM runs WHERE engine = $1 AND ended_at IS NULL ORDER BY 1";
+    db.read(OPEN, &[engine.into()]).await?.iter().map(|row| row.get(0)).collect()
+}
+
+/// Those that were asked for before this time and of which the engine's answer is not known.
+pub async fn unanswered(db: &Db, engine: &str, before_ms: i64, at_most: i64) -> Result<Vec<Run>, Error> {
+    const UNANSWERED: &str = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM runs WHERE engine = $1 AND ended_at IS NULL AND instance_id IS NULL AND asked_at < $2 \
+         ORDER BY id LIMIT $3"
+    );
+    let values = [engine.into(), before_ms.into(), at_most.into()];
+    db.read(UNANSWERED, &values).await?.iter().map(run).collect()
+}
+
+/// Adds one; none where it is there already.
+pub async fn insert(tx: &mut Tx, new: &Run) -> Result<Option<i64>, Error> {
+    const INSERT: &str = "INSERT INTO runs (engine, workflow_id, workflow_name, key, trigger_code, instance_id, \
+        state, cause, business_time, asked_at, started_at, ended_at, message) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT DO NOTHING RETURNING id";
+    let values: [Value; 13] = [
+        new.engine.as_str().into(),
+        new.workflow_id.into(),
+        new.workflow_name.as_str().into(),
+        new.key.as_deref().into(),
+        new.trigger.as_deref().into(),
+        new.instance_id.as_deref().into(),
+        new.state.as_str().into(),
+        new.cause.as_str().into(),
+        new.business_time_ms.into(),
+        new.asked_at_ms.into(),
+        new.started_at_ms.into(),
+        new.ended_at_ms.into(),
+        new.message.as_deref().into(),
+    ];
+    tx.query(INSERT, &values).await?.first().map(|row| row.get(0)).transpose()
+}
+
+/// Writes what can change, where nobody else has since it was read.
+pub async fn update(tx: &mut Tx, changed: &Run) -> Result<bool, Error> {
+    const UPDATE: &str = "UPDATE runs SET trigger_code = $3, instance_id = $4, state = $5, business_time = $6, \
+        started_at = $7, ended_at = $8, message = $9, version = version + 1 WHERE id = $1 AND version = $2";
+    let values: [Value; 9] = [
+        changed.id.into(),
+        changed.version.into(),
+        changed.trigger.as_deref().into(),
+        changed.instance_id.as_deref().into(),
+        changed.state.as_str().into(),
+        changed.business_time_ms.into(),
+        changed.started_at_ms.into(),
+        changed.ended_at_ms.into(),
+        changed.message.as_deref().into(),
+    ];
+    Ok(tx.execute(UPDATE, &values).await? > 0)
+}
+
+/// Keeps what a start answered. Where the same run was seen in the engine before and taken for another, the two
+/// become one.
+pub async fn answered(
+    tx: &mut Tx,
+    asked: &Run,
+    instance_id: Option<&str>,
+    trigger: &str,
+) -> Result<(), Error> {
+    const SEEN: &str = "SELECT id FROM runs WHERE engine = $1 AND instance_id = $2 AND id <> $3";
+    const FORGET: &str = "DELETE FROM runs WHERE id = $1";
+    const JOIN: &str = "UPDATE runs SET key = $2, trigger_code = $3, cause = $4, asked_at = $5, \
+        version = version + 1 WHERE id = $1";
+    const ANSWERED: &str = "UPDATE runs SET instance_id = coalesce(instance_id, $2), trigger_code = $3, \
+        state = CASE WHEN state = 'asked' AND $4 = 1 THEN 'queued' ELSE state END, version = version + 1 \
+        WHERE id = $1";
+    let key = asked.key.as_deref();
+    if let Some(instance_id) = instance_id {
+        let seen =
+            tx.query(SEEN, &[asked.engine.as_str().into(), instance_id.into(), asked.id.into()]).await?;
+        if let Some(row) = seen.first() {
+            tx.execute(FORGET, &[asked.id.into()]).await?;
+            let cause = asked.cause.as_str().into();
+            let values =
+                [row.get::<i64>(0)?.into(), key.into(), trigger.into(), cause, asked.asked_at_ms.into()];
+            return tx.execute(JOIN, &values).await.map(drop);
+        }
+    }
+    let is_known = i64::from(instance_id.is_some());
+    let values = [asked.id.into(), instance_id.into(), trigger.into(), is_known.into()];
+    tx.execute(ANSWERED, &values).await.map(drop)
+}
+
+/// Ends one that the engine never took on. False where it did.
+pub async fn end_unstarted(tx: &mut Tx, id: i64, message: &str, now_ms: i64) -> Result<bool, Error> {
+    const END: &str = "UPDATE runs SET state = 'failed', message = $2, ended_at = $3, version = version + 1 \
+        WHERE id = $1 AND instance_id IS NULL AND ended_at IS NULL";
+    Ok(tx.execute(END, &[id.into(), message.into(), now_ms.into()]).await? > 0)
+}
+
+/// An ended run that the engine runs again: it is looked after anew.
+pub async fn reopen(tx: &mut Tx, id: i64) -> Result<(), Error> {
+    const REOPEN: &str = "UPDATE runs SET state = 'queued', ended_at = NULL, message = NULL, \
+        version = version + 1 WHERE id = $1";
+    tx.execute(REOPEN, &[id.into()]).await.map(drop)
+}
+
+/// How far a bucket of an engine's workflows was watched.
+pub async fn cursor(db: &Db, engine: &str, bucket: i64) -> Result<Option<String>, Error> {
+    const CURSOR: &str = "SELECT cursor FROM engine_watches WHERE engine = $1 AND bucket = $2";
+    let rows = db.read(CURSOR, &[engine.into(), bucket.into()]).await?;
+    rows.first().map(|row| row.get(0)).transpose()
+}
+
+pub async fn set_cursor(
+    tx: &mut Tx,
+    engine: &str,
+    bucket: i64,
+    cursor: &str,
+    now_ms: i64,
+) -> Result<(), Error> {
+    const SET: &str = "INSERT INTO engine_watches (engine, bucket, cursor, updated_at) VALUES ($1, $2, $3, $4) \
+        ON CONFLICT (engine, bucket) DO UPDATE SET cursor = excluded.cursor, updated_at = excluded.updated_at";
+    tx.execute(SET, &[engine.into(), bucket.into(), cursor.into(), now_ms.into()]).await.map(drop)
+}
+
+fn json(texts: &[&str]) -> Result<Value, Error> {
+    Ok(serde_json::to_string(texts).map_err(Error::internal)?.into())
+}
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

@@ -1,0 +1,179 @@
+use super::*;
+use crate::db::testing::on_each_store;
+
+fn asked(key: &str) -> Run {
+    Run {
+        id: 0,
+        engine: "local".to_owned(),
+        workflow_id: 7,
+        workflow_name: "daily".to_owned(),
+        key: Some(key.to_owned()),
+        trigger: None,
+        instance_id: None,
+        state: "asked".to_owned(),
+        cause: "manual".to_owned(),
+        business_time_ms: None,
+        asked_at_ms: 100,
+        started_at_ms: None,
+        ended_at_ms: None,
+        message: None,
+        version: 0,
+    }
+}
+
+fn seen(instance_id: &str) -> Run {
+    Run {
+        key: None,
+        instance_id: Some(instance_id.to_owned()),
+        state: "running".to_owned(),
+        cause: "schedule".to_owned(),
+        ..asked("")
+    }
+}
+
+async fn added(db: &Db, run: Run) -> Run {
+    let mut tx = db.begin().await.unwrap();
+    let id = insert(&mut tx, &run).await.unwrap().expect("it is new");
+    tx.commit().await.unwrap();
+    Run { id, ..run }
+}
+
+async fn with_answer(db: &Db, run: &Run, instance_id: Option<&str>) {
+    let mut tx = db.begin().await.unwrap();
+    answered(&mut tx, run, instance_id, "t1").await.unwrap();
+    tx.commit().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_run_that_was_asked_for_gets_its_instance_once() {
+    on_each_store(async |db| {
+        let run = added(&db, asked("k1")).await;
+        assert_eq!(find(&db, run.id).await.unwrap().as_ref(), Some(&run));
+        assert_eq!(unanswered(&db, "local", 101, 10).await.unwrap().len(), 1);
+        assert_eq!(unanswered(&db, "local", 100, 10).await.unwrap(), []);
+        with_answer(&db, &run, None).await;
+        assert_eq!(find(&db, run.id).await.unwrap().unwrap().state, "asked", "it has yet to begin");
+        with_answer(&db, &run, Some("i1")).await;
+        with_answer(&db, &run, Some("i2")).await;
+        let after = find_instance(&db, "local", "i1").await.unwrap().expect("the first answer stays");
+        assert_eq!((after.state.as_str(), after.trigger.as_deref()), ("queued", Some("t1")));
+        assert_eq!(after.version, 3);
+        assert_eq!(unanswered(&db, "local", 101, 10).await.unwrap(), []);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_run_that_was_seen_before_its_answer_came_is_one_run() {
+    on_each_store(async |db| {
+        let run = added(&db, asked("k1")).await;
+        let other = added(&db, seen("i1")).await;
+        with_answer(&db, &run, Some("i1")).await;
+        assert_eq!(find(&db, run.id).await.unwrap(), None);
+        let joined = find(&db, other.id).await.unwrap().unwrap();
+        assert_eq!((joined.key.as_deref(), joined.cause.as_str()), (Some("k1"), "manual"));
+        assert_eq!(joined.state, "running");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_known_is_found_by_instance_and_by_key() {
+    on_each_store(async |db| {
+        let by_key = added(&db, asked("k1")).await;
+        let by_id = added(&db, seen("i'1")).await;
+        added(&db, seen("i2")).await;
+        let other_engine = Run { engine: "other".to_owned(), ..seen("i'1") };
+        added(&db, other_engine).await;
+        let mut found = known(&db, "local", &["i'1", "i9"], &["k1"]).await.unwrap();
+        found.sort_by_key(|run| run.id);
+        assert_eq!(found, [by_key, by_id]);
+        assert_eq!(known(&db, "local", &[], &[]).await.unwrap(), []);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_instance_is_there_once_for_each_engine() {
+    on_each_store(async |db| {
+        added(&db, seen("i1")).await;
+        let mut tx = db.begin().await.unwrap();
+        assert_eq!(insert(&mut tx, &seen("i1")).await.unwrap(), None);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_somebody_else_has_written_is_not_written_over() {
+    on_each_store(async |db| {
+        let run = added(&db, seen("i1")).await;
+        let ended = Run { state: "success".to_owned(), ended_at_ms: Some(9), ..run.clone() };
+        let mut tx = db.begin().await.unwrap();
+        assert!(update(&mut tx, &ended).await.unwrap());
+        tx.commit().await.unwrap();
+        let mut tx = db.begin().await.unwrap();
+        assert!(!update(&mut tx, &run).await.unwrap(), "it was read before");
+        drop(tx);
+        let after = find(&db, run.id).await.unwrap().unwrap();
+        assert_eq!((after.state.as_str(), after.version), ("success", 1));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn open_runs_are_those_with_an_instance_and_no_end() {
+    on_each_store(async |db| {
+        let first = added(&db, seen("i1")).await;
+        added(&db, Run { ended_at_ms: Some(5), ..seen("i2") }).await;
+        added(&db, Run { workflow_id: 1_007, ..asked("k1") }).await;
+        let far = added(&db, Run { workflow_id: 1_007, ..seen("i3") }).await;
+        assert_eq!(open(&db, "local", 0, 1_000, 10).await.unwrap(), [first]);
+        assert_eq!(open(&db, "local", 1_000, 2_000, 10).await.unwrap(), [far]);
+        assert_eq!(open_workflows(&db, "local").await.unwrap(), [7, 1_007]);
+        assert!(open_workflows(&db, "other").await.unwrap().is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_run_that_was_not_taken_on_ends_and_one_that_was_does_not() {
+    on_each_store(async |db| {
+        let lost = added(&db, asked("k1")).await;
+        let taken = added(&db, asked("k2")).await;
+        with_answer(&db, &taken, Some("i1")).await;
+        let mut tx = db.begin().await.unwrap();
+        assert!(end_unstarted(&mut tx, lost.id, "why", 50).await.unwrap());
+        assert!(!end_unstarted(&mut tx, taken.id, "why", 50).await.unwrap());
+        reopen(&mut tx, lost.id).await.unwrap();
+        tx.commit().await.unwrap();
+        let again = find(&db, lost.id).await.unwrap().unwrap();
+        assert_eq!((again.state.as_str(), again.ended_at_ms, again.version), ("queued", None, 2));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_cursor_is_kept_for_each_bucket() {
+    on_each_store(async |db| {
+        assert_eq!(cursor(&db, "local", 0).await.unwrap(), None);
+        for text in ["5", "9"] {
+            let mut tx = db.begin().await.unwrap();
+            set_cursor(&mut tx, "local", 0, text, 1).await.unwrap();
+            tx.commit().await.unwrap();
+        }
+        assert_eq!(cursor(&db, "local", 0).await.unwrap().as_deref(), Some("9"));
+        assert_eq!(cursor(&db, "local", 1).await.unwrap(), None);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ended_runs_are_purged_and_open_ones_are_not() {
+    on_each_store(async |db| {
+        added(&db, seen("i1")).await;
+        added(&db, Run { ended_at_ms: Some(5), ..seen("i2") }).await;
+        added(&db, Run { ended_at_ms: Some(15), ..seen("i3") }).await;
+        assert_eq!(db.execute(RETAINED.purge, &[10.into(), 100.into()]).await.unwrap(), 1);
+    })
+    .await;
+}

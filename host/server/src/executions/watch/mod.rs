@@ -1,0 +1,291 @@
+//! Watching engines: what runs there and how it ended becomes runs and executions here.
+//!
+//! An engine is asked for all of its workflows at once, with a cursor that is kept. What it says is written where
+//! nobody wrote since it was asked; else it is asked again. A run has an end here only together with the last word of
+//! its tasks.
+
+mod records;
+mod round;
+mod worker;
+
+use std::collections::HashMap;
+
+use lakeport_bindings::engine::model::{
+    Instance, InstanceRef, TaskRun, TaskRunRequest, WatchPage, WatchRequest, WorkflowRef,
+};
+
+use super::TOPIC;
+use super::runs::{self, Run};
+use super::store::{self, Execution, Record};
+use crate::app::App;
+use crate::db::Held;
+use crate::engines::{EngineRecord, Reach};
+use crate::error::Error;
+pub use records::kept_message;
+pub use worker::run_worker;
+
+/// Runs of one answer.
+const INSTANCES_MAX: u32 = 1_000;
+/// Runs whose tries are asked for at once; the contract's.
+const RUNS_AT_ONCE: usize = 200;
+/// Tries of one answer.
+const TRIES_PAGE: u32 = 1_000;
+/// Tries that are looked at, of the runs of one question.
+const TRIES_MAX: usize = 100_000;
+/// The longest cursor, in bytes; the contract's.
+const CURSOR_MAX_BYTES: usize = 4_096;
+
+/// What is written of what an engine said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Written {
+    All,
+    /// Somebody else wrote meanwhile: the engine is to be asked again.
+    NotAll,
+}
+
+/// An engine that is looked at.
+pub struct Watch<'a> {
+    pub app: &'a App,
+    pub record: &'a EngineRecord,
+    pub reach: &'a Reach,
+    /// The watcher's lease; a request that asks for one run has none.
+    pub held: Option<&'a Held>,
+}
+
+/// A run as it was known here, and as the engine says it is.
+struct Seen {
+    /// None: it was not known.
+    before: Option<Run>,
+    after: Run,
+}
+
+/// Asks the engine about one run now, and keeps the answer.
+pub async fn look_at(app: &App, run: &Run, call_id: &str) -> Result<(), Error> {
+    let record = runs::engine_of(app, &run.engine).await?;
+    let workflow = runs::workflow_of(app, run).await?;
+    let reach = Reach::of(app, &record, call_id);
+    let watch = Watch { app, record: &record, reach: &reach, held: None };
+    let request = WatchRequest {
+        workflows: vec![workflow.clone()],
+        open: run.reference(workflow.clone()).into_iter().collect(),
+        cursor: None,
+        since: app.clock.now_ms(),
+        limit: INSTANCES_MAX,
+    };
+    let workflows = HashMap::from([(run.workflow_id, workflow)]);
+    let page = watch.ask(&request).await?;
+    // Who wrote meanwhile asked the engine, too.
+    watch.take_in(&workflows, std::slice::from_ref(run), page).await.map(drop)
+}
+
+impl Watch<'_> {
+    async fn ask(&self, request: &WatchRequest) -> Result<WatchPage, Error> {
+        const FUNCTION: &str = "watch.instances";
+        let page = self.reach.instances(request).await?;
+        let count = page.instances.len() + page.gone.len();
+        if count > request.limit as usize + request.open.len() {
+            let message = format!("asked for {} runs, it answered with {count}", request.limit);
+            return Err(self.reach.broke(FUNCTION, message));
+        }
+        if page.cursor.len() > CURSOR_MAX_BYTES {
+            let message = format!("its cursor has more than {CURSOR_MAX_BYTES} bytes");
+            return Err(self.reach.broke(FUNCTION, message));
+        }
+        if page.more && request.cursor.as_ref() == Some(&page.cursor) && page.instances.is_empty() {
+            let message = "its cursor leads to the same part again".to_owned();
+            return Err(self.reach.broke(FUNCTION, message));
+        }
+        Ok(page)
+    }
+
+    /// Writes what the engine said of these workflows' runs; `open` are those that it was asked about by name.
+    async fn take_in(
+        &self,
+        workflows: &HashMap<i64, WorkflowRef>,
+        open: &[Run],
+        page: WatchPage,
+    ) -> Result<Written, Error> {
+        let seen = self.changed(workflows, page.instances).await?;
+        for some in seen.chunks(RUNS_AT_ONCE) {
+            let tries = self.tries(workflows, some).await?;
+            let with_records = some.iter().map(|seen| {
+                let id = seen.after.instance_id.as_deref().unwrap_or_default();
+                let tries = tries.get(id).map(Vec::as_slice).unwrap_or_default();
+                (seen, Some(records::records(&seen.after, tries)))
+            });
+            if self.write(with_records.collect()).await? == Written::NotAll {
+                return Ok(Written::NotAll);
+            }
+        }
+        let is_gone = |run: &&Run| run.instance_id.as_ref().is_some_and(|id| page.gone.contains(id));
+        let gone: Vec<Seen> = open.iter().filter(is_gone).map(|run| self.gone(run)).collect();
+        self.write(gone.iter().map(|seen| (seen, None)).collect()).await
+    }
+
+    /// Runs that are new, open, or otherwise than they are known.
+    async fn changed(
+        &self,
+        workflows: &HashMap<i64, WorkflowRef>,
+        instances: Vec<Instance>,
+    ) -> Result<Vec<Seen>, Error> {
+        let is_of_interest = |instance: &Instance| {
+            i64::try_from(instance.workflow).is_ok_and(|id| workflows.contains_key(&id))
+        };
+        // The last word counts.
+        let mut latest: HashMap<&str, &Instance> = HashMap::new();
+        for instance in instances.iter().filter(|instance| is_of_interest(instance)) {
+            latest.insert(&instance.id, instance);
+        }
+        let ids: Vec<&str> = latest.keys().copied().collect();
+        let keys: Vec<&str> = latest.values().filter_map(|instance| instance.key.as_deref()).collect();
+        let known = runs::store::known(&self.app.db, &self.record.name, &ids, &keys).await?;
+        let now_ms = self.app.clock.now_ms();
+        let mut changed: Vec<Seen> = latest
+            .into_values()
+            .filter_map(|instance| self.seen(workflows, &known, instance, now_ms))
+            .collect();
+        changed.sort_by_key(|seen| (seen.after.started_at_ms.unwrap_or(i64::MAX), seen.after.id));
+        Ok(changed)
+    }
+
+    fn seen(
+        &self,
+        workflows: &HashMap<i64, WorkflowRef>,
+        known: &[Run],
+        instance: &Instance,
+        now_ms: i64,
+    ) -> Option<Seen> {
+        let is_it = |run: &&Run| match &run.instance_id {
+            Some(id) => *id == instance.id,
+            None => run.key.is_some() && run.key == instance.key,
+        };
+        let Some(before) = known.iter().find(is_it) else {
+            let workflow = workflows.get(&i64::try_from(instance.workflow).ok()?)?;
+            let after = records::seen(&self.record.name, &workflow.name, instance, now_ms);
+            return Some(Seen { before: None, after });
+        };
+        let after = records::run_with(before, instance, now_ms);
+        let is_settled = before.ended_at_ms.is_some() && after == *before;
+        (!is_settled).then(|| Seen { before: Some(before.clone()), after })
+    }
+
+    /// A run that the engine no longer knows.
+    fn gone(&self, run: &Run) -> Seen {
+        let after = Run {
+            state: "failed".to_owned(),
+            ended_at_ms: Some(self.app.clock.now_ms()),
+            message: Some(format!("the engine `{}` no longer knows this run", self.record.name)),
+            ..run.clone()
+        };
+        Seen { before: Some(run.clone()), after }
+    }
+
+    /// The tries of these runs, by the run's id.
+    async fn tries(
+        &self,
+        workflows: &HashMap<i64, WorkflowRef>,
+        seen: &[Seen],
+    ) -> Result<HashMap<String, Vec<TaskRun>>, Error> {
+        const FUNCTION: &str = "watch.task-runs";
+        let reference = |seen: &Seen| -> Option<InstanceRef> {
+            seen.after.reference(workflows.get(&seen.after.workflow_id)?.clone())
+        };
+        let instances: Vec<InstanceRef> = seen.iter().filter_map(reference).collect();
+        let mut request = TaskRunRequest { instances, cursor: None, limit: TRIES_PAGE };
+        let mut tries: HashMap<String, Vec<TaskRun>> = HashMap::new();
+        let mut count = 0;
+        loop {
+            let page = self.reach.task_runs(&request).await?;
+            count += page.task_runs.len();
+            if count > TRIES_MAX {
+                let message = format!("there are more than {TRIES_MAX} tries of {} runs", seen.len());
+                return Err(self.reach.broke(FUNCTION, message));
+            }
+            for one in page.task_runs {
+                tries.entry(one.instance.clone()).or_default().push(one);
+            }
+            if page.next.is_some() && page.next == request.cursor {
+                let message = "its `next` leads to the same page again".to_owned();
+                return Err(self.reach.broke(FUNCTION, message));
+            }
+            match page.next {
+                None => return Ok(tries),
+                next => request.cursor = next,
+            }
+        }
+    }
+
+    /// Writes runs with what became of their tasks, all or none. Without records: those that there are end with the
+    /// run.
+    async fn write<'s>(&self, seen: Vec<(&'s Seen, Option<Vec<Record>>)>) -> Result<Written, Error> {
+        let known: Vec<i64> =
+            seen.iter().filter_map(|(seen, _)| seen.before.as_ref().map(|run| run.id)).collect();
+        let mut there: HashMap<i64, Vec<Execution>> = HashMap::new();
+        for execution in store::of_runs(&self.app.db, &known).await? {
+            there.entry(execution.run_id).or_default().push(execution);
+        }
+        let change = |(seen, records): (&'s Seen, Option<Vec<Record>>)| {
+            let there = seen.before.as_ref().and_then(|run| there.remove(&run.id));
+            Change::of(seen, records, there.unwrap_or_default())
+        };
+        let changes: Vec<Change> = seen.into_iter().map(change).filter(Change::is_any).collect();
+        if changes.is_empty() {
+            return Ok(Written::All);
+        }
+        let now_ms = self.app.clock.now_ms();
+        let mut tx = self.app.db.begin().await?;
+        if let Some(held) = self.held {
+            tx.guard(held).await?;
+        }
+        for change in changes {
+            let run = match change.seen.before {
+                None => match runs::store::insert(&mut tx, &change.seen.after).await? {
+                    Some(id) => Run { id, ..change.seen.after.clone() },
+                    None => return Ok(Written::NotAll),
+                },
+                Some(_) if runs::store::update(&mut tx, &change.seen.after).await? => {
+                    change.seen.after.clone()
+                }
+                Some(_) => return Ok(Written::NotAll),
+            };
+            for record in &change.put {
+                let id = store::put(&mut tx, &run, record, now_ms).await?;
+                tx.changed(TOPIC, id.to_string());
+            }
+            for id in change.forget {
+                store::delete(&mut tx, id).await?;
+                tx.changed(TOPIC, id.to_string());
+            }
+        }
+        tx.commit().await?;
+        Ok(Written::All)
+    }
+}
+
+/// What is to be written of one run.
+struct Change<'s> {
+    seen: &'s Seen,
+    /// Records that are new or otherwise than before.
+    put: Vec<Record>,
+    /// Executions whose tasks were never begun after all.
+    forget: Vec<i64>,
+}
+
+impl<'s> Change<'s> {
+    fn of(seen: &'s Seen, records: Option<Vec<Record>>, there: Vec<Execution>) -> Change<'s> {
+        let settled = |execution: &Execution| records::settled(&seen.after, execution.record.clone());
+        let records = records.unwrap_or_else(|| there.iter().filter_map(settled).collect());
+        let is_wanted = |execution: &&Execution| {
+            records.iter().any(|record| record.task_key == execution.record.task_key)
+        };
+        let forget =
+            there.iter().filter(|one| !is_wanted(one)).map(|execution| execution.id).collect::<Vec<_>>();
+        let is_new = |record: &Record| !there.iter().any(|execution| execution.record == *record);
+        Change { seen, put: records.into_iter().filter(is_new).collect(), forget }
+    }
+
+    fn is_any(&self) -> bool {
+        let is_same = self.seen.before.as_ref() == Some(&self.seen.after);
+        !is_same || !self.put.is_empty() || !self.forget.is_empty()
+    }
+}

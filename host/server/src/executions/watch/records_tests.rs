@@ -1,0 +1,99 @@
+use super::*;
+
+fn instance(state: &str) -> Instance {
+    Instance {
+        id: "7".to_owned(),
+        workflow: 3,
+        key: None,
+        trigger: None,
+        cause: "schedule".to_owned(),
+        business_time: Some(10),
+        state: state.to_owned(),
+        engine_state: String::new(),
+        attempt: 1,
+        started: Some(20),
+        ended: has_ended(state).then_some(90),
+        message: None,
+        extra: None,
+    }
+}
+
+fn run(state: &str) -> Run {
+    seen("local", "daily", &instance(state), 100)
+}
+
+fn attempt(task: u64, attempt: u32, state: &str) -> TaskRun {
+    TaskRun {
+        id: format!("{task}/{attempt}"),
+        instance: "7".to_owned(),
+        task: Some(task),
+        task_name: format!("task {task}"),
+        attempt,
+        state: state.to_owned(),
+        engine_state: String::new(),
+        started: (!matches!(state, "queued" | "skipped")).then_some(i64::from(attempt) * 10 + task as i64),
+        ended: has_ended(state).then_some(i64::from(attempt) * 10 + 9),
+        message: (state == "failed").then(|| "no such\0 table".to_owned()),
+        rows_affected: None,
+        extra: None,
+    }
+}
+
+#[test]
+fn the_tries_of_a_task_are_one_record_and_the_latest_counts() {
+    let tries = [attempt(5, 2, "success"), attempt(4, 1, "failed"), attempt(5, 1, "failed")];
+    let found = records(&run("failed"), &tries);
+    let shown: Vec<_> =
+        found.iter().map(|record| (record.task_key.as_str(), record.status, record.attempt)).collect();
+    assert_eq!(shown, [("4", Status::Failed, 1), ("5", Status::Success, 2)]);
+    assert_eq!((found[1].start_time_ms, found[1].end_time_ms), (Some(25), Some(29)));
+    let ids: Vec<&str> = found[1].tries.iter().map(|one| one.id.as_str()).collect();
+    assert_eq!(ids, ["5/1", "5/2"]);
+    assert_eq!(found[0].error_message.as_deref(), Some("no such table"));
+}
+
+#[test]
+fn a_task_that_was_never_begun_has_no_record() {
+    assert_eq!(records(&run("failed"), &[attempt(4, 1, "skipped")]), []);
+    assert_eq!(records(&run("failed"), &[attempt(4, 1, "queued")]), []);
+    let stopped = records(&run("stopped"), &[attempt(4, 1, "queued")]);
+    assert_eq!(stopped[0].status, Status::Killed);
+    let waiting = records(&run("running"), &[attempt(4, 1, "queued")]);
+    assert_eq!(waiting[0].status, Status::Pending);
+}
+
+#[test]
+fn nothing_goes_on_in_a_run_that_has_ended() {
+    for (state, status) in
+        [("success", Status::Success), ("failed", Status::Failed), ("stopped", Status::Killed)]
+    {
+        let found = records(&run(state), &[attempt(4, 1, "running")]);
+        assert_eq!((found[0].status, found[0].end_time_ms), (status, Some(90)), "{state}");
+        assert_eq!(found[0].error_message.is_some(), state != "success");
+        assert!(found[0].tries[0].ended);
+    }
+}
+
+#[test]
+fn words_that_are_not_known_have_not_ended() {
+    assert_eq!(run("dreaming").state, "unknown");
+    assert_eq!(run("dreaming").ended_at_ms, None);
+    assert_eq!(records(&run("running"), &[attempt(4, 1, "dreaming")])[0].status, Status::Running);
+}
+
+#[test]
+fn a_task_without_an_id_is_known_by_its_name() {
+    let nameless = TaskRun { task: None, task_name: "check".to_owned(), ..attempt(4, 1, "success") };
+    let found = records(&run("success"), &[nameless]);
+    assert_eq!((found[0].task_key.as_str(), found[0].task_id), ("name:check", None));
+}
+
+#[test]
+fn what_was_asked_for_stays_with_the_run_that_is_seen() {
+    let asked = Run { key: Some("k".to_owned()), cause: "manual".to_owned(), ..run("queued") };
+    let after = run_with(&asked, &instance("running"), 200);
+    assert_eq!((after.key.as_deref(), after.cause.as_str()), (Some("k"), "manual"));
+    assert_eq!((after.state.as_str(), after.ended_at_ms), ("running", None));
+    let ended = run_with(&after, &Instance { ended: None, ..instance("success") }, 200);
+    assert_eq!(ended.ended_at_ms, Some(200), "the engine does not say when");
+}

@@ -1,0 +1,121 @@
+//! One look at all of an engine's runs.
+
+use std::collections::{BTreeSet, HashMap};
+
+use lakeport_bindings::engine::model::{InstanceRef, WatchRequest, WorkflowRef};
+
+use super::{INSTANCES_MAX, Watch, Written};
+use crate::error::Error;
+use crate::executions::runs::{self, Run};
+use crate::time::HOUR_MS;
+use crate::workflows;
+
+/// Workflows of one question; the contract's. A bucket holds those whose ids are in one stretch of so many.
+const WORKFLOWS_AT_ONCE: i64 = 1_000;
+/// Open runs of one question. Those beyond are seen by the cursor.
+const OPEN_AT_ONCE: i64 = 500;
+/// Answers of one round, for each bucket; the rest waits for the next.
+const PAGES_MAX: usize = 20;
+/// Where the first look at a bucket begins, before now.
+const LOOK_BACK_MS: i64 = HOUR_MS;
+
+/// How a round ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Round {
+    /// Something runs, or may.
+    Open,
+    /// Nothing runs.
+    Idle,
+    /// There is more to see at once.
+    More,
+}
+
+impl Watch<'_> {
+    pub async fn round(&self) -> Result<Round, Error> {
+        let (db, engine) = (&self.app.db, &self.record.name);
+        let deployed = workflows::deployed(db, engine).await?;
+        let workflows: HashMap<i64, WorkflowRef> =
+            deployed.iter().map(|deployed| (deployed.id, deployed.reference())).collect();
+        let open = runs::store::open_workflows(db, engine).await?;
+        let ids = workflows.keys().copied().chain(open);
+        let buckets: BTreeSet<i64> = ids.map(|id| id.div_euclid(WORKFLOWS_AT_ONCE)).collect();
+        let mut is_more = false;
+        for bucket in buckets {
+            is_more |= self.look_at_bucket(bucket, &workflows).await? == Round::More;
+        }
+        let reference = |run: &Run| workflows.get(&run.workflow_id).cloned().unwrap_or_else(|| unknown(run));
+        runs::find_unanswered(self.app, self.reach, self.record, reference).await?;
+        if is_more {
+            return Ok(Round::More);
+        }
+        let open = runs::store::open_workflows(db, engine).await?;
+        Ok(if open.is_empty() { Round::Idle } else { Round::Open })
+    }
+
+    /// Everything since the last look, one answer after the other.
+    async fn look_at_bucket(&self, bucket: i64, all: &HashMap<i64, WorkflowRef>) -> Result<Round, Error> {
+        let (db, engine) = (&self.app.db, &self.record.name);
+        let (from, before) = (bucket * WORKFLOWS_AT_ONCE, (bucket + 1) * WORKFLOWS_AT_ONCE);
+        let mut open = runs::store::open(db, engine, from, before, OPEN_AT_ONCE).await?;
+        let mut workflows: HashMap<i64, WorkflowRef> = all
+            .iter()
+            .filter(|(id, _)| (from..before).contains(*id))
+            .map(|(id, workflow)| (*id, workflow.clone()))
+            .collect();
+        // What still runs of one that was taken out of the engine.
+        for run in &open {
+            workflows.entry(run.workflow_id).or_insert_with(|| unknown(run));
+        }
+        let mut cursor = runs::store::cursor(db, engine, bucket).await?;
+        for _ in 0..PAGES_MAX {
+            let asked_by_name: Vec<InstanceRef> = open
+                .iter()
+                .filter_map(|run| run.reference(workflows.get(&run.workflow_id)?.clone()))
+                .collect();
+            let request = WatchRequest {
+                workflows: workflows.values().cloned().collect(),
+                open: asked_by_name,
+                cursor: cursor.clone(),
+                since: self.app.clock.now_ms() - LOOK_BACK_MS,
+                limit: INSTANCES_MAX,
+            };
+            let page = self.ask(&request).await?;
+            let (next, is_more) = (page.cursor.clone(), page.more);
+            if self.take_in(&workflows, &open, page).await? == Written::NotAll {
+                return Ok(Round::More);
+            }
+            if cursor.as_ref() != Some(&next) {
+                self.keep_cursor(bucket, &next).await?;
+            }
+            if !is_more {
+                return Ok(Round::Idle);
+            }
+            cursor = Some(next);
+            // They were answered with the first part.
+            open.clear();
+        }
+        Ok(Round::More)
+    }
+
+    async fn keep_cursor(&self, bucket: i64, cursor: &str) -> Result<(), Error> {
+        let mut tx = self.app.db.begin().await?;
+        if let Some(held) = self.held {
+            tx.guard(held).await?;
+        }
+        let now_ms = self.app.clock.now_ms();
+        runs::store::set_cursor(&mut tx, &self.record.name, bucket, cursor, now_ms).await?;
+        tx.commit().await
+    }
+}
+
+/// A workflow that is not deployed any more.
+fn unknown(run: &Run) -> WorkflowRef {
+    WorkflowRef {
+        id: run.workflow_id.unsigned_abs(),
+        name: run.workflow_name.clone(),
+        code: None,
+        project: None,
+        revision: None,
+        state: None,
+    }
+}

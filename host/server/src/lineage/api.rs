@@ -1,0 +1,244 @@
+//! Handlers of the lineage, and what they show of the graph.
+
+use std::collections::HashMap;
+
+use lakeport_graph::{Among, Edge, Graph, Reached};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::forms::{Direction, GraphQuery, NODES_MAX};
+use crate::app::{App, Call};
+use crate::catalog::{Entry, Index};
+use crate::datasources;
+use crate::error::{Detail, Error};
+use crate::http::{Caller, Data, Nothing};
+
+/// Most edges of one answer.
+const EDGES_MAX: usize = 100_000;
+
+/// Tables and the edges between them.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "LineageGraph")]
+pub struct GraphView {
+    /// The nearest first.
+    nodes: Vec<NodeView>,
+    /// Between tables that are sent.
+    edges: Vec<EdgeView>,
+    /// There are more than `maxNodes`.
+    truncated: bool,
+    /// What is not sent: what is too much, and what lies in data sources that the caller may not read.
+    omitted: Omitted,
+}
+
+/// A table.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "LineageNode")]
+pub struct NodeView {
+    id: String,
+    table_name: Box<str>,
+    layer: Option<Box<str>>,
+    db_name: Box<str>,
+    cluster_id: Option<i64>,
+    table_comment: Option<Box<str>>,
+    business_domain: Option<Box<str>>,
+    data_domain: Option<Box<str>>,
+    /// Steps from the table that was asked for, upstream negative; null: none was.
+    distance: Option<i64>,
+}
+
+/// From a table to one that is made from it.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "LineageEdge")]
+pub struct EdgeView {
+    source: String,
+    target: String,
+    task_ids: Vec<i64>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "LineageOmitted")]
+pub struct Omitted {
+    nodes: usize,
+    edges: usize,
+}
+
+impl NodeView {
+    fn new(entry: &Entry, distance: Option<i64>) -> NodeView {
+        NodeView {
+            id: entry.id.to_string(),
+            table_name: entry.table_name.clone(),
+            layer: entry.layer.clone(),
+            db_name: entry.db_name.clone(),
+            cluster_id: entry.cluster_id,
+            table_comment: entry.table_comment.clone(),
+            business_domain: entry.business_domain.clone(),
+            data_domain: entry.data_domain.clone(),
+            distance,
+        }
+    }
+}
+
+impl EdgeView {
+    fn new(edge: Edge<'_>) -> EdgeView {
+        EdgeView {
+            source: edge.source.to_string(),
+            target: edge.target.to_string(),
+            task_ids: edge.tasks.to_vec(),
+        }
+    }
+}
+
+/// `GET /api/v1/lineage`
+pub async fn graph(call: Call<Nothing, GraphQuery>) -> Result<Data<GraphView>, Error> {
+    let (app, query) = (&call.state, &call.query);
+    if !(1..=NODES_MAX).contains(&query.max_nodes) {
+        let message = format!("must be from 1 to {NODES_MAX}");
+        return Err(Error::invalid(vec![Detail::new("maxNodes", message)]));
+    }
+    let sources = Sources::of(app, &call.caller).await?;
+    app.catalog.caught_up(&app.changes).await?;
+    app.lineage.caught_up(&app.changes).await?;
+    let (index, graph) = (app.catalog.read(), app.lineage.read());
+    let parts = parts(&index, &graph, &sources, query)?;
+    Ok(Data::new(&shown(&graph, parts, query.max_nodes as usize)))
+}
+
+/// Which data sources' tables the caller may see.
+struct Sources {
+    names: HashMap<i64, String>,
+    caller: Caller,
+}
+
+/// How the caller sees a table.
+#[derive(PartialEq, Eq)]
+enum Sight {
+    Seen,
+    /// It is counted and no more.
+    Counted,
+    /// There is no such table: it is the server's own.
+    None,
+}
+
+impl Sources {
+    async fn of(app: &App, caller: &Caller) -> Result<Sources, Error> {
+        Ok(Sources { names: datasources::names_by_id(&app.db).await?, caller: caller.clone() })
+    }
+
+    fn sight(&self, entry: &Entry) -> Sight {
+        // A table without a data source is in nobody's.
+        let Some(id) = entry.cluster_id else { return Sight::Seen };
+        match self.names.get(&id) {
+            Some(name) if name == datasources::OWN_NAME => Sight::None,
+            Some(name) if !self.caller.may_read(name) => Sight::Counted,
+            // One that was deleted meanwhile: only who may read all may read what was in it.
+            None if self.caller.datasources.is_some() => Sight::Counted,
+            _ => Sight::Seen,
+        }
+    }
+}
+
+/// What a request comes to: tables that may be sent, in order, and ids of those that may only be counted.
+struct Parts<'i> {
+    fitting: Vec<(&'i Entry, Option<i64>)>,
+    counted: Vec<i64>,
+}
+
+fn parts<'i>(
+    index: &'i Index,
+    graph: &Graph,
+    sources: &Sources,
+    query: &GraphQuery,
+) -> Result<Parts<'i>, Error> {
+    let filter = Filter::of(query);
+    let mut parts = Parts { fitting: Vec::new(), counted: Vec::new() };
+    let mut take = |entry: &'i Entry, distance: Option<i64>| match sources.sight(entry) {
+        // Whatever the filters: what fits them would say what is in it.
+        Sight::Counted => parts.counted.push(entry.id),
+        Sight::Seen if distance == Some(0) || filter.fits(entry) => parts.fitting.push((entry, distance)),
+        Sight::Seen | Sight::None => {}
+    };
+    let Some(anchor) = query.table_id else {
+        index.iter().for_each(|entry| take(entry, None));
+        parts.fitting.sort_unstable_by_key(|(entry, _)| entry.id);
+        return Ok(parts);
+    };
+    let is_seen = index.get(anchor).is_some_and(|entry| sources.sight(entry) == Sight::Seen);
+    if !is_seen {
+        return Err(Error::not_found("table", anchor));
+    }
+    let direction = match query.direction {
+        Direction::Both => lakeport_graph::Direction::Both,
+        Direction::Upstream => lakeport_graph::Direction::Upstream,
+        Direction::Downstream => lakeport_graph::Direction::Downstream,
+    };
+    for Reached { id, distance } in graph.walk(anchor, direction, query.depth) {
+        // A task may still be bound to what the catalogue has no more.
+        if let Some(entry) = index.get(id) {
+            take(entry, Some(distance));
+        }
+    }
+    Ok(parts)
+}
+
+fn shown(graph: &Graph, parts: Parts<'_>, max_nodes: usize) -> GraphView {
+    let ids = |tables: &[(&Entry, Option<i64>)]| tables.iter().map(|(entry, _)| entry.id).collect::<Vec<_>>();
+    let sent = &parts.fitting[..parts.fitting.len().min(max_nodes)];
+    let omitted_nodes = parts.fitting.len() - sent.len() + parts.counted.len();
+    let among = graph.among(ids(sent));
+    let edges: Vec<EdgeView> = among.edges().take(EDGES_MAX).map(EdgeView::new).collect();
+    let all_edges = if omitted_nodes == 0 {
+        among.count()
+    } else {
+        let all: Among<'_> = graph.among(ids(&parts.fitting).into_iter().chain(parts.counted));
+        all.count()
+    };
+    GraphView {
+        nodes: sent.iter().map(|(entry, distance)| NodeView::new(entry, *distance)).collect(),
+        truncated: sent.len() < parts.fitting.len() || edges.len() < among.count(),
+        omitted: Omitted { nodes: omitted_nodes, edges: all_edges - edges.len() },
+        edges,
+    }
+}
+
+/// What of the walk is sent. A text without characters filters nothing.
+struct Filter<'q> {
+    layer: Option<&'q str>,
+    business_domain: Option<&'q str>,
+    data_domain: Option<&'q str>,
+    db_name: Option<&'q str>,
+    cluster_id: Option<i64>,
+    /// In lower case.
+    keyword: String,
+    include_deprecated: bool,
+}
+
+impl<'q> Filter<'q> {
+    fn of(query: &'q GraphQuery) -> Filter<'q> {
+        let given = |text: &'q Option<String>| text.as_deref().filter(|text| !text.is_empty());
+        Filter {
+            layer: given(&query.layer),
+            business_domain: given(&query.business_domain),
+            data_domain: given(&query.data_domain),
+            db_name: given(&query.db_name),
+            cluster_id: query.cluster_id,
+            keyword: query.keyword.as_deref().unwrap_or_default().to_lowercase(),
+            include_deprecated: query.include_deprecated,
+        }
+    }
+
+    fn fits(&self, entry: &Entry) -> bool {
+        let is = |wanted: Option<&str>, found: &Option<Box<str>>| {
+            wanted.is_none_or(|wanted| found.as_deref() == Some(wanted))
+        };
+        (self.include_deprecated || !entry.is_deprecated)
+            && is(self.layer, &entry.layer)
+            && is(self.business_domain, &entry.business_domain)
+            && is(self.data_domain, &entry.data_domain)
+            && self.db_name.is_none_or(|wanted| *entry.db_name == *wanted)
+            && self.cluster_id.is_none_or(|wanted| entry.cluster_id == Some(wanted))
+            && (self.keyword.is_empty() || entry.table_name.to_lowercase().contains(&self.keyword))
+    }
+}

@@ -1,0 +1,65 @@
+//! `yyyy-MM-dd`, days before or after, months before or after: times as texts name them.
+
+use chrono::{DateTime, Days, Months, NaiveDateTime, Utc};
+use chrono_tz::Tz;
+
+/// Days or months that a text can go away from its time.
+const AWAY_MAX: i32 = 100_000;
+const ADD_MONTHS: &str = "add_months(";
+
+/// Whether it names a time.
+pub fn is_pattern(text: &str) -> bool {
+    shown(text, 0, Tz::UTC).is_some()
+}
+
+/// What it names, seen from the time in the zone; none where it names nothing.
+pub fn shown(text: &str, at_ms: i64, zone: Tz) -> Option<String> {
+    let local = DateTime::<Utc>::from_timestamp_millis(at_ms)?.with_timezone(&zone).naive_local();
+    if let Some(inner) = text.strip_prefix(ADD_MONTHS) {
+        let (pattern, months) = inner.strip_suffix(')')?.split_once(',')?;
+        let months = away(months.trim())?;
+        let count = Months::new(months.unsigned_abs());
+        let moved =
+            if months < 0 { local.checked_sub_months(count) } else { local.checked_add_months(count) };
+        return written(pattern.trim(), moved?);
+    }
+    let (pattern, days) = split(text);
+    let days = days.map_or(Some(0), away)?;
+    let count = Days::new(days.unsigned_abs().into());
+    let moved = if days < 0 { local.checked_sub_days(count) } else { local.checked_add_days(count) };
+    written(pattern, moved?)
+}
+
+/// The pattern, and the days behind it: `yyyy-MM-dd` and `-1`.
+fn split(text: &str) -> (&str, Option<&str>) {
+    match text.rfind(['+', '-']) {
+        Some(at) if text[at + 1..].bytes().all(|byte| byte.is_ascii_digit()) => {
+            (&text[..at], Some(&text[at..]))
+        }
+        _ => (text, None),
+    }
+}
+
+fn away(text: &str) -> Option<i32> {
+    text.parse().ok().filter(|away: &i32| away.abs() <= AWAY_MAX)
+}
+
+/// Patterns as Java has them; other letters stand for nothing here.
+fn written(pattern: &str, at: NaiveDateTime) -> Option<String> {
+    let (mut written, mut rest, mut has_part) = (String::new(), pattern, false);
+    while let Some(c) = rest.chars().next() {
+        let parts = [("yyyy", "%Y"), ("MM", "%m"), ("dd", "%d"), ("HH", "%H"), ("mm", "%M"), ("ss", "%S")];
+        let part = parts.iter().find(|(letters, _)| rest.starts_with(letters));
+        if let Some((letters, form)) = part {
+            written.push_str(&at.format(form).to_string());
+            rest = &rest[letters.len()..];
+            has_part = true;
+        } else if "-/:._ T".contains(c) {
+            written.push(c);
+            rest = &rest[c.len_utf8()..];
+        } else {
+            return None;
+        }
+    }
+    has_part.then_some(written)
+}

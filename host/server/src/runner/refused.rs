@@ -1,0 +1,53 @@
+//! Why the runner does not do what an engine asks of it, in the words of the contract.
+
+use lakeport_bindings::host::types::Error as PluginError;
+
+use crate::error::Error;
+
+/// The longest message that goes out, in characters.
+pub const MESSAGE_MAX_CHARS: usize = 1_000;
+
+#[derive(Debug)]
+pub struct Refused(pub PluginError);
+
+impl Refused {
+    pub fn new(code: &str, message: impl Into<String>) -> Refused {
+        Refused(PluginError {
+            code: code.to_owned(),
+            message: message.into(),
+            retryable: false,
+            retry_after_ms: None,
+            may_have_applied: false,
+            upstream: None,
+            context: Vec::new(),
+        })
+    }
+
+    pub fn not_found(what: &str, id: impl std::fmt::Display) -> Refused {
+        Refused::new("not_found", format!("the scheduler has no {what} {id}"))
+    }
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Refused {
+        match error {
+            Error::Refused(refusal) => {
+                let code = if refusal.status == 503 { "unavailable" } else { "internal" };
+                let refused = Refused::new(code, refusal.message);
+                Refused(PluginError { retryable: refusal.status == 503, ..refused.0 })
+            }
+            Error::Internal(source) => {
+                tracing::error!("the scheduler's store: {source:#}");
+                Refused::new("internal", "the server failed; its log has the reason")
+            }
+        }
+    }
+}
+
+/// A message of a bounded length.
+pub fn shortened(message: &str) -> String {
+    match message.char_indices().nth(MESSAGE_MAX_CHARS) {
+        Some((end, _)) => format!("{}…", &message[..end]),
+        None => message.to_owned(),
+    }
+}

@@ -1,0 +1,80 @@
+use lakeport_plugins::Runner as _;
+
+use super::*;
+use crate::db::testing::on_each_store;
+use crate::runner::definition::Strategy;
+use crate::runner::store::{Run, find_by_key};
+use crate::runner::testing::{NOW_MS, lease, runner, schedule};
+use crate::time::{HOUR_MS, SECOND_MS};
+
+async fn run_at(db: &Db, fire_ms: i64) -> Option<Run> {
+    find_by_key(db, &format!("schedule-7-{fire_ms}")).await.unwrap()
+}
+
+#[tokio::test]
+async fn each_time_fires_once() {
+    on_each_store(async |db| {
+        let (runner, lease) = (runner(&db).await, lease(&db).await);
+        runner.set_schedule(7, Some(schedule("0/1 * * * * ? *"))).await.unwrap();
+        runner.set_online(7, true).await.unwrap();
+        let first_ms = NOW_MS + SECOND_MS;
+        assert_eq!(fire_due(&db, &lease, NOW_MS).await.unwrap(), Some(first_ms));
+        let due = store::due(&db, first_ms, 10).await.unwrap();
+        assert_eq!(fire_due(&db, &lease, first_ms).await.unwrap(), Some(first_ms + SECOND_MS));
+        // One that read the same before comes too late.
+        fire(&db, &lease, &due[0], first_ms).await.unwrap();
+        let run = run_at(&db, first_ms).await.unwrap();
+        assert_eq!(
+            (run.business_at_ms, run.cause.as_str(), run.strategy),
+            (first_ms, "schedule", Strategy::End)
+        );
+        assert!(run_at(&db, first_ms + SECOND_MS).await.is_none());
+        let runs = db.read("SELECT id FROM runner_runs", &[]).await.unwrap();
+        assert_eq!(runs.len(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_missed_for_long_is_not_made_up_for() {
+    on_each_store(async |db| {
+        let (runner, lease) = (runner(&db).await, lease(&db).await);
+        runner.set_schedule(7, Some(schedule("0/10 * * * * ? *"))).await.unwrap();
+        runner.set_online(7, true).await.unwrap();
+        let later_ms = NOW_MS + HOUR_MS;
+        while fire_due(&db, &lease, later_ms).await.unwrap().unwrap() <= later_ms {}
+        let runs = db.read("SELECT min(business_at), count(*) FROM runner_runs", &[]).await.unwrap();
+        let (first_ms, count): (i64, i64) = (runs[0].get(0).unwrap(), runs[0].get(1).unwrap());
+        assert!(later_ms - first_ms <= LATE_MAX_MS && (6..=7).contains(&count), "{count} from {first_ms}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_lost_the_lease_fires_nothing() {
+    on_each_store(async |db| {
+        let (runner, lease) = (runner(&db).await, lease(&db).await);
+        runner.set_schedule(7, Some(schedule("0/1 * * * * ? *"))).await.unwrap();
+        runner.set_online(7, true).await.unwrap();
+        db.execute("UPDATE leases SET epoch = epoch + 1", &[]).await.unwrap();
+        let error = fire_due(&db, &lease, NOW_MS + SECOND_MS).await.unwrap_err();
+        assert_eq!(error.code(), "lease_lost");
+        assert!(run_at(&db, NOW_MS + SECOND_MS).await.is_none());
+    })
+    .await;
+}
+
+#[test]
+fn a_schedule_has_a_first_and_a_last_time() {
+    let (start_ms, end_ms) = (NOW_MS + HOUR_MS, NOW_MS + HOUR_MS + 5 * SECOND_MS);
+    let schedule = Schedule {
+        cron: "0/5 * * * * ? *".to_owned(),
+        zone: chrono_tz::UTC,
+        start_at_ms: start_ms,
+        end_at_ms: Some(end_ms),
+        strategy: Strategy::End,
+    };
+    assert_eq!(next(&schedule, NOW_MS), Some(start_ms));
+    assert_eq!(next(&schedule, start_ms), Some(end_ms));
+    assert_eq!(next(&schedule, end_ms), None);
+}

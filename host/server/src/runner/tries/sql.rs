@@ -1,0 +1,169 @@
+//! The SQL of a task: its parameters put in, judged, and run on its data source in one transaction.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use lakeport_bindings::host::types::Error as PluginError;
+use lakeport_physical::{Database, Ran, Shown, TaskSession};
+use lakeport_sql::script::{ScriptStatement, sqlite_script};
+use tokio::time::{interval, timeout};
+
+use super::Try;
+use crate::app::App;
+use crate::datasources::{self, Reach};
+use crate::points;
+use crate::runner::definition::Task;
+use crate::runner::parameters::{self, Values};
+
+/// The one kind of task that runs here.
+const KIND: &str = "SQL";
+/// Rows of an answer that the log shows, and characters of each cell.
+const SHOWN: Shown = Shown { rows: 20, cell_chars: 200 };
+/// How long what was told to stop may take to do so; after that it is left to end by itself.
+const STOP_PATIENCE: Duration = Duration::from_millis(500);
+/// Between two writes of the log while a statement runs.
+const LOG_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Why a try did not come to its end.
+#[derive(Debug)]
+pub enum Stop {
+    Failed(String),
+    Cancelled,
+    /// Nobody works here any more.
+    Halted,
+}
+
+/// Runs it; answers how many rows it changed.
+pub async fn run(work: &mut Try) -> Result<i64, Stop> {
+    let task = work.task().clone();
+    let script = script(work, &task).map_err(Stop::Failed)?;
+    let database = database(&work.app, &task, work.id).await.map_err(Stop::Failed)?;
+    let deadline = (task.timeout_s > 0).then(|| Instant::now() + Duration::from_secs(task.timeout_s.into()));
+    let stopped = Arc::new(AtomicBool::new(false));
+    let writes = script.iter().any(ScriptStatement::writes);
+    let opening = TaskSession::begin(&database, writes, deadline, Arc::clone(&stopped));
+    let late = |error: PluginError| Stop::Failed(said(&task, deadline, error));
+    let session = guarded(work, &stopped, opening).await?.map_err(late)?;
+    let mut changed = 0;
+    for (place, statement) in script.iter().enumerate() {
+        let begun = Instant::now();
+        let ran = guarded(work, &stopped, session.run(statement, SHOWN)).await;
+        match ran {
+            Ok(Ok(ran)) => {
+                changed += i64::try_from(ran.changed).unwrap_or(i64::MAX);
+                say(work, place, statement, &ran, begun.elapsed());
+            }
+            Ok(Err(error)) => {
+                session.roll_back().await;
+                let message = said(&task, deadline, error);
+                return Err(Stop::Failed(format!(
+                    "statement {} ({}): {message}",
+                    place + 1,
+                    statement.verb()
+                )));
+            }
+            Err(stop) => {
+                session.roll_back().await;
+                return Err(stop);
+            }
+        }
+    }
+    session.commit().await.map_err(late)?;
+    points::reach("runner.task_ran");
+    Ok(changed)
+}
+
+fn script(work: &Try, task: &Task) -> Result<Vec<ScriptStatement>, String> {
+    if task.kind != KIND {
+        return Err(format!("tasks of the type {} do not run here; SQL alone does", task.kind));
+    }
+    let (run, definition) = (&work.run, &work.definition);
+    // Those of the run stand over those of the workflow.
+    let global: Vec<(String, String)> = run.params.iter().chain(&definition.params).cloned().collect();
+    let values = Values { global: &global, business_ms: run.business_at_ms, zone: run.zone };
+    sqlite_script(&parameters::expand(&task.body, &values)?)
+}
+
+/// The database of the task, where it may lie there; looked at anew for each try.
+async fn database(app: &App, task: &Task, task_run_id: i64) -> Result<Database, String> {
+    let Some(id) = task.datasource_id else { return Err("the task names no data source".to_owned()) };
+    let found = datasources::find(&app.db, id).await.map_err(|error| {
+        tracing::error!("the data source of a task: {error}");
+        "the data source could not be looked up; the server's log has the reason".to_owned()
+    })?;
+    let Some(source) = found else { return Err(format!("the data source {id} is not there any more")) };
+    if source.name == datasources::OWN_NAME {
+        return Err(format!("no task runs on the data source `{}`, the server's own store", source.name));
+    }
+    let reach = Reach::of(app, &source, &format!("task-{task_run_id}"));
+    reach.database().await.map_err(|error| match error.code.as_str() {
+        "unsupported" => {
+            format!(
+                "tasks run on SQLite data sources alone; `{}` is one of kind {}",
+                source.name, source.kind
+            )
+        }
+        _ => format!("the data source `{}` cannot be opened: {}", source.name, error.message),
+    })
+}
+
+/// Waits for it, writes the log meanwhile, and stops it when it is to stop.
+async fn guarded<T>(
+    work: &mut Try,
+    stopped: &AtomicBool,
+    running: impl Future<Output = T>,
+) -> Result<T, Stop> {
+    let stops = work.stops.clone();
+    let mut running = std::pin::pin!(running);
+    let mut ticks = interval(LOG_INTERVAL);
+    let stop = loop {
+        tokio::select! {
+            biased;
+            () = stops.halted.cancelled() => break Stop::Halted,
+            () = stops.cancelled.cancelled() => break Stop::Cancelled,
+            outcome = &mut running => return Ok(outcome),
+            _ = ticks.tick() => {
+                // The statement goes on while the log is written.
+                tokio::select! {
+                    () = work.write_log() => {}
+                    outcome = &mut running => return Ok(outcome),
+                }
+            }
+        }
+    };
+    stopped.store(true, Ordering::Relaxed);
+    let _ = timeout(STOP_PATIENCE, running).await;
+    Err(stop)
+}
+
+/// What a person is told of it.
+fn said(task: &Task, deadline: Option<Instant>, error: PluginError) -> String {
+    let is_late = deadline.is_some_and(|deadline| deadline <= Instant::now());
+    if is_late && matches!(error.code.as_str(), "timeout" | "cancelled") {
+        return format!("it was stopped at its timeout of {} s", task.timeout_s);
+    }
+    error.message
+}
+
+fn say(work: &mut Try, place: usize, statement: &ScriptStatement, ran: &Ran, took: Duration) {
+    let now_ms = work.app.clock.now_ms();
+    let counted = match (statement.changes_rows(), ran.columns.is_empty()) {
+        (true, true) => format!(", {} rows changed", ran.changed),
+        (true, false) => format!(", {} rows changed, {} rows answered", ran.changed, ran.rows),
+        (false, false) => format!(", {} rows", ran.rows),
+        (false, true) => String::new(),
+    };
+    let head = format!("statement {}: {}{counted}, {} ms", place + 1, statement.verb(), took.as_millis());
+    work.log.line(now_ms, &head);
+    if ran.rows == 0 {
+        return;
+    }
+    work.log.line(now_ms, &format!("| {}", ran.columns.join(" | ")));
+    for row in &ran.first {
+        work.log.line(now_ms, &format!("| {}", row.join(" | ")));
+    }
+    if ran.rows > ran.first.len() as u64 {
+        work.log.line(now_ms, &format!("| and {} more", ran.rows - ran.first.len() as u64));
+    }
+}

@@ -1,0 +1,220 @@
+//! Handlers of definitions.
+
+use super::view::TableDetail;
+use super::{Definition, Whole, store};
+use crate::app::{App, Call};
+use crate::audit::Change;
+use crate::datasources::{self, Reach};
+use crate::db::Tx;
+use crate::error::{Detail, Error};
+use crate::http::{Data, Json, Nothing};
+use crate::tables::forms::{ChangeQuery, CreateTable, SetComment, TablePath, UpdateTable};
+use crate::tables::physical::step::Wanted;
+use crate::tables::physical::view::{ChangeView, Changed, UnderWay};
+use crate::tables::physical::{self, Ended, Planned};
+use crate::tables::{TOPIC, sources};
+
+/// How often a change is worked out anew because another writer came in between.
+pub const TRIES: usize = 5;
+
+/// The table of this id, or 404.
+pub async fn found(app: &App, id: i64) -> Result<Whole, Error> {
+    store::find(&app.db, id).await?.ok_or_else(|| unknown(id))
+}
+
+pub fn unknown(id: i64) -> Error {
+    Error::not_found("table", id)
+}
+
+/// Others changed it each time that it was to be changed.
+pub fn overtaken() -> Error {
+    Error::conflict("change_running", "the table is being changed by others at this moment; try again")
+}
+
+pub fn shown(app: &App, whole: Whole, change: Option<ChangeView>) -> Data<TableDetail> {
+    let etag = whole.etag();
+    Data::new(&TableDetail::new(whole, change, app.config.time_zone)).with_etag(&etag)
+}
+
+fn done(app: &App, whole: Whole, change: Option<ChangeView>) -> Data<Changed<TableDetail>> {
+    let etag = whole.etag();
+    Data::new(&Changed::Done(TableDetail::new(whole, change, app.config.time_zone))).with_etag(&etag)
+}
+
+/// `GET /api/v1/tables/{id}`
+pub async fn get(call: Call<TablePath>) -> Result<Data<TableDetail>, Error> {
+    let whole = found(&call.state, call.path.id).await?;
+    Ok(shown(&call.state, whole, None))
+}
+
+/// `POST /api/v1/tables`
+pub async fn create(call: Call<Nothing, Nothing, Json<CreateTable>>) -> Result<Data<TableDetail>, Error> {
+    let app = &call.state;
+    let wanted = Definition::of(call.body.0.clone());
+    check(app, None, &wanted, call.request_id.as_str()).await?;
+    let now_ms = app.clock.now_ms();
+    let mut tx = app.db.begin().await?;
+    reserve(&mut tx, &wanted, 0).await?;
+    let id = store::insert(&mut tx, &wanted, now_ms).await?;
+    let whole = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
+    tx.changed(TOPIC, id.to_string());
+    let change = Change::of("table", id).after(&whole.versioned());
+    call.commit(tx, change, shown(app, whole, None)).await
+}
+
+/// 400 with everything that is wrong with a definition; what it was before is not looked at again.
+async fn check(app: &App, before: Option<&Definition>, wanted: &Definition, call: &str) -> Result<(), Error> {
+    let known = before.map(Definition::problems).unwrap_or_default();
+    let mut wrong = wanted.problems();
+    wrong.retain(|detail| !known.contains(detail));
+    let place = |of: &Definition| (of.cluster_id, of.db_name.clone(), of.table_name.clone());
+    if let Some(id) = wanted.cluster_id.filter(|_| before.map(place) != Some(place(wanted))) {
+        match sources::given(app, id).await {
+            Ok(source) => wrong.extend(sources::name_problems(&Reach::of(app, &source, call), wanted)?),
+            Err(Error::Refused(refusal)) if refusal.status == 400 => wrong.extend(refusal.details),
+            Err(error) => return Err(error),
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(Error::invalid(wrong)) }
+}
+
+/// 409 where the name is taken, also by a change under way. Who wants a name in one data source waits for others.
+pub async fn reserve(tx: &mut Tx, wanted: &Definition, but: i64) -> Result<(), Error> {
+    if let Some(id) = wanted.cluster_id {
+        let gone = || Error::invalid(vec![Detail::new("clusterId", format!("there is no data source {id}"))]);
+        datasources::lock(tx, id).await?.ok_or_else(gone)?;
+    }
+    if store::is_taken(tx, wanted, but).await? {
+        return Err(Error::conflict("name_taken", store::name_taken(wanted)));
+    }
+    Ok(())
+}
+
+/// `PUT /api/v1/tables/{id}`
+pub async fn update(
+    call: Call<TablePath, ChangeQuery, Json<UpdateTable>>,
+) -> Result<Data<Changed<TableDetail>>, Error> {
+    change(&call, |before| before.changed_by(call.body.0.clone())).await
+}
+
+/// `PUT /api/v1/tables/{id}/comment`
+pub async fn set_comment(
+    call: Call<TablePath, ChangeQuery, Json<SetComment>>,
+) -> Result<Data<Changed<TableDetail>>, Error> {
+    let comment = super::said(Some(call.body.0.comment.clone()));
+    change(&call, |before| Definition { table_comment: comment.clone(), ..before.clone() }).await
+}
+
+/// Changes a definition; a physical table follows first.
+async fn change<B>(
+    call: &Call<TablePath, ChangeQuery, B>,
+    lay_over: impl Fn(&Definition) -> Definition,
+) -> Result<Data<Changed<TableDetail>>, Error> {
+    for _ in 0..TRIES {
+        let before = found(&call.state, call.path.id).await?;
+        let after = lay_over(&before.record.definition);
+        if let Some(answer) = change_from(call, before, after).await? {
+            return Ok(answer);
+        }
+    }
+    Err(overtaken())
+}
+
+/// None: the table is not any more as it was read.
+async fn change_from<B>(
+    call: &Call<TablePath, ChangeQuery, B>,
+    before: Whole,
+    after: Definition,
+) -> Result<Option<Data<Changed<TableDetail>>>, Error> {
+    let app = &call.state;
+    before.refuse_deprecated()?;
+    sources::refuse_wrong(&before, call.query.cluster_id)?;
+    call.check_if_match(&before.etag())?;
+    let definition = &before.record.definition;
+    refuse_fixed(&before, &after)?;
+    check(app, Some(definition), &after, call.request_id.as_str()).await?;
+    let (wanted, planned) = planned(call, &before, after).await?;
+    if call.query.dry_run {
+        return Ok(Some(Data::new(&Changed::DryRun(planned.view()))));
+    }
+    let now_ms = app.clock.now_ms();
+    let id = before.record.id;
+    let mut tx = app.db.begin().await?;
+    if wanted.table.table_name != definition.table_name
+        || wanted.table.db_name != definition.db_name
+        || wanted.table.cluster_id != definition.cluster_id
+    {
+        reserve(&mut tx, &wanted.table, id).await?;
+    }
+    let now = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
+    physical::store::refuse_running(&mut tx, id).await?;
+    if now.etag() != before.etag() {
+        return Ok(None);
+    }
+    let audited = Change::of("table", id).before(&before.versioned());
+    if planned.statements.is_empty() {
+        let whole = in_catalogue(&mut tx, &before, &wanted.table, now_ms).await?;
+        let audited = audited.after(&whole.versioned());
+        return call.commit(tx, audited, done(app, whole, None)).await.map(Some);
+    }
+    let cluster_id = definition.cluster_id.ok_or_else(overtaken)?;
+    let (record, caller) = (&before.record, &call.caller.name);
+    let begun =
+        physical::store::start(&mut tx, record, cluster_id, &wanted, &planned, caller, now_ms).await?;
+    let begun = begun.ok_or_else(physical::running)?;
+    followed(call, tx, audited.after(&wanted.table), begun, id).await.map(Some)
+}
+
+/// What a physical table has to follow, planned.
+async fn planned<B>(
+    call: &Call<TablePath, ChangeQuery, B>,
+    before: &Whole,
+    after: Definition,
+) -> Result<(Wanted, Planned), Error> {
+    let definition = &before.record.definition;
+    if !before.record.is_physical || after == *definition {
+        return Ok((Wanted { table: after, steps: Vec::new() }, Planned::default()));
+    }
+    let mut wanted = Wanted::between(definition, after);
+    let source = sources::of_table(&call.state, before, call.query.cluster_id).await?;
+    let reach = Reach::of(&call.state, &source, call.request_id.as_str());
+    wanted.without_places(&reach.info()?.capabilities);
+    let planned = physical::plan(&reach, &sources::place(definition), &wanted).await?;
+    Ok((wanted, planned))
+}
+
+/// What no database follows; answers the table afterwards.
+async fn in_catalogue(tx: &mut Tx, before: &Whole, after: &Definition, now_ms: i64) -> Result<Whole, Error> {
+    let id = before.record.id;
+    if before.record.definition != *after {
+        store::update(tx, id, after, before.record.is_physical, now_ms).await?;
+        tx.changed(TOPIC, id.to_string());
+    }
+    store::lock(tx, id).await?.ok_or_else(|| unknown(id))
+}
+
+/// 409 naming what a physical table cannot change.
+fn refuse_fixed(before: &Whole, after: &Definition) -> Result<(), Error> {
+    let fixed = before.record.definition.not_changeable(after);
+    if !before.record.is_physical || fixed.is_empty() {
+        return Ok(());
+    }
+    let wrong = fixed.iter().map(|member| Detail::new(*member, "is fixed once the table is in its database"));
+    let message = format!("{} cannot be changed: the table is in its database", fixed.join(", "));
+    Err(Error::conflict("not_changeable", message).with_details(wrong.collect()))
+}
+
+/// Waits for the physical change, then answers with the table.
+pub async fn followed<P, Q, B>(
+    call: &Call<P, Q, B>,
+    tx: Tx,
+    audited: Change,
+    begun: physical::store::Kept,
+    id: i64,
+) -> Result<Data<Changed<TableDetail>>, Error> {
+    let answer = match physical::ended(call, tx, audited, begun).await? {
+        Ended::UnderWay(change) => Data::new(&Changed::UnderWay(UnderWay { change })),
+        Ended::Made(change) => done(&call.state, found(&call.state, id).await?, Some(change)),
+    };
+    physical::kept(call, answer).await
+}

@@ -1,0 +1,60 @@
+//! The list of tables: which ones, and in which order, by the index of names in memory; what is shown of them, by
+//! one statement.
+
+use super::view::TableView;
+use super::{Record, store};
+use crate::app::Call;
+use crate::catalog::{Catalog, Entry, Filter, Order, SortBy};
+use crate::db::Db;
+use crate::error::Error;
+use crate::http::{Data, Nothing, Page, Paging};
+use crate::tables::forms::{ListQuery, PAGE_SIZE_DEFAULT, SortField, SortOrder};
+
+/// `GET /api/v1/tables`
+pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<TableView>>, Error> {
+    let (app, query) = (&call.state, &call.query);
+    let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
+    let filter = Filter {
+        keyword: query.keyword.as_deref().unwrap_or_default(),
+        layer: query.layer.as_deref().filter(|layer| !layer.is_empty()),
+        cluster_id: query.cluster_id,
+        but_cluster_id: Some(app.tables.own_cluster(&app.db).await?),
+    };
+    app.catalog.caught_up(&app.changes).await?;
+    let (total, records) = page(&app.db, &app.catalog, &filter, order(query), &paging).await?;
+    let zone = app.config.time_zone;
+    let views = records.into_iter().map(|record| TableView::new(record, zone)).collect();
+    Ok(Data::new(&paging.page(total, views)))
+}
+
+/// How many tables fit, and those of one page.
+pub async fn page(
+    db: &Db,
+    catalog: &Catalog,
+    filter: &Filter<'_>,
+    order: Order,
+    paging: &Paging,
+) -> Result<(i64, Vec<Record>), Error> {
+    let (offset, size) = (paging.offset() as usize, paging.page_size as usize);
+    let (total, ids) = catalog.read().page(filter, order, offset, size);
+    Ok((total as i64, store::all_of(db, &ids).await?))
+}
+
+/// The newest first, unless a request says otherwise.
+fn order(query: &ListQuery) -> Order {
+    let is_descending = match (query.sort_order, query.sort_field) {
+        (Some(order), _) => order == SortOrder::Desc,
+        (None, field) => field.is_none(),
+    };
+    let by = match query.sort_field {
+        Some(SortField::TableName) => SortBy::Text(|entry: &Entry| Some(&entry.table_name)),
+        Some(SortField::DbName) => SortBy::Text(|entry: &Entry| Some(&entry.db_name)),
+        Some(SortField::Layer) => SortBy::Text(|entry: &Entry| entry.layer.as_deref()),
+        Some(SortField::RowCount) => SortBy::Number(|entry: &Entry| entry.row_count),
+        Some(SortField::DataSize) => SortBy::Number(|entry: &Entry| entry.data_size),
+        Some(SortField::IndexSize) => SortBy::Number(|entry: &Entry| entry.index_size),
+        Some(SortField::UpdatedAt) => SortBy::Number(|entry: &Entry| Some(entry.updated_at_ms)),
+        Some(SortField::CreatedAt) | None => SortBy::Number(|entry: &Entry| Some(entry.created_at_ms)),
+    };
+    Order { by, is_descending }
+}

@@ -1,0 +1,234 @@
+//! What a table is by its definition, whether or not a database has it: names, place, and what is said of it.
+//!
+//! A definition is changed as a whole: what comes of a form laid over it is checked, compared and written, and
+//! what a physical table must follow is worked out from the two.
+
+pub mod api;
+pub mod list;
+pub mod store;
+pub mod view;
+
+use serde::{Deserialize, Serialize};
+
+use super::fields::Field;
+use super::forms::{CreateTable, UpdateTable};
+use crate::error::{Detail, Error};
+use crate::http::etag_of;
+use crate::http::form::Patch;
+use crate::http::form::{Count, Text};
+
+/// The longest name of a table, a database or a field, in characters.
+pub const NAME_MAX_CHARS: usize = 64;
+
+/// What somebody says of a table. Texts are never empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Definition {
+    pub table_name: String,
+    pub db_name: String,
+    pub table_comment: Option<String>,
+    pub layer: Option<String>,
+    pub cluster_id: Option<i64>,
+    pub table_model: Option<String>,
+    pub distribution_column: Option<String>,
+    pub bucket_num: Option<i64>,
+    pub replica_num: Option<i64>,
+    /// Names between commas.
+    pub key_columns: Option<String>,
+    pub partition_column: Option<String>,
+    pub business_domain: Option<String>,
+    pub data_domain: Option<String>,
+    pub owner: Option<String>,
+}
+
+/// A table as it is kept, without its fields.
+#[derive(Debug, Clone)]
+pub struct Record {
+    pub id: i64,
+    pub definition: Definition,
+    pub is_deprecated: bool,
+    pub is_physical: bool,
+    pub row_count: Option<i64>,
+    /// Bytes.
+    pub data_size: Option<i64>,
+    pub index_size: Option<i64>,
+    pub statistics_time_ms: Option<i64>,
+    pub origin_table_name: Option<String>,
+    pub deprecated_at_ms: Option<i64>,
+    pub purge_at_ms: Option<i64>,
+    pub created_at_ms: i64,
+    pub updated_at_ms: i64,
+}
+
+/// A table with all that belongs to it.
+#[derive(Debug, Clone)]
+pub struct Whole {
+    pub record: Record,
+    /// In their order.
+    pub fields: Vec<Field>,
+    /// Name and kind of its data source.
+    pub cluster: Option<(String, String)>,
+    pub drift: Vec<Drift>,
+}
+
+/// Something that the database has otherwise than a change should have given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Drift {
+    /// The member, such as `fields[2].fieldType`.
+    pub what: String,
+    pub expected: String,
+    pub found: String,
+}
+
+impl Whole {
+    /// Of what somebody defined, fields included; not of sizes.
+    pub fn etag(&self) -> String {
+        etag_of(&self.versioned())
+    }
+
+    /// What a version is made of, and what the audit log digests.
+    pub fn versioned(&self) -> impl Serialize + use<'_> {
+        let Record { id, definition, is_deprecated, is_physical, .. } = &self.record;
+        (id, definition, is_deprecated, is_physical, &self.fields)
+    }
+
+    /// 409 for what lies in the recycle bin.
+    pub fn refuse_deprecated(&self) -> Result<(), Error> {
+        if !self.record.is_deprecated {
+            return Ok(());
+        }
+        let name = &self.record.definition.table_name;
+        Err(Error::conflict("deprecated", format!("{name} lies in the recycle bin; restore it first")))
+    }
+}
+
+impl Definition {
+    pub fn of(form: CreateTable) -> Definition {
+        Definition {
+            table_name: form.table_name.0,
+            db_name: form.db_name.0,
+            table_comment: said(form.table_comment),
+            layer: said(form.layer),
+            cluster_id: form.cluster_id,
+            table_model: said(form.table_model),
+            distribution_column: said(form.distribution_column),
+            bucket_num: form.bucket_num.map(Count::number),
+            replica_num: form.replica_num.map(Count::number),
+            key_columns: said(form.key_columns).and_then(|text| names_written(&text)),
+            partition_column: said(form.partition_column).and_then(|text| names_written(&text)),
+            business_domain: said(form.business_domain),
+            data_domain: said(form.data_domain),
+            owner: said(form.owner),
+        }
+    }
+
+    /// With what a change says laid over it.
+    pub fn changed_by(&self, form: UpdateTable) -> Definition {
+        let before = self.clone();
+        let names = |patch, before: Option<String>| text(patch, before).and_then(|text| names_written(&text));
+        Definition {
+            table_name: form.table_name.map_or(before.table_name, |Text(name)| name),
+            db_name: form.db_name.map_or(before.db_name, |Text(name)| name),
+            table_comment: text(form.table_comment, before.table_comment),
+            layer: text(form.layer, before.layer),
+            cluster_id: form.cluster_id.over(before.cluster_id),
+            table_model: text(form.table_model, before.table_model),
+            distribution_column: text(form.distribution_column, before.distribution_column),
+            bucket_num: count(form.bucket_num, before.bucket_num),
+            replica_num: count(form.replica_num, before.replica_num),
+            key_columns: names(form.key_columns, before.key_columns),
+            partition_column: names(form.partition_column, before.partition_column),
+            business_domain: text(form.business_domain, before.business_domain),
+            data_domain: text(form.data_domain, before.data_domain),
+            owner: text(form.owner, before.owner),
+        }
+    }
+
+    /// What is wrong with it by itself: lists of names that are none.
+    pub fn problems(&self) -> Vec<Detail> {
+        let lists = [("keyColumns", &self.key_columns), ("partitionColumn", &self.partition_column)];
+        let wrong = lists.into_iter().filter_map(|(member, list)| {
+            let why = names_problem(list.as_deref()?)?;
+            Some(Detail::new(member, why))
+        });
+        wrong.collect()
+    }
+
+    /// Members that the two have otherwise and that a physical table cannot change.
+    pub fn not_changeable(&self, after: &Definition) -> Vec<&'static str> {
+        let is_cleared = |before: Option<i64>, after: Option<i64>| before.is_some() && after.is_none();
+        let members = [
+            ("dbName", self.db_name != after.db_name),
+            ("clusterId", self.cluster_id != after.cluster_id),
+            ("tableModel", self.table_model != after.table_model),
+            ("keyColumns", self.key_columns != after.key_columns),
+            ("partitionColumn", self.partition_column != after.partition_column),
+            ("distributionColumn", self.distribution_column != after.distribution_column),
+            // There is no statement that takes a number away.
+            ("bucketNum", is_cleared(self.bucket_num, after.bucket_num)),
+            ("replicaNum", is_cleared(self.replica_num, after.replica_num)),
+        ];
+        members.into_iter().filter(|(_, differs)| *differs).map(|(member, _)| member).collect()
+    }
+
+    pub fn keys(&self) -> Vec<String> {
+        names_in(self.key_columns.as_deref())
+    }
+
+    pub fn partition(&self) -> Vec<String> {
+        names_in(self.partition_column.as_deref())
+    }
+
+    pub fn distribution(&self) -> Vec<String> {
+        names_in(self.distribution_column.as_deref())
+    }
+}
+
+/// Names between commas, without blanks around them.
+pub fn names_in(list: Option<&str>) -> Vec<String> {
+    let names = list.unwrap_or_default().split(',').map(|name| name.trim().to_owned());
+    names.filter(|name| !name.is_empty()).collect()
+}
+
+/// A list as it is kept: `a,b`. One of blanks alone is none; a gap between commas stays, to be refused.
+fn names_written(list: &str) -> Option<String> {
+    let written = list.split(',').map(str::trim).collect::<Vec<_>>().join(",");
+    (!written.is_empty()).then_some(written)
+}
+
+fn names_problem(list: &str) -> Option<String> {
+    let mut seen = std::collections::HashSet::new();
+    list.split(',').find_map(|name| match name {
+        "" => Some("must be names between commas; one of them is empty".to_owned()),
+        _ if name.chars().count() > NAME_MAX_CHARS => {
+            Some(format!("must be names of at most {NAME_MAX_CHARS} characters between commas"))
+        }
+        _ if !seen.insert(name) => Some(format!("names {name} twice")),
+        _ => None,
+    })
+}
+
+/// An empty text is none.
+pub fn said<const MAX: usize>(text: Option<Text<0, MAX>>) -> Option<String> {
+    text.map(|Text(text)| text).filter(|text| !text.is_empty())
+}
+
+/// What a text is after a change.
+pub fn text<const MAX: usize>(patch: Patch<Text<0, MAX>>, before: Option<String>) -> Option<String> {
+    match patch {
+        Patch::Keep => before,
+        Patch::Clear => None,
+        Patch::Set(text) => said(Some(text)),
+    }
+}
+
+fn count(patch: Patch<Count>, before: Option<i64>) -> Option<i64> {
+    match patch {
+        Patch::Keep => before,
+        Patch::Clear => None,
+        Patch::Set(count) => Some(count.number()),
+    }
+}
+
+#[cfg(test)]
+#[path = "definition_tests.rs"]
+mod tests;

@@ -1,0 +1,252 @@
+//! Definitions in the store.
+
+use super::{Definition, Drift, Record, Whole};
+use crate::db::{Db, Either, Row, Tx, Value};
+use crate::error::Error;
+use crate::tables::fields::Field;
+
+/// Columns of a table `t`, in the order of [`record`].
+macro_rules! columns {
+    () => {
+        "t.id, t.table_name, t.db_name, t.table_comment, t.layer, t.cluster_id, t.table_model, \
+         t.distribution_column, t.bucket_num, t.replica_num, t.key_columns, t.partition_column, \
+         t.business_domain, t.data_domain, t.owner, t.status = 'deprecated', t.physical = 1, t.row_count, \
+         t.data_size, t.index_size, t.statistics_time, t.origin_table_name, t.deprecated_at, t.purge_at, \
+         t.created_at, t.updated_at"
+    };
+}
+
+/// How many those are.
+const COLUMNS: usize = 26;
+
+/// A table with its data source and its fields, by one statement: fields as arrays, in the order of [`FieldRow`].
+const WHOLE: Either = Either {
+    sqlite: concat!(
+        "SELECT ",
+        columns!(),
+        ", d.name, d.kind, t.drift, (SELECT json_group_array(json_array(f.id, f.field_name, f.field_type, \
+         f.field_comment, f.is_primary_key, f.is_nullable, f.default_value, f.field_order)) \
+         FROM fields f WHERE f.table_id = t.id) \
+         FROM tables t LEFT JOIN datasources d ON d.id = t.cluster_id WHERE t.id = $1"
+    ),
+    postgres: concat!(
+        "SELECT ",
+        columns!(),
+        ", d.name, d.kind, t.drift, (SELECT coalesce(CAST(json_agg(json_build_array(f.id, f.field_name, \
+         f.field_type, f.field_comment, f.is_primary_key, f.is_nullable, f.default_value, f.field_order)) \
+         AS TEXT), '[]') FROM fields f WHERE f.table_id = t.id) \
+         FROM tables t LEFT JOIN datasources d ON d.id = t.cluster_id WHERE t.id = $1"
+    ),
+};
+
+type FieldRow = (i64, String, String, Option<String>, i64, i64, Option<String>, i64);
+
+fn record(row: &Row) -> Result<Record, Error> {
+    Ok(Record {
+        id: row.get(0)?,
+        definition: Definition {
+            table_name: row.get(1)?,
+            db_name: row.get(2)?,
+            table_comment: row.get(3)?,
+            layer: row.get(4)?,
+            cluster_id: row.get(5)?,
+            table_model: row.get(6)?,
+            distribution_column: row.get(7)?,
+            bucket_num: row.get(8)?,
+            replica_num: row.get(9)?,
+            key_columns: row.get(10)?,
+            partition_column: row.get(11)?,
+            business_domain: row.get(12)?,
+            data_domain: row.get(13)?,
+            owner: row.get(14)?,
+        },
+        is_deprecated: row.get(15)?,
+        is_physical: row.get(16)?,
+        row_count: row.get(17)?,
+        data_size: row.get(18)?,
+        index_size: row.get(19)?,
+        statistics_time_ms: row.get(20)?,
+        origin_table_name: row.get(21)?,
+        deprecated_at_ms: row.get(22)?,
+        purge_at_ms: row.get(23)?,
+        created_at_ms: row.get(24)?,
+        updated_at_ms: row.get(25)?,
+    })
+}
+
+fn whole(row: &Row) -> Result<Whole, Error> {
+    let record = record(row)?;
+    let name: Option<String> = row.get(COLUMNS)?;
+    let kind: Option<String> = row.get(COLUMNS + 1)?;
+    let drift: Option<String> = row.get(COLUMNS + 2)?;
+    let drift: Option<Vec<Drift>> =
+        drift.map(|drift| serde_json::from_str(&drift)).transpose().map_err(Error::internal)?;
+    let fields: Vec<FieldRow> =
+        serde_json::from_str(&row.get::<String>(COLUMNS + 3)?).map_err(Error::internal)?;
+    let field = |(id, name, type_text, comment, is_key, is_nullable, default, place): FieldRow| Field {
+        id,
+        table_id: record.id,
+        name,
+        type_text,
+        comment,
+        is_key: is_key == 1,
+        is_nullable: is_nullable == 1,
+        default,
+        place,
+    };
+    let mut fields: Vec<Field> = fields.into_iter().map(field).collect();
+    fields.sort_by_key(|field| (field.place, field.id));
+    Ok(Whole { fields, cluster: name.zip(kind), drift: drift.unwrap_or_default(), record })
+}
+
+pub async fn find(db: &Db, id: i64) -> Result<Option<Whole>, Error> {
+    db.read(db.words(WHOLE), &[id.into()]).await?.first().map(whole).transpose()
+}
+
+/// The one of this id, which nobody else changes before the transaction ends.
+pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Whole>, Error> {
+    const LOCK: Either = Either {
+        sqlite: "SELECT id FROM tables WHERE id = $1",
+        postgres: "SELECT id FROM tables WHERE id = $1 FOR UPDATE",
+    };
+    // By two statements: what one sees beside the row that it waits for is what was there when it began.
+    if tx.query(tx.words(LOCK), &[id.into()]).await?.is_empty() {
+        return Ok(None);
+    }
+    tx.query(tx.words(WHOLE), &[id.into()]).await?.first().map(whole).transpose()
+}
+
+/// Those of these ids that are there and not in the recycle bin, in the order of the ids given.
+pub async fn all_of(db: &Db, ids: &[i64]) -> Result<Vec<Record>, Error> {
+    const ALL: Either = Either {
+        sqlite: concat!(
+            "SELECT ",
+            columns!(),
+            " FROM tables t WHERE t.id IN (SELECT value FROM json_each($1)) AND t.status = 'active'"
+        ),
+        postgres: concat!(
+            "SELECT ",
+            columns!(),
+            " FROM tables t WHERE t.id IN (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)) \
+             AND t.status = 'active'"
+        ),
+    };
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = db.read(db.words(ALL), &[json(ids)?]).await?;
+    let mut records = rows.iter().map(record).collect::<Result<Vec<Record>, Error>>()?;
+    records.sort_by_cached_key(|record| ids.iter().position(|id| *id == record.id));
+    Ok(records)
+}
+
+/// Of these ids those that are no table, or one in the recycle bin.
+pub async fn missing_of(tx: &mut Tx, ids: &[i64]) -> Result<Vec<i64>, Error> {
+    const MISSING: Either = Either {
+        sqlite: "SELECT DISTINCT value FROM json_each($1) \
+            WHERE value NOT IN (SELECT id FROM tables WHERE status = 'active') ORDER BY value",
+        postgres: "SELECT DISTINCT given.id FROM \
+            (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT) AS id) AS given \
+            WHERE NOT EXISTS (SELECT 1 FROM tables t WHERE t.id = given.id AND t.status = 'active') \
+            ORDER BY given.id",
+    };
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = tx.query(tx.words(MISSING), &[json(ids)?]).await?;
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+/// Adds one; answers its id. 409 when the name is taken.
+pub async fn insert(tx: &mut Tx, new: &Definition, now_ms: i64) -> Result<i64, Error> {
+    const INSERT: &str = "INSERT INTO tables (table_name, db_name, table_comment, layer, cluster_id, table_model, \
+        distribution_column, bucket_num, replica_num, key_columns, partition_column, business_domain, \
+        data_domain, owner, created_at, updated_at) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15) RETURNING id";
+    let mut values = values(new);
+    values.push(now_ms.into());
+    let rows = tx.query(INSERT, &values).await.map_err(|error| taken(error, new))?;
+    rows.first().map_or_else(|| Err(Error::internal(anyhow::anyhow!("it was not stored"))), |row| row.get(0))
+}
+
+/// Writes all that a change can touch. 409 when the name is taken.
+pub async fn update(
+    tx: &mut Tx,
+    id: i64,
+    after: &Definition,
+    is_physical: bool,
+    now_ms: i64,
+) -> Result<(), Error> {
+    const UPDATE: &str = "UPDATE tables SET table_name = $1, db_name = $2, table_comment = $3, layer = $4, \
+        cluster_id = $5, table_model = $6, distribution_column = $7, bucket_num = $8, replica_num = $9, \
+        key_columns = $10, partition_column = $11, business_domain = $12, data_domain = $13, owner = $14, \
+        updated_at = $15, physical = $16 WHERE id = $17";
+    let mut values = values(after);
+    values.extend([now_ms.into(), i64::from(is_physical).into(), id.into()]);
+    tx.execute(UPDATE, &values).await.map(drop).map_err(|error| taken(error, after))
+}
+
+fn values(of: &Definition) -> Vec<Value> {
+    vec![
+        of.table_name.as_str().into(),
+        of.db_name.as_str().into(),
+        of.table_comment.as_deref().into(),
+        of.layer.as_deref().into(),
+        of.cluster_id.into(),
+        of.table_model.as_deref().into(),
+        of.distribution_column.as_deref().into(),
+        of.bucket_num.into(),
+        of.replica_num.into(),
+        of.key_columns.as_deref().into(),
+        of.partition_column.as_deref().into(),
+        of.business_domain.as_deref().into(),
+        of.data_domain.as_deref().into(),
+        of.owner.as_deref().into(),
+    ]
+}
+
+/// Its definition has another version: of its fields.
+pub async fn touch(tx: &mut Tx, id: i64, now_ms: i64) -> Result<(), Error> {
+    const TOUCH: &str = "UPDATE tables SET updated_at = $2 WHERE id = $1";
+    tx.execute(TOUCH, &[id.into(), now_ms.into()]).await.map(drop)
+}
+
+/// How its database differs; empty: it does not.
+pub async fn set_drift(tx: &mut Tx, id: i64, drift: &[Drift]) -> Result<(), Error> {
+    const SET: &str = "UPDATE tables SET drift = $2 WHERE id = $1";
+    let drift = (!drift.is_empty()).then(|| serde_json::to_string(drift)).transpose();
+    tx.execute(SET, &[id.into(), drift.map_err(Error::internal)?.into()]).await.map(drop)
+}
+
+/// A live table has this name, or a change under way takes it or gives it up.
+pub async fn is_taken(tx: &mut Tx, wanted: &Definition, but: i64) -> Result<bool, Error> {
+    const TAKEN: &str = "SELECT id FROM tables WHERE coalesce(cluster_id, 0) = $1 AND db_name = $2 \
+        AND table_name = $3 AND status = 'active' AND id <> $4 \
+        UNION ALL SELECT id FROM table_changes WHERE cluster_id = $1 AND db_name = $2 \
+        AND (table_name = $3 OR new_name = $3) AND state = 'running' AND table_id <> $4";
+    let values = [
+        wanted.cluster_id.unwrap_or_default().into(),
+        wanted.db_name.as_str().into(),
+        wanted.table_name.as_str().into(),
+        but.into(),
+    ];
+    Ok(!tx.query(TAKEN, &values).await?.is_empty())
+}
+
+fn json(ids: &[i64]) -> Result<Value, Error> {
+    serde_json::to_string(ids).map(Value::Text).map_err(Error::internal)
+}
+
+fn taken(error: Error, wanted: &Definition) -> Error {
+    error.unique_as("name_taken", name_taken(wanted))
+}
+
+/// What a client is told of a name that is taken.
+pub fn name_taken(wanted: &Definition) -> String {
+    let Definition { table_name, db_name, .. } = wanted;
+    format!("there is a table {db_name}.{table_name} of this data source already; take another name")
+}
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

@@ -1,0 +1,265 @@
+//! Handlers of fields. That of a physical table is changed in its database first.
+
+use lakeport_sql::Profile;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::view::FieldView;
+use super::{FIELDS_MAX, Field, default, store};
+use crate::app::Call;
+use crate::audit::Change;
+use crate::datasources::Reach;
+use crate::db::Tx;
+use crate::error::{Detail, Error};
+use crate::http::{Data, Json};
+use crate::tables::definitions::api::{TRIES, found, overtaken, unknown};
+use crate::tables::definitions::{self, Whole};
+use crate::tables::forms::{ChangeQuery, CreateField, DryRunQuery, FieldPath, TablePath, UpdateField};
+use crate::tables::physical::step::{Step, Wanted};
+use crate::tables::physical::view::{ChangeView, Changed, UnderWay};
+use crate::tables::physical::{self, Ended, Planned};
+use crate::tables::{TOPIC, sources};
+
+/// That a field is gone.
+#[derive(Serialize, JsonSchema)]
+pub struct RemovedField {
+    /// The physical change that this answer tells of; null: there was none.
+    change: Option<ChangeView>,
+}
+
+/// What is to become of a field.
+enum Edit {
+    Add(Field),
+    Alter { before: Field, after: Field },
+    Drop(Field),
+}
+
+/// `GET /api/v1/tables/{id}/fields`
+pub async fn list(call: Call<TablePath>) -> Result<Data<Vec<FieldView>>, Error> {
+    let whole = found(&call.state, call.path.id).await?;
+    Ok(Data::new(&whole.fields.into_iter().map(|field| FieldView::new(field, None)).collect()))
+}
+
+/// `POST /api/v1/tables/{id}/fields`
+pub async fn create(
+    call: Call<TablePath, ChangeQuery, Json<CreateField>>,
+) -> Result<Data<Changed<FieldView>>, Error> {
+    let (id, query) = (call.path.id, &call.query);
+    for _ in 0..TRIES {
+        let whole = found(&call.state, id).await?;
+        sources::refuse_wrong(&whole, query.cluster_id)?;
+        if whole.fields.len() >= FIELDS_MAX {
+            let message = format!("a table has {FIELDS_MAX} fields at most");
+            return Err(Error::conflict("too_many_fields", message));
+        }
+        let place = whole.fields.last().map_or(0, |last| last.place) + 1;
+        let field = Field::of(id, place, call.body.0.clone());
+        let name = field.name.clone();
+        let show = |whole, change| shown(whole, change, |field| field.name == name);
+        if let Some(answer) = edit(&call, whole, Edit::Add(field), query.dry_run, show).await? {
+            return Ok(answer);
+        }
+    }
+    Err(overtaken())
+}
+
+/// `PUT /api/v1/tables/{id}/fields/{fieldId}`
+pub async fn update(
+    call: Call<FieldPath, DryRunQuery, Json<UpdateField>>,
+) -> Result<Data<Changed<FieldView>>, Error> {
+    let (id, field_id) = (call.path.id, call.path.field_id);
+    for _ in 0..TRIES {
+        let whole = found(&call.state, id).await?;
+        let before = field_of(&whole, field_id)?;
+        call.check_if_match(&before.etag())?;
+        let after = before.changed_by(call.body.0.clone());
+        if whole.record.is_physical && before.is_key != after.is_key {
+            let message = "isPrimaryKey cannot be changed: the table is in its database";
+            let detail = Detail::new("isPrimaryKey", "is fixed once the table is in its database");
+            return Err(Error::conflict("not_changeable", message).with_details(vec![detail]));
+        }
+        let alter = Edit::Alter { before, after };
+        let show = |whole, change| shown(whole, change, |field| field.id == field_id);
+        if let Some(answer) = edit(&call, whole, alter, call.query.dry_run, show).await? {
+            return Ok(answer);
+        }
+    }
+    Err(overtaken())
+}
+
+/// `DELETE /api/v1/tables/{id}/fields/{fieldId}`
+pub async fn delete(call: Call<FieldPath, DryRunQuery>) -> Result<Data<Changed<RemovedField>>, Error> {
+    for _ in 0..TRIES {
+        let whole = found(&call.state, call.path.id).await?;
+        let field = field_of(&whole, call.path.field_id)?;
+        call.check_if_match(&field.etag())?;
+        let show = |_, change| Ok(Data::new(&Changed::Done(RemovedField { change })));
+        if let Some(answer) = edit(&call, whole, Edit::Drop(field), call.query.dry_run, show).await? {
+            return Ok(answer);
+        }
+    }
+    Err(overtaken())
+}
+
+fn field_of(whole: &Whole, id: i64) -> Result<Field, Error> {
+    let field = whole.fields.iter().find(|field| field.id == id);
+    field.cloned().ok_or_else(|| Error::not_found("field", id))
+}
+
+/// The answer with one field of the table as it is now.
+fn shown(
+    whole: Whole,
+    change: Option<ChangeView>,
+    is_it: impl Fn(&Field) -> bool,
+) -> Result<Data<Changed<FieldView>>, Error> {
+    let field = whole.fields.into_iter().find(is_it).ok_or_else(overtaken)?;
+    let etag = field.etag();
+    Ok(Data::new(&Changed::Done(FieldView::new(field, change))).with_etag(&etag))
+}
+
+/// Makes an edit on the table as it was read; none where it is not so any more.
+async fn edit<P, Q, B, T: Serialize + JsonSchema + Send + 'static>(
+    call: &Call<P, Q, B>,
+    whole: Whole,
+    edit: Edit,
+    is_dry_run: bool,
+    show: impl Fn(Whole, Option<ChangeView>) -> Result<Data<Changed<T>>, Error>,
+) -> Result<Option<Data<Changed<T>>>, Error> {
+    let (app, id) = (&call.state, whole.record.id);
+    whole.refuse_deprecated()?;
+    let (reach, profile) = match whole.record.definition.cluster_id {
+        None => (None, None),
+        Some(_) => {
+            let source = sources::of_table(app, &whole, None).await?;
+            let reach = Reach::of(app, &source, call.request_id.as_str());
+            let profile = reach.profile()?;
+            (Some(reach), Some(profile))
+        }
+    };
+    check(reach.as_ref(), profile.as_ref(), &whole, &edit).await?;
+    let definition = whole.record.definition.clone();
+    let mut wanted = Wanted { table: definition.clone(), steps: Vec::new() };
+    let mut planned = Planned::default();
+    if let Some(reach) = reach.as_ref().filter(|_| whole.record.is_physical) {
+        wanted.steps.extend(edit.step());
+        wanted.without_places(&reach.info()?.capabilities);
+        planned = physical::plan(reach, &sources::place(&definition), &wanted).await?;
+    }
+    if is_dry_run {
+        return Ok(Some(Data::new(&Changed::DryRun(planned.view()))));
+    }
+    let now_ms = app.clock.now_ms();
+    let mut tx = app.db.begin().await?;
+    let now = definitions::store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
+    physical::store::refuse_running(&mut tx, id).await?;
+    if now.etag() != whole.etag() {
+        return Ok(None);
+    }
+    let audited = Change::of("table", id).before(&whole.versioned());
+    if planned.statements.is_empty() {
+        let whole = in_catalogue(&mut tx, id, &edit, now_ms).await?;
+        let audited = audited.after(&whole.versioned());
+        return call.commit(tx, audited, show(whole, None)?).await.map(Some);
+    }
+    let cluster_id = definition.cluster_id.ok_or_else(overtaken)?;
+    let (record, caller) = (&whole.record, &call.caller.name);
+    let begun =
+        physical::store::start(&mut tx, record, cluster_id, &wanted, &planned, caller, now_ms).await?;
+    let begun = begun.ok_or_else(physical::running)?;
+    let answer = match physical::ended(call, tx, audited.after(&wanted), begun).await? {
+        Ended::UnderWay(change) => Data::new(&Changed::UnderWay(UnderWay { change })),
+        Ended::Made(change) => show(found(app, id).await?, Some(change))?,
+    };
+    physical::kept(call, answer).await.map(Some)
+}
+
+/// What no database follows; answers the table afterwards.
+async fn in_catalogue(tx: &mut Tx, id: i64, edit: &Edit, now_ms: i64) -> Result<Whole, Error> {
+    match edit {
+        Edit::Add(field) => _ = store::insert(tx, field, now_ms).await?,
+        Edit::Alter { before, after } if before == after => {}
+        Edit::Alter { after, .. } => store::update(tx, after, now_ms).await?,
+        Edit::Drop(field) => store::delete(tx, field).await?,
+    }
+    definitions::store::touch(tx, id, now_ms).await?;
+    tx.changed(TOPIC, id.to_string());
+    definitions::store::lock(tx, id).await?.ok_or_else(|| unknown(id))
+}
+
+impl Edit {
+    /// As it should be; none where it goes.
+    fn wanted(&self) -> Option<&Field> {
+        match self {
+            Edit::Add(field) | Edit::Alter { after: field, .. } => Some(field),
+            Edit::Drop(_) => None,
+        }
+    }
+
+    fn step(&self) -> Option<Step> {
+        match self {
+            Edit::Add(field) => Some(Step::AddField { field: field.clone() }),
+            Edit::Alter { before, after } if before == after => None,
+            Edit::Alter { before, after } => {
+                Some(Step::AlterField { before: before.clone(), after: after.clone() })
+            }
+            Edit::Drop(field) => Some(Step::DropField { field: field.clone() }),
+        }
+    }
+}
+
+/// 400 with everything that is wrong with the field, 409 where its name is taken.
+async fn check(
+    reach: Option<&Reach<'_>>,
+    profile: Option<&Profile>,
+    whole: &Whole,
+    edit: &Edit,
+) -> Result<(), Error> {
+    let Some(wanted) = edit.wanted() else { return Ok(()) };
+    let before = match edit {
+        Edit::Alter { before, .. } => Some(before),
+        _ => None,
+    };
+    let mut wrong = Vec::new();
+    let is_named_anew = before.is_none_or(|before| before.name != wanted.name);
+    if let Some(profile) = profile.filter(|_| is_named_anew) {
+        let mut found = Vec::new();
+        lakeport_sql::names::check(profile, "field", &wanted.name, "fieldName", &mut found);
+        wrong.extend(found.into_iter().map(physical::failure::detail));
+    }
+    if wanted.type_text.is_empty() {
+        wrong.push(Detail::new("fieldType", "must not be empty"));
+    } else if let Some(reach) = reach {
+        wrong.extend(type_problems(reach, before, wanted).await?);
+    }
+    if !wrong.is_empty() {
+        return Err(Error::invalid(wrong));
+    }
+    let others = whole.fields.iter().filter(|field| field.id != wanted.id);
+    let mut taken = others.filter(|field| sources::are_one(profile, &field.name, &wanted.name));
+    match taken.next().filter(|_| is_named_anew) {
+        Some(other) => Err(Error::conflict("name_taken", store::name_taken(&other.name))),
+        None => Ok(()),
+    }
+}
+
+/// What a dialect does not take of a type and of the default that goes with it. What stays is not looked at again.
+async fn type_problems(
+    reach: &Reach<'_>,
+    before: Option<&Field>,
+    wanted: &Field,
+) -> Result<Vec<Detail>, Error> {
+    let same = |before: &Field| (before.type_text == wanted.type_text, before.default == wanted.default);
+    let (is_same_type, is_same_default) = before.map_or((false, false), same);
+    if is_same_type && is_same_default {
+        return Ok(Vec::new());
+    }
+    let parsed = reach.parse_types(std::slice::from_ref(&wanted.type_text)).await?.pop();
+    Ok(match parsed {
+        Some(Err(problem)) if !is_same_type => vec![Detail::new("fieldType", problem.message)],
+        Some(Ok(parsed)) if !is_same_default => {
+            let meant = default::meant(wanted.default.as_deref(), &parsed.family);
+            meant.err().map(|why| Detail::new("defaultValue", why)).into_iter().collect()
+        }
+        _ => Vec::new(),
+    })
+}

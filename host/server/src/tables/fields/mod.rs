@@ -1,0 +1,67 @@
+//! The fields of a table: what each is by its definition, and the default that a text means.
+
+pub mod api;
+pub mod default;
+pub mod store;
+pub mod view;
+
+use serde::{Deserialize, Serialize};
+
+use super::definitions::{said, text};
+use super::forms::{CreateField, UpdateField};
+use crate::http::etag_of;
+use crate::http::form::Text;
+
+/// Fields of one table.
+pub const FIELDS_MAX: usize = 2_000;
+
+/// A field as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Field {
+    /// 0: it has none yet.
+    pub id: i64,
+    pub table_id: i64,
+    pub name: String,
+    pub type_text: String,
+    pub comment: Option<String>,
+    pub is_key: bool,
+    pub is_nullable: bool,
+    /// As a user writes it; `CURRENT_TIMESTAMP` is the time of the insert.
+    pub default: Option<String>,
+    /// From 1.
+    pub place: i64,
+}
+
+impl Field {
+    pub fn of(table_id: i64, place: i64, form: CreateField) -> Field {
+        Field {
+            id: 0,
+            table_id,
+            name: form.field_name.0,
+            type_text: form.field_type.0.trim().to_owned(),
+            comment: said(form.field_comment),
+            is_key: form.is_primary_key.unwrap_or(false),
+            is_nullable: form.is_nullable.unwrap_or(true),
+            default: said(form.default_value),
+            place,
+        }
+    }
+
+    /// With what a change says laid over it.
+    pub fn changed_by(&self, form: UpdateField) -> Field {
+        let before = self.clone();
+        Field {
+            name: form.field_name.map_or(before.name, |Text(name)| name),
+            type_text: form.field_type.map_or(before.type_text, |text| text.0.trim().to_owned()),
+            comment: text(form.field_comment, before.comment),
+            is_key: form.is_primary_key.unwrap_or(before.is_key),
+            is_nullable: form.is_nullable.unwrap_or(before.is_nullable),
+            default: text(form.default_value, before.default),
+            ..before
+        }
+    }
+
+    pub fn etag(&self) -> String {
+        etag_of(self)
+    }
+}

@@ -1,0 +1,45 @@
+//! Fields as answers show them.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::Field;
+use crate::tables::physical::view::ChangeView;
+
+/// A field of a table.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Field")]
+pub struct FieldView {
+    id: i64,
+    table_id: i64,
+    field_name: String,
+    /// As the dialect writes it.
+    field_type: String,
+    field_comment: Option<String>,
+    is_primary_key: bool,
+    is_nullable: bool,
+    /// A value, or `CURRENT_TIMESTAMP`; null: none.
+    default_value: Option<String>,
+    /// From 1.
+    field_order: i64,
+    /// The physical change that this answer tells of.
+    change: Option<ChangeView>,
+}
+
+impl FieldView {
+    pub fn new(field: Field, change: Option<ChangeView>) -> FieldView {
+        FieldView {
+            id: field.id,
+            table_id: field.table_id,
+            field_name: field.name,
+            field_type: field.type_text,
+            field_comment: field.comment,
+            is_primary_key: field.is_key,
+            is_nullable: field.is_nullable,
+            default_value: field.default,
+            field_order: field.place,
+            change,
+        }
+    }
+}

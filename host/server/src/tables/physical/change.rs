@@ -1,0 +1,218 @@
+//! A step as a dialect is asked for it. A table and a field that are there keep all that the step does not name.
+
+use lakeport_bindings::dialect::planner::{
+    AddField, AlterField, Change, CommentTable, DataType, DropField, RenameTable, SetCount,
+};
+use lakeport_bindings::dialect::schema::{Field as Column, Table, TableName};
+
+use super::failure::{detail, drifted, unanswered};
+use super::step::Step;
+use crate::datasources::Reach;
+use crate::error::{Detail, Error};
+use crate::tables::definitions::Definition;
+use crate::tables::fields::{Field, default};
+
+/// The change that makes a step; `table` is its place as it is now.
+pub async fn change_of(
+    reach: &Reach<'_>,
+    table: &TableName,
+    step: &Step,
+    wanted: &Definition,
+) -> Result<Change, Error> {
+    let current = named(table);
+    Ok(match step {
+        Step::CreateTable { fields } => Change::CreateTable(new_table(reach, table, fields, wanted).await?),
+        Step::CommentTable { comment } => {
+            Change::CommentTable(CommentTable { current, comment: comment.clone().unwrap_or_default() })
+        }
+        Step::SetBuckets { count } => Change::SetBuckets(SetCount { current, count: number(*count) }),
+        Step::SetReplicas { count } => Change::SetReplicas(SetCount { current, count: number(*count) }),
+        Step::RenameTable { name } => Change::RenameTable(RenameTable { current, new_name: name.clone() }),
+        Step::AddField { field } => {
+            let mut columns = columns(reach, std::slice::from_ref(field), "").await?;
+            let field = columns.pop().expect("as many as were given");
+            Change::AddField(AddField { current, field, behind: None })
+        }
+        Step::AlterField { before, after } => altered(reach, table, before, after).await?,
+        Step::DropField { field } => Change::DropField(DropField { current, field: field.name.clone() }),
+    })
+}
+
+/// What the interface takes is 32 bits wide.
+fn number(count: i64) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// A table by its place alone: the runner reads the rest.
+fn named(table: &TableName) -> Table {
+    Table {
+        name: table.clone(),
+        kind: "table".to_owned(),
+        comment: String::new(),
+        fields: Vec::new(),
+        keys: Vec::new(),
+        model: None,
+        distribution: Vec::new(),
+        buckets: None,
+        replicas: None,
+        partition: Vec::new(),
+        companions: Vec::new(),
+        extra: None,
+    }
+}
+
+async fn new_table(
+    reach: &Reach<'_>,
+    table: &TableName,
+    fields: &[Field],
+    wanted: &Definition,
+) -> Result<Table, Error> {
+    let mut columns = columns(reach, fields, "fields[").await?;
+    let keys = keys_of(wanted, fields)?;
+    for column in &mut columns {
+        column.key = keys.contains(&column.name);
+    }
+    Ok(Table {
+        comment: wanted.table_comment.clone().unwrap_or_default(),
+        fields: columns,
+        keys,
+        model: wanted.table_model.clone(),
+        distribution: wanted.distribution(),
+        buckets: wanted.bucket_num.map(number),
+        replicas: wanted.replica_num.map(number),
+        partition: wanted.partition(),
+        ..named(table)
+    })
+}
+
+/// The key in its order: the columns that the table names, or the fields that say that they belong to it.
+fn keys_of(wanted: &Definition, fields: &[Field]) -> Result<Vec<String>, Error> {
+    let marked = fields.iter().filter(|field| field.is_key).map(|field| field.name.clone());
+    let keys = wanted.keys();
+    if keys.is_empty() {
+        return Ok(marked.collect());
+    }
+    let left_out: Vec<String> = marked.filter(|name| !keys.contains(name)).collect();
+    if left_out.is_empty() {
+        return Ok(keys);
+    }
+    let message = format!("does not name {}, whose isPrimaryKey is true", left_out.join(", "));
+    Err(Error::invalid(vec![Detail::new("keyColumns", message)]))
+}
+
+/// Fields as columns; what is wrong with any is named below `prefix`.
+async fn columns(reach: &Reach<'_>, fields: &[Field], prefix: &str) -> Result<Vec<Column>, Error> {
+    let texts: Vec<String> = fields.iter().map(|field| field.type_text.clone()).collect();
+    let types = reach.parse_types(&texts).await?;
+    let (mut columns, mut wrong) = (Vec::new(), Vec::new());
+    for (index, (field, parsed)) in fields.iter().zip(types).enumerate() {
+        let member =
+            |name: &str| if prefix.is_empty() { name.to_owned() } else { format!("{prefix}{index}].{name}") };
+        let column = parsed.map_err(|problem| Detail::new(member("fieldType"), problem.message));
+        match column.and_then(|parsed| {
+            column_of(field, &parsed).map_err(|why| Detail::new(member("defaultValue"), why))
+        }) {
+            Ok(column) => columns.push(column),
+            Err(detail) => wrong.push(detail),
+        }
+    }
+    if wrong.is_empty() { Ok(columns) } else { Err(Error::invalid(wrong)) }
+}
+
+fn column_of(field: &Field, parsed: &DataType) -> Result<Column, String> {
+    Ok(Column {
+        name: field.name.clone(),
+        type_text: field.type_text.clone(),
+        nullable: field.is_nullable,
+        key: field.is_key,
+        comment: field.comment.clone().unwrap_or_default(),
+        defaults_to: default::meant(field.default.as_deref(), &parsed.family)?,
+        generated: None,
+        extra: None,
+    })
+}
+
+/// What the user did not name stays as the database has it, which may say more than the catalogue can.
+async fn altered(
+    reach: &Reach<'_>,
+    table: &TableName,
+    before: &Field,
+    after: &Field,
+) -> Result<Change, Error> {
+    let found = found(reach, table).await?;
+    let gone = || drifted(&format!("{} has no field {}", table.name, before.name));
+    let column = found.fields.iter().find(|column| column.name == before.name).ok_or_else(gone)?.clone();
+    let mut wanted = Column { name: after.name.clone(), ..column.clone() };
+    wanted.comment = after.comment.clone().unwrap_or_default();
+    if before.type_text != after.type_text {
+        wanted.type_text.clone_from(&after.type_text);
+    }
+    if before.is_nullable != after.is_nullable {
+        wanted.nullable = after.is_nullable;
+    }
+    if before.default != after.default {
+        let parsed = reach.parse_types(std::slice::from_ref(&wanted.type_text)).await?.pop();
+        let family = match parsed {
+            Some(Ok(parsed)) => parsed.family,
+            Some(Err(problem)) => {
+                return Err(Error::invalid(vec![Detail {
+                    field: "fieldType".to_owned(),
+                    ..detail(problem)
+                }]));
+            }
+            None => String::new(),
+        };
+        let meant = default::meant(after.default.as_deref(), &family);
+        wanted.defaults_to = meant.map_err(|why| Error::invalid(vec![Detail::new("defaultValue", why)]))?;
+    }
+    Ok(Change::AlterField(AlterField { current: named(table), before: column, after: wanted }))
+}
+
+async fn found(reach: &Reach<'_>, table: &TableName) -> Result<Table, Error> {
+    look(reach, table).await?.ok_or_else(|| drifted(&format!("there is no table {}", table.name)))
+}
+
+/// The table as its database has it; none where it is not there.
+pub async fn look(reach: &Reach<'_>, table: &TableName) -> Result<Option<Table>, Error> {
+    let server = reach.server().await?;
+    match reach.inspect(&server, std::slice::from_ref(table)).await?.pop() {
+        Some(Ok(table)) => Ok(Some(table)),
+        Some(Err(error)) if error.code == "not_found" => Ok(None),
+        Some(Err(error)) => Err(unanswered(lakeport_plugins::CallError::Answered(error).into())),
+        None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(name: &str, is_key: bool) -> Field {
+        Field {
+            id: 0,
+            table_id: 1,
+            name: name.to_owned(),
+            type_text: "INTEGER".to_owned(),
+            comment: None,
+            is_key,
+            is_nullable: true,
+            default: None,
+            place: 1,
+        }
+    }
+
+    fn keys(named: Option<&str>, marked: [bool; 2]) -> Result<Vec<String>, Error> {
+        let wanted = Definition { key_columns: named.map(str::to_owned), ..Definition::default() };
+        keys_of(&wanted, &[field("a", marked[0]), field("b", marked[1])])
+    }
+
+    #[test]
+    fn the_key_is_what_the_table_names_or_what_fields_say() {
+        assert_eq!(keys(None, [false, true]).unwrap(), ["b"]);
+        assert_eq!(keys(Some("b, a"), [false, false]).unwrap(), ["b", "a"]);
+        assert_eq!(keys(Some("b,a"), [true, false]).unwrap(), ["b", "a"]);
+        assert!(keys(None, [false, false]).unwrap().is_empty());
+        let Err(Error::Refused(refusal)) = keys(Some("a"), [true, true]) else { panic!("a refusal") };
+        assert_eq!((refusal.status, refusal.details[0].field.as_str()), (400, "keyColumns"));
+    }
+}

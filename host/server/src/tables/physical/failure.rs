@@ -1,0 +1,156 @@
+//! Why a physical change was not made, as it is kept and as a client is told.
+
+use lakeport_bindings::host::types::Problem;
+use lakeport_physical::RunError;
+use lakeport_plugins::CallError;
+use serde::{Deserialize, Serialize};
+
+use super::step::Step;
+use super::view::Statement;
+use crate::datasources::Unanswered;
+use crate::error::{CODES, Detail, Error};
+use crate::plugins::answered;
+
+/// The member of a problem that is about none.
+const WHOLE: &str = "table";
+
+/// A refusal as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    pub status: u16,
+    pub code: String,
+    pub message: String,
+    /// Member and message.
+    pub details: Vec<(String, String)>,
+}
+
+impl Failure {
+    pub fn new(status: u16, code: &str, message: impl Into<String>) -> Failure {
+        Failure { status, code: code.to_owned(), message: message.into(), details: Vec::new() }
+    }
+
+    /// With every statement and what became of it.
+    pub fn to_error(&self, statements: &[Statement]) -> Error {
+        let code = CODES.iter().find(|code| **code == self.code).copied().unwrap_or("change_failed");
+        let details = self.details.iter().map(|(field, message)| Detail::new(field, message)).collect();
+        let statements = statements.iter().filter_map(|statement| serde_json::to_value(statement).ok());
+        Error::refused(self.status, code, self.message.clone())
+            .with_details(details)
+            .with_statements(statements.collect())
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        match error {
+            Error::Refused(refusal) => Failure {
+                status: refusal.status,
+                code: refusal.code.to_owned(),
+                message: refusal.message,
+                details: refusal.details.into_iter().map(|detail| (detail.field, detail.message)).collect(),
+            },
+            Error::Internal(source) => {
+                tracing::error!("a physical change failed: {source:#}");
+                Failure::new(500, "internal", "the server failed; its log has the reason")
+            }
+        }
+    }
+}
+
+/// Why a step was not tried.
+pub fn not_tried(step: &Step, error: RunError) -> Error {
+    match error {
+        RunError::Invalid(problems) => refused_by(problems),
+        RunError::Refused(refusal) => {
+            let message = format!("the dialect's plan was refused: {refusal}");
+            Error::bad_gateway("plugin_broke_contract", message)
+        }
+        RunError::Dialect(error) => error.into(),
+        RunError::Database(error) => answered(&error),
+        RunError::Conflict(message) => match step {
+            Step::CreateTable { .. } | Step::RenameTable { .. } => {
+                Error::conflict("name_taken", format!("in the database {message}"))
+            }
+            _ => drifted(&message),
+        },
+        RunError::NotFound(message) => drifted(&message),
+    }
+}
+
+/// The database is not as the catalogue has it.
+pub fn drifted(message: &str) -> Error {
+    let message =
+        format!("{message}: the database is not as the catalogue has it; synchronise the data source");
+    Error::conflict("drifted", message)
+}
+
+/// A question about one table that was not answered: the table may be gone.
+pub fn unanswered(error: Unanswered) -> Error {
+    match error {
+        Unanswered::Plugin(CallError::Answered(error)) if error.code == "not_found" => {
+            drifted(&error.message)
+        }
+        error => error.into(),
+    }
+}
+
+/// 409 where the database cannot do it or has something of that name, else 400; every member is named.
+fn refused_by(problems: Vec<Problem>) -> Error {
+    let are_all = |codes: &[&str]| problems.iter().all(|problem| codes.contains(&problem.code.as_str()));
+    let (is_unsupported, is_taken) =
+        (are_all(&["unsupported_by_dialect", "not_representable"]), are_all(&["conflict"]));
+    let details: Vec<Detail> = problems.into_iter().map(detail).collect();
+    let shown: Vec<String> = details.iter().map(|d| format!("{}: {}", d.field, d.message)).collect();
+    match (is_unsupported, is_taken) {
+        (true, _) => Error::conflict("unsupported_by_dialect", shown.join("; ")).with_details(details),
+        (_, true) => Error::conflict("name_taken", shown.join("; ")).with_details(details),
+        _ => Error::invalid(details),
+    }
+}
+
+pub fn detail(problem: Problem) -> Detail {
+    let field = if problem.member.is_empty() { WHOLE.to_owned() } else { problem.member };
+    Detail::new(field, problem.message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn problem(member: &str, code: &str) -> Problem {
+        Problem { member: member.to_owned(), code: code.to_owned(), message: "because".to_owned() }
+    }
+
+    fn refused(problems: &[(&str, &str)]) -> (u16, &'static str) {
+        let problems = problems.iter().map(|(member, code)| problem(member, code)).collect();
+        let step = Step::SetBuckets { count: 3 };
+        let error = not_tried(&step, RunError::Invalid(problems));
+        assert!(CODES.contains(&error.code()));
+        (error.status(), error.code())
+    }
+
+    #[test]
+    fn what_a_plan_refuses_is_a_conflict_or_a_bad_form() {
+        assert_eq!(refused(&[("bucketNum", "unsupported_by_dialect")]), (409, "unsupported_by_dialect"));
+        assert_eq!(refused(&[("fieldName", "conflict")]), (409, "name_taken"));
+        let mixed = [("bucketNum", "unsupported_by_dialect"), ("fieldType", "invalid_value")];
+        assert_eq!(refused(&mixed), (400, "invalid_input"));
+    }
+
+    #[test]
+    fn what_is_in_the_way_is_a_taken_name_where_one_was_wanted() {
+        let conflict = || RunError::Conflict("t is there already".to_owned());
+        let rename = Step::RenameTable { name: "t".to_owned() };
+        assert_eq!(not_tried(&rename, conflict()).code(), "name_taken");
+        assert_eq!(not_tried(&Step::SetBuckets { count: 1 }, conflict()).code(), "drifted");
+    }
+
+    #[test]
+    fn a_failure_is_told_as_it_was_kept() {
+        let kept =
+            Failure::from(Error::conflict("drifted", "gone").with_details(vec![Detail::new("a", "b")]));
+        let error = kept.to_error(&[]);
+        assert_eq!((error.status(), error.code()), (409, "drifted"));
+        assert_eq!(Failure::from(error), kept);
+    }
+}

@@ -1,0 +1,83 @@
+//! What a change would run, before it is begun: whatever a user should be told of at once is found here.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use lakeport_bindings::dialect::schema::TableName;
+use lakeport_physical::{Outcome, Request, StatementOutcome as Ran, StatementStatus};
+
+use super::change::change_of;
+use super::failure::not_tried;
+use super::step::Wanted;
+use super::view::{DryRun, Note, PlannedStatement, Statement, StatementOutcome};
+use crate::datasources::Reach;
+use crate::error::Error;
+
+/// The statements of all steps.
+#[derive(Debug, Default)]
+pub struct Planned {
+    pub statements: Vec<PlannedStatement>,
+    pub notes: Vec<Note>,
+}
+
+impl Planned {
+    /// As they are kept until it is known what became of them.
+    pub fn statements_to_come(&self) -> Vec<Statement> {
+        let to_come =
+            |planned: &PlannedStatement| Statement { planned: planned.clone(), outcome: None, error: None };
+        self.statements.iter().map(to_come).collect()
+    }
+
+    pub fn view(self) -> DryRun {
+        DryRun { statements: self.statements, notes: self.notes }
+    }
+}
+
+/// Plans every step on the table as it is in its database, and changes nothing.
+pub async fn plan(reach: &Reach<'_>, table: &TableName, wanted: &Wanted) -> Result<Planned, Error> {
+    let mut planned = Planned::default();
+    if wanted.steps.is_empty() {
+        return Ok(planned);
+    }
+    let database = reach.database().await.map_err(|error| crate::plugins::answered(&error))?;
+    let runner = reach.runner(&database, Arc::new(AtomicBool::new(false)));
+    for step in &wanted.steps {
+        let change = change_of(reach, table, step, &wanted.table).await?;
+        let request = Request { change, dry_run: true, companions: BTreeSet::new() };
+        let outcome = runner.run(request).await.map_err(|error| not_tried(step, error))?;
+        planned.notes.extend(notes(&outcome));
+        planned.statements.extend(outcome.statements.iter().map(statement));
+    }
+    Ok(planned)
+}
+
+pub fn notes(outcome: &Outcome) -> Vec<Note> {
+    let note = |problem: &lakeport_bindings::host::types::Problem| Note {
+        member: problem.member.clone(),
+        message: problem.message.clone(),
+    };
+    outcome.notes.iter().map(note).collect()
+}
+
+fn statement(ran: &Ran) -> PlannedStatement {
+    let is_partial = !ran.undo.is_empty() && !ran.undo_complete;
+    let note = if is_partial {
+        format!("{}; what takes it back does not bring everything back", ran.purpose)
+    } else {
+        ran.purpose.clone()
+    };
+    PlannedStatement { sql: ran.sql.clone(), undo: ran.undo.clone(), destroys: ran.destroys, note }
+}
+
+/// A statement and what became of it.
+pub fn ran(ran: &Ran) -> Statement {
+    let outcome = match ran.status {
+        StatementStatus::Planned | StatementStatus::NotRun => StatementOutcome::NotRun,
+        StatementStatus::Done => StatementOutcome::Done,
+        StatementStatus::Failed => StatementOutcome::Failed,
+        StatementStatus::Undone => StatementOutcome::Undone,
+    };
+    let error = ran.error.as_ref().map(|error| error.message.clone());
+    Statement { planned: statement(ran), outcome: Some(outcome), error }
+}

@@ -1,0 +1,149 @@
+//! What became of a change whose server died in the middle, by a look at what is there.
+
+use std::collections::HashMap;
+
+use lakeport_bindings::dialect::schema::{Table, TableName};
+
+use super::change::look;
+use super::failure::Failure;
+use super::step::Step;
+use super::store::{End, Kept};
+use super::view::StatementOutcome;
+use crate::datasources::Reach;
+use crate::error::Error;
+use crate::tables::found::FoundTable;
+
+/// The change as it ended, and the table as it is there.
+pub async fn settle(reach: &Reach<'_>, change: &Kept) -> Result<(End, Option<Table>), Error> {
+    let place = |name: &str| TableName { database: change.db_name.clone(), name: name.to_owned() };
+    let mut found = look(reach, &place(&change.new_name)).await?;
+    if found.is_none() && change.table_name != change.new_name {
+        found = look(reach, &place(&change.table_name)).await?;
+    }
+    let is_made = match &found {
+        Some(found) => is_as_wanted(reach, change, found).await?,
+        None => false,
+    };
+    let mut end =
+        End { statements: change.statements.clone(), notes: change.notes.clone(), ..End::default() };
+    if is_made {
+        for statement in &mut end.statements {
+            statement.outcome = Some(StatementOutcome::Done);
+        }
+    } else {
+        let message = "the server ended in the middle of the change, which was not made; the catalogue has the \
+                       table as it was found";
+        end.failure = Some(Failure::new(502, "interrupted", message));
+    }
+    Ok((end, found))
+}
+
+async fn is_as_wanted(reach: &Reach<'_>, change: &Kept, found: &Table) -> Result<bool, Error> {
+    let Ok(table) = FoundTable::of(found) else { return Ok(false) };
+    let steps = &change.wanted.steps;
+    let mut texts: Vec<String> = table.fields.iter().map(|field| field.type_text.clone()).collect();
+    texts.extend(steps.iter().filter_map(|step| match step {
+        Step::AlterField { after, .. } => Some(after.type_text.clone()),
+        _ => None,
+    }));
+    let types = reach.parse_types(&texts).await?;
+    let canonical = texts.into_iter().zip(types);
+    let canonical = canonical.filter_map(|(text, parsed)| Some((text, parsed.ok()?.canonical))).collect();
+    Ok(steps.iter().all(|step| is_made(step, &table, &canonical)))
+}
+
+/// Whether what a step wants is there. `canonical` is the one spelling of each type.
+fn is_made(step: &Step, table: &FoundTable, canonical: &HashMap<String, String>) -> bool {
+    let column = |name: &str| table.fields.iter().find(|field| field.name == name);
+    let is_count = |found: Option<u32>, wanted: i64| found.map(i64::from) == Some(wanted);
+    match step {
+        Step::CreateTable { fields } => {
+            fields.len() == table.fields.len() && fields.iter().all(|field| column(&field.name).is_some())
+        }
+        Step::CommentTable { comment } => table.comment == *comment,
+        Step::SetBuckets { count } => is_count(table.buckets, *count),
+        Step::SetReplicas { count } => is_count(table.replicas, *count),
+        Step::RenameTable { name } => table.name == *name,
+        Step::AddField { field } => column(&field.name).is_some(),
+        Step::DropField { field } => column(&field.name).is_none(),
+        Step::AlterField { before, after } => column(&after.name).is_some_and(|found| {
+            let spelled = |text: &str| canonical.get(text).cloned().unwrap_or_else(|| text.to_owned());
+            let is_type = spelled(&found.type_text) == spelled(&after.type_text);
+            (before.type_text == after.type_text || is_type)
+                && (before.is_nullable == after.is_nullable || found.is_nullable == after.is_nullable)
+                && (before.default == after.default || found.default == after.default)
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::fields::Field;
+    use crate::tables::found::FoundField;
+
+    fn table() -> FoundTable {
+        let field = |name: &str| FoundField {
+            name: name.to_owned(),
+            type_text: "INTEGER".to_owned(),
+            comment: None,
+            is_key: false,
+            is_nullable: true,
+            default: None,
+        };
+        FoundTable {
+            name: "t".to_owned(),
+            comment: None,
+            model: None,
+            distribution: None,
+            buckets: Some(4),
+            replicas: None,
+            keys: None,
+            partition: None,
+            fields: vec![field("a"), field("b")],
+        }
+    }
+
+    fn field(name: &str, type_text: &str) -> Field {
+        Field {
+            id: 1,
+            table_id: 1,
+            name: name.to_owned(),
+            type_text: type_text.to_owned(),
+            comment: None,
+            is_key: false,
+            is_nullable: true,
+            default: None,
+            place: 1,
+        }
+    }
+
+    fn made(step: &Step) -> bool {
+        let spellings = [("int", "INTEGER"), ("INTEGER", "INTEGER"), ("TEXT", "TEXT")];
+        let canonical = spellings.map(|(text, canonical)| (text.to_owned(), canonical.to_owned())).into();
+        is_made(step, &table(), &canonical)
+    }
+
+    #[test]
+    fn each_step_is_seen_in_what_is_there() {
+        let alter = |before, after| Step::AlterField { before, after };
+        for (step, is_there) in [
+            (Step::CreateTable { fields: vec![field("a", "int"), field("b", "int")] }, true),
+            (Step::CreateTable { fields: vec![field("a", "int")] }, false),
+            (Step::RenameTable { name: "t".to_owned() }, true),
+            (Step::RenameTable { name: "u".to_owned() }, false),
+            (Step::SetBuckets { count: 4 }, true),
+            (Step::SetReplicas { count: 4 }, false),
+            (Step::AddField { field: field("b", "int") }, true),
+            (Step::AddField { field: field("c", "int") }, false),
+            (Step::DropField { field: field("c", "int") }, true),
+            (Step::DropField { field: field("a", "int") }, false),
+            (alter(field("x", "int"), field("a", "int")), true),
+            (alter(field("a", "TEXT"), field("a", "int")), true),
+            (alter(field("a", "int"), field("a", "TEXT")), false),
+            (alter(field("a", "int"), field("x", "int")), false),
+        ] {
+            assert_eq!(made(&step), is_there, "{step:?}");
+        }
+    }
+}

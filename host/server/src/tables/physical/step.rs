@@ -1,0 +1,146 @@
+//! What is to be done in a database, as it is kept: each step is one change of a dialect's plan.
+
+use serde::{Deserialize, Serialize};
+
+use crate::tables::definitions::Definition;
+use crate::tables::fields::Field;
+
+/// Steps in their order, and the table's definition afterwards.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Wanted {
+    pub table: Definition,
+    pub steps: Vec<Step>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Step {
+    CreateTable { fields: Vec<Field> },
+    CommentTable { comment: Option<String> },
+    SetBuckets { count: i64 },
+    SetReplicas { count: i64 },
+    RenameTable { name: String },
+    AddField { field: Field },
+    AlterField { before: Field, after: Field },
+    DropField { field: Field },
+}
+
+impl Step {
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Step::CreateTable { .. } => "create_table",
+            Step::CommentTable { .. } => "comment_table",
+            Step::SetBuckets { .. } => "set_buckets",
+            Step::SetReplicas { .. } => "set_replicas",
+            Step::RenameTable { .. } => "rename_table",
+            Step::AddField { .. } => "add_field",
+            Step::AlterField { .. } => "alter_field",
+            Step::DropField { .. } => "drop_field",
+        }
+    }
+}
+
+impl Wanted {
+    /// The kind of its one step; of several it is `change_table`.
+    pub fn kind(&self) -> &'static str {
+        match self.steps.as_slice() {
+            [step] => step.kind(),
+            _ => "change_table",
+        }
+    }
+
+    /// What a physical table must follow from one definition to another. The name is the last: until then the
+    /// others find the table.
+    pub fn between(before: &Definition, after: Definition) -> Wanted {
+        let mut steps = Vec::new();
+        if before.table_comment != after.table_comment {
+            steps.push(Step::CommentTable { comment: after.table_comment.clone() });
+        }
+        if let Some(count) = after.bucket_num.filter(|_| before.bucket_num != after.bucket_num) {
+            steps.push(Step::SetBuckets { count });
+        }
+        if let Some(count) = after.replica_num.filter(|_| before.replica_num != after.replica_num) {
+            steps.push(Step::SetReplicas { count });
+        }
+        if before.table_name != after.table_name {
+            steps.push(Step::RenameTable { name: after.table_name.clone() });
+        }
+        Wanted { table: after, steps }
+    }
+
+    /// Leaves out what a database has no place for, by its dialect's capabilities: the catalogue alone keeps that.
+    pub fn without_places(&mut self, capabilities: &[String]) {
+        let has = |name: &str| capabilities.iter().any(|known| known == name);
+        self.steps.retain(|step| match step {
+            Step::CommentTable { .. } => has("table_comment"),
+            Step::AlterField { before, after } => {
+                let is_comment_alone = Field { comment: after.comment.clone(), ..before.clone() } == *after;
+                !is_comment_alone || has("field_comment")
+            }
+            _ => true,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn before() -> Definition {
+        Definition {
+            table_name: "t".to_owned(),
+            db_name: "main".to_owned(),
+            bucket_num: Some(4),
+            ..Definition::default()
+        }
+    }
+
+    fn kinds(wanted: &Wanted) -> Vec<&'static str> {
+        wanted.steps.iter().map(Step::kind).collect()
+    }
+
+    #[test]
+    fn several_effects_have_one_order_and_the_name_comes_last() {
+        let after = Definition {
+            table_name: "u".to_owned(),
+            table_comment: Some("c".to_owned()),
+            bucket_num: Some(8),
+            replica_num: Some(3),
+            owner: Some("ann".to_owned()),
+            ..before()
+        };
+        let mut wanted = Wanted::between(&before(), after);
+        assert_eq!(kinds(&wanted), ["comment_table", "set_buckets", "set_replicas", "rename_table"]);
+        assert_eq!(wanted.kind(), "change_table");
+        wanted.without_places(&["field_comment".to_owned()]);
+        assert_eq!(kinds(&wanted), ["set_buckets", "set_replicas", "rename_table"]);
+    }
+
+    #[test]
+    fn what_the_catalogue_alone_keeps_is_no_step() {
+        let after = Definition { layer: Some("ODS".to_owned()), owner: Some("ann".to_owned()), ..before() };
+        assert!(Wanted::between(&before(), after).steps.is_empty());
+    }
+
+    #[test]
+    fn a_comment_of_a_field_alone_is_no_step_where_there_is_no_place_for_it() {
+        let field = |comment: &str, name: &str| Field {
+            id: 1,
+            table_id: 1,
+            name: name.to_owned(),
+            type_text: "TEXT".to_owned(),
+            comment: Some(comment.to_owned()),
+            is_key: false,
+            is_nullable: true,
+            default: None,
+            place: 1,
+        };
+        let steps = vec![
+            Step::AlterField { before: field("a", "f"), after: field("b", "f") },
+            Step::AlterField { before: field("a", "f"), after: field("b", "g") },
+        ];
+        let mut wanted = Wanted { table: before(), steps };
+        wanted.without_places(&[]);
+        assert_eq!(wanted.steps.len(), 1);
+    }
+}

@@ -1,0 +1,215 @@
+//! Physical changes in the store. What is written about one is written only while it is `running`.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::failure::Failure;
+use super::plan::Planned;
+use super::step::Wanted;
+use super::view::{Note, State, Statement};
+use crate::db::{Db, Row, Tx, Value};
+use crate::error::Error;
+use crate::retention::Retained;
+use crate::tables::definitions::{Drift, Record};
+
+/// Changes of one table that are shown.
+const LISTED_MAX: i64 = 100;
+/// Running ones that are looked at, of all tables.
+const RUNNING_MAX: i64 = 500;
+
+/// Finished changes; the last of each table stays.
+pub const RETAINED: Retained = Retained {
+    what: "table_changes",
+    table: "table_changes",
+    purge: "DELETE FROM table_changes WHERE id IN (SELECT id FROM table_changes AS old \
+            WHERE finished_at < $1 AND EXISTS (SELECT 1 FROM table_changes AS later \
+            WHERE later.table_id = old.table_id AND later.id > old.id) LIMIT $2)",
+};
+
+/// Columns of a change, in the order of [`kept`].
+macro_rules! columns {
+    () => {
+        "id, table_id, cluster_id, db_name, table_name, new_name, kind, wanted, state, statements, notes, drift, \
+         error, requested_by, started_at, finished_at"
+    };
+}
+
+/// A change as it is kept.
+#[derive(Debug, Clone)]
+pub struct Kept {
+    pub id: i64,
+    pub table_id: i64,
+    pub cluster_id: i64,
+    pub db_name: String,
+    /// The table's name when the change began.
+    pub table_name: String,
+    /// And when it is over.
+    pub new_name: String,
+    pub kind: String,
+    pub wanted: Wanted,
+    pub state: State,
+    pub statements: Vec<Statement>,
+    pub notes: Vec<Note>,
+    pub drift: Vec<Drift>,
+    pub failure: Option<Failure>,
+    pub requested_by: String,
+    pub started_at_ms: i64,
+    pub finished_at_ms: Option<i64>,
+}
+
+/// What came of a change.
+#[derive(Debug, Default)]
+pub struct End {
+    pub statements: Vec<Statement>,
+    pub notes: Vec<Note>,
+    pub drift: Vec<Drift>,
+    /// None: it was made.
+    pub failure: Option<Failure>,
+}
+
+impl State {
+    fn as_str(self) -> &'static str {
+        match self {
+            State::Running => "running",
+            State::Success => "success",
+            State::Failed => "failed",
+        }
+    }
+
+    fn named(name: &str) -> Option<State> {
+        [State::Running, State::Success, State::Failed].into_iter().find(|state| state.as_str() == name)
+    }
+}
+
+fn kept(row: &Row) -> Result<Kept, Error> {
+    let state: String = row.get(8)?;
+    let unknown = || Error::internal(anyhow::anyhow!("the store holds a change that is `{state}`"));
+    Ok(Kept {
+        id: row.get(0)?,
+        table_id: row.get(1)?,
+        cluster_id: row.get(2)?,
+        db_name: row.get(3)?,
+        table_name: row.get(4)?,
+        new_name: row.get(5)?,
+        kind: row.get(6)?,
+        wanted: from_json(&row.get::<String>(7)?)?,
+        state: State::named(&state).ok_or_else(unknown)?,
+        statements: from_json(&row.get::<String>(9)?)?,
+        notes: from_json(&row.get::<String>(10)?)?,
+        drift: from_json(&row.get::<String>(11)?)?,
+        failure: row.get::<Option<String>>(12)?.as_deref().map(from_json).transpose()?,
+        requested_by: row.get(13)?,
+        started_at_ms: row.get(14)?,
+        finished_at_ms: row.get(15)?,
+    })
+}
+
+/// Begins one; none where one runs already.
+pub async fn start(
+    tx: &mut Tx,
+    table: &Record,
+    cluster_id: i64,
+    wanted: &Wanted,
+    planned: &Planned,
+    requested_by: &str,
+    now_ms: i64,
+) -> Result<Option<Kept>, Error> {
+    const START: &str = concat!(
+        "INSERT INTO table_changes (table_id, cluster_id, db_name, table_name, new_name, kind, wanted, state, \
+         statements, notes, requested_by, started_at) \
+         VALUES ($1, $2, $3, $4, $5, $6, $7, 'running', $8, $9, $10, $11) \
+         ON CONFLICT (table_id) WHERE state = 'running' DO NOTHING RETURNING ",
+        columns!()
+    );
+    let values: [Value; 11] = [
+        table.id.into(),
+        cluster_id.into(),
+        table.definition.db_name.as_str().into(),
+        table.definition.table_name.as_str().into(),
+        wanted.table.table_name.as_str().into(),
+        wanted.kind().into(),
+        json(wanted)?,
+        json(&planned.statements_to_come())?,
+        json(&planned.notes)?,
+        requested_by.into(),
+        now_ms.into(),
+    ];
+    tx.query(START, &values).await?.first().map(kept).transpose()
+}
+
+pub async fn find(db: &Db, id: i64) -> Result<Option<Kept>, Error> {
+    const FIND: &str = concat!("SELECT ", columns!(), " FROM table_changes WHERE id = $1");
+    db.read(FIND, &[id.into()]).await?.first().map(kept).transpose()
+}
+
+/// Of one table, the newest first.
+pub async fn of_table(db: &Db, table_id: i64) -> Result<Vec<Kept>, Error> {
+    const OF_TABLE: &str =
+        concat!("SELECT ", columns!(), " FROM table_changes WHERE table_id = $1 ORDER BY id DESC LIMIT $2");
+    db.read(OF_TABLE, &[table_id.into(), LISTED_MAX.into()]).await?.iter().map(kept).collect()
+}
+
+/// All that run, the oldest first.
+pub async fn running(db: &Db) -> Result<Vec<Kept>, Error> {
+    const RUNNING: &str =
+        concat!("SELECT ", columns!(), " FROM table_changes WHERE state = 'running' ORDER BY id LIMIT $1");
+    db.read(RUNNING, &[RUNNING_MAX.into()]).await?.iter().map(kept).collect()
+}
+
+/// 409 while the table is changed in its database.
+pub async fn refuse_running(tx: &mut Tx, table_id: i64) -> Result<(), Error> {
+    const ONE: &str = "SELECT id FROM table_changes WHERE table_id = $1 AND state = 'running'";
+    if tx.query(ONE, &[table_id.into()]).await?.is_empty() { Ok(()) } else { Err(super::running()) }
+}
+
+/// Writes down that a server begins; answers whether one had before. None where it does not run any more.
+pub async fn claim(tx: &mut Tx, id: i64) -> Result<Option<bool>, Error> {
+    const LOOK: &str = "SELECT claimed = 1 FROM table_changes WHERE id = $1 AND state = 'running'";
+    const CLAIM: &str = "UPDATE table_changes SET claimed = 1 WHERE id = $1 AND state = 'running'";
+    let rows = tx.query(LOOK, &[id.into()]).await?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    tx.execute(CLAIM, &[id.into()]).await?;
+    row.get(0).map(Some)
+}
+
+/// Ends it. False where it does not run any more.
+pub async fn end(tx: &mut Tx, id: i64, end: &End, now_ms: i64) -> Result<bool, Error> {
+    const END: &str = "UPDATE table_changes SET state = $2, statements = $3, notes = $4, drift = $5, error = $6, \
+        finished_at = $7 WHERE id = $1 AND state = 'running'";
+    let state = if end.failure.is_some() { State::Failed } else { State::Success };
+    let values: [Value; 7] = [
+        id.into(),
+        state.as_str().into(),
+        json(&end.statements)?,
+        json(&end.notes)?,
+        json(&end.drift)?,
+        end.failure.as_ref().map(json).transpose()?.into(),
+        now_ms.into(),
+    ];
+    Ok(tx.execute(END, &values).await? > 0)
+}
+
+/// Tables of one database that are changed at this moment: id, name before and after.
+pub async fn under_way(
+    tx: &mut Tx,
+    cluster_id: i64,
+    database: &str,
+) -> Result<Vec<(i64, String, String)>, Error> {
+    const UNDER_WAY: &str = "SELECT table_id, table_name, new_name FROM table_changes \
+        WHERE cluster_id = $1 AND db_name = $2 AND state = 'running'";
+    let rows = tx.query(UNDER_WAY, &[cluster_id.into(), database.into()]).await?;
+    rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).collect()
+}
+
+/// What a database says may hold a NUL, which PostgreSQL's texts cannot: in JSON it is escaped.
+fn json<T: Serialize + ?Sized>(value: &T) -> Result<Value, Error> {
+    serde_json::to_string(value).map(Value::Text).map_err(Error::internal)
+}
+
+fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
+    serde_json::from_str(text).map_err(Error::internal)
+}
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

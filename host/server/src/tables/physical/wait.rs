@@ -1,0 +1,77 @@
+//! Waiting for the end of a change, as far as a request may.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::TOPIC;
+use super::store::{self, Kept};
+use super::view::{ChangeView, Changed, State, UnderWay};
+use crate::app::{App, Call};
+use crate::audit;
+use crate::db::{Event, Subscription, Tx};
+use crate::error::Error;
+use crate::http::{Answer, Data};
+use crate::idempotency;
+
+/// How long an answer waits for the end.
+const WAIT: Duration = Duration::from_secs(25);
+
+/// A change as far as it was waited for.
+pub enum Ended {
+    Made(ChangeView),
+    UnderWay(ChangeView),
+}
+
+/// Commits a change that was begun in this transaction, and waits for its end; the error is the change's own.
+pub async fn ended<P, Q, B>(
+    call: &Call<P, Q, B>,
+    mut tx: Tx,
+    audited: audit::Change,
+    begun: Kept,
+) -> Result<Ended, Error> {
+    let (app, id) = (&call.state, begun.id);
+    let zone = app.config.time_zone;
+    let changed = app.changes.subscribe(TOPIC);
+    tx.changed(TOPIC, id.to_string());
+    // What a repeat of this request is told should this server die before the answer.
+    let under_way: Changed<()> = Changed::UnderWay(UnderWay { change: ChangeView::new(begun, zone) });
+    call.commit(tx, audited, Data::new(&under_way)).await?;
+    let change = wait(app, changed, id).await?;
+    match (change.state, &change.failure) {
+        (State::Running, _) => Ok(Ended::UnderWay(ChangeView::new(change, zone))),
+        (_, None) => Ok(Ended::Made(ChangeView::new(change, zone))),
+        (_, Some(failure)) => {
+            let error = failure.to_error(&change.statements);
+            if let Some(attempt) = call.attempt.as_ref().filter(|_| error.status() >= 500) {
+                idempotency::forget(app, attempt).await?;
+            }
+            Err(error)
+        }
+    }
+}
+
+/// Keeps the answer for repeats of the request, in place of the one that was kept when it began.
+pub async fn kept<P, Q, B, A: Answer>(call: &Call<P, Q, B>, answer: A) -> Result<A, Error> {
+    if let Some(attempt) = &call.attempt {
+        idempotency::end(&call.state, attempt, Ok(answer.reply())).await?;
+    }
+    Ok(answer)
+}
+
+/// The change once it has ended, or as it is when the time is over or the server stops.
+async fn wait(app: &App, mut changed: Subscription, id: i64) -> Result<Kept, Error> {
+    let deadline = Instant::now() + WAIT;
+    let is_other = |event: &Event| matches!(event, Event::Changed(key) if **key != *id.to_string());
+    let mut is_over = false;
+    loop {
+        let gone = || Error::not_found("change", id);
+        let change = store::find(&app.db, id).await?.ok_or_else(gone)?;
+        if is_over || change.state != State::Running {
+            return Ok(change);
+        }
+        let told = async { while changed.next().await.as_ref().is_some_and(is_other) {} };
+        let told = app.stopping.run_until_cancelled(timeout_at(deadline, told)).await;
+        is_over = !matches!(told, Some(Ok(())));
+    }
+}

@@ -1,0 +1,339 @@
+//! The worker of each server: it makes the changes that nobody works on, and looks at what became of those whose
+//! server is gone. When the server stops it gives a change some time, then has it taken back.
+
+use std::collections::{BTreeSet, HashMap};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use lakeport_bindings::dialect::schema::{Table, TableName};
+use lakeport_physical::{Outcome, Request, RunStatus};
+use tokio::task::{self, JoinSet};
+use tokio::time::sleep;
+
+use super::TOPIC;
+use super::change::{change_of, look};
+use super::failure::{Failure, not_tried};
+use super::plan::{notes, ran};
+use super::settle::settle;
+use super::step::Step;
+use super::store::{self, End, Kept};
+use super::view::StatementOutcome;
+use crate::app::App;
+use crate::datasources::{self, Reach};
+use crate::db::{Held, Tx, leases};
+use crate::error::Error;
+use crate::points;
+use crate::tables::definitions::{self, Drift};
+use crate::tables::found::{self, FoundTable};
+use crate::tables::{TOPIC as TABLES_TOPIC, fields};
+
+/// Between two looks for what others left.
+const POLL: Duration = Duration::from_secs(5);
+/// Tables that one server changes at the same time.
+const CHANGES_AT_ONCE: usize = 8;
+/// After an end that the store did not take.
+const RETRY: Duration = Duration::from_secs(1);
+/// What a change may still take once the server stops.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// Works until the server stops.
+pub async fn run_worker(app: Arc<App>) {
+    let mut changed = app.changes.subscribe(TOPIC);
+    let mut worker = Worker { app, working: HashMap::new(), tasks: JoinSet::new() };
+    loop {
+        if let Err(error) = worker.look().await {
+            tracing::warn!("changes of tables are not looked after at this moment: {error}");
+        }
+        tokio::select! {
+            () = worker.app.stopping.cancelled() => break,
+            event = changed.next() => if event.is_none() { break },
+            Some(done) = worker.tasks.join_next_with_id() => {
+                let id = done.map_or_else(|error| error.id(), |(id, ())| id);
+                worker.working.retain(|_, task| *task != id);
+            }
+            () = sleep(POLL) => {}
+        }
+    }
+    // Each sees for itself that the server stops, and gives its lease back.
+    while worker.tasks.join_next().await.is_some() {}
+}
+
+struct Worker {
+    app: Arc<App>,
+    /// By table: the lease of one that has just ended is given back first.
+    working: HashMap<i64, task::Id>,
+    tasks: JoinSet<()>,
+}
+
+impl Worker {
+    /// Takes what is free.
+    async fn look(&mut self) -> Result<(), Error> {
+        for change in store::running(&self.app.db).await? {
+            if self.working.len() >= CHANGES_AT_ONCE {
+                break;
+            }
+            let table_id = change.table_id;
+            if self.working.contains_key(&table_id) {
+                continue;
+            }
+            let name = format!("table_change/{table_id}");
+            let Some(lease) = self.app.leases.claim(&name, leases::TTL).await? else { continue };
+            let attempt = Attempt { app: Arc::clone(&self.app), change };
+            let task = self.tasks.spawn(attempt.run(lease.hold())).id();
+            self.working.insert(table_id, task);
+        }
+        Ok(())
+    }
+}
+
+/// One attempt at a change.
+struct Attempt {
+    app: Arc<App>,
+    change: Kept,
+}
+
+/// What came of it, and the table as it is there now, where that was read.
+struct Tried {
+    end: End,
+    found: Option<Table>,
+    /// Something may have been done, and the database could not be asked.
+    is_unknown: bool,
+}
+
+impl Attempt {
+    async fn run(self, held: Held) {
+        let (id, table_id) = (self.change.id, self.change.table_id);
+        match self.work(&held).await {
+            Ok(()) => {}
+            Err(error) if error.code() == "lease_lost" => {}
+            Err(error) => {
+                tracing::warn!(change = id, table = table_id, "the end of a change was not written: {error}");
+                self.app.stopping.run_until_cancelled(sleep(RETRY)).await;
+            }
+        }
+        if let Err(error) = held.release().await {
+            tracing::debug!("the lease of a change was not given back: {error}");
+        }
+    }
+
+    async fn work(&self, held: &Held) -> Result<(), Error> {
+        let mut tx = self.app.db.begin().await?;
+        tx.guard(held).await?;
+        let Some(had_begun) = store::claim(&mut tx, self.change.id).await? else { return Ok(()) };
+        tx.commit().await?;
+        points::reach("tables.change_claimed");
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let trying = AssertUnwindSafe(self.tried(had_begun, &cancelled)).catch_unwind();
+        let stop = self.told_to_stop(held);
+        let tried = async {
+            tokio::pin!(trying, stop);
+            tokio::select! {
+                biased;
+                tried = &mut trying => tried,
+                () = &mut stop => {
+                    cancelled.store(true, Ordering::Relaxed);
+                    trying.await
+                }
+            }
+        };
+        let tried = tried.await.unwrap_or_else(|_| self.unknown("the server failed; its log has the reason"));
+        points::reach("tables.physical_done");
+        self.finish(held, tried).await?;
+        points::reach("tables.change_recorded");
+        Ok(())
+    }
+
+    /// Another goes on with it, or the server stops and has waited long enough.
+    async fn told_to_stop(&self, held: &Held) {
+        let lost = held.lost();
+        let stopped = async {
+            self.app.stopping.cancelled().await;
+            sleep(GRACE).await;
+        };
+        tokio::select! {
+            () = lost.cancelled() => {}
+            () = stopped => {}
+        }
+    }
+
+    async fn tried(&self, had_begun: bool, cancelled: &Arc<AtomicBool>) -> Tried {
+        match self.on_its_source(had_begun, cancelled).await {
+            Ok(tried) => tried,
+            Err(error) if had_begun => self.unknown(&Failure::from(error).message),
+            Err(error) => self.failed(error.into()),
+        }
+    }
+
+    async fn on_its_source(&self, had_begun: bool, cancelled: &Arc<AtomicBool>) -> Result<Tried, Error> {
+        let source = datasources::find(&self.app.db, self.change.cluster_id).await?;
+        let source = source.ok_or_else(|| Error::not_found("data source", self.change.cluster_id))?;
+        let reach = Reach::of(&self.app, &source, &format!("change-{}", self.change.id));
+        if had_begun {
+            let (end, found) = settle(&reach, &self.change).await?;
+            return Ok(Tried { end, found, is_unknown: false });
+        }
+        self.carry_out(&reach, cancelled).await
+    }
+
+    /// Runs the steps in order, and reads back what is there where not all were made.
+    async fn carry_out(&self, reach: &Reach<'_>, cancelled: &Arc<AtomicBool>) -> Result<Tried, Error> {
+        let database = reach.database().await.map_err(|error| crate::plugins::answered(&error))?;
+        let runner = reach.runner(&database, Arc::clone(cancelled));
+        let place = self.place(&self.change.table_name);
+        let wanted = &self.change.wanted;
+        let (mut end, mut table, mut is_touched) = (End::default(), None, false);
+        for step in &wanted.steps {
+            let change = match change_of(reach, &place, step, &wanted.table).await {
+                Ok(change) => change,
+                Err(error) => {
+                    end.failure = Some(error.into());
+                    break;
+                }
+            };
+            let request = Request { change, dry_run: false, companions: BTreeSet::new() };
+            let outcome = match runner.run(request).await {
+                Ok(outcome) => outcome,
+                Err(error) => {
+                    end.failure = Some(not_tried(step, error).into());
+                    break;
+                }
+            };
+            end.statements.extend(outcome.statements.iter().map(ran));
+            end.notes.extend(notes(&outcome));
+            end.drift.extend(drift(&outcome));
+            is_touched |= matches!(outcome.status, RunStatus::Done | RunStatus::Partly);
+            end.failure = failure_of(step, &outcome);
+            table = outcome.table;
+            if end.failure.is_some() {
+                break;
+            }
+        }
+        let mut is_unknown = false;
+        let found = match (&end.failure, is_touched) {
+            (None, _) => table,
+            (Some(_), false) => None,
+            (Some(_), true) => look(reach, &place).await.unwrap_or_else(|_| {
+                is_unknown = true;
+                None
+            }),
+        };
+        self.add_not_run(&mut end);
+        Ok(Tried { end, found, is_unknown })
+    }
+
+    fn place(&self, name: &str) -> TableName {
+        TableName { database: self.change.db_name.clone(), name: name.to_owned() }
+    }
+
+    /// Statements whose turn did not come.
+    fn add_not_run(&self, end: &mut End) {
+        let later = self.change.statements.iter().skip(end.statements.len()).cloned();
+        end.statements.extend(later.map(|mut statement| {
+            statement.outcome = Some(StatementOutcome::NotRun);
+            statement
+        }));
+    }
+
+    /// Nothing was run, as far as is known.
+    fn failed(&self, failure: Failure) -> Tried {
+        let statements = self.change.statements.clone();
+        let end = End { failure: Some(failure), statements, ..End::default() };
+        Tried { end, found: None, is_unknown: false }
+    }
+
+    /// Another server had begun, and nobody can say how far it came.
+    fn unknown(&self, why: &str) -> Tried {
+        let message = format!(
+            "the server ended in the middle of the change, and the database cannot be asked what became of it: \
+             {why}; synchronise the data source"
+        );
+        Tried { is_unknown: true, ..self.failed(Failure::new(502, "interrupted", message)) }
+    }
+
+    /// Writes what came of it and what the catalogue takes over, in one transaction.
+    async fn finish(&self, held: &Held, tried: Tried) -> Result<(), Error> {
+        let (app, change) = (&self.app, &self.change);
+        let now_ms = app.clock.now_ms();
+        let mut tx = app.db.begin().await?;
+        tx.guard(held).await?;
+        let before = definitions::store::lock(&mut tx, change.table_id).await?;
+        if !store::end(&mut tx, change.id, &tried.end, now_ms).await? {
+            return Ok(());
+        }
+        tx.changed(TOPIC, change.id.to_string());
+        if before.is_some() {
+            if tried.end.failure.is_none() {
+                self.write_wanted(&mut tx, now_ms).await?;
+            }
+            if let Some(found) = tried.found.as_ref().and_then(|found| FoundTable::of(found).ok()) {
+                self.take_over(&mut tx, &found, now_ms).await?;
+                definitions::store::set_drift(&mut tx, change.table_id, &tried.end.drift).await?;
+            } else if tried.is_unknown {
+                definitions::store::set_drift(&mut tx, change.table_id, &not_known(&change.kind)).await?;
+            }
+            tx.changed(TABLES_TOPIC, change.table_id.to_string());
+        }
+        tx.commit().await?;
+        let failure = tried.end.failure.as_ref().map(|failure| failure.code.as_str());
+        tracing::info!(
+            change = change.id,
+            table = change.table_id,
+            kind = change.kind,
+            failure,
+            "a table was changed"
+        );
+        Ok(())
+    }
+
+    async fn write_wanted(&self, tx: &mut Tx, now_ms: i64) -> Result<(), Error> {
+        let (change, wanted) = (&self.change, &self.change.wanted);
+        definitions::store::update(tx, change.table_id, &wanted.table, true, now_ms).await?;
+        for step in &wanted.steps {
+            match step {
+                Step::AddField { field } => _ = fields::store::insert(tx, field, now_ms).await?,
+                Step::AlterField { after, .. } => fields::store::update(tx, after, now_ms).await?,
+                Step::DropField { field } => fields::store::delete(tx, field).await?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The database has the last word, under whichever name it has the table.
+    async fn take_over(&self, tx: &mut Tx, found: &FoundTable, now_ms: i64) -> Result<(), Error> {
+        let (change, listed) = (&self.change, [found.name.clone()]);
+        let tables = std::slice::from_ref(found);
+        found::take_over(tx, change.cluster_id, &change.db_name, &listed, tables, now_ms).await.map(drop)
+    }
+}
+
+/// Until the data source is read in again.
+fn not_known(kind: &str) -> [Drift; 1] {
+    let expected = "as it was before the change, or after it".to_owned();
+    [Drift { what: kind.to_owned(), expected, found: "not known".to_owned() }]
+}
+
+/// What the plan had not announced.
+fn drift(outcome: &Outcome) -> impl Iterator<Item = Drift> {
+    let unannounced = outcome.drift.iter().filter(|difference| !difference.announced);
+    unannounced.map(|difference| Drift {
+        what: difference.member.clone(),
+        expected: difference.wanted.clone(),
+        found: difference.found.clone(),
+    })
+}
+
+/// Why a step that was tried was not made.
+fn failure_of(step: &Step, outcome: &Outcome) -> Option<Failure> {
+    let why = outcome.error.as_ref().map_or("the database did not make it", |error| error.message.as_str());
+    let what = step.kind();
+    let message = match outcome.status {
+        RunStatus::Done => return None,
+        RunStatus::Partly => format!("{what}: {why}; some of it was done and could not be taken back"),
+        RunStatus::TakenBack | RunStatus::Planned => format!("{what}: {why}; nothing of it is left"),
+    };
+    Some(Failure::new(502, "change_failed", message))
+}

@@ -1,0 +1,100 @@
+//! Which data source a table is asked for, and who may ask.
+
+use lakeport_bindings::dialect::schema::TableName;
+use lakeport_sql::{Profile, names};
+
+use super::definitions::{Definition, Whole};
+use super::physical::failure;
+use crate::app::App;
+use crate::datasources::{self, Datasource, Reach};
+use crate::error::{Detail, Error};
+use crate::http::Caller;
+
+/// 409 where a table has another data source than the one that a request names.
+pub fn refuse_wrong(table: &Whole, asked: Option<i64>) -> Result<(), Error> {
+    match (table.record.definition.cluster_id, asked) {
+        (Some(own), Some(asked)) if own != asked => {
+            let message = format!("the table belongs to the data source {own}, not to {asked}");
+            Err(Error::conflict("wrong_cluster", message))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Where the table is, or will be: its own data source, the one asked for, or the default one.
+pub async fn of_table(app: &App, table: &Whole, asked: Option<i64>) -> Result<Datasource, Error> {
+    refuse_wrong(table, asked)?;
+    if let Some(id) = table.record.definition.cluster_id {
+        let source = datasources::find(&app.db, id).await?;
+        return source.ok_or_else(|| Error::not_found("data source", id));
+    }
+    if let Some(id) = asked {
+        return given(app, id).await;
+    }
+    datasources::find_default(&app.db).await?.ok_or_else(|| {
+        let message = "the table has no data source, and none is the default one; name one with clusterId";
+        Error::conflict("no_datasource", message)
+    })
+}
+
+/// The data source that a form names; 400 where it is none for tables.
+pub async fn given(app: &App, id: i64) -> Result<Datasource, Error> {
+    let wrong = |why: String| Error::invalid(vec![Detail::new("clusterId", why)]);
+    match datasources::find(&app.db, id).await? {
+        None => Err(wrong(format!("there is no data source {id}"))),
+        Some(source) if source.is_own() => {
+            Err(wrong("names the server's own store, which has no tables of the catalogue".to_owned()))
+        }
+        Some(source) => Ok(source),
+    }
+}
+
+/// 403 where the caller is bound to other data sources.
+pub fn refuse_unreadable(caller: &Caller, source: &Datasource) -> Result<(), Error> {
+    if caller.may_read(&source.name) {
+        return Ok(());
+    }
+    let message = format!("{} is bound to other data sources than `{}`", caller.name, source.name);
+    Err(Error::forbidden("datasource_not_allowed", message))
+}
+
+/// The data source of a table that is in its database and that the caller may read.
+pub async fn physical(
+    app: &App,
+    caller: &Caller,
+    table: &Whole,
+    asked: Option<i64>,
+) -> Result<Datasource, Error> {
+    refuse_wrong(table, asked)?;
+    if !table.record.is_physical {
+        let name = &table.record.definition.table_name;
+        let message =
+            format!("{name} is not in its database; POST /api/v1/tables/{}/physical", table.record.id);
+        return Err(Error::conflict("not_physical", message));
+    }
+    let source = of_table(app, table, asked).await?;
+    refuse_unreadable(caller, &source)?;
+    Ok(source)
+}
+
+pub fn place(definition: &Definition) -> TableName {
+    TableName { database: definition.db_name.clone(), name: definition.table_name.clone() }
+}
+
+/// Names of a definition that its dialect does not take.
+pub fn name_problems(reach: &Reach<'_>, definition: &Definition) -> Result<Vec<Detail>, Error> {
+    let profile = reach.profile()?;
+    let mut found = Vec::new();
+    names::check(&profile, "table", &definition.table_name, "tableName", &mut found);
+    names::check(&profile, "database", &definition.db_name, "dbName", &mut found);
+    Ok(found.into_iter().map(failure::detail).collect())
+}
+
+/// Whether two fields' names are one to a dialect.
+pub fn are_one(profile: Option<&Profile>, one: &str, other: &str) -> bool {
+    let rule = profile.and_then(|profile| profile.names.get("field"));
+    match rule {
+        Some(limit) if limit.rule.case_insensitive => one.to_lowercase() == other.to_lowercase(),
+        _ => one == other,
+    }
+}

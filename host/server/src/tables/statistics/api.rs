@@ -1,0 +1,128 @@
+//! Handlers of statistics.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Size, collected, store};
+use crate::app::{App, Call};
+use crate::datasources;
+use crate::error::{Detail, Error};
+use crate::http::Data;
+use crate::tables::definitions::api::found;
+use crate::tables::forms::{HISTORY_MAX, HistoryQuery, StatisticsQuery, TablePath};
+use crate::tables::sources;
+use crate::time::{self, DAY_MS, MINUTE_MS};
+
+/// How long a size is good enough.
+const REMEMBERED_MS: i64 = 5 * MINUTE_MS;
+
+/// The size of a table.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TableStatistics {
+    table_id: i64,
+    cluster_id: i64,
+    row_count: Option<i64>,
+    /// Bytes.
+    data_size: Option<i64>,
+    /// Bytes; null where the database does not tell indexes apart.
+    index_size: Option<i64>,
+    /// Null where there is no such thing.
+    partition_count: Option<i64>,
+    collected_at: String,
+    /// It was remembered; the database was not asked.
+    cached: bool,
+    /// Rows were counted, not estimated.
+    exact: bool,
+}
+
+/// The size of a table at one time.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CollectedStatistics {
+    row_count: Option<i64>,
+    data_size: Option<i64>,
+    index_size: Option<i64>,
+    collected_at: String,
+}
+
+/// `GET /api/v1/tables/{id}/statistics`
+pub async fn get(call: Call<TablePath, StatisticsQuery>) -> Result<Data<TableStatistics>, Error> {
+    let (app, id, query) = (&call.state, call.path.id, &call.query);
+    let whole = found(app, id).await?;
+    let source = sources::physical(app, &call.caller, &whole, query.cluster_id).await?;
+    if !query.force_refresh {
+        let last = store::last(&app.db, id, 1).await?.pop();
+        let from_ms = app.clock.now_ms() - REMEMBERED_MS;
+        let is_good = |size: &Size| size.collected_at_ms > from_ms && size.cluster_id == source.id;
+        if let Some(size) = last.filter(is_good) {
+            return Ok(Data::new(&view(app, id, &size, true)));
+        }
+    }
+    let size = collected(app, &whole.record, &source, call.request_id.as_str()).await?;
+    Ok(Data::new(&view(app, id, &size, false)))
+}
+
+fn view(app: &App, table_id: i64, size: &Size, is_cached: bool) -> TableStatistics {
+    TableStatistics {
+        table_id,
+        cluster_id: size.cluster_id,
+        row_count: size.row_count,
+        data_size: size.data_size,
+        index_size: size.index_size,
+        partition_count: size.partition_count,
+        collected_at: time::shown(size.collected_at_ms, app.config.time_zone),
+        cached: is_cached,
+        exact: size.is_exact,
+    }
+}
+
+/// `GET /api/v1/tables/{id}/statistics/history`
+pub async fn history(call: Call<TablePath, HistoryQuery>) -> Result<Data<Vec<CollectedStatistics>>, Error> {
+    let limit = call.query.limit;
+    if !(1..=HISTORY_MAX).contains(&limit) {
+        return Err(Error::invalid(vec![Detail::new("limit", format!("must be from 1 to {HISTORY_MAX}"))]));
+    }
+    check(&call).await?;
+    let sizes = store::last(&call.state.db, call.path.id, limit).await?;
+    Ok(Data::new(&collected_views(&call.state, &sizes)))
+}
+
+/// `GET /api/v1/tables/{id}/statistics/history/last7days`
+pub async fn last_7_days(call: Call<TablePath>) -> Result<Data<Vec<CollectedStatistics>>, Error> {
+    window(&call, 7).await
+}
+
+/// `GET /api/v1/tables/{id}/statistics/history/last30days`
+pub async fn last_30_days(call: Call<TablePath>) -> Result<Data<Vec<CollectedStatistics>>, Error> {
+    window(&call, 30).await
+}
+
+async fn window(call: &Call<TablePath>, days: i64) -> Result<Data<Vec<CollectedStatistics>>, Error> {
+    check(call).await?;
+    let app = &call.state;
+    let sizes = store::since(&app.db, call.path.id, app.clock.now_ms() - days * DAY_MS).await?;
+    Ok(Data::new(&collected_views(app, &sizes)))
+}
+
+/// 404 or 403.
+async fn check<Q>(call: &Call<TablePath, Q>) -> Result<(), Error> {
+    let app = &call.state;
+    let whole = found(app, call.path.id).await?;
+    let Some(id) = whole.record.definition.cluster_id else { return Ok(()) };
+    match datasources::find(&app.db, id).await? {
+        Some(source) => sources::refuse_unreadable(&call.caller, &source),
+        None => Ok(()),
+    }
+}
+
+fn collected_views(app: &App, sizes: &[Size]) -> Vec<CollectedStatistics> {
+    let zone = app.config.time_zone;
+    let view = |size: &Size| CollectedStatistics {
+        row_count: size.row_count,
+        data_size: size.data_size,
+        index_size: size.index_size,
+        collected_at: time::shown(size.collected_at_ms, zone),
+    };
+    sizes.iter().map(view).collect()
+}

@@ -1,0 +1,83 @@
+//! Collected sizes in the store.
+
+use super::Size;
+use crate::db::{Db, Row, Tx, Value};
+use crate::error::Error;
+use crate::retention::Retained;
+
+/// Sizes of one window.
+const WINDOW_MAX: i64 = 5_000;
+
+/// What is purged by age.
+pub const RETAINED: Retained = Retained {
+    what: "table_statistics",
+    table: "table_statistics",
+    purge: "DELETE FROM table_statistics WHERE id IN \
+            (SELECT id FROM table_statistics WHERE collected_at < $1 ORDER BY collected_at LIMIT $2)",
+};
+
+/// Columns of a size, in the order of [`size`].
+macro_rules! columns {
+    () => {
+        "cluster_id, row_count, data_size, index_size, partition_count, exact = 1, collected_at"
+    };
+}
+
+fn size(row: &Row) -> Result<Size, Error> {
+    Ok(Size {
+        cluster_id: row.get(0)?,
+        row_count: row.get(1)?,
+        data_size: row.get(2)?,
+        index_size: row.get(3)?,
+        partition_count: row.get(4)?,
+        is_exact: row.get(5)?,
+        collected_at_ms: row.get(6)?,
+    })
+}
+
+/// Keeps a size, in the table itself and as history; false where there is no such table any more.
+pub async fn insert(tx: &mut Tx, table_id: i64, size: &Size) -> Result<bool, Error> {
+    const SHOW: &str = "UPDATE tables SET row_count = $2, data_size = $3, index_size = $4, statistics_time = $5 \
+        WHERE id = $1";
+    const INSERT: &str = "INSERT INTO table_statistics (table_id, row_count, data_size, index_size, collected_at, \
+        cluster_id, partition_count, exact) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    let mut values: Vec<Value> = vec![
+        table_id.into(),
+        size.row_count.into(),
+        size.data_size.into(),
+        size.index_size.into(),
+        size.collected_at_ms.into(),
+    ];
+    if tx.execute(SHOW, &values).await? == 0 {
+        return Ok(false);
+    }
+    values.extend([size.cluster_id.into(), size.partition_count.into(), i64::from(size.is_exact).into()]);
+    tx.execute(INSERT, &values).await?;
+    Ok(true)
+}
+
+/// The last so many, the newest first.
+pub async fn last(db: &Db, table_id: i64, at_most: i64) -> Result<Vec<Size>, Error> {
+    const LAST: &str = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM table_statistics WHERE table_id = $1 ORDER BY collected_at DESC, id DESC LIMIT $2"
+    );
+    db.read(LAST, &[table_id.into(), at_most.into()]).await?.iter().map(size).collect()
+}
+
+/// Those from a time on, the oldest first; of too many the newest.
+pub async fn since(db: &Db, table_id: i64, from_ms: i64) -> Result<Vec<Size>, Error> {
+    const SINCE: &str = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM table_statistics WHERE table_id = $1 AND collected_at >= $2 \
+         ORDER BY collected_at DESC, id DESC LIMIT $3"
+    );
+    let rows = db.read(SINCE, &[table_id.into(), from_ms.into(), WINDOW_MAX.into()]).await?;
+    rows.iter().rev().map(size).collect()
+}
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

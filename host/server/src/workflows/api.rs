@@ -1,0 +1,211 @@
+//! Handlers of workflows: what they are, and a run of one.
+
+use super::definition;
+use super::forms::{CreateWorkflow, DeleteQuery, ListQuery, PAGE_SIZE_DEFAULT, UpdateWorkflow, WorkflowPath};
+use super::publications::{self, PublicationView};
+use super::versions::{self, Made, Source, Sum, Weight};
+use super::view::{EdgeView, VersionView, WorkflowDetail, WorkflowView};
+use super::{Deployed, PublicationState, TOPIC, Workflow, WorkflowStatus, store, turn};
+use crate::app::{App, Call};
+use crate::audit::Change;
+use crate::engines::{self, Reach};
+use crate::error::{Detail, Error};
+use crate::executions::{self, ExecutionView};
+use crate::http::{Data, Json, Nothing, Page, Paging};
+use crate::tasks::circle::{self, Bound};
+use crate::tasks::{self, TaskView};
+
+/// Versions, and publications, that a workflow is shown with.
+const SHOWN_MAX: i64 = 100;
+/// Executions that a workflow is shown with.
+const EXECUTIONS_SHOWN: i64 = 10;
+/// Edges that a workflow is shown with, or deployed with.
+pub const EDGES_MAX: usize = 100_000;
+
+/// The workflow of this id, or 404.
+pub async fn found(app: &App, id: i64) -> Result<Workflow, Error> {
+    store::find(&app.db, id).await?.ok_or_else(|| unknown(id))
+}
+
+pub fn unknown(id: i64) -> Error {
+    Error::not_found("workflow", id)
+}
+
+/// `GET /api/v1/workflows`
+pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<WorkflowView>>, Error> {
+    let (app, query) = (&call.state, &call.query);
+    let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
+    let keyword = query.keyword.as_deref().map(str::to_lowercase);
+    let (total, workflows) = store::page(&app.db, keyword.as_deref(), query.status, &paging).await?;
+    let ids: Vec<i64> = workflows.iter().map(|workflow| workflow.id).collect();
+    let mut latest = executions::latest_of_workflows(app, &ids).await?;
+    let views = workflows.iter().map(|workflow| view(app, workflow, latest.remove(&workflow.id))).collect();
+    Ok(Data::new(&paging.page(total, views)))
+}
+
+pub fn view(app: &App, workflow: &Workflow, latest: Option<ExecutionView>) -> WorkflowView {
+    WorkflowView::new(workflow, latest, app.config.time_zone, app.clock.now_ms())
+}
+
+/// Read before a change begins, for what is answered when it is made.
+pub async fn latest_execution(app: &App, id: i64) -> Result<Option<ExecutionView>, Error> {
+    Ok(executions::latest_of_workflows(app, &[id]).await?.remove(&id))
+}
+
+pub fn shown(app: &App, workflow: &Workflow, latest: Option<ExecutionView>) -> Data<WorkflowView> {
+    Data::new(&view(app, workflow, latest)).with_etag(&workflow.etag())
+}
+
+/// `GET /api/v1/workflows/{id}`
+pub async fn get(call: Call<WorkflowPath>) -> Result<Data<WorkflowDetail>, Error> {
+    let (app, id) = (&call.state, call.path.id);
+    let workflow = found(app, id).await?;
+    let zone = app.config.time_zone;
+    let tasks = tasks::of_workflow(&app.db, id).await?;
+    let bound: Vec<Bound<'_>> = tasks.iter().map(tasks::Task::bound).collect();
+    let mut edges = circle::edges(&bound, EDGES_MAX);
+    edges.truncate(EDGES_MAX);
+    let versions = versions::newest(&app.db, id, SHOWN_MAX).await?;
+    let publications = publications::newest(&app.db, id, SHOWN_MAX).await?;
+    let name = workflow.content.name.as_str();
+    let detail = WorkflowDetail {
+        workflow: view(app, &workflow, latest_execution(app, id).await?),
+        edges: edges.into_iter().map(|(source, target)| EdgeView { source, target }).collect(),
+        tasks: tasks.into_iter().map(|task| TaskView::new(task, Some(name), zone)).collect(),
+        versions: versions.into_iter().map(|version| VersionView::new(version, zone)).collect(),
+        publications: publications.iter().map(|record| PublicationView::new(record, zone)).collect(),
+        recent_executions: executions::recent_of_workflow(app, id, EXECUTIONS_SHOWN).await?,
+    };
+    Ok(Data::new(&detail).with_etag(&workflow.etag()))
+}
+
+/// `POST /api/v1/workflows`
+pub async fn create(call: Call<Nothing, Nothing, Json<CreateWorkflow>>) -> Result<Data<WorkflowView>, Error> {
+    let app = &call.state;
+    let engines = engines::names(&app.db).await?;
+    let content = definition::created(&call.body, &engines).map_err(Error::invalid)?;
+    let now_ms = app.clock.now_ms();
+    let mut workflow = Workflow {
+        id: 0,
+        content,
+        version: 1,
+        changed_version: 1,
+        schedule_version: 0,
+        parts: Sum::default(),
+        weight: Weight::default(),
+        status: WorkflowStatus::Draft,
+        publication: PublicationState::None,
+        published_version: None,
+        deployed: None,
+        created_by: call.caller.name.clone(),
+        updated_by: call.caller.name.clone(),
+        created_at_ms: now_ms,
+        updated_at_ms: now_ms,
+    };
+    let mut tx = app.db.begin().await?;
+    workflow.id = store::insert(&mut tx, &workflow).await?;
+    let made = Made { source: Source::Create, comment: None, by: &call.caller.name, now_ms };
+    versions::first(&mut tx, &workflow, made).await?;
+    tx.changed(TOPIC, workflow.id.to_string());
+    let change = Change::of("workflow", workflow.id).after(&workflow.definition());
+    call.commit(tx, change, shown(app, &workflow, None)).await
+}
+
+/// `PUT /api/v1/workflows/{id}`
+pub async fn update(
+    call: Call<WorkflowPath, Nothing, Json<UpdateWorkflow>>,
+) -> Result<Data<WorkflowView>, Error> {
+    let (app, id) = (&call.state, call.path.id);
+    let engines = engines::names(&app.db).await?;
+    let latest = latest_execution(app, id).await?;
+    let mut tx = app.db.begin().await?;
+    let before = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
+    call.check_if_match(&before.etag())?;
+    let content = definition::changed(&call.body, &before.content, &engines).map_err(Error::invalid)?;
+    refuse_moved(&before, &content.scheduler_engine)?;
+    let by = &call.caller.name;
+    let made = Made { source: Source::Update, comment: None, by, now_ms: app.clock.now_ms() };
+    let mut after = before.clone();
+    if versions::change_content(&mut tx, &mut after, content, made).await? {
+        tx.changed(TOPIC, id.to_string());
+    }
+    let change = Change::of("workflow", id).before(&before.definition()).after(&after.definition());
+    call.commit(tx, change, shown(app, &after, latest)).await
+}
+
+/// What an engine has of a workflow stays there.
+fn refuse_moved(before: &Workflow, engine: &str) -> Result<(), Error> {
+    let is_bound = before.deployed.is_some() || before.publication == PublicationState::Pending;
+    if before.content.scheduler_engine == engine || !is_bound {
+        return Ok(());
+    }
+    let message = format!(
+        "`schedulerEngine` cannot be changed any more: the engine `{}` has the workflow, or is about to get it",
+        before.content.scheduler_engine
+    );
+    let details = vec![Detail::new("schedulerEngine", "cannot be changed once it is published")];
+    Err(Error::conflict("not_changeable", message).with_details(details))
+}
+
+/// `DELETE /api/v1/workflows/{id}`: the engine first; where it refuses nothing is lost.
+pub async fn delete(call: Call<WorkflowPath, DeleteQuery>) -> Result<Data<Option<WorkflowView>>, Error> {
+    let (app, id) = (&call.state, call.path.id);
+    call.check_if_match(&found(app, id).await?.etag())?;
+    let turn = turn::take(app, id).await?;
+    let deleted = delete_in_turn(&call).await;
+    turn::give_back(turn).await;
+    deleted
+}
+
+async fn delete_in_turn(call: &Call<WorkflowPath, DeleteQuery>) -> Result<Data<Option<WorkflowView>>, Error> {
+    let (app, id) = (&call.state, call.path.id);
+    let workflow = found(app, id).await?;
+    call.check_if_match(&workflow.etag())?;
+    if let Some(deployed) = &workflow.deployed {
+        let removed = reach(app, &deployed.engine, call.request_id.as_str()).await?;
+        removed.remove(&deployed.reference()).await.map_err(refused)?;
+    }
+    let now_ms = app.clock.now_ms();
+    let mut tx = app.db.begin().await?;
+    // What was changed meanwhile goes with it: the engine has nothing of it any more.
+    store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
+    store::delete(&mut tx, id, &call.caller.name, now_ms).await?;
+    publications::end_of(&mut tx, id, &call.caller.name, now_ms).await?;
+    tasks::leave(&mut tx, id, call.query.cascade_delete_tasks, now_ms).await?;
+    tx.changed(TOPIC, id.to_string());
+    let change = Change::of("workflow", id).before(&workflow.definition());
+    call.commit(tx, change, Data::new(&None)).await
+}
+
+/// The contract has 502 for every refusal of an engine here, also for one by the state of things there.
+fn refused(error: Error) -> Error {
+    match error {
+        Error::Refused(refusal) if refusal.status == 409 => {
+            let message = format!("the engine keeps it, and so it was not deleted: {}", refusal.message);
+            Error::bad_gateway("engine_failed", message)
+        }
+        other => other,
+    }
+}
+
+/// An engine to be asked.
+pub async fn reach(app: &App, engine: &str, call_id: &str) -> Result<Reach, Error> {
+    let record = engines::find(&app.db, engine).await?;
+    let missing = || Error::bad_gateway("engine_failed", format!("the engine `{engine}` is not configured"));
+    Ok(Reach::of(app, &record.ok_or_else(missing)?, call_id))
+}
+
+/// What an engine knows of a workflow, or 409.
+pub fn deployed(workflow: &Workflow) -> Result<&Deployed, Error> {
+    let message = "the workflow is not deployed; publish it, and have it approved";
+    workflow.in_engine().ok_or_else(|| Error::conflict("not_deployed", message))
+}
+
+/// `POST /api/v1/workflows/{id}/execute`
+pub async fn execute(call: Call<WorkflowPath>) -> Result<Data<String>, Error> {
+    let app = &call.state;
+    let workflow = found(app, call.path.id).await?;
+    let deployed = deployed(&workflow)?;
+    let run = executions::start_run(app, deployed, "manual", None, call.request_id.as_str()).await?;
+    Ok(Data::new(&run))
+}

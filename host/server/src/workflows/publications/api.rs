@@ -1,0 +1,172 @@
+//! Handlers of publications.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::{Deployment, DeploymentState, Publication, PublicationView, Status, TOPIC, store};
+use crate::app::{App, Call};
+use crate::audit::Change;
+use crate::db::{Event, Subscription, Tx};
+use crate::error::{Detail, Error};
+use crate::http::{Answer, Caller, Data, Identity, Json, Nothing, OptionalJson};
+use crate::idempotency;
+use crate::workflows::api::{found, unknown};
+use crate::workflows::forms::{DecidePublication, Decision, PublicationPath, PublishWorkflow, WorkflowPath};
+use crate::workflows::{self, PublicationState, store as workflow_store};
+
+const COMMENT_MAX_CHARS: usize = 2_000;
+/// How long an approval's answer waits for the deployment's end.
+const WAIT: Duration = Duration::from_secs(2);
+
+/// `POST /api/v1/workflows/{id}/publish`
+pub async fn publish(
+    call: Call<WorkflowPath, Nothing, OptionalJson<PublishWorkflow>>,
+) -> Result<Data<PublicationView>, Error> {
+    let (app, id) = (&call.state, call.path.id);
+    let comment = call.body.0.as_ref().and_then(|form| form.comment.clone());
+    check_comment(comment.as_deref())?;
+    let mut tx = app.db.begin().await?;
+    let workflow = workflow_store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
+    if workflow.weight.tasks == 0 {
+        return Err(Error::conflict("no_tasks", "the workflow has no task; there is nothing to publish"));
+    }
+    let mut record = Publication {
+        id: 0,
+        workflow_id: id,
+        version: workflow.version,
+        status: Status::Pending,
+        comment,
+        submitted_by: call.caller.name.clone(),
+        submitter: call.caller.key(),
+        submitted_at_ms: app.clock.now_ms(),
+        decided_by: None,
+        decided_at_ms: None,
+        decision_comment: None,
+        deployment: None,
+    };
+    record.id = store::insert(&mut tx, &record).await?;
+    settle(&mut tx, &record, Some(PublicationState::Pending)).await?;
+    let answer = Data::new(&PublicationView::new(&record, app.config.time_zone));
+    call.commit(tx, Change::of("publication", record.id).after(&record.version), answer).await
+}
+
+fn check_comment(comment: Option<&str>) -> Result<(), Error> {
+    if comment.is_none_or(|comment| comment.chars().count() <= COMMENT_MAX_CHARS) {
+        return Ok(());
+    }
+    let why = format!("must have {COMMENT_MAX_CHARS} characters at most");
+    Err(Error::invalid(vec![Detail::new("comment", why)]))
+}
+
+/// Brings the workflow's state of publication in line, and tells of both.
+pub(super) async fn settle(
+    tx: &mut Tx,
+    record: &Publication,
+    known: Option<PublicationState>,
+) -> Result<(), Error> {
+    let state = match known {
+        Some(state) => state,
+        None => store::state_of(tx, record.workflow_id).await?,
+    };
+    workflow_store::set_publication(tx, record.workflow_id, state).await?;
+    tx.changed(TOPIC, record.id.to_string());
+    tx.changed(workflows::TOPIC, record.workflow_id.to_string());
+    Ok(())
+}
+
+/// `POST /api/v1/workflows/{id}/publish/{recordId}/approve`
+pub async fn decide(
+    call: Call<PublicationPath, Nothing, Json<DecidePublication>>,
+) -> Result<Data<PublicationView>, Error> {
+    let (app, path) = (&call.state, &call.path);
+    let form = &call.body;
+    check_comment(form.comment.as_deref())?;
+    found(app, path.id).await?;
+    let changed = app.changes.subscribe(TOPIC);
+    let now_ms = app.clock.now_ms();
+    let mut tx = app.db.begin().await?;
+    workflow_store::lock(&mut tx, path.id).await?.ok_or_else(|| unknown(path.id))?;
+    let before = store::lock(&mut tx, path.id, path.record_id).await?;
+    let before = before.ok_or_else(|| Error::not_found("publication", path.record_id))?;
+    refuse_decided(&mut tx, &before, form.status).await?;
+    if form.status == Decision::Approved && app.config.publication_four_eyes {
+        refuse_submitter(&call.caller, &before)?;
+    }
+    let mut after = before.clone();
+    after.decided_by = Some(call.caller.name.clone());
+    after.decided_at_ms = Some(now_ms);
+    after.decision_comment.clone_from(&form.comment);
+    (after.status, after.deployment) = match form.status {
+        Decision::Rejected => (Status::Rejected, None),
+        Decision::Approved => (Status::Approved, Some(begun(now_ms))),
+    };
+    store::decide(&mut tx, &after).await?;
+    settle(&mut tx, &after, None).await?;
+    let change = Change::of("publication", after.id).before(&before.status).after(&after.status);
+    // What a repeat of this request is told should this server die before the answer.
+    let answer = Data::new(&PublicationView::new(&after, app.config.time_zone));
+    let answer = call.commit(tx, change, answer).await?;
+    if form.status == Decision::Rejected {
+        return Ok(answer);
+    }
+    let ended = ended(app, changed, after).await?;
+    let answer = Data::new(&PublicationView::new(&ended, app.config.time_zone));
+    if let Some(attempt) = &call.attempt {
+        idempotency::end(app, attempt, Ok(answer.reply())).await?;
+    }
+    Ok(answer)
+}
+
+fn begun(now_ms: i64) -> Deployment {
+    Deployment {
+        state: DeploymentState::Pending,
+        code: None,
+        error: None,
+        started_at_ms: now_ms,
+        finished_at_ms: None,
+    }
+}
+
+/// A failed deployment may be approved again, unless a later version was submitted since; else what is decided
+/// stays.
+async fn refuse_decided(tx: &mut Tx, record: &Publication, decision: Decision) -> Result<(), Error> {
+    let has_failed =
+        record.deployment.as_ref().is_some_and(|deployment| deployment.state == DeploymentState::Failed);
+    let is_again = record.status == Status::Approved && has_failed && decision == Decision::Approved;
+    if record.status == Status::Pending || (is_again && !store::is_followed(tx, record).await?) {
+        return Ok(());
+    }
+    let message = match record.status {
+        Status::Rejected => "it was rejected already; submit the workflow again",
+        _ if is_again => "a later version was submitted since; decide that one",
+        _ => "it was approved already",
+    };
+    Err(Error::conflict("decided", message))
+}
+
+fn refuse_submitter(caller: &Caller, record: &Publication) -> Result<(), Error> {
+    if caller.identity == Identity::Local || caller.key() != record.submitter {
+        return Ok(());
+    }
+    let message = "you submitted it yourself; somebody else must approve it (setting publication.four_eyes)";
+    Err(Error::forbidden("four_eyes", message))
+}
+
+/// The record once its deployment has ended, or as it is when the time is over or the server stops.
+async fn ended(app: &App, mut changed: Subscription, mut record: Publication) -> Result<Publication, Error> {
+    let deadline = Instant::now() + WAIT;
+    let id = record.id;
+    let is_other = |event: &Event| matches!(event, Event::Changed(key) if **key != *id.to_string());
+    let mut is_over = false;
+    loop {
+        record = store::find(&app.db, id).await?.unwrap_or(record);
+        let state = record.deployment.as_ref().map(|deployment| deployment.state);
+        if is_over || state != Some(DeploymentState::Pending) {
+            return Ok(record);
+        }
+        let told = async { while changed.next().await.as_ref().is_some_and(is_other) {} };
+        let told = app.stopping.run_until_cancelled(timeout_at(deadline, told)).await;
+        is_over = !matches!(told, Some(Ok(())));
+    }
+}

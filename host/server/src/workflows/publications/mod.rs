@@ -1,0 +1,127 @@
+//! Publications: a version is submitted, approved by somebody else, and deployed as it was submitted.
+//!
+//! An approval leaves a row whose deployment is `pending`, and wakes the worker of one server by the change log.
+//! It has the workflow's turn while it deploys, writes down what the engine said after each step, and writes the
+//! end in one transaction. A server that dies leaves the row, and another begins anew: a plugin finds what is in
+//! the engine already.
+
+mod api;
+mod build;
+mod store;
+mod worker;
+
+use chrono_tz::Tz;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use api::{decide, publish};
+pub use store::{end_of, newest};
+pub use worker::run_worker;
+
+use crate::time;
+
+/// What the change log calls a change of a publication; the key is its id.
+const TOPIC: &str = "publications";
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[schemars(rename = "PublicationStatus")]
+pub enum Status {
+    Pending,
+    Approved,
+    Rejected,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum DeploymentState {
+    Pending,
+    Success,
+    Failed,
+}
+
+/// A publication as it is kept.
+#[derive(Debug, Clone)]
+pub struct Publication {
+    pub id: i64,
+    pub workflow_id: i64,
+    pub version: i64,
+    pub status: Status,
+    pub comment: Option<String>,
+    pub submitted_by: String,
+    /// Who that is, whatever the name: [`crate::http::Caller::key`].
+    pub submitter: String,
+    pub submitted_at_ms: i64,
+    pub decided_by: Option<String>,
+    pub decided_at_ms: Option<i64>,
+    pub decision_comment: Option<String>,
+    pub deployment: Option<Deployment>,
+}
+
+/// What became of an approved one.
+#[derive(Debug, Clone)]
+pub struct Deployment {
+    pub state: DeploymentState,
+    pub code: Option<String>,
+    pub error: Option<String>,
+    pub started_at_ms: i64,
+    pub finished_at_ms: Option<i64>,
+}
+
+/// A submitted version, what was decided, and what became of it.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Publication")]
+pub struct PublicationView {
+    record_id: i64,
+    workflow_id: i64,
+    /// What is deployed, whatever was changed since.
+    version: i64,
+    status: Status,
+    comment: Option<String>,
+    submitted_by: String,
+    submitted_at: String,
+    decided_by: Option<String>,
+    decided_at: Option<String>,
+    decision_comment: Option<String>,
+    /// Null: it is not approved.
+    deployment: Option<DeploymentView>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Deployment")]
+struct DeploymentView {
+    state: DeploymentState,
+    workflow_code: Option<String>,
+    /// Why it failed; approve it again to try again.
+    error: Option<String>,
+    started_at: String,
+    finished_at: Option<String>,
+}
+
+impl PublicationView {
+    pub fn new(record: &Publication, zone: Tz) -> PublicationView {
+        let shown = |at: i64| time::shown(at, zone);
+        let deployment = record.deployment.as_ref().map(|deployment| DeploymentView {
+            state: deployment.state,
+            workflow_code: deployment.code.clone(),
+            error: deployment.error.clone(),
+            started_at: shown(deployment.started_at_ms),
+            finished_at: deployment.finished_at_ms.map(shown),
+        });
+        PublicationView {
+            record_id: record.id,
+            workflow_id: record.workflow_id,
+            version: record.version,
+            status: record.status,
+            comment: record.comment.clone(),
+            submitted_by: record.submitted_by.clone(),
+            submitted_at: shown(record.submitted_at_ms),
+            decided_by: record.decided_by.clone(),
+            decided_at: record.decided_at_ms.map(shown),
+            decision_comment: record.decision_comment.clone(),
+            deployment,
+        }
+    }
+}

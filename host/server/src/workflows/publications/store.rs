@@ -1,0 +1,181 @@
+//! Publications in the store. One that waits for its decision, and one that is being deployed: of each a workflow
+//! has one at the most.
+
+use serde::de::DeserializeOwned;
+
+use super::{Deployment, Publication, Status};
+use crate::db::{Db, Either, Row, Tx, Value};
+use crate::error::Error;
+use crate::workflows::PublicationState;
+
+/// Deployments that are looked at, of all workflows.
+const PENDING_MAX: i64 = 500;
+
+/// Columns of a publication, in the order of [`publication`].
+macro_rules! columns {
+    () => {
+        "id, workflow_id, version, status, comment, submitted_by, submitter, submitted_at, decided_by, decided_at, \
+         decision_comment, deployment_state, deployment_code, deployment_error, deployment_started_at, \
+         deployment_finished_at"
+    };
+}
+
+fn publication(row: &Row) -> Result<Publication, Error> {
+    let deployment = match row.get::<Option<String>>(11)? {
+        None => None,
+        Some(state) => Some(Deployment {
+            state: word(state)?,
+            code: row.get(12)?,
+            error: row.get(13)?,
+            started_at_ms: row.get::<Option<i64>>(14)?.unwrap_or_default(),
+            finished_at_ms: row.get(15)?,
+        }),
+    };
+    Ok(Publication {
+        id: row.get(0)?,
+        workflow_id: row.get(1)?,
+        version: row.get(2)?,
+        status: word(row.get(3)?)?,
+        comment: row.get(4)?,
+        submitted_by: row.get(5)?,
+        submitter: row.get(6)?,
+        submitted_at_ms: row.get(7)?,
+        decided_by: row.get(8)?,
+        decided_at_ms: row.get(9)?,
+        decision_comment: row.get(10)?,
+        deployment,
+    })
+}
+
+fn word<T: DeserializeOwned>(text: String) -> Result<T, Error> {
+    serde_json::from_value(text.into()).map_err(Error::internal)
+}
+
+/// Adds one that waits for its decision; answers its id. 409 where another waits already.
+pub async fn insert(tx: &mut Tx, new: &Publication) -> Result<i64, Error> {
+    const INSERT: &str = "INSERT INTO publications (workflow_id, version, status, comment, submitted_by, submitter, \
+        submitted_at) VALUES ($1, $2, 'PENDING', $3, $4, $5, $6) RETURNING id";
+    let values: [Value; 6] = [
+        new.workflow_id.into(),
+        new.version.into(),
+        new.comment.as_deref().into(),
+        new.submitted_by.as_str().into(),
+        new.submitter.as_str().into(),
+        new.submitted_at_ms.into(),
+    ];
+    let message = "a version of the workflow waits for its approval already; have that decided first";
+    let rows = tx.query(INSERT, &values).await;
+    let rows = rows.map_err(|error| error.unique_as("publication_pending", message))?;
+    rows.first().map_or_else(|| Err(Error::internal(anyhow::anyhow!("it was not stored"))), |row| row.get(0))
+}
+
+/// The one of this id and workflow, which nobody else changes before the transaction ends.
+pub async fn lock(tx: &mut Tx, workflow_id: i64, id: i64) -> Result<Option<Publication>, Error> {
+    const LOCK: Either = Either {
+        sqlite: concat!("SELECT ", columns!(), " FROM publications WHERE id = $1 AND workflow_id = $2"),
+        postgres: concat!(
+            "SELECT ",
+            columns!(),
+            " FROM publications WHERE id = $1 AND workflow_id = $2 FOR UPDATE"
+        ),
+    };
+    let values = [id.into(), workflow_id.into()];
+    tx.query(tx.words(LOCK), &values).await?.first().map(publication).transpose()
+}
+
+pub async fn find(db: &Db, id: i64) -> Result<Option<Publication>, Error> {
+    const FIND: &str = concat!("SELECT ", columns!(), " FROM publications WHERE id = $1");
+    db.read(FIND, &[id.into()]).await?.first().map(publication).transpose()
+}
+
+/// The newest ones of a workflow, the newest first.
+pub async fn newest(db: &Db, workflow_id: i64, limit: i64) -> Result<Vec<Publication>, Error> {
+    const NEWEST: &str =
+        concat!("SELECT ", columns!(), " FROM publications WHERE workflow_id = $1 ORDER BY id DESC LIMIT $2");
+    db.read(NEWEST, &[workflow_id.into(), limit.into()]).await?.iter().map(publication).collect()
+}
+
+/// Whether a later one of the workflow was approved, or waits.
+pub async fn is_followed(tx: &mut Tx, record: &Publication) -> Result<bool, Error> {
+    const LATER: &str =
+        "SELECT id FROM publications WHERE workflow_id = $1 AND id > $2 AND status <> 'REJECTED' LIMIT 1";
+    Ok(!tx.query(LATER, &[record.workflow_id.into(), record.id.into()]).await?.is_empty())
+}
+
+/// Writes down what was decided. An approval begins the deployment: 409 where another of the workflow is under way.
+pub async fn decide(tx: &mut Tx, record: &Publication) -> Result<(), Error> {
+    const DECIDE: &str = "UPDATE publications SET status = $2, decided_by = $3, decided_at = $4, \
+        decision_comment = $5, deployment_state = $6, deployment_started_at = $7, deployment_code = NULL, \
+        deployment_error = NULL, deployment_finished_at = NULL WHERE id = $1";
+    let status = match record.status {
+        Status::Pending => "PENDING",
+        Status::Approved => "APPROVED",
+        Status::Rejected => "REJECTED",
+    };
+    let values: [Value; 7] = [
+        record.id.into(),
+        status.into(),
+        record.decided_by.as_deref().into(),
+        record.decided_at_ms.into(),
+        record.decision_comment.as_deref().into(),
+        record.deployment.as_ref().map(|_| "pending").into(),
+        record.deployment.as_ref().map(|deployment| deployment.started_at_ms).into(),
+    ];
+    tx.execute(DECIDE, &values).await.map(drop).map_err(|error| {
+        error.unique_as("deployment_running", "another version is being deployed; try again")
+    })
+}
+
+/// Deployments to be made, the oldest first.
+pub async fn pending(db: &Db) -> Result<Vec<Publication>, Error> {
+    const PENDING: &str = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM publications WHERE deployment_state = 'pending' ORDER BY id LIMIT $1"
+    );
+    db.read(PENDING, &[PENDING_MAX.into()]).await?.iter().map(publication).collect()
+}
+
+/// Ends the deployment; an error: it failed. False where it was ended by somebody else.
+pub async fn end(
+    tx: &mut Tx,
+    id: i64,
+    code: Option<&str>,
+    error: Option<&str>,
+    now_ms: i64,
+) -> Result<bool, Error> {
+    const END: &str = "UPDATE publications SET deployment_state = $2, deployment_code = $3, deployment_error = $4, \
+        deployment_finished_at = $5 WHERE id = $1 AND deployment_state = 'pending'";
+    let state = if error.is_some() { "failed" } else { "success" };
+    let values = [id.into(), state.into(), code.into(), error.into(), now_ms.into()];
+    Ok(tx.execute(END, &values).await? > 0)
+}
+
+/// What the newest one that was not rejected waits for, or came to.
+pub async fn state_of(tx: &mut Tx, workflow_id: i64) -> Result<PublicationState, Error> {
+    const STATE: &str = "SELECT status = 'PENDING' OR deployment_state = 'pending', deployment_state = 'failed' \
+        FROM publications WHERE workflow_id = $1 AND status <> 'REJECTED' ORDER BY id DESC LIMIT 1";
+    let rows = tx.query(STATE, &[workflow_id.into()]).await?;
+    let Some(row) = rows.first() else { return Ok(PublicationState::None) };
+    let is = |at| Ok::<bool, Error>(row.get::<Option<bool>>(at)?.unwrap_or_default());
+    Ok(match (is(0)?, is(1)?) {
+        (true, _) => PublicationState::Pending,
+        (_, true) => PublicationState::Failed,
+        _ => PublicationState::None,
+    })
+}
+
+/// Of a workflow that is deleted: what waits is rejected, what is to be deployed fails.
+pub async fn end_of(tx: &mut Tx, workflow_id: i64, by: &str, now_ms: i64) -> Result<(), Error> {
+    const WHY: &str = "the workflow was deleted";
+    const REJECT: &str = "UPDATE publications SET status = 'REJECTED', decided_by = $2, decided_at = $3, \
+        decision_comment = $4 WHERE workflow_id = $1 AND status = 'PENDING'";
+    const FAIL: &str = "UPDATE publications SET deployment_state = 'failed', deployment_error = $2, \
+        deployment_finished_at = $3 WHERE workflow_id = $1 AND deployment_state = 'pending'";
+    tx.execute(REJECT, &[workflow_id.into(), by.into(), now_ms.into(), WHY.into()]).await?;
+    tx.execute(FAIL, &[workflow_id.into(), WHY.into(), now_ms.into()]).await.map(drop)
+}
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

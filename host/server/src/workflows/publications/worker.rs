@@ -1,0 +1,341 @@
+//! The worker of each server: it deploys what was approved. It stops when the server does; the rows stay
+//! `pending` for the next one.
+
+use std::collections::HashSet;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use lakeport_bindings::engine::deploys::{self, DeployRequest};
+use lakeport_bindings::engine::model;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::build::Submitted;
+use super::{Publication, TOPIC, api, store};
+use crate::app::App;
+use crate::db::Held;
+use crate::engines::Reach;
+use crate::error::Error;
+use crate::points;
+use crate::workflows::api::reach;
+use crate::workflows::{Deployed, Workflow, WorkflowStatus, store as workflows, turn};
+
+/// Between two looks for what others left.
+const POLL: Duration = Duration::from_secs(5);
+/// Before a turn that somebody else has is asked for again.
+const TURN_WAIT: Duration = Duration::from_millis(500);
+/// Deployments that one server makes at the same time.
+const DEPLOYMENTS_AT_ONCE: usize = 4;
+/// The longest time that one deployment may take.
+const DEPLOYMENT_MAX: Duration = Duration::from_secs(30 * 60);
+/// Steps that a plugin may take at once, each stored before the next.
+const STEPS_MAX: usize = 50;
+/// Between two questions how far it is; a plugin may ask for more, not for less.
+const STATUS_INTERVAL: Duration = Duration::from_secs(1);
+const STATUS_INTERVAL_MAX: Duration = Duration::from_secs(60);
+/// Tries of a call that the plugin host had no place for.
+const BUSY_TRIES_MAX: usize = 5;
+/// Before a call is tried again.
+const BUSY_WAIT: Duration = Duration::from_millis(500);
+/// The longest reason that is kept, in characters.
+const REASON_MAX_CHARS: usize = 2_000;
+/// What a check tells of, and deploys nevertheless.
+const MERE_NOTES: [&str; 2] = ["adjusted", "unknown_kept"];
+
+/// Works until the server stops.
+pub async fn run_worker(app: Arc<App>) {
+    let mut changed = app.changes.subscribe(TOPIC);
+    let mut working: HashSet<i64> = HashSet::new();
+    let mut tasks: JoinSet<i64> = JoinSet::new();
+    loop {
+        let wait = look(&app, &mut working, &mut tasks).await.unwrap_or_else(|error| {
+            tracing::warn!("deployments are not looked after at this moment: {error}");
+            POLL
+        });
+        tokio::select! {
+            () = app.stopping.cancelled() => break,
+            event = changed.next() => if event.is_none() { break },
+            Some(done) = tasks.join_next() => match done {
+                Ok(id) => _ = working.remove(&id),
+                // It does not say which; what is worked on still has its turn.
+                Err(_) => working.clear(),
+            },
+            () = sleep(wait) => {}
+        }
+    }
+    // Each sees for itself that the server stops, and gives its turn back.
+    while tasks.join_next().await.is_some() {}
+}
+
+/// Begins what nobody works on; answers when to look again.
+async fn look(
+    app: &Arc<App>,
+    working: &mut HashSet<i64>,
+    tasks: &mut JoinSet<i64>,
+) -> Result<Duration, Error> {
+    let mut wait = POLL;
+    for record in store::pending(&app.db).await? {
+        if working.len() >= DEPLOYMENTS_AT_ONCE {
+            break;
+        }
+        if working.contains(&record.id) {
+            continue;
+        }
+        let Some(turn) = turn::try_take(app, record.workflow_id).await? else {
+            wait = TURN_WAIT;
+            continue;
+        };
+        points::reach("publication.claimed");
+        working.insert(record.id);
+        tasks.spawn(attempt(Arc::clone(app), record, turn));
+    }
+    Ok(wait)
+}
+
+async fn attempt(app: Arc<App>, record: Publication, turn: Held) -> i64 {
+    let id = record.id;
+    let lost = turn.lost();
+    let work = AssertUnwindSafe(work(&app, &record, &turn)).catch_unwind();
+    let outcome = tokio::select! {
+        biased;
+        () = lost.cancelled() => None,
+        () = app.stopping.cancelled() => None,
+        outcome = work => Some(outcome),
+    };
+    let failed = match outcome {
+        Some(Ok(written)) => written.err(),
+        Some(Err(_)) => end(&app, &record, &turn, Err(told_nothing())).await.err(),
+        None => None,
+    };
+    turn::give_back(turn).await;
+    if let Some(error) = failed {
+        tracing::warn!(publication = id, "a deployment goes on later: {error}");
+        app.stopping.run_until_cancelled(sleep(POLL)).await;
+    }
+    id
+}
+
+/// What is deployed, with what the engine said of it; or why not.
+type Outcome = Result<Deployed, String>;
+
+/// Fails where the server's own store does.
+async fn work(app: &App, record: &Publication, turn: &Held) -> Result<(), Error> {
+    // It may have been ended while this server waited for its turn.
+    let now = store::find(&app.db, record.id).await?;
+    let is_pending = |now: &Publication| {
+        now.deployment.as_ref().is_some_and(|deployment| deployment.state == super::DeploymentState::Pending)
+    };
+    if !now.is_some_and(|now| is_pending(&now)) {
+        return Ok(());
+    }
+    let Some(workflow) = workflows::find(&app.db, record.workflow_id).await? else { return Ok(()) };
+    let outcome = match timeout(DEPLOYMENT_MAX, deploy(app, record, &workflow, turn)).await {
+        Ok(outcome) => outcome?,
+        Err(_) => Err(format!("the engine was not done after {DEPLOYMENT_MAX:?}")),
+    };
+    match &outcome {
+        Ok(deployed) => {
+            tracing::info!(workflow = workflow.id, code = deployed.code, "a workflow was deployed")
+        }
+        Err(reason) => tracing::warn!(workflow = workflow.id, "a workflow was not deployed: {reason}"),
+    }
+    end(app, record, turn, outcome).await
+}
+
+async fn deploy(app: &App, record: &Publication, workflow: &Workflow, turn: &Held) -> Result<Outcome, Error> {
+    let Some(submitted) = Submitted::read(app, workflow, record.version).await? else {
+        return Ok(Err(format!("there is no version {} of the workflow", record.version)));
+    };
+    let problems = submitted.problems();
+    if !problems.is_empty() {
+        return Ok(Err(problems.join("; ")));
+    }
+    let engine = &submitted.content.scheduler_engine;
+    let call_id = format!("publication-{}", record.id);
+    let reach = match reach(app, engine, &call_id).await {
+        Ok(reach) => reach,
+        Err(error) if error.status() == 500 => return Err(error),
+        Err(error) => return Ok(Err(told(error))),
+    };
+    let built = match built(workflow.id, &submitted, &reach).await {
+        Ok(built) => built,
+        Err(reason) => return Ok(Err(reason)),
+    };
+    let known = workflow.deployed.clone();
+    let current = known.unwrap_or_else(|| Deployed {
+        id: workflow.id,
+        name: built.name.clone(),
+        engine: engine.clone(),
+        code: None,
+        project: None,
+        revision: None,
+        state: None,
+    });
+    // From here on the engine may have something of it, whatever becomes of this server.
+    keep(app, turn, &current).await?;
+    let online = workflow.status == WorkflowStatus::Online;
+    Steps { app, turn, reach: &reach, current }.take(built, online).await
+}
+
+/// What the engine is asked for, once it has nothing against it.
+async fn built(id: i64, submitted: &Submitted, reach: &Reach) -> Result<model::Workflow, String> {
+    let built = submitted.for_engine(id, reach).await.map_err(told)?;
+    let problems = patiently(|| reach.check(&built)).await.map_err(told)?;
+    let reasons: Vec<String> = problems
+        .into_iter()
+        .filter(|problem| !MERE_NOTES.contains(&problem.code.as_str()))
+        .map(|problem| match problem.member.as_str() {
+            "" => problem.message,
+            member => format!("{member}: {}", problem.message),
+        })
+        .collect();
+    if reasons.is_empty() { Ok(built) } else { Err(reasons.join("; ")) }
+}
+
+/// For a person.
+fn told(error: Error) -> String {
+    match error {
+        Error::Refused(refusal) => refusal.message,
+        Error::Internal(_) => {
+            tracing::warn!("a deployment failed: {error}");
+            told_nothing()
+        }
+    }
+}
+
+fn told_nothing() -> String {
+    "the server failed; its log has the reason".to_owned()
+}
+
+/// Tries again what the plugin host had no place for, or what was replaced while it was called.
+async fn patiently<T, F>(call: impl Fn() -> F) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, Error>>,
+{
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match call().await {
+            Err(error)
+                if tries < BUSY_TRIES_MAX && matches!(error.code(), "plugin_busy" | "plugin_replaced") =>
+            {
+                sleep(BUSY_WAIT).await;
+            }
+            answer => return answer,
+        }
+    }
+}
+
+/// The steps of one deployment; each answer is stored before the next.
+struct Steps<'d> {
+    app: &'d App,
+    turn: &'d Held,
+    reach: &'d Reach,
+    current: Deployed,
+}
+
+impl Steps<'_> {
+    async fn take(mut self, built: model::Workflow, online: bool) -> Result<Outcome, Error> {
+        let revision = built.revision.clone();
+        let name = built.name.clone();
+        let mut request =
+            DeployRequest { workflow: built, current: self.current.reference(), online, extra: None };
+        let mut answer = patiently(|| self.reach.deploy(&request)).await;
+        for _ in 0..STEPS_MAX {
+            let deployment = match answer {
+                Ok(deployment) => deployment,
+                Err(error) => return Ok(Err(told(error))),
+            };
+            self.learn(&deployment);
+            match deployment.phase.as_str() {
+                "done" => {
+                    self.current.revision = Some(revision);
+                    self.current.name = name;
+                    return Ok(Ok(self.current));
+                }
+                "again" => {
+                    keep(self.app, self.turn, &self.current).await?;
+                    request.current = self.current.reference();
+                    answer = patiently(|| self.reach.deploy(&request)).await;
+                }
+                "waiting" => {
+                    keep(self.app, self.turn, &self.current).await?;
+                    answer = self.waited(&deployment, &revision).await?;
+                }
+                _ => {
+                    keep(self.app, self.turn, &self.current).await?;
+                    let failure = deployment.failure.map(|failure| failure.message);
+                    return Ok(Err(failure.unwrap_or_else(|| "the engine does not say why".to_owned())));
+                }
+            }
+        }
+        Ok(Err(format!("the engine was not done after {STEPS_MAX} steps")))
+    }
+
+    fn learn(&mut self, deployment: &deploys::Deployment) {
+        self.current.state = Some(deployment.state.clone());
+        if deployment.code.is_some() {
+            self.current.code.clone_from(&deployment.code);
+        }
+        if deployment.project.is_some() {
+            self.current.project.clone_from(&deployment.project);
+        }
+    }
+
+    /// Asks how far it is until something has come of it. Waiting is no step: it is bounded by time alone.
+    async fn waited(
+        &mut self,
+        deployment: &deploys::Deployment,
+        revision: &str,
+    ) -> Result<Result<deploys::Deployment, Error>, Error> {
+        let mut poll_ms = deployment.poll_ms;
+        loop {
+            let wait = Duration::from_millis(poll_ms.into());
+            sleep(wait.clamp(STATUS_INTERVAL, STATUS_INTERVAL_MAX)).await;
+            let reference = self.current.reference();
+            match patiently(|| self.reach.status(&reference, revision)).await {
+                Ok(answer) if answer.phase == "waiting" => {
+                    poll_ms = answer.poll_ms;
+                    self.learn(&answer);
+                    keep(self.app, self.turn, &self.current).await?;
+                }
+                answer => return Ok(answer),
+            }
+        }
+    }
+}
+
+/// Stores what the engine said.
+async fn keep(app: &App, turn: &Held, current: &Deployed) -> Result<(), Error> {
+    let mut tx = app.db.begin().await?;
+    tx.guard(turn).await?;
+    workflows::set_deployed(&mut tx, current).await?;
+    tx.commit().await
+}
+
+async fn end(app: &App, record: &Publication, turn: &Held, outcome: Outcome) -> Result<(), Error> {
+    let now_ms = app.clock.now_ms();
+    let mut tx = app.db.begin().await?;
+    tx.guard(turn).await?;
+    workflows::lock(&mut tx, record.workflow_id).await?;
+    let (code, reason) = match &outcome {
+        Ok(deployed) => (deployed.code.as_deref(), None),
+        // PostgreSQL's texts have no NUL.
+        Err(reason) => {
+            (None, Some(reason.chars().filter(|&c| c != '\0').take(REASON_MAX_CHARS).collect::<String>()))
+        }
+    };
+    if !store::end(&mut tx, record.id, code, reason.as_deref(), now_ms).await? {
+        return Ok(());
+    }
+    if let Ok(deployed) = &outcome {
+        workflows::set_deployed(&mut tx, deployed).await?;
+        workflows::set_published(&mut tx, record.workflow_id, record.version).await?;
+    }
+    api::settle(&mut tx, record, None).await?;
+    tx.commit().await?;
+    points::reach("publication.ended");
+    Ok(())
+}

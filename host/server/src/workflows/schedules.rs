@@ -1,0 +1,168 @@
+//! Schedules: set, turned on and off. Of a deployed workflow the engine is told first; what it refuses is not
+//! written down.
+
+use lakeport_bindings::engine::model;
+
+use super::api::{deployed, found, latest_execution, reach, shown, unknown};
+use super::definition::{self, Schedule};
+use super::forms::{SetSchedule, WorkflowPath, WorkflowStatus};
+use super::versions::{self, Made, Source};
+use super::view::WorkflowView;
+use super::{Deployed, TOPIC, Workflow, store, turn};
+use crate::app::{App, Call};
+use crate::audit::Change;
+use crate::engines::Reach;
+use crate::error::Error;
+use crate::http::{Data, Json, Nothing};
+
+/// The cron dialect that schedules are written in here.
+const QUARTZ: &str = "quartz7";
+
+type SetCall = Call<WorkflowPath, Nothing, Json<SetSchedule>>;
+
+/// `PUT /api/v1/workflows/{id}/schedule`
+pub async fn set(call: SetCall) -> Result<Data<WorkflowView>, Error> {
+    let (app, id) = (&call.state, call.path.id);
+    check(&call, &found(app, id).await?)?;
+    let turn = turn::take(app, id).await?;
+    let set = set_in_turn(&call).await;
+    turn::give_back(turn).await;
+    set
+}
+
+fn check(call: &SetCall, workflow: &Workflow) -> Result<Schedule, Error> {
+    call.check_if_match(&workflow.etag())?;
+    let before = workflow.content.schedule.as_ref();
+    definition::scheduled(&call.body, before, call.state.config.time_zone).map_err(Error::invalid)
+}
+
+async fn set_in_turn(call: &SetCall) -> Result<Data<WorkflowView>, Error> {
+    let (app, id) = (&call.state, call.path.id);
+    let workflow = found(app, id).await?;
+    let schedule = check(call, &workflow)?;
+    let latest = latest_execution(app, id).await?;
+    let told = match workflow.in_engine() {
+        Some(deployed) => {
+            let reach = reach(app, &deployed.engine, call.request_id.as_str()).await?;
+            tell(&reach, deployed, &schedule).await?
+        }
+        None => None,
+    };
+    let mut tx = app.db.begin().await?;
+    let before = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
+    let mut after = before.clone();
+    let mut content = before.content.clone();
+    content.schedule = Some(schedule);
+    let by = &call.caller.name;
+    let made = Made { source: Source::Update, comment: None, by, now_ms: app.clock.now_ms() };
+    versions::change_content(&mut tx, &mut after, content, made).await?;
+    if let Some(told) = told {
+        store::set_deployed(&mut tx, &told).await?;
+    }
+    tx.changed(TOPIC, id.to_string());
+    let change = Change::of("workflow", id).before(&before.definition()).after(&after.definition());
+    call.commit(tx, change, shown(app, &after, latest)).await
+}
+
+/// Gives the schedule to an engine that has a timer of its own; answers what is to be kept of it then.
+async fn tell(reach: &Reach, deployed: &Deployed, schedule: &Schedule) -> Result<Option<Deployed>, Error> {
+    if !reach.has_schedules()? {
+        return Ok(None);
+    }
+    let schedule = for_engine(reach, schedule).await?;
+    let receipt = reach.set_schedule(&deployed.reference(), Some(&schedule)).await?;
+    Ok(kept(deployed, receipt))
+}
+
+fn kept(deployed: &Deployed, receipt: model::Receipt) -> Option<Deployed> {
+    receipt.state.map(|state| Deployed { state: Some(state), ..deployed.clone() })
+}
+
+/// As a plugin is told of it; 409 where its engine has another way to say when.
+pub async fn for_engine(reach: &Reach, schedule: &Schedule) -> Result<model::Schedule, Error> {
+    let info = reach.info().await?;
+    if info.cron_dialect != QUARTZ {
+        let message = format!("schedules cannot be given to the engine {} yet", info.title);
+        return Err(Error::conflict("unsupported_by_engine", message));
+    }
+    Ok(model::Schedule {
+        cron: schedule.crontab.clone(),
+        time_zone: schedule.timezone.clone(),
+        start: schedule.start_ms.unwrap_or_default(),
+        end: schedule.end_ms,
+        failure_strategy: schedule.failure_strategy.as_str().to_owned(),
+        warning_type: schedule.warning_type.as_str().to_owned(),
+        extra: None,
+    })
+}
+
+/// `POST /api/v1/workflows/{id}/schedule/online`
+pub async fn online(call: Call<WorkflowPath>) -> Result<Data<WorkflowView>, Error> {
+    switch(&call, WorkflowStatus::Online).await
+}
+
+/// `POST /api/v1/workflows/{id}/schedule/offline`
+pub async fn offline(call: Call<WorkflowPath>) -> Result<Data<WorkflowView>, Error> {
+    switch(&call, WorkflowStatus::Offline).await
+}
+
+async fn switch(call: &Call<WorkflowPath>, status: WorkflowStatus) -> Result<Data<WorkflowView>, Error> {
+    let (app, id) = (&call.state, call.path.id);
+    refuse_without(&found(app, id).await?, status)?;
+    let turn = turn::take(app, id).await?;
+    let switched = switch_in_turn(call, status).await;
+    turn::give_back(turn).await;
+    switched
+}
+
+fn refuse_without(workflow: &Workflow, status: WorkflowStatus) -> Result<&Deployed, Error> {
+    let deployed = deployed(workflow)?;
+    if status == WorkflowStatus::Online && workflow.content.schedule.is_none() {
+        return Err(Error::conflict("no_schedule", "the workflow has no schedule; set one first"));
+    }
+    Ok(deployed)
+}
+
+async fn switch_in_turn(
+    call: &Call<WorkflowPath>,
+    status: WorkflowStatus,
+) -> Result<Data<WorkflowView>, Error> {
+    let (app, id) = (&call.state, call.path.id);
+    let workflow = found(app, id).await?;
+    let deployed = refuse_without(&workflow, status)?;
+    let latest = latest_execution(app, id).await?;
+    let told = tell_state(app, deployed, status, call.request_id.as_str()).await?;
+    let mut tx = app.db.begin().await?;
+    let mut after = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
+    after.status = status;
+    store::set_status(&mut tx, id, status).await?;
+    if let Some(told) = told {
+        store::set_deployed(&mut tx, &told).await?;
+    }
+    tx.changed(TOPIC, id.to_string());
+    let change = Change::of("workflow", id).before(&workflow.status).after(&status);
+    call.commit(tx, change, shown(app, &after, latest)).await
+}
+
+async fn tell_state(
+    app: &App,
+    deployed: &Deployed,
+    status: WorkflowStatus,
+    call_id: &str,
+) -> Result<Option<Deployed>, Error> {
+    let reach = reach(app, &deployed.engine, call_id).await?;
+    if !reach.has_schedules()? {
+        let message = format!(
+            "the engine `{}` has no timer of its own, and this version of Lakeport keeps none for it",
+            deployed.engine
+        );
+        return Err(Error::not_yet(message));
+    }
+    let reference = deployed.reference();
+    let receipt = if status == WorkflowStatus::Online {
+        reach.online(&reference).await?
+    } else {
+        reach.offline(&reference).await?
+    };
+    Ok(kept(deployed, receipt))
+}

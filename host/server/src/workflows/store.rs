@@ -1,0 +1,253 @@
+//! Workflows in the store. One that was deleted stays, unseen, for its publications.
+
+use std::collections::HashMap;
+
+use super::definition::Content;
+use super::forms::WorkflowStatus;
+use super::versions::{Sum, Weight};
+use super::{Deployed, PublicationState, Workflow};
+use crate::db::{Db, Either, Row, Tx, Value};
+use crate::error::Error;
+use crate::http::Paging;
+
+/// Columns of a workflow, in the order of [`workflow`].
+macro_rules! columns {
+    () => {
+        "id, content, version, changed_version, schedule_version, parts, task_count, binding_count, text_bytes, \
+         status, publication, published_version, engine, engine_name, engine_code, engine_project, \
+         engine_revision, engine_state, created_by, updated_by, created_at, updated_at"
+    };
+}
+
+fn workflow(row: &Row) -> Result<Workflow, Error> {
+    let deployed = |id| -> Result<Option<Deployed>, Error> {
+        let Some(engine) = row.get::<Option<String>>(12)? else { return Ok(None) };
+        let (name, code, project) = (row.get::<Option<String>>(13)?, row.get(14)?, row.get(15)?);
+        let name = name.unwrap_or_default();
+        Ok(Some(Deployed { id, name, engine, code, project, revision: row.get(16)?, state: row.get(17)? }))
+    };
+    let id = row.get(0)?;
+    Ok(Workflow {
+        id,
+        content: serde_json::from_str(&row.get::<String>(1)?).map_err(Error::internal)?,
+        version: row.get(2)?,
+        changed_version: row.get(3)?,
+        schedule_version: row.get(4)?,
+        parts: Sum::parse(&row.get::<String>(5)?)?,
+        weight: Weight { tasks: row.get(6)?, bindings: row.get(7)?, text_bytes: row.get(8)? },
+        status: status(&row.get::<String>(9)?)?,
+        publication: publication(&row.get::<String>(10)?)?,
+        published_version: row.get(11)?,
+        deployed: deployed(id)?,
+        created_by: row.get(18)?,
+        updated_by: row.get(19)?,
+        created_at_ms: row.get(20)?,
+        updated_at_ms: row.get(21)?,
+    })
+}
+
+fn status(text: &str) -> Result<WorkflowStatus, Error> {
+    match text {
+        "draft" => Ok(WorkflowStatus::Draft),
+        "offline" => Ok(WorkflowStatus::Offline),
+        "online" => Ok(WorkflowStatus::Online),
+        other => Err(Error::internal(anyhow::anyhow!("`{other}` is no status of a workflow"))),
+    }
+}
+
+fn publication(text: &str) -> Result<PublicationState, Error> {
+    match text {
+        "none" => Ok(PublicationState::None),
+        "pending" => Ok(PublicationState::Pending),
+        "failed" => Ok(PublicationState::Failed),
+        other => Err(Error::internal(anyhow::anyhow!("`{other}` is no state of a publication"))),
+    }
+}
+
+pub async fn find(db: &Db, id: i64) -> Result<Option<Workflow>, Error> {
+    const FIND: &str = concat!("SELECT ", columns!(), " FROM workflows WHERE id = $1 AND deleted_at IS NULL");
+    db.read(FIND, &[id.into()]).await?.first().map(workflow).transpose()
+}
+
+/// The one of this id, which nobody else changes before the transaction ends.
+pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Workflow>, Error> {
+    const LOCK: Either = Either {
+        sqlite: concat!("SELECT ", columns!(), " FROM workflows WHERE id = $1 AND deleted_at IS NULL"),
+        postgres: concat!(
+            "SELECT ",
+            columns!(),
+            " FROM workflows WHERE id = $1 AND deleted_at IS NULL FOR UPDATE"
+        ),
+    };
+    tx.query(tx.words(LOCK), &[id.into()]).await?.first().map(workflow).transpose()
+}
+
+/// One page, the newest first, and how many there are.
+pub async fn page(
+    db: &Db,
+    keyword: Option<&str>,
+    status: Option<WorkflowStatus>,
+    paging: &Paging,
+) -> Result<(i64, Vec<Workflow>), Error> {
+    macro_rules! filtered {
+        ($contains:literal) => {
+            concat!(
+                " FROM workflows WHERE deleted_at IS NULL AND (CAST($1 AS TEXT) IS NULL OR ",
+                $contains,
+                "(name_folded, $1) > 0) AND (CAST($2 AS TEXT) IS NULL OR status = $2)"
+            )
+        };
+    }
+    const COUNT: Either = Either {
+        sqlite: concat!("SELECT count(*)", filtered!("instr")),
+        postgres: concat!("SELECT count(*)", filtered!("strpos")),
+    };
+    const PAGE: Either = Either {
+        sqlite: concat!("SELECT ", columns!(), filtered!("instr"), " ORDER BY id DESC LIMIT $3 OFFSET $4"),
+        postgres: concat!("SELECT ", columns!(), filtered!("strpos"), " ORDER BY id DESC LIMIT $3 OFFSET $4"),
+    };
+    let mut values: Vec<Value> = vec![keyword.into(), status.map(WorkflowStatus::as_str).into()];
+    let total = db.read(db.words(COUNT), &values).await?[0].get(0)?;
+    values.extend([paging.page_size.into(), paging.offset().into()]);
+    let rows = db.read(db.words(PAGE), &values).await?;
+    Ok((total, rows.iter().map(workflow).collect::<Result<_, _>>()?))
+}
+
+/// Adds one; answers its id. 409 when the name is taken.
+pub async fn insert(tx: &mut Tx, new: &Workflow) -> Result<i64, Error> {
+    const INSERT: &str = "INSERT INTO workflows (name, name_folded, scheduler_engine, content, version, \
+        changed_version, schedule_version, parts, task_count, binding_count, text_bytes, status, publication, \
+        created_by, updated_by, created_at, updated_at) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 0, 0, 0, 'draft', 'none', $9, $9, $10, $10) RETURNING id";
+    let content = &new.content;
+    let values: [Value; 10] = [
+        content.name.as_str().into(),
+        content.name.to_lowercase().into(),
+        content.scheduler_engine.as_str().into(),
+        content.text().into(),
+        new.version.into(),
+        new.changed_version.into(),
+        new.schedule_version.into(),
+        new.parts.text().into(),
+        new.created_by.as_str().into(),
+        new.created_at_ms.into(),
+    ];
+    let rows = tx.query(INSERT, &values).await.map_err(|error| taken(error, content))?;
+    rows.first().map_or_else(|| Err(Error::internal(anyhow::anyhow!("it was not stored"))), |row| row.get(0))
+}
+
+/// Writes what a change of the definition can touch, besides its tasks. 409 when the name is taken.
+pub async fn update(tx: &mut Tx, changed: &Workflow) -> Result<(), Error> {
+    const UPDATE: &str = "UPDATE workflows SET name = $2, name_folded = $3, scheduler_engine = $4, content = $5, \
+        version = $6, changed_version = $7, schedule_version = $8, updated_by = $9, updated_at = $10 WHERE id = $1";
+    let content = &changed.content;
+    let values: [Value; 10] = [
+        changed.id.into(),
+        content.name.as_str().into(),
+        content.name.to_lowercase().into(),
+        content.scheduler_engine.as_str().into(),
+        content.text().into(),
+        changed.version.into(),
+        changed.changed_version.into(),
+        changed.schedule_version.into(),
+        changed.updated_by.as_str().into(),
+        changed.updated_at_ms.into(),
+    ];
+    tx.execute(UPDATE, &values).await.map(drop).map_err(|error| taken(error, content))
+}
+
+/// Writes what a change of its tasks can touch.
+pub async fn update_parts(tx: &mut Tx, changed: &Workflow) -> Result<(), Error> {
+    const UPDATE: &str = "UPDATE workflows SET version = $2, changed_version = $3, parts = $4, task_count = $5, \
+        binding_count = $6, text_bytes = $7, updated_by = $8, updated_at = $9 WHERE id = $1";
+    let values: [Value; 9] = [
+        changed.id.into(),
+        changed.version.into(),
+        changed.changed_version.into(),
+        changed.parts.text().into(),
+        changed.weight.tasks.into(),
+        changed.weight.bindings.into(),
+        changed.weight.text_bytes.into(),
+        changed.updated_by.as_str().into(),
+        changed.updated_at_ms.into(),
+    ];
+    tx.execute(UPDATE, &values).await.map(drop)
+}
+
+pub async fn set_status(tx: &mut Tx, id: i64, status: WorkflowStatus) -> Result<(), Error> {
+    const SET: &str = "UPDATE workflows SET status = $2 WHERE id = $1 AND deleted_at IS NULL";
+    tx.execute(SET, &[id.into(), status.as_str().into()]).await.map(drop)
+}
+
+/// Keeps what the engine said of it.
+pub async fn set_deployed(tx: &mut Tx, deployed: &Deployed) -> Result<(), Error> {
+    const SET: &str = "UPDATE workflows SET engine = $2, engine_name = $3, engine_code = $4, engine_project = $5, \
+        engine_revision = $6, engine_state = $7 WHERE id = $1";
+    let values: [Value; 7] = [
+        deployed.id.into(),
+        deployed.engine.as_str().into(),
+        deployed.name.as_str().into(),
+        deployed.code.as_deref().into(),
+        deployed.project.as_deref().into(),
+        deployed.revision.as_deref().into(),
+        deployed.state.as_deref().into(),
+    ];
+    tx.execute(SET, &values).await.map(drop)
+}
+
+/// A version runs in the engine.
+pub async fn set_published(tx: &mut Tx, id: i64, version: i64) -> Result<(), Error> {
+    const SET: &str = "UPDATE workflows SET published_version = $2, \
+        status = CASE status WHEN 'draft' THEN 'offline' ELSE status END WHERE id = $1";
+    tx.execute(SET, &[id.into(), version.into()]).await.map(drop)
+}
+
+pub async fn set_publication(tx: &mut Tx, id: i64, publication: PublicationState) -> Result<(), Error> {
+    const SET: &str = "UPDATE workflows SET publication = $2 WHERE id = $1";
+    tx.execute(SET, &[id.into(), publication.as_str().into()]).await.map(drop)
+}
+
+pub async fn delete(tx: &mut Tx, id: i64, by: &str, now_ms: i64) -> Result<(), Error> {
+    const DELETE: &str =
+        "UPDATE workflows SET deleted_at = $3, updated_at = $3, updated_by = $2 WHERE id = $1";
+    tx.execute(DELETE, &[id.into(), by.into(), now_ms.into()]).await.map(drop)
+}
+
+/// Those that an engine has, by id.
+pub async fn deployed(db: &Db, engine: &str) -> Result<Vec<Deployed>, Error> {
+    const DEPLOYED: &str = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM workflows WHERE engine = $1 AND status <> 'draft' AND deleted_at IS NULL ORDER BY id"
+    );
+    let rows = db.read(DEPLOYED, &[engine.into()]).await?;
+    rows.iter().filter_map(|row| workflow(row).map(|workflow| workflow.deployed).transpose()).collect()
+}
+
+/// The names of those that are there, by id.
+pub async fn names(db: &Db, ids: &[i64]) -> Result<HashMap<i64, String>, Error> {
+    const NAMES: Either = Either {
+        sqlite: "SELECT id, name FROM workflows WHERE deleted_at IS NULL \
+            AND id IN (SELECT value FROM json_each($1))",
+        postgres: "SELECT id, name FROM workflows WHERE deleted_at IS NULL \
+            AND id IN (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))",
+    };
+    let ids = serde_json::to_string(ids).map_err(Error::internal)?;
+    let rows = db.read(db.words(NAMES), &[ids.into()]).await?;
+    rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
+}
+
+pub async fn count_of_engine(tx: &mut Tx, engine: &str) -> Result<i64, Error> {
+    const COUNT: &str = "SELECT count(*) FROM workflows \
+        WHERE deleted_at IS NULL AND (scheduler_engine = $1 OR engine = $1)";
+    tx.query(COUNT, &[engine.into()]).await?.first().map_or(Ok(0), |row| row.get(0))
+}
+
+fn taken(error: Error, content: &Content) -> Error {
+    let name = &content.name;
+    error.unique_as("name_taken", format!("there is a workflow named `{name}` already; take another name"))
+}
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

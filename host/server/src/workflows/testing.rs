@@ -1,0 +1,55 @@
+//! Workflows for the tests of their rooms.
+
+use super::definition::{Content, Schedule};
+use super::forms::{FailureStrategy, WarningType, WorkflowStatus};
+use super::versions::{self, Made, Source, Sum, Weight};
+use super::{PublicationState, Workflow, store};
+use crate::db::Db;
+
+pub fn named(name: &str) -> Workflow {
+    Workflow {
+        id: 0,
+        content: Content {
+            name: name.to_owned(),
+            description: None,
+            scheduler_engine: "local".to_owned(),
+            global_params: Vec::new(),
+            schedule: None,
+        },
+        version: 1,
+        changed_version: 1,
+        schedule_version: 0,
+        parts: Sum::default(),
+        weight: Weight::default(),
+        status: WorkflowStatus::Draft,
+        publication: PublicationState::None,
+        published_version: None,
+        deployed: None,
+        created_by: "me".to_owned(),
+        updated_by: "me".to_owned(),
+        created_at_ms: 5,
+        updated_at_ms: 5,
+    }
+}
+
+pub fn daily() -> Schedule {
+    Schedule {
+        crontab: "0 0 0 * * ? *".to_owned(),
+        start_ms: None,
+        end_ms: None,
+        timezone: "UTC".to_owned(),
+        failure_strategy: FailureStrategy::Continue,
+        warning_type: WarningType::None,
+    }
+}
+
+/// Stores one with its first version.
+pub async fn add(db: &Db, new: Workflow) -> Workflow {
+    let mut tx = db.begin().await.unwrap();
+    let id = store::insert(&mut tx, &new).await.unwrap();
+    let workflow = Workflow { id, ..new };
+    let made = Made { source: Source::Create, comment: None, by: "me", now_ms: 5 };
+    versions::first(&mut tx, &workflow, made).await.unwrap();
+    tx.commit().await.unwrap();
+    workflow
+}

@@ -1,0 +1,114 @@
+//! Versions in the store; rows are only added, and a task's row ends once.
+
+use super::{Made, Source, digest};
+use crate::db::{Db, Row, Tx, Value};
+use crate::error::Error;
+use crate::workflows::Workflow;
+use crate::workflows::definition::Content;
+
+/// A version as it is kept, without its content.
+#[derive(Debug, Clone)]
+pub struct Version {
+    pub version: i64,
+    pub source: Source,
+    pub comment: Option<String>,
+    pub created_by: String,
+    pub created_at_ms: i64,
+    pub digest: String,
+}
+
+/// What a task is in a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// JSON, as [`crate::tasks`] writes it.
+    pub content: String,
+    /// What does not count as a change, as JSON.
+    pub beside: String,
+    /// Of the content, see [`super::part_digest`].
+    pub digest: String,
+}
+
+/// Writes the version down that the workflow has just come to; its content, where that is new.
+pub async fn insert(
+    tx: &mut Tx,
+    workflow: &Workflow,
+    content: Option<&Content>,
+    made: Made<'_>,
+) -> Result<(), Error> {
+    const INSERT: &str = "INSERT INTO workflow_versions (workflow_id, version, source, comment, created_by, \
+        created_at, digest, content) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    let values: [Value; 8] = [
+        workflow.id.into(),
+        workflow.version.into(),
+        made.source.as_str().into(),
+        made.comment.into(),
+        made.by.into(),
+        made.now_ms.into(),
+        digest(&workflow.content, workflow.parts).into(),
+        content.map(Content::text).into(),
+    ];
+    tx.execute(INSERT, &values).await.map(drop)
+}
+
+/// What a task is from the workflow's version on.
+pub async fn insert_part(tx: &mut Tx, workflow: &Workflow, task_id: i64, part: &Part) -> Result<(), Error> {
+    const INSERT: &str = "INSERT INTO task_versions (workflow_id, task_id, from_version, content, beside, digest) \
+        VALUES ($1, $2, $3, $4, $5, $6)";
+    let values: [Value; 6] = [
+        workflow.id.into(),
+        task_id.into(),
+        workflow.version.into(),
+        part.content.as_str().into(),
+        part.beside.as_str().into(),
+        part.digest.as_str().into(),
+    ];
+    tx.execute(INSERT, &values).await.map(drop)
+}
+
+/// It is no longer what it was, from the workflow's version on.
+pub async fn end_part(tx: &mut Tx, workflow: &Workflow, task_id: i64) -> Result<(), Error> {
+    const END: &str = "UPDATE task_versions SET to_version = $3 \
+        WHERE workflow_id = $1 AND task_id = $2 AND to_version IS NULL";
+    tx.execute(END, &[workflow.id.into(), task_id.into(), workflow.version.into()]).await.map(drop)
+}
+
+fn version(row: &Row) -> Result<Version, Error> {
+    let source: String = row.get(1)?;
+    Ok(Version {
+        version: row.get(0)?,
+        source: serde_json::from_value(source.into()).map_err(Error::internal)?,
+        comment: row.get(2)?,
+        created_by: row.get(3)?,
+        created_at_ms: row.get(4)?,
+        digest: row.get(5)?,
+    })
+}
+
+/// The newest ones, the newest first.
+pub async fn newest(db: &Db, workflow_id: i64, limit: i64) -> Result<Vec<Version>, Error> {
+    const NEWEST: &str = "SELECT version, source, comment, created_by, created_at, digest FROM workflow_versions \
+        WHERE workflow_id = $1 ORDER BY version DESC LIMIT $2";
+    db.read(NEWEST, &[workflow_id.into(), limit.into()]).await?.iter().map(version).collect()
+}
+
+/// What the workflow was in a version, besides its tasks; none where there is no such version.
+pub async fn content_at(db: &Db, workflow_id: i64, version: i64) -> Result<Option<Content>, Error> {
+    const CONTENT: &str = "SELECT content FROM workflow_versions WHERE workflow_id = $1 AND version <= $2 \
+        AND content IS NOT NULL AND EXISTS (SELECT 1 FROM workflow_versions WHERE workflow_id = $1 AND version = $2) \
+        ORDER BY version DESC LIMIT 1";
+    let rows = db.read(CONTENT, &[workflow_id.into(), version.into()]).await?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    serde_json::from_str(&row.get::<String>(0)?).map(Some).map_err(Error::internal)
+}
+
+/// The tasks of a version, by id.
+pub async fn parts_at(db: &Db, workflow_id: i64, version: i64) -> Result<Vec<(i64, Part)>, Error> {
+    const PARTS: &str = "SELECT task_id, content, beside, digest FROM task_versions WHERE workflow_id = $1 \
+        AND from_version <= $2 AND (to_version IS NULL OR to_version > $2) ORDER BY task_id";
+    let rows = db.read(PARTS, &[workflow_id.into(), version.into()]).await?;
+    rows.iter().map(|row| Ok((row.get(0)?, part(row)?))).collect()
+}
+
+fn part(row: &Row) -> Result<Part, Error> {
+    Ok(Part { content: row.get(1)?, beside: row.get(2)?, digest: row.get(3)? })
+}

@@ -1,0 +1,212 @@
+//! Workflows as answers show them, and the definition that their `ETag` is made of.
+
+use chrono_tz::Tz;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::definition::{Content, Schedule};
+use super::forms::{FailureStrategy, GlobalParam, WarningType, WorkflowStatus};
+use super::publications::PublicationView;
+use super::versions::{Source, Version};
+use super::{PublicationState, Workflow};
+use crate::executions::ExecutionView;
+use crate::http::etag_of;
+use crate::tasks::TaskView;
+use crate::time;
+
+/// Times that a schedule is due next, which are shown.
+const NEXT_FIRE_TIMES: usize = 5;
+
+/// How what was published stands to the definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PublishStatus {
+    Never,
+    /// Waits for its approval, or is being deployed.
+    Pending,
+    Published,
+    /// Its deployment failed; what was deployed before goes on.
+    Failed,
+    /// The definition was changed since; a schedule alone does not count.
+    Outdated,
+}
+
+impl Workflow {
+    pub fn publish_status(&self) -> PublishStatus {
+        match (self.publication, self.published_version) {
+            (PublicationState::Pending, _) => PublishStatus::Pending,
+            (PublicationState::Failed, _) => PublishStatus::Failed,
+            (PublicationState::None, None) => PublishStatus::Never,
+            (PublicationState::None, Some(version)) if self.changed_version > version => {
+                PublishStatus::Outdated
+            }
+            (PublicationState::None, Some(_)) => PublishStatus::Published,
+        }
+    }
+
+    pub fn etag(&self) -> String {
+        etag_of(&Definition { id: self.id, version: self.version, content: &self.content })
+    }
+
+    /// What somebody defined; of its tasks the version tells.
+    pub fn definition(&self) -> Definition<'_> {
+        Definition { id: self.id, version: self.version, content: &self.content }
+    }
+}
+
+/// What somebody defined.
+#[derive(Serialize)]
+pub struct Definition<'d> {
+    id: i64,
+    version: i64,
+    content: &'d Content,
+}
+
+/// Tasks in an order that follows from the tables that they read and write.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Workflow")]
+pub struct WorkflowView {
+    id: i64,
+    name: String,
+    description: Option<String>,
+    /// The name of an engine configuration.
+    scheduler_engine: String,
+    /// What the engine calls it; null: never deployed.
+    workflow_code: Option<String>,
+    /// Where in the engine it is, where that is a number.
+    project_code: Option<i64>,
+    status: WorkflowStatus,
+    publish_status: PublishStatus,
+    current_version: i64,
+    published_version: Option<i64>,
+    schedule: Option<ScheduleView>,
+    global_params: Vec<GlobalParam>,
+    latest_execution: Option<ExecutionView>,
+    created_by: String,
+    updated_by: String,
+    created_at: String,
+    updated_at: String,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Schedule")]
+struct ScheduleView {
+    crontab: String,
+    start_time: Option<String>,
+    end_time: Option<String>,
+    timezone: String,
+    failure_strategy: FailureStrategy,
+    warning_type: WarningType,
+    state: ScheduleState,
+    /// The next five, whether it is on or not.
+    next_fire_times: Vec<String>,
+}
+
+#[derive(Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum ScheduleState {
+    Online,
+    Offline,
+}
+
+impl ScheduleView {
+    fn new(schedule: &Schedule, status: WorkflowStatus, zone: Tz, now_ms: i64) -> ScheduleView {
+        let is_on = status == WorkflowStatus::Online;
+        let next = schedule.next_after(now_ms, NEXT_FIRE_TIMES);
+        ScheduleView {
+            crontab: schedule.crontab.clone(),
+            start_time: schedule.start_ms.map(|at| time::shown(at, zone)),
+            end_time: schedule.end_ms.map(|at| time::shown(at, zone)),
+            timezone: schedule.timezone.clone(),
+            failure_strategy: schedule.failure_strategy,
+            warning_type: schedule.warning_type,
+            state: if is_on { ScheduleState::Online } else { ScheduleState::Offline },
+            next_fire_times: next.into_iter().map(|at| time::shown(at, zone)).collect(),
+        }
+    }
+}
+
+impl WorkflowView {
+    pub fn new(workflow: &Workflow, latest: Option<ExecutionView>, zone: Tz, now_ms: i64) -> WorkflowView {
+        let content = &workflow.content;
+        let schedule = content.schedule.as_ref();
+        let deployed = workflow.in_engine();
+        let project = deployed.and_then(|deployed| deployed.project.as_deref());
+        WorkflowView {
+            id: workflow.id,
+            name: content.name.clone(),
+            description: content.description.clone(),
+            scheduler_engine: content.scheduler_engine.clone(),
+            workflow_code: deployed.and_then(|deployed| deployed.code.clone()),
+            project_code: project.and_then(|code| code.parse().ok()),
+            status: workflow.status,
+            publish_status: workflow.publish_status(),
+            current_version: workflow.version,
+            published_version: workflow.published_version,
+            schedule: schedule.map(|schedule| ScheduleView::new(schedule, workflow.status, zone, now_ms)),
+            global_params: content.global_params.clone(),
+            latest_execution: latest,
+            created_by: workflow.created_by.clone(),
+            updated_by: workflow.updated_by.clone(),
+            created_at: time::shown(workflow.created_at_ms, zone),
+            updated_at: time::shown(workflow.updated_at_ms, zone),
+        }
+    }
+}
+
+/// A workflow with all that belongs to it.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkflowDetail {
+    #[serde(flatten)]
+    pub workflow: WorkflowView,
+    pub tasks: Vec<TaskView>,
+    /// Which task comes before which; a hundred thousand at most.
+    pub edges: Vec<EdgeView>,
+    /// The newest hundred, the newest first.
+    pub versions: Vec<VersionView>,
+    /// The newest hundred, the newest first.
+    pub publications: Vec<PublicationView>,
+    /// The newest ten.
+    pub recent_executions: Vec<ExecutionView>,
+}
+
+/// The source comes before the target; both are ids of tasks.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "WorkflowEdge")]
+pub struct EdgeView {
+    pub source: i64,
+    pub target: i64,
+}
+
+/// What a change of the definition made.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "WorkflowVersion")]
+pub struct VersionView {
+    /// The version's number.
+    version_id: i64,
+    version: i64,
+    source: Source,
+    comment: Option<String>,
+    created_by: String,
+    created_at: String,
+    /// Equal content, equal digest.
+    digest: String,
+}
+
+impl VersionView {
+    pub fn new(version: Version, zone: Tz) -> VersionView {
+        VersionView {
+            version_id: version.version,
+            version: version.version,
+            source: version.source,
+            comment: version.comment,
+            created_by: version.created_by,
+            created_at: time::shown(version.created_at_ms, zone),
+            digest: version.digest,
+        }
+    }
+}
