@@ -6,6 +6,8 @@
 
 mod client;
 mod issuer;
+mod lake;
+pub mod measure;
 mod server;
 mod store;
 
@@ -13,6 +15,7 @@ use std::path::PathBuf;
 
 pub use client::{Response, request};
 pub use issuer::{Issuer, SigningKey};
+pub use lake::{Lake, id_of, on_sqlite};
 pub use server::{Client, KEY, Options, Server, eventually};
 pub use store::{Store, stores};
 

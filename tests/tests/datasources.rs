@@ -1,61 +1,30 @@
 //! Data sources and the reading of their tables over HTTP, against a real server and real SQLite files
 //! (contract, section 1).
 
-use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lakeport_tests::{Options, Response, Server, Store, eventually, stores};
+use lakeport_tests::{Lake, Options, Response, Server, Store, eventually, on_sqlite, stores};
 use serde_json::{Value, json};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _};
+use sqlx::Executor as _;
 
 const SOURCES: &str = "/api/v1/datasources";
 /// Longer than a lease and the interval in which servers look for what others left.
 const TAKEN_OVER: Duration = Duration::from_secs(40);
 const SOON: Duration = Duration::from_secs(20);
 
-/// A folder of databases, and a server that may open them.
-struct Bench {
-    server: Server,
-    files: tempfile::TempDir,
+/// What these tests ask of data sources.
+trait Sources {
+    fn create(&self, form: &Value) -> Value;
+    fn sync(&self, id: i64) -> Value;
+    fn last_sync(&self, id: i64) -> Value;
+    /// The last synchronisation once it has ended.
+    fn sync_ended(&self, id: i64, at_most: Duration) -> Value;
 }
 
-impl Bench {
-    fn start(store: &Store) -> Bench {
-        let mut bench = Bench::prepare(store);
-        bench.server.run();
-        bench
-    }
-
-    fn prepare(store: &Store) -> Bench {
-        let files = tempfile::tempdir().expect("a folder");
-        let roots = files.path().display().to_string();
-        let environment = &[("LAKEPORT_SQLITE_ROOTS", roots.as_str()), ("LAKEPORT_TIME_ZONE", "UTC")];
-        let server = Server::prepare(store, Options { environment, ..Options::default() });
-        Bench { server, files }
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.files.path().join(name)
-    }
-
-    /// Runs statements on a database below the root, which is made where it is not there.
-    fn run(&self, name: &str, statements: &str) {
-        sqlite(&self.path(name), async |connection| {
-            connection.execute(AssertSqlSafe(statements)).await.expect("sound statements");
-        });
-    }
-
+impl Sources for Lake {
     fn create(&self, form: &Value) -> Value {
         self.server.post(SOURCES, form).data()
-    }
-
-    /// A data source for a file; answers its id.
-    fn source(&self, name: &str) -> i64 {
-        self.create(&json!({ "name": name, "kind": "sqlite", "url": format!("sqlite:{name}") }))["id"]
-            .as_i64()
-            .expect("an id")
     }
 
     fn sync(&self, id: i64) -> Value {
@@ -66,23 +35,11 @@ impl Bench {
         self.server.get(&format!("{SOURCES}/{id}/sync")).data()
     }
 
-    /// The last synchronisation once it has ended.
-    fn ended(&self, id: i64, at_most: Duration) -> Value {
+    fn sync_ended(&self, id: i64, at_most: Duration) -> Value {
         eventually("the synchronisation ends", at_most, || {
             Some(self.last_sync(id)).filter(|sync| !sync.is_null() && sync["state"] != "running")
         })
     }
-}
-
-fn sqlite<T>(path: &Path, work: impl AsyncFnOnce(&mut SqliteConnection) -> T) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(async {
-        let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
-        let mut connection = options.connect().await.expect("the file opens");
-        let done = work(&mut connection).await;
-        connection.close().await.expect("it closes");
-        done
-    })
 }
 
 /// `count` tables with two fields each.
@@ -107,9 +64,9 @@ fn path(id: impl std::fmt::Display) -> String {
 #[test]
 fn the_store_itself_is_there_from_the_start_and_nobody_changes_it() {
     for store in stores() {
-        let mut bench = Bench::start(&store);
-        bench.server.restart();
-        let page = bench.server.get(SOURCES).data();
+        let mut lake = Lake::start(&store);
+        lake.server.restart();
+        let page = lake.server.get(SOURCES).data();
         assert_eq!((&page["total"], &page["pageNum"], &page["pageSize"]), (&json!(1), &json!(1), &json!(20)));
         let own = &page["records"][0];
         let kind = if matches!(store, Store::Sqlite) { "sqlite" } else { "postgres" };
@@ -122,7 +79,7 @@ fn the_store_itself_is_there_from_the_start_and_nobody_changes_it() {
             (&json!(false), &Value::Null, &Value::Null)
         );
         let own = path(&own["id"]);
-        let server = &bench.server;
+        let server = &lake.server;
         refused(&server.put(&own, &json!({ "isDefault": true })), 409, "reserved");
         refused(&server.delete(&own), 409, "reserved");
         refused(&server.post(&format!("{own}/sync"), &json!({})), 409, "reserved");
@@ -144,8 +101,8 @@ fn the_store_itself_is_there_from_the_start_and_nobody_changes_it() {
 #[test]
 fn a_data_source_is_made_read_changed_and_deleted() {
     for store in stores() {
-        let bench = Bench::start(&store);
-        let server = &bench.server;
+        let lake = Lake::start(&store);
+        let server = &lake.server;
         let form = json!({
             "name": "shop", "kind": "sqlite", "url": "sqlite:shop.db", "options": { "b": 1, "a": [true] },
             "syncCron": "0 30 2 * * ? *", "unknown": 1,
@@ -197,10 +154,10 @@ fn a_data_source_is_made_read_changed_and_deleted() {
 
 #[test]
 fn a_change_of_what_somebody_else_changed_is_refused() {
-    let bench = Bench::start(&stores()[0]);
-    let id = bench.source("a.db");
-    let client = bench.server.client();
-    let first = bench.server.get(&path(id)).header("etag").expect("an ETag").to_owned();
+    let lake = Lake::start(&stores()[0]);
+    let id = lake.source("a.db");
+    let client = lake.server.client();
+    let first = lake.server.get(&path(id)).header("etag").expect("an ETag").to_owned();
     let change = |tag: &str, body: &str| client.send("PUT", &path(id), &[("If-Match", tag)], body.as_bytes());
     let second = change(&first, r#"{"name": "b"}"#).header("etag").expect("an ETag").to_owned();
     refused(&change(&first, r#"{"name": "c"}"#), 412, "stale");
@@ -208,22 +165,22 @@ fn a_change_of_what_somebody_else_changed_is_refused() {
     let known = client.send("GET", &path(id), &[("If-None-Match", &second)], b"");
     assert_eq!((known.status, known.body.is_empty()), (304, true));
     // Being read in is no change of the definition.
-    bench.run("a.db", "CREATE TABLE t (a)");
-    assert_eq!(bench.sync(id)["state"], "success");
-    assert!(bench.server.get(&path(id)).data()["lastSyncTime"].is_string());
-    assert_eq!(bench.server.get(&path(id)).header("etag"), Some(second.as_str()));
+    lake.run("a.db", "CREATE TABLE t (a)");
+    assert_eq!(lake.sync(id)["state"], "success");
+    assert!(lake.server.get(&path(id)).data()["lastSyncTime"].is_string());
+    assert_eq!(lake.server.get(&path(id)).header("etag"), Some(second.as_str()));
     assert_eq!(change("*", r#"{"name": "d"}"#).status, 200);
 }
 
 #[test]
 fn a_list_is_paged_and_filtered() {
     for store in stores() {
-        let bench = Bench::start(&store);
+        let lake = Lake::start(&store);
         for name in ["Sales", "sales 2", "50%", "Ärzte"] {
-            bench.create(&json!({ "name": name, "kind": "sqlite", "url": "sqlite:a.db" }));
+            lake.create(&json!({ "name": name, "kind": "sqlite", "url": "sqlite:a.db" }));
         }
         let names = |query: &str| {
-            let page = bench.server.get(&format!("{SOURCES}?{query}")).data();
+            let page = lake.server.get(&format!("{SOURCES}?{query}")).data();
             let names: Vec<String> = page["records"]
                 .as_array()
                 .expect("records")
@@ -240,16 +197,16 @@ fn a_list_is_paged_and_filtered() {
         assert_eq!(names("pageNum=9"), (5, Vec::new()));
         assert_eq!(names("kind=oracle").0, 0);
         assert!(names("kind=sqlite").0 >= 4);
-        refused(&bench.server.get(&format!("{SOURCES}?pageSize=501&pageNum=0")), 400, "invalid_input");
+        refused(&lake.server.get(&format!("{SOURCES}?pageSize=501&pageNum=0")), 400, "invalid_input");
     }
 }
 
 #[test]
 fn names_are_unique_and_one_at_most_is_the_default() {
     for store in stores() {
-        let bench = Bench::start(&store);
-        let (first, second) = (bench.source("a.db"), bench.source("b.db"));
-        let server = &bench.server;
+        let lake = Lake::start(&store);
+        let (first, second) = (lake.source("a.db"), lake.source("b.db"));
+        let server = &lake.server;
         refused(&server.put(&path(second), &json!({ "name": "a.db" })), 409, "name_taken");
         let form = json!({ "name": "a.db", "kind": "sqlite", "url": "sqlite:x" });
         refused(&server.post(SOURCES, &form), 409, "name_taken");
@@ -260,7 +217,7 @@ fn names_are_unique_and_one_at_most_is_the_default() {
         assert!(!is_default(first) && is_default(second));
         assert_ne!(server.get(&path(first)).header("etag"), Some(tag.as_str()), "it is another definition");
         let third =
-            bench.create(&json!({ "name": "c", "kind": "sqlite", "url": "sqlite:c", "isDefault": true }));
+            lake.create(&json!({ "name": "c", "kind": "sqlite", "url": "sqlite:c", "isDefault": true }));
         assert!(!is_default(second) && third["isDefault"] == true);
         server.put(&path(&third["id"]), &json!({ "isDefault": false })).data();
         assert!(!is_default(third["id"].as_i64().expect("an id")));
@@ -270,24 +227,23 @@ fn names_are_unique_and_one_at_most_is_the_default() {
 #[test]
 fn many_at_once_leave_one_default() {
     for store in stores() {
-        let bench = Bench::start(&store);
-        let ids: Vec<i64> = (0..6).map(|n| bench.source(&format!("{n}.db"))).collect();
+        let lake = Lake::start(&store);
+        let ids: Vec<i64> = (0..6).map(|n| lake.source(&format!("{n}.db"))).collect();
         thread::scope(|scope| {
             for id in &ids {
-                let client = bench.server.client();
+                let client = lake.server.client();
                 scope.spawn(move || client.put(&path(id), &json!({ "isDefault": true })).data());
             }
         });
-        let defaults =
-            ids.iter().filter(|id| bench.server.get(&path(id)).data()["isDefault"] == true).count();
+        let defaults = ids.iter().filter(|id| lake.server.get(&path(id)).data()["isDefault"] == true).count();
         assert_eq!(defaults, 1);
     }
 }
 
 #[test]
 fn wrong_members_are_all_named_and_a_password_is_in_no_answer() {
-    let bench = Bench::start(&stores()[0]);
-    let server = &bench.server;
+    let lake = Lake::start(&stores()[0]);
+    let server = &lake.server;
     let fields = |response: &Response| -> Vec<String> {
         refused(response, 400, "invalid_input");
         let body = response.json();
@@ -326,11 +282,11 @@ fn wrong_members_are_all_named_and_a_password_is_in_no_answer() {
 
 #[test]
 fn files_lie_below_the_roots_and_are_never_the_servers_own() {
-    let bench = Bench::start(&stores()[0]);
-    let server = &bench.server;
+    let lake = Lake::start(&stores()[0]);
+    let server = &lake.server;
     let elsewhere = tempfile::tempdir().expect("a folder");
-    std::os::unix::fs::symlink(elsewhere.path(), bench.path("out")).expect("a link");
-    std::os::unix::fs::symlink(server.data(), bench.path("data")).expect("a link");
+    std::os::unix::fs::symlink(elsewhere.path(), lake.path("out")).expect("a link");
+    std::os::unix::fs::symlink(server.data(), lake.path("data")).expect("a link");
     let own = server.data().join("lakeport.db");
     for url in [
         format!("sqlite:{}", own.display()),
@@ -344,24 +300,24 @@ fn files_lie_below_the_roots_and_are_never_the_servers_own() {
         refused(&refusal, 400, "invalid_input");
         let message = refusal.message();
         assert!(message.contains("sqlite_roots (LAKEPORT_SQLITE_ROOTS)"), "{url}: {message}");
-        assert!(message.contains(&bench.files.path().display().to_string()), "{url}: {message}");
+        assert!(message.contains(&lake.files.path().display().to_string()), "{url}: {message}");
     }
     for url in ["sqlite:../x.db", "sqlite::memory:", "sqlite:a.db?mode=rwc", "sqlite:", "a.db"] {
         let form = json!({ "name": "x", "kind": "sqlite", "url": url });
         refused(&server.post(SOURCES, &form), 400, "invalid_input");
     }
-    let id = bench.source("later.db");
+    let id = lake.source("later.db");
     refused(&server.put(&path(id), &json!({ "url": "sqlite:out/new.db" })), 400, "invalid_input");
     refused(&server.post(&format!("{}/test", path(id)), &json!({})), 502, "unreachable");
     // It becomes a link out of the roots once it is defined: that is looked at again when it is opened.
-    sqlite(&elsewhere.path().join("real.db"), async |connection| {
+    on_sqlite(&elsewhere.path().join("real.db"), async |connection| {
         connection.execute("CREATE TABLE secret (a)").await.expect("a sound statement");
     });
-    std::os::unix::fs::symlink(elsewhere.path().join("real.db"), bench.path("later.db")).expect("a link");
+    std::os::unix::fs::symlink(elsewhere.path().join("real.db"), lake.path("later.db")).expect("a link");
     let test = server.post(&format!("{}/test", path(id)), &json!({}));
     refused(&test, 502, "upstream_denied");
     assert!(test.message().contains("sqlite_roots"), "{test:?}");
-    let sync = bench.sync(id);
+    let sync = lake.sync(id);
     assert_eq!((&sync["state"], &sync["errors"][0]["table"]), (&json!("failed"), &Value::Null));
 }
 
@@ -378,30 +334,30 @@ fn the_store_is_no_data_source_wherever_it_lies() {
 
 #[test]
 fn a_test_says_what_server_it_is_or_why_it_cannot_be_reached() {
-    let bench = Bench::start(&stores()[0]);
-    bench.run("shop.db", "CREATE TABLE t (a)");
-    let id = bench.source("shop.db");
-    let test = |id: i64| bench.server.post(&format!("{}/test", path(id)), &json!({}));
+    let lake = Lake::start(&stores()[0]);
+    lake.run("shop.db", "CREATE TABLE t (a)");
+    let id = lake.source("shop.db");
+    let test = |id: i64| lake.server.post(&format!("{}/test", path(id)), &json!({}));
     let answer = test(id).data();
     assert_eq!((&answer["ok"], &answer["product"]), (&json!(true), &json!("SQLite")));
     assert!(answer["version"].as_str().expect("a version").starts_with("3."));
     assert!(answer["latencyMs"].as_f64().expect("a number") > 0.0);
-    let databases = bench.server.get(&format!("{}/databases", path(id))).data();
+    let databases = lake.server.get(&format!("{}/databases", path(id))).data();
     assert_eq!(databases, json!([{ "name": "main", "comment": null }]));
 
-    std::fs::write(bench.path("garbage.db"), [7u8; 5000]).expect("a file");
-    refused(&test(bench.source("garbage.db")), 502, "upstream_failed");
-    refused(&test(bench.source("missing.db")), 502, "unreachable");
-    let locked = sqlite(&bench.path("shop.db"), async |connection| {
+    std::fs::write(lake.path("garbage.db"), [7u8; 5000]).expect("a file");
+    refused(&test(lake.source("garbage.db")), 502, "upstream_failed");
+    refused(&test(lake.source("missing.db")), 502, "unreachable");
+    let locked = on_sqlite(&lake.path("shop.db"), async |connection| {
         connection.execute("BEGIN EXCLUSIVE").await.expect("the lock");
-        let client = bench.server.client();
+        let client = lake.server.client();
         let asking =
             tokio::task::spawn_blocking(move || client.post(&format!("{}/test", path(id)), &json!({})));
         asking.await.expect("an answer")
     });
     refused(&locked, 504, "upstream_timeout");
     let reason = json!({ "reason": "we look into it" });
-    bench.server.post("/api/v1/plugins/sqlite/quarantine", &reason).data();
+    lake.server.post("/api/v1/plugins/sqlite/quarantine", &reason).data();
     let quarantined = test(id);
     refused(&quarantined, 503, "plugin_quarantined");
     assert!(quarantined.message().contains("we look into it"));
@@ -410,17 +366,17 @@ fn a_test_says_what_server_it_is_or_why_it_cannot_be_reached() {
 #[test]
 fn roles_and_bindings_bound_who_may_do_what() {
     for store in stores() {
-        let bench = Bench::start(&store);
-        bench.run("a.db", "CREATE TABLE t (a)");
-        let id = bench.source("a.db");
+        let lake = Lake::start(&store);
+        lake.run("a.db", "CREATE TABLE t (a)");
+        let id = lake.source("a.db");
         let make = |client: &lakeport_tests::Client, form: Value| {
             client.post("/api/v1/tokens", &form).data()["token"].as_str().expect("a token").to_owned()
         };
-        let admin = make(&bench.server.client(), json!({ "name": "root", "role": "admin" }));
-        let admin = bench.server.client_as(&admin);
-        let editor = bench.server.client_as(&make(&admin, json!({ "name": "e", "role": "editor" })));
+        let admin = make(&lake.server.client(), json!({ "name": "root", "role": "admin" }));
+        let admin = lake.server.client_as(&admin);
+        let editor = lake.server.client_as(&make(&admin, json!({ "name": "e", "role": "editor" })));
         let bound = json!({ "name": "v", "role": "viewer", "datasources": ["b.db"] });
-        let bound = bench.server.client_as(&make(&admin, bound));
+        let bound = lake.server.client_as(&make(&admin, bound));
         let form = json!({ "name": "b.db", "kind": "sqlite", "url": "sqlite:a.db" });
         refused(&editor.post(SOURCES, &form), 403, "role_too_low");
         refused(&editor.put(&path(id), &json!({})), 403, "role_too_low");
@@ -434,7 +390,7 @@ fn roles_and_bindings_bound_who_may_do_what() {
         let other = admin.post(SOURCES, &form).data();
         assert_eq!(bound.get(&format!("{}/databases", path(&other["id"]))).status, 200);
         assert_eq!(bound.get(&format!("{}/sync", path(id))).data(), Value::Null);
-        refused(&bench.server.get(SOURCES), 401, "unauthenticated");
+        refused(&lake.server.get(SOURCES), 401, "unauthenticated");
         let changes = admin.get("/api/v1/audit?resource=datasource&outcome=success").data();
         assert!(
             changes["records"].as_array().expect("records").iter().all(|one| one["afterDigest"].is_string())
@@ -445,8 +401,8 @@ fn roles_and_bindings_bound_who_may_do_what() {
 #[test]
 fn tables_are_read_in_and_what_changed_is_counted() {
     for store in stores() {
-        let bench = Bench::start(&store);
-        bench.run(
+        let lake = Lake::start(&store);
+        lake.run(
             "shop.db",
             "CREATE TABLE orders (id INTEGER PRIMARY KEY, state TEXT NOT NULL DEFAULT 'new', paid REAL);
              CREATE TABLE items (order_id INTEGER, n INTEGER, PRIMARY KEY (order_id, n));
@@ -454,33 +410,33 @@ fn tables_are_read_in_and_what_changed_is_counted() {
              CREATE VIEW open_orders AS SELECT * FROM orders WHERE state = 'new';
              CREATE INDEX by_state ON orders (state);",
         );
-        let id = bench.source("shop.db");
-        assert_eq!(bench.last_sync(id), Value::Null);
-        let first = bench.sync(id);
+        let id = lake.source("shop.db");
+        assert_eq!(lake.last_sync(id), Value::Null);
+        let first = lake.sync(id);
         assert_eq!(first["state"], "success", "{first}");
         assert_eq!((counts(&first, "tables"), counts(&first, "fields")), ([2, 0, 0], [5, 0, 0]));
         assert_eq!(first["progress"], json!({ "tablesDone": 2, "tablesTotal": 2 }));
         assert_eq!(first["errors"], json!([]));
         assert!(first["startedAt"].is_string() && first["finishedAt"].is_string());
-        assert_eq!(bench.last_sync(id), first);
-        assert_eq!(bench.server.get(&path(id)).data()["lastSyncTime"], first["finishedAt"]);
+        assert_eq!(lake.last_sync(id), first);
+        assert_eq!(lake.server.get(&path(id)).data()["lastSyncTime"], first["finishedAt"]);
 
-        let second = bench.sync(id);
+        let second = lake.sync(id);
         assert_eq!((counts(&second, "tables"), counts(&second, "fields")), ([0; 3], [0; 3]));
 
-        bench.run(
+        lake.run(
             "shop.db",
             "DROP VIEW open_orders; ALTER TABLE orders DROP COLUMN paid;
              ALTER TABLE orders ADD COLUMN note TEXT; DROP TABLE items; CREATE TABLE refunds (a);",
         );
-        let third = bench.sync(id);
+        let third = lake.sync(id);
         assert_eq!((counts(&third, "tables"), counts(&third, "fields")), ([1, 1, 1], [2, 0, 1]), "{third}");
-        assert_eq!(counts(&bench.sync(id), "tables"), [0; 3], "what is missing is counted once");
+        assert_eq!(counts(&lake.sync(id), "tables"), [0; 3], "what is missing is counted once");
 
-        bench.run("shop.db", "CREATE TABLE items (order_id INTEGER, n INTEGER, PRIMARY KEY (order_id, n))");
-        assert_eq!(counts(&bench.sync(id), "tables"), [0, 1, 0], "it is back");
+        lake.run("shop.db", "CREATE TABLE items (order_id INTEGER, n INTEGER, PRIMARY KEY (order_id, n))");
+        assert_eq!(counts(&lake.sync(id), "tables"), [0, 1, 0], "it is back");
 
-        let used = bench.server.delete(&path(id));
+        let used = lake.server.delete(&path(id));
         refused(&used, 409, "in_use");
         assert!(used.message().contains("3 tables"), "{used:?}");
     }
@@ -488,48 +444,48 @@ fn tables_are_read_in_and_what_changed_is_counted() {
 
 #[test]
 fn what_cannot_be_read_is_told_and_the_rest_is_read() {
-    let bench = Bench::start(&stores()[0]);
+    let lake = Lake::start(&stores()[0]);
     let long = "x".repeat(300);
-    bench.run("a.db", &format!("CREATE TABLE good (a); CREATE TABLE {long} (a); CREATE TABLE zoo (a);"));
+    lake.run("a.db", &format!("CREATE TABLE good (a); CREATE TABLE {long} (a); CREATE TABLE zoo (a);"));
     // A module that this SQLite does not have: whoever asks for its fields is told so.
-    bench.run(
+    lake.run(
         "a.db",
         "PRAGMA writable_schema = ON;
          INSERT INTO sqlite_schema (type, name, tbl_name, rootpage, sql)
          VALUES ('table', 'broken', 'broken', 0, 'CREATE VIRTUAL TABLE broken USING nosuchmodule(a)');",
     );
-    let id = bench.source("a.db");
-    let sync = bench.sync(id);
+    let id = lake.source("a.db");
+    let sync = lake.sync(id);
     assert_eq!((&sync["state"], counts(&sync, "tables")), (&json!("success"), [2, 0, 0]), "{sync}");
     let errors = sync["errors"].as_array().expect("errors");
     let about = |name: &str| errors.iter().find(|error| error["table"] == format!("main.{name}"));
     let of_long = about(&long[..255]).unwrap_or_else(|| panic!("{sync}"));
     assert!(of_long["message"].as_str().expect("a message").contains("255 characters"), "{sync}");
     assert!(about("broken").is_some(), "{sync}");
-    assert_eq!(counts(&bench.sync(id), "tables"), [0; 3], "what was not read is not missing");
+    assert_eq!(counts(&lake.sync(id), "tables"), [0; 3], "what was not read is not missing");
 }
 
 #[test]
 fn a_database_that_cannot_be_reached_fails_the_reading_and_loses_nothing() {
     for store in stores() {
-        let bench = Bench::start(&store);
-        bench.run("a.db", "CREATE TABLE t (a)");
-        let id = bench.source("a.db");
-        assert_eq!(bench.sync(id)["state"], "success");
-        let before = bench.server.get(&path(id)).data()["lastSyncTime"].clone();
-        let content = std::fs::read(bench.path("a.db")).expect("the file");
-        std::fs::write(bench.path("a.db"), [7u8; 5000]).expect("a file");
-        let failed = bench.sync(id);
+        let lake = Lake::start(&store);
+        lake.run("a.db", "CREATE TABLE t (a)");
+        let id = lake.source("a.db");
+        assert_eq!(lake.sync(id)["state"], "success");
+        let before = lake.server.get(&path(id)).data()["lastSyncTime"].clone();
+        let content = std::fs::read(lake.path("a.db")).expect("the file");
+        std::fs::write(lake.path("a.db"), [7u8; 5000]).expect("a file");
+        let failed = lake.sync(id);
         assert_eq!((&failed["state"], counts(&failed, "tables")), (&json!("failed"), [0; 3]));
         assert_eq!(failed["errors"][0]["table"], Value::Null);
         let message = failed["errors"][0]["message"].as_str().expect("a message");
         assert!(message.contains("not a SQLite database"), "{message}");
         assert!(failed["finishedAt"].is_string());
-        std::fs::remove_file(bench.path("a.db")).expect("it is there");
-        assert_eq!(bench.sync(id)["state"], "failed");
-        assert_eq!(bench.server.get(&path(id)).data()["lastSyncTime"], before);
-        std::fs::write(bench.path("a.db"), content).expect("a file");
-        let back = bench.sync(id);
+        std::fs::remove_file(lake.path("a.db")).expect("it is there");
+        assert_eq!(lake.sync(id)["state"], "failed");
+        assert_eq!(lake.server.get(&path(id)).data()["lastSyncTime"], before);
+        std::fs::write(lake.path("a.db"), content).expect("a file");
+        let back = lake.sync(id);
         assert_eq!((&back["state"], counts(&back, "tables")), (&json!("success"), [0; 3]));
     }
 }
@@ -537,30 +493,30 @@ fn a_database_that_cannot_be_reached_fails_the_reading_and_loses_nothing() {
 #[test]
 fn one_that_runs_is_shown_is_alone_and_is_cancelled_at_once() {
     for store in stores() {
-        let bench = Bench::start(&store);
-        bench.run("a.db", "CREATE TABLE t (a)");
-        let id = bench.source("a.db");
+        let lake = Lake::start(&store);
+        lake.run("a.db", "CREATE TABLE t (a)");
+        let id = lake.source("a.db");
         let sync = format!("{}/sync", path(id));
-        refused(&bench.server.delete(&sync), 409, "not_running");
+        refused(&lake.server.delete(&sync), 409, "not_running");
         // Its reader waits for the lock, within a read.
-        sqlite(&bench.path("a.db"), async |connection| {
+        on_sqlite(&lake.path("a.db"), async |connection| {
             connection.execute("BEGIN EXCLUSIVE").await.expect("the lock");
-            let client = bench.server.client();
+            let client = lake.server.client();
             let asked = sync.clone();
             let waiting = thread::spawn(move || client.post(&asked, &json!({})).data());
-            eventually("it runs", SOON, || (bench.last_sync(id)["state"] == "running").then_some(()));
-            refused(&bench.server.post(&sync, &json!({})), 409, "sync_running");
-            refused(&bench.server.delete(&path(id)), 409, "sync_running");
-            refused(&bench.server.put(&path(id), &json!({ "url": "sqlite:b.db" })), 409, "sync_running");
-            assert_eq!(bench.server.put(&path(id), &json!({ "name": "renamed" })).status, 200);
+            eventually("it runs", SOON, || (lake.last_sync(id)["state"] == "running").then_some(()));
+            refused(&lake.server.post(&sync, &json!({})), 409, "sync_running");
+            refused(&lake.server.delete(&path(id)), 409, "sync_running");
+            refused(&lake.server.put(&path(id), &json!({ "url": "sqlite:b.db" })), 409, "sync_running");
+            assert_eq!(lake.server.put(&path(id), &json!({ "name": "renamed" })).status, 200);
             let begun = Instant::now();
-            let cancelled = bench.server.delete(&sync).data();
+            let cancelled = lake.server.delete(&sync).data();
             assert_eq!(cancelled["state"], "cancelled");
             assert_eq!(waiting.join().expect("an answer")["state"], "cancelled");
             assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
-            refused(&bench.server.delete(&sync), 409, "not_running");
+            refused(&lake.server.delete(&sync), 409, "not_running");
         });
-        let again = bench.sync(id);
+        let again = lake.sync(id);
         assert_eq!((&again["state"], counts(&again, "tables")), (&json!("success"), [1, 0, 0]));
     }
 }
@@ -568,30 +524,30 @@ fn one_that_runs_is_shown_is_alone_and_is_cancelled_at_once() {
 #[test]
 fn two_thousand_tables_are_read_with_progress_and_can_be_cancelled_in_the_middle() {
     for store in stores() {
-        let bench = Bench::start(&store);
-        bench.run("big.db", &many(2_000));
-        let id = bench.source("big.db");
+        let lake = Lake::start(&store);
+        lake.run("big.db", &many(2_000));
+        let id = lake.source("big.db");
         let sync = format!("{}/sync", path(id));
         let start = || {
-            let (client, path) = (bench.server.client(), sync.clone());
+            let (client, path) = (lake.server.client(), sync.clone());
             thread::spawn(move || client.post(&path, &json!({})).data())
         };
         let waiting = start();
         eventually("some are done", SOON, || {
-            let progress = &bench.last_sync(id)["progress"];
+            let progress = &lake.last_sync(id)["progress"];
             let done = progress["tablesDone"].as_i64()?;
             (done > 0 && progress["tablesTotal"] == 2_000).then_some(())
         });
-        let cancelled = bench.server.delete(&sync).data();
+        let cancelled = lake.server.delete(&sync).data();
         let done = cancelled["progress"]["tablesDone"].as_i64().expect("a number");
         assert_eq!(counts(&cancelled, "tables"), [done, 0, 0], "what is counted was written");
         assert!(done < 2_000, "it was in the middle");
         waiting.join().expect("an answer");
-        let whole = bench.sync(id);
+        let whole = lake.sync(id);
         assert_eq!(whole["state"], "success");
         assert_eq!(counts(&whole, "tables"), [2_000 - done, 0, 0], "{whole}");
         assert_eq!(counts(&whole, "fields"), [2 * (2_000 - done), 0, 0]);
-        assert_eq!(counts(&bench.sync(id), "tables"), [0; 3]);
+        assert_eq!(counts(&lake.sync(id), "tables"), [0; 3]);
     }
 }
 
@@ -604,19 +560,19 @@ fn a_server_that_dies_in_the_middle_leaves_true_counts_and_another_goes_on() {
             Store::Postgres(_) => &["sync.batch_written#2"],
         };
         for &place in places {
-            let mut bench = Bench::prepare(&store);
-            bench.server.set("LAKEPORT_KILL_AT", place);
-            bench.server.run();
-            bench.run("a.db", &many(220));
-            let id = bench.source("a.db");
+            let mut lake = Lake::prepare(&store);
+            lake.server.set("LAKEPORT_KILL_AT", place);
+            lake.server.run();
+            lake.run("a.db", &many(220));
+            let id = lake.source("a.db");
             // As a request would, whose answer nobody waits for.
             let running = "INSERT INTO datasource_syncs (datasource_id, state, started_at) VALUES";
-            bench.server.execute(&format!("{running} ({id}, 'running', 1)"));
-            assert!(bench.server.wait(SOON).is_some(), "{place}: it kills itself");
-            bench.server.set("LAKEPORT_KILL_AT", "");
-            bench.server.restart();
-            assert_eq!(bench.last_sync(id)["finishedAt"], Value::Null, "{place}");
-            let sync = bench.ended(id, TAKEN_OVER);
+            lake.server.execute(&format!("{running} ({id}, 'running', 1)"));
+            assert!(lake.server.wait(SOON).is_some(), "{place}: it kills itself");
+            lake.server.set("LAKEPORT_KILL_AT", "");
+            lake.server.restart();
+            assert_eq!(lake.last_sync(id)["finishedAt"], Value::Null, "{place}");
+            let sync = lake.sync_ended(id, TAKEN_OVER);
             assert_eq!(
                 (&sync["state"], counts(&sync, "tables")),
                 (&json!("success"), [220, 0, 0]),
@@ -624,46 +580,46 @@ fn a_server_that_dies_in_the_middle_leaves_true_counts_and_another_goes_on() {
             );
             assert_eq!(counts(&sync, "fields"), [440, 0, 0], "{place}");
             assert_eq!(sync["progress"], json!({ "tablesDone": 220, "tablesTotal": 220 }), "{place}");
-            assert_eq!(counts(&bench.sync(id), "tables"), [0; 3], "{place}");
+            assert_eq!(counts(&lake.sync(id), "tables"), [0; 3], "{place}");
         }
     }
 }
 
 #[test]
 fn one_that_nobody_works_on_is_answered_as_running_and_can_be_cancelled() {
-    let bench = Bench::start(&stores()[0]);
-    bench.run("a.db", "CREATE TABLE t (a)");
-    let id = bench.source("a.db");
+    let lake = Lake::start(&stores()[0]);
+    lake.run("a.db", "CREATE TABLE t (a)");
+    let id = lake.source("a.db");
     let held = "INSERT INTO leases (name, owner, epoch, expires_at) VALUES";
-    bench.server.execute(&format!("{held} ('datasource_sync/{id}', 'another server', 1, 99999999999999)"));
+    lake.server.execute(&format!("{held} ('datasource_sync/{id}', 'another server', 1, 99999999999999)"));
     let begun = Instant::now();
-    let running = bench.sync(id);
+    let running = lake.sync(id);
     assert_eq!((&running["state"], &running["finishedAt"]), (&json!("running"), &Value::Null));
     assert_eq!(running["progress"], json!({ "tablesDone": 0, "tablesTotal": null }));
     assert!(begun.elapsed() > Duration::from_secs(19) && begun.elapsed() < Duration::from_secs(25));
-    assert_eq!(bench.server.delete(&format!("{}/sync", path(id))).data()["state"], "cancelled");
-    bench.server.execute("DELETE FROM leases");
-    assert_eq!(bench.sync(id)["state"], "success");
+    assert_eq!(lake.server.delete(&format!("{}/sync", path(id))).data()["state"], "cancelled");
+    lake.server.execute("DELETE FROM leases");
+    assert_eq!(lake.sync(id)["state"], "success");
 }
 
 #[test]
 fn a_server_that_stops_gives_the_work_back_at_once() {
     for store in stores() {
-        let mut bench = Bench::start(&store);
-        bench.run("a.db", "CREATE TABLE t (a)");
-        let id = bench.source("a.db");
-        sqlite(&bench.path("a.db"), async |connection| {
+        let mut lake = Lake::start(&store);
+        lake.run("a.db", "CREATE TABLE t (a)");
+        let id = lake.source("a.db");
+        on_sqlite(&lake.path("a.db"), async |connection| {
             connection.execute("BEGIN EXCLUSIVE").await.expect("the lock");
-            let client = bench.server.client();
+            let client = lake.server.client();
             let asked = format!("{SOURCES}/{id}/sync");
             let waiting = thread::spawn(move || client.post(&asked, &json!({})).data());
-            eventually("it runs", SOON, || (bench.last_sync(id)["state"] == "running").then_some(()));
-            bench.server.stop();
+            eventually("it runs", SOON, || (lake.last_sync(id)["state"] == "running").then_some(()));
+            lake.server.stop();
             assert_eq!(waiting.join().expect("an answer")["state"], "running");
         });
-        bench.server.run();
+        lake.server.run();
         let begun = Instant::now();
-        let sync = bench.ended(id, SOON);
+        let sync = lake.sync_ended(id, SOON);
         assert_eq!((&sync["state"], counts(&sync, "tables")), (&json!("success"), [1, 0, 0]));
         assert!(begun.elapsed() < Duration::from_secs(10), "nobody waits for a lease: {:?}", begun.elapsed());
     }
@@ -672,28 +628,28 @@ fn a_server_that_stops_gives_the_work_back_at_once() {
 #[test]
 fn a_cron_starts_a_reading_by_itself() {
     for store in stores() {
-        let bench = Bench::start(&store);
-        bench.run("a.db", "CREATE TABLE t (a)");
+        let lake = Lake::start(&store);
+        lake.run("a.db", "CREATE TABLE t (a)");
         let form =
             json!({ "name": "a", "kind": "sqlite", "url": "sqlite:a.db", "syncCron": "* * * * * ? *" });
-        let id = bench.create(&form)["id"].as_i64().expect("an id");
+        let id = lake.create(&form)["id"].as_i64().expect("an id");
         let read = eventually("it is read in", SOON, || {
-            let time = bench.server.get(&path(id)).data()["lastSyncTime"].clone();
+            let time = lake.server.get(&path(id)).data()["lastSyncTime"].clone();
             (!time.is_null()).then_some(time)
         });
         eventually("and read in again", SOON, || {
-            (bench.server.get(&path(id)).data()["lastSyncTime"] != read).then_some(())
+            (lake.server.get(&path(id)).data()["lastSyncTime"] != read).then_some(())
         });
-        bench.server.put(&path(id), &json!({ "syncCron": null })).data();
-        assert_eq!(bench.ended(id, SOON)["state"], "success");
+        lake.server.put(&path(id), &json!({ "syncCron": null })).data();
+        assert_eq!(lake.sync_ended(id, SOON)["state"], "success");
     }
 }
 
 #[test]
 fn the_same_key_gets_the_same_answer() {
-    let bench = Bench::start(&stores()[0]);
-    bench.run("a.db", "CREATE TABLE t (a)");
-    let client = bench.server.client();
+    let lake = Lake::start(&stores()[0]);
+    lake.run("a.db", "CREATE TABLE t (a)");
+    let client = lake.server.client();
     let form = json!({ "name": "a", "kind": "sqlite", "url": "sqlite:a.db" }).to_string();
     let make = || client.send("POST", SOURCES, &[("Idempotency-Key", "k")], form.as_bytes());
     let (first, again) = (make(), make());
@@ -706,13 +662,13 @@ fn the_same_key_gets_the_same_answer() {
 #[test]
 fn replicas_share_the_work() {
     let Some(store) = stores().into_iter().find(|store| matches!(store, Store::Postgres(_))) else { return };
-    let bench = Bench::start(&store);
-    let roots = bench.files.path().display().to_string();
+    let lake = Lake::start(&store);
+    let roots = lake.files.path().display().to_string();
     let environment = &[("LAKEPORT_SQLITE_ROOTS", roots.as_str())];
-    let mut other = bench.server.replica(Options { environment, ..Options::default() });
+    let mut other = lake.server.replica(Options { environment, ..Options::default() });
     other.run();
-    bench.run("a.db", &many(300));
-    let id = bench.source("a.db");
+    lake.run("a.db", &many(300));
+    let id = lake.source("a.db");
     let sync = format!("{}/sync", path(id));
     // Whoever is asked, one of the two reads, and both know when it is done.
     let started = other.post(&sync, &json!({})).data();
@@ -721,6 +677,6 @@ fn replicas_share_the_work() {
         (&json!("success"), [300, 0, 0]),
         "{started}"
     );
-    assert_eq!(bench.last_sync(id), other.get(&sync).data());
-    assert_eq!(counts(&bench.sync(id), "tables"), [0; 3]);
+    assert_eq!(lake.last_sync(id), other.get(&sync).data());
+    assert_eq!(counts(&lake.sync(id), "tables"), [0; 3]);
 }

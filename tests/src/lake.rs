@@ -1,0 +1,164 @@
+//! A server beside a folder of SQLite databases that it may open.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, Row as _};
+
+use crate::{Options, Server, Store};
+
+/// A server, and the one root of its data sources.
+pub struct Lake {
+    pub server: Server,
+    pub files: tempfile::TempDir,
+}
+
+impl Lake {
+    pub fn start(store: &Store) -> Lake {
+        let mut lake = Lake::prepare(store);
+        lake.server.run();
+        lake
+    }
+
+    /// One that does not run yet. Its zone is UTC.
+    pub fn prepare(store: &Store) -> Lake {
+        let files = tempfile::tempdir().expect("a folder");
+        let roots = files.path().display().to_string();
+        let environment = &[("LAKEPORT_SQLITE_ROOTS", roots.as_str()), ("LAKEPORT_TIME_ZONE", "UTC")];
+        let server = Server::prepare(store, Options { environment, ..Options::default() });
+        Lake { server, files }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.files.path().join(name)
+    }
+
+    /// Runs statements on a database, which is made where it is not there.
+    pub fn run(&self, name: &str, statements: &str) {
+        self.open(name, async |connection| {
+            connection.execute(AssertSqlSafe(statements)).await.expect("sound statements");
+        });
+    }
+
+    /// The first column of every row, as whole numbers.
+    pub fn numbers(&self, name: &str, query: &str) -> Vec<i64> {
+        self.open(name, async |connection| {
+            let rows = connection.fetch_all(AssertSqlSafe(query)).await.expect("a sound query");
+            rows.iter().map(|row| row.get(0)).collect()
+        })
+    }
+
+    /// The first column of every row, as texts.
+    pub fn texts(&self, name: &str, query: &str) -> Vec<String> {
+        self.open(name, async |connection| {
+            let rows = connection.fetch_all(AssertSqlSafe(query)).await.expect("a sound query");
+            rows.iter().map(|row| row.get(0)).collect()
+        })
+    }
+
+    /// Works on a database from outside of the server.
+    pub fn open<T>(&self, name: &str, work: impl AsyncFnOnce(&mut SqliteConnection) -> T) -> T {
+        on_sqlite(&self.path(name), work)
+    }
+
+    /// A data source for a file; answers its id.
+    pub fn source(&self, name: &str) -> i64 {
+        let form = json!({ "name": name, "kind": "sqlite", "url": format!("sqlite:{name}") });
+        id_of(&self.server.post("/api/v1/datasources", &form).data())
+    }
+
+    /// A table of the catalogue with its fields: `("id", "INTEGER")`, the first one its key; answers its id.
+    pub fn table(&self, source: i64, name: &str, fields: &[(&str, &str)]) -> i64 {
+        let form = json!({ "tableName": name, "dbName": "main", "clusterId": source });
+        let id = id_of(&self.server.post("/api/v1/tables", &form).data());
+        for (place, (field, type_text)) in fields.iter().enumerate() {
+            let form = json!({ "fieldName": field, "fieldType": type_text, "isPrimaryKey": place == 0 });
+            self.server.post(&format!("/api/v1/tables/{id}/fields"), &form).data();
+        }
+        id
+    }
+
+    /// The same, made in its database.
+    pub fn physical_table(&self, source: i64, name: &str, fields: &[(&str, &str)]) -> i64 {
+        let address = self.server.get(&format!("/api/v1/datasources/{source}")).data()["url"].clone();
+        let file = address.as_str().and_then(|url| url.strip_prefix("sqlite:")).expect("a SQLite file");
+        // An empty file is an empty database.
+        self.run(file, "");
+        let id = self.table(source, name, fields);
+        self.server.post(&format!("/api/v1/tables/{id}/physical"), &json!({})).data();
+        id
+    }
+
+    /// A workflow on the engine `local`; answers its id.
+    pub fn workflow(&self, name: &str) -> i64 {
+        id_of(&self.server.post("/api/v1/workflows", &json!({ "name": name })).data())
+    }
+
+    /// A task in SQL; answers its id.
+    pub fn task(&self, workflow: i64, name: &str, source: i64, sql: &str, tables: [&[i64]; 2]) -> i64 {
+        let form = json!({
+            "task": { "workflowId": workflow, "taskName": name, "taskType": "SQL", "datasourceId": source,
+                "sqlContent": sql },
+            "inputTableIds": tables[0],
+            "outputTableIds": tables[1],
+        });
+        id_of(&self.server.post("/api/v1/tasks", &form).data())
+    }
+
+    /// Publishes the current version and waits until it is deployed.
+    pub fn deploy(&self, workflow: i64) -> Value {
+        let path = format!("/api/v1/workflows/{workflow}");
+        let record = self.server.post(&format!("{path}/publish"), &json!({ "comment": "go" })).data();
+        let approve = format!("{path}/publish/{}/approve", record["recordId"]);
+        self.server.post(&approve, &json!({ "status": "APPROVED", "comment": "fine" })).data();
+        crate::eventually("the workflow is deployed", std::time::Duration::from_secs(20), || {
+            let workflow = self.server.get(&path).data();
+            let deployment = &workflow["publications"][0]["deployment"];
+            assert_ne!(deployment["state"], "failed", "{deployment}");
+            (deployment["state"] == "success").then_some(workflow)
+        })
+    }
+
+    /// Runs a workflow now; answers the engine's id of the run.
+    pub fn execute(&self, workflow: i64) -> String {
+        let answer = self.server.post(&format!("/api/v1/workflows/{workflow}/execute"), &json!({})).data();
+        answer.as_str().expect("the id is a text").to_owned()
+    }
+
+    /// The executions of a run, by their tasks' names.
+    pub fn executions(&self, instance: &str) -> Vec<Value> {
+        let page = self.server.get("/api/v1/executions/history?pageSize=500").data();
+        let records = page["records"].as_array().expect("records");
+        let mut of: Vec<Value> =
+            records.iter().filter(|record| record["instanceId"] == instance).cloned().collect();
+        of.sort_by_key(|record| record["taskName"].to_string());
+        of
+    }
+
+    /// The executions of a run once so many are there and none goes on.
+    pub fn ended(&self, instance: &str, count: usize) -> Vec<Value> {
+        crate::eventually("the run ends", std::time::Duration::from_secs(60), || {
+            let executions = self.executions(instance);
+            let is_over = |record: &Value| !matches!(record["status"].as_str(), Some("pending" | "running"));
+            (executions.len() >= count && executions.iter().all(is_over)).then_some(executions)
+        })
+    }
+}
+
+/// Works on a SQLite file, which is made where it is not there.
+pub fn on_sqlite<T>(path: &Path, work: impl AsyncFnOnce(&mut SqliteConnection) -> T) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let options = SqliteConnectOptions::new().filename(path).create_if_missing(true);
+        let mut connection = options.connect().await.expect("the file opens");
+        let done = work(&mut connection).await;
+        connection.close().await.expect("it closes");
+        done
+    })
+}
+
+/// The `id` of an answer.
+pub fn id_of(answer: &Value) -> i64 {
+    answer["id"].as_i64().unwrap_or_else(|| panic!("no id in {answer}"))
+}

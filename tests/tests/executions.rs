@@ -1,0 +1,396 @@
+//! Runs on the engine `local` over HTTP: what is recorded of them, how they are stopped and repeated, and what a
+//! killed server leaves (contract, section 3.4).
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lakeport_tests::{Lake, Response, eventually, stores};
+use serde_json::{Value, json};
+
+const EXECUTIONS: &str = "/api/v1/executions";
+const SOON: Duration = Duration::from_secs(20);
+/// Takes minutes.
+const ENDLESS: &str = "INSERT INTO a (v) WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 1000000000000) \
+    SELECT max(x) FROM n";
+
+fn refused(response: &Response, status: u16, code: &str) {
+    assert_eq!((response.status, response.error().as_str()), (status, code), "{response:?}");
+}
+
+/// A data source, and three tables with an ascending key: a, b, c.
+fn tables(lake: &Lake) -> (i64, [i64; 3]) {
+    let source = lake.source("shop.db");
+    lake.run("shop.db", "");
+    let ids =
+        ["a", "b", "c"].map(|name| lake.physical_table(source, name, &[("id", "INTEGER"), ("v", "TEXT")]));
+    (source, ids)
+}
+
+fn one(lake: &Lake, execution: &Value) -> Value {
+    lake.server.get(&format!("{EXECUTIONS}/{}", execution["id"])).data()
+}
+
+fn statuses(executions: &[Value]) -> Vec<&str> {
+    executions.iter().map(|execution| execution["status"].as_str().expect("a status")).collect()
+}
+
+#[test]
+fn a_run_is_recorded_task_by_task_with_its_log() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, b, _]) = tables(&lake);
+        let id = lake.workflow("w");
+        let first = lake.task(
+            id,
+            "1 fill",
+            source,
+            "INSERT INTO a (v) VALUES ('x'), ('y'), ('it''s; here')",
+            [&[], &[a]],
+        );
+        lake.task(
+            id,
+            "2 copy",
+            source,
+            "INSERT INTO b SELECT * FROM a; SELECT count(*) FROM b",
+            [&[a], &[b]],
+        );
+        lake.deploy(id);
+        let run = lake.execute(id);
+        let executions = lake.ended(&run, 2);
+        assert_eq!(statuses(&executions), ["success", "success"]);
+        let fill = &executions[0];
+        for (member, value) in [
+            ("workflowId", json!(id)),
+            ("workflowName", json!("w")),
+            ("taskId", json!(first)),
+            ("taskName", json!("1 fill")),
+            ("triggerType", json!("manual")),
+            ("attempt", json!(1)),
+            ("errorMessage", Value::Null),
+            ("rowsAffected", json!(3)),
+        ] {
+            assert_eq!(fill.get(member), Some(&value), "{member} of {fill}");
+        }
+        assert!(fill["startTime"].is_string() && fill["endTime"].is_string(), "{fill}");
+        let log = &one(&lake, fill)["log"];
+        assert_eq!(log["complete"], true, "{log}");
+        assert!(log["text"].as_str().is_some_and(|text| text.contains('3')), "{log}");
+        let offset = log["nextOffset"].as_str().expect("an offset");
+        let rest = lake.server.get(&format!("{EXECUTIONS}/{}?logOffset={offset}", fill["id"])).data();
+        assert_eq!((&rest["log"]["text"], &rest["log"]["complete"]), (&json!(""), &json!(true)));
+        assert_eq!(lake.server.get(&format!("{EXECUTIONS}/{}?logOffset=nowhere", fill["id"])).status, 400);
+        assert_eq!(lake.numbers("shop.db", "SELECT count(*) FROM b"), [3]);
+
+        let page = lake.server.get(&format!("{EXECUTIONS}/history?taskId={first}")).data();
+        assert_eq!((&page["total"], &page["pageSize"]), (&json!(1), &json!(10)));
+        let status = lake.server.get(&format!("/api/v1/tasks/{first}/execution-status")).data();
+        assert_eq!((&status["status"], &status["id"]), (&json!("success"), &fill["id"]));
+        let workflow = lake.server.get(&format!("/api/v1/workflows/{id}")).data();
+        assert_eq!(workflow["recentExecutions"].as_array().map(Vec::len), Some(2));
+        assert_eq!(workflow["latestExecution"]["instanceId"], run);
+        assert_eq!(lake.server.get(&format!("{EXECUTIONS}/running")).data(), json!([]));
+        let synced = lake.server.post(&format!("{EXECUTIONS}/{}/sync", fill["id"]), &json!({})).data();
+        assert_eq!(synced["status"], "success");
+        let figures = lake.server.get(&format!("{EXECUTIONS}/statistics")).data();
+        let shown = (&figures["total"], &figures["success"], &figures["failed"]);
+        assert_eq!(shown, (&json!(2), &json!(2), &json!(0)), "{figures}");
+        for path in ["999", "999/sync", "999/cancel", "999/retry"] {
+            let method = if path.contains('/') { "POST" } else { "GET" };
+            let answer = lake.server.client().send(method, &format!("{EXECUTIONS}/{path}"), &[], b"");
+            refused(&answer, 404, "not_found");
+        }
+        refused(
+            &lake.server.post(&format!("{EXECUTIONS}/{}/cancel", fill["id"]), &json!({})),
+            409,
+            "not_running",
+        );
+    }
+}
+
+#[test]
+fn a_failure_stops_what_depends_on_it_and_is_tried_again_by_hand() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, b, c]) = tables(&lake);
+        let id = lake.workflow("w");
+        lake.task(
+            id,
+            "1 fails",
+            source,
+            "INSERT INTO a (v) VALUES ('half'); INSERT INTO nobody VALUES (1)",
+            [&[], &[a]],
+        );
+        lake.task(id, "2 after", source, "INSERT INTO b SELECT * FROM a", [&[a], &[b]]);
+        lake.task(id, "3 apart", source, "INSERT INTO c (v) VALUES ('x')", [&[], &[c]]);
+        lake.deploy(id);
+        let run = lake.execute(id);
+        let executions = lake.ended(&run, 2);
+        let names: Vec<_> = executions.iter().map(|one| one["taskName"].as_str().expect("a name")).collect();
+        assert_eq!((names, statuses(&executions)), (vec!["1 fails", "3 apart"], vec!["failed", "success"]));
+        assert!(
+            executions[0]["errorMessage"].as_str().is_some_and(|text| text.contains("nobody")),
+            "{executions:?}"
+        );
+        assert_eq!(lake.numbers("shop.db", "SELECT count(*) FROM a"), [0], "a task is whole or nothing");
+        let failed = lake.server.get(&format!("{EXECUTIONS}/failed?limit=5")).data();
+        assert_eq!(failed[0]["taskName"], "1 fails");
+        lake.run("shop.db", "CREATE TABLE nobody (x)");
+        let retry = format!("{EXECUTIONS}/{}/retry", executions[0]["id"]);
+        assert_eq!(lake.server.post(&retry, &json!({})).status, 200);
+        eventually("all of it has run", SOON, || {
+            (lake.numbers("shop.db", "SELECT count(*) FROM b") == [1]).then_some(())
+        });
+        assert_eq!(
+            lake.numbers("shop.db", "SELECT count(*) FROM c"),
+            [1],
+            "what had succeeded was not run again"
+        );
+    }
+}
+
+#[test]
+fn a_task_is_tried_again_as_often_as_it_says_and_stopped_when_its_time_is_over() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, b, _]) = tables(&lake);
+        let id = lake.workflow("w");
+        let task = |name: &str, sql: &str, more: Value, output: i64| {
+            let mut task = json!({ "workflowId": id, "taskName": name, "taskType": "SQL", "datasourceId": source,
+                "sqlContent": sql });
+            for (member, value) in more.as_object().expect("members") {
+                task[member] = value.clone();
+            }
+            let form = json!({ "task": task, "inputTableIds": [], "outputTableIds": [output] });
+            lake.server.post("/api/v1/tasks", &form).data();
+        };
+        task("1 again", "INSERT INTO nobody VALUES (1)", json!({ "retryTimes": 2, "retryInterval": 1 }), a);
+        task("2 long", &ENDLESS.replace(" a ", " b "), json!({ "timeout": 1 }), b);
+        lake.deploy(id);
+        let begun = Instant::now();
+        let executions = lake.ended(&lake.execute(id), 2);
+        assert!(begun.elapsed() >= Duration::from_secs(2), "it waited between its tries");
+        assert_eq!(statuses(&executions), ["failed", "failed"]);
+        assert_eq!(executions[0]["attempt"], 3, "its tries are one record");
+        let log = one(&lake, &executions[0])["log"]["text"].as_str().expect("a log").to_owned();
+        assert_eq!(log.matches("no such table").count(), 3, "{log}");
+        assert!(
+            executions[1]["errorMessage"].as_str().is_some_and(|text| text.contains("1 s")),
+            "{executions:?}"
+        );
+    }
+}
+
+#[test]
+fn a_running_task_is_cancelled_within_a_second() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, b, _]) = tables(&lake);
+        let id = lake.workflow("w");
+        lake.task(id, "1 long", source, ENDLESS, [&[], &[a]]);
+        lake.task(id, "2 after", source, "INSERT INTO b SELECT * FROM a", [&[a], &[b]]);
+        lake.deploy(id);
+        let run = lake.execute(id);
+        let running = eventually("it runs", SOON, || {
+            let running = lake.server.get(&format!("{EXECUTIONS}/running")).data();
+            (running[0]["status"] == "running").then(|| running[0].clone())
+        });
+        let begun = Instant::now();
+        lake.server.post(&format!("{EXECUTIONS}/{}/cancel", running["id"]), &json!({})).data();
+        let executions = lake.ended(&run, 1);
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        assert_eq!(statuses(&executions), ["killed"]);
+        // The database is free again.
+        lake.run("shop.db", "INSERT INTO b (v) VALUES ('free')");
+    }
+}
+
+#[test]
+fn what_would_leave_the_database_is_refused() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, ..]) = tables(&lake);
+        for (n, sql) in [
+            "ATTACH DATABASE '/tmp/other.db' AS other",
+            "SELECT 1; DETACH DATABASE main",
+            "VACUUM INTO '/tmp/copy.db'",
+            "PRAGMA journal_mode = DELETE",
+            "COMMIT; INSERT INTO a (v) VALUES ('x')",
+            "SELECT load_extension('/tmp/x.so')",
+            "/**/ATTACH/**/DATABASE ':memory:' AS m",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let id = lake.workflow(&format!("w{n}"));
+            let form = json!({ "task": { "workflowId": id, "taskName": "t", "taskType": "SQL",
+                "datasourceId": source, "sqlContent": sql }, "inputTableIds": [], "outputTableIds": [a] });
+            let answer = lake.server.post("/api/v1/tasks", &form);
+            if answer.status == 400 {
+                continue;
+            }
+            lake.deploy(id);
+            let executions = lake.ended(&lake.execute(id), 1);
+            assert_eq!(statuses(&executions), ["failed"], "{sql}");
+        }
+        assert_eq!(lake.numbers("shop.db", "SELECT count(*) FROM a"), [0]);
+    }
+}
+
+#[test]
+fn parameters_are_values_that_cannot_break_out() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, ..]) = tables(&lake);
+        let id = lake.workflow("w");
+        let hostile = "x'); DROP TABLE b; --";
+        let parameters = json!({ "globalParams": [
+            { "name": "who", "value": hostile }, { "name": "count", "value": "7" },
+        ] });
+        lake.server.put(&format!("/api/v1/workflows/{id}"), &parameters).data();
+        let sql = "INSERT INTO a (v) VALUES (${who}), ('<${who}>'), (${count} + 1), (${system.biz.date}), ('$[yyyy-MM-dd]')";
+        lake.task(id, "t", source, sql, [&[], &[a]]);
+        lake.deploy(id);
+        let executions = lake.ended(&lake.execute(id), 1);
+        assert_eq!(statuses(&executions), ["success"], "{executions:?}");
+        let values = lake.texts("shop.db", "SELECT v FROM a ORDER BY id");
+        assert_eq!(
+            (values[0].as_str(), values[1].clone(), values[2].as_str()),
+            (hostile, format!("<{hostile}>"), "8")
+        );
+        assert!(values[3].len() == 8 && values[4].len() == 10, "{values:?}");
+        assert_eq!(lake.numbers("shop.db", "SELECT count(*) FROM b"), [0], "it is still there");
+    }
+}
+
+#[test]
+fn the_timer_fires_on_time_and_stops_when_it_is_taken_offline() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, ..]) = tables(&lake);
+        let id = lake.workflow("w");
+        lake.task(id, "t", source, "INSERT INTO a (v) VALUES (${system.datetime})", [&[], &[a]]);
+        let schedule = format!("/api/v1/workflows/{id}/schedule");
+        lake.server.put(&schedule, &json!({ "crontab": "* * * * * ? *" })).data();
+        lake.deploy(id);
+        lake.server.post(&format!("{schedule}/online"), &json!({})).data();
+        eventually("it fires", SOON, || {
+            (lake.numbers("shop.db", "SELECT count(*) FROM a")[0] >= 5).then_some(())
+        });
+        lake.server.post(&format!("{schedule}/offline"), &json!({})).data();
+        thread::sleep(Duration::from_secs(2));
+        let fired = lake.texts("shop.db", "SELECT v FROM a ORDER BY id");
+        let seconds: Vec<i64> = fired.iter().map(|at| at[12..].parse().expect("a second")).collect();
+        let next: Vec<bool> = seconds.windows(2).map(|two| (two[0] + 1) % 60 == two[1]).collect();
+        assert!(next.iter().all(|next| *next), "every second once: {fired:?}");
+        thread::sleep(Duration::from_secs(2));
+        assert_eq!(lake.texts("shop.db", "SELECT v FROM a").len(), fired.len(), "it is off");
+        let page = lake.server.get(&format!("{EXECUTIONS}/history")).data();
+        let record = &page["records"][0];
+        assert_eq!(record["triggerType"], "schedule");
+        assert!(record["scheduleTime"].is_string(), "{record}");
+    }
+}
+
+/// A run of five tasks in a row, each of which adds one row. Killed at each place, no run is lost, what had
+/// finished is not repeated, and what was running runs again, once.
+#[test]
+fn a_server_killed_within_a_run_loses_and_repeats_nothing() {
+    for store in stores() {
+        for (point, repeated) in
+            [("runner.task_claimed", false), ("runner.task_ran", true), ("runner.task_recorded", false)]
+        {
+            let mut lake = Lake::start(&store);
+            let source = lake.source("shop.db");
+            lake.run("shop.db", "CREATE TABLE done (id INTEGER PRIMARY KEY, task TEXT)");
+            let step = |n: usize| lake.table(source, &format!("step{n}"), &[("id", "INTEGER")]);
+            let steps: Vec<i64> = (0..6).map(step).collect();
+            let id = lake.workflow("w");
+            for n in 0..5 {
+                let sql = format!("INSERT INTO done (task) VALUES ('task {n}')");
+                lake.task(id, &format!("task {n}"), source, &sql, [&[steps[n]], &[steps[n + 1]]]);
+            }
+            lake.deploy(id);
+            lake.server.stop();
+            lake.server.set("LAKEPORT_KILL_AT", point);
+            lake.server.run();
+            // It may die before it has answered.
+            let client = lake.server.client();
+            let asked = thread::spawn(move || {
+                let ask = || client.post(&format!("/api/v1/workflows/{id}/execute"), &json!({})).status;
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(ask)).is_ok()
+            });
+            assert!(lake.server.wait(SOON).is_some(), "{point} was not reached");
+            let _ = asked.join();
+            lake.server.kill();
+            lake.server.set("LAKEPORT_KILL_AT", "");
+            lake.server.run();
+            let executions = eventually("the run ends", Duration::from_secs(60), || {
+                let page = lake.server.get(&format!("{EXECUTIONS}/history?pageSize=100")).data();
+                let records = page["records"].as_array().expect("records").clone();
+                let all = records.len() == 5 && records.iter().all(|record| record["status"] == "success");
+                all.then_some(records)
+            });
+            let again: Vec<_> = executions.iter().filter(|one| one["attempt"] != 1).collect();
+            let attempts: Vec<_> = again.iter().map(|one| one["attempt"].as_i64()).collect();
+            if point != "runner.task_recorded" {
+                assert_eq!(attempts, [Some(2)], "{point}: what was running runs again, once");
+                let log = one(&lake, again[0])["log"]["text"].as_str().expect("a log").to_owned();
+                assert!(log.contains("again"), "{point}: {log}");
+            } else {
+                assert_eq!(attempts, [] as [Option<i64>; 0], "{point}: what had finished is not repeated");
+            }
+            let rows = lake.numbers("shop.db", "SELECT count(*) FROM done");
+            assert_eq!(rows, [if repeated { 6 } else { 5 }], "{point}");
+        }
+    }
+}
+
+#[test]
+fn of_two_servers_on_one_store_one_runs_a_task_and_the_other_takes_over() {
+    use lakeport_tests::{Options, Store};
+    for store in stores() {
+        if matches!(store, Store::Sqlite) {
+            continue;
+        }
+        let mut lake = Lake::start(&store);
+        let (source, [a, ..]) = tables(&lake);
+        let roots = lake.files.path().display().to_string();
+        let environment = &[("LAKEPORT_SQLITE_ROOTS", roots.as_str()), ("LAKEPORT_TIME_ZONE", "UTC")];
+        let mut other = lake.server.replica(Options { environment, ..Options::default() });
+        other.run();
+        let id = lake.workflow("w");
+        lake.task(id, "t", source, "INSERT INTO a (v) VALUES ('x')", [&[], &[a]]);
+        lake.deploy(id);
+        let execute = format!("/api/v1/workflows/{id}/execute");
+        let first = lake.execute(id);
+        let second = other.post(&execute, &json!({})).data();
+        lake.ended(&first, 1);
+        lake.ended(second.as_str().expect("an id"), 1);
+        assert_eq!(lake.numbers("shop.db", "SELECT count(*) FROM a"), [2]);
+        lake.server.kill();
+        let third = other.post(&execute, &json!({})).data();
+        eventually("the other one takes over", Duration::from_secs(60), || {
+            let page = other.get(&format!("{EXECUTIONS}/history")).data();
+            let record = &page["records"][0];
+            (record["instanceId"] == third && record["status"] == "success").then_some(())
+        });
+        assert_eq!(lake.numbers("shop.db", "SELECT count(*) FROM a"), [3]);
+    }
+}
+
+#[test]
+fn engines_are_listed_and_tested() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let engines = lake.server.get("/api/v1/engines").data();
+        assert_eq!(
+            (&engines[0]["name"], &engines[0]["plugin"]),
+            (&json!("local"), &json!("local")),
+            "{engines}"
+        );
+        let test = lake.server.post("/api/v1/engines/local/test", &json!({})).data();
+        assert_eq!(test["ok"], true, "{test}");
+        assert!(test["checks"].as_array().is_some_and(|checks| !checks.is_empty()), "{test}");
+        refused(&lake.server.post("/api/v1/engines/nobody/test", &json!({})), 404, "not_found");
+    }
+}

@@ -1,0 +1,437 @@
+//! Tables, their fields, physical changes and statistics over HTTP, against real SQLite files (contract, section 4).
+
+use std::thread;
+use std::time::Duration;
+
+use lakeport_tests::{Lake, Response, eventually, id_of, stores};
+use serde_json::{Value, json};
+
+const TABLES: &str = "/api/v1/tables";
+const SOON: Duration = Duration::from_secs(20);
+
+fn path(id: i64) -> String {
+    format!("{TABLES}/{id}")
+}
+
+fn refused(response: &Response, status: u16, code: &str) {
+    assert_eq!((response.status, response.error().as_str()), (status, code), "{response:?}");
+}
+
+/// The members that a refusal names, sorted.
+fn named(response: &Response) -> Vec<String> {
+    assert_eq!(response.status, 400, "{response:?}");
+    let body = response.json();
+    let details = body["details"].as_array().unwrap_or_else(|| panic!("{body}"));
+    let mut fields: Vec<String> =
+        details.iter().map(|detail| detail["field"].as_str().expect("a field").to_owned()).collect();
+    fields.sort_unstable();
+    fields
+}
+
+fn names(page: &Value) -> Vec<String> {
+    let records = page["records"].as_array().unwrap_or_else(|| panic!("{page}"));
+    records.iter().map(|record| record["tableName"].as_str().expect("a name").to_owned()).collect()
+}
+
+/// The columns that SQLite has.
+fn columns(lake: &Lake, file: &str, table: &str) -> Vec<String> {
+    lake.texts(file, &format!("SELECT name FROM pragma_table_info('{table}') ORDER BY cid"))
+}
+
+#[test]
+fn a_definition_is_made_read_changed_and_kept_apart_from_others() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let source = lake.source("shop.db");
+        let form = json!({
+            "tableName": "orders", "dbName": "main", "tableComment": "one row an order", "layer": "ODS",
+            "clusterId": source, "tableModel": null, "keyColumns": "id", "owner": "ann",
+            "businessDomain": "sales", "dataDomain": "trade",
+        });
+        let made = lake.server.post(TABLES, &form).data();
+        let id = id_of(&made);
+        for (member, value) in [
+            ("status", json!("active")),
+            ("physical", json!(false)),
+            ("owner", json!("ann")),
+            ("bucketNum", Value::Null),
+            ("rowCount", Value::Null),
+            ("originTableName", Value::Null),
+            ("purgeAt", Value::Null),
+        ] {
+            assert_eq!(made.get(member), Some(&value), "{member} of {made}");
+        }
+        let detail = lake.server.get(&path(id)).data();
+        assert_eq!(detail["fields"], json!([]));
+        assert_eq!(detail["cluster"], json!({ "id": source, "name": "shop.db", "kind": "sqlite" }));
+        assert_eq!(detail["drift"], json!([]));
+
+        refused(&lake.server.post(TABLES, &form), 409, "name_taken");
+        let changed = lake.server.put(&path(id), &json!({ "layer": "DWD", "owner": null })).data();
+        assert_eq!((&changed["layer"], &changed["owner"]), (&json!("DWD"), &Value::Null));
+        assert_eq!(changed["tableComment"], "one row an order");
+        let renamed = lake.server.put(&path(id), &json!({ "tableName": "orders2" })).data();
+        assert_eq!(renamed["tableName"], "orders2");
+        lake.server.post(TABLES, &form).data();
+        refused(&lake.server.put(&path(id), &json!({ "tableName": "orders" })), 409, "name_taken");
+        refused(&lake.server.get(&path(999)), 404, "not_found");
+        refused(&lake.server.put(&path(999), &json!({})), 404, "not_found");
+    }
+}
+
+#[test]
+fn a_bad_definition_is_refused_with_every_member_that_is_wrong() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let wrong = json!({ "tableName": "", "dbName": 7, "bucketNum": "many", "clusterId": "x" });
+        assert_eq!(
+            named(&lake.server.post(TABLES, &wrong)),
+            ["bucketNum", "clusterId", "dbName", "tableName"]
+        );
+        let unknown = json!({ "tableName": "a", "dbName": "main", "clusterId": 999 });
+        assert_eq!(named(&lake.server.post(TABLES, &unknown)), ["clusterId"]);
+        let own = json!({ "tableName": "a", "dbName": "main", "clusterId": 1 });
+        assert_eq!(named(&lake.server.post(TABLES, &own)), ["clusterId"]);
+        let long = json!({ "tableName": "a".repeat(65), "dbName": "main" });
+        assert_eq!(named(&lake.server.post(TABLES, &long)), ["tableName"]);
+        assert_eq!(lake.server.get(TABLES).data()["total"], 0);
+        for (query, member) in [
+            ("sortField=price", "sortField"),
+            ("sortOrder=up", "sortOrder"),
+            ("pageNum=0", "pageNum"),
+            ("pageSize=501", "pageSize"),
+        ] {
+            assert_eq!(named(&lake.server.get(&format!("{TABLES}?{query}"))), [member]);
+        }
+    }
+}
+
+#[test]
+fn the_list_filters_sorts_pages_and_shows_what_was_just_made() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let source = lake.source("shop.db");
+        for (name, db, layer) in [
+            ("Orders", "main", "ODS"),
+            ("items", "main", "ODS"),
+            ("100%_sure", "main", "DWD"),
+            ("订单", "main", "ADS"),
+            ("other", "sales", "ADS"),
+        ] {
+            let form = json!({ "tableName": name, "dbName": db, "layer": layer, "clusterId": source });
+            let id = id_of(&lake.server.post(TABLES, &form).data());
+            // Each is there for the very next request.
+            let found = lake.server.get(&format!("{TABLES}?pageSize=1")).data();
+            assert_eq!(found["records"][0]["id"], id);
+        }
+        let list = |query: &str| lake.server.get(&format!("{TABLES}?{query}")).data();
+        assert_eq!(names(&list("sortField=tableName")), ["100%_sure", "Orders", "items", "other", "订单"]);
+        assert_eq!(names(&list("sortField=tableName&sortOrder=desc&pageSize=2")), ["订单", "other"]);
+        let second = list("sortField=tableName&pageSize=2&pageNum=2");
+        assert_eq!(
+            (names(&second), &second["total"]),
+            (vec!["items".to_owned(), "other".to_owned()], &json!(5))
+        );
+        assert_eq!(list("pageNum=9")["records"], json!([]));
+        assert_eq!(names(&list("keyword=ORD")), ["Orders"]);
+        assert_eq!(names(&list("keyword=sales")), ["other"]);
+        assert_eq!(names(&list("keyword=%25_")), ["100%_sure"]);
+        assert_eq!(names(&list("keyword=%E8%AE%A2")), ["订单"]);
+        assert_eq!(names(&list("layer=ODS&sortField=tableName&sortOrder=asc")), ["Orders", "items"]);
+        assert_eq!(list(&format!("clusterId={source}"))["total"], 5);
+        assert_eq!(list("clusterId=999")["total"], 0);
+        for field in ["row_count", "rowCount", "data_size", "index_size", "created_at", "updatedAt", "dbName"]
+        {
+            assert_eq!(list(&format!("sortField={field}"))["total"], 5);
+        }
+    }
+}
+
+#[test]
+fn a_table_is_made_in_the_database_and_follows_its_definition() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let source = lake.source("shop.db");
+        lake.run("shop.db", "");
+        let id = lake.table(source, "orders", &[("id", "INTEGER"), ("total", "REAL")]);
+        let physical = format!("{}/physical", path(id));
+
+        let plan = lake.server.post(&format!("{physical}?dryRun=true"), &json!({})).data();
+        let statement = &plan["statements"][0];
+        assert!(statement["sql"].as_str().expect("a text").starts_with("CREATE TABLE"), "{plan}");
+        assert_eq!(statement["destroys"], false, "{plan}");
+        assert!(statement.get("undo").is_some() && statement.get("note").is_some(), "{plan}");
+        assert_eq!(columns(&lake, "shop.db", "orders"), [] as [&str; 0]);
+
+        let made = lake.server.post(&physical, &json!({})).data();
+        assert_eq!(made["physical"], true, "{made}");
+        assert_eq!(columns(&lake, "shop.db", "orders"), ["id", "total"]);
+        assert_eq!(lake.server.post(&physical, &json!({})).status, 409);
+
+        let fields = format!("{}/fields", path(id));
+        let form = json!({ "fieldName": "day", "fieldType": "TEXT", "fieldComment": "when" });
+        let plan = lake.server.post(&format!("{fields}?dryRun=true"), &form).data();
+        assert!(plan["statements"][0]["sql"].as_str().expect("a text").contains("ADD COLUMN"), "{plan}");
+        assert_eq!(columns(&lake, "shop.db", "orders"), ["id", "total"]);
+        let field = lake.server.post(&fields, &form).data();
+        assert_eq!((&field["fieldName"], &field["tableId"]), (&json!("day"), &json!(id)), "{field}");
+        assert_eq!((&field["fieldOrder"], &field["isNullable"]), (&json!(3), &json!(true)), "{field}");
+        assert_eq!(columns(&lake, "shop.db", "orders"), ["id", "total", "day"]);
+
+        lake.run("shop.db", "INSERT INTO orders VALUES (1, 2.5, 'mon'), (2, 4, 'tue')");
+        let one = format!("{fields}/{}", field["id"]);
+        let renamed = lake.server.put(&one, &json!({ "fieldName": "weekday" })).data();
+        assert_eq!(renamed["fieldName"], "weekday");
+        assert_eq!(columns(&lake, "shop.db", "orders"), ["id", "total", "weekday"]);
+        assert_eq!(lake.texts("shop.db", "SELECT weekday FROM orders ORDER BY id"), ["mon", "tue"]);
+        refused(
+            &lake.server.post(&fields, &json!({ "fieldName": "weekday", "fieldType": "TEXT" })),
+            409,
+            "name_taken",
+        );
+        assert_eq!(lake.server.delete(&one).status, 200);
+        assert_eq!(columns(&lake, "shop.db", "orders"), ["id", "total"]);
+        refused(&lake.server.delete(&one), 404, "not_found");
+
+        let renamed = lake.server.put(&path(id), &json!({ "tableName": "bills" })).data();
+        assert_eq!(renamed["tableName"], "bills");
+        assert_eq!(lake.numbers("shop.db", "SELECT count(*) FROM bills"), [2]);
+        for (member, value) in [
+            ("dbName", json!("other")),
+            ("clusterId", json!(1)),
+            ("keyColumns", json!("total")),
+            ("tableModel", json!("DUPLICATE")),
+            ("partitionColumn", json!("id")),
+            ("distributionColumn", json!("id")),
+        ] {
+            let answer = lake.server.put(&path(id), &json!({ member: value }));
+            refused(&answer, 409, "not_changeable");
+            assert!(format!("{answer:?}").contains(member), "{answer:?}");
+        }
+        refused(&lake.server.put(&path(id), &json!({ "replicaNum": 3 })), 409, "unsupported_by_dialect");
+
+        let comment = format!("{}/comment", path(id));
+        let changed =
+            lake.server.put(&comment, &json!({ "comment": "it's \"quoted\"; DROP TABLE bills" })).data();
+        assert_eq!(changed["tableComment"], "it's \"quoted\"; DROP TABLE bills");
+        let ddl = lake.server.get(&format!("{}/ddl", path(id))).data();
+        assert!(ddl.as_str().expect("a text").starts_with("CREATE TABLE"), "{ddl}");
+        let changes = lake.server.get(&format!("{}/changes", path(id))).data();
+        let states: Vec<&Value> =
+            changes.as_array().expect("changes").iter().map(|change| &change["state"]).collect();
+        assert!(states.len() >= 5 && states.iter().all(|state| *state == "success"), "{changes}");
+        assert_eq!(lake.server.get(&path(id)).data()["drift"], json!([]));
+    }
+}
+
+#[test]
+fn what_is_not_physical_has_no_ddl_and_no_statistics() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let id = id_of(&lake.server.post(TABLES, &json!({ "tableName": "t", "dbName": "main" })).data());
+        refused(&lake.server.get(&format!("{}/ddl", path(id))), 409, "not_physical");
+        refused(&lake.server.get(&format!("{}/statistics", path(id))), 409, "not_physical");
+        refused(&lake.server.post(&format!("{}/physical", path(id)), &json!({})), 409, "no_datasource");
+        let source = lake.source("shop.db");
+        let table = lake.table(source, "t", &[("id", "INTEGER")]);
+        let other = lake.source("other.db");
+        let elsewhere = format!("{}/physical?clusterId={other}", path(table));
+        refused(&lake.server.post(&elsewhere, &json!({})), 409, "wrong_cluster");
+    }
+}
+
+#[test]
+fn fields_are_checked_ordered_and_belong_to_one_table() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let source = lake.source("shop.db");
+        let id = lake.table(source, "t", &[("a", "INTEGER"), ("b", "TEXT"), ("c", "VARCHAR(20)")]);
+        let other = lake.table(source, "u", &[("a", "INTEGER")]);
+        let fields = lake.server.get(&format!("{}/fields", path(id))).data();
+        let fields = fields.as_array().expect("fields");
+        let shown: Vec<_> = fields.iter().map(|field| (&field["fieldName"], &field["fieldOrder"])).collect();
+        assert_eq!(shown, [(&json!("a"), &json!(1)), (&json!("b"), &json!(2)), (&json!("c"), &json!(3))]);
+        assert_eq!(fields[0]["isPrimaryKey"], true);
+        let strangers = format!("{}/fields/{}", path(other), fields[1]["id"]);
+        refused(&lake.server.put(&strangers, &json!({ "fieldName": "x" })), 404, "not_found");
+        refused(&lake.server.delete(&strangers), 404, "not_found");
+        let wrong = json!({ "fieldName": "x", "fieldType": "TEXT); DROP TABLE t; --" });
+        assert_eq!(named(&lake.server.post(&format!("{}/fields", path(id)), &wrong)), ["fieldType"]);
+        let wrong = json!({ "fieldName": "", "fieldType": 5, "isNullable": "no" });
+        let answer = lake.server.post(&format!("{}/fields", path(id)), &wrong);
+        assert_eq!(named(&answer), ["fieldName", "fieldType", "isNullable"]);
+    }
+}
+
+#[test]
+fn a_change_that_the_database_refuses_changes_nothing_and_says_why() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let source = lake.source("shop.db");
+        lake.run("shop.db", "CREATE TABLE other (id INTEGER PRIMARY KEY)");
+        let id = lake.table(source, "other", &[("id", "INTEGER"), ("a", "TEXT")]);
+        let answer = lake.server.post(&format!("{}/physical", path(id)), &json!({}));
+        assert_eq!(answer.status, 409, "something of that name is there: {answer:?}");
+        assert_eq!(lake.server.get(&path(id)).data()["physical"], false);
+
+        let orders = lake.physical_table(source, "orders", &[("id", "INTEGER"), ("total", "REAL")]);
+        let key = lake.server.get(&format!("{}/fields", path(orders))).data()[0]["id"].clone();
+        let answer = lake.server.delete(&format!("{}/fields/{key}", path(orders)));
+        assert!(matches!(answer.status, 400 | 409), "{answer:?}");
+        assert_eq!(columns(&lake, "shop.db", "orders"), ["id", "total"]);
+
+        lake.run("shop.db", "DROP TABLE orders");
+        let form = json!({ "fieldName": "more", "fieldType": "TEXT" });
+        let answer = lake.server.post(&format!("{}/fields", path(orders)), &form);
+        assert_eq!(answer.status, 409, "somebody dropped it: {answer:?}");
+        let fields = lake.server.get(&format!("{}/fields", path(orders))).data();
+        assert_eq!(fields.as_array().map(Vec::len), Some(2));
+    }
+}
+
+#[test]
+fn a_locked_database_fails_the_change_in_time_and_leaves_both_sides_as_they_were() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let source = lake.source("shop.db");
+        let id = lake.physical_table(source, "orders", &[("id", "INTEGER")]);
+        let answer = lake.open("shop.db", async |connection| {
+            sqlx::query("BEGIN EXCLUSIVE").execute(&mut *connection).await.expect("the lock");
+            let form = json!({ "fieldName": "more", "fieldType": "TEXT" });
+            lake.server.post(&format!("{}/fields", path(id)), &form)
+        });
+        assert!(matches!(answer.status, 502 | 504), "{answer:?}");
+        assert_eq!(columns(&lake, "shop.db", "orders"), ["id"]);
+        let fields = lake.server.get(&format!("{}/fields", path(id))).data();
+        assert_eq!(fields.as_array().map(Vec::len), Some(1));
+        let form = json!({ "fieldName": "more", "fieldType": "TEXT" });
+        lake.server.post(&format!("{}/fields", path(id)), &form).data();
+    }
+}
+
+#[test]
+fn statistics_are_counted_remembered_and_kept_as_history() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let source = lake.source("shop.db");
+        let id = lake.physical_table(source, "orders", &[("id", "INTEGER"), ("total", "REAL")]);
+        lake.run("shop.db", "INSERT INTO orders VALUES (1, 1), (2, 2), (3, 3)");
+        let statistics = format!("{}/statistics", path(id));
+        let first = lake.server.get(&statistics).data();
+        let shown = (&first["rowCount"], &first["cached"], &first["exact"], &first["tableId"]);
+        assert_eq!(shown, (&json!(3), &json!(false), &json!(true), &json!(id)), "{first}");
+        assert!(first["dataSize"].as_i64().is_some_and(|bytes| bytes > 0), "{first}");
+        lake.run("shop.db", "INSERT INTO orders VALUES (4, 4)");
+        let second = lake.server.get(&statistics).data();
+        assert_eq!((&second["rowCount"], &second["cached"]), (&json!(3), &json!(true)));
+        let third = lake.server.get(&format!("{statistics}?forceRefresh=true")).data();
+        assert_eq!((&third["rowCount"], &third["cached"]), (&json!(4), &json!(false)));
+        let history = lake.server.get(&format!("{statistics}/history")).data();
+        let counts: Vec<_> =
+            history.as_array().expect("records").iter().map(|one| &one["rowCount"]).collect();
+        assert_eq!(counts, [4, 3], "the newest first");
+        let last = lake.server.get(&format!("{statistics}/history?limit=1")).data();
+        assert_eq!(last.as_array().map(Vec::len), Some(1));
+        for window in ["last7days", "last30days"] {
+            let history = lake.server.get(&format!("{statistics}/history/{window}")).data();
+            let counts: Vec<_> =
+                history.as_array().expect("records").iter().map(|one| &one["rowCount"]).collect();
+            assert_eq!(counts, [3, 4], "the oldest first");
+        }
+        let table = lake.server.get(&path(id)).data();
+        assert_eq!(table["rowCount"], 4);
+        let sorted = lake.server.get(&format!("{TABLES}?sortField=row_count&sortOrder=desc")).data();
+        assert_eq!(sorted["records"][0]["rowCount"], 4);
+    }
+}
+
+#[test]
+fn a_change_on_an_older_version_is_refused() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let id = id_of(&lake.server.post(TABLES, &json!({ "tableName": "t", "dbName": "main" })).data());
+        let client = lake.server.client();
+        let tag = client.get(&path(id)).header("etag").expect("an ETag").to_owned();
+        let put = |tag: &str, comment: &str| {
+            let body = json!({ "tableComment": comment }).to_string();
+            client.send("PUT", &path(id), &[("If-Match", tag)], body.as_bytes())
+        };
+        let first = put(&tag, "one");
+        assert_eq!(first.status, 200, "{first:?}");
+        assert_eq!(put(&tag, "two").status, 412);
+        let newer = first.header("etag").expect("the new ETag").to_owned();
+        assert_eq!(put(&newer, "two").status, 200);
+        assert_eq!(lake.server.get(&path(id)).data()["tableComment"], "two");
+    }
+}
+
+#[test]
+fn two_changes_of_one_table_at_once_are_both_whole_or_refused() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let source = lake.source("shop.db");
+        let id = lake.physical_table(source, "orders", &[("id", "INTEGER")]);
+        let answers: Vec<u16> = thread::scope(|scope| {
+            let asking: Vec<_> = (0..6)
+                .map(|n| {
+                    let client = lake.server.client();
+                    let form = json!({ "fieldName": format!("f{n}"), "fieldType": "TEXT" });
+                    scope.spawn(move || client.post(&format!("{}/fields", path(id)), &form).status)
+                })
+                .collect();
+            asking.into_iter().map(|asked| asked.join().expect("asked")).collect()
+        });
+        assert!(answers.iter().all(|status| matches!(status, 200 | 409)), "{answers:?}");
+        let done = answers.iter().filter(|status| **status == 200).count();
+        assert!(done >= 1);
+        let fields = lake.server.get(&format!("{}/fields", path(id))).data();
+        let known: Vec<String> = fields
+            .as_array()
+            .expect("fields")
+            .iter()
+            .map(|field| field["fieldName"].as_str().expect("a name").to_owned())
+            .collect();
+        assert_eq!(known.len(), done + 1);
+        assert_eq!(columns(&lake, "shop.db", "orders"), known);
+    }
+}
+
+/// Killed at each place of a physical change, the next server makes catalogue and database agree.
+#[test]
+fn a_server_killed_within_a_physical_change_leaves_no_disagreement() {
+    for store in stores() {
+        for point in ["tables.change_claimed", "tables.physical_done", "tables.change_recorded"] {
+            let mut lake = Lake::start(&store);
+            let source = lake.source("shop.db");
+            let id = lake.physical_table(source, "orders", &[("id", "INTEGER")]);
+            lake.server.stop();
+            lake.server.set("LAKEPORT_KILL_AT", point);
+            lake.server.run();
+            let client = lake.server.client();
+            let form = json!({ "fieldName": "more", "fieldType": "TEXT" });
+            let asked = thread::spawn(move || {
+                std::panic::catch_unwind(move || client.post(&format!("{}/fields", path(id)), &form).status)
+            });
+            assert!(lake.server.wait(SOON).is_some(), "{point} was not reached");
+            let _ = asked.join();
+            lake.server.kill();
+            lake.server.set("LAKEPORT_KILL_AT", "");
+            lake.server.run();
+            let changes = format!("{}/changes", path(id));
+            eventually("the change is settled", Duration::from_secs(40), || {
+                let changes = lake.server.get(&changes).data();
+                (changes[0]["state"] != "running").then_some(())
+            });
+            let fields = lake.server.get(&format!("{}/fields", path(id))).data();
+            let known: Vec<&str> = fields
+                .as_array()
+                .expect("fields")
+                .iter()
+                .map(|field| field["fieldName"].as_str().expect("a name"))
+                .collect();
+            assert_eq!(columns(&lake, "shop.db", "orders"), known, "{point}");
+            let form = json!({ "fieldName": "another", "fieldType": "TEXT" });
+            lake.server.post(&format!("{}/fields", path(id)), &form).data();
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! Workflows and their tasks over HTTP: definition, versions, publication, schedule (contract, sections 3.1 to 3.4).
+
+use std::thread;
+use std::time::Duration;
+
+use lakeport_tests::{Client, Lake, Response, eventually, id_of, stores};
+use serde_json::{Value, json};
+
+const WORKFLOWS: &str = "/api/v1/workflows";
+const TASKS: &str = "/api/v1/tasks";
+const SOON: Duration = Duration::from_secs(20);
+
+fn path(id: i64) -> String {
+    format!("{WORKFLOWS}/{id}")
+}
+
+fn refused(response: &Response, status: u16, code: &str) {
+    assert_eq!((response.status, response.error().as_str()), (status, code), "{response:?}");
+}
+
+fn named(response: &Response) -> Vec<String> {
+    assert_eq!(response.status, 400, "{response:?}");
+    let body = response.json();
+    let details = body["details"].as_array().unwrap_or_else(|| panic!("{body}"));
+    let mut fields: Vec<String> =
+        details.iter().map(|detail| detail["field"].as_str().expect("a field").to_owned()).collect();
+    fields.sort_unstable();
+    fields
+}
+
+/// A data source with three physical tables: a, b, c.
+fn tables(lake: &Lake) -> (i64, [i64; 3]) {
+    let source = lake.source("shop.db");
+    lake.run("shop.db", "");
+    let ids =
+        ["a", "b", "c"].map(|name| lake.physical_table(source, name, &[("id", "INTEGER"), ("v", "TEXT")]));
+    (source, ids)
+}
+
+fn versions(workflow: &Value) -> Vec<i64> {
+    let versions = workflow["versions"].as_array().expect("versions");
+    let mut numbers: Vec<i64> =
+        versions.iter().map(|one| one["version"].as_i64().expect("a number")).collect();
+    numbers.sort_unstable();
+    numbers
+}
+
+#[test]
+fn a_workflow_is_made_listed_changed_and_deleted() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let form = json!({ "name": "Nightly Load", "description": "at night", "schedulerEngine": "local" });
+        let made = lake.server.post(WORKFLOWS, &form).data();
+        let id = id_of(&made);
+        for (member, value) in [
+            ("status", json!("draft")),
+            ("publishStatus", json!("never")),
+            ("currentVersion", json!(1)),
+            ("publishedVersion", Value::Null),
+            ("workflowCode", Value::Null),
+            ("projectCode", Value::Null),
+            ("schedule", Value::Null),
+            ("latestExecution", Value::Null),
+            ("globalParams", json!([])),
+        ] {
+            assert_eq!(made.get(member), Some(&value), "{member} of {made}");
+        }
+        refused(&lake.server.post(WORKFLOWS, &form), 409, "name_taken");
+        let other = lake.workflow("other");
+        let page = lake.server.get(&format!("{WORKFLOWS}?keyword=NIGHT")).data();
+        assert_eq!(
+            (&page["total"], &page["pageSize"], &page["records"][0]["id"]),
+            (&json!(1), &json!(20), &json!(id))
+        );
+        assert_eq!(lake.server.get(&format!("{WORKFLOWS}?status=online")).data()["total"], 0);
+        assert_eq!(lake.server.get(&format!("{WORKFLOWS}?status=draft")).data()["total"], 2);
+        assert_eq!(named(&lake.server.get(&format!("{WORKFLOWS}?status=sleeping"))), ["status"]);
+
+        let changed = lake.server.put(&path(id), &json!({ "description": "by day" })).data();
+        assert_eq!((&changed["currentVersion"], &changed["name"]), (&json!(2), &json!("Nightly Load")));
+        let same = lake.server.put(&path(id), &json!({ "description": "by day" })).data();
+        assert_eq!(same["currentVersion"], 2, "equal content makes no version");
+        refused(&lake.server.put(&path(id), &json!({ "name": "other" })), 409, "name_taken");
+        let parameters = json!({ "globalParams": [{ "name": "shop", "value": "7" }] });
+        assert_eq!(
+            lake.server.put(&path(id), &parameters).data()["globalParams"],
+            parameters["globalParams"]
+        );
+        let detail = lake.server.get(&path(id)).data();
+        assert_eq!(versions(&detail), [1, 2, 3]);
+        let first = &detail["versions"].as_array().expect("versions").iter().find(|one| one["version"] == 1);
+        let first = first.expect("the first one");
+        assert_eq!((&first["versionId"], &first["source"]), (&json!(1), &json!("create")));
+        for member in ["tasks", "edges", "publications", "recentExecutions"] {
+            assert_eq!(detail[member], json!([]), "{member}");
+        }
+        refused(&lake.server.get(&path(999)), 404, "not_found");
+        assert_eq!(lake.server.delete(&path(other)).status, 200);
+        refused(&lake.server.get(&path(other)), 404, "not_found");
+    }
+}
+
+#[test]
+fn a_bad_workflow_or_task_is_refused_with_every_member_that_is_wrong() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, ..]) = tables(&lake);
+        let wrong = json!({ "name": "", "schedulerEngine": 7, "description": [] });
+        assert_eq!(named(&lake.server.post(WORKFLOWS, &wrong)), ["description", "name", "schedulerEngine"]);
+        let unknown = lake.server.post(WORKFLOWS, &json!({ "name": "x", "schedulerEngine": "cron" }));
+        assert_eq!(named(&unknown), ["schedulerEngine"]);
+        assert!(format!("{unknown:?}").contains("local"), "the known ones are named: {unknown:?}");
+        let id = lake.workflow("w");
+        let task = |task: Value| json!({ "task": task, "inputTableIds": [], "outputTableIds": [] });
+        let form = task(json!({ "workflowId": id, "taskName": 5, "taskType": "SQL", "retryTimes": "x",
+            "priority": "URGENT" }));
+        let fields = named(&lake.server.post(TASKS, &form));
+        for field in ["task.taskName", "task.retryTimes", "task.priority"] {
+            assert!(fields.contains(&field.to_owned()), "{fields:?}");
+        }
+        let form = task(json!({ "workflowId": id, "taskName": "t", "taskType": "SQL" }));
+        assert_eq!(named(&lake.server.post(TASKS, &form)), ["task.datasourceId", "task.sqlContent"]);
+        let whole = |kind: &str, sql: &str, source: i64| {
+            task(json!({ "workflowId": id, "taskName": "t", "taskType": kind, "datasourceId": source,
+                "sqlContent": sql }))
+        };
+        assert_eq!(named(&lake.server.post(TASKS, &whole("PIGEON", "SELECT 1", source))), ["task.taskType"]);
+        assert_eq!(named(&lake.server.post(TASKS, &whole("SQL", "SELECT 1", 999))), ["task.datasourceId"]);
+        assert_eq!(
+            named(&lake.server.post(TASKS, &whole("SQL", "SELECT ${nobody}", source))),
+            ["task.sqlContent"]
+        );
+        let mut form = whole("SQL", "SELECT 1", source);
+        form["inputTableIds"] = json!([a, 998, 999]);
+        let answer = lake.server.post(TASKS, &form);
+        assert_eq!(named(&answer), ["inputTableIds"]);
+        assert!(format!("{answer:?}").contains("998"), "{answer:?}");
+        let mut form = whole("SQL", "SELECT 1", source);
+        form["task"]["workflowId"] = json!(999);
+        refused(&lake.server.post(TASKS, &form), 404, "not_found");
+        assert_eq!(lake.server.get(TASKS).data()["total"], 0);
+        assert_eq!(lake.server.get(&path(id)).data()["currentVersion"], 1);
+    }
+}
+
+#[test]
+fn tasks_are_bound_to_tables_and_edges_follow() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, b, c]) = tables(&lake);
+        let id = lake.workflow("w");
+        let first = lake.task(id, "Load A", source, "INSERT INTO a VALUES (1, 'x')", [&[], &[a]]);
+        let second = lake.task(id, "a to b", source, "INSERT INTO b SELECT * FROM a", [&[a], &[b]]);
+        let third = lake.task(id, "b to c", source, "INSERT INTO c SELECT * FROM b", [&[b, c], &[c]]);
+        let detail = lake.server.get(&path(id)).data();
+        assert_eq!(detail["currentVersion"], 4);
+        assert_eq!(
+            detail["edges"],
+            json!([{ "source": first, "target": second }, { "source": second, "target": third }])
+        );
+        let shown = &detail["tasks"][2];
+        assert_eq!((&shown["inputTableIds"], &shown["outputTableIds"]), (&json!([b, c]), &json!([c])));
+        for (member, value) in [
+            ("priority", json!("MEDIUM")),
+            ("timeout", json!(0)),
+            ("retryTimes", json!(0)),
+            ("retryInterval", json!(0)),
+            ("workflowName", json!("w")),
+        ] {
+            assert_eq!(shown.get(member), Some(&value), "{member} of {shown}");
+        }
+        let list = |query: &str| lake.server.get(&format!("{TASKS}?{query}")).data();
+        let names = |page: &Value| -> Vec<String> {
+            let records = page["records"].as_array().expect("records");
+            records.iter().map(|record| record["taskName"].as_str().expect("a name").to_owned()).collect()
+        };
+        assert_eq!(names(&list("taskName=LOAD")), ["Load A"]);
+        assert_eq!(list(&format!("workflowId={id}&taskType=SQL"))["total"], 3);
+        assert_eq!(names(&list(&format!("upstreamTaskId={first}"))), ["a to b"]);
+        assert_eq!(names(&list(&format!("downstreamTaskId={third}"))), ["a to b"]);
+        assert_eq!(names(&list(&format!("upstreamTaskId={first}&taskName=c"))), [] as [&str; 0]);
+        assert_eq!(list("workflowId=999")["total"], 0);
+        assert_eq!(list("upstreamTaskId=999")["total"], 0);
+
+        let circle = json!({ "inputTableIds": [c] });
+        let answer = lake.server.put(&format!("{TASKS}/{first}"), &circle);
+        assert_eq!(answer.status, 409, "{answer:?}");
+        for name in ["Load A", "a to b", "b to c"] {
+            assert!(answer.message().contains(name), "{answer:?}");
+        }
+        assert_eq!(lake.server.get(&path(id)).data()["currentVersion"], 4, "nothing was changed");
+
+        let twin = json!({ "task": { "workflowId": id, "taskName": "a to b", "taskType": "SQL",
+            "datasourceId": source, "sqlContent": "SELECT 1" } });
+        refused(&lake.server.post(TASKS, &twin), 409, "name_taken");
+
+        let form = json!({ "task": { "priority": "HIGH", "retryTimes": 2 } });
+        let changed = lake.server.put(&format!("{TASKS}/{second}"), &form).data();
+        assert_eq!(
+            (&changed["priority"], &changed["retryTimes"], &changed["inputTableIds"]),
+            (&json!("HIGH"), &json!(2), &json!([a]))
+        );
+        assert_eq!(lake.server.get(&path(id)).data()["currentVersion"], 5);
+        let lineage = lake.server.get(&format!("{TASKS}/{second}/lineage")).data();
+        assert_eq!(
+            (&lineage["inputTables"][0]["id"], &lineage["outputTables"][0]["id"]),
+            (&json!(a), &json!(b))
+        );
+        let status = lake.server.get(&format!("{TASKS}/{second}/execution-status")).data();
+        assert_eq!(status["status"], "never_run");
+        refused(&lake.server.get(&format!("{TASKS}/999/lineage")), 404, "not_found");
+        refused(&lake.server.get(&format!("{TASKS}/999/execution-status")), 404, "not_found");
+
+        assert_eq!(lake.server.delete(&format!("{TASKS}/{second}")).status, 200);
+        let detail = lake.server.get(&path(id)).data();
+        assert_eq!((&detail["edges"], &detail["currentVersion"]), (&json!([]), &json!(6)));
+        refused(&lake.server.delete(&format!("{TASKS}/{second}")), 404, "not_found");
+
+        assert_eq!(lake.server.delete(&path(id)).status, 200);
+        let left = list("taskType=SQL");
+        assert_eq!(left["total"], 2, "without cascade they stay, unbound");
+        assert_eq!(left["records"][0]["workflowId"], Value::Null);
+    }
+}
+
+#[test]
+fn tables_that_nobody_names_are_found_in_the_sql() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, b, c]) = tables(&lake);
+        let id = lake.workflow("w");
+        let sql =
+            "WITH x AS (SELECT * FROM a) INSERT INTO c SELECT x.id, b.v FROM x JOIN main.b ON b.id = x.id";
+        let form = json!({ "task": { "workflowId": id, "taskName": "t", "taskType": "SQL",
+            "datasourceId": source, "sqlContent": sql } });
+        let task = lake.server.post(TASKS, &form).data();
+        assert_eq!((&task["inputTableIds"], &task["outputTableIds"]), (&json!([a, b]), &json!([c])));
+        let form =
+            json!({ "sqlContent": "INSERT INTO c SELECT * FROM nobody; SELEC", "datasourceId": source });
+        let parsed = lake.server.post(&format!("{TASKS}/parse"), &form).data();
+        assert_eq!(parsed["outputs"], json!([{ "name": "c", "tableId": c }]));
+        assert_eq!(parsed["inputs"], json!([{ "name": "nobody", "tableId": null }]));
+        assert_eq!(parsed["errors"].as_array().map(Vec::len), Some(1), "{parsed}");
+    }
+}
+
+#[test]
+fn what_was_submitted_is_deployed_and_nothing_later() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, ..]) = tables(&lake);
+        let id = lake.workflow("w");
+        let publish = format!("{}/publish", path(id));
+        refused(&lake.server.post(&publish, &json!({ "comment": "" })), 409, "no_tasks");
+        refused(&lake.server.post(&format!("{}/execute", path(id)), &json!({})), 409, "not_deployed");
+        lake.task(id, "t", source, "INSERT INTO a (v) VALUES ('first')", [&[], &[a]]);
+        let record = lake.server.post(&publish, &json!({ "comment": "go" })).data();
+        assert_eq!((&record["status"], &record["version"]), (&json!("PENDING"), &json!(2)), "{record}");
+        assert_eq!(lake.server.get(&path(id)).data()["publishStatus"], "pending");
+        refused(&lake.server.post(&publish, &json!({ "comment": "" })), 409, "publication_pending");
+        let task = lake.server.get(&path(id)).data()["tasks"][0]["id"].clone();
+        let later = json!({ "task": { "sqlContent": "INSERT INTO a (v) VALUES ('later')" } });
+        lake.server.put(&format!("{TASKS}/{task}"), &later).data();
+        let approve = format!("{publish}/{}/approve", record["recordId"]);
+        assert_eq!(named(&lake.server.post(&approve, &json!({ "status": "MAYBE" }))), ["status"]);
+        lake.server.post(&approve, &json!({ "status": "APPROVED", "comment": "fine" })).data();
+        let deployed = eventually("it is deployed", SOON, || {
+            let workflow = lake.server.get(&path(id)).data();
+            (workflow["publications"][0]["deployment"]["state"] == "success").then_some(workflow)
+        });
+        assert_eq!((&deployed["status"], &deployed["publishedVersion"]), (&json!("offline"), &json!(2)));
+        assert_eq!(deployed["publishStatus"], "outdated", "it was changed since");
+        assert!(deployed["workflowCode"].is_string(), "{deployed}");
+        refused(&lake.server.post(&approve, &json!({ "status": "APPROVED" })), 409, "decided");
+        refused(
+            &lake.server.post(&format!("{publish}/999/approve"), &json!({ "status": "APPROVED" })),
+            404,
+            "not_found",
+        );
+        let run = lake.execute(id);
+        assert_eq!(lake.ended(&run, 1)[0]["status"], "success");
+        assert_eq!(lake.texts("shop.db", "SELECT v FROM a"), ["first"]);
+
+        let second = lake.server.post(&publish, &json!({ "comment": "again" })).data();
+        let reject = format!("{publish}/{}/approve", second["recordId"]);
+        let rejected = lake.server.post(&reject, &json!({ "status": "REJECTED", "comment": "no" })).data();
+        assert_eq!((&rejected["status"], &rejected["decisionComment"]), (&json!("REJECTED"), &json!("no")));
+        let workflow = lake.server.get(&path(id)).data();
+        assert_eq!(
+            (&workflow["publishStatus"], &workflow["publishedVersion"]),
+            (&json!("outdated"), &json!(2))
+        );
+    }
+}
+
+#[test]
+fn who_submitted_may_not_approve_once_tokens_are_in_use() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, ..]) = tables(&lake);
+        let id = lake.workflow("w");
+        lake.task(id, "t", source, "SELECT 1", [&[], &[a]]);
+        let admin = lake.server.client_as(&lake.server.token("admin", "ann"));
+        let other = lake.server.client_as(&lake.server.token("approver", "bob"));
+        let record = admin.post(&format!("{}/publish", path(id)), &json!({})).data();
+        let approve = format!("{}/publish/{}/approve", path(id), record["recordId"]);
+        let by = |client: &Client| client.post(&approve, &json!({ "status": "APPROVED" }));
+        refused(&by(&admin), 403, "four_eyes");
+        assert_eq!(by(&other).status, 200);
+    }
+}
+
+#[test]
+fn two_approvals_at_once_are_one() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, ..]) = tables(&lake);
+        let id = lake.workflow("w");
+        lake.task(id, "t", source, "SELECT 1", [&[], &[a]]);
+        let record = lake.server.post(&format!("{}/publish", path(id)), &json!({})).data();
+        let approve = format!("{}/publish/{}/approve", path(id), record["recordId"]);
+        let mut answers: Vec<u16> = thread::scope(|scope| {
+            let asked: Vec<_> = (0..4)
+                .map(|_| scope.spawn(|| lake.server.post(&approve, &json!({ "status": "APPROVED" })).status))
+                .collect();
+            asked.into_iter().map(|one| one.join().expect("asked")).collect()
+        });
+        answers.sort_unstable();
+        assert_eq!(answers, [200, 409, 409, 409]);
+    }
+}
+
+#[test]
+fn a_schedule_is_checked_kept_and_shown_with_its_next_times() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, ..]) = tables(&lake);
+        let id = lake.workflow("w");
+        let schedule = format!("{}/schedule", path(id));
+        refused(&lake.server.post(&format!("{schedule}/online"), &json!({})), 409, "not_deployed");
+        for (form, field) in [
+            (json!({ "crontab": "0 0 2 * * ?" }), "crontab"),
+            (json!({ "crontab": "0 0 25 * * ? *" }), "crontab"),
+            (json!({ "crontab": "0 0 2 * * * *" }), "crontab"),
+            (json!({ "crontab": "0 0 2 * * ? *", "startTime": "yesterday" }), "startTime"),
+            (json!({ "crontab": "0 0 2 * * ? *", "failureStrategy": "HOPE" }), "failureStrategy"),
+            (json!({ "crontab": "0 0 2 * * ? *", "warningType": "LOUD" }), "warningType"),
+            (json!({ "crontab": "0 0 2 * * ? *", "timezone": "Mars/Olympus" }), "timezone"),
+        ] {
+            assert_eq!(named(&lake.server.put(&schedule, &form)), [field], "{form}");
+        }
+        let turned = json!({ "crontab": "0 0 2 * * ? *", "startTime": "2030-01-02 00:00:00", "endTime": "2030-01-01 00:00:00" });
+        assert_eq!(lake.server.put(&schedule, &turned).status, 400);
+        assert_eq!(lake.server.get(&path(id)).data()["currentVersion"], 1);
+        let form = json!({
+            "crontab": "0 30 2 ? * MON-FRI *", "startTime": "2030-01-01 00:00:00", "endTime": "2030-12-31 23:59:59",
+            "failureStrategy": "CONTINUE", "warningType": "FAILURE",
+        });
+        let kept = lake.server.put(&schedule, &form).data();
+        let shown = &kept["schedule"];
+        for (member, value) in form.as_object().expect("members") {
+            assert_eq!(shown.get(member), Some(value), "{member} of {shown}");
+        }
+        assert_eq!(
+            shown["nextFireTimes"],
+            json!([
+                "2030-01-01 02:30:00",
+                "2030-01-02 02:30:00",
+                "2030-01-03 02:30:00",
+                "2030-01-04 02:30:00",
+                "2030-01-07 02:30:00"
+            ])
+        );
+        assert_eq!((&shown["timezone"], &kept["currentVersion"]), (&json!("UTC"), &json!(2)));
+        lake.task(id, "t", source, "SELECT 1", [&[], &[a]]);
+        lake.deploy(id);
+        let later = lake.server.put(&schedule, &json!({ "crontab": "0 0 3 ? * MON-FRI *" })).data();
+        assert_eq!(
+            (&later["publishStatus"], &later["schedule"]["warningType"]),
+            (&json!("published"), &json!("FAILURE"))
+        );
+        let online = lake.server.post(&format!("{schedule}/online"), &json!({})).data();
+        assert_eq!(online["status"], "online");
+        assert_eq!(lake.server.get(&format!("{WORKFLOWS}?status=online")).data()["total"], 1);
+        assert_eq!(lake.server.post(&format!("{schedule}/online"), &json!({})).status, 200);
+        let offline = lake.server.post(&format!("{schedule}/offline"), &json!({})).data();
+        assert_eq!(offline["status"], "offline");
+    }
+}
+
+#[test]
+fn a_workflow_without_a_schedule_does_not_go_online() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, ..]) = tables(&lake);
+        let id = lake.workflow("w");
+        lake.task(id, "t", source, "SELECT 1", [&[], &[a]]);
+        lake.deploy(id);
+        refused(&lake.server.post(&format!("{}/schedule/online", path(id)), &json!({})), 409, "no_schedule");
+    }
+}
+
+#[test]
+fn a_deployed_workflow_that_is_deleted_is_gone_from_its_engine_too() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, ..]) = tables(&lake);
+        let id = lake.workflow("w");
+        lake.task(id, "t", source, "INSERT INTO a (v) VALUES ('x')", [&[], &[a]]);
+        let every_second = json!({ "crontab": "* * * * * ? *" });
+        lake.server.put(&format!("{}/schedule", path(id)), &every_second).data();
+        lake.deploy(id);
+        lake.server.post(&format!("{}/schedule/online", path(id)), &json!({})).data();
+        eventually("it runs", SOON, || {
+            (lake.numbers("shop.db", "SELECT count(*) FROM a") != [0]).then_some(())
+        });
+        assert_eq!(lake.server.delete(&format!("{}?cascadeDeleteTasks=true", path(id))).status, 200);
+        assert_eq!(lake.server.get(TASKS).data()["total"], 0);
+        // What runs in this moment may still end; then it stays as it is.
+        thread::sleep(Duration::from_secs(2));
+        let count = lake.numbers("shop.db", "SELECT count(*) FROM a");
+        thread::sleep(Duration::from_secs(3));
+        assert_eq!(lake.numbers("shop.db", "SELECT count(*) FROM a"), count);
+    }
+}
+
+#[test]
+fn a_data_source_that_tasks_use_is_not_deleted() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let source = lake.source("only.db");
+        let id = lake.workflow("w");
+        lake.task(id, "t", source, "SELECT 1", [&[], &[]]);
+        refused(&lake.server.delete(&format!("/api/v1/datasources/{source}")), 409, "in_use");
+    }
+}
