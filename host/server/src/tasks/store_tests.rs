@@ -128,7 +128,7 @@ async fn tasks_of_a_deleted_workflow_go_or_stay_unbound() {
         assert_eq!(unbind_of(&mut tx, second, 9).await.unwrap(), [left]);
         tx.commit().await.unwrap();
         let binding = Binding { task_id: left, workflow_id: None, inputs: t.clone(), outputs: vec![] };
-        assert_eq!(bindings_after(&db, 0, 10).await.unwrap(), [binding.clone()]);
+        assert_eq!(bindings_after(&db, 0, 10).await.unwrap(), std::slice::from_ref(&binding));
         assert_eq!(bindings_of(&db, &[gone, left]).await.unwrap(), [binding]);
         assert!(bindings_after(&db, left, 10).await.unwrap().is_empty());
         assert_eq!(bound_to(&db, t[0], 10).await.unwrap(), [(left, "x".to_owned())]);

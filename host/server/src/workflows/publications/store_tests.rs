@@ -28,7 +28,7 @@ async fn submit(db: &Db, workflow_id: i64) -> Publication {
 }
 
 async fn decide_as(db: &Db, record: &Publication, status: Status) -> Result<(), Error> {
-    let deployment = (status == Status::Approved).then(|| Deployment {
+    let deployment = (status == Status::Approved).then_some(Deployment {
         state: DeploymentState::Pending,
         code: None,
         error: None,
