@@ -1,0 +1,150 @@
+//! Days of the calendar, and ranges of them.
+
+use std::fmt;
+
+/// A day, counted from 1970-01-01.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Day(i64);
+
+impl Day {
+    /// The day of a date. Months and days past their end run on into the next.
+    pub fn of(year: i64, month: i64, day: i64) -> Day {
+        let months = year * 12 + month - 1;
+        let (year, month) = (months.div_euclid(12), months.rem_euclid(12) + 1);
+        // Years that begin in March put the leap day last.
+        let shifted = if month <= 2 { year - 1 } else { year };
+        let era = shifted.div_euclid(400);
+        let year_of_era = shifted.rem_euclid(400);
+        let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+        let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+        Day(era * 146_097 + day_of_era - 719_468)
+    }
+
+    /// Reads the `yyyy-MM-dd` that a text begins with.
+    pub fn read(text: &str) -> Option<Day> {
+        let mut parts = text.get(..10)?.split('-').map(str::parse::<i64>);
+        let (Some(Ok(year)), Some(Ok(month)), Some(Ok(day)), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return None;
+        };
+        let read = Day::of(year, month, day);
+        (read.date() == (year, month, day)).then_some(read)
+    }
+
+    /// Year, month, day.
+    pub fn date(self) -> (i64, i64, i64) {
+        let shifted = self.0 + 719_468;
+        let era = shifted.div_euclid(146_097);
+        let day_of_era = shifted.rem_euclid(146_097);
+        let year_of_era =
+            (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+        let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let month_from_march = (5 * day_of_year + 2) / 153;
+        let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+        let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+        (year_of_era + era * 400 + i64::from(month <= 2), month, day)
+    }
+
+    pub fn plus(self, days: i64) -> Day {
+        Day(self.0 + days)
+    }
+
+    /// The Monday of its week.
+    pub fn monday(self) -> Day {
+        self.plus(-(self.0 + 3).rem_euclid(7))
+    }
+
+    /// The first of its month, so many months later.
+    pub fn month(self, later: i64) -> Day {
+        let (year, month, _) = self.date();
+        Day::of(year, month + later, 1)
+    }
+
+    /// The same day so many months later, or that month's last.
+    pub fn plus_months(self, months: i64) -> Day {
+        let last = self.month(months + 1).plus(-1);
+        self.month(months).plus(self.date().2 - 1).min(last)
+    }
+
+    /// The first of its year, so many years later.
+    pub fn year(self, later: i64) -> Day {
+        Day::of(self.date().0 + later, 1, 1)
+    }
+}
+
+impl fmt::Display for Day {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (year, month, day) = self.date();
+        write!(to, "{year:04}-{month:02}-{day:02}")
+    }
+}
+
+/// Days from one up to, but not with, another; either end may be open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    pub from: Option<Day>,
+    pub before: Option<Day>,
+}
+
+impl Range {
+    pub fn days(from: Day, before: Day) -> Range {
+        Range { from: Some(from), before: Some(before) }
+    }
+
+    pub fn one(day: Day) -> Range {
+        Range::days(day, day.plus(1))
+    }
+
+    pub fn year(year: i64) -> Range {
+        Range::days(Day::of(year, 1, 1), Day::of(year + 1, 1, 1))
+    }
+
+    /// How many days, where both ends are known.
+    pub fn length(self) -> Option<i64> {
+        Some(self.before?.0 - self.from?.0)
+    }
+}
+
+/// A part of the calendar that a trend goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    Day,
+    Week,
+    Month,
+    Year,
+}
+
+impl Unit {
+    /// The first day of the part that a day is in.
+    pub fn start(self, day: Day) -> Day {
+        match self {
+            Unit::Day => day,
+            Unit::Week => day.monday(),
+            Unit::Month => day.month(0),
+            Unit::Year => day.year(0),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_counted_over_leap_years() {
+        assert_eq!(Day::of(1970, 1, 1), Day(0));
+        assert_eq!(Day::of(2024, 2, 29).plus(1).to_string(), "2024-03-01");
+        assert_eq!(Day::of(2026, 1, 1).plus(-1).to_string(), "2025-12-31");
+        assert_eq!(Day::read("2026-02-29"), None);
+        assert_eq!(Day::read("2026-07-19 10:00:00"), Some(Day::of(2026, 7, 19)));
+    }
+
+    #[test]
+    fn weeks_begin_on_monday_and_months_on_their_first() {
+        let day = Day::read("2026-07-19").unwrap();
+        assert_eq!(day.monday().to_string(), "2026-07-13");
+        assert_eq!(day.month(-7).to_string(), "2025-12-01");
+        assert_eq!(Day::read("2026-03-31").unwrap().plus_months(-1).to_string(), "2026-02-28");
+    }
+}

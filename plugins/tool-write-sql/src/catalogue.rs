@@ -1,0 +1,174 @@
+//! The schemas that a question may be about, from the host's catalogue, with samples of their values.
+
+use lakeport_sdk::tool::catalog::{self, Datasource, Filter};
+use lakeport_sdk::tool::samples;
+use lakeport_sdk::tool::tables::TableHead;
+use lakeport_sdk::tool::{Cell, Error, Page};
+
+use crate::calendar::Day;
+use crate::explain;
+use crate::joins::Links;
+use crate::schema::{Field, Kind, Schema, Table};
+use crate::understand::named_tables;
+
+/// The kind of data sources whose SQL is written here.
+const KIND: &str = "sqlite";
+/// Tables of one data source that are looked at: what fits the question first.
+const TABLES_MAX: u32 = 60;
+/// Tables whose values are looked at.
+const SAMPLED_TABLES: usize = 8;
+/// Fields of a table whose values are looked at.
+const SAMPLED_FIELDS: usize = 50;
+/// Values of a field.
+const SAMPLED_VALUES: u32 = 20;
+
+/// A data source's tables with their ids, in the schema's order.
+pub struct Source {
+    pub schema: Schema,
+    ids: Vec<u64>,
+}
+
+/// The data sources that may have the answer, the preferred one first.
+pub fn sources(
+    question: &str,
+    wanted: Option<&str>,
+    preferred: Option<&str>,
+    tables: &[String],
+    chinese: bool,
+) -> Result<Vec<Source>, Error> {
+    let mut known = catalog::datasources();
+    if let Some(name) = wanted {
+        known.retain(|source| source.name == name);
+        match known.first() {
+            None => return Err(Error::not_found(explain::no_datasource(name, chinese))),
+            Some(source) if source.kind != KIND => {
+                return Err(Error::new("cannot_answer", explain::other_kind(name, &source.kind, chinese)));
+            }
+            Some(_) => {}
+        }
+    }
+    known.retain(|source| source.kind == KIND);
+    known.sort_by_key(|source| Some(source.name.as_str()) != preferred);
+    let named: Vec<TableHead> = named(tables, chinese)?;
+    let mut sources = Vec::new();
+    for source in known {
+        let heads = if tables.is_empty() {
+            fitting(question, &source)?
+        } else {
+            named.iter().filter(|head| head.datasource == source.name).cloned().collect()
+        };
+        if !heads.is_empty() {
+            sources.push(with_fields(source.name, &heads)?);
+        }
+    }
+    Ok(sources)
+}
+
+/// Tables that the caller names.
+fn named(tables: &[String], chinese: bool) -> Result<Vec<TableHead>, Error> {
+    let mut heads = Vec::new();
+    for name in tables {
+        let found = catalog::resolve(name)?;
+        if found.is_empty() {
+            return Err(Error::not_found(explain::no_table(name, chinese)));
+        }
+        heads.extend(found.into_iter().filter(|head| head.physical));
+    }
+    Ok(heads)
+}
+
+/// What fits the question, then the others, as many as are looked at.
+fn fitting(question: &str, source: &Datasource) -> Result<Vec<TableHead>, Error> {
+    let filter =
+        Filter { datasource: Some(source.name.clone()), database: None, layer: None, business_domain: None };
+    let page = Page { cursor: None, limit: TABLES_MAX };
+    let hits = catalog::search(question, &filter, &page)?.hits;
+    let mut heads: Vec<TableHead> = hits.into_iter().map(|hit| hit.table).collect();
+    heads.extend(catalog::tables(&filter, &page)?.tables);
+    let mut names: Vec<String> = Vec::new();
+    heads.retain(|head| {
+        let new = head.physical && !names.contains(&head.name);
+        names.push(head.name.clone());
+        new
+    });
+    heads.truncate(TABLES_MAX as usize);
+    Ok(heads)
+}
+
+fn with_fields(datasource: String, heads: &[TableHead]) -> Result<Source, Error> {
+    let ids: Vec<u64> = heads.iter().map(|head| head.id).collect();
+    let mut source = Source { schema: Schema { datasource, tables: Vec::new() }, ids: Vec::new() };
+    for table in catalog::get(&ids)?.into_iter().flatten() {
+        source.ids.push(table.head.id);
+        source.schema.tables.push(Table {
+            name: table.head.name,
+            comment: table.head.comment,
+            fields: table.fields.into_iter().map(field).collect(),
+        });
+    }
+    Ok(source)
+}
+
+fn field(field: catalog::Field) -> Field {
+    Field {
+        name: field.name,
+        type_text: field.type_text,
+        comment: field.comment,
+        key: field.key,
+        values: Vec::new(),
+    }
+}
+
+impl Source {
+    /// Looks at values of the tables that the question names, and of their neighbours. Without samples it is
+    /// answered with less.
+    pub fn sample(&mut self, question: &str, today: Day) {
+        let links = Links::of(&self.schema);
+        let mut tables = named_tables(question, &self.schema, today);
+        let near: Vec<usize> = tables.iter().flat_map(|table| links.neighbours(*table)).collect();
+        tables.extend(near);
+        tables.extend(0..self.schema.tables.len());
+        let mut seen = Vec::new();
+        tables.retain(|table| {
+            !seen.contains(table) && {
+                seen.push(*table);
+                true
+            }
+        });
+        for table in tables.into_iter().take(SAMPLED_TABLES) {
+            self.sample_table(table);
+        }
+    }
+
+    fn sample_table(&mut self, table: usize) {
+        let fields = &mut self.schema.tables[table].fields;
+        let names: Vec<String> = fields
+            .iter()
+            .filter(|field| !matches!(field.kind(), Kind::Number | Kind::Other))
+            .map(|field| field.name.clone())
+            .take(SAMPLED_FIELDS)
+            .collect();
+        if names.is_empty() {
+            return;
+        }
+        match samples::fields(self.ids[table], &names, SAMPLED_VALUES) {
+            Ok(found) => {
+                for sample in found {
+                    if let Some(field) = fields.iter_mut().find(|field| field.name == sample.field) {
+                        field.values = sample.values.iter().filter_map(text).collect();
+                    }
+                }
+            }
+            Err(error) => lakeport_sdk::info!("no samples"; "code" => error.code, "message" => error.message),
+        }
+    }
+}
+
+fn text(cell: &Cell) -> Option<String> {
+    match cell {
+        Cell::Text(text) => Some(text.clone()),
+        Cell::Integer(number) => Some(number.to_string()),
+        Cell::Float(number) => Some(number.to_string()),
+        Cell::Boolean(_) | Cell::Null | Cell::Bytes(_) => None,
+    }
+}

@@ -1,0 +1,73 @@
+//! Questions that could be answered instead, each tried before it is offered.
+
+use crate::answer::answer;
+use crate::calendar::Day;
+use crate::labels::Labels;
+use crate::schema::{Kind, Schema};
+use crate::understand::named_tables;
+
+/// Questions that are offered at most.
+pub const QUESTIONS_MAX: usize = 3;
+
+/// Questions about the tables that a question names, else about the first ones.
+pub fn questions(question: &str, schema: &Schema, today: Day, chinese: bool) -> Vec<String> {
+    let mut tables = named_tables(question, schema, today);
+    tables.extend(0..schema.tables.len());
+    let mut offered: Vec<String> = Vec::new();
+    for table in tables {
+        for candidate in about(schema, table, chinese) {
+            if offered.len() < QUESTIONS_MAX
+                && !offered.contains(&candidate)
+                && answer(&candidate, schema, today).is_ok()
+            {
+                offered.push(candidate);
+                break;
+            }
+        }
+    }
+    offered
+}
+
+/// The more telling ones first.
+fn about(schema: &Schema, table: usize, chinese: bool) -> Vec<String> {
+    let labels = Labels { schema, chinese };
+    let name = if chinese { labels.table(table) } else { schema.table(table).name.replace('_', " ") };
+    let of_kind = |fits: &dyn Fn(Kind) -> bool| {
+        schema.places(table).find(|place| {
+            let field = schema.field(*place);
+            fits(field.kind()) && !field.names_identity() && !field.name.to_lowercase().ends_with("name")
+        })
+    };
+    let number = of_kind(&|kind| kind == Kind::Number).map(|place| labels.field(place).replace('_', " "));
+    let text = of_kind(&|kind| kind == Kind::Text).map(|place| labels.field(place).replace('_', " "));
+    let mut questions = Vec::new();
+    match (&number, &text, chinese) {
+        (Some(number), Some(text), true) => questions.push(format!("每个{text}的{name}的平均{number}")),
+        (Some(number), Some(text), false) => questions.push(format!("average {number} of {name} per {text}")),
+        _ => {}
+    }
+    if of_kind(&|kind| kind == Kind::Date).is_some() {
+        questions.push(if chinese {
+            format!("最近30天每天的{name}数量")
+        } else {
+            format!("number of {name} per day in the last 30 days")
+        });
+    }
+    questions.push(if chinese { format!("有多少{name}") } else { format!("How many {name} are there?") });
+    questions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::shop;
+
+    #[test]
+    fn what_is_offered_can_be_answered() {
+        let today = Day::read("2026-07-19").unwrap();
+        for (question, chinese) in [("What is the weather?", false), ("天气怎么样", true)] {
+            let offered = questions(question, &shop(), today, chinese);
+            assert_eq!(offered.len(), QUESTIONS_MAX, "{offered:?}");
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! What was done, and what was assumed, for a person: in English and in Chinese.
+
+use crate::calendar::Unit;
+use crate::labels::Labels;
+use crate::plan::query::{Absent, Column, Expr, Query};
+use crate::schema::{Place, Schema};
+use crate::understand::meaning::{Filter, Test, Unclear};
+use crate::words::phrases::Compare;
+
+/// A short heading for an answer.
+pub fn title(query: &Query, labels: Labels<'_>) -> String {
+    let names = |measure: bool| -> Vec<&str> {
+        query
+            .columns
+            .iter()
+            .filter(|column| column.measure == measure)
+            .map(|column| column.alias.as_str())
+            .collect()
+    };
+    let (numbers, others) = (names(true), names(false));
+    let unit = query.calendar.map(|(unit, _)| labels.unit(unit));
+    let over: Vec<&str> = unit.into_iter().chain(others.iter().copied()).collect();
+    match (numbers.is_empty(), over.is_empty(), labels.chinese) {
+        (true, _, true) => format!("{}：{}", labels.table(query.from), over.join("、")),
+        (true, _, false) => format!("{} of {}", over.join(", "), labels.table(query.from)),
+        (false, true, true) => numbers.join("、"),
+        (false, true, false) => numbers.join(", "),
+        (false, false, true) => format!("各{}的{}", over.join("、"), numbers.join("、")),
+        (false, false, false) => format!("{} per {}", numbers.join(", "), over.join(", ")),
+    }
+}
+
+/// Every choice that the query makes.
+pub fn explanation(query: &Query, labels: Labels<'_>) -> String {
+    let teller = Teller { schema: labels.schema, chinese: labels.chinese };
+    let mut parts = vec![teller.source(query)];
+    parts.extend(query.columns.iter().filter(|column| column.measure).map(|column| teller.measure(column)));
+    parts.extend(query.conditions.iter().map(|filter| teller.filter(filter)));
+    parts.extend(query.absent.as_ref().map(|absent| teller.absent(absent)));
+    parts.extend(query.calendar.map(|(unit, _)| teller.calendar(unit)));
+    parts.extend(query.having.iter().map(|(_, compare, number)| {
+        if labels.chinese {
+            format!("只保留数值 {} {number} 的分组", sign(*compare))
+        } else {
+            format!("only groups whose number is {} {number}", sign(*compare))
+        }
+    }));
+    if query.columns.iter().any(|column| column.measure) && !query.groups.is_empty() {
+        parts.push(teller.say("groups without any row are left out", "没有记录的分组不列出"));
+    }
+    if !query.columns.iter().all(|column| column.measure) && query.calendar.is_none() {
+        parts.push(match teller.chinese {
+            true => format!("最多 {} 行", query.limit),
+            false => format!("at most {} rows", query.limit),
+        });
+    }
+    if labels.chinese { format!("{}。", parts.join("；")) } else { format!("{}.", parts.join("; ")) }
+}
+
+struct Teller<'a> {
+    schema: &'a Schema,
+    chinese: bool,
+}
+
+impl Teller<'_> {
+    fn say(&self, english: &str, chinese: &str) -> String {
+        (if self.chinese { chinese } else { english }).to_owned()
+    }
+
+    fn place(&self, place: Place) -> String {
+        format!("{}.{}", self.schema.table(place.table).name, self.schema.field(place).name)
+    }
+
+    fn source(&self, query: &Query) -> String {
+        let from = &self.schema.table(query.from).name;
+        let joins: Vec<String> = query
+            .joins
+            .iter()
+            .map(|step| format!("{} = {}", self.place(step.link.child), self.place(step.link.parent)))
+            .collect();
+        let (datasource, joined) = (&self.schema.datasource, joins.join(", "));
+        match (self.chinese, joins.is_empty()) {
+            (true, true) => format!("取自数据源 {datasource} 的表 {from}"),
+            (true, false) => format!("取自数据源 {datasource} 的表 {from}，按 {joined} 关联"),
+            (false, true) => format!("From the table {from} of the data source {datasource}"),
+            (false, false) => {
+                format!("From the table {from} of the data source {datasource}, joined over {joined}")
+            }
+        }
+    }
+
+    fn measure(&self, column: &Column) -> String {
+        let what = match column.expr {
+            Expr::Rows => self.say("counts rows", "为行数"),
+            Expr::Different(place) if self.chinese => format!("为 {} 的不同值个数", self.place(place)),
+            Expr::Different(place) => format!("counts different values of {}", self.place(place)),
+            Expr::Made(_, place) | Expr::Field(place) | Expr::Start(_, place) if self.chinese => {
+                format!("由 {} 计算", self.place(place))
+            }
+            Expr::Made(_, place) | Expr::Field(place) | Expr::Start(_, place) => {
+                format!("is computed from {}", self.place(place))
+            }
+        };
+        if self.chinese {
+            format!("“{}”{what}", column.alias)
+        } else {
+            format!("\"{}\" {what}", column.alias)
+        }
+    }
+
+    fn filter(&self, filter: &Filter) -> String {
+        let place = self.place(filter.place);
+        match (&filter.test, self.chinese) {
+            (Test::Among(values, true), true) => format!("{place} 为 {}", values.join(" 或 ")),
+            (Test::Among(values, false), true) => format!("{place} 不为 {}", values.join("、")),
+            (Test::Among(values, true), false) => format!("only where {place} is {}", values.join(" or ")),
+            (Test::Among(values, false), false) => format!("only where {place} is not {}", values.join(", ")),
+            (Test::Number(compare, number), true) => format!("{place} {} {number}", sign(*compare)),
+            (Test::Number(compare, number), false) => {
+                format!("only where {place} {} {number}", sign(*compare))
+            }
+            (Test::Between(least, most), true) => format!("{place} 在 {least} 到 {most} 之间"),
+            (Test::Between(least, most), false) => {
+                format!("only where {place} is between {least} and {most}")
+            }
+            (Test::Present, true) => format!("{place} 有值"),
+            (Test::Present, false) => format!("only where {place} is there"),
+            (Test::Days(range), chinese) => {
+                let from = range.from.map(|day| day.to_string());
+                let last = range.before.map(|day| day.plus(-1).to_string());
+                match (from, last, chinese) {
+                    (Some(from), Some(last), true) => format!("按 {place}，从 {from} 到 {last}"),
+                    (Some(from), Some(last), false) => format!("by {place}, from {from} to {last}"),
+                    (Some(from), None, true) => format!("按 {place}，自 {from} 起"),
+                    (Some(from), None, false) => format!("by {place}, from {from} on"),
+                    (None, last, true) => format!("按 {place}，到 {} 为止", last.unwrap_or_default()),
+                    (None, last, false) => format!("by {place}, up to {}", last.unwrap_or_default()),
+                }
+            }
+        }
+    }
+
+    fn absent(&self, absent: &Absent) -> String {
+        let child = self.place(absent.child);
+        let mut text = if self.chinese {
+            format!("不含 {child} 中出现的")
+        } else {
+            format!("only those that {child} does not name")
+        };
+        for (at, filter) in absent.conditions.iter().enumerate() {
+            text.push_str(match (at, self.chinese) {
+                (0, true) => "，其中 ",
+                (0, false) => ", looking ",
+                (_, true) => "、",
+                (_, false) => " and ",
+            });
+            text.push_str(&self.filter(filter));
+        }
+        text
+    }
+
+    fn calendar(&self, unit: Unit) -> String {
+        match (unit, self.chinese) {
+            (Unit::Day, true) => "每天一行，没有记录的日期也列出".to_owned(),
+            (Unit::Week, true) => "每周一行（以周一表示），没有记录的周也列出".to_owned(),
+            (Unit::Month, true) => "每月一行，没有记录的月份也列出".to_owned(),
+            (Unit::Year, true) => "每年一行，没有记录的年份也列出".to_owned(),
+            (Unit::Day, false) => "one row for each day, also those without any".to_owned(),
+            (Unit::Week, false) => {
+                "one row for each week, named by its Monday, also those without any".to_owned()
+            }
+            (Unit::Month, false) => "one row for each month, also those without any".to_owned(),
+            (Unit::Year, false) => "one row for each year, also those without any".to_owned(),
+        }
+    }
+}
+
+fn sign(compare: Compare) -> &'static str {
+    match compare {
+        Compare::Equal => "=",
+        Compare::NotEqual => "≠",
+        Compare::More => ">",
+        Compare::AtLeast => "≥",
+        Compare::Less => "<",
+        Compare::AtMost => "≤",
+    }
+}
+
+/// Why a question has no answer.
+pub fn refusal(unclear: &Unclear, chinese: bool) -> String {
+    match (unclear, chinese) {
+        (Unclear::Word(word), true) => format!("无法回答：不明白“{word}”在这些表里指什么。"),
+        (Unclear::Word(word), false) => {
+            format!("This cannot be answered: {word:?} names nothing in these tables, or nothing that fits here.")
+        }
+        (Unclear::Ambiguous(word), true) => format!("无法回答：“{word}”可能指多个字段或值，请写明是哪张表的。"),
+        (Unclear::Ambiguous(word), false) => {
+            format!("This cannot be answered: {word:?} could mean several things; say which table's.")
+        }
+        (Unclear::Shape, true) => "无法回答：词语都认识，但不明白要计算什么，请换一种说法。".to_owned(),
+        (Unclear::Shape, false) => {
+            "This cannot be answered: the words are known, but not what to compute. Please put it another way.".to_owned()
+        }
+        (Unclear::Apart(one, other), true) => format!("无法回答：看不出表 {one} 与 {other} 如何关联。"),
+        (Unclear::Apart(one, other), false) => {
+            format!("This cannot be answered: nothing shows how the tables {one} and {other} hang together.")
+        }
+        (Unclear::NoTime(table), true) => format!("无法回答：看不出表 {table} 应按哪个时间字段统计。"),
+        (Unclear::NoTime(table), false) => {
+            format!("This cannot be answered: it is not clear which time of the table {table} to go by.")
+        }
+    }
+}
+
+pub fn no_tables(chinese: bool) -> String {
+    if chinese {
+        "无法回答：没有可以查询的表（目前只能为 SQLite 数据源写 SQL）。".to_owned()
+    } else {
+        "This cannot be answered: there is no table to query (SQL is written for SQLite data sources only)."
+            .to_owned()
+    }
+}
+
+pub fn no_datasource(name: &str, chinese: bool) -> String {
+    if chinese {
+        format!("没有名为“{name}”的数据源。")
+    } else {
+        format!("There is no data source {name:?}.")
+    }
+}
+
+pub fn no_table(name: &str, chinese: bool) -> String {
+    if chinese {
+        format!("没有名为“{name}”的表。")
+    } else {
+        format!("There is no table {name:?}.")
+    }
+}
+
+pub fn other_kind(name: &str, kind: &str, chinese: bool) -> String {
+    if chinese {
+        format!("无法回答：数据源 {name} 是 {kind}，目前只能为 SQLite 数据源写 SQL。")
+    } else {
+        format!(
+            "This cannot be answered: the data source {name} is {kind}, and SQL is written for SQLite only."
+        )
+    }
+}

@@ -1,0 +1,149 @@
+//! How tables hang together. The catalogue has no foreign keys, so names tell: `orders.customer_id` goes to
+//! `customers.id`, and a key that another table has a field of the same name for goes there.
+
+use std::collections::VecDeque;
+
+use crate::schema::{Place, Schema};
+use crate::words::english::{name_words, singular};
+
+/// One row of `child` has at most one row of `parent`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Link {
+    pub child: Place,
+    pub parent: Place,
+}
+
+/// A step from one table to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    pub link: Link,
+    /// True: to the parent, so that rows are not multiplied.
+    pub up: bool,
+}
+
+impl Step {
+    pub fn to(self) -> usize {
+        if self.up { self.link.parent.table } else { self.link.child.table }
+    }
+
+    pub fn from(self) -> usize {
+        if self.up { self.link.child.table } else { self.link.parent.table }
+    }
+}
+
+/// All links between the tables of a schema.
+#[derive(Debug, Default)]
+pub struct Links(Vec<Link>);
+
+impl Links {
+    pub fn of(schema: &Schema) -> Links {
+        let mut links = Vec::new();
+        for parent in 0..schema.tables.len() {
+            for child in (0..schema.tables.len()).filter(|child| *child != parent) {
+                links.extend(schema.places(child).filter_map(|place| {
+                    let target = target(schema, place, parent)?;
+                    Some(Link { child: place, parent: target })
+                }));
+            }
+        }
+        Links(links)
+    }
+
+    /// Every link between two tables, whichever way.
+    fn between(&self, a: usize, b: usize) -> impl Iterator<Item = Step> {
+        self.0.iter().filter_map(move |link| match (link.child.table, link.parent.table) {
+            (child, parent) if (child, parent) == (a, b) => Some(Step { link: *link, up: true }),
+            (child, parent) if (child, parent) == (b, a) => Some(Step { link: *link, up: false }),
+            _ => None,
+        })
+    }
+
+    /// The shortest way from any of some tables to another. `None`: there is none, or two as good.
+    pub fn way(&self, from: &[usize], to: usize, tables: usize) -> Option<Vec<Step>> {
+        let mut reached: Vec<Option<(usize, Option<Step>, usize)>> = vec![None; tables];
+        let mut queue = VecDeque::new();
+        for &start in from {
+            reached[start] = Some((0, None, 1));
+            queue.push_back(start);
+        }
+        while let Some(here) = queue.pop_front() {
+            let (far, _, ways_here) = reached[here].expect("what is queued was reached");
+            for (next, reached) in reached.iter_mut().enumerate() {
+                let steps: Vec<Step> = self.between(here, next).collect();
+                let Some(&step) = steps.first() else { continue };
+                match reached {
+                    slot @ None => {
+                        *slot = Some((far + 1, Some(step), ways_here * steps.len()));
+                        queue.push_back(next);
+                    }
+                    Some((known, _, ways)) if *known == far + 1 => *ways += ways_here * steps.len(),
+                    Some(_) => {}
+                }
+            }
+        }
+        let (_, mut last, ways) = reached[to]?;
+        if ways > 1 {
+            return None;
+        }
+        let mut way = Vec::new();
+        while let Some(step) = last {
+            way.push(step);
+            last = reached[step.from()].and_then(|(_, before, _)| before);
+        }
+        way.reverse();
+        Some(way)
+    }
+
+    /// A direct link from a child to a parent, if there is exactly one.
+    pub fn direct(&self, child: usize, parent: usize) -> Option<Link> {
+        let mut found = self.0.iter().filter(|link| link.child.table == child && link.parent.table == parent);
+        found.next().copied().filter(|_| found.next().is_none())
+    }
+
+    /// Tables one step away.
+    pub fn neighbours(&self, table: usize) -> Vec<usize> {
+        let other = |link: &Link| match (link.child.table, link.parent.table) {
+            (child, parent) if child == table => Some(parent),
+            (child, parent) if parent == table => Some(child),
+            _ => None,
+        };
+        self.0.iter().filter_map(other).collect()
+    }
+}
+
+/// The key of `parent` that a field refers to, by their names.
+fn target(schema: &Schema, place: Place, parent: usize) -> Option<Place> {
+    let key = schema.key(parent)?;
+    let (field, key_name) = (&schema.field(place).name, &schema.field(key).name);
+    let owner: Vec<String> =
+        name_words(&schema.table(parent).name).iter().map(|word| singular(word)).collect();
+    let field_words: Vec<String> = name_words(field).iter().map(|word| singular(word)).collect();
+    let key_words: Vec<String> = name_words(key_name).iter().map(|word| singular(word)).collect();
+    let generic =
+        key_words.len() == 1 && ["id", "code", "name", "key", "no"].contains(&key_words[0].as_str());
+    let full: Vec<String> = if generic { [owner.clone(), key_words].concat() } else { key_words };
+    // A key of the same name refers only to the table that it is named after.
+    let is_key = schema.key(place.table) == Some(place);
+    let refers = field_words == full
+        && (!is_key || (field_words.starts_with(&owner) && field_words.len() > owner.len()));
+    refers.then_some(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::shop;
+
+    #[test]
+    fn names_tell_how_tables_hang_together() {
+        let schema = shop();
+        let links = Links::of(&schema);
+        let at = |name: &str| schema.tables.iter().position(|table| table.name == name).unwrap();
+        let way = links.way(&[at("orders")], at("customers"), schema.tables.len()).unwrap();
+        assert_eq!(way.len(), 1);
+        assert!(way[0].up);
+        let way = links.way(&[at("customers")], at("products"), schema.tables.len()).unwrap();
+        let ups: Vec<bool> = way.iter().map(|step| step.up).collect();
+        assert_eq!(ups, [false, false, true]);
+    }
+}

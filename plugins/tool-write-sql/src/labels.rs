@@ -1,0 +1,112 @@
+//! What things are called in an answer: the names of the schema in English, its Chinese comments in Chinese.
+
+use crate::calendar::Unit;
+use crate::plan::query::{Column, Expr};
+use crate::schema::{Place, Schema};
+use crate::understand::meaning::Measure;
+use crate::words::chinese::is_han;
+use crate::words::english::singular;
+use crate::words::phrases::Func;
+
+/// The longest comment that is used as a name, in letters.
+const NAME_MAX: usize = 10;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Labels<'a> {
+    pub schema: &'a Schema,
+    pub chinese: bool,
+}
+
+impl Labels<'_> {
+    pub fn table(&self, table: usize) -> String {
+        let table = self.schema.table(table);
+        self.name(&table.name, &table.comment)
+    }
+
+    /// One row of a table.
+    pub fn one(&self, table: usize) -> String {
+        singular(&self.table(table))
+    }
+
+    pub fn field(&self, place: Place) -> String {
+        let field = self.schema.field(place);
+        self.name(&field.name, &field.comment)
+    }
+
+    fn name(&self, name: &str, comment: &str) -> String {
+        if self.chinese {
+            let mut parts = comment.split(|letter: char| !is_han(letter));
+            if let Some(part) = parts.find(|part| (1..=NAME_MAX).contains(&part.chars().count())) {
+                return part.to_owned();
+            }
+        }
+        name.to_owned()
+    }
+
+    pub fn measure(&self, measure: Measure) -> String {
+        match (measure, self.chinese) {
+            (Measure::Count(table), true) => format!("{}数", self.table(table)),
+            (Measure::Count(table), false) => format!("number of {}", self.table(table).replace('_', " ")),
+            (Measure::Different(place), true) => format!("不同{}数", self.field(place)),
+            (Measure::Different(place), false) => format!("number of different {}", self.field(place)),
+            (Measure::Made(func, place), chinese) => {
+                let word = match (func, chinese) {
+                    (Func::Sum, true) => "总",
+                    (Func::Average, true) => "平均",
+                    (Func::Least, true) => "最小",
+                    (Func::Greatest, true) => "最大",
+                    (Func::Sum, false) => "total ",
+                    (Func::Average, false) => "average ",
+                    (Func::Least, false) => "minimum ",
+                    (Func::Greatest, false) => "maximum ",
+                };
+                format!("{word}{}", self.field(place))
+            }
+        }
+    }
+
+    pub fn unit(&self, unit: Unit) -> &'static str {
+        match (unit, self.chinese) {
+            (Unit::Day, true) => "日期",
+            (Unit::Week, true) => "周",
+            (Unit::Month, true) => "月份",
+            (Unit::Year, true) => "年份",
+            (Unit::Day, false) => "day",
+            (Unit::Week, false) => "week",
+            (Unit::Month, false) => "month",
+            (Unit::Year, false) => "year",
+        }
+    }
+
+    /// Columns for fields, each with a name of its own.
+    pub fn columns(&self, fields: &[Place]) -> Vec<Column> {
+        let mut columns: Vec<Column> = fields
+            .iter()
+            .map(|place| Column { expr: Expr::Field(*place), alias: self.field(*place), measure: false })
+            .collect();
+        self.tell_apart(&mut columns);
+        columns
+    }
+
+    /// Makes names of columns differ: by their tables, else by numbers.
+    pub fn tell_apart(&self, columns: &mut [Column]) {
+        let clash = |columns: &[Column], at: usize| {
+            columns
+                .iter()
+                .enumerate()
+                .any(|(other, column)| other != at && column.alias.eq_ignore_ascii_case(&columns[at].alias))
+        };
+        for at in 0..columns.len() {
+            if clash(columns, at)
+                && let Expr::Field(place) = columns[at].expr
+            {
+                let owner = self.table(place.table);
+                let owner = if self.chinese { owner } else { format!("{} ", singular(&owner)) };
+                columns[at].alias = format!("{owner}{}", columns[at].alias);
+            }
+            if clash(columns, at) {
+                columns[at].alias = format!("{} {}", columns[at].alias, at + 1);
+            }
+        }
+    }
+}

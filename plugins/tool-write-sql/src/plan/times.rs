@@ -1,0 +1,129 @@
+//! Which time field a question means: the one that its verb names, else the one that its table is about.
+
+use super::Planner;
+use super::query::Query;
+use crate::calendar::{Range, Unit};
+use crate::schema::{Kind, Place};
+use crate::understand::meaning::{Filter, Test, Unclear};
+use crate::words::{concept, english};
+
+/// First words of time fields, the ones that things are usually counted by before others.
+const USUAL: &[&str] = &["start", "create", "date", "time", "at", "event", "occur"];
+/// The longest range whose trend goes by days, in days.
+const DAYS_BY_DAY: i64 = 93;
+/// The longest range whose trend goes by months, in days.
+const DAYS_BY_MONTH: i64 = 1_100;
+
+impl Planner<'_> {
+    /// Finds the time field where one is needed, and puts range and calendar into the query.
+    pub(super) fn find_time(&self, query: &mut Query) -> Result<(), Unclear> {
+        let meaning = &self.meaning;
+        let unit = meaning.unit.or_else(|| meaning.trend.then(|| usual_unit(meaning.range)));
+        if unit.is_none() && meaning.range.is_none() && meaning.verbs.is_empty() {
+            return Ok(());
+        }
+        let place = self.time(meaning.without.unwrap_or(query.from))?;
+        // What did not happen in a range is looked for there, not joined.
+        query.time = Some(place).filter(|place| Some(place.table) != meaning.without);
+        if query.time.is_none() && unit.is_some() {
+            return Err(Unclear::Shape);
+        }
+        match (meaning.range, unit) {
+            (Some(range), _) => query.conditions.push(Filter { place, test: Test::Days(range) }),
+            (None, _) => query.conditions.push(Filter { place, test: Test::Present }),
+        }
+        // Days to come have nothing to show.
+        let tomorrow = self.today.plus(1);
+        let until_today = |range: Range| match (range.from, range.before) {
+            (Some(from), Some(before)) if from < tomorrow => Some(Range::days(from, before.min(tomorrow))),
+            (Some(from), None) if from < tomorrow => Some(Range::days(from, tomorrow)),
+            _ => None,
+        };
+        query.calendar = unit.map(|unit| (unit, meaning.range.and_then(until_today)));
+        Ok(())
+    }
+
+    fn time(&self, table: usize) -> Result<Place, Unclear> {
+        let verbs = &self.meaning.verbs;
+        if verbs.is_empty() {
+            return self.usual_time(self.happening(table)?);
+        }
+        let linked = |place: &&Place| place.table != table && self.links.direct(place.table, table).is_some();
+        let of = |fits: &dyn Fn(&&Place) -> bool| {
+            let mut found = verbs.iter().filter(|place| fits(place));
+            (found.next().copied(), found.next().is_some())
+        };
+        let mentioned = |place: &&Place| self.meaning.tables.contains(&place.table);
+        for (found, several) in [of(&|place| place.table == table), of(&mentioned), of(&linked)] {
+            match found {
+                Some(place) if !several => return Ok(place),
+                Some(place) => return Err(Unclear::Ambiguous(self.schema.field(place).name.clone())),
+                None => {}
+            }
+        }
+        Err(Unclear::NoTime(self.schema.table(table).name.clone()))
+    }
+
+    /// What happens to the things of a table, where the question names it: `workflows executed last week` goes by
+    /// the executions.
+    fn happening(&self, table: usize) -> Result<usize, Unclear> {
+        let filtered = self.meaning.filters.iter().map(|filter| filter.place.table);
+        let mut events: Vec<usize> = Vec::new();
+        for other in self.meaning.tables.iter().copied().chain(filtered) {
+            let way = if other == table { Vec::new() } else { self.way(&[table], other)? };
+            if way.first().is_some_and(|step| !step.up) && !events.contains(&other) {
+                events.push(other);
+            }
+        }
+        match events[..] {
+            [] => Ok(table),
+            [only] => Ok(only),
+            _ => Err(Unclear::NoTime(self.schema.table(table).name.clone())),
+        }
+    }
+
+    /// Whether rows in some state only are asked for: not all of them reach every time.
+    fn is_in_state(&self, table: usize) -> bool {
+        self.meaning.filters.iter().any(|filter| {
+            let name = self.schema.field(filter.place).name.to_lowercase();
+            filter.place.table == table && (name.ends_with("status") || name.ends_with("state"))
+        })
+    }
+
+    fn usual_time(&self, table: usize) -> Result<Place, Unclear> {
+        let dates: Vec<Place> = self
+            .schema
+            .places(table)
+            .filter(|place| self.schema.field(*place).kind() == Kind::Date)
+            .collect();
+        let first = |place: &Place| {
+            english::name_words(&self.schema.field(*place).name)
+                .first()
+                .map(|word| concept(word))
+                .unwrap_or_default()
+        };
+        let own: Vec<String> =
+            english::name_words(&self.schema.table(table).name).iter().map(|word| concept(word)).collect();
+        let about_own = dates.iter().find(|place| own.last() == Some(&first(place)));
+        let usual = || USUAL.iter().find_map(|word| dates.iter().find(|place| first(place) == *word));
+        match dates[..] {
+            [only] => Ok(only),
+            _ if about_own.is_some() && self.is_in_state(table) => {
+                Err(Unclear::NoTime(self.schema.table(table).name.clone()))
+            }
+            _ => about_own
+                .or_else(usual)
+                .copied()
+                .ok_or_else(|| Unclear::NoTime(self.schema.table(table).name.clone())),
+        }
+    }
+}
+
+fn usual_unit(range: Option<Range>) -> Unit {
+    match range.and_then(Range::length) {
+        Some(days) if days <= DAYS_BY_DAY => Unit::Day,
+        Some(days) if days <= DAYS_BY_MONTH => Unit::Month,
+        Some(_) => Unit::Year,
+        None => Unit::Month,
+    }
+}

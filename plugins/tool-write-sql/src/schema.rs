@@ -1,0 +1,198 @@
+//! Tables as the planner sees them: plain data, wherever they came from.
+
+use crate::calendar::Day;
+use crate::words::chinese::is_han;
+
+/// The longest value that a comment can list, in letters.
+const VALUE_MAX: usize = 40;
+
+/// The tables of one data source.
+#[derive(Clone, Debug, Default)]
+pub struct Schema {
+    pub datasource: String,
+    pub tables: Vec<Table>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    pub name: String,
+    pub comment: String,
+    pub fields: Vec<Field>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Field {
+    pub name: String,
+    pub type_text: String,
+    pub comment: String,
+    pub key: bool,
+    /// Some of its values, as text, the frequent ones first.
+    pub values: Vec<String>,
+}
+
+/// A field's place in the schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    pub table: usize,
+    pub field: usize,
+}
+
+/// What the values of a field are good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Number,
+    /// Numbers that are stored as text.
+    NumberText,
+    Text,
+    /// `yyyy-MM-dd`, perhaps with a time after it.
+    Date,
+    Other,
+}
+
+impl Schema {
+    pub fn table(&self, table: usize) -> &Table {
+        &self.tables[table]
+    }
+
+    pub fn field(&self, place: Place) -> &Field {
+        &self.tables[place.table].fields[place.field]
+    }
+
+    pub fn places(&self, table: usize) -> impl Iterator<Item = Place> + use<> {
+        (0..self.tables[table].fields.len()).map(move |field| Place { table, field })
+    }
+
+    /// The field that tells the rows of a table apart: its only key, or the `id` that it would be.
+    pub fn key(&self, table: usize) -> Option<Place> {
+        let fields = &self.tables[table].fields;
+        let mut keys = self.places(table).filter(|place| fields[place.field].key);
+        match (keys.next(), keys.next()) {
+            (Some(only), None) => Some(only),
+            (Some(_), Some(_)) => None,
+            (None, _) => self.places(table).find(|place| fields[place.field].name.eq_ignore_ascii_case("id")),
+        }
+    }
+
+    /// The field that a person knows the rows of a table by.
+    pub fn title(&self, table: usize) -> Option<Place> {
+        let owner = &self.tables[table];
+        let lower = |place: &Place| owner.fields[place.field].name.to_lowercase();
+        let own = owner.name.to_lowercase();
+        let singular = own.strip_suffix('s').unwrap_or(&own);
+        let texts = || self.places(table).filter(|place| self.field(*place).kind() == Kind::Text);
+        let named = [
+            "name".to_owned(),
+            format!("{singular}_name"),
+            "title".to_owned(),
+            own.clone(),
+            "full_name".to_owned(),
+        ];
+        named.iter().find_map(|name| texts().find(|place| lower(place) == *name)).or_else(|| {
+            let mut like = texts().filter(|place| lower(place).ends_with("name"));
+            like.next().filter(|_| like.next().is_none())
+        })
+    }
+}
+
+impl Field {
+    pub fn kind(&self) -> Kind {
+        let declared = self.type_text.to_uppercase();
+        let has = |words: &[&str]| words.iter().any(|word| declared.contains(word));
+        let filled = !self.values.is_empty();
+        if has(&["BOOL", "BLOB", "JSON"]) {
+            Kind::Other
+        } else if has(&["INT", "REAL", "NUM", "DEC", "DOUB", "FLOA"]) {
+            Kind::Number
+        } else if filled && self.values.iter().all(|value| Day::read(value).is_some()) {
+            Kind::Date
+        } else if has(&["DATE", "TIME"]) {
+            if filled { Kind::Other } else { Kind::Date }
+        } else if filled && self.values.iter().all(|value| value.parse::<f64>().is_ok()) {
+            if declared.is_empty() { Kind::Number } else { Kind::NumberText }
+        } else if !filled && self.names_time() {
+            Kind::Date
+        } else {
+            Kind::Text
+        }
+    }
+
+    pub fn is_number(&self) -> bool {
+        matches!(self.kind(), Kind::Number | Kind::NumberText)
+    }
+
+    /// True if its numbers name something rather than measure it.
+    pub fn names_identity(&self) -> bool {
+        let lower = self.name.to_lowercase();
+        self.key
+            || lower == "id"
+            || lower.ends_with("_id")
+            || lower.ends_with("code")
+            || self.name.ends_with("ID")
+    }
+
+    fn names_time(&self) -> bool {
+        let lower = self.name.to_lowercase();
+        ["_at", "_date", "_time", "_day"].iter().any(|end| lower.ends_with(end)) || lower == "date"
+    }
+
+    /// Values that the comment lists, each with what else it is called: `success | failed`, `成功 success、失败 failed`.
+    pub fn listed_values(&self) -> Vec<(String, Option<String>)> {
+        let lists = self.comment.split(['(', ')', '（', '）', ';', '；']).filter_map(|part| {
+            match part.split_once([':', '：']) {
+                Some((_, list)) => Some(list),
+                None => part.contains('|').then_some(part),
+            }
+        });
+        let listed: Vec<(String, Option<String>)> =
+            lists.flat_map(|list| list.split(['|', '、'])).filter_map(listed).collect();
+        // One word after a colon is no list.
+        if listed.len() > 1 { listed } else { Vec::new() }
+    }
+}
+
+/// A value as a comment lists it: one word without blanks, perhaps after a Chinese one.
+fn listed(item: &str) -> Option<(String, Option<String>)> {
+    let plain = |word: &str| word.trim_matches(['\'', '"', '`']).to_owned();
+    let words: Vec<&str> = item.split_whitespace().collect();
+    let (value, called) = match words[..] {
+        [value] => (value, None),
+        [called, value] if called.chars().all(is_han) => (value, Some(called.to_owned())),
+        _ => return None,
+    };
+    let fits = value.chars().count() <= VALUE_MAX && !value.chars().any(is_han);
+    fits.then(|| (plain(value), called))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(name: &str, type_text: &str, values: &[&str]) -> Field {
+        let values = values.iter().map(|value| (*value).to_owned()).collect();
+        Field { name: name.to_owned(), type_text: type_text.to_owned(), values, ..Field::default() }
+    }
+
+    #[test]
+    fn kinds_come_from_values_before_names() {
+        assert_eq!(field("ordered_on", "TEXT", &["2026-07-01"]).kind(), Kind::Date);
+        assert_eq!(field("created_at", "TEXT", &[]).kind(), Kind::Date);
+        assert_eq!(field("created_at", "DATETIME", &["1752900000"]).kind(), Kind::Other);
+        assert_eq!(field("year", "TEXT", &["2014", "2015"]).kind(), Kind::NumberText);
+        assert_eq!(field("amount", "DECIMAL(10,2)", &[]).kind(), Kind::Number);
+    }
+
+    #[test]
+    fn a_comment_can_list_the_values() {
+        let mut status = field("status", "TEXT", &[]);
+        status.comment = "how it ended (执行状态): success|failed|killed".to_owned();
+        let values = |field: &Field| -> Vec<String> {
+            field.listed_values().into_iter().map(|(value, _)| value).collect()
+        };
+        assert_eq!(values(&status), ["success", "failed", "killed"]);
+        status.comment = "APPROVED or REJECTED (审批状态：通过 APPROVED、驳回 REJECTED)".to_owned();
+        assert_eq!(values(&status), ["APPROVED", "REJECTED"]);
+        assert_eq!(status.listed_values()[1].1.as_deref(), Some("驳回"));
+        status.comment = "rows when last counted: an estimate (行数)".to_owned();
+        assert!(values(&status).is_empty());
+    }
+}

@@ -1,0 +1,268 @@
+//! A query as SQLite's SQL. Every name is quoted and every value is a literal made here.
+
+use std::fmt::Write as _;
+
+use crate::calendar::{Range, Unit};
+use crate::joins::Step;
+use crate::labels::Labels;
+use crate::plan::query::{Absent, Expr, Query};
+use crate::schema::{Kind, Place, Schema};
+use crate::understand::meaning::{Filter, Test};
+use crate::words::phrases::{Compare, Func};
+
+/// Rows of a calendar at most.
+const CALENDAR_MAX: u32 = 4_000;
+
+/// The text of a query.
+pub fn write(query: &Query, labels: Labels<'_>) -> String {
+    let writer = Writer { schema: labels.schema };
+    match query.calendar {
+        Some((unit, range)) => writer.series(query, unit, range, labels.unit(unit)),
+        None => writer.select(query),
+    }
+}
+
+/// A quoted name.
+pub fn name(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// A text as a literal.
+pub fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''").replace('\0', ""))
+}
+
+struct Writer<'a> {
+    schema: &'a Schema,
+}
+
+impl Writer<'_> {
+    fn select(&self, query: &Query) -> String {
+        let columns: Vec<String> = query
+            .columns
+            .iter()
+            .map(|column| format!("{} AS {}", self.expr(column.expr), name(&column.alias)))
+            .collect();
+        let different = if query.different { "DISTINCT " } else { "" };
+        let mut sql = format!("SELECT {different}{}\n{}", columns.join(", "), self.rows(query));
+        if !query.groups.is_empty() {
+            let groups: Vec<String> = query.groups.iter().map(|expr| self.expr(*expr)).collect();
+            push(&mut sql, "GROUP BY", &groups.join(", "));
+        }
+        let having: Vec<String> = query
+            .having
+            .iter()
+            .map(|(expr, compare, number)| format!("{} {} {number}", self.expr(*expr), sign(*compare)))
+            .collect();
+        if !having.is_empty() {
+            push(&mut sql, "HAVING", &having.join(" AND "));
+        }
+        let order: Vec<String> = query
+            .order
+            .iter()
+            .map(|(expr, greatest)| format!("{}{}", self.expr(*expr), if *greatest { " DESC" } else { "" }))
+            .collect();
+        if !order.is_empty() {
+            push(&mut sql, "ORDER BY", &order.join(", "));
+        }
+        if !query.columns.iter().all(|column| column.measure) {
+            push(&mut sql, "LIMIT", &query.limit.to_string());
+        }
+        sql
+    }
+
+    /// One row for each part of the calendar, also where nothing happened.
+    fn series(&self, query: &Query, unit: Unit, range: Option<Range>, label: &str) -> String {
+        let time = query.time.expect("a calendar goes by a time");
+        let start = self.expr(Expr::Start(unit, time));
+        let numbers: Vec<(String, bool, String)> = query
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(at, column)| {
+                let counts =
+                    matches!(column.expr, Expr::Rows | Expr::Different(_) | Expr::Made(Func::Sum, _));
+                (format!("n{at}"), counts, column.alias.clone())
+            })
+            .collect();
+        let mut found = format!("SELECT {start} AS \"start\"");
+        for (column, (inner, ..)) in query.columns.iter().zip(&numbers) {
+            write!(found, ", {} AS {}", self.expr(column.expr), name(inner))
+                .expect("a String takes all text");
+        }
+        write!(found, "\n  {}\n  GROUP BY 1", self.rows(query).replace('\n', "\n  "))
+            .expect("a String takes all text");
+        let shown: Vec<String> = numbers
+            .iter()
+            .map(|(inner, counts, alias)| {
+                let value = format!("\"found\".{}", name(inner));
+                let value = if *counts { format!("COALESCE({value}, 0)") } else { value };
+                format!("{value} AS {}", name(alias))
+            })
+            .collect();
+        format!(
+            "WITH RECURSIVE \"found\" AS (\n  {found}\n), \"calendar\"(\"start\") AS (\n  {}\n)\n\
+             SELECT {} AS {}, {}\nFROM \"calendar\" LEFT JOIN \"found\" ON \"found\".\"start\" = \"calendar\".\"start\"\n\
+             WHERE \"calendar\".\"start\" IS NOT NULL\nORDER BY \"calendar\".\"start\"",
+            calendar(unit, range),
+            shown_start(unit),
+            name(label),
+            shown.join(", "),
+        )
+    }
+
+    /// Everything from FROM to WHERE.
+    fn rows(&self, query: &Query) -> String {
+        let mut sql = format!("FROM {}", name(&self.schema.table(query.from).name));
+        sql.push_str(&self.joins(&query.joins));
+        let mut conditions: Vec<String> =
+            query.conditions.iter().map(|filter| self.condition(filter)).collect();
+        conditions.extend(query.absent.as_ref().map(|absent| self.absent(absent)));
+        if !conditions.is_empty() {
+            push(&mut sql, "WHERE", &conditions.join(" AND "));
+        }
+        sql
+    }
+
+    fn joins(&self, steps: &[Step]) -> String {
+        let mut sql = String::new();
+        for step in steps {
+            let table = name(&self.schema.table(step.to()).name);
+            let (child, parent) = (self.field(step.link.child), self.field(step.link.parent));
+            write!(sql, "\nJOIN {table} ON {child} = {parent}").expect("a String takes all text");
+        }
+        sql
+    }
+
+    fn absent(&self, absent: &Absent) -> String {
+        let child = self.field(absent.child);
+        let mut conditions = vec![format!("{child} IS NOT NULL")];
+        conditions.extend(absent.conditions.iter().map(|filter| self.condition(filter)));
+        format!(
+            "{} NOT IN (SELECT {child} FROM {}{} WHERE {})",
+            self.field(absent.key),
+            name(&self.schema.table(absent.child.table).name),
+            self.joins(&absent.steps).replace('\n', " "),
+            conditions.join(" AND "),
+        )
+    }
+
+    fn field(&self, place: Place) -> String {
+        format!("{}.{}", name(&self.schema.table(place.table).name), name(&self.schema.field(place).name))
+    }
+
+    /// A field whose values are numbers, as a number.
+    fn number(&self, place: Place) -> String {
+        let field = self.field(place);
+        if self.schema.field(place).kind() == Kind::NumberText {
+            format!("CAST({field} AS REAL)")
+        } else {
+            field
+        }
+    }
+
+    fn expr(&self, expr: Expr) -> String {
+        match expr {
+            Expr::Field(place) => self.field(place),
+            Expr::Rows => "COUNT(*)".to_owned(),
+            Expr::Different(place) => format!("COUNT(DISTINCT {})", self.field(place)),
+            Expr::Made(func, place) => {
+                let func = match func {
+                    Func::Sum => "SUM",
+                    Func::Average => "AVG",
+                    Func::Least => "MIN",
+                    Func::Greatest => "MAX",
+                };
+                format!("{func}({})", self.number(place))
+            }
+            Expr::Start(unit, place) => {
+                let steps = match unit {
+                    Unit::Day => "",
+                    Unit::Week => ", '-6 days', 'weekday 1'",
+                    Unit::Month => ", 'start of month'",
+                    Unit::Year => ", 'start of year'",
+                };
+                format!("date({}{steps})", self.field(place))
+            }
+        }
+    }
+
+    fn condition(&self, filter: &Filter) -> String {
+        let field = self.field(filter.place);
+        match &filter.test {
+            Test::Among(values, among) => {
+                let list: Vec<String> = values.iter().map(|value| literal(value)).collect();
+                match (&list[..], among) {
+                    ([one], true) => format!("{field} = {one}"),
+                    ([one], false) => format!("{field} <> {one}"),
+                    (_, true) => format!("{field} IN ({})", list.join(", ")),
+                    (_, false) => format!("{field} NOT IN ({})", list.join(", ")),
+                }
+            }
+            Test::Number(compare, number) => {
+                format!("{} {} {number}", self.number(filter.place), sign(*compare))
+            }
+            Test::Between(least, most) => format!("{} BETWEEN {least} AND {most}", self.number(filter.place)),
+            Test::Days(range) => {
+                let from = range.from.map(|day| format!("{field} >= {}", literal(&day.to_string())));
+                let before = range.before.map(|day| format!("{field} < {}", literal(&day.to_string())));
+                from.into_iter().chain(before).collect::<Vec<String>>().join(" AND ")
+            }
+            Test::Present => format!("{field} IS NOT NULL"),
+        }
+    }
+}
+
+fn push(sql: &mut String, word: &str, rest: &str) {
+    write!(sql, "\n{word} {rest}").expect("a String takes all text");
+}
+
+fn sign(compare: Compare) -> &'static str {
+    match compare {
+        Compare::Equal => "=",
+        Compare::NotEqual => "<>",
+        Compare::More => ">",
+        Compare::AtLeast => ">=",
+        Compare::Less => "<",
+        Compare::AtMost => "<=",
+    }
+}
+
+/// The parts of the calendar in a range, or from the first that was found to the last.
+fn calendar(unit: Unit, range: Option<Range>) -> String {
+    let step = match unit {
+        Unit::Day => "'+1 day'",
+        Unit::Week => "'+7 days'",
+        Unit::Month => "'+1 month'",
+        Unit::Year => "'+1 year'",
+    };
+    let ends = range.and_then(|range| Some((unit.start(range.from?), unit.start(range.before?.plus(-1)))));
+    let (first, last) = match ends {
+        Some((first, last)) => (literal(&first.to_string()), literal(&last.to_string())),
+        None => {
+            ("MIN(\"start\") FROM \"found\"".to_owned(), "(SELECT MAX(\"start\") FROM \"found\")".to_owned())
+        }
+    };
+    format!(
+        "SELECT {first}\n  UNION ALL\n  SELECT date(\"start\", {step}) FROM \"calendar\" WHERE \"start\" < {last} LIMIT {CALENDAR_MAX}"
+    )
+}
+
+fn shown_start(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Day | Unit::Week => "\"calendar\".\"start\"",
+        Unit::Month => "substr(\"calendar\".\"start\", 1, 7)",
+        Unit::Year => "substr(\"calendar\".\"start\", 1, 4)",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_texts_cannot_break_out() {
+        assert_eq!(name("a\"; DROP TABLE x"), "\"a\"\"; DROP TABLE x\"");
+        assert_eq!(literal("O'Neil"), "'O''Neil'");
+    }
+}

@@ -1,0 +1,235 @@
+//! Questions with the SQL that they must become, or the reason why they must not.
+
+use crate::answer::{Answer, answer};
+use crate::calendar::Day;
+use crate::schema::Schema;
+use crate::testing::{platform, shop};
+use crate::understand::meaning::Unclear;
+
+fn asked(question: &str, schema: &Schema) -> Result<Answer, Unclear> {
+    answer(question, schema, Day::read("2026-07-19").unwrap())
+}
+
+/// The SQL on one line.
+fn sql(question: &str, schema: &Schema) -> String {
+    let answer = asked(question, schema).unwrap_or_else(|unclear| panic!("{question}: {unclear:?}"));
+    answer.sql.split_whitespace().collect::<Vec<&str>>().join(" ")
+}
+
+fn same(questions: &[&str], schema: &Schema, expected: &[&str]) {
+    for question in questions {
+        let sql = sql(question, schema);
+        for part in expected {
+            assert!(sql.contains(part), "{question}\n  {sql}\n  lacks {part}");
+        }
+    }
+}
+
+#[test]
+fn publications_by_day_have_every_day_of_the_range() {
+    let range = "\"published_at\" >= '2026-06-20' AND \"publications\".\"published_at\" < '2026-07-20'";
+    let calendar = "SELECT '2026-06-20' UNION ALL SELECT date(\"start\", '+1 day') FROM \"calendar\" WHERE \"start\" < '2026-07-19'";
+    let (platform, question) = (platform(), "How many workflows were published per day in the last 30 days?");
+    same(&[question], &platform, &[range, calendar, "COUNT(*)"]);
+    let once = ["COUNT(DISTINCT \"publications\".\"workflow_id\")"];
+    same(&["How many workflows were published in the last 30 days?"], &platform, &once);
+    same(
+        &["最近30天工作流发布次数的趋势", "近三十天每天的发布次数"],
+        &platform,
+        &[range, calendar, "COUNT(*)"],
+    );
+    same(&["过去30天工作流每天发布多少次"], &platform, &[range, calendar, "COUNT(*)"]);
+    assert!(asked("How many times was each workflow published?", &platform).is_err());
+    let answer = asked(question, &platform).unwrap();
+    assert_eq!((answer.shape, answer.measures), ("series", vec!["number of publications".to_owned()]));
+    assert!(answer.explanation.contains("publications.published_at, from 2026-06-20 to 2026-07-19"));
+}
+
+#[test]
+fn rows_are_counted() {
+    let expected = ["FROM \"workflows\"", "SELECT COUNT(*)"];
+    same(&["How many workflows are there?", "有多少个工作流", "工作流总数"], &platform(), &expected);
+    same(
+        &["How many executions failed yesterday?", "昨天失败的执行有多少次", "昨天失败的执行次数"],
+        &platform(),
+        &["\"status\" = 'failed'", "\"started_at\" >= '2026-07-18'", "\"started_at\" < '2026-07-19'"],
+    );
+    same(
+        &["How many publications were submitted last week?", "上周提交了多少次发布"],
+        &platform(),
+        &["\"submitted_at\" >= '2026-07-06'", "COUNT(*)"],
+    );
+}
+
+#[test]
+fn rankings_count_the_rows_of_another_table() {
+    same(
+        &["Which 5 workflows have the most failed executions?", "失败次数最多的5个工作流"],
+        &platform(),
+        &[
+            "FROM \"executions\" JOIN \"workflows\" ON \"executions\".\"workflow_id\" = \"workflows\".\"id\"",
+            "\"executions\".\"status\" = 'failed'",
+            "GROUP BY \"workflows\".\"id\", \"workflows\".\"name\" ORDER BY COUNT(*) DESC",
+            "LIMIT 5",
+        ],
+    );
+    same(
+        &["Which city has the most customers?", "哪个城市的客户最多"],
+        &shop(),
+        &["GROUP BY \"customers\".\"city\" ORDER BY COUNT(*) DESC", "LIMIT 1"],
+    );
+    same(
+        &["Top 5 customers by total order amount", "订单金额总和最高的5个客户"],
+        &shop(),
+        &["ORDER BY SUM(\"orders\".\"amount\") DESC", "LIMIT 5"],
+    );
+}
+
+#[test]
+fn averages_are_taken_over_joins_that_multiply_nothing() {
+    same(
+        &["average duration of executions per workflow", "每个工作流的平均执行时长"],
+        &platform(),
+        &[
+            "AVG(\"executions\".\"duration_seconds\")",
+            "GROUP BY \"workflows\".\"id\", \"workflows\".\"name\"",
+        ],
+    );
+    same(
+        &["average order amount per customer city", "各城市客户的平均订单金额"],
+        &shop(),
+        &["AVG(\"orders\".\"amount\")", "JOIN \"customers\" ON", "GROUP BY \"customers\".\"city\""],
+    );
+    assert_eq!(asked("average amount of orders per product", &shop()), Err(Unclear::Shape));
+}
+
+#[test]
+fn values_numbers_and_dates_filter() {
+    same(&["customers in Beijing", "北京的客户"], &shop(), &["\"customers\".\"city\" = '北京'"]);
+    same(
+        &["orders with amount greater than 100", "金额大于100的订单"],
+        &shop(),
+        &["\"orders\".\"amount\" > 100"],
+    );
+    same(&["How many orders are not cancelled?", "未取消的订单数"], &shop(), &["\"status\" <> 'cancelled'"]);
+    same(
+        &["total amount of orders in 2025", "2025年的订单总金额"],
+        &shop(),
+        &["\"ordered_at\" >= '2025-01-01'"],
+    );
+    same(&["How many customers live in 北京 or 上海?"], &shop(), &["IN ('北京', '上海')"]);
+}
+
+#[test]
+fn what_did_not_happen_is_looked_for_where_it_would_be() {
+    same(
+        &["Which customers have no orders?", "没有订单的客户有哪些"],
+        &shop(),
+        &["\"customers\".\"id\" NOT IN (SELECT \"orders\".\"customer_id\" FROM \"orders\""],
+    );
+    same(
+        &["customers who did not order this month"],
+        &shop(),
+        &["AND \"orders\".\"ordered_at\" >= '2026-07-01'"],
+    );
+    same(&["Which workflows have never been published?"], &platform(), &["\"published_at\" IS NOT NULL)"]);
+}
+
+#[test]
+fn trends_without_a_range_go_from_the_first_to_the_last() {
+    same(
+        &["按月统计发布次数", "publications per month"],
+        &platform(),
+        &["MIN(\"start\") FROM \"found\"", "'start of month'"],
+    );
+}
+
+#[test]
+fn days_to_come_are_not_drawn() {
+    same(
+        &["本月每天的执行次数", "executions per day this month"],
+        &platform(),
+        &["WHERE \"start\" < '2026-07-19'"],
+    );
+}
+
+#[test]
+fn a_word_that_means_nothing_refuses_the_question() {
+    for (question, word) in [
+        ("What is the weather tomorrow?", "weather"),
+        ("how much profit did we make on Mars", "profit"),
+        ("delete all workflows", "delete"),
+        ("What is the success rate of executions?", "rate"),
+    ] {
+        assert_eq!(asked(question, &platform()), Err(Unclear::Word(word.to_owned())));
+    }
+    assert!(matches!(asked("明天天气怎么样", &platform()), Err(Unclear::Word(_))));
+}
+
+#[test]
+fn rows_are_ranked_by_a_field_that_they_have() {
+    same(
+        &["the 3 cheapest products", "价格最低的3个商品"],
+        &shop(),
+        &["\"price\" IS NOT NULL ORDER BY \"products\".\"price\" LIMIT 3"],
+    );
+    same(
+        &["What is the highest order amount?", "最大订单金额是多少"],
+        &shop(),
+        &["SELECT MAX(\"orders\".\"amount\")"],
+    );
+}
+
+#[test]
+fn what_could_mean_several_things_is_refused() {
+    let platform = platform();
+    assert!(matches!(asked("How many workflows failed?", &platform), Err(Unclear::Ambiguous(_))));
+    // Rejected publications were never published: their usual time says nothing.
+    assert!(matches!(asked("publications rejected this month", &platform), Err(Unclear::NoTime(_))));
+    assert!(asked("订单金额最高的客户", &shop()).is_err());
+    assert!(asked("How many orders above 100 were placed by customers in 北京?", &shop()).is_err());
+}
+
+#[test]
+fn names_and_values_of_the_schema_cannot_break_out() {
+    let mut shop = shop();
+    shop.tables[0].fields[1].values = vec!["O'Neil'; --".to_owned()];
+    shop.tables[0].fields[2].name = "ci\"ty".to_owned();
+    shop.tables[0].fields[2].comment = "城市".to_owned();
+    same(&["How many customers have the name \"O'Neil'; --\"?"], &shop, &["= 'O''Neil''; --'"]);
+    same(&["各城市的客户数"], &shop, &["\"ci\"\"ty\""]);
+}
+
+#[test]
+fn a_question_of_any_shape_gets_an_answer_or_a_refusal() {
+    let pieces = [
+        "最近",
+        "30",
+        "天",
+        "how many",
+        "workflows",
+        "的",
+        "per",
+        "最多",
+        "failed",
+        "not",
+        "or",
+        "between",
+        "平均",
+        "'",
+        "2025",
+        "top",
+        "by",
+    ];
+    let mut state = 7_u32;
+    for _ in 0..100 {
+        let question: Vec<&str> = (0..6)
+            .map(|_| {
+                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                pieces[(state >> 16) as usize % pieces.len()]
+            })
+            .collect();
+        // Nothing is expected of it but that it returns.
+        let _ = asked(&question.join(" "), &platform());
+    }
+}

@@ -1,0 +1,200 @@
+//! Finds what the words of a question name: tables, fields, values, phrases that say what to do, days.
+
+use super::names::{Fit, Named, Names};
+use crate::calendar::{Day, Range};
+use crate::schema::Schema;
+use crate::words::phrases::{self, Op};
+use crate::words::{Form, Word, dates};
+
+/// One or more words with what they can mean.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Chunk {
+    Op(Op),
+    Named(Vec<Named>),
+    Number(f64),
+    /// A value in quotation marks that no sample has.
+    Quoted,
+    Range(Range),
+    /// A comma.
+    Mark,
+    Unknown,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Piece {
+    pub chunk: Chunk,
+    /// The words as they were written.
+    pub text: String,
+}
+
+impl Piece {
+    /// Every table that it can have to do with.
+    pub fn tables(&self) -> impl Iterator<Item = usize> {
+        let named = if let Chunk::Named(named) = &self.chunk { named.as_slice() } else { &[] };
+        named.iter().map(|named| match named {
+            Named::Table(table) => *table,
+            Named::Field(place, _) | Named::Verb(place) | Named::Value(place, _) => place.table,
+        })
+    }
+}
+
+/// The pieces of a question.
+pub fn pieces(words: &[Word], schema: &Schema, names: &Names, today: Day) -> Vec<Piece> {
+    let linker = Linker { words, schema, names, today };
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    while at < words.len() {
+        let (length, chunk) = linker.here(at, &pieces);
+        pieces.push(Piece { chunk, text: text(&words[at..at + length]) });
+        at += length;
+    }
+    pieces
+}
+
+fn text(words: &[Word]) -> String {
+    let mut text = String::new();
+    for word in words {
+        if !text.is_empty() && word.form != Form::Han {
+            text.push(' ');
+        }
+        text.push_str(&word.text);
+    }
+    text
+}
+
+struct Linker<'a> {
+    words: &'a [Word],
+    schema: &'a Schema,
+    names: &'a Names,
+    today: Day,
+}
+
+impl Linker<'_> {
+    /// What the words from here on are, and how many of them.
+    fn here(&self, at: usize, before: &[Piece]) -> (usize, Chunk) {
+        let rest = &self.words[at..];
+        if let Some(value) = self.value_of_field(&rest[0], before) {
+            return (1, Chunk::Named(vec![value]));
+        }
+        let (name_length, named) = self.named(at);
+        let phrase = self.phrase(at);
+        let phrase_length = phrase.map_or(0, |(length, _)| length);
+        if let Some((length, range)) = dates::range(rest, self.today)
+            && length >= name_length
+            && length >= phrase_length
+        {
+            return (length, Chunk::Range(range));
+        }
+        if let Some((length, op)) = phrase
+            && (length > name_length || (length == name_length && wins(op, before)))
+        {
+            return (length, Chunk::Op(op));
+        }
+        if name_length > 0 {
+            return (name_length, Chunk::Named(named));
+        }
+        let chunk = match rest[0].form {
+            Form::Number(number) => Chunk::Number(number),
+            Form::Quoted => Chunk::Quoted,
+            Form::Mark => Chunk::Mark,
+            Form::Latin | Form::Han => Chunk::Unknown,
+        };
+        (1, chunk)
+    }
+
+    /// All that the longest name here names.
+    fn named(&self, at: usize) -> (usize, Vec<Named>) {
+        let mut longest = 0;
+        let mut found: Vec<Named> = Vec::new();
+        for (concepts, named) in &self.names.list {
+            let length = match named {
+                Named::Value(_, value) => self.value_length(at, concepts, value),
+                _ => self.name_length(at, concepts),
+            };
+            if length > longest {
+                longest = length;
+                found.clear();
+            }
+            if length > 0 && length == longest && !found.contains(named) {
+                found.push(named.clone());
+            }
+        }
+        (longest, found)
+    }
+
+    /// Words of a name may have `of` between them.
+    fn name_length(&self, at: usize, concepts: &[String]) -> usize {
+        let mut here = at;
+        for (place, concept) in concepts.iter().enumerate() {
+            if place > 0 && concept != "of" && self.words.get(here).is_some_and(|word| word.lower == "of") {
+                here += 1;
+            }
+            let Some(word) = self.words.get(here) else { return 0 };
+            if word.concept != *concept || matches!(word.form, Form::Quoted) {
+                return 0;
+            }
+            here += 1;
+        }
+        here - at
+    }
+
+    fn value_length(&self, at: usize, concepts: &[String], value: &str) -> usize {
+        let first = &self.words[at];
+        if first.form == Form::Quoted {
+            return usize::from(first.lower == value.to_lowercase());
+        }
+        // Numbers and single letters are too common to be taken for values.
+        if value.chars().count() < 2 || value.parse::<f64>().is_ok() || Day::read(value).is_some() {
+            return 0;
+        }
+        let fits = concepts.len() <= self.words.len() - at
+            && concepts
+                .iter()
+                .zip(&self.words[at..])
+                .all(|(concept, word)| word.concept == *concept && word.form != Form::Quoted);
+        if fits { concepts.len() } else { 0 }
+    }
+
+    /// A short value right after its field: `sex F`.
+    fn value_of_field(&self, word: &Word, before: &[Piece]) -> Option<Named> {
+        let near =
+            before.iter().rev().find(|piece| !matches!(piece.chunk, Chunk::Op(Op::Is | Op::Filler)))?;
+        let Chunk::Named(named) = &near.chunk else { return None };
+        if word.text.chars().count() > 2
+            || phrases::longest(std::slice::from_ref(word)).is_some() && word.text != word.text.to_uppercase()
+        {
+            return None;
+        }
+        let fields = named.iter().filter_map(|named| match named {
+            Named::Field(place, Fit::Whole | Fit::Own) => Some(*place),
+            _ => None,
+        });
+        fields.into_iter().find_map(|place| {
+            let value = self.schema.field(place).values.iter().find(|value| **value == word.text)?;
+            (word.number().is_none() && word.form != Form::Mark).then(|| Named::Value(place, value.clone()))
+        })
+    }
+
+    /// The longest phrase here that does not swallow the beginning of a longer name.
+    fn phrase(&self, at: usize) -> Option<(usize, Op)> {
+        let mut found: Vec<(usize, Op)> = phrases::all(&self.words[at..]).collect();
+        found.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
+        let swallows = |length: usize| {
+            (1..length).any(|inside| {
+                let (name, _) = self.named(at + inside);
+                name > 1 && inside + name > length
+            })
+        };
+        found.iter().find(|(length, _)| !swallows(*length)).or(found.first()).copied()
+    }
+}
+
+/// Whether a phrase is meant where a name is as long.
+fn wins(op: Op, before: &[Piece]) -> bool {
+    match op {
+        // `please show`: a question begins with words that say nothing.
+        Op::Filler => before.iter().all(|piece| matches!(piece.chunk, Chunk::Op(Op::Filler))),
+        Op::Unit(_) | Op::Order | Op::One | Op::Each1(_) | Op::Is => false,
+        _ => true,
+    }
+}

@@ -1,0 +1,100 @@
+//! What a question asks, before anyone thinks of SQL.
+
+use crate::calendar::{Range, Unit};
+use crate::schema::Place;
+use crate::words::phrases::{Compare, Func};
+
+/// A number that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// Rows of a table.
+    Count(usize),
+    /// Different values of a field.
+    Different(Place),
+    Made(Func, Place),
+}
+
+impl Measure {
+    pub fn table(self) -> usize {
+        match self {
+            Measure::Count(table) => table,
+            Measure::Different(place) | Measure::Made(_, place) => place.table,
+        }
+    }
+}
+
+/// What numbers are told apart by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// One for each row of a table.
+    Table(usize),
+    Field(Place),
+}
+
+/// What must hold.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Filter {
+    pub place: Place,
+    pub test: Test,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Test {
+    /// One of these values; false: none of them.
+    Among(Vec<String>, bool),
+    Number(Compare, f64),
+    Between(f64, f64),
+    Days(Range),
+    Present,
+}
+
+/// What a ranking goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    Measure(Measure),
+    Field(Place),
+}
+
+/// A meaning.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Meaning {
+    /// Tables in the order in which they are named.
+    pub tables: Vec<usize>,
+    pub measures: Vec<Measure>,
+    /// Fields to show.
+    pub items: Vec<Place>,
+    pub groups: Vec<Group>,
+    pub unit: Option<Unit>,
+    pub trend: bool,
+    pub filters: Vec<Filter>,
+    pub range: Option<Range>,
+    /// Time fields that a verb of the question names: one of them is meant.
+    pub verbs: Vec<Place>,
+    /// `were published`: it was done to what is counted, each time anew.
+    pub passive: bool,
+    /// By what, and whether the greatest comes first.
+    pub rank: Option<(By, bool)>,
+    pub limit: Option<u64>,
+    /// Whether a ranking without a number asks for one thing.
+    pub one: bool,
+    pub order: Option<(By, bool)>,
+    pub having: Vec<(Measure, Compare, f64)>,
+    pub different: bool,
+    /// Rows of this table must not exist.
+    pub without: Option<usize>,
+}
+
+/// Why there is no meaning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unclear {
+    /// A word that names nothing here.
+    Word(String),
+    /// A word that names several things.
+    Ambiguous(String),
+    /// Words that are understood, but not what is asked of them.
+    Shape,
+    /// These tables do not hang together.
+    Apart(String, String),
+    /// No time to go by.
+    NoTime(String),
+}

@@ -1,0 +1,233 @@
+//! What tables and fields can be called in a question.
+
+use std::collections::HashSet;
+
+use crate::schema::{Kind, Place, Schema};
+use crate::words::chinese::{Dictionary, is_han};
+use crate::words::{self, english, phrases};
+
+/// Parts of a data warehouse's names that say nothing of the content.
+const PREFIXES: &[&str] =
+    &["ods", "dwd", "dws", "ads", "dim", "fact", "fct", "tbl", "t", "v", "stg", "sqlite"];
+const SUFFIXES: &[&str] = &["di", "df", "record", "table", "list", "info", "log"];
+/// Ends of names that say what a value is measured in.
+const UNITS: &[&str] = &["second", "seconds", "ms", "millis", "bytes", "yuan", "usd", "cny", "count", "cnt"];
+/// Ends of names of times.
+const TIMES: &[&str] = &["at", "time", "date", "on", "day"];
+/// Words that alone name no field by the end of its name.
+const VAGUE: &[&str] =
+    &["id", "code", "name", "time", "date", "at", "of", "no", "table", "number", "by", "2"];
+/// The longest part of a comment that can be a name, in letters.
+const COMMENT_NAME_MAX: usize = 10;
+
+/// First words of names of truth values.
+const FLAGS: &[&str] = &["is", "has", "if", "was", "can"];
+
+/// How well a name fits what it names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    /// The end of the name.
+    Part,
+    /// The whole name.
+    Whole,
+    /// The whole name with its table's before it.
+    Own,
+}
+
+/// What a name names.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Named {
+    Table(usize),
+    Field(Place, Fit),
+    /// A time, by the verb that happens then.
+    Verb(Place),
+    Value(Place, String),
+}
+
+/// Every name of a schema.
+#[derive(Debug, Default)]
+pub struct Names {
+    pub list: Vec<(Vec<String>, Named)>,
+    pub dictionary: Dictionary,
+}
+
+impl Names {
+    pub fn of(schema: &Schema) -> Names {
+        let mut names = Names::default();
+        for table in &schema.tables {
+            let comments = table.fields.iter().map(|field| &field.comment).chain([&table.comment]);
+            for part in comments.flat_map(|comment| chinese_parts(comment)) {
+                names.dictionary.learn(&part);
+            }
+            for field in &table.fields {
+                let listed = field.listed_values().into_iter().filter_map(|(_, called)| called);
+                for value in field.values.iter().cloned().chain(listed) {
+                    names.dictionary.learn_value(&value);
+                }
+            }
+        }
+        for table in 0..schema.tables.len() {
+            names.add_table(schema, table);
+        }
+        names
+    }
+
+    fn add_table(&mut self, schema: &Schema, table: usize) {
+        let own = self.table_names(schema, table);
+        for name in &own {
+            self.add(name.clone(), Named::Table(table));
+        }
+        for place in schema.places(table) {
+            self.add_field(schema, place, &own);
+            let field = schema.field(place);
+            for (value, called) in field.listed_values() {
+                for name in called.iter().chain([&value]) {
+                    self.add(
+                        concepts(&words::read(name, &self.dictionary)),
+                        Named::Value(place, value.clone()),
+                    );
+                }
+            }
+            for value in &field.values {
+                self.add(concepts(&words::read(value, &self.dictionary)), Named::Value(place, value.clone()));
+            }
+        }
+    }
+
+    fn table_names(&self, schema: &Schema, table: usize) -> Vec<Vec<String>> {
+        let owner = schema.table(table);
+        let mut names = vec![plain(&english::name_words(&owner.name))];
+        names.extend(chinese_parts(&owner.comment).iter().map(|part| concepts(&self.dictionary.words(part))));
+        let shorter: Vec<Vec<String>> = names.iter().map(|name| trimmed(name)).collect();
+        names.extend(shorter);
+        distinct(names)
+    }
+
+    fn add_field(&mut self, schema: &Schema, place: Place, own: &[Vec<String>]) {
+        let field = schema.field(place);
+        let mut names = vec![plain(&english::name_words(&field.name))];
+        names.extend(chinese_parts(&field.comment).iter().map(|part| concepts(&self.dictionary.words(part))));
+        names.extend(names.iter().filter_map(|name| turned(name)).collect::<Vec<_>>());
+        let without_table: Vec<Vec<String>> =
+            names.iter().flat_map(|name| own.iter().filter_map(|owner| after(name, owner))).collect();
+        names.extend(without_table);
+        let without_unit: Vec<Vec<String>> =
+            names.iter().filter_map(|name| before_end(name, UNITS)).collect();
+        names.extend(without_unit);
+        if schema.key(place.table) == Some(place) {
+            names.push(vec!["id".to_owned()]);
+        }
+        let mut names = distinct(names);
+        names.retain(|name| !(name.len() == 1 && UNITS.contains(&name[0].as_str())));
+        for name in &names {
+            if field.kind() == Kind::Date
+                && let Some(verb) = before_end(name, TIMES)
+            {
+                self.add(verb, Named::Verb(place));
+            }
+            for owner in own {
+                self.add([owner.clone(), name.clone()].concat(), Named::Field(place, Fit::Own));
+            }
+            // A flag is no value: `official` of `is_official` is not what to show.
+            let flag = FLAGS.contains(&name[0].as_str());
+            for from in (1..name.len()).filter(|_| !flag) {
+                let part = &name[from..];
+                if part.len() > 1 || !(VAGUE.contains(&part[0].as_str()) || phrases::says_little(&part[0])) {
+                    self.add(part.to_vec(), Named::Field(place, Fit::Part));
+                }
+            }
+            self.add(name.clone(), Named::Field(place, Fit::Whole));
+        }
+    }
+
+    fn add(&mut self, concepts: Vec<String>, named: Named) {
+        if !concepts.is_empty() {
+            self.list.push((concepts, named));
+        }
+    }
+}
+
+fn plain(words: &[String]) -> Vec<String> {
+    words.iter().map(|word| words::concept(word)).collect()
+}
+
+fn concepts(words: &[words::Word]) -> Vec<String> {
+    words.iter().map(|word| word.concept.clone()).collect()
+}
+
+fn distinct(names: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    let mut seen = HashSet::new();
+    names.into_iter().filter(|name| !name.is_empty() && seen.insert(name.clone())).collect()
+}
+
+/// `dim_customer`, `执行记录`: without what says nothing.
+fn trimmed(name: &[String]) -> Vec<String> {
+    let mut name = name.to_vec();
+    while name.len() > 1 && PREFIXES.contains(&name[0].as_str()) {
+        name.remove(0);
+    }
+    while name.len() > 1 && name.last().is_some_and(|last| SUFFIXES.contains(&last.as_str())) {
+        name.pop();
+    }
+    name
+}
+
+/// `level of membership` as `membership level`.
+fn turned(name: &[String]) -> Option<Vec<String>> {
+    let of = name.iter().position(|word| word == "of")?;
+    Some([&name[of + 1..], &name[..of]].concat())
+}
+
+fn after(name: &[String], owner: &[String]) -> Option<Vec<String>> {
+    name.strip_prefix(owner).filter(|rest| !rest.is_empty() && *rest != ["id"]).map(<[String]>::to_vec)
+}
+
+fn before_end(name: &[String], ends: &[&str]) -> Option<Vec<String>> {
+    let (last, rest) = name.split_last()?;
+    (ends.contains(&last.as_str()) && !rest.is_empty()).then(|| rest.to_vec())
+}
+
+/// The stretches of Chinese in a comment that are short enough to be names.
+fn chinese_parts(comment: &str) -> Vec<String> {
+    comment
+        .split(['(', ')', '（', '）'])
+        .filter_map(|part| part.split(['：', ':']).next())
+        .flat_map(|part| part.split(|letter: char| !is_han(letter)))
+        .filter(|part| (1..=COMMENT_NAME_MAX).contains(&part.chars().count()))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{platform, shop};
+
+    fn named(schema: &Schema, name: &[&str]) -> Vec<Named> {
+        let names = Names::of(schema);
+        names.list.into_iter().filter(|(concepts, _)| concepts == name).map(|(_, named)| named).collect()
+    }
+
+    #[test]
+    fn names_come_from_identifiers_and_chinese_comments() {
+        let shop = shop();
+        assert!(named(&shop, &["customer"]).contains(&Named::Table(0)));
+        assert!(named(&shop, &["city"]).contains(&Named::Field(Place { table: 0, field: 2 }, Fit::Whole)));
+        assert!(
+            named(&shop, &["order", "amount"])
+                .contains(&Named::Field(Place { table: 1, field: 3 }, Fit::Own))
+        );
+    }
+
+    #[test]
+    fn verbs_name_times_and_comments_list_values() {
+        let platform = platform();
+        let published = named(&platform, &["publish"]);
+        assert!(published.contains(&Named::Table(1)));
+        assert!(published.contains(&Named::Verb(Place { table: 1, field: 11 })));
+        assert!(
+            named(&platform, &["fail"])
+                .contains(&Named::Value(Place { table: 3, field: 5 }, "failed".to_owned()))
+        );
+    }
+}

@@ -1,0 +1,177 @@
+//! Chinese text as words: the fewest words of the dictionary, and as few letters as possible outside it.
+
+use std::collections::HashMap;
+
+use super::{Form, Word, dates, glossary, phrases};
+
+/// The longest word, in letters.
+const WORD_MAX: usize = 12;
+/// What a letter outside every word costs; a word costs 1.
+const UNKNOWN_COST: usize = 20;
+/// Digits, with what they count.
+const DIGITS: &[(char, f64)] = &[
+    ('一', 1.0),
+    ('二', 2.0),
+    ('两', 2.0),
+    ('三', 3.0),
+    ('四', 4.0),
+    ('五', 5.0),
+    ('六', 6.0),
+    ('七', 7.0),
+    ('八', 8.0),
+    ('九', 9.0),
+];
+
+/// True for a letter of Chinese.
+pub fn is_han(letter: char) -> bool {
+    matches!(letter, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
+}
+
+/// Words with what they mean.
+#[derive(Clone, Debug)]
+pub struct Dictionary(HashMap<String, String>);
+
+impl Default for Dictionary {
+    fn default() -> Dictionary {
+        let mut words: HashMap<String, String> = phrases::chinese()
+            .chain(dates::chinese())
+            .map(|word| (word.to_owned(), word.to_owned()))
+            .collect();
+        words.extend(glossary::chinese().map(|(word, concept)| (word.to_owned(), concept.to_owned())));
+        Dictionary(words)
+    }
+}
+
+impl Dictionary {
+    /// Learns the words of a name or a comment: stretches that no known word explains mean themselves.
+    pub fn learn(&mut self, text: &str) {
+        let unknown: Vec<String> = self
+            .words(text)
+            .into_iter()
+            .filter(|word| word.form == Form::Han && !self.0.contains_key(&word.text))
+            .map(|word| word.text)
+            .collect();
+        for word in unknown {
+            self.0.insert(word.clone(), word);
+        }
+    }
+
+    /// Learns a whole value as one word.
+    pub fn learn_value(&mut self, value: &str) {
+        let known = |letters: &str| self.0.contains_key(letters);
+        if !known(value) && value.chars().all(is_han) && (2..=WORD_MAX).contains(&value.chars().count()) {
+            self.0.insert(value.to_owned(), value.to_owned());
+        }
+    }
+
+    #[cfg(test)]
+    pub fn knows(&self, word: &str) -> bool {
+        self.0.contains_key(word)
+    }
+
+    /// The words of a text of Chinese letters.
+    pub fn words(&self, text: &str) -> Vec<Word> {
+        let letters: Vec<char> = text.chars().collect();
+        let mut words = Vec::new();
+        let mut unknown = String::new();
+        for (from, to) in self.cut(&letters) {
+            let piece: String = letters[from..to].iter().collect();
+            if !is_known(&self.0, &piece) {
+                unknown.push_str(&piece);
+                continue;
+            }
+            push_unknown(&mut words, &mut unknown);
+            let form = numeral(&piece).map_or(Form::Han, Form::Number);
+            let concept = self.0.get(&piece).cloned().unwrap_or_else(|| piece.clone());
+            words.push(Word { lower: piece.clone(), text: piece, concept, form });
+        }
+        push_unknown(&mut words, &mut unknown);
+        words
+    }
+
+    /// Where to cut, from the cheapest way to each letter.
+    fn cut(&self, letters: &[char]) -> Vec<(usize, usize)> {
+        let mut best: Vec<(usize, usize)> = vec![(usize::MAX, 0); letters.len() + 1];
+        best[0] = (0, 0);
+        for from in 0..letters.len() {
+            for to in from + 1..=letters.len().min(from + WORD_MAX) {
+                let piece: String = letters[from..to].iter().collect();
+                let cost = match (is_known(&self.0, &piece), to - from) {
+                    (true, _) => 1,
+                    (false, 1) => UNKNOWN_COST,
+                    (false, _) => continue,
+                };
+                let total = best[from].0 + cost;
+                // Of two ways as good the one with the longer last word, which here is the earlier one.
+                if total < best[to].0 {
+                    best[to] = (total, from);
+                }
+            }
+        }
+        let mut cuts = Vec::new();
+        let mut at = letters.len();
+        while at > 0 {
+            cuts.push((best[at].1, at));
+            at = best[at].1;
+        }
+        cuts.reverse();
+        cuts
+    }
+}
+
+fn is_known(words: &HashMap<String, String>, piece: &str) -> bool {
+    words.contains_key(piece) || numeral(piece).is_some()
+}
+
+fn push_unknown(words: &mut Vec<Word>, unknown: &mut String) {
+    if !unknown.is_empty() {
+        let text = std::mem::take(unknown);
+        words.push(Word { lower: text.clone(), concept: text.clone(), text, form: Form::Han });
+    }
+}
+
+/// A number up to 99 in Chinese digits.
+fn numeral(text: &str) -> Option<f64> {
+    let digit = |letter: char| DIGITS.iter().find(|(known, _)| *known == letter).map(|(_, number)| *number);
+    let letters: Vec<char> = text.chars().collect();
+    match letters[..] {
+        ['十'] => Some(10.0),
+        [one] => digit(one),
+        ['十', ones] => Some(10.0 + digit(ones)?),
+        [tens, '十'] => Some(digit(tens)? * 10.0),
+        [tens, '十', ones] => Some(digit(tens)? * 10.0 + digit(ones)?),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut(text: &str) -> Vec<String> {
+        Dictionary::default().words(text).into_iter().map(|word| word.text).collect()
+    }
+
+    #[test]
+    fn words_of_the_dictionary_are_found() {
+        assert_eq!(cut("本月每天的执行次数"), ["本月", "每天", "的", "执行", "次数"]);
+        assert_eq!(cut("每个工作流的平均执行时长"), ["每个", "工作流", "的", "平均", "执行", "时长"]);
+        assert_eq!(cut("有多少个工作流"), ["有多少个", "工作流"]);
+        assert_eq!(cut("失败次数最多的"), ["失败", "次数", "最多的"]);
+    }
+
+    #[test]
+    fn what_is_unknown_stays_together_until_it_is_learned() {
+        let mut dictionary = Dictionary::default();
+        assert_eq!(dictionary.words("火星的订单")[0].text, "火星");
+        dictionary.learn("托盘编号");
+        assert!(dictionary.knows("托盘"));
+    }
+
+    #[test]
+    fn numerals_are_numbers() {
+        assert_eq!(numeral("三十"), Some(30.0));
+        assert_eq!(numeral("十二"), Some(12.0));
+        assert_eq!(numeral("百"), None);
+    }
+}

@@ -1,0 +1,161 @@
+//! A question as words, each with what it means: English and Chinese words of one meaning are one concept.
+
+pub mod chinese;
+pub mod dates;
+pub mod english;
+pub mod glossary;
+pub mod phrases;
+
+use chinese::Dictionary;
+
+/// What a word is made of.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Form {
+    Latin,
+    Han,
+    Number(f64),
+    /// In quotation marks: a value, letter by letter.
+    Quoted,
+    /// A comma or the end of a sentence.
+    Mark,
+}
+
+/// A word of a question.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Word {
+    /// As it was written, without quotation marks.
+    pub text: String,
+    pub lower: String,
+    pub concept: String,
+    pub form: Form,
+}
+
+impl Word {
+    fn new(text: &str, form: Form) -> Word {
+        let lower = text.to_lowercase();
+        let concept = match form {
+            Form::Latin => concept(&lower),
+            _ => lower.clone(),
+        };
+        Word { text: text.to_owned(), lower, concept, form }
+    }
+
+    pub fn number(&self) -> Option<f64> {
+        if let Form::Number(number) = self.form { Some(number) } else { None }
+    }
+}
+
+/// What an English word means; a word that the glossary does not know means its own plain form.
+pub fn concept(lower: &str) -> String {
+    let plain = english::singular(lower);
+    let known = glossary::english(lower).or_else(|| glossary::english(&plain));
+    let verb = || english::verb_stems(lower).iter().find_map(|stem| glossary::english(stem));
+    known.or_else(verb).map_or(plain, str::to_owned)
+}
+
+/// Pairs of quotation marks.
+const QUOTES: &[(char, char)] = &[('"', '"'), ('“', '”'), ('‘', '’'), ('「', '」'), ('\'', '\''), ('`', '`')];
+
+/// The words of a question.
+pub fn read(question: &str, dictionary: &Dictionary) -> Vec<Word> {
+    let letters: Vec<char> = question.chars().collect();
+    let mut words = Vec::new();
+    let mut at = 0;
+    while let Some(&letter) = letters.get(at) {
+        if let Some(end) = quoted(&letters, at) {
+            words.push(Word::new(&text(&letters[at + 1..end]), Form::Quoted));
+            at = end + 1;
+        } else if letter.is_ascii_digit() {
+            at = number(&letters, at, &mut words);
+        } else if chinese::is_han(letter) {
+            let end = run(&letters, at, chinese::is_han);
+            words.extend(dictionary.words(&text(&letters[at..end])));
+            at = end;
+        } else if letter.is_alphabetic() {
+            let end = run(&letters, at, |next| next.is_alphanumeric() && !chinese::is_han(next));
+            // What belongs to a word as `'s` says nothing here.
+            if !(end - at == 1 && letter == 's' && at > 0 && matches!(letters[at - 1], '\'' | '’')) {
+                words.push(latin(&text(&letters[at..end])));
+            }
+            at = end;
+        } else {
+            if ",，;；.。?？!！、:：".contains(letter) {
+                words.push(Word::new(&letter.to_string(), Form::Mark));
+            }
+            at += 1;
+        }
+    }
+    words
+}
+
+fn latin(text: &str) -> Word {
+    let mut word = Word::new(text, Form::Latin);
+    if let Some(number) = english::number(&word.lower) {
+        #[expect(clippy::cast_precision_loss, reason = "it is at most twelve")]
+        let number = number as f64;
+        word.form = Form::Number(number);
+    }
+    word
+}
+
+fn text(letters: &[char]) -> String {
+    letters.iter().collect()
+}
+
+fn run(letters: &[char], from: usize, belongs: impl Fn(char) -> bool) -> usize {
+    letters[from..].iter().position(|letter| !belongs(*letter)).map_or(letters.len(), |length| from + length)
+}
+
+/// Where a quotation that begins here ends. An apostrophe inside a word begins none.
+fn quoted(letters: &[char], at: usize) -> Option<usize> {
+    let (_, close) = QUOTES.iter().find(|(open, _)| *open == letters[at])?;
+    if at > 0 && letters[at - 1].is_alphanumeric() && !chinese::is_han(letters[at - 1]) {
+        return None;
+    }
+    let end = at + 1 + letters[at + 1..].iter().position(|letter| letter == close)?;
+    (end > at + 1).then_some(end)
+}
+
+/// Reads a number, or a date that is one word: `2026-07-19`.
+fn number(letters: &[char], at: usize, words: &mut Vec<Word>) -> usize {
+    let date = text(&letters[at..letters.len().min(at + 10)]);
+    if crate::calendar::Day::read(&date).is_some() {
+        words.push(Word::new(&date, Form::Quoted));
+        return at + 10;
+    }
+    let inside = |place: usize| {
+        letters[place].is_ascii_digit()
+            || (matches!(letters[place], ',' | '.')
+                && letters.get(place + 1).is_some_and(char::is_ascii_digit))
+    };
+    let end = (at..letters.len()).find(|place| !inside(*place)).unwrap_or(letters.len());
+    let written = text(&letters[at..end]);
+    let form = written.replace(',', "").parse().map_or(Form::Latin, Form::Number);
+    words.push(Word::new(&written, form));
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn concepts(question: &str) -> Vec<String> {
+        read(question, &Dictionary::default()).into_iter().map(|word| word.concept).collect()
+    }
+
+    #[test]
+    fn both_languages_have_the_same_concepts() {
+        assert_eq!(concepts("failed executions of workflows"), ["fail", "execution", "of", "workflow"]);
+        assert_eq!(concepts("工作流执行失败"), ["workflow", "execution", "fail"]);
+        assert_eq!(concepts("publications were published"), ["publish", "were", "publish"]);
+    }
+
+    #[test]
+    fn numbers_quotations_and_dates_are_words() {
+        let words = read("amount > 1,000.5 for 'O''Neil' since 2026-07-01 前五", &Dictionary::default());
+        assert!(words.iter().any(|word| word.number() == Some(1000.5)));
+        assert!(words.iter().any(|word| word.form == Form::Quoted && word.text == "2026-07-01"));
+        assert_eq!(words.last().unwrap().number(), Some(5.0));
+        assert_eq!(concepts("Brazil’s population"), ["brazil", "population"]);
+    }
+}

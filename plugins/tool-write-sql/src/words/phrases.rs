@@ -1,0 +1,284 @@
+//! Phrases that say what to do rather than what about.
+
+use super::Word;
+use crate::calendar::Unit;
+
+/// What is made of many values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Func {
+    Sum,
+    Average,
+    Least,
+    Greatest,
+}
+
+/// How a value is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Compare {
+    Equal,
+    NotEqual,
+    More,
+    AtLeast,
+    Less,
+    AtMost,
+}
+
+/// What a phrase does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Op {
+    /// Says nothing: `please`, `的`.
+    Filler,
+    /// Binds a field to what it belongs to: `of`, `的`.
+    Of,
+    /// Asks which one, or which ones.
+    Which,
+    /// Asks who.
+    One,
+    /// Counts what follows.
+    Count,
+    /// Counts what stands before: `订单数`.
+    CountBefore,
+    Make(Func),
+    /// Of what stands before: `金额总和`.
+    MakeBefore(Func),
+    Distinct,
+    /// The next number says how many: `top 5`.
+    Top,
+    /// The greatest number of something; true: the most, false: the fewest.
+    Most(bool),
+    /// The greatest value of something; true: the greatest.
+    Extreme(bool),
+    /// The greatest of a field that the word itself names.
+    ExtremeOf(bool, &'static [&'static str]),
+    /// For each of what follows.
+    Each,
+    By,
+    Order,
+    Ascending,
+    Descending,
+    Compare(Compare),
+    /// Compares a field that the word itself names: `older than`.
+    CompareOf(Compare, &'static [&'static str]),
+    /// Compares the number before: `100以上`.
+    CompareBefore(Compare),
+    After,
+    Before,
+    Since,
+    Between,
+    Not,
+    And,
+    Or,
+    Is,
+    Each1(Unit),
+    Unit(Unit),
+    Trend,
+    All,
+}
+
+use Compare::{AtLeast, AtMost, Equal, Less, More, NotEqual};
+use Func::{Average, Greatest, Least, Sum};
+
+const AGE: &[&str] = &["age"];
+const PRICE: &[&str] = &["price"];
+const DATE: &[&str] = &[];
+
+/// English phrases, `|` between those that do the same.
+const ENGLISH: &[(&str, Op)] = &[
+    (
+        "the|a|an|please|me|us|tell me|show me|give me|list me|can you|could you|i want to know|i want|want|there|that|which are|who|whose|it|its|their|them|they|then|also|as well|in total|overall|do we have|we have|we|our|to|at|on|do|does|did|is there|are there|been|being|ever|each one|respectively|corresponding|information|info|data|records|record|for me|just|only the|as|now|currently|so far|any|where|than|out|own|owns|owned|conducted|occurred|occur|happened|received|receive|given|gave|working|work|works|live|lives|living|come|comes|located|bought|buy|purchased|performed|got|belong|belongs|use|used|uses|speak|speaks|spoken|contain|contains|covered|cover|exist|exists|both the|who have|sold|went|took|take|in the system|in the platform|on the platform|number is|together|across",
+        Op::Filler,
+    ),
+    (
+        "show|list|find|give|return|display|get|what is|what are|what was|what were|whats|what|tell|select|report|provide|compute|calculate",
+        Op::Filler,
+    ),
+    (
+        "have|has|had|having|with|in|from|for|was|were|made|make|makes|placed|place|through|into|within|during",
+        Op::Filler,
+    ),
+    ("of|belonging to|belong to|belongs to", Op::Of),
+    ("which", Op::Which),
+    (
+        "how many|number of|the number of|numbers of|count of|count|the count of|total number of|the total number of|count the number of",
+        Op::Count,
+    ),
+    ("average|avg|mean|the average|the mean|average of|on average", Op::Make(Average)),
+    ("total|sum|sum of|the sum of|the total|total of|how much|overall total", Op::Make(Sum)),
+    ("minimum|min|the minimum", Op::Make(Least)),
+    ("maximum|max|the maximum", Op::Make(Greatest)),
+    ("distinct|different|unique", Op::Distinct),
+    ("top|first", Op::Top),
+    (
+        "most|the most|most number of|the most number of|largest number of|the largest number of|greatest number of|the greatest number of|highest number of|the highest number of|maximum number of|biggest number of",
+        Op::Most(true),
+    ),
+    (
+        "fewest|the fewest|least|the least|smallest number of|lowest number of|the smallest number of|the lowest number of|least number of|fewest number of",
+        Op::Most(false),
+    ),
+    (
+        "highest|largest|biggest|greatest|longest|heaviest|slowest|the highest|the largest|the biggest|the greatest|the longest|the heaviest",
+        Op::Extreme(true),
+    ),
+    ("lowest|smallest|shortest|lightest|the lowest|the smallest|the shortest", Op::Extreme(false)),
+    ("oldest", Op::ExtremeOf(true, AGE)),
+    ("youngest", Op::ExtremeOf(false, AGE)),
+    ("most expensive|priciest|the most expensive", Op::ExtremeOf(true, PRICE)),
+    ("cheapest|least expensive|the cheapest", Op::ExtremeOf(false, PRICE)),
+    ("latest|newest|most recent|the latest|the newest|the most recent", Op::ExtremeOf(true, DATE)),
+    ("earliest|the earliest", Op::ExtremeOf(false, DATE)),
+    (
+        "per|each|every|for each|for every|in each|of each|from each|in every|by each|grouped by|group by|broken down by|split by",
+        Op::Each,
+    ),
+    ("by", Op::By),
+    ("ordered by|sorted by|order by|sort by|ordered|sorted|in order of|ranked by", Op::Order),
+    (
+        "ascending|in ascending order of|in ascending order|ascending order of|ascending order|in ascending order by",
+        Op::Ascending,
+    ),
+    (
+        "descending|in descending order of|in descending order|descending order of|descending order|in descending order by",
+        Op::Descending,
+    ),
+    (
+        "greater|larger|higher|bigger|longer|more than|greater than|larger than|higher than|bigger than|longer than|heavier than|over|above|exceeding|exceeds|is more than|exceed",
+        Op::Compare(More),
+    ),
+    ("at least|no less than|not less than|no fewer than|or more", Op::Compare(AtLeast)),
+    (
+        "smaller|lower|shorter|less than|fewer than|smaller than|lower than|shorter than|lighter than|under|below",
+        Op::Compare(Less),
+    ),
+    ("at most|no more than|not more than|up to|not higher than|not greater than", Op::Compare(AtMost)),
+    ("equal to|equals|exactly", Op::Compare(Equal)),
+    ("older than", Op::CompareOf(More, AGE)),
+    ("younger than", Op::CompareOf(Less, AGE)),
+    ("after|later than", Op::After),
+    ("before|earlier than|prior to", Op::Before),
+    ("since|starting from|starting", Op::Since),
+    ("between", Op::Between),
+    ("not|no|without|never|excluding|except|except for|other than", Op::Not),
+    ("and|as well as|along with|plus", Op::And),
+    ("or", Op::Or),
+    ("is|are|equals to|named|called|be", Op::Is),
+    (
+        "daily|per day|by day|each day|every day|a day|for each day|day by day|on each day",
+        Op::Each1(Unit::Day),
+    ),
+    ("weekly|per week|by week|each week|every week|a week|for each week|week by week", Op::Each1(Unit::Week)),
+    (
+        "monthly|per month|by month|each month|every month|a month|for each month|month by month|in each month",
+        Op::Each1(Unit::Month),
+    ),
+    (
+        "yearly|annually|per year|by year|each year|every year|for each year|in each year",
+        Op::Each1(Unit::Year),
+    ),
+    ("day", Op::Unit(Unit::Day)),
+    ("week", Op::Unit(Unit::Week)),
+    ("month", Op::Unit(Unit::Month)),
+    ("year", Op::Unit(Unit::Year)),
+    ("trend|trends|over time|trend of|trend in|evolution|development|changed over time", Op::Trend),
+    ("all|all the|all of the|any of the|every one of", Op::All),
+];
+
+/// Chinese words, `|` between those that do the same.
+const CHINESE: &[(&str, Op)] = &[
+    (
+        "请|请问|一下|帮我|我|想|想知道|知道|告诉我|告诉|给我|我们|你|查询|查看|查一下|查|显示|列出|找出|看看|看|统计|计算|求|是|有|在|中|里|内|里面|当中|系统|平台|目前|现在|当前|一共|总共|共|了|吗|呢|啊|和的|情况|信息|数据|进行|过|被|从|到|对|所|于|出现|发生|产生|占|位|条|次|件|笔|元|岁|台|张|名的|来自|住在|位于|它们|他们|分别|以及各|为止|这些|那些|所有的|全部的|是多少|为多少|多大|怎样|如何|是什么|什么|之间|时|时候|的话|并|大概|大约|具体|详细|清单|列表|画|图|图表|画出|展示|使用|买|购买|支付的|拥有|属于|下的|个|家|期间|范围|整体|总体|分布|排名|排行|排行榜|名次|明细表|结果",
+        Op::Filler,
+    ),
+    ("的", Op::Of),
+    ("哪些|哪几个|有哪些", Op::Which),
+    ("哪个|哪一个|哪家|谁|是谁|哪位|哪一天|哪", Op::One),
+    (
+        "多少个|多少|几个|多少条|多少次|多少张|多少位|多少名|多少家|多少笔|多少件|几次|几条|几位|几家|有多少个|有多少|数一数",
+        Op::Count,
+    ),
+    ("数量|个数|次数|条数|总数|总次数|总数量|数|人数|笔数|单数|量|数目|件数", Op::CountBefore),
+    ("平均|平均的|均", Op::Make(Average)),
+    ("总|总的|总共的|合计的|累计", Op::Make(Sum)),
+    ("最大的值|最高的值", Op::MakeBefore(Greatest)),
+    ("平均值|均值|平均数", Op::MakeBefore(Average)),
+    ("总和|合计|之和|总计|求和|总额|总量", Op::MakeBefore(Sum)),
+    ("最大值|最高值", Op::MakeBefore(Greatest)),
+    ("最小值|最低值", Op::MakeBefore(Least)),
+    ("不同|不同的|不重复|不重复的|去重|去重后|去重后的|种", Op::Distinct),
+    ("前|排名前|排前|top", Op::Top),
+    ("最多|最多的", Op::Most(true)),
+    ("最少|最少的", Op::Most(false)),
+    ("最高|最大|最长|最贵重|最高的|最大的|最长的|最久|最慢|最重", Op::Extreme(true)),
+    ("最低|最小|最短|最低的|最小的|最短的|最快|最轻", Op::Extreme(false)),
+    ("最贵|最贵的", Op::ExtremeOf(true, PRICE)),
+    ("最便宜|最便宜的", Op::ExtremeOf(false, PRICE)),
+    ("最年长|年龄最大", Op::ExtremeOf(true, AGE)),
+    ("最年轻|年龄最小", Op::ExtremeOf(false, AGE)),
+    ("最新|最近的|最新的|最晚", Op::ExtremeOf(true, DATE)),
+    ("最早|最早的", Op::ExtremeOf(false, DATE)),
+    (
+        "每个|每|各|各个|每一个|每种|各种|每位|每名|每家|每张|每条|每类|各类|按|按照|根据|依据|按每个|分组",
+        Op::Each,
+    ),
+    ("排序|排列|由", Op::Order),
+    ("升序|从低到高|从小到大|由低到高|从少到多", Op::Ascending),
+    ("降序|从高到低|从大到小|由高到低|从多到少|倒序", Op::Descending),
+    ("大于|超过|高于|多于|长于|超出", Op::Compare(More)),
+    ("不少于|至少|不低于|大于等于|大于或等于|不小于", Op::Compare(AtLeast)),
+    ("小于|低于|少于|不到|短于|不足", Op::Compare(Less)),
+    ("不超过|至多|最多为|小于等于|小于或等于|不高于|不多于|不大于", Op::Compare(AtMost)),
+    ("等于", Op::Compare(Equal)),
+    ("不等于|不是", Op::Compare(NotEqual)),
+    ("以上", Op::CompareBefore(AtLeast)),
+    ("以下", Op::CompareBefore(AtMost)),
+    ("之后|以后|后", Op::After),
+    ("之前|以前", Op::Before),
+    ("以来|自|自从", Op::Since),
+    ("介于", Op::Between),
+    ("没有|不|未|无|从未|除了|非", Op::Not),
+    ("且|并且|而且|和|与|及|以及|、", Op::And),
+    ("或|或者", Op::Or),
+    ("为|叫|名为", Op::Is),
+    ("每天|每日|按天|按日|每一天|逐日", Op::Each1(Unit::Day)),
+    ("每周|按周|每星期|逐周", Op::Each1(Unit::Week)),
+    ("每月|按月|每个月|逐月|各月", Op::Each1(Unit::Month)),
+    ("每年|按年|逐年|各年", Op::Each1(Unit::Year)),
+    ("趋势|走势|变化|变化趋势|趋势图|走势图|变化情况", Op::Trend),
+    ("所有|全部|全体", Op::All),
+];
+
+/// The longest phrase that begins here, in words, and what it does.
+pub fn longest(words: &[Word]) -> Option<(usize, Op)> {
+    all(words).max_by_key(|(length, _)| *length)
+}
+
+/// True for a word that only holds others together.
+pub fn says_little(word: &str) -> bool {
+    ENGLISH.iter().any(|(phrases, op)| {
+        matches!(op, Op::Filler | Op::Of | Op::By | Op::And | Op::Or | Op::Not)
+            && phrases.split('|').any(|phrase| phrase == word)
+    })
+}
+
+/// The phrases that begin here, with their length in words.
+pub fn all(words: &[Word]) -> impl Iterator<Item = (usize, Op)> {
+    let english =
+        ENGLISH.iter().flat_map(|(phrases, op)| phrases.split('|').map(move |phrase| (phrase, *op)));
+    let chinese =
+        CHINESE.iter().flat_map(|(phrases, op)| phrases.split('|').map(move |phrase| (phrase, *op)));
+    english.chain(chinese).filter_map(|(phrase, op)| Some((length_here(words, phrase)?, op)))
+}
+
+fn length_here(words: &[Word], phrase: &str) -> Option<usize> {
+    let mut length = 0;
+    for part in phrase.split(' ') {
+        words.get(length).filter(|word| word.lower == part && word.form != super::Form::Quoted)?;
+        length += 1;
+    }
+    Some(length)
+}
+
+/// All Chinese words here.
+pub fn chinese() -> impl Iterator<Item = &'static str> {
+    CHINESE.iter().flat_map(|(words, _)| words.split('|'))
+}
