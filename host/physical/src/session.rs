@@ -23,6 +23,7 @@ use sqlx::{
 };
 use tokio::sync::Mutex;
 
+use crate::authority::{self, Authority, Views};
 use crate::cells::{Collector, arguments, shown_cells};
 use crate::errors::{error, of_sqlite};
 use crate::task::{Ran, Shown};
@@ -153,6 +154,32 @@ impl Session {
     /// Ends whatever runs on this session once the flag is set.
     pub fn cancelled_by(&self, flag: Arc<AtomicBool>) {
         *self.watch.cancelled.lock().expect("no panic while it is held") = Some(flag);
+    }
+
+    /// Lets SQLite itself ask, for whatever a statement wants, whether it may. The views are made before, and the
+    /// only thing that is ever written: in this session's own memory.
+    pub async fn restrict(&self, views: Option<&Views>, timeout: Duration) -> Result<(), Error> {
+        let statements = views.map(Views::statements).unwrap_or_default();
+        self.within(timeout, async |connection: &mut SqliteConnection| {
+            let said = |cause: sqlx::Error| of_sqlite(&cause);
+            if !statements.is_empty() {
+                connection.execute("PRAGMA temp_store = MEMORY").await.map_err(said)?;
+                connection.execute("PRAGMA query_only = OFF").await.map_err(said)?;
+                for statement in statements {
+                    let made = connection.execute(AssertSqlSafe(statement)).await;
+                    made.map_err(said)?;
+                }
+                connection.execute("PRAGMA query_only = ON").await.map_err(said)?;
+            }
+            let tables: Vec<String> =
+                sqlx::query_scalar("SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view')")
+                    .fetch_all(&mut *connection)
+                    .await
+                    .map_err(said)?;
+            let mut handle = connection.lock_handle().await.map_err(said)?;
+            authority::install(&mut handle, Authority::new(views, &tables))
+        })
+        .await
     }
 
     /// Runs a reading statement that the guard let through.

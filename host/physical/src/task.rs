@@ -16,6 +16,8 @@ use crate::session::Session;
 
 /// How long a task waits until other programs let it change the database.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(60);
+/// What is set before the end of a transaction: a wait for others is left soon once the task is to stop.
+const SHORT_WAITS: &str = "PRAGMA busy_timeout = 200";
 /// What the host's own statements may take: the end of a large transaction is one of them.
 const OWN_TIMEOUT: Duration = Duration::from_secs(600);
 /// What the session's clock, which counts in whole milliseconds, may take off a deadline.
@@ -81,11 +83,23 @@ impl TaskSession {
         self.session.script(statement, shown, self.time_left(Duration::MAX)).await
     }
 
-    /// Keeps all that was changed.
+    /// Keeps all that was changed. Waits while other programs read, until `stopped` is set or the deadline is there.
     pub async fn commit(self) -> Result<(), Error> {
-        let committed = self.session.own("COMMIT", OWN_TIMEOUT).await;
+        let committed = self.commit_when_free().await;
         self.session.close().await;
         committed
+    }
+
+    /// Where others are in the way SQLite keeps the transaction as it is.
+    async fn commit_when_free(&self) -> Result<(), Error> {
+        let patience = Instant::now() + LOCK_WAIT_MAX;
+        self.session.own(SHORT_WAITS, OWN_TIMEOUT).await?;
+        loop {
+            match self.session.own("COMMIT", OWN_TIMEOUT).await {
+                Err(cause) if is_locked(&cause) && Instant::now() < patience && !self.is_over() => {}
+                outcome => return outcome,
+            }
+        }
     }
 
     /// Undoes all that was changed.

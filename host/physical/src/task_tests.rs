@@ -2,7 +2,7 @@ use std::path::Path;
 
 use lakeport_sql::script::sqlite_script;
 use sqlx::sqlite::SqliteConnectOptions;
-use sqlx::{ConnectOptions, Connection};
+use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::*;
 use crate::database::SqliteDatabase;
@@ -91,6 +91,38 @@ async fn a_statement_is_stopped_at_once_and_at_its_deadline() {
     let deadline = Some(Instant::now() + Duration::from_millis(100));
     let error = run(&database, ENDLESS, deadline, &Arc::default()).await.unwrap_err();
     assert_eq!(error.code, "timeout");
+}
+
+/// Reads a row and keeps the read open: nobody else can end a transaction meanwhile.
+async fn reading(folder: &Path) -> SqliteConnection {
+    let mut reader = SqliteConnectOptions::new().filename(folder.join("a.db")).connect().await.unwrap();
+    sqlx::raw_sql("BEGIN; SELECT * FROM t").execute(&mut reader).await.unwrap();
+    reader
+}
+
+#[tokio::test]
+async fn the_end_of_a_transaction_waits_for_those_who_read_and_can_be_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = file(folder.path()).await;
+    let text = "INSERT INTO t VALUES (1, 1)";
+    let reader = reading(folder.path()).await;
+    let (ran, ()) = tokio::join!(all(&database, text), async {
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        reader.close().await.unwrap();
+    });
+    ran.unwrap();
+    let reader = reading(folder.path()).await;
+    let stop: Arc<AtomicBool> = Arc::default();
+    let (outcome, stopped_at) = tokio::join!(run(&database, text, None, &stop), async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        stop.store(true, Ordering::Relaxed);
+        Instant::now()
+    });
+    assert_eq!(outcome.unwrap_err().code, "timeout");
+    assert!(stopped_at.elapsed() < Duration::from_millis(500), "{:?}", stopped_at.elapsed());
+    reader.close().await.unwrap();
+    let ran = all(&database, "SELECT * FROM t").await.unwrap();
+    assert_eq!(ran[0].rows, 1, "what was stopped is undone");
 }
 
 #[tokio::test]

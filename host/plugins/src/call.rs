@@ -10,6 +10,7 @@ use wasmtime::Trap;
 use crate::imports::connection::LentConnection;
 use crate::imports::memo::Memo;
 use crate::imports::runner::Runner;
+use crate::imports::topic::Topic;
 use crate::state::{MemoryExceeded, TableExceeded};
 
 /// A configured instance of a plugin, as its calls see it.
@@ -43,6 +44,8 @@ pub struct CallContext {
     pub connection: Option<Box<dyn LentConnection>>,
     /// The scheduler inside the host, for the engine that came with it.
     pub runner: Option<Arc<dyn Runner>>,
+    /// What the task that a tool works for may see.
+    pub topic: Option<Arc<dyn Topic>>,
 }
 
 impl CallContext {
@@ -56,6 +59,7 @@ impl CallContext {
             instance: None,
             connection: None,
             runner: None,
+            topic: None,
         }
     }
 

@@ -142,7 +142,7 @@ pub fn standing(family: Family, package: &str, interface: &str) -> Option<Standi
         (Engine, "engine", "model") => Some(Always),
         (Engine, "runner", "runner") => Some(Bundled),
         (Tool, "tool", "tables") => Some(Always),
-        (Tool, "tool", "catalog" | "samples" | "guard" | "query" | "results" | "lineage") => Some(NotYet),
+        (Tool, "tool", "catalog" | "samples" | "guard" | "query" | "results" | "lineage") => Some(Grant),
         _ => None,
     }
 }

@@ -22,6 +22,27 @@ pub struct Policy {
 pub struct Grants {
     /// Permissions, without their versions, sorted: what activating the plugin grants.
     pub needed: Vec<String>,
+    /// Interfaces that the operator withholds and the component says it can do without.
+    pub withheld: Vec<String>,
+}
+
+impl Grants {
+    /// Refuses what is withheld and is not among the interfaces that the plugin can do without (`samples`).
+    pub(crate) fn check_optional(&self, optional: &[String]) -> Result<(), Refused> {
+        let is_needed = |plain: &&String| {
+            !optional.iter().any(|name| plain.strip_prefix(TOOL_INTERFACES).is_some_and(|own| own == name))
+        };
+        let refused = |plain: &String| RefusedImport { import: plain.clone(), reason: withheld(plain) };
+        let imports: Vec<RefusedImport> = self.withheld.iter().filter(is_needed).map(refused).collect();
+        if imports.is_empty() { Ok(()) } else { Err(Refused { imports }) }
+    }
+}
+
+/// What the names of the interfaces begin with that a tool may do without.
+const TOOL_INTERFACES: &str = "lakeport:tool/";
+
+fn withheld(plain: &str) -> String {
+    format!("the operator withholds {plain}, in the setting plugins.withhold")
 }
 
 /// One import that stands in the way.
@@ -50,25 +71,37 @@ fn describe(imports: &[RefusedImport]) -> String {
 pub fn check(inspection: &Inspection, origin: Origin, policy: &Policy) -> Result<Grants, Refused> {
     let family = inspection.contract.family;
     let mut refused = Vec::new();
-    let mut needed = BTreeSet::new();
+    let (mut needed, mut without) = (BTreeSet::new(), BTreeSet::new());
     for import in &inspection.imports {
         match judge(family, origin, import, policy) {
-            Ok(Some(permission)) => {
+            Ok(Judgement::Permission(permission)) => {
                 needed.insert(permission);
             }
-            Ok(None) => {}
+            Ok(Judgement::Withheld(interface)) => {
+                without.insert(interface);
+            }
+            Ok(Judgement::Free) => {}
             Err(reason) => refused.push(RefusedImport { import: import.clone(), reason }),
         }
     }
     if refused.is_empty() {
-        Ok(Grants { needed: needed.into_iter().collect() })
+        Ok(Grants { needed: needed.into_iter().collect(), withheld: without.into_iter().collect() })
     } else {
         Err(Refused { imports: refused })
     }
 }
 
-/// The permission that an import stands for, none if it needs none, or why it is refused.
-fn judge(family: Family, origin: Origin, import: &str, policy: &Policy) -> Result<Option<String>, String> {
+/// What an import is.
+enum Judgement {
+    /// It needs no permission.
+    Free,
+    Permission(String),
+    /// Withheld from a tool, which may be able to do without; what it says of itself tells.
+    Withheld(String),
+}
+
+/// What an import is, or why it is refused.
+fn judge(family: Family, origin: Origin, import: &str, policy: &Policy) -> Result<Judgement, String> {
     let Some((package, interface)) = parts(import) else {
         return Err(
             "not an interface of a package; a plugin imports interfaces by name and version".to_owned()
@@ -76,11 +109,14 @@ fn judge(family: Family, origin: Origin, import: &str, policy: &Policy) -> Resul
     };
     let plain = format!("{package}/{interface}");
     if policy.withhold.contains(&plain) {
-        return Err(format!("the operator withholds {plain}, in the setting plugins.withhold"));
+        let may_be_optional = plain
+            .strip_prefix(TOOL_INTERFACES)
+            .is_some_and(|interface| standing(family, "tool", interface) == Some(Standing::Grant));
+        return if may_be_optional { Ok(Judgement::Withheld(plain)) } else { Err(withheld(&plain)) };
     }
     if let Some(package) = package.strip_prefix("wasi:") {
         return if wasi_is_offered(package, interface) {
-            Ok(None)
+            Ok(Judgement::Free)
         } else {
             Err(format!(
                 "no plugin may have wasi:{package}; a plugin reaches the world through lakeport interfaces"
@@ -91,9 +127,9 @@ fn judge(family: Family, origin: Origin, import: &str, policy: &Policy) -> Resul
         return Err("this host offers lakeport and wasi interfaces only".to_owned());
     };
     match standing(family, package, interface) {
-        Some(Standing::Always) => Ok(None),
-        Some(Standing::Grant) => Ok(Some(plain)),
-        Some(Standing::Bundled) if origin == Origin::Bundled => Ok(Some(plain)),
+        Some(Standing::Always) => Ok(Judgement::Free),
+        Some(Standing::Grant) => Ok(Judgement::Permission(plain)),
+        Some(Standing::Bundled) if origin == Origin::Bundled => Ok(Judgement::Permission(plain)),
         Some(Standing::Bundled) => Err("only a component that came with the server may import it".to_owned()),
         Some(Standing::NotYet) => {
             Err("in the contract, but this version of Lakeport does not offer it yet".to_owned())
@@ -161,6 +197,19 @@ mod tests {
         let text = refused.to_string();
         assert!(text.contains("lakeport:runner/runner@0.1.0"), "{text}");
         assert!(text.contains("only a component that came with the server may import it"), "{text}");
+    }
+
+    #[test]
+    fn a_tool_goes_without_what_it_says_it_can_do_without() {
+        let policy = Policy { withhold: ["lakeport:tool/samples".to_owned()].into() };
+        let inspection =
+            importing(Family::Tool, &["lakeport:tool/samples@0.9.0", "lakeport:tool/catalog@0.9.0"]);
+        let grants = check(&inspection, Origin::Uploaded, &policy).unwrap();
+        assert_eq!(grants.needed, ["lakeport:tool/catalog"]);
+        assert_eq!(grants.withheld, ["lakeport:tool/samples"]);
+        grants.check_optional(&["samples".to_owned()]).unwrap();
+        let refused = grants.check_optional(&["catalog".to_owned()]).unwrap_err();
+        assert!(refused.to_string().contains("plugins.withhold"), "{refused}");
     }
 
     #[test]

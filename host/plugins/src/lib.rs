@@ -37,6 +37,7 @@ pub use grants::{Policy, Refused};
 pub use imports::connection::LentConnection;
 pub use imports::memo::Memo;
 pub use imports::runner::{Answer, Runner};
+pub use imports::topic::Topic;
 pub use inspect::{InspectError, Inspection, inspect};
 pub use limits::Limits;
 pub use log::{LogLevel, LogLine, PluginLog};

@@ -34,6 +34,8 @@ pub const PLUGINS_MAX: usize = 500;
 pub struct RegistrySettings {
     /// Bounds of every call.
     pub limits: Limits,
+    /// Time of one call of a tool, which waits for databases. None: that of every call.
+    pub tool_timeout: Option<Duration>,
     /// What the operator withholds.
     pub policy: Policy,
     /// How long calls may go on after their generation was replaced.
@@ -50,12 +52,20 @@ impl Default for RegistrySettings {
     fn default() -> Self {
         RegistrySettings {
             limits: Limits::default(),
+            tool_timeout: None,
             policy: Policy::default(),
             drain: Duration::from_secs(30),
             history_max: 3,
             log_lines: 1_000,
             quarantine_after: 20,
         }
+    }
+}
+
+impl RegistrySettings {
+    fn limits_of(&self, family: Family) -> Limits {
+        let tool_timeout = self.tool_timeout.filter(|_| family == Family::Tool);
+        Limits { timeout: tool_timeout.unwrap_or(self.limits.timeout), ..self.limits.clone() }
     }
 }
 
@@ -266,8 +276,12 @@ impl Registry {
             Err(generation) => return Ok(Staged { generation, new: false }),
         };
         let family = inspection.contract.family;
-        let mut call_origin =
-            CallOrigin { family, digest: inspection.digest.as_str().into(), log: self.trial_log.clone() };
+        let mut call_origin = CallOrigin {
+            family,
+            digest: inspection.digest.as_str().into(),
+            withheld: grants.withheld.as_slice().into(),
+            log: self.trial_log.clone(),
+        };
         let description = trial(&self.sandbox, &prepared, &call_origin, &self.settings.limits)
             .await
             .map_err(|(fault, message)| StageError::Trial { fault, message })?;
@@ -281,6 +295,9 @@ impl Registry {
         if !found.is_empty() {
             return Err(StageError::Description(found));
         }
+        if let Description::Tool(info) = &description {
+            grants.check_optional(&info.optional_needs)?;
+        }
         let id = PluginId { family, name: description.name().to_owned() };
         let plugin = self.plugin_or_new(&id)?;
         call_origin.log = plugin.log.clone();
@@ -292,7 +309,7 @@ impl Registry {
             origin,
             staged_at_ms,
             prepared,
-            limits: self.settings.limits.clone(),
+            limits: self.settings.limits_of(family),
             call_origin,
         }));
         self.keep(&plugin, generation)

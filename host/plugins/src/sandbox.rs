@@ -157,10 +157,9 @@ impl Sandbox {
             };
             let begun = Instant::now();
             let answer = {
-                let state =
-                    CallState::new(origin.family, context, limits, begun + timeout, place.clone(), |id| {
-                        CallLog::new(origin.log.clone(), origin.digest.clone(), id, limits.log_lines)
-                    });
+                let state = CallState::new(origin, context, limits, begun + timeout, place.clone(), |id| {
+                    CallLog::new(origin.log.clone(), origin.digest.clone(), id, limits.log_lines)
+                });
                 tokio::time::timeout(timeout, self.call_within(state, limits, &mut measure, body)).await
             };
             measure.took = begun.elapsed();
@@ -222,6 +221,8 @@ impl Sandbox {
 pub(crate) struct CallOrigin {
     pub family: Family,
     pub digest: Arc<str>,
+    /// Interfaces that it imports and the operator withholds.
+    pub withheld: Arc<[String]>,
     pub log: Arc<PluginLog>,
 }
 

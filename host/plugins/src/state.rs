@@ -9,13 +9,14 @@ use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use crate::call::{CallContext, InstanceConfig};
-use crate::family::Family;
 use crate::imports::connection::LentConnection;
 use crate::imports::runner::Runner;
+use crate::imports::topic::Topic;
 use crate::imports::wasi;
 use crate::lane::Place;
 use crate::limits::Limits;
 use crate::log::CallLog;
+use crate::sandbox::CallOrigin;
 
 /// The state of one call. Host imports find here what the call may reach, and nothing else.
 pub struct CallState {
@@ -30,11 +31,14 @@ pub struct CallState {
     pub(crate) instance: Option<Arc<InstanceConfig>>,
     pub(crate) connection: Option<Box<dyn LentConnection>>,
     pub(crate) runner: Option<Arc<dyn Runner>>,
+    pub(crate) topic: Option<Arc<dyn Topic>>,
+    /// Interfaces that it imports and the operator withholds.
+    pub(crate) withheld: Arc<[String]>,
 }
 
 impl CallState {
     pub(crate) fn new(
-        family: Family,
+        origin: &CallOrigin,
         context: CallContext,
         limits: &Limits,
         deadline: Instant,
@@ -43,7 +47,7 @@ impl CallState {
     ) -> Self {
         let log = Arc::new(parking_lot::Mutex::new(log(context.id.clone())));
         CallState {
-            wasi: wasi::context(family, &log),
+            wasi: wasi::context(origin.family, &log),
             table: ResourceTable::new(),
             log,
             usage: Usage::new(limits),
@@ -54,6 +58,8 @@ impl CallState {
             instance: context.instance,
             connection: context.connection,
             runner: context.runner,
+            topic: context.topic,
+            withheld: origin.withheld.clone(),
         }
     }
 

@@ -2,16 +2,22 @@
 
 use std::sync::Arc;
 
-use lakeport_bindings::tool::tool::{Context, Outcome};
+use lakeport_bindings::tool::tool::{Context, Outcome, ToolInfo};
 use wasmtime::Store;
 
-use crate::call::{CallContext, CallError};
+use crate::call::{CallContext, CallError, CallFault};
 use crate::dialect::answered;
 use crate::family::{Family, PluginId};
 use crate::generation::Generation;
-use crate::prepared::Prepared;
-use crate::registry::Registry;
+use crate::prepared::{Description, Prepared};
+use crate::registry::{PluginView, Registry};
 use crate::state::CallState;
+
+/// Artifacts of one outcome; the contract's.
+const ARTIFACTS_MAX: usize = 10;
+/// Bytes of the output, and again of all artifacts together; the contract's.
+const OUTPUT_MAX_BYTES: usize = 4 * 1024 * 1024;
+const FUNCTION: &str = "tool.call";
 
 /// A tool by name: whichever of its generations is active answers.
 #[derive(Clone)]
@@ -25,18 +31,38 @@ impl Registry {
     pub fn tool(self: &Arc<Self>, name: &str) -> Tool {
         Tool { registry: self.clone(), id: PluginId { family: Family::Tool, name: name.to_owned() } }
     }
+
+    /// What the tools that answer now say of themselves, by name. One in quarantine does not answer.
+    pub fn tools(&self) -> Vec<Arc<ToolInfo>> {
+        let answering = self.list().into_iter().filter(|(_, view)| view.quarantine.is_none());
+        let info = |(_, view): (PluginId, Arc<PluginView>)| match &view.active.as_ref()?.description {
+            Description::Tool(info) => Some(Arc::new((**info).clone())),
+            _ => None,
+        };
+        answering.filter_map(info).collect()
+    }
 }
 
 impl Tool {
-    /// `tool.call`. The input is a JSON object that fits the tool's schema.
+    /// What the active generation says of itself.
+    pub fn info(&self) -> Result<Arc<ToolInfo>, CallError> {
+        let view = self.registry.view(&self.id);
+        match view.as_ref().and_then(|view| view.active.as_ref()).map(|active| &active.description) {
+            Some(Description::Tool(info)) => Ok(Arc::new((**info).clone())),
+            _ => Err(CallError::NotActive(format!("no generation of the plugin {} is active", self.id))),
+        }
+    }
+
+    /// `tool.call`. The input is a JSON object that fits the tool's schema; what it may see is the topic that
+    /// the context lends. An outcome past the contract's bounds is a failure of the tool.
     pub async fn call(
         &self,
         context: CallContext,
         input: &str,
         about: &Context,
     ) -> Result<Outcome, CallError> {
-        let (input, about) = (input.to_owned(), about.clone());
-        let answer = self.registry.call(&self.id, "tool.call", context, move |generation: Arc<Generation>| {
+        let (input, about, about_call) = (input.to_owned(), about.clone(), context.id.clone());
+        let answer = self.registry.call(&self.id, FUNCTION, context, move |generation: Arc<Generation>| {
             move |store: &mut Store<CallState>| -> futures_util::future::BoxFuture<'_, wasmtime::Result<_>> {
                 Box::pin(async move {
                     let Prepared::Tool(pre) = &generation.prepared else {
@@ -47,6 +73,33 @@ impl Tool {
                 })
             }
         });
-        answered(answer.await)
+        let outcome = answered(answer.await)?;
+        self.within_bounds(&outcome).map_err(|message| {
+            self.registry.blame(&self.id, &about_call, &message);
+            CallError::Failed {
+                plugin: self.id.to_string(),
+                function: FUNCTION,
+                fault: CallFault::Answer,
+                message,
+            }
+        })?;
+        Ok(outcome)
+    }
+
+    fn within_bounds(&self, outcome: &Outcome) -> Result<(), String> {
+        let said = self.info().map_or(OUTPUT_MAX_BYTES, |info| info.max_output_bytes as usize);
+        let most = said.min(OUTPUT_MAX_BYTES);
+        if outcome.output.len() > most {
+            return Err(format!("its output has {} bytes; {most} at most", outcome.output.len()));
+        }
+        if outcome.artifacts.len() > ARTIFACTS_MAX {
+            return Err(format!("it has {} artifacts; {ARTIFACTS_MAX} at most", outcome.artifacts.len()));
+        }
+        let bytes: usize =
+            outcome.artifacts.iter().map(|artifact| artifact.kind.len() + artifact.content.len()).sum();
+        if bytes > OUTPUT_MAX_BYTES {
+            return Err(format!("its artifacts have {bytes} bytes; {OUTPUT_MAX_BYTES} at most"));
+        }
+        Ok(())
     }
 }

@@ -11,6 +11,7 @@ mod expression;
 pub mod guard;
 pub mod lex;
 pub mod lineage;
+mod mentions;
 pub mod names;
 mod pattern;
 pub mod plan;
@@ -27,6 +28,7 @@ pub mod write;
 
 pub use guard::{Guard, Judged, Object, SqlParser};
 pub use lex::Lexing;
+pub use mentions::fields_named;
 pub use plan::{CheckedAction, CheckedPlan, CheckedProbe, CheckedStep, PlanRefused, Refusal, check_plan};
 pub use profile::{Profile, Transport};
 pub use read::{ReadStatement, read_statement};

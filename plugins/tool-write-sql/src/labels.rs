@@ -4,6 +4,7 @@ use crate::calendar::Unit;
 use crate::plan::query::{Column, Expr};
 use crate::schema::{Place, Schema};
 use crate::understand::meaning::Measure;
+use crate::understand::names::PREFIXES;
 use crate::words::chinese::is_han;
 use crate::words::english::singular;
 use crate::words::phrases::Func;
@@ -18,9 +19,13 @@ pub struct Labels<'a> {
 }
 
 impl Labels<'_> {
+    /// Without its layer: `orders` of `ods_orders`.
     pub fn table(&self, table: usize) -> String {
         let table = self.schema.table(table);
-        self.name(&table.name, &table.comment)
+        let mut words = table.name.split('_').peekable();
+        while words.next_if(|word| PREFIXES.contains(&word.to_lowercase().as_str())).is_some() {}
+        let plain = words.collect::<Vec<&str>>().join("_");
+        self.name(if plain.is_empty() { &table.name } else { &plain }, &table.comment)
     }
 
     /// One row of a table.

@@ -8,9 +8,10 @@ pub mod connection;
 mod log;
 pub mod memo;
 pub mod runner;
+pub mod topic;
 pub mod wasi;
 
-use lakeport_bindings::{dialect, engine, host};
+use lakeport_bindings::{dialect, engine, host, tool};
 use wasmtime::component::{HasSelf, Linker};
 
 use crate::family::Family;
@@ -34,6 +35,12 @@ pub fn link(family: Family, linker: &mut Linker<CallState>) -> wasmtime::Result<
         Family::Tool => {
             host::config::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
             host::clock::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
+            tool::catalog::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
+            tool::samples::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
+            tool::guard::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
+            tool::query::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
+            tool::results::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
+            tool::lineage::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;
         }
     }
     Ok(())

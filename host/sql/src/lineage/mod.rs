@@ -8,6 +8,7 @@ mod dialect;
 mod ledger;
 mod parameters;
 mod rewrite;
+mod runs;
 mod split;
 #[cfg(test)]
 mod tests;
@@ -131,7 +132,7 @@ impl Text {
         };
         let mut tokens = Vec::new();
         let whole = Tokenizer::new(reading.dialect(), &plain).tokenize_with_location_into_buf(&mut tokens);
-        for statement in split::statements(tokens, whole.is_ok()) {
+        for statement in split::statements(reading, tokens, whole.is_ok()) {
             text.statement(statement);
         }
         if let Err(error) = whole {
@@ -156,12 +157,44 @@ impl Text {
             let message = format!("the statement has more than {JOINS_MAX} joins; it was not read");
             return self.refuse(error_at(place.start, message));
         }
-        if let Some(effects) = verbs::effects(&tokens) {
-            return self.take(effects);
+        let rest = self.after_verbs(&tokens);
+        if rest.is_empty() {
+            return;
         }
-        match self.parsed(tokens) {
+        match self.parsed(rest.to_vec()) {
             Ok(effects) => self.take(effects),
-            Err(error) => self.refuse(told(&error, place)),
+            Err(error) if self.reading != Reading::TSQL => self.refuse(told(&error, place)),
+            Err(error) => self.lines(rest, &error),
+        }
+    }
+
+    /// Takes what the words say as long as they do, and leaves the rest to the parser.
+    fn after_verbs<'t>(&mut self, tokens: &'t [TokenWithSpan]) -> &'t [TokenWithSpan] {
+        let mut rest = tokens;
+        while !rest.is_empty() {
+            let end = if self.reading == Reading::TSQL {
+                runs::end_of_first(words::Words(rest))
+            } else {
+                rest.len()
+            };
+            let Some(effects) = verbs::effects(&rest[..end]) else { break };
+            self.take(effects);
+            rest = &rest[end..];
+        }
+        rest
+    }
+
+    /// Each statement of a run on its own, where the run as a whole is not understood.
+    fn lines(&mut self, run: &[TokenWithSpan], whole: &ParserError) {
+        for piece in runs::lines(run) {
+            let rest = self.after_verbs(runs::after_condition(piece));
+            let (Some(first), Some(last)) = (rest.first(), rest.last()) else { continue };
+            let place = first.span.start..last.span.end;
+            let is_whole = rest.len() == run.len();
+            match if is_whole { Err(whole.clone()) } else { self.parsed(rest.to_vec()) } {
+                Ok(effects) => self.take(effects),
+                Err(error) => self.refuse(told(&error, place)),
+            }
         }
     }
 

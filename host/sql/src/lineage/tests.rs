@@ -207,6 +207,81 @@ fn bodies_of_procedures_are_read_and_those_of_triggers_are_not() {
 }
 
 #[test]
+fn a_body_ends_with_its_own_end_and_no_other() {
+    for (dialect, body) in [
+        (
+            "mysql",
+            "CREATE TRIGGER r AFTER INSERT ON b FOR EACH ROW BEGIN IF NEW.x THEN SET @a=1; END IF; \
+          INSERT INTO log SELECT * FROM c; END",
+        ),
+        (
+            "mysql",
+            "CREATE FUNCTION f() RETURNS INT BEGIN l: LOOP BEGIN DELETE FROM x; END; LEAVE l; END LOOP l; \
+          CASE WHEN 1 THEN DELETE FROM y; END CASE; RETURN (SELECT CASE WHEN 1 THEN n END FROM c); END",
+        ),
+        (
+            "sqlite",
+            "CREATE TRIGGER r AFTER INSERT ON b BEGIN UPDATE c SET n = CASE WHEN n THEN 1 END; DELETE FROM x; END",
+        ),
+        ("tsql", "CREATE TRIGGER r ON b AFTER INSERT AS BEGIN INSERT INTO log SELECT * FROM c END"),
+        (
+            "tsql",
+            "CREATE TRIGGER r ON b AFTER INSERT AS SET NOCOUNT ON INSERT INTO log SELECT * FROM c\nGO\n",
+        ),
+    ] {
+        reads(dialect, &format!("{body}; SELECT * FROM d"), &["d"], &[]);
+    }
+}
+
+#[test]
+fn statements_of_tsql_need_nothing_between_them() {
+    let insert = "INSERT INTO a SELECT * FROM b";
+    for before in [
+        "SET NOCOUNT ON\n",
+        "SET NOCOUNT ON SET XACT_ABORT ON ",
+        "TRUNCATE TABLE a\n",
+        "DROP TABLE IF EXISTS x\n",
+        "USE db\nGO\n",
+        "PRINT 'x'\nGO 5\n",
+        "DECLARE @n INT = (SELECT 1), @m INT\n",
+        "BEGIN TRAN\n",
+        "EXEC p @n = 1, @m = 'INSERT'\n",
+        "GRANT SELECT, INSERT ON a TO x\n",
+        "ALTER TABLE x ADD CONSTRAINT f FOREIGN KEY (n) REFERENCES y (n) ON DELETE CASCADE ON UPDATE NO ACTION\n",
+        "ALTER TABLE x\nDROP COLUMN n\n",
+        "CREATE INDEX i ON x (n)\n",
+        "IF OBJECT_ID('x') IS NOT NULL\n  DROP TABLE x\n",
+        "CREATE PROC p AS\nBEGIN\nSET NOCOUNT ON\n",
+    ] {
+        reads("tsql", &format!("{before}{insert}"), &["b"], &["a"]);
+        reads("tsql", &format!("{before}{insert}\nSET NOCOUNT OFF\nPRINT 'x'\n{insert}"), &["b"], &["a"]);
+    }
+    for (sql, inputs, outputs) in [
+        ("SET NOCOUNT ON WITH x AS (SELECT * FROM b) INSERT INTO a SELECT * FROM x", &["b"][..], &["a"][..]),
+        ("INSERT INTO a SELECT * FROM b\nGO\nINSERT INTO c SELECT * FROM d", &["b", "d"], &["a", "c"]),
+        ("BEGIN TRAN\nUPDATE a\nSET n = 1\nFROM b\nWHERE a.n = b.n\nCOMMIT", &["b"], &["a"]),
+        (
+            "SET NOCOUNT ON\nMERGE INTO a USING b ON a.n = b.n\nWHEN MATCHED\nTHEN\nUPDATE SET m = b.m\n\
+             WHEN NOT MATCHED THEN INSERT (n) VALUES (b.n);",
+            &["b"],
+            &["a"],
+        ),
+        (
+            "IF @x = 1\nBEGIN\n  INSERT INTO a SELECT * FROM b\nEND\nELSE\n  DELETE FROM c",
+            &["b"],
+            &["a", "c"],
+        ),
+        ("DROP TABLE x CREATE TABLE a (n INT)\nSELECT * FROM b", &["b"], &["a"]),
+    ] {
+        reads("tsql", sql, inputs, outputs);
+    }
+    let found =
+        tables("tsql", "SET NOCOUNT ON\nINSERT INTO a SELECT * FROM b\nEND\nINSERT INTO SELECT\nPRINT 'x'");
+    assert_eq!((written(&found.inputs), written(&found.outputs)), (vec!["b"], vec!["a"]));
+    assert_eq!(found.errors.iter().map(|error| error.line).collect::<Vec<_>>(), [4], "{:?}", found.errors);
+}
+
+#[test]
 fn what_is_too_long_too_deep_or_too_much_is_an_error() {
     let nested = format!("SELECT {}1{}", "(".repeat(500), ")".repeat(500));
     let joined = format!("SELECT * FROM a{}", " JOIN a".repeat(50_000));
@@ -341,6 +416,9 @@ fn soup() -> impl Strategy<Value = String> {
         "VALUES",
         "PARTITION",
         "LIKE",
+        "GO",
+        "CASE",
+        "SET",
         "é",
         "\u{0}",
     ];

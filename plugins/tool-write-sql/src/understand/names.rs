@@ -7,7 +7,7 @@ use crate::words::chinese::{Dictionary, is_han};
 use crate::words::{self, english, phrases};
 
 /// Parts of a data warehouse's names that say nothing of the content.
-const PREFIXES: &[&str] =
+pub const PREFIXES: &[&str] =
     &["ods", "dwd", "dws", "ads", "dim", "fact", "fct", "tbl", "t", "v", "stg", "sqlite"];
 const SUFFIXES: &[&str] = &["di", "df", "record", "table", "list", "info", "log"];
 /// Ends of names that say what a value is measured in.

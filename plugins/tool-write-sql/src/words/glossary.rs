@@ -68,7 +68,7 @@ const LINES: &[&str] = &[
     "shipment, shipping, delivery | 物流, 发货, 配送",
     "review, comment | 评价, 评论",
     "rating, score | 评分, 分数",
-    "amount | 金额, 销售额, 成交额, 交易额",
+    "amount | 金额, 成交额, 交易额",
     "sale, sell | 销售",
     "price | 价格, 单价, 售价",
     "cost | 成本",

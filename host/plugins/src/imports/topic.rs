@@ -1,0 +1,141 @@
+//! `lakeport:tool/{catalog, samples, guard, query, results, lineage}`: what one task of one topic may see, lent
+//! to a tool for one call. What is there and who may see it belongs to whoever lends it; what the operator
+//! withholds is answered here and never reaches the lender.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use lakeport_bindings::host::data::RowSet;
+use lakeport_bindings::host::types::{Error, Page};
+use lakeport_bindings::tool::catalog::{Datasource, Filter, HitPage, Table, TablePage};
+use lakeport_bindings::tool::guard::Verdict;
+use lakeport_bindings::tool::lineage::{Graph, GraphRequest};
+use lakeport_bindings::tool::query::{QueryRequest, QueryResult};
+use lakeport_bindings::tool::results::EarlierTable;
+use lakeport_bindings::tool::samples::FieldSample;
+use lakeport_bindings::tool::tables::TableHead;
+use lakeport_bindings::tool::{catalog, guard, lineage, query, results, samples, tables};
+
+use crate::imports::error;
+use crate::imports::runner::Answer;
+use crate::state::CallState;
+
+/// What one task of one topic may see. Each function is that of the contract with the same name, and keeps to its
+/// bounds.
+pub trait Topic: Send + Sync {
+    /// `catalog.datasources`.
+    fn datasources(&self) -> BoxFuture<'_, Vec<Datasource>>;
+    /// `catalog.search`.
+    fn search(&self, text: String, filter: Filter, page: Page) -> Answer<'_, HitPage>;
+    /// `catalog.tables`.
+    fn tables(&self, filter: Filter, page: Page) -> Answer<'_, TablePage>;
+    /// `catalog.resolve`.
+    fn resolve(&self, name: String) -> Answer<'_, Vec<TableHead>>;
+    /// `catalog.get`: as many answers as ids, in their order.
+    fn get(&self, ids: Vec<u64>) -> Answer<'_, Vec<Option<Table>>>;
+    /// `samples.fields`.
+    fn samples(&self, table: u64, fields: Vec<String>, values: u32) -> Answer<'_, Vec<FieldSample>>;
+    /// `guard.check`.
+    fn check(&self, datasource: String, sql: String) -> Answer<'_, Verdict>;
+    /// `query.run`.
+    fn run(&self, request: QueryRequest) -> Answer<'_, QueryResult>;
+    /// `results.tables`.
+    fn results(&self) -> BoxFuture<'_, Vec<EarlierTable>>;
+    /// `results.rows`.
+    fn rows(&self, call_id: String, max_rows: u32) -> Answer<'_, RowSet>;
+    /// `lineage.around`.
+    fn around(&self, request: GraphRequest) -> Answer<'_, Graph>;
+}
+
+impl CallState {
+    /// The topic lent to this call, for one of its interfaces. Whoever asks it waits, and gives its turn in the
+    /// lane back first.
+    fn lent_topic(&self, interface: &str) -> Result<Arc<dyn Topic>, Error> {
+        self.place.leave();
+        let name = format!("lakeport:tool/{interface}");
+        if self.withheld.contains(&name) {
+            return Err(error("not_granted", format!("the operator withholds {name}")));
+        }
+        self.topic.clone().ok_or_else(|| error("unavailable", "no topic is lent to this call"))
+    }
+}
+
+/// Asks the topic that is lent, or says why not.
+macro_rules! ask {
+    ($state:ident, $interface:literal, |$topic:ident| $asked:expr) => {
+        match $state.lent_topic($interface) {
+            Ok($topic) => Ok($asked.await),
+            Err(error) => Ok(Err(error)),
+        }
+    };
+}
+
+impl tables::Host for CallState {}
+
+impl catalog::Host for CallState {
+    async fn datasources(&mut self) -> wasmtime::Result<Vec<Datasource>> {
+        let Ok(topic) = self.lent_topic("catalog") else { return Ok(Vec::new()) };
+        Ok(topic.datasources().await)
+    }
+
+    async fn search(
+        &mut self,
+        text: String,
+        filter: Filter,
+        page: Page,
+    ) -> wasmtime::Result<Result<HitPage, Error>> {
+        ask!(self, "catalog", |topic| topic.search(text, filter, page))
+    }
+
+    async fn tables(&mut self, filter: Filter, page: Page) -> wasmtime::Result<Result<TablePage, Error>> {
+        ask!(self, "catalog", |topic| topic.tables(filter, page))
+    }
+
+    async fn resolve(&mut self, name: String) -> wasmtime::Result<Result<Vec<TableHead>, Error>> {
+        ask!(self, "catalog", |topic| topic.resolve(name))
+    }
+
+    async fn get(&mut self, ids: Vec<u64>) -> wasmtime::Result<Result<Vec<Option<Table>>, Error>> {
+        ask!(self, "catalog", |topic| topic.get(ids))
+    }
+}
+
+impl samples::Host for CallState {
+    async fn fields(
+        &mut self,
+        table: u64,
+        fields: Vec<String>,
+        values: u32,
+    ) -> wasmtime::Result<Result<Vec<FieldSample>, Error>> {
+        ask!(self, "samples", |topic| topic.samples(table, fields, values))
+    }
+}
+
+impl guard::Host for CallState {
+    async fn check(&mut self, datasource: String, sql: String) -> wasmtime::Result<Result<Verdict, Error>> {
+        ask!(self, "guard", |topic| topic.check(datasource, sql))
+    }
+}
+
+impl query::Host for CallState {
+    async fn run(&mut self, request: QueryRequest) -> wasmtime::Result<Result<QueryResult, Error>> {
+        ask!(self, "query", |topic| topic.run(request))
+    }
+}
+
+impl results::Host for CallState {
+    async fn tables(&mut self) -> wasmtime::Result<Vec<EarlierTable>> {
+        let Ok(topic) = self.lent_topic("results") else { return Ok(Vec::new()) };
+        Ok(topic.results().await)
+    }
+
+    async fn rows(&mut self, call_id: String, max_rows: u32) -> wasmtime::Result<Result<RowSet, Error>> {
+        ask!(self, "results", |topic| topic.rows(call_id, max_rows))
+    }
+}
+
+impl lineage::Host for CallState {
+    async fn around(&mut self, request: GraphRequest) -> wasmtime::Result<Result<Graph, Error>> {
+        ask!(self, "lineage", |topic| topic.around(request))
+    }
+}
