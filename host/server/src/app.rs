@@ -51,6 +51,7 @@ pub struct App {
     pub auth: Auth,
     pub plugins: plugins::Room,
     pub runner: Arc<Runner>,
+    pub nl2sql: nl2sql::Room,
     pub egress: egress::Policy,
     pub clock: Clock,
     pub stats: Stats,
@@ -67,34 +68,40 @@ pub struct App {
     _data_lock: File,
 }
 
-/// What time it is; a test can stand still.
-#[derive(Debug, Clone, Default)]
-pub struct Clock(Option<Arc<AtomicI64>>);
+/// What time it is: the machine's, or one that stands still, for tests and for the example company's past.
+#[derive(Debug, Clone)]
+pub struct Clock(Arc<AtomicI64>);
+
+/// Of a clock that goes with the machine's.
+const GOING: i64 = i64::MIN;
 
 impl Clock {
     /// The machine's.
     pub fn system() -> Clock {
-        Clock(None)
+        Clock(Arc::new(AtomicI64::new(GOING)))
     }
 
     /// One that stands at this time until it is set.
     pub fn standing(now_ms: i64) -> Clock {
-        Clock(Some(Arc::new(AtomicI64::new(now_ms))))
+        Clock(Arc::new(AtomicI64::new(now_ms)))
     }
 
     /// Milliseconds since 1970, UTC.
     pub fn now_ms(&self) -> i64 {
-        match &self.0 {
-            None => chrono::Utc::now().timestamp_millis(),
-            Some(standing) => standing.load(Ordering::Relaxed),
+        match self.0.load(Ordering::Relaxed) {
+            GOING => chrono::Utc::now().timestamp_millis(),
+            standing_ms => standing_ms,
         }
     }
 
-    /// Moves a standing clock; the machine's is not touched.
+    /// It stands at this time from now on, for all that have it.
     pub fn set(&self, now_ms: i64) {
-        if let Some(standing) = &self.0 {
-            standing.store(now_ms, Ordering::Relaxed);
-        }
+        self.0.store(now_ms, Ordering::Relaxed);
+    }
+
+    /// It goes with the machine's again.
+    pub fn go(&self) {
+        self.0.store(GOING, Ordering::Relaxed);
     }
 }
 
@@ -167,6 +174,7 @@ impl App {
             auth,
             plugins,
             runner,
+            nl2sql: nl2sql::Room::default(),
             egress,
             clock,
             stats: Stats::new(),
@@ -283,5 +291,7 @@ mod tests {
         assert_eq!(clock.now_ms(), 5);
         clock.clone().set(9);
         assert_eq!(clock.now_ms(), 9);
+        clock.clone().go();
+        assert!(clock.now_ms() > 9);
     }
 }

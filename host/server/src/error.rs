@@ -77,6 +77,7 @@ pub const CODES: &[&str] = &[
     "not_changeable",
     "not_deployed",
     "not_found",
+    "not_owner",
     "not_physical",
     "not_quarantined",
     "not_retryable",
@@ -97,6 +98,7 @@ pub const CODES: &[&str] = &[
     "plugin_trapped",
     "proxied",
     "publication_pending",
+    "queue_full",
     "rate_limited",
     "reserved",
     "role_too_low",
@@ -106,13 +108,19 @@ pub const CODES: &[&str] = &[
     "stale",
     "store_busy",
     "sync_running",
+    "task_running",
+    "task_timed_out",
     "too_many_datasources",
     "too_many_engines",
     "too_many_fields",
     "too_many_generations",
+    "too_many_steps",
     "too_many_tables",
     "too_many_tasks",
+    "too_many_topics",
     "too_much_text",
+    "tool_failed",
+    "topic_full",
     "unauthenticated",
     "unchanged",
     "unreachable",
@@ -288,6 +296,12 @@ impl Error {
         if self.is_unique_violation() { Error::conflict(code, message) } else { self }
     }
 
+    /// That what a row refers to is not there any more becomes 503 with this code: looked for again, it is missed.
+    #[must_use]
+    pub fn gone_as(self, code: &'static str, message: impl Into<String>) -> Error {
+        if self.is_foreign_key_violation() { Error::unavailable(code, message).retry_after(1) } else { self }
+    }
+
     /// The status that answers this error.
     pub fn status(&self) -> u16 {
         match self {
@@ -305,9 +319,16 @@ impl Error {
     }
 
     fn is_unique_violation(&self) -> bool {
-        let Error::Internal(source) = self else { return false };
-        let database = source.downcast_ref::<sqlx::Error>().and_then(sqlx::Error::as_database_error);
-        database.is_some_and(|error| error.is_unique_violation())
+        self.of_database().is_some_and(|error| error.is_unique_violation())
+    }
+
+    fn is_foreign_key_violation(&self) -> bool {
+        self.of_database().is_some_and(|error| error.is_foreign_key_violation())
+    }
+
+    fn of_database(&self) -> Option<&dyn sqlx::error::DatabaseError> {
+        let Error::Internal(source) = self else { return None };
+        source.downcast_ref::<sqlx::Error>().and_then(sqlx::Error::as_database_error)
     }
 
     fn edit(mut self, change: impl FnOnce(&mut Refusal)) -> Error {

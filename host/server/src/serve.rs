@@ -12,13 +12,13 @@ use tracing_subscriber::EnvFilter;
 use crate::app::App;
 use crate::config::{Config, LogFormat};
 use crate::workers::Workers;
-use crate::{http, points};
+use crate::{demo, http, points};
 
 /// How long changes whose client is gone may take to end.
 const SETTLE: Duration = Duration::from_secs(10);
 
-/// Runs until the process is told to stop.
-pub async fn run(config: Config) -> anyhow::Result<()> {
+/// Runs until the process is told to stop; with the example company, where that is asked for.
+pub async fn run(config: Config, with_demo: bool) -> anyhow::Result<()> {
     start_log(&config)?;
     config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     points::arm(config.kill_at.as_deref())?;
@@ -28,7 +28,10 @@ pub async fn run(config: Config) -> anyhow::Result<()> {
     let edge = Arc::new(app.edge()?);
     let workers = Workers::start(&app);
     let stop = http::terminated()?;
-    announce(&app, listener.local_addr()?);
+    if with_demo {
+        demo::set_up(&app).await?;
+    }
+    announce(&app, listener.local_addr()?, with_demo);
     http::run(listener, Arc::clone(&edge), stop).await;
     if tokio::time::timeout(SETTLE, edge.settled()).await.is_err() {
         tracing::warn!("changes still ran after {SETTLE:?} and were cut off");
@@ -64,15 +67,15 @@ async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
 }
 
 /// The first line is for scripts: nothing is printed before the server is ready to answer.
-fn announce(app: &App, address: SocketAddr) {
+fn announce(app: &App, address: SocketAddr, with_demo: bool) {
     let mut out = std::io::stdout().lock();
     // Whoever started it may have read the first line alone and gone away: no reason not to serve.
-    if let Err(error) = say(app, address, &mut out).and_then(|()| out.flush()) {
+    if let Err(error) = say(app, address, with_demo, &mut out).and_then(|()| out.flush()) {
         tracing::warn!("what stands where could not be printed: {error}");
     }
 }
 
-fn say(app: &App, address: SocketAddr, out: &mut impl Write) -> std::io::Result<()> {
+fn say(app: &App, address: SocketAddr, with_demo: bool, out: &mut impl Write) -> std::io::Result<()> {
     let config = &app.config;
     let scheme = if config.tls_cert.is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{address}");
@@ -96,7 +99,29 @@ fn say(app: &App, address: SocketAddr, out: &mut impl Write) -> std::io::Result<
         writeln!(out, "log-in    Authorization: Bearer <token>  (`lakeport token list`)")?;
     }
     writeln!(out, "docs      {url}/docs")?;
-    writeln!(out, "try       curl {url}/health/ready")?;
-    writeln!(out, "          lakeport plugin list --url {url}")?;
-    writeln!(out, "          lakeport doctor --listen {address} --data-dir {}", config.data_dir.display())
+    writeln!(out, "check     lakeport doctor --listen {address} --data-dir {}", config.data_dir.display())?;
+    suggest(&url, with_demo, out)
+}
+
+/// Three commands to try; the third asks a question.
+fn suggest(url: &str, with_demo: bool, out: &mut impl Write) -> std::io::Result<()> {
+    let (first, second, question) = if with_demo {
+        ("tables?keyword=orders", "executions/statistics", "Top 5 products by sales amount")
+    } else {
+        ("datasources", "plugins", "How many workflows were published per day in the last 30 days?")
+    };
+    let uuid = "grep -o '[0-9a-f-]\\{36\\}' | head -n 1";
+    writeln!(out, "try       curl -s '{url}/api/v1/{first}'")?;
+    writeln!(out, "          curl -s '{url}/api/v1/{second}'")?;
+    writeln!(out, "          ask={url}/api/v1/nl2sql; json='Content-Type: application/json'")?;
+    writeln!(
+        out,
+        "          topic=$(curl -s $ask/topics -H \"$json\" -d '{{\"title\": \"a question\"}}' | {uuid})"
+    )?;
+    writeln!(
+        out,
+        "          task=$(curl -s $ask/tasks/deliver-message -H \"$json\" -d '{{\"topic_id\": \"'$topic'\", \
+         \"content\": \"{question}\"}}' | {uuid})"
+    )?;
+    writeln!(out, "          curl -sN $ask/tasks/$task/events/stream")
 }

@@ -8,7 +8,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::app::App;
 use crate::db::changes::Event;
-use crate::{auth, datasources, executions, plugins, retention, runner, tables, workflows};
+use crate::{auth, datasources, executions, nl2sql, plugins, retention, runner, tables, workflows};
 
 /// Before something is tried again that the store refused.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
@@ -26,6 +26,7 @@ impl Workers {
         tasks.spawn(follow_lineage(Arc::clone(app)));
         tasks.spawn(datasources::run_worker(Arc::clone(app)));
         tasks.spawn(executions::run_worker(Arc::clone(app)));
+        tasks.spawn(nl2sql::run_worker(Arc::clone(app)));
         tasks.spawn(runner::run_worker(Arc::clone(app)));
         tasks.spawn(tables::run_worker(Arc::clone(app)));
         tasks.spawn(workflows::run_worker(Arc::clone(app)));

@@ -81,7 +81,7 @@ CREATE INDEX tasks_by_datasource ON tasks (datasource_id) WHERE datasource_id IS
 CREATE TABLE task_tables (
     task_id BIGINT NOT NULL REFERENCES tasks (id) ON DELETE CASCADE,
     direction TEXT COLLATE "C" NOT NULL CHECK (direction IN ('input', 'output')),
-    table_id BIGINT NOT NULL REFERENCES tables (id) ON DELETE CASCADE,
+    table_id BIGINT NOT NULL REFERENCES tables (id),
     place BIGINT NOT NULL,
     workflow_id BIGINT,
     source BIGINT GENERATED ALWAYS AS (CASE direction WHEN 'input' THEN table_id ELSE -task_id END) STORED,
@@ -93,7 +93,8 @@ CREATE INDEX task_tables_by_table ON task_tables (table_id);
 CREATE INDEX task_tables_by_source ON task_tables (workflow_id, source, target) WHERE workflow_id IS NOT NULL;
 
 -- What a task was, from one version of its workflow up to another; no to_version: it still is. Beside is what does
--- not count as a change: the names that it referred to, and which lists were given.
+-- not count as a change: the names that it referred to, and which lists were given. The data source stands in the
+-- content, too; here it is found.
 CREATE TABLE task_versions (
     workflow_id BIGINT NOT NULL REFERENCES workflows (id),
     task_id BIGINT NOT NULL,
@@ -102,8 +103,11 @@ CREATE TABLE task_versions (
     content TEXT COLLATE "C" NOT NULL,
     beside TEXT COLLATE "C" NOT NULL,
     digest TEXT COLLATE "C" NOT NULL,
+    datasource_id BIGINT,
     PRIMARY KEY (workflow_id, task_id, from_version)
 );
+
+CREATE INDEX task_versions_by_datasource ON task_versions (datasource_id) WHERE datasource_id IS NOT NULL;
 
 -- One row for each submission. It is deployed once it is approved; deployment_state pending is the work that a
 -- server picks up.

@@ -25,21 +25,19 @@ CREATE TABLE runner_workflows (
 
 CREATE INDEX runner_workflows_due ON runner_workflows (next_fire_at) WHERE next_fire_at IS NOT NULL;
 
--- Runs. The key names a start, and no other; the retry key the last retry of it.
+-- Runs. The key names a start, and no other. One that does again what another did is named by nothing else.
 CREATE TABLE runner_runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     workflow_id INTEGER NOT NULL,
     revision_id INTEGER NOT NULL REFERENCES runner_revisions (id),
     key TEXT NOT NULL UNIQUE,
-    retry_key TEXT,
+    retry_of INTEGER UNIQUE,
     cause TEXT NOT NULL,
     business_at INTEGER NOT NULL,
     time_zone TEXT NOT NULL,
     params TEXT NOT NULL,
     failure_strategy TEXT NOT NULL CHECK (failure_strategy IN ('CONTINUE', 'END')),
     state TEXT NOT NULL CHECK (state IN ('queued', 'running', 'stopping', 'success', 'failed', 'stopped')),
-    attempt INTEGER NOT NULL DEFAULT 1,
-    done_since INTEGER NOT NULL DEFAULT 1,
     message TEXT,
     created_at INTEGER NOT NULL,
     started_at INTEGER,
@@ -47,19 +45,24 @@ CREATE TABLE runner_runs (
     updated_at INTEGER NOT NULL
 ) STRICT;
 
-CREATE UNIQUE INDEX runner_runs_by_retry_key ON runner_runs (retry_key) WHERE retry_key IS NOT NULL;
 CREATE INDEX runner_runs_open ON runner_runs (state, id) WHERE state IN ('queued', 'running', 'stopping');
 CREATE INDEX runner_runs_by_change ON runner_runs (updated_at, id);
 CREATE INDEX runner_runs_by_end ON runner_runs (ended_at);
 CREATE INDEX runner_runs_by_revision ON runner_runs (revision_id);
 CREATE INDEX runner_runs_by_workflow ON runner_runs (workflow_id, id);
 
+-- Tasks that a run need not run: the run that it does again had done them.
+CREATE TABLE runner_taken_over (
+    run_id INTEGER NOT NULL REFERENCES runner_runs (id) ON DELETE CASCADE,
+    task_id INTEGER NOT NULL,
+    PRIMARY KEY (run_id, task_id)
+) STRICT;
+
 -- Tries of tasks. Lost: its server ended while it ran, which is no failure of its own. Tried again: it failed, and
 -- its task has retries left.
 CREATE TABLE runner_task_runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     run_id INTEGER NOT NULL REFERENCES runner_runs (id) ON DELETE CASCADE,
-    run_attempt INTEGER NOT NULL,
     task_id INTEGER NOT NULL,
     task_name TEXT NOT NULL,
     attempt INTEGER NOT NULL,

@@ -68,6 +68,9 @@ struct ServeOptions {
     /// Address and port to listen on
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<String>,
+    /// Set up an example company, where it is not there yet: a database, workflows, a month of history
+    #[arg(long)]
+    demo: bool,
     #[command(flatten)]
     store: StoreOptions,
 }
@@ -122,7 +125,7 @@ async fn run(verb: Verb, environment: &Environment) -> anyhow::Result<ExitCode> 
     match verb {
         Verb::Serve(options) => {
             let config = Config::load(&options.store.overrides(options.listen), environment)?;
-            serve::run(config).await?;
+            serve::run(config, options.demo).await?;
         }
         Verb::Plugin(options) => plugin::run(options, environment).await?,
         Verb::Token(mut options) => {

@@ -67,6 +67,8 @@ pub struct Config {
     pub egress_allow: Vec<String>,
     pub egress_ca_file: Option<PathBuf>,
     pub oidc: OidcSettings,
+    pub model_provider: ModelProvider,
+    pub agent: AgentSettings,
     pub retention: RetentionSettings,
     pub plugins: PluginSettings,
     /// Which source each setting's value came from, by key.
@@ -81,6 +83,7 @@ pub struct Config {
 #[derive(Debug, Clone, Default)]
 pub struct PluginSettings {
     pub call_timeout_ms: u64,
+    pub tool_timeout_ms: u64,
     pub memory_max_mb: usize,
     pub cache_dir: PathBuf,
     /// Interfaces, without versions, that no plugin is granted.
@@ -112,6 +115,23 @@ pub struct OidcSettings {
     pub name_claim: String,
 }
 
+/// Who plans the agent's steps.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ModelProvider {
+    /// Rules, without any network.
+    #[default]
+    Offline,
+}
+
+/// Bounds of the agent; the members are named as in the file.
+#[derive(Debug, Clone, Default)]
+pub struct AgentSettings {
+    pub tasks_at_once: usize,
+    pub queue_max: usize,
+    pub steps_max: usize,
+    pub task_timeout: Duration,
+}
+
 /// How long what grows is kept; the members are named as in the file.
 #[derive(Debug, Clone, Default)]
 pub struct RetentionSettings {
@@ -121,6 +141,8 @@ pub struct RetentionSettings {
     pub executions_days: u64,
     pub plugin_history_days: u64,
     pub runner_days: u64,
+    pub topics_days: u64,
+    pub query_log_days: u64,
     pub changes_hours: u64,
 }
 
@@ -257,6 +279,8 @@ impl Config {
             egress_allow: Vec::new(),
             egress_ca_file: None,
             oidc: OidcSettings::default(),
+            model_provider: ModelProvider::default(),
+            agent: AgentSettings::default(),
             retention: RetentionSettings::default(),
             plugins: PluginSettings::default(),
             sources: BTreeMap::new(),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use chrono_tz::Tz;
 use tracing_subscriber::EnvFilter;
 
-use super::{Environment, LogFormat};
+use super::{Environment, LogFormat, ModelProvider};
 
 /// Names less alike than this are not suggested; 1 is the same name.
 const LIKENESS_MIN: f64 = 0.8;
@@ -49,6 +49,13 @@ pub fn log_format(text: &str) -> Result<LogFormat, String> {
         "text" => Ok(LogFormat::Text),
         "json" => Ok(LogFormat::Json),
         _ => Err(format!("is `{text}`; it can be text or json")),
+    }
+}
+
+pub fn model_provider(text: &str) -> Result<ModelProvider, String> {
+    match text {
+        "offline" => Ok(ModelProvider::Offline),
+        _ => Err(format!("is `{text}`; it can be offline")),
     }
 }
 

@@ -198,6 +198,43 @@ pub const SETTINGS: &[Setting] = &[
         shown: |config| config.runner_tasks_at_once.to_string(),
     },
     Setting {
+        key: "model.provider",
+        default: Default::Fixed("offline"),
+        meaning: "who plans the agent's steps: offline (rules, no network)",
+        set: |config, text| parse::model_provider(text).map(|provider| config.model_provider = provider),
+        shown: |config| match config.model_provider {
+            super::ModelProvider::Offline => "offline".to_owned(),
+        },
+    },
+    Setting {
+        key: "agent.tasks_at_once",
+        default: Default::Fixed("4"),
+        meaning: "questions that the agent answers at the same time, of different topics",
+        set: |config, text| parse::count(text, 1, 1_000).map(|count| config.agent.tasks_at_once = count),
+        shown: |config| config.agent.tasks_at_once.to_string(),
+    },
+    Setting {
+        key: "agent.queue_max",
+        default: Default::Fixed("200"),
+        meaning: "questions that may wait for the agent; one more is answered 429",
+        set: |config, text| parse::count(text, 1, 100_000).map(|count| config.agent.queue_max = count),
+        shown: |config| config.agent.queue_max.to_string(),
+    },
+    Setting {
+        key: "agent.steps_max",
+        default: Default::Fixed("40"),
+        meaning: "steps of the model that one question may take",
+        set: |config, text| parse::count(text, 1, 1_000).map(|count| config.agent.steps_max = count),
+        shown: |config| config.agent.steps_max.to_string(),
+    },
+    Setting {
+        key: "agent.task_timeout_s",
+        default: Default::Fixed("180"),
+        meaning: "seconds that one question may take",
+        set: |config, text| parse::seconds(text, 1, 86_400).map(|time| config.agent.task_timeout = time),
+        shown: |config| config.agent.task_timeout.as_secs().to_string(),
+    },
+    Setting {
         key: "publication.four_eyes",
         default: Default::Fixed("true"),
         meaning: "whether a publication must be approved by somebody else than who submitted it; with tokens alone",
@@ -317,6 +354,20 @@ pub const SETTINGS: &[Setting] = &[
         shown: |config| config.retention.runner_days.to_string(),
     },
     Setting {
+        key: "retention.topics_days",
+        default: Default::Fixed("365"),
+        meaning: "days that the steps of answered questions are kept; topics and messages stay until they are deleted",
+        set: |config, text| parse::days(text).map(|days| config.retention.topics_days = days),
+        shown: |config| config.retention.topics_days.to_string(),
+    },
+    Setting {
+        key: "retention.query_log_days",
+        default: Default::Fixed("90"),
+        meaning: "days that the log of queries is kept: who read which table",
+        set: |config, text| parse::days(text).map(|days| config.retention.query_log_days = days),
+        shown: |config| config.retention.query_log_days.to_string(),
+    },
+    Setting {
         key: "retention.changes_hours",
         default: Default::Fixed("24"),
         meaning: "hours that the change log is kept for replicas that were away; one that was longer reads all anew",
@@ -329,6 +380,13 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "milliseconds that one call of a plugin may take",
         set: |config, text| parse::number(text, 1, 600_000).map(|ms| config.plugins.call_timeout_ms = ms),
         shown: |config| config.plugins.call_timeout_ms.to_string(),
+    },
+    Setting {
+        key: "plugins.tool_timeout_ms",
+        default: Default::Fixed("60000"),
+        meaning: "milliseconds that one call of an agent's tool may take, its queries included",
+        set: |config, text| parse::number(text, 1, 600_000).map(|ms| config.plugins.tool_timeout_ms = ms),
+        shown: |config| config.plugins.tool_timeout_ms.to_string(),
     },
     Setting {
         key: "plugins.memory_max_mb",

@@ -15,6 +15,7 @@ use crate::cron::Cron;
 use crate::db::Tx;
 use crate::error::{Detail, Error};
 use crate::http::{Data, Json, Nothing, Page, Paging};
+use crate::workflows::versions;
 use crate::{secrets, tables, tasks};
 
 const PAGE_SIZE_DEFAULT: i64 = 20;
@@ -137,7 +138,7 @@ pub async fn update(
     if form.is_default == Some(true) {
         store::in_turn(&mut tx).await?;
     }
-    let before = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
+    let before = store::lock_alone(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     call.check_if_match(&Definition::of(&before).etag())?;
     let wanted = definition::wanted(form, Some(&before), &connect::kinds(app)).map_err(Error::invalid)?;
     refuse_reserved(&wanted.name)?;
@@ -159,7 +160,7 @@ pub async fn update(
 pub async fn delete(call: Call<DatasourcePath>) -> Result<Data<Option<DatasourceView>>, Error> {
     let (app, id) = (&call.state, call.path.id);
     let mut tx = app.db.begin().await?;
-    let source = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
+    let source = store::lock_alone(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     source.refuse_own()?;
     call.check_if_match(&Definition::of(&source).etag())?;
     sync::refuse_running(&mut tx, id).await?;
@@ -194,7 +195,13 @@ async fn refuse_used(tx: &mut Tx, source: &Datasource, what: &str) -> Result<(),
     };
     let message = match tables::found::count_of(tx, source.id).await? {
         0 => match tasks::count_of_datasource(tx, source.id).await? {
-            0 => return Ok(()),
+            0 => match versions::count_of_datasource(tx, source.id).await? {
+                0 => return Ok(()),
+                count => format!(
+                    "{} the data source `{name}` in a version that is deployed, or about to be; {what} without any",
+                    used(count, "task")
+                ),
+            },
             count => format!("{} the data source `{name}`; {what} without any", used(count, "task")),
         },
         count => {

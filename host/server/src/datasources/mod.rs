@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::http::Role::{Admin, Viewer};
 use crate::plugins::CALL_CODES;
 pub use connect::{Reach, Unanswered};
-pub use store::{Datasource, all_of, find, find_default, lock, own_id};
+pub use store::{Datasource, all_of, find, find_default, is_there, lock, own_id};
 pub use sync::run_worker;
 
 /// What the change log calls a change of a data source.

@@ -111,8 +111,18 @@ pub async fn own_id(db: &Db) -> Result<i64, Error> {
     rows.first().map_or_else(|| Err(Error::internal(anyhow::anyhow!("it is not there"))), |row| row.get(0))
 }
 
-/// The one of this id, which nobody else changes before the transaction ends.
+/// The one of this id, which nobody else changes before the transaction ends. Others may still refer to it: who
+/// reads its tables in holds them and comes here second.
 pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Datasource>, Error> {
+    const LOCK: Either = Either {
+        sqlite: concat!("SELECT ", columns!(), " FROM datasources WHERE id = $1"),
+        postgres: concat!("SELECT ", columns!(), " FROM datasources WHERE id = $1 FOR NO KEY UPDATE"),
+    };
+    tx.query(tx.words(LOCK), &[id.into()]).await?.first().map(datasource).transpose()
+}
+
+/// The same, and nobody begins to refer to it either: who deletes it, or makes it another, looks who does.
+pub async fn lock_alone(tx: &mut Tx, id: i64) -> Result<Option<Datasource>, Error> {
     const LOCK: Either = Either {
         sqlite: concat!("SELECT ", columns!(), " FROM datasources WHERE id = $1"),
         postgres: concat!("SELECT ", columns!(), " FROM datasources WHERE id = $1 FOR UPDATE"),
@@ -120,12 +130,21 @@ pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Datasource>, Error> {
     tx.query(tx.words(LOCK), &[id.into()]).await?.first().map(datasource).transpose()
 }
 
+/// Whether it is there; nobody deletes it before the transaction ends.
+pub async fn is_there(tx: &mut Tx, id: i64) -> Result<bool, Error> {
+    const THERE: Either = Either {
+        sqlite: "SELECT id FROM datasources WHERE id = $1",
+        postgres: "SELECT id FROM datasources WHERE id = $1 FOR KEY SHARE",
+    };
+    Ok(!tx.query(tx.words(THERE), &[id.into()]).await?.is_empty())
+}
+
 /// Makes changes of which one is the default, and makings of new ones, wait for each other: they pass by the
 /// store's own row, which is always there.
 pub async fn in_turn(tx: &mut Tx) -> Result<(), Error> {
     const LOCK: Either = Either {
         sqlite: "SELECT id FROM datasources WHERE name = $1",
-        postgres: "SELECT id FROM datasources WHERE name = $1 FOR UPDATE",
+        postgres: "SELECT id FROM datasources WHERE name = $1 FOR NO KEY UPDATE",
     };
     tx.query(tx.words(LOCK), &[OWN_NAME.into()]).await.map(drop)
 }

@@ -99,6 +99,17 @@ impl Leases {
         self.db.execute(RELEASE, &[self.owner.as_str().into()]).await
     }
 
+    /// Those whose names begin so and that anybody holds now, each with its epoch.
+    pub async fn held(&self, prefix: &str) -> Result<Vec<(String, i64)>, Error> {
+        const HELD: Either = by_the_stores_clock!(
+            "SELECT name, epoch FROM leases WHERE substr(name, 1, length($1)) = $1 AND expires_at > ",
+            now,
+            ""
+        );
+        let rows = self.db.read(self.db.words(HELD), &[prefix.into()]).await?;
+        rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
+    }
+
     /// Ends all leases, whoever held them. Only for a server that knows that it is alone: on SQLite, when it
     /// has the data folder's lock. A shared store is not touched.
     pub async fn take_over_everything(&self) -> Result<u64, Error> {
@@ -148,12 +159,31 @@ impl Lease {
         self.db.execute(RELEASE, &self.key()).await.map(drop)
     }
 
-    /// Renews it in the background until the answer is dropped.
+    /// Renews it in the background until the answer is dropped; then it runs out.
     pub fn hold(self) -> Held {
-        let (lost, stop) = (CancellationToken::new(), CancellationToken::new());
+        self.hold_until(CancellationToken::new())
+    }
+
+    /// The same; once the answer is dropped, be it in the middle of something, it is given back at once.
+    pub fn hold_until_dropped(self) -> Held {
+        let (lease, dropped) = (self.clone(), CancellationToken::new());
+        tokio::spawn({
+            let dropped = dropped.clone();
+            async move {
+                dropped.cancelled().await;
+                if let Err(error) = lease.release().await {
+                    tracing::debug!("a lease was not given back, it runs out: {error}");
+                }
+            }
+        });
+        self.hold_until(dropped)
+    }
+
+    fn hold_until(self, dropped: CancellationToken) -> Held {
+        let lost = CancellationToken::new();
         let renewal = renew_until_lost(self.clone(), lost.clone());
-        tokio::spawn(stop.clone().run_until_cancelled_owned(renewal));
-        Held { lease: self, lost, _renewal: stop.drop_guard() }
+        tokio::spawn(dropped.clone().run_until_cancelled_owned(renewal));
+        Held { lease: self, lost, _renewal: dropped.drop_guard() }
     }
 
     fn key(&self) -> [Value; 3] {
@@ -408,6 +438,24 @@ mod tests {
             drop(held);
             assert!(first.claim("w", TTL).await.unwrap().is_none(), "not yet");
             assert!(!lost.is_cancelled());
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn one_that_is_held_until_dropped_is_free_soon_after() {
+        on_each_store(async |db| {
+            let (first, second) = two(&db);
+            let held = first.claim("w", TTL).await.unwrap().unwrap().hold_until_dropped();
+            guarded(&db, &held).await.unwrap();
+            assert!(second.claim("w", TTL).await.unwrap().is_none());
+            drop(held);
+            let freed = async {
+                while second.claim("w", TTL).await.unwrap().is_none() {
+                    tokio::task::yield_now().await;
+                }
+            };
+            tokio::time::timeout(SOON / 4, freed).await.expect("long before it runs out");
         })
         .await;
     }

@@ -37,6 +37,9 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(4, "0004_workflows"),
     migration!(5, "0005_runner"),
     migration!(6, "0006_executions"),
+    migration!(7, "0007_query_log"),
+    migration!(8, "0008_nl2sql"),
+    migration!(9, "0009_demo"),
 ];
 
 /// Held while migrations run; any number that nobody else uses.

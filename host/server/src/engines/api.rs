@@ -14,6 +14,7 @@ use crate::app::{App, Call};
 use crate::audit::Change;
 use crate::db::Tx;
 use crate::error::Error;
+use crate::executions;
 use crate::http::{Data, Json, Nothing};
 use crate::workflows;
 
@@ -126,6 +127,7 @@ pub async fn delete(call: Call<EnginePath>) -> Result<Data<Option<EngineView>>, 
     let engine = store::lock(&mut tx, name).await?.ok_or_else(|| unknown(name))?;
     call.check_if_match(&Definition::of(&engine).etag())?;
     refuse_used(&mut tx, name, "it can be deleted").await?;
+    refuse_running(&mut tx, name).await?;
     store::delete(&mut tx, name).await?;
     tx.changed(TOPIC, name.clone());
     let change = Change::of("engine", name).before(&Definition::of(&engine));
@@ -161,4 +163,17 @@ async fn refuse_used(tx: &mut Tx, name: &str, what: &str) -> Result<(), Error> {
     let workflows =
         if count == 1 { "1 workflow names".to_owned() } else { format!("{count} workflows name") };
     Err(Error::conflict("in_use", format!("{workflows} the engine `{name}`; {what} when none does")))
+}
+
+/// Without its engine nobody would ever see how they end.
+async fn refuse_running(tx: &mut Tx, name: &str) -> Result<(), Error> {
+    let what = match executions::count_open(tx, name).await? {
+        0 => return Ok(()),
+        1 => "1 run has".to_owned(),
+        count => format!("{count} runs have"),
+    };
+    let message = format!(
+        "{what} not ended on the engine `{name}`; it can be deleted when all have: wait for them, or cancel them"
+    );
+    Err(Error::conflict("in_use", message))
 }

@@ -19,7 +19,7 @@ use crate::error::Error;
 use crate::http::Role::{Admin, Viewer};
 use crate::plugins::ENGINE_CALL_CODES;
 pub use reach::{Reach, Unstarted};
-pub use store::{EngineRecord, find};
+pub use store::{EngineRecord, find, is_there};
 
 /// What the change log calls a change of an engine; the key is its name.
 pub const TOPIC: &str = "engines";

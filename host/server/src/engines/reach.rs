@@ -111,9 +111,14 @@ impl Reach {
         self.engine.cancel(self.context(Some(workflow.id)), workflow, target).await.map_err(engine_failed)
     }
 
-    pub async fn retry(&self, request: &RetryRequest) -> Result<Started, Error> {
+    /// Runs an ended run again; none where the engine does not know it any more.
+    pub async fn retry(&self, request: &RetryRequest) -> Result<Option<Started>, Error> {
         let context = self.context(Some(request.instance.workflow.id));
-        self.engine.retry(context, request).await.map_err(engine_failed)
+        match self.engine.retry(context, request).await {
+            Ok(started) => Ok(Some(started)),
+            Err(CallError::Answered(error)) if error.code == "not_found" => Ok(None),
+            Err(error) => Err(engine_failed(error)),
+        }
     }
 
     /// Sets or removes the schedule of a deployed workflow.

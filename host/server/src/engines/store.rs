@@ -64,6 +64,15 @@ pub async fn lock(tx: &mut Tx, name: &str) -> Result<Option<EngineRecord>, Error
     tx.query(tx.words(LOCK), &[name.into()]).await?.first().map(engine).transpose()
 }
 
+/// Whether it is there; nobody deletes it before the transaction ends.
+pub async fn is_there(tx: &mut Tx, name: &str) -> Result<bool, Error> {
+    const THERE: Either = Either {
+        sqlite: "SELECT name FROM engines WHERE name = $1",
+        postgres: "SELECT name FROM engines WHERE name = $1 FOR KEY SHARE",
+    };
+    Ok(!tx.query(tx.words(THERE), &[name.into()]).await?.is_empty())
+}
+
 pub async fn count(tx: &mut Tx) -> Result<i64, Error> {
     let rows = tx.query("SELECT count(*) FROM engines", &[]).await?;
     rows.first().map_or(Ok(0), |row| row.get(0))

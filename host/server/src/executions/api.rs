@@ -83,7 +83,7 @@ pub async fn get(call: Call<ExecutionPath, DetailQuery>) -> Result<Data<Executio
     let app = &call.state;
     let execution = found(app, call.path.id).await?;
     let offset = call.query.log_offset.as_deref();
-    let log = log::read(app, &execution, offset, call.request_id.as_str()).await?;
+    let log = log::read(app, &call.caller, &execution, offset, call.request_id.as_str()).await?;
     let execution = ExecutionView::new(&execution, app.config.time_zone);
     Ok(Data::new(&ExecutionDetail { execution, log }))
 }

@@ -39,7 +39,8 @@ pub async fn cancel(app: &App, execution: Execution, call_id: &str) -> Result<Ex
     Ok(stopped.unwrap_or(execution))
 }
 
-/// Runs again what failed in the execution's run; where the engine cannot, the whole workflow for the same time.
+/// Runs again what failed in the execution's run; where the engine cannot, or does not know the run any more, the
+/// whole workflow for the same time. Answers the task's new record.
 pub async fn retry(app: &App, execution: Execution, call_id: &str) -> Result<Execution, Error> {
     if !matches!(execution.record.status, Status::Failed | Status::Killed) {
         let message = format!(
@@ -55,21 +56,30 @@ pub async fn retry(app: &App, execution: Execution, call_id: &str) -> Result<Exe
     let key = uuid::Uuid::now_v7().to_string();
     let request = RetryRequest { instance: this, scope: "failed".to_owned(), key };
     let again = match reach.retry(&request).await {
-        Ok(started) => started.instance.unwrap_or(started.trigger),
+        Ok(Some(started)) => started.instance.unwrap_or(started.trigger),
+        Ok(None) => start_anew(app, &run, call_id).await?,
         Err(error) if error.code() == "unsupported_by_engine" => start_anew(app, &run, call_id).await?,
+        Err(Error::Refused(refusal)) if refusal.code == "engine_conflict" => {
+            return Err(Error::conflict("not_retryable", refusal.message));
+        }
         Err(error) => return Err(error),
     };
-    if run.instance_id.as_ref() == Some(&again) {
-        runs::reopen(app, &run).await?;
-    }
     let before = (execution.record.attempt, execution.run_id);
     let is_again =
         move |now: &Execution| (now.record.attempt, now.run_id) != before || !now.record.status.has_ended();
     // A run that is new is known once it is seen in the engine.
     let known = runs::store::find_instance(&app.db, &run.engine, &again).await?;
-    let run_again = known.unwrap_or_else(|| Run { instance_id: Some(again), ..run.clone() });
-    let seen = seen(app, &run_again, &execution.record.task_key, changed, until, call_id, is_again).await?;
-    Ok(seen.unwrap_or(execution))
+    let run_again = known.unwrap_or_else(|| Run { instance_id: Some(again.clone()), ..run.clone() });
+    let seen = seen(app, &run_again, &execution.record.task_key, changed, until, call_id, &is_again).await?;
+    seen.filter(is_again).ok_or_else(|| {
+        let message = format!(
+            "the engine `{}` runs it again, as {again}, but has not begun the task within {} s; once it has, it \
+             stands in the history",
+            run.engine,
+            START_MAX.as_secs()
+        );
+        Error::timed_out("engine_timeout", message)
+    })
 }
 
 /// The run with its end, which may come a moment after that of its last task; 409 while other tasks go on.
@@ -100,7 +110,7 @@ async fn start_anew(app: &App, run: &Run, call_id: &str) -> Result<String, Error
     };
     let deployed = deployed.ok_or_else(not_there)?;
     let cause = if run.cause == "backfill" { "backfill" } else { "manual" };
-    runs::start_run(app, &deployed, cause, run.business_time_ms, call_id).await
+    runs::start_run(app, &deployed, cause, run.business_time_ms, None, call_id).await
 }
 
 async fn run_of(app: &App, execution: &Execution, call_id: &str) -> Result<(Run, InstanceRef, Reach), Error> {

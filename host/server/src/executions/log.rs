@@ -8,8 +8,11 @@ use serde::Serialize;
 use super::runs;
 use super::store::Execution;
 use crate::app::App;
+use crate::datasources;
 use crate::engines::Reach;
 use crate::error::{Detail, Error};
+use crate::http::Caller;
+use crate::workflows::versions;
 
 /// A part of a log, in bytes.
 const PART_MAX_BYTES: usize = 256 * 1024;
@@ -35,6 +38,19 @@ pub struct LogView {
     complete: bool,
     /// Why no more could be read at this moment; null: all is well.
     error: Option<String>,
+}
+
+impl LogView {
+    /// In the place of one that the caller may not see.
+    fn withheld() -> LogView {
+        LogView {
+            text: "(the log is left out: it may show rows of a data source that you may not read)\n"
+                .to_owned(),
+            next_offset: "0".to_owned(),
+            complete: true,
+            error: None,
+        }
+    }
 }
 
 /// Where somebody is in the logs of the tries.
@@ -75,13 +91,18 @@ impl Place {
     }
 }
 
-/// A part of the log, from an offset on. An engine that does not answer is told of beside what was read.
+/// A part of the log, from an offset on; a note in its place where the caller may not read every data source that
+/// the task has ever worked on. An engine that does not answer is told of beside what was read.
 pub async fn read(
     app: &App,
+    caller: &Caller,
     execution: &Execution,
     offset: Option<&str>,
     call_id: &str,
 ) -> Result<LogView, Error> {
+    if !may_see(app, caller, execution).await? {
+        return Ok(LogView::withheld());
+    }
     let tries = &execution.record.tries;
     let mut reading =
         Reading { place: Place::parse(offset.unwrap_or("0"), tries.len())?, text: String::new() };
@@ -93,6 +114,19 @@ pub async fn read(
     };
     let complete = reading.place.index >= tries.len() && execution.record.status.has_ended();
     Ok(LogView { text: reading.text, next_offset: reading.place.text(), complete, error })
+}
+
+async fn may_see(app: &App, caller: &Caller, execution: &Execution) -> Result<bool, Error> {
+    if caller.datasources.is_none() {
+        return Ok(true);
+    }
+    let Some(task_id) = execution.record.task_id else { return Ok(false) };
+    let ids = versions::datasources_of(&app.db, execution.workflow_id, task_id).await?;
+    let names = datasources::names_by_id(&app.db).await?;
+    // What a data source was called that is not there any more nobody knows.
+    let is_open =
+        |id: &Option<i64>| id.is_none_or(|id| names.get(&id).is_some_and(|name| caller.may_read(name)));
+    Ok(!ids.is_empty() && ids.iter().all(is_open))
 }
 
 struct Reading {

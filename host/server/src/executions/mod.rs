@@ -8,6 +8,7 @@ mod api;
 mod control;
 pub mod forms;
 mod log;
+pub mod past;
 mod runs;
 mod statistics;
 mod store;
@@ -24,7 +25,7 @@ use crate::error::Error;
 use crate::http::Role::{Editor, Viewer};
 use crate::plugins::ENGINE_CALL_CODES;
 pub use runs::start_run;
-pub use runs::store::RETAINED;
+pub use runs::store::{RETAINED, count_open};
 pub use view::ExecutionView;
 pub use watch::run_worker;
 
@@ -116,7 +117,7 @@ fn single() -> Vec<Route> {
             "/api/v1/executions/{id}/retry",
             Editor,
             "retryExecution",
-            "Runs what failed again; answers the execution that is new, or begun anew",
+            "Runs what failed again; answers the execution that is new",
             api::retry,
         )
         .refuses(&RETRY_CODES),

@@ -5,6 +5,7 @@ use std::any::Any;
 use std::net::SocketAddr;
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, IF_MATCH};
@@ -13,10 +14,14 @@ use percent_encoding::percent_decode_str;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
+use tokio::time::Instant;
 
 use super::gate::Attempt;
 use super::{Caller, RequestId, form};
 use crate::error::Error;
+
+/// What of a request's time is left for its answer when it waited for something: one part of so many.
+const ANSWER_SHARE: u32 = 10;
 
 /// No parameters, or no body: what is there is not looked at.
 #[derive(Debug, Default, Clone, Copy, Deserialize, JsonSchema)]
@@ -32,6 +37,9 @@ pub struct Call<S, P = Nothing, Q = Nothing, B = Nothing> {
     pub path: P,
     pub query: Q,
     pub body: B,
+    pub started: Instant,
+    /// From here on the client is told that it took too long.
+    pub deadline: Instant,
     /// What the change writes itself down with; `None` on a route that changes nothing.
     pub attempt: Option<Arc<Attempt>>,
 }
@@ -135,6 +143,12 @@ impl<S, P, Q, B> Call<S, P, Q, B> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
+    /// Until when its answer may wait for something, counted from its start.
+    pub fn wait_until(&self, at_most: Duration) -> Instant {
+        let whole = self.deadline - self.started;
+        self.started + at_most.min(whole - whole / ANSWER_SHARE)
+    }
+
     /// 412 when the client names a version of the resource (`If-Match`) and this is another.
     pub fn check_if_match(&self, etag: &str) -> Result<(), Error> {
         let mut named = self.headers.get_all(IF_MATCH).iter().peekable();
@@ -172,6 +186,8 @@ pub struct Arrival {
     /// As they stand in the path, still percent-encoded.
     pub parameters: Vec<(String, String)>,
     pub body: Bytes,
+    pub started: Instant,
+    pub deadline: Instant,
     pub attempt: Option<Arc<Attempt>>,
 }
 
@@ -201,6 +217,8 @@ impl Arrival {
             path,
             query,
             body,
+            started: self.started,
+            deadline: self.deadline,
             attempt: self.attempt,
         })
     }

@@ -189,6 +189,8 @@ impl<S: Gate> Edge<S> {
             headers: parts.headers,
             parameters,
             body,
+            started,
+            deadline,
             attempt: None,
         };
         if !route.changes || is_dry_run {
@@ -361,7 +363,7 @@ fn panicked(operation: &'static str) -> Error {
     Error::internal(anyhow::anyhow!("the handler of {operation} panicked"))
 }
 
-fn allow(caller: &Caller, needed: Role, enough: Option<&str>) -> Result<(), Error> {
+pub(super) fn allow(caller: &Caller, needed: Role, enough: Option<&str>) -> Result<(), Error> {
     if !caller.scopes.is_empty() && needed != Role::Anyone {
         let scopes = caller.scopes.join(", ");
         return match enough {

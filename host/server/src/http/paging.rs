@@ -7,6 +7,8 @@ use crate::error::{Detail, Error};
 
 /// Most records of one page.
 pub const PAGE_SIZE_MAX: i64 = 500;
+/// Bytes that the records of one page may have in the store, where records can be large.
+const PAGE_MAX_BYTES: i64 = 16 * 1024 * 1024;
 /// A page further out is not looked for: its first record would not be counted in 64 bits' reach anyway.
 const PAGE_NUM_MAX: i64 = 1_000_000_000;
 
@@ -48,8 +50,27 @@ impl Paging {
         (self.page_num - 1) * self.page_size
     }
 
-    /// The page itself.
+    /// 400 where the page's records are too much to be sent at once. `sum` and `largest` are in bytes.
+    pub fn refuse_over(&self, sum: i64, largest: i64) -> Result<(), Error> {
+        if sum <= PAGE_MAX_BYTES {
+            return Ok(());
+        }
+        let fits = (PAGE_MAX_BYTES / largest.max(1)).max(1);
+        let why = format!(
+            "is too large here: the records of this page have {sum} bytes, and at most {PAGE_MAX_BYTES} are sent; \
+             take {fits}"
+        );
+        Err(Error::invalid(vec![Detail::new("pageSize", why)]))
+    }
+
+    /// The page itself. `total` may have been counted a moment before the records were read: what they show wins.
     pub fn page<T>(&self, total: i64, records: Vec<T>) -> Page<T> {
+        let end = self.offset() + records.len() as i64;
+        let total = match records.len() as i64 {
+            0 => total.min(end),
+            count if count < self.page_size => end,
+            _ => total.max(end),
+        };
         Page { total, page_num: self.page_num, page_size: self.page_size, records }
     }
 }
@@ -67,5 +88,24 @@ mod tests {
         assert_eq!(Paging::of(None, None, 20).unwrap().offset(), 0);
         assert_eq!(Paging::of(Some(3), Some(500), 20).unwrap().offset(), 1000);
         assert!(Paging::of(Some(i64::MAX), None, 20).is_err());
+    }
+
+    #[test]
+    fn a_total_fits_the_records_beside_it() {
+        let total = |page_num, counted, records: usize| {
+            Paging::of(Some(page_num), Some(10), 20).unwrap().page(counted, vec![(); records]).total
+        };
+        assert_eq!((total(1, 7, 8), total(1, 9, 8), total(1, 9, 10), total(2, 40, 10)), (8, 8, 10, 40));
+        assert_eq!((total(1, 1, 0), total(3, 12, 0), total(2, 25, 3)), (0, 12, 13));
+    }
+
+    #[test]
+    fn a_page_with_too_many_bytes_is_refused_naming_a_size_that_fits() {
+        let paging = Paging::of(None, Some(500), 20).unwrap();
+        assert!(paging.refuse_over(PAGE_MAX_BYTES, PAGE_MAX_BYTES).is_ok());
+        let error = paging.refuse_over(PAGE_MAX_BYTES + 1, 1024 * 1024).unwrap_err();
+        let Error::Refused(refusal) = error else { panic!() };
+        assert_eq!(refusal.details[0].field, "pageSize");
+        assert!(refusal.message.ends_with("take 16"), "{}", refusal.message);
     }
 }

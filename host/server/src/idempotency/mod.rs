@@ -9,6 +9,7 @@ use std::time::Duration;
 use ::http::header::{CONTENT_TYPE, ETAG};
 use ::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use bytes::Bytes;
+use sha2::{Digest, Sha256};
 use tokio::time::sleep;
 
 use crate::app::App;
@@ -129,6 +130,16 @@ pub async fn forget(app: &App, attempt: &Attempt) -> Result<(), Error> {
         Some(key) => store::forget(&app.db, attempt, key).await,
         None => Ok(()),
     }
+}
+
+/// Names what a request with a key asks for, in 64 hex digits: its repeats have the same name. None without a key.
+pub fn name_of(attempt: &Attempt) -> Option<String> {
+    let key = attempt.idempotency_key.as_deref()?;
+    let whole = [&attempt.caller.key(), attempt.method.as_str(), &attempt.path, key];
+    let digest = whole.into_iter().fold(Sha256::new(), |all, part| {
+        all.chain_update((part.len() as u64).to_be_bytes()).chain_update(part)
+    });
+    Some(hex::encode(digest.finalize()))
 }
 
 fn reply_of(app: &App, attempt: &Attempt, kept: Kept) -> Result<Reply, Error> {

@@ -15,6 +15,10 @@ use crate::http::{Caller, Data, Nothing};
 
 /// Most edges of one answer.
 const EDGES_MAX: usize = 100_000;
+/// Most tasks that one edge names.
+const EDGE_TASKS_MAX: usize = 100;
+/// Longer comments are cut off, in characters: there is one in each of thousands of nodes.
+const COMMENT_MAX_CHARS: usize = 500;
 
 /// Tables and the edges between them.
 #[derive(Serialize, JsonSchema)]
@@ -41,6 +45,7 @@ pub struct NodeView {
     layer: Option<Box<str>>,
     db_name: Box<str>,
     cluster_id: Option<i64>,
+    /// Its first 500 characters; `…` at the end: there are more.
     table_comment: Option<Box<str>>,
     business_domain: Option<Box<str>>,
     data_domain: Option<Box<str>>,
@@ -55,7 +60,10 @@ pub struct NodeView {
 pub struct EdgeView {
     source: String,
     target: String,
+    /// The first 100.
     task_ids: Vec<i64>,
+    /// How many there are.
+    task_count: usize,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -73,7 +81,7 @@ impl NodeView {
             layer: entry.layer.clone(),
             db_name: entry.db_name.clone(),
             cluster_id: entry.cluster_id,
-            table_comment: entry.table_comment.clone(),
+            table_comment: entry.table_comment.as_deref().map(cut),
             business_domain: entry.business_domain.clone(),
             data_domain: entry.data_domain.clone(),
             distance,
@@ -86,8 +94,16 @@ impl EdgeView {
         EdgeView {
             source: edge.source.to_string(),
             target: edge.target.to_string(),
-            task_ids: edge.tasks.to_vec(),
+            task_ids: edge.tasks.iter().take(EDGE_TASKS_MAX).copied().collect(),
+            task_count: edge.tasks.len(),
         }
+    }
+}
+
+fn cut(comment: &str) -> Box<str> {
+    match comment.char_indices().nth(COMMENT_MAX_CHARS) {
+        Some((end, _)) => format!("{}…", &comment[..end]).into(),
+        None => comment.into(),
     }
 }
 

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use lakeport_sql::lineage::{Found, Name, SqlError};
+use percent_encoding::percent_decode_str;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -73,11 +74,11 @@ pub async fn bindings_in(
 struct Candidates<'i>(Vec<&'i Entry>);
 
 fn resolved(index: &Index, datasource: Option<&Datasource>, found: Found) -> ParsedSql {
-    let default_db = datasource.and_then(default_database);
+    let place = Place::of(datasource);
     let candidates = candidates(index, datasource, found.inputs.iter().chain(&found.outputs));
     let parsed = |name: Name| {
         let candidates = candidates.get(&name.table.to_lowercase());
-        let entry = candidates.and_then(|candidates| candidates.meant(&name, default_db.as_deref()));
+        let entry = candidates.and_then(|candidates| candidates.meant(&name, &place));
         ParsedName { table_id: entry.map(|entry| entry.id), name: name.written }
     };
     ParsedSql {
@@ -118,14 +119,19 @@ fn candidates<'i, 'n>(
 impl<'i> Candidates<'i> {
     /// The one that is meant: of the database that is named, else of the default one, else the only one there is;
     /// as it is written, else whatever its case.
-    fn meant(&self, name: &Name, default_db: Option<&str>) -> Option<&'i Entry> {
+    fn meant(&self, name: &Name, place: &Place) -> Option<&'i Entry> {
+        if name.catalog.as_deref().is_some_and(|catalog| !place.is_catalog(catalog)) {
+            return None;
+        }
         let in_db = |db: &str| {
             let exactly = self.only(|entry| *entry.db_name == *db && *entry.table_name == *name.table);
             exactly.or_else(|| self.only(|entry| same(&entry.db_name, db)))
         };
         match &name.schema {
             Some(schema) => in_db(schema),
-            None => default_db
+            None => place
+                .database
+                .as_deref()
                 .and_then(in_db)
                 .or_else(|| self.only(|entry| *entry.table_name == *name.table))
                 .or_else(|| self.only(|_| true)),
@@ -143,17 +149,106 @@ fn same(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// Where a name without a database is looked for first.
-fn default_database(source: &Datasource) -> Option<String> {
-    match source.kind.as_str() {
-        "sqlite" => Some("main".to_owned()),
-        "postgres" => Some("public".to_owned()),
-        // The database of the connection: `mysql://user@host:port/database?options`.
-        _ => {
-            let (_, address) = source.url.split_once("://")?;
-            let (_, path) = address.split_once('/')?;
-            let database = path.split(['?', '#', '/']).next().unwrap_or_default();
-            Some(database.to_owned()).filter(|database| !database.is_empty())
+/// What the parts that a name leaves out are, where the text runs.
+#[derive(Default)]
+struct Place {
+    /// Where a name without a database is looked for first.
+    database: Option<String>,
+    /// What a name of three parts may begin with: all else is in another server, or another's database.
+    catalog: Option<String>,
+}
+
+impl Place {
+    fn of(datasource: Option<&Datasource>) -> Place {
+        let Some(source) = datasource else { return Place::default() };
+        let (database, catalog) = match source.kind.as_str() {
+            "sqlite" => (Some("main".to_owned()), None),
+            "postgres" => (Some("public".to_owned()), connected(&source.url)),
+            "doris" => (connected(&source.url), Some("internal".to_owned())),
+            _ => (connected(&source.url), None),
+        };
+        Place { database, catalog }
+    }
+
+    fn is_catalog(&self, name: &str) -> bool {
+        self.catalog.as_deref().is_some_and(|own| same(own, name))
+    }
+}
+
+/// The database of the connection: `mysql://user@host:port/database?options`.
+fn connected(url: &str) -> Option<String> {
+    let (_, address) = url.split_once("://")?;
+    let (_, path) = address.split_once('/')?;
+    let database = path.split(['?', '#', '/']).next().unwrap_or_default();
+    let database = percent_decode_str(database).decode_utf8_lossy();
+    Some(database.into_owned()).filter(|database| !database.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(kind: &str, url: &str) -> Datasource {
+        Datasource {
+            id: 2,
+            name: "a".to_owned(),
+            kind: kind.to_owned(),
+            url: url.to_owned(),
+            read_url: None,
+            secret: None,
+            read_secret: None,
+            options: "{}".to_owned(),
+            is_default: false,
+            sync_cron: None,
+            next_sync_at_ms: None,
+            last_sync_time_ms: None,
+            created_at_ms: 1,
+            updated_at_ms: 1,
+        }
+    }
+
+    fn orders() -> Entry {
+        Entry {
+            id: 7,
+            cluster_id: Some(2),
+            db_name: "ods".into(),
+            table_name: "orders".into(),
+            table_comment: None,
+            layer: None,
+            business_domain: None,
+            data_domain: None,
+            owner: None,
+            is_deprecated: false,
+            is_physical: true,
+            row_count: None,
+            data_size: None,
+            index_size: None,
+            created_at_ms: 1,
+            updated_at_ms: 1,
+        }
+    }
+
+    #[test]
+    fn a_name_of_another_catalog_is_no_table_of_the_data_source() {
+        let doris = source("doris", "mysql://root@host:9030/ods");
+        let postgres = source("postgres", "postgres://ann@host/my%20shop?sslmode=require");
+        let mysql = source("mysql", "mysql://root@host/ods");
+        let orders = orders();
+        for (source, sql, is_meant) in [
+            (Some(&doris), "SELECT * FROM ods.orders", true),
+            (Some(&doris), "SELECT * FROM orders", true),
+            (Some(&doris), "SELECT * FROM Internal.ods.orders", true),
+            (Some(&doris), "SELECT * FROM hive_cat.ods.orders", false),
+            (Some(&postgres), "SELECT * FROM \"my shop\".ods.orders", true),
+            (Some(&postgres), "SELECT * FROM other.ods.orders", false),
+            (Some(&mysql), "SELECT * FROM ods.ods.orders", false),
+            (None, "SELECT * FROM ods.orders", true),
+            (None, "SELECT * FROM x.ods.orders", false),
+        ] {
+            let dialect = source.map_or("ansi", |source| &source.kind);
+            let found = lakeport_sql::lineage::tables(dialect, sql);
+            let meant = Candidates(vec![&orders]).meant(&found.inputs[0], &Place::of(source));
+            assert_eq!(meant.is_some(), is_meant, "{sql}");
         }
     }
 }

@@ -5,11 +5,19 @@ use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::http::form::{self, Patch};
+use crate::error::{Detail, Error};
+use crate::http::Paging;
+use crate::http::form::{self, Patch, Text};
 
 /// Records of a page where the request does not say.
 pub const PAGE_SIZE_DEFAULT: i64 = 50;
 pub const PAGE_SIZE_MAX: i64 = 200;
+/// A page further out is not looked for.
+const PAGE_MAX: i64 = 1_000_000_000;
+/// Characters of a title.
+const TITLE_MAX: usize = 500;
+/// Characters of a question.
+const CONTENT_MAX: usize = 10_000;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct TopicPath {
@@ -34,11 +42,29 @@ pub struct ListQuery {
     pub page_size: Option<i64>,
 }
 
+impl ListQuery {
+    /// 400 names each of the two that is out of its bounds.
+    pub fn paging(&self) -> Result<Paging, Error> {
+        let (page, size) = (self.page.unwrap_or(1), self.page_size.unwrap_or(PAGE_SIZE_DEFAULT));
+        let mut wrong = Vec::new();
+        if !(1..=PAGE_MAX).contains(&page) {
+            wrong.push(Detail::new("page", format!("must be from 1 to {PAGE_MAX}")));
+        }
+        if !(1..=PAGE_SIZE_MAX).contains(&size) {
+            wrong.push(Detail::new("page_size", format!("must be from 1 to {PAGE_SIZE_MAX}")));
+        }
+        if wrong.is_empty() {
+            Ok(Paging { page_num: page, page_size: size })
+        } else {
+            Err(Error::invalid(wrong))
+        }
+    }
+}
+
 #[derive(Deserialize, JsonSchema)]
 pub struct CreateTopic {
     /// Not blank.
-    #[schemars(length(min = 1))]
-    pub title: String,
+    pub title: Text<1, TITLE_MAX>,
     /// Names of the data sources that its questions may touch; absent: all that the caller may read.
     pub datasources: Option<Vec<String>>,
 }
@@ -46,8 +72,7 @@ pub struct CreateTopic {
 #[derive(Deserialize, JsonSchema)]
 pub struct UpdateTopic {
     /// Not blank.
-    #[schemars(length(min = 1))]
-    pub title: Option<String>,
+    pub title: Option<Text<1, TITLE_MAX>>,
     /// Null: all that the caller may read.
     #[serde(default)]
     pub datasources: Patch<Vec<String>>,
@@ -59,8 +84,7 @@ pub struct DeliverMessage {
     #[schemars(with = "String", extend("format" = "uuid"))]
     pub topic_id: Uuid,
     /// The question; not blank.
-    #[schemars(length(min = 1))]
-    pub content: String,
+    pub content: Text<1, CONTENT_MAX>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -85,4 +109,30 @@ pub struct McpMessage {
     pub result: Option<Value>,
     /// Of an answer to the server's own request.
     pub error: Option<Value>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_out_of_bounds_is_refused_naming_each_parameter() {
+        let paging = |page, page_size| ListQuery { page, page_size }.paging();
+        let Err(Error::Refused(refusal)) = paging(Some(0), Some(201)) else { panic!("a refusal") };
+        let fields: Vec<_> = refusal.details.iter().map(|detail| detail.field.as_str()).collect();
+        assert_eq!(fields, ["page", "page_size"]);
+        assert_eq!(paging(None, None).unwrap(), Paging { page_num: 1, page_size: PAGE_SIZE_DEFAULT });
+    }
+
+    #[test]
+    fn a_blank_title_or_question_is_named_beside_what_else_is_wrong() {
+        let Err(Error::Refused(refusal)) =
+            form::from_json::<DeliverMessage>(br#"{"topic_id":"7","content":" \n "}"#)
+        else {
+            panic!("a refusal")
+        };
+        let fields: Vec<_> = refusal.details.iter().map(|detail| detail.field.as_str()).collect();
+        assert_eq!(fields, ["topic_id", "content"]);
+        assert!(form::from_json::<CreateTopic>(br#"{"title":"  "}"#).is_err());
+    }
 }

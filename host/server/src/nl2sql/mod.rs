@@ -1,16 +1,82 @@
 //! Questions in natural language: topics, their messages, and tasks whose events are streamed; and the same
 //! tools for other people's assistants over MCP. It never sends a question's SQL anywhere but through the guard.
 
+mod agent;
 pub mod forms;
+pub mod reach;
+mod tasks;
+#[cfg(test)]
+mod testing;
+mod topics;
+mod worker;
+
+use std::sync::Arc;
 
 use ::http::Method;
+use chrono::{DateTime, SecondsFormat, Utc};
 
 use crate::app::Route;
 use crate::http::Role::Viewer;
 use crate::http::{Json, Nothing};
-use forms::{
-    CreateTopic, DeliverMessage, ListQuery, McpMessage, StreamQuery, TaskPath, TopicPath, UpdateTopic,
-};
+use agent::model::Model;
+use agent::offline::Offline;
+use agent::schema::SchemaCache;
+use forms::McpMessage;
+pub use tasks::store::RETAINED;
+use tasks::streams::Streams;
+pub use worker::run_worker;
+
+/// What the change log calls a step of a task; the key is the task's id. With [`asked_key`] it is something that
+/// was asked of the agent: to begin, or to stop.
+pub const TOPIC: &str = "agent";
+const ASKED: &str = "/asked";
+
+/// What area A keeps in memory.
+pub struct Room {
+    model: Arc<dyn Model>,
+    schemas: SchemaCache,
+    streams: Arc<Streams>,
+}
+
+impl Default for Room {
+    fn default() -> Room {
+        Room { model: Arc::new(Offline), schemas: SchemaCache::default(), streams: Arc::default() }
+    }
+}
+
+impl Room {
+    /// Who plans.
+    fn model(&self) -> Arc<dyn Model> {
+        Arc::clone(&self.model)
+    }
+
+    fn schemas(&self) -> &SchemaCache {
+        &self.schemas
+    }
+
+    fn streams(&self) -> Arc<Streams> {
+        Arc::clone(&self.streams)
+    }
+}
+
+fn asked_key(task_id: &str) -> String {
+    format!("{task_id}{ASKED}")
+}
+
+/// The task of which something was asked.
+fn asked_of_key(key: &str) -> Option<&str> {
+    key.strip_suffix(ASKED)
+}
+
+fn task_of_key(key: &str) -> &str {
+    asked_of_key(key).unwrap_or(key)
+}
+
+/// A time as area A shows it: RFC 3339, UTC, milliseconds.
+fn time_of(at_ms: i64) -> String {
+    let at = DateTime::<Utc>::from_timestamp_millis(at_ms).unwrap_or_default();
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
 
 /// The routes of this room. Whoever may read may ask, in topics of their own.
 pub fn routes() -> Vec<Route> {
@@ -21,84 +87,99 @@ pub fn routes() -> Vec<Route> {
 
 fn topics() -> Vec<Route> {
     vec![
-        Route::not_yet::<Nothing, ListQuery, Nothing>(
+        Route::new(
             Method::GET,
             "/api/v1/nl2sql/topics",
             Viewer,
             "listTopics",
             "Your topics, the newest first",
+            topics::api::list,
         ),
-        Route::not_yet::<Nothing, Nothing, Json<CreateTopic>>(
+        Route::new(
             Method::POST,
             "/api/v1/nl2sql/topics",
             Viewer,
             "createTopic",
             "Opens a topic",
-        ),
-        Route::not_yet::<TopicPath, Nothing, Nothing>(
+            topics::api::create,
+        )
+        .refuses(&["datasource_not_allowed", "too_many_topics"]),
+        Route::new(
             Method::GET,
             "/api/v1/nl2sql/topics/{topic_id}",
             Viewer,
             "getTopic",
             "One topic",
+            topics::api::get,
         )
         .versioned(),
-        Route::not_yet::<TopicPath, Nothing, Json<UpdateTopic>>(
+        Route::new(
             Method::PUT,
             "/api/v1/nl2sql/topics/{topic_id}",
             Viewer,
             "updateTopic",
             "Changes a topic's title or data sources",
+            topics::api::update,
         )
-        .versioned(),
-        Route::not_yet::<TopicPath, Nothing, Nothing>(
+        .versioned()
+        .refuses(&["datasource_not_allowed", "not_owner", "task_running"]),
+        Route::new(
             Method::DELETE,
             "/api/v1/nl2sql/topics/{topic_id}",
             Viewer,
             "deleteTopic",
             "Deletes a topic with its messages and tasks, unless a task runs",
+            topics::api::delete,
         )
-        .versioned(),
-        Route::not_yet::<TopicPath, ListQuery, Nothing>(
+        .versioned()
+        .refuses(&["not_owner", "task_running"]),
+        Route::new(
             Method::GET,
             "/api/v1/nl2sql/topics/{topic_id}/messages",
             Viewer,
             "listMessages",
             "A topic's messages, the oldest first",
+            topics::api::messages,
         ),
     ]
 }
 
 fn tasks() -> Vec<Route> {
     vec![
-        Route::not_yet::<Nothing, Nothing, Json<DeliverMessage>>(
+        Route::new(
             Method::POST,
             "/api/v1/nl2sql/tasks/deliver-message",
             Viewer,
             "deliverMessage",
             "Asks a question: stores the message and the task that answers it",
-        ),
-        Route::not_yet::<TaskPath, Nothing, Nothing>(
+            tasks::api::deliver,
+        )
+        .refuses(&["not_owner", "queue_full", "topic_full"]),
+        Route::new(
             Method::GET,
             "/api/v1/nl2sql/tasks/{task_id}",
             Viewer,
             "getAgentTask",
             "How far a task is",
+            tasks::api::get,
         ),
-        Route::not_yet::<TaskPath, StreamQuery, Nothing>(
+        Route::new(
             Method::GET,
             "/api/v1/nl2sql/tasks/{task_id}/events/stream",
             Viewer,
             "streamTaskEvents",
-            "A task's events as server-sent events (TaskEvent): what is stored first, then live",
+            "A task's events as server-sent events (TaskEvent): what is stored first, then live; 204 once it has ended and all was seen",
+            tasks::api::events,
         ),
-        Route::not_yet::<TaskPath, Nothing, Nothing>(
+        Route::new(
             Method::POST,
             "/api/v1/nl2sql/tasks/{task_id}/cancel",
             Viewer,
             "cancelAgentTask",
             "Suspends a task that waits or runs",
-        ),
+            tasks::api::cancel,
+        )
+        .refuses(&["not_owner", "not_running"]),
         Route::not_yet::<Nothing, Nothing, Json<McpMessage>>(
             Method::POST,
             "/mcp",

@@ -45,6 +45,7 @@ pub const ENGINE_CALL_CODES: &[&str] = &[
     "plugin_stack_exceeded",
     "plugin_timeout",
     "plugin_trapped",
+    "rate_limited",
     "unsupported_by_engine",
 ];
 
@@ -102,6 +103,7 @@ pub fn engine_failed(error: CallError) -> Error {
         }
         "unsupported" => Error::conflict("unsupported_by_engine", message),
         "conflict" => Error::conflict("engine_conflict", message),
+        "limit_exceeded" if error.retryable => Error::too_many("rate_limited", message, wait_s(&error)),
         _ => Error::bad_gateway("engine_failed", message),
     }
 }
@@ -179,6 +181,7 @@ mod tests {
             (said("unavailable"), 503, "engine_unavailable"),
             (said("unsupported"), 409, "unsupported_by_engine"),
             (said("conflict"), 409, "engine_conflict"),
+            (said("limit_exceeded"), 429, "rate_limited"),
             (said("not_found"), 502, "engine_failed"),
             (failed(CallFault::Timeout), 504, "plugin_timeout"),
         ] {
@@ -186,6 +189,13 @@ mod tests {
             assert_eq!((error.status(), error.code()), (status, code));
             assert!(CODES.contains(&code) && ENGINE_CALL_CODES.contains(&code), "{code}");
         }
+    }
+
+    #[test]
+    fn a_limit_that_no_wait_helps_against_is_a_failure() {
+        let CallError::Answered(error) = said("limit_exceeded") else { panic!("an answer") };
+        let error = engine_failed(CallError::Answered(PluginError { retryable: false, ..error }));
+        assert_eq!((error.status(), error.code()), (502, "engine_failed"));
     }
 
     #[test]

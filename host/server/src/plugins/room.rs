@@ -358,6 +358,7 @@ fn settings(config: &Config) -> RegistrySettings {
             timeout: Duration::from_millis(plugins.call_timeout_ms),
             ..Limits::default()
         },
+        tool_timeout: Some(Duration::from_millis(plugins.tool_timeout_ms)),
         policy: Policy { withhold: plugins.withhold.iter().cloned().collect() },
         drain: Duration::from_secs(plugins.drain_s),
         history_max: plugins.keep_generations,

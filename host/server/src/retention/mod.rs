@@ -11,7 +11,7 @@ use crate::db::leases::Held;
 use crate::db::{changes, leases};
 use crate::error::Error;
 use crate::time::{DAY_MS, HOUR_MS};
-use crate::{audit, executions, idempotency, runner, tables};
+use crate::{audit, executions, idempotency, nl2sql, queries, runner, tables};
 
 /// Between two rounds.
 const INTERVAL: Duration = Duration::from_secs(600);
@@ -59,6 +59,8 @@ fn all(app: &App) -> Vec<(Retained, i64)> {
         (SYNCS, before_days(settings.syncs_days)),
         (executions::RETAINED, before_days(settings.executions_days)),
         (PLUGIN_HISTORY, before_days(settings.plugin_history_days)),
+        (nl2sql::RETAINED, before_days(settings.topics_days)),
+        (queries::RETAINED, before_days(settings.query_log_days)),
     ];
     let tables = tables::RETAINED.map(|retained| (retained, before_days(settings.tables_days)));
     others.into_iter().chain(runner).chain(tables).collect()
@@ -69,7 +71,16 @@ pub fn tables() -> Vec<(&'static str, &'static str)> {
     let named = |retained: &Retained| (retained.what, retained.table);
     let [audit, keys] = [&audit::RETAINED, &idempotency::RETAINED].map(named);
     let [syncs, executions] = [&SYNCS, &executions::RETAINED].map(named);
-    let others = [audit, keys, syncs, executions, named(&PLUGIN_HISTORY), ("changes", "changes")];
+    let others = [
+        audit,
+        keys,
+        syncs,
+        executions,
+        named(&PLUGIN_HISTORY),
+        named(&nl2sql::RETAINED),
+        named(&queries::RETAINED),
+        ("changes", "changes"),
+    ];
     let rooms = runner::RETAINED.iter().chain(&tables::RETAINED);
     others.into_iter().chain(rooms.map(named)).collect()
 }

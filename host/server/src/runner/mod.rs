@@ -10,6 +10,7 @@
 
 mod definition;
 pub mod parameters;
+pub mod past;
 mod progress;
 mod refused;
 mod requests;
@@ -32,7 +33,8 @@ pub use worker::run_worker;
 pub const TOPIC: &str = "runner";
 
 /// What grows; what belongs to something stands before it.
-pub const RETAINED: [Retained; 4] = [tries::store::LOGS, tries::store::TRIES, store::RUNS, store::REVISIONS];
+pub const RETAINED: [Retained; 5] =
+    [tries::store::LOGS, tries::store::TRIES, store::TAKEN_OVER, store::RUNS, store::REVISIONS];
 
 /// The scheduler as it is asked.
 pub struct Runner {

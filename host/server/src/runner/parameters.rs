@@ -15,6 +15,8 @@ use lakeport_sql::lex::{Kind, Lexeme, Lexing, lex};
 const SQL: &str = "SQL";
 /// Parameters of one text.
 const PARAMETERS_MAX: usize = 10_000;
+/// What stands within `$[…]`, in bytes: names of times are shorter.
+const PATTERN_MAX_BYTES: usize = 64;
 /// Problems that are told at once.
 const PROBLEMS_MAX: usize = 20;
 /// All that a text may grow to, in bytes.
@@ -189,10 +191,13 @@ fn wrong_pattern(shown: &str) -> String {
     format!("{shown} is no time; write it like $[yyyy-MM-dd], $[yyyyMMdd-1] or $[add_months(yyyyMM,-1)]")
 }
 
-/// All parameters of a text, wherever they stand.
+/// The parameters of a text, wherever they stand; one more than there may be at most.
 fn find(text: &str) -> Vec<Parameter<'_>> {
     let (mut parameters, mut from) = (Vec::new(), 0);
     while let Some(start) = text[from..].find('$').map(|at| from + at) {
+        if parameters.len() > PARAMETERS_MAX {
+            break;
+        }
         from = start + 1;
         let rest = &text[from..];
         let (form, length) = if let Some(inner) = rest.strip_prefix('{') {
@@ -202,7 +207,8 @@ fn find(text: &str) -> Vec<Parameter<'_>> {
             }
         } else if let Some(inner) = rest.strip_prefix('[') {
             // `$[0]` is a path into JSON.
-            match inner.find(']').map(|end| &inner[..end]) {
+            let end = inner.bytes().take(PATTERN_MAX_BYTES + 1).position(|byte| byte == b']');
+            match end.map(|end| &inner[..end]) {
                 Some(pattern) if pattern.starts_with(|c: char| c.is_ascii_alphabetic()) => {
                     (Form::Moment(pattern), pattern.len() + 2)
                 }

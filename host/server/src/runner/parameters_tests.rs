@@ -70,10 +70,23 @@ fn there_is_no_value_within_a_name_or_a_comment() {
     ] {
         assert!(expanded(text, &[("v", "1")]).is_err(), "{text}");
     }
-    for text in ["${w}", "${v", "$[yyyy+x]", "$[foo]", "$[yyyy-MM-dd-999999999]", "'${v}"] {
+    for text in
+        ["${w}", "${v", "$[yyyy+x]", "$[foo]", "$[yyyy-MM-dd-999999999]", "$[yyyyMMdd-2147483648]", "'${v}"]
+    {
         assert!(expanded(text, &[("v", "1")]).is_err(), "{text}");
     }
     assert!(expanded("${v}", &[("v", "a\0b")]).is_err());
+}
+
+#[test]
+fn a_long_text_is_looked_through_once() {
+    let begun = std::time::Instant::now();
+    for piece in ["$[", "${", "$[a", "$[yyyy]"] {
+        let text = piece.repeat(524_000);
+        assert!(find(&text).len() <= PARAMETERS_MAX + 1, "{piece}");
+        check("SQL", &text, &[]);
+    }
+    assert!(begun.elapsed().as_secs() < 5, "{:?}", begun.elapsed());
 }
 
 #[test]

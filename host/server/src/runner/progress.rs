@@ -6,18 +6,18 @@ use super::definition::{Definition, Strategy, Task};
 use super::store::State;
 use crate::time::SECOND_MS;
 
-/// How often a task is begun anew in one attempt of a run because its server ended meanwhile. More often, it may
-/// be what ends them.
+/// How often a task of a run is begun anew because its server ended meanwhile. More often, it may be what ends
+/// them.
 pub const LOSSES_MAX: i64 = 10;
 
-/// How a task stands that was begun.
+/// How a task stands that was begun, or need not be.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Standing {
     pub is_done: bool,
     pub is_running: bool,
-    /// Failures of its own in this attempt of the run.
+    /// Failures of its own.
     pub failures: i64,
-    /// Tries in this attempt of the run whose server ended.
+    /// Tries whose server ended.
     pub losses: i64,
     /// When it failed last.
     pub failed_at_ms: Option<i64>,

@@ -88,13 +88,13 @@ impl Runner {
         let schedule = workflow.schedule.as_ref().map(schedule).transpose()?;
         let definition = Definition::of(workflow)?.to_json()?;
         let mut tx = self.db.begin().await?;
-        let before = store::lock(&mut tx, id).await?;
+        let before = store::lock(&mut tx, id).await?.and_then(|before| before.schedule);
         let revision_id = store::keep_revision(&mut tx, id, &revision, &definition, now_ms).await?;
         store::put(&mut tx, id, &name, revision_id, now_ms).await?;
-        if schedule.is_some() && before.and_then(|before| before.schedule) != schedule {
-            let mut workflow = locked(&mut tx, id).await?;
-            workflow.schedule = schedule;
-            self.set_timer(&mut tx, workflow, now_ms).await?;
+        if schedule.is_some() && before != schedule {
+            let before = locked(&mut tx, id).await?;
+            let after = Workflow { schedule, ..before.clone() };
+            set_timer(&mut tx, &before, after, now_ms).await?;
         }
         tx.changed(TOPIC, timer_key(id));
         Ok(tx.commit().await?)
@@ -120,7 +120,7 @@ impl Runner {
     }
 
     async fn entries(&self, page: Page) -> Result<WorkflowPage, Refused> {
-        let after_id = page.cursor.as_deref().map_or(Ok(0), number)?;
+        let after_id = page.cursor.as_deref().map_or(Ok(0), place)?;
         let limit = page.limit.clamp(1, PAGE_MAX) as usize;
         let mut workflows = store::after(&self.db, after_id, limit as i64 + 1).await?;
         let is_more = workflows.len() > limit;
@@ -167,21 +167,15 @@ impl Runner {
     ) -> Result<(), Refused> {
         let (id, now_ms) = (id(workflow)?, self.clock.now_ms());
         let mut tx = self.db.begin().await?;
-        let mut workflow = locked(&mut tx, id).await?;
-        let before = (workflow.schedule.clone(), workflow.is_online);
-        change(&mut workflow)?;
-        if before == (workflow.schedule.clone(), workflow.is_online) {
+        let before = locked(&mut tx, id).await?;
+        let mut after = before.clone();
+        change(&mut after)?;
+        if (&before.schedule, before.is_online) == (&after.schedule, after.is_online) {
             return Ok(());
         }
-        self.set_timer(&mut tx, workflow, now_ms).await?;
+        set_timer(&mut tx, &before, after, now_ms).await?;
         tx.changed(TOPIC, timer_key(id));
         Ok(tx.commit().await?)
-    }
-
-    async fn set_timer(&self, tx: &mut Tx, mut workflow: Workflow, now_ms: i64) -> Result<(), Refused> {
-        let schedule = workflow.schedule.as_ref().filter(|_| workflow.is_online);
-        workflow.next_fire_at_ms = schedule.and_then(|schedule| timer::next(schedule, now_ms));
-        Ok(store::set_timer(tx, &workflow, now_ms).await?)
     }
 
     async fn start(&self, request: model::RunRequest) -> Result<model::Started, Refused> {
@@ -200,11 +194,7 @@ impl Runner {
         }
         let mut tx = self.db.begin().await?;
         let workflow = locked(&mut tx, workflow_id).await?;
-        if store::count_queued(&mut tx).await? >= QUEUED_MAX {
-            let message = format!("{QUEUED_MAX} runs wait already; start it again once some have ended");
-            let refused = Refused::new("limit_exceeded", message);
-            return Err(Refused(PluginError { retryable: true, ..refused.0 }));
-        }
+        refuse_full(&mut tx).await?;
         let cause = match request.cause.as_str() {
             cause @ ("manual" | "backfill" | "schedule") => cause,
             _ => "other",
@@ -251,21 +241,54 @@ impl Runner {
             "all" => true,
             other => return Err(Refused::new("invalid_input", format!("the scope `{other}` is not known"))),
         };
-        if let Some(run) = store::find_by_key(&self.db, &request.key).await? {
-            return if run.id == run_id { Ok(started(run_id, true)) } else { Err(key_taken(&request.key)) };
+        if let Some(again) = store::find_by_key(&self.db, &request.key).await? {
+            return found_again(&again, run_id, &request.key);
         }
-        if store::find_run(&self.db, run_id).await?.is_none() {
-            return Err(Refused::not_found("run", run_id));
-        }
-        let mut tx = self.db.begin().await?;
-        if !store::run_again(&mut tx, run_id, &request.key, all, self.clock.now_ms()).await? {
+        let missing = || Refused::not_found("run", run_id);
+        let run = store::find_run(&self.db, run_id).await?.ok_or_else(missing)?;
+        if !run.state.is_final() {
             let message = format!("the run {run_id} has not ended; it can be run again when it has");
             return Err(Refused::new("conflict", message));
         }
-        tx.changed(TOPIC, run_id.to_string());
+        let mut tx = self.db.begin().await?;
+        // Retries of one workflow wait for each other, and for its end.
+        locked(&mut tx, run.workflow_id).await?;
+        if let Some(again) = store::find_retry(&mut tx, run_id).await? {
+            drop(tx);
+            // It may be the same request, a moment ago.
+            let again = store::find_run(&self.db, again).await?.ok_or_else(missing)?;
+            return found_again(&again, run_id, &request.key);
+        }
+        refuse_full(&mut tx).await?;
+        let again = store::insert_retry(&mut tx, run_id, &request.key, self.clock.now_ms()).await?;
+        let again = again.ok_or_else(|| key_taken(&request.key))?;
+        if !all {
+            store::take_over(&mut tx, again, run_id).await?;
+        }
+        tx.changed(TOPIC, again.to_string());
         tx.commit().await?;
-        Ok(started(run_id, false))
+        Ok(started(again, false))
     }
+}
+
+async fn refuse_full(tx: &mut Tx) -> Result<(), Refused> {
+    if store::count_queued(tx).await? < QUEUED_MAX {
+        return Ok(());
+    }
+    let message = format!("{QUEUED_MAX} runs wait already; start it again once some have ended");
+    let refused = Refused::new("limit_exceeded", message);
+    Err(Refused(PluginError { retryable: true, ..refused.0 }))
+}
+
+/// Writes the timer as it is to be. Where its times stay the same it keeps the next one, which may be due already.
+async fn set_timer(tx: &mut Tx, before: &Workflow, mut after: Workflow, now_ms: i64) -> Result<(), Refused> {
+    let schedule = after.schedule.as_ref().filter(|_| after.is_online);
+    let same = before.schedule.as_ref().filter(|_| before.is_online);
+    let is_same = matches!((same, schedule), (Some(before), Some(after)) if before.has_times_of(after));
+    if !is_same {
+        after.next_fire_at_ms = schedule.and_then(|schedule| timer::next(schedule, now_ms));
+    }
+    Ok(store::set_timer(tx, &after, now_ms).await?)
 }
 
 async fn locked(tx: &mut Tx, id: i64) -> Result<Workflow, Refused> {
@@ -279,6 +302,19 @@ fn started(run_id: i64, found: bool) -> model::Started {
 /// The same key is the same run, and no other workflow's.
 fn found(run: &Run, workflow_id: i64, key: &str) -> Result<model::Started, Refused> {
     if run.workflow_id == workflow_id { Ok(started(run.id, true)) } else { Err(key_taken(key)) }
+}
+
+/// The same key is the same retry; a run that was run again with another is not run again once more.
+fn found_again(again: &Run, run_id: i64, key: &str) -> Result<model::Started, Refused> {
+    if again.retry_of != Some(run_id) {
+        return Err(key_taken(key));
+    }
+    if again.key == key {
+        return Ok(started(again.id, true));
+    }
+    let message =
+        format!("the run {run_id} was run again already, as the run {}; run that one again", again.id);
+    Err(Refused::new("conflict", message))
 }
 
 fn key_taken(key: &str) -> Refused {
@@ -312,7 +348,16 @@ fn schedule(schedule: &model::Schedule) -> Result<Schedule, Refused> {
     })
 }
 
-/// An id or a place that this runner gave out as text.
+/// A place that this runner gave out as text.
+pub fn place(text: &str) -> Result<i64, Refused> {
+    text.parse().ok().filter(|place| *place >= 0).ok_or_else(no_cursor)
+}
+
+pub fn no_cursor() -> Refused {
+    Refused::new("invalid_input", "the cursor is none that this scheduler gave out")
+}
+
+/// An id that this runner gave out as text.
 pub fn number(text: &str) -> Result<i64, Refused> {
     text.parse().map_err(|_| Refused::new("not_found", format!("there is nothing named `{text}` here")))
 }

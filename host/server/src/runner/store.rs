@@ -19,8 +19,8 @@ macro_rules! workflow_columns {
 /// Columns of a run, in the order of [`run`].
 macro_rules! run_columns {
     () => {
-        "id, workflow_id, revision_id, key, cause, business_at, time_zone, params, failure_strategy, state, \
-         attempt, done_since, message, started_at, ended_at, updated_at"
+        "id, workflow_id, revision_id, key, retry_of, cause, business_at, time_zone, params, failure_strategy, \
+         state, message, started_at, ended_at, updated_at"
     };
 }
 pub(super) use run_columns;
@@ -30,6 +30,14 @@ pub const RUNS: Retained = Retained {
     what: "runner_runs",
     table: "runner_runs",
     purge: "DELETE FROM runner_runs WHERE id IN (SELECT id FROM runner_runs WHERE ended_at < $1 LIMIT $2)",
+};
+
+/// What ended runs took over.
+pub const TAKEN_OVER: Retained = Retained {
+    what: "runner_taken_over",
+    table: "runner_taken_over",
+    purge: "DELETE FROM runner_taken_over WHERE (run_id, task_id) IN (SELECT t.run_id, t.task_id FROM runner_runs r \
+            JOIN runner_taken_over t ON t.run_id = r.id WHERE r.ended_at < $1 LIMIT $2)",
 };
 
 /// Revisions that nothing names any more.
@@ -78,6 +86,8 @@ pub struct Run {
     pub workflow_id: i64,
     pub revision_id: i64,
     pub key: String,
+    /// The run that it does again.
+    pub retry_of: Option<i64>,
     pub cause: String,
     pub business_at_ms: i64,
     /// For the parameters of its tasks.
@@ -85,10 +95,6 @@ pub struct Run {
     pub params: Vec<(String, String)>,
     pub strategy: Strategy,
     pub state: State,
-    /// Grows with each retry.
-    pub attempt: i64,
-    /// The first attempt whose successes count.
-    pub done_since: i64,
     pub message: Option<String>,
     pub started_at_ms: Option<i64>,
     pub ended_at_ms: Option<i64>,
@@ -104,6 +110,14 @@ pub struct NewRun<'a> {
     pub zone: Tz,
     pub params: &'a [(String, String)],
     pub strategy: Strategy,
+}
+
+impl Schedule {
+    /// Whether it is due at the same times.
+    pub fn has_times_of(&self, other: &Schedule) -> bool {
+        let times = |of: &Schedule| (of.zone, of.start_at_ms, of.end_at_ms);
+        self.cron == other.cron && times(self) == times(other)
+    }
 }
 
 impl State {
@@ -172,18 +186,17 @@ pub(super) fn run(row: &Row) -> Result<Run, Error> {
         workflow_id: row.get(1)?,
         revision_id: row.get(2)?,
         key: row.get(3)?,
-        cause: row.get(4)?,
-        business_at_ms: row.get(5)?,
-        zone: zone(&row.get::<String>(6)?)?,
-        params: serde_json::from_str(&row.get::<String>(7)?).map_err(Error::internal)?,
-        strategy: strategy(&row.get::<String>(8)?)?,
-        state: state(&row.get::<String>(9)?)?,
-        attempt: row.get(10)?,
-        done_since: row.get(11)?,
-        message: row.get(12)?,
-        started_at_ms: row.get(13)?,
-        ended_at_ms: row.get(14)?,
-        updated_at_ms: row.get(15)?,
+        retry_of: row.get(4)?,
+        cause: row.get(5)?,
+        business_at_ms: row.get(6)?,
+        zone: zone(&row.get::<String>(7)?)?,
+        params: serde_json::from_str(&row.get::<String>(8)?).map_err(Error::internal)?,
+        strategy: strategy(&row.get::<String>(9)?)?,
+        state: state(&row.get::<String>(10)?)?,
+        message: row.get(11)?,
+        started_at_ms: row.get(12)?,
+        ended_at_ms: row.get(13)?,
+        updated_at_ms: row.get(14)?,
     })
 }
 
@@ -230,10 +243,10 @@ pub async fn after(db: &Db, after_id: i64, limit: i64) -> Result<Vec<Workflow>, 
 }
 
 /// Those whose timer is due, the longest due first.
-pub async fn due(db: &Db, now_ms: i64, limit: i64) -> Result<Vec<Workflow>, Error> {
+pub async fn due(db: &Db, now_ms: i64, limit: i64) -> Result<Vec<i64>, Error> {
     const DUE: &str =
-        concat!(workflow_columns!(), "WHERE w.next_fire_at <= $1 ORDER BY w.next_fire_at, w.id LIMIT $2");
-    db.read(DUE, &[now_ms.into(), limit.into()]).await?.iter().map(workflow).collect()
+        "SELECT id FROM runner_workflows WHERE next_fire_at <= $1 ORDER BY next_fire_at, id LIMIT $2";
+    db.read(DUE, &[now_ms.into(), limit.into()]).await?.iter().map(|row| row.get(0)).collect()
 }
 
 /// When the next timer is due.
@@ -261,11 +274,10 @@ pub async fn set_timer(tx: &mut Tx, changed: &Workflow, now_ms: i64) -> Result<(
     tx.execute(SET, &values).await.map(drop)
 }
 
-/// Moves the timer on, where it still is what was read.
-pub async fn move_on(tx: &mut Tx, workflow: &Workflow, next_ms: Option<i64>) -> Result<bool, Error> {
-    const MOVE: &str = "UPDATE runner_workflows SET next_fire_at = $3 WHERE id = $1 AND next_fire_at = $2";
-    let values = [workflow.id.into(), workflow.next_fire_at_ms.into(), next_ms.into()];
-    tx.execute(MOVE, &values).await.map(|rows| rows > 0)
+/// Moves the timer on.
+pub async fn move_on(tx: &mut Tx, id: i64, next_ms: Option<i64>) -> Result<(), Error> {
+    const MOVE: &str = "UPDATE runner_workflows SET next_fire_at = $2 WHERE id = $1";
+    tx.execute(MOVE, &[id.into(), next_ms.into()]).await.map(drop)
 }
 
 /// None: no version of this program wrote it so.
@@ -305,13 +317,9 @@ pub async fn find_run(db: &Db, id: i64) -> Result<Option<Run>, Error> {
     db.read(FIND, &[id.into()]).await?.first().map(run).transpose()
 }
 
-/// The one that was started, or run again, with this key.
+/// The one that was asked for with this key.
 pub async fn find_by_key(db: &Db, key: &str) -> Result<Option<Run>, Error> {
-    const FIND: &str = concat!(
-        "SELECT ",
-        run_columns!(),
-        " FROM runner_runs WHERE key = $1 OR retry_key = $1 ORDER BY id LIMIT 1"
-    );
+    const FIND: &str = concat!("SELECT ", run_columns!(), " FROM runner_runs WHERE key = $1");
     db.read(FIND, &[key.into()]).await?.first().map(run).transpose()
 }
 
@@ -338,13 +346,28 @@ pub async fn ask_stop_of_workflow(tx: &mut Tx, id: i64, limit: i64, now_ms: i64)
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// Queues an ended run once more; false: it has not ended.
-pub async fn run_again(tx: &mut Tx, id: i64, key: &str, all: bool, now_ms: i64) -> Result<bool, Error> {
-    const AGAIN: &str = "UPDATE runner_runs SET state = 'queued', retry_key = $2, attempt = attempt + 1, \
-        done_since = CASE WHEN $3 = 1 THEN attempt + 1 ELSE done_since END, message = NULL, ended_at = NULL, \
-        updated_at = $4 WHERE id = $1 AND state IN ('success', 'failed', 'stopped')";
-    let values = [id.into(), key.into(), i64::from(all).into(), now_ms.into()];
-    tx.execute(AGAIN, &values).await.map(|rows| rows > 0)
+/// The run that does this one again.
+pub async fn find_retry(tx: &mut Tx, id: i64) -> Result<Option<i64>, Error> {
+    const FIND: &str = "SELECT id FROM runner_runs WHERE retry_of = $1";
+    tx.query(FIND, &[id.into()]).await?.first().map(|row| row.get(0)).transpose()
+}
+
+/// Adds a run that does this one again, with its revision; none where the key has one already.
+pub async fn insert_retry(tx: &mut Tx, id: i64, key: &str, now_ms: i64) -> Result<Option<i64>, Error> {
+    const INSERT: &str = "INSERT INTO runner_runs (workflow_id, revision_id, key, retry_of, cause, business_at, \
+        time_zone, params, failure_strategy, state, created_at, updated_at) \
+        SELECT workflow_id, revision_id, $2, id, cause, business_at, time_zone, params, failure_strategy, \
+        'queued', $3, $3 FROM runner_runs WHERE id = $1 ON CONFLICT (key) DO NOTHING RETURNING id";
+    let rows = tx.query(INSERT, &[id.into(), key.into(), now_ms.into()]).await?;
+    rows.first().map(|row| row.get(0)).transpose()
+}
+
+/// Takes over what another run has done, itself or by taking it over.
+pub async fn take_over(tx: &mut Tx, run_id: i64, from_id: i64) -> Result<(), Error> {
+    const TAKE: &str = "INSERT INTO runner_taken_over (run_id, task_id) \
+        SELECT CAST($1 AS BIGINT), task_id FROM runner_task_runs WHERE run_id = $2 AND state = 'success' \
+        UNION SELECT CAST($1 AS BIGINT), task_id FROM runner_taken_over WHERE run_id = $2";
+    tx.execute(TAKE, &[run_id.into(), from_id.into()]).await.map(drop)
 }
 
 /// Marks a run as running; false: it is to stop, or was stopped.

@@ -1,8 +1,10 @@
-use lakeport_bindings::host::types::Page;
+use lakeport_bindings::engine::model::{RetryRequest, Started, TaskRunRequest};
+use lakeport_bindings::host::types::{Error as PluginError, Page};
 use lakeport_plugins::Runner as _;
 
 use super::*;
 use crate::db::testing::on_each_store;
+use crate::runner::Runner;
 use crate::runner::progress::Standing;
 use crate::runner::requests::QUEUED_MAX;
 use crate::runner::testing::{NOW_MS, instance, lease, reference, runner, schedule, start, task, workflow};
@@ -23,7 +25,7 @@ async fn end(db: &Db, id: i64, state: State) -> bool {
 async fn tried(db: &Db, run: &Run, state: State) -> i64 {
     let mut tx = db.begin().await.unwrap();
     assert!(begin_run(&mut tx, run.id, NOW_MS).await.unwrap());
-    let begun = tries::store::begin(&mut tx, run, (1, "a"), NOW_MS).await.unwrap();
+    let begun = tries::store::begin(&mut tx, run.id, (1, "a"), NOW_MS).await.unwrap();
     if state != State::Running {
         let ended = tries::store::Ended {
             state,
@@ -39,8 +41,7 @@ async fn tried(db: &Db, run: &Run, state: State) -> i64 {
 }
 
 async fn standing(db: &Db, run_id: i64) -> Standing {
-    let run = find_run(db, run_id).await.unwrap().unwrap();
-    tries::store::standings(db, &run).await.unwrap().remove(&1).unwrap_or_default()
+    tries::store::standings(db, run_id).await.unwrap().remove(&1).unwrap_or_default()
 }
 
 #[tokio::test]
@@ -146,6 +147,11 @@ async fn only_so_many_runs_wait() {
         let error = runner.start(start(7, "more")).await.unwrap_err();
         assert_eq!((error.code.as_str(), error.retryable), ("limit_exceeded", true));
         assert!(runner.start(start(7, "k5")).await.unwrap().found);
+        let run = run_of(&db, "k0").await;
+        assert!(end(&db, run.id, State::Failed).await);
+        runner.start(start(7, "last")).await.unwrap();
+        let error = retry(&runner, &run.id.to_string(), "all", "again").await.unwrap_err();
+        assert_eq!((error.code.as_str(), error.retryable), ("limit_exceeded", true));
     })
     .await;
 }
@@ -172,39 +178,66 @@ async fn a_lost_try_is_no_failure() {
         let mut tx = db.begin().await.unwrap();
         let before = tries::store::before(&mut tx, run.id, 1, 2).await.unwrap().unwrap();
         assert!(before.is_lost);
-        let failure = tries::store::failure(&mut tx, &run).await.unwrap();
+        let failure = tries::store::failure(&mut tx, run.id).await.unwrap();
         assert_eq!(failure, Some(("a".to_owned(), "why".to_owned())));
     })
     .await;
 }
 
+async fn retry(runner: &Runner, id: &str, scope: &str, key: &str) -> Result<Started, PluginError> {
+    let request = RetryRequest { instance: instance(7, id), scope: scope.to_owned(), key: key.to_owned() };
+    runner.retry(request).await
+}
+
 #[tokio::test]
-async fn a_retry_goes_on_with_the_same_run() {
+async fn a_retry_is_a_new_run_that_takes_over_what_was_done() {
     on_each_store(async |db| {
         let runner = runner(&db).await;
         let id = runner.start(start(7, "k")).await.unwrap().trigger;
-        let retry = async |scope: &str, key: &str| {
-            let request = lakeport_bindings::engine::model::RetryRequest {
-                instance: instance(7, &id),
-                scope: scope.to_owned(),
-                key: key.to_owned(),
-            };
-            runner.retry(request).await
-        };
-        assert_eq!(retry("failed", "r1").await.unwrap_err().code, "conflict");
-        let run = run_of(&db, "k").await;
-        tried(&db, &run, State::Success).await;
-        assert!(end(&db, run.id, State::Failed).await);
-        assert!(!retry("failed", "r1").await.unwrap().found);
-        assert!(retry("failed", "r1").await.unwrap().found);
+        assert_eq!(
+            retry(&runner, &id, "failed", "r1").await.unwrap_err().code,
+            "conflict",
+            "it has not ended"
+        );
+        let first = run_of(&db, "k").await;
+        tried(&db, &first, State::Success).await;
+        assert!(end(&db, first.id, State::Failed).await);
+        assert_eq!(retry(&runner, &id, "some", "r1").await.unwrap_err().code, "invalid_input");
+        let second = retry(&runner, &id, "failed", "r1").await.unwrap();
+        assert!(!second.found && second.trigger != id);
+        let again = retry(&runner, &id, "failed", "r1").await.unwrap();
+        assert_eq!((again.found, again.instance), (true, second.instance.clone()));
+        let error = retry(&runner, &id, "failed", "r2").await.unwrap_err();
+        assert_eq!(error.code, "conflict");
+        assert!(error.message.contains(&format!("as the run {}", second.trigger)), "{}", error.message);
         let run = run_of(&db, "r1").await;
-        assert_eq!((run.attempt, run.state, run.ended_at_ms), (2, State::Queued, None));
+        assert_eq!((run.retry_of, run.state, run.business_at_ms), (Some(first.id), State::Queued, NOW_MS));
         assert!(standing(&db, run.id).await.is_done, "what was done stays done");
+        let request =
+            TaskRunRequest { instances: vec![instance(7, &second.trigger)], cursor: None, limit: 9 };
+        assert!(runner.task_runs(request).await.unwrap().task_runs.is_empty(), "it did not run in this one");
+        assert_eq!(run_of(&db, "k").await.state, State::Failed, "what failed stays as it was");
         assert!(end(&db, run.id, State::Failed).await);
-        assert!(!retry("all", "r2").await.unwrap().found);
-        assert!(!standing(&db, run.id).await.is_done);
-        assert_eq!(retry("some", "r3").await.unwrap_err().code, "invalid_input");
-        assert_eq!(runner.start(start(7, "r2")).await.unwrap().trigger, id);
+        let third = retry(&runner, &second.trigger, "failed", "r3").await.unwrap();
+        assert!(standing(&db, run_of(&db, "r3").await.id).await.is_done, "what was taken over, too");
+        assert!(end(&db, run_of(&db, "r3").await.id, State::Failed).await);
+        retry(&runner, &third.trigger, "all", "r4").await.unwrap();
+        assert!(!standing(&db, run_of(&db, "r4").await.id).await.is_done);
+        assert_eq!(runner.start(start(7, "r1")).await.unwrap().trigger, second.trigger);
+        assert_eq!(retry(&runner, &third.trigger, "all", "k").await.unwrap_err().code, "conflict");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_run_without_its_workflow_is_not_run_again() {
+    on_each_store(async |db| {
+        let runner = runner(&db).await;
+        let id = runner.start(start(7, "k")).await.unwrap().trigger;
+        assert!(end(&db, run_of(&db, "k").await.id, State::Failed).await);
+        runner.remove(7).await.unwrap();
+        assert_eq!(retry(&runner, &id, "failed", "r").await.unwrap_err().code, "not_found");
+        assert_eq!(retry(&runner, "999", "failed", "r").await.unwrap_err().code, "not_found");
     })
     .await;
 }
@@ -248,7 +281,7 @@ async fn what_is_old_is_purged_with_all_that_belongs_to_it() {
         tx.commit().await.unwrap();
         end(&db, run.id, State::Success).await;
         runner.remove(7).await.unwrap();
-        for (retained, rows) in crate::runner::RETAINED.iter().zip([1, 1, 1, 0]) {
+        for (retained, rows) in crate::runner::RETAINED.iter().zip([1, 1, 0, 1, 0]) {
             let purged = db.execute(retained.purge, &[(NOW_MS + 1).into(), 100.into()]).await.unwrap();
             assert_eq!(purged, rows, "{}", retained.what);
         }

@@ -1,8 +1,11 @@
 //! Schedules: the run of a time and the move to the next time are one transaction, and the run's key names the
 //! time. So no time fires twice, whoever dies in between.
+//!
+//! What was due before this server began is not made up for: that is what a backfill is for. What became due since
+//! then and waited for the lease, which another server may have held when it ended, is fired a little late.
 
 use super::requests::QUEUED_MAX;
-use super::store::{self, NewRun, Schedule, Workflow};
+use super::store::{self, NewRun, Schedule};
 use super::{TOPIC, timer_key};
 use crate::cron::Cron;
 use crate::db::{Db, Lease};
@@ -24,37 +27,34 @@ pub fn next(schedule: &Schedule, after_ms: i64) -> Option<i64> {
     schedule.end_at_ms.is_none_or(|end_ms| next_ms <= end_ms).then_some(next_ms)
 }
 
-/// Makes the runs whose time has come; answers when to look again.
-pub async fn fire_due(db: &Db, lease: &Lease, now_ms: i64) -> Result<Option<i64>, Error> {
-    for workflow in store::due(db, now_ms, DUE_AT_ONCE).await? {
-        fire(db, lease, &workflow, now_ms).await?;
+/// Makes the runs whose time has come, where that was not before `began_ms`; answers when to look again.
+pub async fn fire_due(db: &Db, lease: &Lease, began_ms: i64, now_ms: i64) -> Result<Option<i64>, Error> {
+    for id in store::due(db, now_ms, DUE_AT_ONCE).await? {
+        fire(db, lease, id, began_ms, now_ms).await?;
     }
     store::next_due(db).await
 }
 
-async fn fire(db: &Db, lease: &Lease, workflow: &Workflow, now_ms: i64) -> Result<(), Error> {
-    let (Some(schedule), Some(fire_ms)) = (&workflow.schedule, workflow.next_fire_at_ms) else {
-        return Ok(());
-    };
-    let next_ms = next(schedule, fire_ms.max(now_ms - LATE_MAX_MS - 1));
+async fn fire(db: &Db, lease: &Lease, id: i64, began_ms: i64, now_ms: i64) -> Result<(), Error> {
     let mut tx = db.begin().await?;
     tx.guard(lease).await?;
-    if !store::move_on(&mut tx, workflow, next_ms).await? {
+    let Some(workflow) = store::lock(&mut tx, id).await? else { return Ok(()) };
+    let is_due = |at_ms: &i64| *at_ms <= now_ms;
+    let (Some(schedule), Some(fire_ms)) = (&workflow.schedule, workflow.next_fire_at_ms.filter(is_due))
+    else {
         return Ok(());
-    }
-    tx.changed(TOPIC, timer_key(workflow.id));
-    if now_ms - fire_ms > LATE_MAX_MS {
-        tracing::warn!(
-            workflow_id = workflow.id,
-            fire_ms,
-            "a scheduled time was missed; it is not made up for"
-        );
+    };
+    let first_ms = began_ms.max(now_ms - LATE_MAX_MS);
+    store::move_on(&mut tx, id, next(schedule, fire_ms.max(first_ms - 1))).await?;
+    tx.changed(TOPIC, timer_key(id));
+    if fire_ms < first_ms {
+        tracing::warn!(workflow_id = id, fire_ms, "a scheduled time was missed; it is not made up for");
     } else if store::count_queued(&mut tx).await? >= QUEUED_MAX {
-        tracing::warn!(workflow_id = workflow.id, fire_ms, "a scheduled run is left out: too many wait");
+        tracing::warn!(workflow_id = id, fire_ms, "a scheduled run is left out: too many wait");
     } else {
-        let key = format!("schedule-{}-{fire_ms}", workflow.id);
+        let key = format!("schedule-{id}-{fire_ms}");
         let new = NewRun {
-            workflow_id: workflow.id,
+            workflow_id: id,
             key: &key,
             cause: CAUSE,
             business_at_ms: fire_ms,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::{self, JoinError, JoinSet};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -86,6 +86,7 @@ struct Working {
     /// The data source that it has to itself.
     alone_on: Option<i64>,
     cancelled: CancellationToken,
+    task: task::Id,
 }
 
 impl Active {
@@ -163,9 +164,10 @@ impl Shift {
                     self.stale.insert(working.run_id);
                 }
             }
-            // It panicked where no panic is caught: which one it was shows when none works on it.
+            // It panicked where no panic is caught: it is found as one that nobody works on.
             Err(error) => {
                 tracing::error!("a task ended without an outcome: {error}");
+                self.working.retain(|_, working| working.task != error.id());
                 (self.is_all_stale, self.is_unsure) = (true, true);
             }
         }
@@ -181,7 +183,8 @@ impl Shift {
             self.find_lost().await?;
             self.is_unsure = false;
         }
-        let next_fire_ms = timer::fire_due(&self.app.db, &self.held, self.app.clock.now_ms()).await?;
+        let (began_ms, now_ms) = (self.app.started_at_ms, self.app.clock.now_ms());
+        let next_fire_ms = timer::fire_due(&self.app.db, &self.held, began_ms, now_ms).await?;
         self.read().await?;
         self.settle().await?;
         self.begin().await?;
@@ -248,7 +251,7 @@ impl Shift {
         let Some(definition) = self.definition(run.revision_id).await? else {
             return self.end_unreadable(&run).await;
         };
-        let standings = tries::store::standings(&self.app.db, &run).await?;
+        let standings = tries::store::standings(&self.app.db, run.id).await?;
         let mut active = Active { run: Arc::new(run), definition, standings, next: Next::default() };
         active.plan(self.app.clock.now_ms());
         self.runs.insert(id, active);
@@ -312,7 +315,7 @@ impl Shift {
         let mut tx = self.app.db.begin().await?;
         tx.guard(&self.held).await?;
         let message = match state {
-            State::Failed => tries::store::failure(&mut tx, run).await?.map(|(task, message)| {
+            State::Failed => tries::store::failure(&mut tx, run.id).await?.map(|(task, message)| {
                 let left = if run.strategy == Strategy::End { "; nothing more was begun" } else { "" };
                 shortened(&format!("the task {task} failed: {message}{left}"))
             }),
@@ -376,21 +379,24 @@ impl Shift {
             self.stale.insert(run_id);
             return Ok(false);
         }
-        let begun = tries::store::begin(&mut tx, &run, (task.id, &task.name), now_ms).await?;
+        let begun = tries::store::begin(&mut tx, run_id, (task.id, &task.name), now_ms).await?;
         let before = tries::store::before(&mut tx, run_id, task.id, begun.attempt).await?;
         tx.changed(TOPIC, run_id.to_string());
         tx.commit().await?;
         points::reach("runner.task_claimed");
         let mut log = Log::new(run.zone);
         log.line(now_ms, &format!("task {}, try {}", task.name, begun.attempt));
-        if let Some(before) = before {
-            log.line(now_ms, &why_again(&before));
+        match (before, run.retry_of) {
+            (Some(before), _) => log.line(now_ms, &why_again(&before)),
+            (None, Some(of)) => {
+                log.line(now_ms, &format!("the run {run_id} does again what the run {of} did"))
+            }
+            (None, None) => {}
         }
         let standing = active.standings.entry(task.id).or_default();
         standing.is_running = true;
         let has_retries = standing.failures < i64::from(task.retries);
         let cancelled = CancellationToken::new();
-        self.working.insert(begun.id, Working { run_id, alone_on, cancelled: cancelled.clone() });
         let work = Try {
             app: Arc::clone(&self.app),
             held: Arc::clone(&self.held),
@@ -400,12 +406,13 @@ impl Shift {
             id: begun.id,
             has_retries,
             log,
-            stops: Stops { cancelled, halted: self.halted.clone() },
+            stops: Stops { cancelled: cancelled.clone(), halted: self.halted.clone() },
         };
-        self.tries.spawn(async move {
+        let work = self.tries.spawn(async move {
             work.run().await;
             begun.id
         });
+        self.working.insert(begun.id, Working { run_id, alone_on, cancelled, task: work.id() });
         Ok(true)
     }
 }
@@ -418,7 +425,6 @@ fn why_again(before: &tries::store::Before) -> String {
             format!("begun again: {LOST}; that is no retry, and happens {LOSSES_MAX} times at most")
         }
         State::Failed => format!("tried again, for it failed before: {message}"),
-        State::Stopped => "begun again after it was stopped".to_owned(),
         _ => "begun again".to_owned(),
     }
 }

@@ -68,7 +68,7 @@ pub struct Taken {
 }
 
 /// Whether a physical name is one that the recycle bin gives: such a table is not read in as new.
-pub fn is_of_recycle_bin(name: &str) -> bool {
+fn is_of_recycle_bin(name: &str) -> bool {
     name.rsplit_once(RECYCLE_BIN).is_some_and(|(table, time)| {
         !table.is_empty()
             && time.len() == RECYCLE_BIN_TIME_DIGITS
@@ -263,22 +263,31 @@ impl Known {
     }
 }
 
-/// Makes the catalogue have these tables of one database as they were found. `listed` are the names of all
-/// that are there, found or not read; those of the catalogue are told back by their ids.
-pub async fn take_over(
-    tx: &mut Tx,
-    cluster_id: i64,
-    database: &str,
-    listed: &[String],
-    found: &[FoundTable],
-    now_ms: i64,
-) -> Result<Taken, Error> {
-    // What is changed at this moment the change itself takes over.
-    let under_way = physical::store::under_way(tx, cluster_id, database).await?;
-    let is_under_way =
-        |name: &str| under_way.iter().any(|(_, before, after)| before == name || after == name);
-    let known = store::named(tx, cluster_id, database, listed).await?;
-    let seen = known.iter().map(|table| table.id).chain(under_way.iter().map(|(id, ..)| *id));
+/// A look at some tables of one database.
+pub struct Look<'l> {
+    pub cluster_id: i64,
+    pub database: &'l str,
+    /// The names of all that are there, found or not read.
+    pub listed: &'l [String],
+    pub found: &'l [FoundTable],
+    /// What ended from here on may have come after it.
+    pub began_ms: i64,
+}
+
+/// Makes the catalogue have tables as they were found; those that it has and that are there are told back by
+/// their ids.
+pub async fn take_over(tx: &mut Tx, look: &Look<'_>, now_ms: i64) -> Result<Taken, Error> {
+    let Look { cluster_id, database, .. } = *look;
+    let known = store::named(tx, cluster_id, database, look.listed).await?;
+    // A change takes over itself what it made, and knows better than a look that began before its end. It ends
+    // with its table locked, so that this comes second.
+    let changed = physical::store::changed_since(tx, cluster_id, database, look.began_ms).await?;
+    let is_changed = |name: &str, known: Option<&&Known>| {
+        changed.iter().any(|(id, before, after)| {
+            before == name || after == name || known.is_some_and(|known| known.id == *id)
+        })
+    };
+    let seen = known.iter().map(|table| table.id).chain(changed.iter().map(|(id, ..)| *id));
     let mut taken = Taken { seen: seen.collect(), ..Taken::default() };
     let mut by_name: HashMap<&str, &Known> = HashMap::new();
     for table in &known {
@@ -289,8 +298,10 @@ pub async fn take_over(
         }
     }
     let (mut new, mut differences) = (Vec::new(), Vec::new());
-    for table in found.iter().filter(|table| !is_under_way(&table.name)) {
+    for table in look.found {
         match by_name.get(table.name.as_str()) {
+            known if is_changed(&table.name, known) => {}
+            None if is_of_recycle_bin(&table.name) => {}
             None => new.push(table),
             Some(known) if known.is_deprecated => {}
             Some(known) => differences.push(difference(known, table)),

@@ -60,7 +60,14 @@ impl Bench {
         let found: Vec<FoundTable> = tables.iter().map(|table| FoundTable::of(table).unwrap()).collect();
         let listed: Vec<String> = found.iter().map(|table| table.name.clone()).collect();
         let mut tx = self.db.begin().await.unwrap();
-        let taken = take_over(&mut tx, self.cluster, "main", &listed, &found, now_ms).await.unwrap();
+        let look = Look {
+            cluster_id: self.cluster,
+            database: "main",
+            listed: &listed,
+            found: &found,
+            began_ms: now_ms,
+        };
+        let taken = take_over(&mut tx, &look, now_ms).await.unwrap();
         tx.commit().await.unwrap();
         taken
     }
@@ -199,6 +206,23 @@ async fn the_recycle_bin_is_left_alone() {
         assert_eq!(bench.take(&[orders()], 30).await.tables, counts(1, 0, 0));
         let mut tx = db.begin().await.unwrap();
         assert_eq!(count_of(&mut tx, bench.cluster).await.unwrap(), 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_live_table_with_a_name_like_those_in_the_recycle_bin_stays_and_a_new_one_is_not_read_in() {
+    const NAMED_SO: &str = "UPDATE tables SET table_name = 'orders_deprecated_20260102030405'";
+    on_each_store(async |db| {
+        let bench = Bench::new(&db).await;
+        bench.take(&[orders()], 10).await;
+        bench.run(NAMED_SO, &[]).await;
+        let mut named_so = orders();
+        named_so.name.name = "orders_deprecated_20260102030405".to_owned();
+        let taken = bench.take(&[named_so, table("new_deprecated_20260102030405", Vec::new())], 20).await;
+        assert_eq!((taken.tables, taken.seen.len()), (counts(0, 0, 0), 1));
+        assert_eq!(bench.missing(&taken.seen, &[]).await, 0);
+        assert_eq!(bench.number("SELECT count(*) FROM tables WHERE physical = 1").await, 1);
     })
     .await;
 }

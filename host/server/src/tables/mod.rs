@@ -25,8 +25,11 @@ use forms::{AccessQuery, ChangeQuery, ConfirmedChangeQuery, PendingQuery, TableP
 
 pub use definitions::Record;
 pub use definitions::list::page;
+pub use definitions::store::all_of as records_of;
 pub use definitions::view::TableView;
+pub use fields::store::{matching as fields_matching, of_tables as fields_of};
 pub use physical::run_worker;
+pub use statistics::{Size, store::keep as keep_size, store::last as last_sizes};
 pub use store::{entries_after, entries_of};
 
 /// What grows here.
@@ -40,6 +43,7 @@ pub const TOPIC: &str = "tables";
 const CHANGE_CODES: &[&str] = &[
     "change_failed",
     "change_running",
+    "datasource_not_allowed",
     "deprecated",
     "drifted",
     "interrupted",
@@ -52,7 +56,8 @@ const CHANGE_CODES: &[&str] = &[
 const QUESTION_CODES: &[&str] =
     &["datasource_not_allowed", "drifted", "no_datasource", "not_physical", "wrong_cluster"];
 
-static CREATED: LazyLock<Vec<&str>> = LazyLock::new(|| [CALL_CODES, &["name_taken"]].concat());
+static CREATED: LazyLock<Vec<&str>> =
+    LazyLock::new(|| [CALL_CODES, &["datasource_not_allowed", "name_taken"]].concat());
 static CHANGES: LazyLock<Vec<&str>> = LazyLock::new(|| [CALL_CODES, CHANGE_CODES].concat());
 static FIELDS: LazyLock<Vec<&str>> =
     LazyLock::new(|| [CALL_CODES, CHANGE_CODES, &["too_many_fields"]].concat());
@@ -163,7 +168,8 @@ fn physical() -> Vec<Route> {
             "listTableChanges",
             "Physical changes of a table, the newest first",
             physical::api::list,
-        ),
+        )
+        .refuses(&["datasource_not_allowed"]),
         Route::new(
             Method::GET,
             "/api/v1/tables/{id}/ddl",

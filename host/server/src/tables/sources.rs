@@ -21,36 +21,61 @@ pub fn refuse_wrong(table: &Whole, asked: Option<i64>) -> Result<(), Error> {
     }
 }
 
-/// Where the table is, or will be: its own data source, the one asked for, or the default one.
-pub async fn of_table(app: &App, table: &Whole, asked: Option<i64>) -> Result<Datasource, Error> {
+/// Where the table is, or will be: its own data source, the one asked for, or the default one. 403 where the
+/// caller is bound to others.
+pub async fn of_table(
+    app: &App,
+    caller: &Caller,
+    table: &Whole,
+    asked: Option<i64>,
+) -> Result<Datasource, Error> {
     refuse_wrong(table, asked)?;
-    if let Some(id) = table.record.definition.cluster_id {
-        let source = datasources::find(&app.db, id).await?;
-        return source.ok_or_else(|| Error::not_found("data source", id));
-    }
-    if let Some(id) = asked {
-        return given(app, id).await;
-    }
-    datasources::find_default(&app.db).await?.ok_or_else(|| {
-        let message = "the table has no data source, and none is the default one; name one with clusterId";
-        Error::conflict("no_datasource", message)
-    })
+    let source = match (table.record.definition.cluster_id, asked) {
+        (Some(id), _) => {
+            let source = datasources::find(&app.db, id).await?;
+            source.ok_or_else(|| Error::not_found("data source", id))?
+        }
+        (None, Some(id)) => return given(app, caller, id).await,
+        (None, None) => datasources::find_default(&app.db).await?.ok_or_else(|| {
+            let message =
+                "the table has no data source, and none is the default one; name one with clusterId";
+            Error::conflict("no_datasource", message)
+        })?,
+    };
+    refuse_unreadable(caller, &source)?;
+    Ok(source)
 }
 
-/// The data source that a form names; 400 where it is none for tables.
-pub async fn given(app: &App, id: i64) -> Result<Datasource, Error> {
+/// The data source that a form names; 400 where it is none for tables, 403 where the caller is bound to others.
+pub async fn given(app: &App, caller: &Caller, id: i64) -> Result<Datasource, Error> {
     let wrong = |why: String| Error::invalid(vec![Detail::new("clusterId", why)]);
     match datasources::find(&app.db, id).await? {
         None => Err(wrong(format!("there is no data source {id}"))),
         Some(source) if source.is_own() => {
             Err(wrong("names the server's own store, which has no tables of the catalogue".to_owned()))
         }
-        Some(source) => Ok(source),
+        Some(source) => {
+            refuse_unreadable(caller, &source)?;
+            Ok(source)
+        }
     }
 }
 
+/// 403 where what is told of a table comes from a data source, its own or another of these, that the caller may
+/// not read.
+pub async fn refuse_hidden(
+    app: &App,
+    caller: &Caller,
+    table: &Whole,
+    others: impl Iterator<Item = i64>,
+) -> Result<(), Error> {
+    let ids: Vec<i64> = table.record.definition.cluster_id.into_iter().chain(others).collect();
+    let sources = datasources::all_of(&app.db, &ids).await?;
+    sources.iter().try_for_each(|source| refuse_unreadable(caller, source))
+}
+
 /// 403 where the caller is bound to other data sources.
-pub fn refuse_unreadable(caller: &Caller, source: &Datasource) -> Result<(), Error> {
+fn refuse_unreadable(caller: &Caller, source: &Datasource) -> Result<(), Error> {
     if caller.may_read(&source.name) {
         return Ok(());
     }
@@ -72,9 +97,7 @@ pub async fn physical(
             format!("{name} is not in its database; POST /api/v1/tables/{}/physical", table.record.id);
         return Err(Error::conflict("not_physical", message));
     }
-    let source = of_table(app, table, asked).await?;
-    refuse_unreadable(caller, &source)?;
-    Ok(source)
+    of_table(app, caller, table, asked).await
 }
 
 pub fn place(definition: &Definition) -> TableName {

@@ -57,7 +57,7 @@ pub async fn named(
         postgres: "SELECT id, table_name, status = 'deprecated', physical = 1, table_comment, table_model, \
             distribution_column, bucket_num, replica_num, key_columns, partition_column, drift IS NOT NULL FROM tables \
             WHERE cluster_id = $1 AND db_name = $2 \
-            AND table_name IN (SELECT json_array_elements_text(CAST($3 AS json))) ORDER BY id FOR UPDATE",
+            AND table_name IN (SELECT json_array_elements_text(CAST($3 AS json))) ORDER BY id FOR NO KEY UPDATE",
     };
     const FIELDS: Either = Either {
         sqlite: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \

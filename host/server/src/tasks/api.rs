@@ -2,7 +2,7 @@
 
 use super::definition::{self, Wanted};
 use super::forms::{CreateTask, ListQuery, PAGE_SIZE_DEFAULT, TaskPath, UpdateTask};
-use super::lookup::{self, Looked};
+use super::lookup::{self, Looked, Sight};
 use super::store::{self, Filter};
 use super::view::{ExecutionStatus, TaskLineage, TaskView};
 use super::{TOPIC, Task, circle, part};
@@ -61,8 +61,8 @@ pub async fn create(call: Call<Nothing, Nothing, Json<CreateTask>>) -> Result<Da
     let workflow_id = form.task.workflow_id;
     let workflow = workflow_of(app, workflow_id).await?;
     let kinds = lookup::kinds(app, &workflow).await?;
-    let wanted = definition::created(form, &kinds).map_err(Error::invalid)?;
-    let Looked { wanted, names } = lookup::look_up(app, wanted, Some(&workflow)).await?;
+    let wanted = definition::created(form, &kinds);
+    let Looked { wanted, names } = lookup::look_up(app, wanted, None, Some(&workflow)).await?;
     let now_ms = app.clock.now_ms();
     let mut task = Task {
         id: 0,
@@ -75,7 +75,7 @@ pub async fn create(call: Call<Nothing, Nothing, Json<CreateTask>>) -> Result<Da
     };
     let mut tx = app.db.begin().await?;
     let mut workflow = locked_workflow(&mut tx, workflow_id).await?;
-    refuse_missing(&mut tx, &task).await?;
+    lookup::refuse_missing(&mut tx, &task.content, None).await?;
     if store::closes_circle(&mut tx, workflow_id, 0, &task.content).await? {
         drop(tx);
         return Err(circle_of(app, workflow_id, &task).await);
@@ -101,19 +101,6 @@ fn tell(tx: &mut Tx, task_id: i64, workflow_ids: &[i64]) {
 
 async fn locked_workflow(tx: &mut Tx, id: i64) -> Result<Workflow, Error> {
     workflows::lock(tx, id).await?.ok_or_else(|| Error::not_found("workflow", id))
-}
-
-/// 400 names the tables that are not there.
-async fn refuse_missing(tx: &mut Tx, task: &Task) -> Result<(), Error> {
-    let content = &task.content;
-    let mut ids = [content.input_table_ids.as_slice(), &content.output_table_ids].concat();
-    ids.sort_unstable();
-    ids.dedup();
-    if ids.is_empty() {
-        return Ok(());
-    }
-    let missing = tables::missing_of(tx, &ids).await?;
-    if missing.is_empty() { Ok(()) } else { Err(lookup::no_such_tables(content, &missing)) }
 }
 
 /// 409 names the tasks of the circle, in order.
@@ -161,8 +148,8 @@ pub async fn update(call: UpdateCall) -> Result<Data<TaskView>, Error> {
         Some(workflow) => Some(lookup::kinds(app, workflow).await?),
         None => None,
     };
-    let wanted = definition::changed(form, &before, kinds.as_deref()).map_err(Error::invalid)?;
-    let looked = lookup::look_up(app, wanted, workflow.as_ref()).await?;
+    let wanted = definition::changed(form, &before, kinds.as_deref());
+    let looked = lookup::look_up(app, wanted, Some(&before.content), workflow.as_ref()).await?;
     write(&call, &before, workflow_id, looked).await
 }
 
@@ -187,7 +174,7 @@ async fn write(
     }
     if is_changed {
         after.updated_at_ms = now_ms;
-        refuse_missing(&mut tx, &after).await?;
+        lookup::refuse_missing(&mut tx, &after.content, Some(&before.content)).await?;
         if let Some(id) = workflow_id
             && store::closes_circle(&mut tx, id, after.id, &after.content).await?
         {
@@ -298,9 +285,10 @@ pub async fn lineage(call: Call<TaskPath>) -> Result<Data<TaskLineage>, Error> {
     let app = &call.state;
     let task = found(app, call.path.id).await?;
     let content = &task.content;
-    let mut warnings = lookup::differences(app, &task).await?;
-    let inputs = lookup::readable(app, &call.caller, &content.input_table_ids, &mut warnings).await?;
-    let outputs = lookup::readable(app, &call.caller, &content.output_table_ids, &mut warnings).await?;
+    let sight = Sight::of(app, &call.caller).await?;
+    let mut warnings = lookup::differences(app, &sight, &task).await?;
+    let inputs = sight.open(app, &content.input_table_ids, &mut warnings);
+    let outputs = sight.open(app, &content.output_table_ids, &mut warnings);
     Ok(Data::new(&TaskLineage {
         input_tables: tables::views(app, &inputs).await?,
         output_tables: tables::views(app, &outputs).await?,

@@ -11,26 +11,33 @@ pub struct Bound<'b> {
     pub outputs: &'b [i64],
 }
 
-/// All edges, in order; where there are more than so many, one more than that.
+/// All edges, in order; where there are more than so many, one more than that. A pair costs little more the second
+/// time that a table makes an edge of it.
 pub fn edges(tasks: &[Bound<'_>], at_most: usize) -> Vec<(i64, i64)> {
-    let mut readers: HashMap<i64, Vec<i64>> = HashMap::new();
-    for task in tasks {
+    let mut readers: HashMap<i64, Vec<usize>> = HashMap::new();
+    for (at, task) in tasks.iter().enumerate() {
         for table in task.inputs {
-            readers.entry(*table).or_default().push(task.task_id);
+            readers.entry(*table).or_default().push(at);
         }
     }
-    let mut edges = BTreeSet::new();
-    'all: for task in tasks {
-        for reader in task.outputs.iter().filter_map(|table| readers.get(table)).flatten() {
-            if *reader != task.task_id {
-                edges.insert((task.task_id, *reader));
+    let mut edges = Vec::new();
+    // By reader, the last task that an edge leads from; a task is its own.
+    let mut last_before: Vec<Option<usize>> = vec![None; tasks.len()];
+    'all: for (before, task) in tasks.iter().enumerate() {
+        last_before[before] = Some(before);
+        for &after in task.outputs.iter().filter_map(|table| readers.get(table)).flatten() {
+            if last_before[after] == Some(before) {
+                continue;
             }
+            last_before[after] = Some(before);
+            edges.push((task.task_id, tasks[after].task_id));
             if edges.len() > at_most {
                 break 'all;
             }
         }
     }
-    edges.into_iter().collect()
+    edges.sort_unstable();
+    edges
 }
 
 /// The shortest way that leads from a task over others back to it, from it on; none: it is in no circle.

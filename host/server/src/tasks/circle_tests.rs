@@ -29,6 +29,18 @@ fn is_in_circle(edges: &[(i64, i64)], task: i64) -> bool {
 
 proptest! {
     #[test]
+    fn an_edge_is_where_one_reads_what_another_writes(tasks in workflows()) {
+        let tasks = bound(&tasks);
+        let mut expected = Vec::new();
+        for (before, after) in tasks.iter().flat_map(|task| tasks.iter().map(move |other| (task, other))) {
+            if before.task_id != after.task_id && before.outputs.iter().any(|table| after.inputs.contains(table)) {
+                expected.push((before.task_id, after.task_id));
+            }
+        }
+        prop_assert_eq!(edges(&tasks, 1_000), expected);
+    }
+
+    #[test]
     fn a_circle_is_found_exactly_where_there_is_one(tasks in workflows()) {
         let tasks = bound(&tasks);
         let edges = edges(&tasks, 1_000);

@@ -59,6 +59,13 @@ impl Priority {
     }
 }
 
+impl Content {
+    /// All tables that it reads or writes, the one list after the other.
+    pub fn table_ids(&self) -> impl Iterator<Item = i64> {
+        self.input_table_ids.iter().chain(&self.output_table_ids).copied()
+    }
+}
+
 impl Given {
     pub fn any(self) -> bool {
         self.inputs || self.outputs
@@ -83,8 +90,8 @@ pub struct Wanted {
     pub find_tables: bool,
 }
 
-/// The form of a new task; or every member that is wrong.
-pub fn created(form: &CreateTask, kinds: &[Kind]) -> Result<Wanted, Vec<Detail>> {
+/// The form of a new task, with every member of it that is wrong.
+pub fn created(form: &CreateTask, kinds: &[Kind]) -> (Wanted, Vec<Detail>) {
     let task = &form.task;
     let given = Given { inputs: form.input_table_ids.is_some(), outputs: form.output_table_ids.is_some() };
     let content = Content {
@@ -99,13 +106,13 @@ pub fn created(form: &CreateTask, kinds: &[Kind]) -> Result<Wanted, Vec<Detail>>
         input_table_ids: each_once(form.input_table_ids.as_deref().unwrap_or_default()),
         output_table_ids: each_once(form.output_table_ids.as_deref().unwrap_or_default()),
     };
-    let body = check(&content, Some(kinds))?;
-    Ok(Wanted { content, given, find_tables: !given.any() && body == "sql" })
+    let (body, wrong) = check(&content, Some(kinds));
+    (Wanted { content, given, find_tables: !given.any() && body == "sql" }, wrong)
 }
 
-/// The form over what there is; or every member that is wrong. No kinds: it is in no workflow, and what its type is
+/// The form over what there is, with every member that is wrong then. No kinds: it is in no workflow, and what its type is
 /// worth is seen when it comes into one.
-pub fn changed(form: &UpdateTask, before: &Task, kinds: Option<&[Kind]>) -> Result<Wanted, Vec<Detail>> {
+pub fn changed(form: &UpdateTask, before: &Task, kinds: Option<&[Kind]>) -> (Wanted, Vec<Detail>) {
     let mut content = before.content.clone();
     if let Some(task) = &form.task {
         lay_over(&mut content, task);
@@ -113,7 +120,7 @@ pub fn changed(form: &UpdateTask, before: &Task, kinds: Option<&[Kind]>) -> Resu
     let mut given = before.given;
     lay_list(&mut content.input_table_ids, &mut given.inputs, &form.input_table_ids);
     lay_list(&mut content.output_table_ids, &mut given.outputs, &form.output_table_ids);
-    let body = check(&content, kinds)?;
+    let (body, wrong) = check(&content, kinds);
     let (old, new) = (&before.content, &content);
     let is_new = old.sql_content != new.sql_content
         || old.datasource_id != new.datasource_id
@@ -125,7 +132,7 @@ pub fn changed(form: &UpdateTask, before: &Task, kinds: Option<&[Kind]>) -> Resu
         content.input_table_ids.clear();
         content.output_table_ids.clear();
     }
-    Ok(Wanted { content, given, find_tables })
+    (Wanted { content, given, find_tables }, wrong)
 }
 
 fn lay_over(content: &mut Content, task: &TaskChange) {
@@ -164,8 +171,8 @@ fn each_once(ids: &[i64]) -> Vec<i64> {
     ids.iter().copied().filter(|id| seen.insert(*id)).collect()
 }
 
-/// Answers what the task's text is.
-fn check(content: &Content, kinds: Option<&[Kind]>) -> Result<String, Vec<Detail>> {
+/// Answers what the task's text is, and every member that is wrong.
+fn check(content: &Content, kinds: Option<&[Kind]>) -> (String, Vec<Detail>) {
     let mut wrong = Vec::new();
     let mut refuse = |member: &str, why: String| wrong.push(Detail::new(format!("task.{member}"), why));
     if let Err(why) = check_name(&content.task_name) {
@@ -206,7 +213,7 @@ fn check(content: &Content, kinds: Option<&[Kind]>) -> Result<String, Vec<Detail
             wrong.push(Detail::new(member, format!("must name {TABLES_MAX} tables at most")));
         }
     }
-    if wrong.is_empty() { Ok(kind.map(|kind| kind.body).unwrap_or_default()) } else { Err(wrong) }
+    (kind.map(|kind| kind.body).unwrap_or_default(), wrong)
 }
 
 fn check_name(name: &str) -> Result<(), String> {

@@ -1,22 +1,26 @@
 //! What a task names in other rooms: the types its engine runs, its data source, its tables. Looked up before a
 //! change begins.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Task;
-use super::definition::{Content, Given, Kind, TABLES_MAX, Wanted};
+use super::definition::{Content, Kind, TABLES_MAX, Wanted};
 use super::part::{Names, TableName};
 use crate::app::App;
 use crate::catalog::Index;
 use crate::datasources::{self, Datasource};
+use crate::db::Tx;
 use crate::error::{Detail, Error};
 use crate::http::Caller;
 use crate::lineage::{self, ParsedName, ParsedSql};
 use crate::runner::parameters;
+use crate::tables;
 use crate::workflows::{self, Workflow};
 
 /// Differences that are told of.
 const WARNINGS_MAX: usize = 100;
+/// Of a table that the SQL names.
+const UNKNOWN: &str = "the catalogue does not have";
 /// What a task's text is that tables are found in.
 const SQL: &str = "SQL";
 
@@ -38,19 +42,20 @@ pub async fn kinds(app: &App, workflow: &Workflow) -> Result<Vec<Kind>, Error> {
     Ok(info.task_types.iter().map(kind).collect())
 }
 
-/// 400 for a data source that is not there, or a text that names what nobody sets. Finds the tables of its SQL
-/// where they are not given.
-pub async fn look_up(app: &App, wanted: Wanted, workflow: Option<&Workflow>) -> Result<Looked, Error> {
-    let mut wanted = wanted;
-    let mut wrong = Vec::new();
+/// All that is wrong with a task as it is to be is in `wrong`, and what it names that is not there: 400 where that
+/// is anything. Finds the tables of its SQL where they are not given.
+pub async fn look_up(
+    app: &App,
+    (mut wanted, mut wrong): (Wanted, Vec<Detail>),
+    before: Option<&Content>,
+    workflow: Option<&Workflow>,
+) -> Result<Looked, Error> {
     let source = match wanted.content.datasource_id {
         Some(id) => datasources::find(&app.db, id).await?,
         None => None,
     };
     match (wanted.content.datasource_id, &source) {
-        (Some(id), None) => {
-            wrong.push(Detail::new("task.datasourceId", format!("there is no data source {id}")));
-        }
+        (Some(id), None) => wrong.push(no_such_datasource(id)),
         (_, Some(source)) if source.is_own() => {
             wrong.push(Detail::new("task.datasourceId", "is the server's own store; no task works on it"));
         }
@@ -61,6 +66,7 @@ pub async fn look_up(app: &App, wanted: Wanted, workflow: Option<&Workflow>) -> 
     let problems = parameters::check(&wanted.content.task_type, text, &params);
     wrong.extend(problems.into_iter().map(|why| Detail::new("task.sqlContent", why)));
     if !wrong.is_empty() {
+        wrong.extend(no_such_tables(&mut app.db.begin().await?, &wanted.content, before).await?);
         return Err(Error::invalid(wrong));
     }
     if wanted.find_tables {
@@ -68,6 +74,49 @@ pub async fn look_up(app: &App, wanted: Wanted, workflow: Option<&Workflow>) -> 
     }
     let names = names(app, source.as_ref(), &wanted.content).await?;
     Ok(Looked { wanted, names })
+}
+
+/// 400 for a data source or tables that are not there, though they may have been a moment ago. What the task named
+/// before counts as there: a table in the recycle bin keeps no task from being changed.
+pub async fn refuse_missing(tx: &mut Tx, content: &Content, before: Option<&Content>) -> Result<(), Error> {
+    let mut wrong = Vec::new();
+    if let Some(id) = content.datasource_id
+        && !datasources::is_there(tx, id).await?
+    {
+        wrong.push(no_such_datasource(id));
+    }
+    wrong.extend(no_such_tables(tx, content, before).await?);
+    if wrong.is_empty() { Ok(()) } else { Err(Error::invalid(wrong)) }
+}
+
+fn no_such_datasource(id: i64) -> Detail {
+    Detail::new("task.datasourceId", format!("there is no data source {id}"))
+}
+
+/// The tables that are named anew and are not there.
+async fn no_such_tables(
+    tx: &mut Tx,
+    content: &Content,
+    before: Option<&Content>,
+) -> Result<Vec<Detail>, Error> {
+    let known: HashSet<i64> = before.into_iter().flat_map(Content::table_ids).collect();
+    let mut new: Vec<i64> = content.table_ids().filter(|id| !known.contains(id)).collect();
+    new.sort_unstable();
+    new.dedup();
+    // Longer lists are refused as such.
+    new.truncate(2 * TABLES_MAX);
+    let missing = tables::missing_of(tx, &new).await?;
+    let lists = [("inputTableIds", &content.input_table_ids), ("outputTableIds", &content.output_table_ids)];
+    let wrong = lists.into_iter().filter_map(|(member, ids)| {
+        let ids: Vec<String> = ids.iter().filter(|id| missing.contains(id)).map(i64::to_string).collect();
+        let why = match ids.as_slice() {
+            [] => return None,
+            [id] => format!("there is no table {id}"),
+            ids => format!("there are no tables {}", ids.join(", ")),
+        };
+        Some(Detail::new(member, why))
+    });
+    Ok(wrong.collect())
 }
 
 async fn find_tables(app: &App, source: Option<&Datasource>, content: &mut Content) -> Result<(), Error> {
@@ -90,7 +139,7 @@ async fn parse(app: &App, source: Option<&Datasource>, sql: &str) -> Result<Pars
 
 /// What its ids are called, as far as the catalogue knows them.
 async fn names(app: &App, source: Option<&Datasource>, content: &Content) -> Result<Names, Error> {
-    let ids = [content.input_table_ids.as_slice(), &content.output_table_ids].concat();
+    let ids: Vec<i64> = content.table_ids().collect();
     let is_known = |index: &Index| ids.iter().all(|id| index.get(*id).is_some());
     if !is_known(&app.catalog.read()) {
         app.catalog.caught_up(&app.changes).await?;
@@ -117,24 +166,8 @@ async fn names(app: &App, source: Option<&Datasource>, content: &Content) -> Res
     Ok(Names { datasource: source.map(|source| source.name.clone()), tables })
 }
 
-/// 400 names the tables that are not there.
-pub fn no_such_tables(content: &Content, missing: &[i64]) -> Error {
-    let lists = [("inputTableIds", &content.input_table_ids), ("outputTableIds", &content.output_table_ids)];
-    let wrong = lists.into_iter().filter_map(|(member, ids)| {
-        let ids: Vec<String> = ids.iter().filter(|id| missing.contains(id)).map(i64::to_string).collect();
-        let why = match ids.as_slice() {
-            [] => return None,
-            [id] => format!("there is no table {id}"),
-            ids => format!("there are no tables {}", ids.join(", ")),
-        };
-        Some(Detail::new(member, why))
-    });
-    Error::invalid(wrong.collect())
-}
-
 /// Where the tables that were given differ from those in the task's SQL.
-pub async fn differences(app: &App, task: &Task) -> Result<Vec<String>, Error> {
-    let Given { inputs, outputs } = task.given;
+pub async fn differences(app: &App, sight: &Sight, task: &Task) -> Result<Vec<String>, Error> {
     let (content, sql) = (&task.content, task.content.sql_content.as_deref().unwrap_or_default());
     if content.task_type != SQL || !task.given.any() || sql.is_empty() {
         return Ok(Vec::new());
@@ -144,63 +177,85 @@ pub async fn differences(app: &App, task: &Task) -> Result<Vec<String>, Error> {
         None => None,
     };
     let parsed = parse(app, source.as_ref(), sql).await?;
-    let mut warnings = Vec::new();
+    let index = app.catalog.read();
+    let (mut warnings, mut unseen) = (Vec::new(), 0);
     if !parsed.errors.is_empty() {
         warnings.push(format!("{} statements of the SQL could not be read", parsed.errors.len()));
     }
-    for (is_given, ids, found, verb, list) in [
-        (inputs, &content.input_table_ids, &parsed.inputs, "reads", "inputTableIds"),
-        (outputs, &content.output_table_ids, &parsed.outputs, "writes", "outputTableIds"),
+    // Once one list was given, neither is found in the SQL.
+    for (ids, found, verb, list) in [
+        (&content.input_table_ids, &parsed.inputs, "reads", "inputTableIds"),
+        (&content.output_table_ids, &parsed.outputs, "writes", "outputTableIds"),
     ] {
-        if is_given {
-            compare(app, ids, found, verb, list, &mut warnings);
+        for difference in compare(&index, ids, found, verb, list) {
+            let is_open = match difference.table_id {
+                Some(id) => sight.is_open(&index, id),
+                None => source.as_ref().is_none_or(|source| !sight.closed.contains(&source.id)),
+            };
+            if is_open { warnings.push(difference.warning) } else { unseen += 1 }
         }
     }
     warnings.truncate(WARNINGS_MAX);
+    if unseen > 0 {
+        warnings.push(format!(
+            "{unseen} differences are not told: they are about data sources that you may not read"
+        ));
+    }
     Ok(warnings)
 }
 
-fn compare(app: &App, ids: &[i64], found: &[ParsedName], verb: &str, list: &str, warnings: &mut Vec<String>) {
-    for name in found {
-        let written = &name.name;
-        match name.table_id {
-            Some(id) if ids.contains(&id) => {}
-            Some(_) => warnings.push(format!("the SQL {verb} `{written}`, which is not in {list}")),
-            None => warnings.push(format!("the SQL {verb} `{written}`, which the catalogue does not have")),
-        }
+struct Difference {
+    /// None: the catalogue has no such table.
+    table_id: Option<i64>,
+    warning: String,
+}
+
+fn compare(index: &Index, ids: &[i64], found: &[ParsedName], verb: &str, list: &str) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    for name in found.iter().filter(|name| name.table_id.is_none_or(|id| !ids.contains(&id))) {
+        let why = if name.table_id.is_some() { format!("is not in {list}") } else { UNKNOWN.to_owned() };
+        let warning = format!("the SQL {verb} `{}`, which {why}", name.name);
+        differences.push(Difference { table_id: name.table_id, warning });
     }
-    let index = app.catalog.read();
     for id in ids.iter().filter(|id| !found.iter().any(|name| name.table_id == Some(**id))) {
         let named = index.get(*id).map(|entry| format!("`{}`", entry.table_name));
         let named = named.unwrap_or_else(|| format!("the table {id}"));
-        warnings.push(format!("{list} has {named}, which the SQL does not name there"));
+        let warning = format!("{list} has {named}, which the SQL does not name there");
+        differences.push(Difference { table_id: Some(*id), warning });
     }
+    differences
 }
 
-/// The tables of these that the caller may read; says how many others there are.
-pub async fn readable(
-    app: &App,
-    caller: &Caller,
-    ids: &[i64],
-    warnings: &mut Vec<String>,
-) -> Result<Vec<i64>, Error> {
-    if caller.datasources.is_none() {
-        return Ok(ids.to_vec());
+/// What a caller may see.
+pub struct Sight {
+    /// Data sources that it may not read.
+    closed: HashSet<i64>,
+}
+
+impl Sight {
+    pub async fn of(app: &App, caller: &Caller) -> Result<Sight, Error> {
+        if caller.datasources.is_none() {
+            return Ok(Sight { closed: HashSet::new() });
+        }
+        let names = datasources::names_by_id(&app.db).await?;
+        let closed = names.into_iter().filter(|(_, name)| !caller.may_read(name)).map(|(id, _)| id);
+        Ok(Sight { closed: closed.collect() })
     }
-    let clusters: HashMap<i64, i64> = {
+
+    fn is_open(&self, index: &Index, table_id: i64) -> bool {
+        let cluster = index.get(table_id).and_then(|entry| entry.cluster_id);
+        cluster.is_none_or(|id| !self.closed.contains(&id))
+    }
+
+    /// The tables of these that may be seen; says how many others there are.
+    pub fn open(&self, app: &App, ids: &[i64], warnings: &mut Vec<String>) -> Vec<i64> {
         let index = app.catalog.read();
-        let cluster = |id: &i64| Some((*id, index.get(*id)?.cluster_id?));
-        ids.iter().filter_map(cluster).collect()
-    };
-    let sources: BTreeSet<i64> = clusters.values().copied().collect();
-    let sources = datasources::all_of(&app.db, &sources.into_iter().collect::<Vec<_>>()).await?;
-    let closed: BTreeSet<i64> =
-        sources.iter().filter(|source| !caller.may_read(&source.name)).map(|source| source.id).collect();
-    let is_open = |id: &i64| clusters.get(id).is_none_or(|cluster| !closed.contains(cluster));
-    let open: Vec<i64> = ids.iter().copied().filter(is_open).collect();
-    if open.len() < ids.len() {
-        let count = ids.len() - open.len();
-        warnings.push(format!("{count} tables are left out: they lie in data sources that you may not read"));
+        let open: Vec<i64> = ids.iter().copied().filter(|id| self.is_open(&index, *id)).collect();
+        if open.len() < ids.len() {
+            let count = ids.len() - open.len();
+            warnings
+                .push(format!("{count} tables are left out: they lie in data sources that you may not read"));
+        }
+        open
     }
-    Ok(open)
 }

@@ -9,6 +9,7 @@ mod lookup;
 mod parse;
 pub mod part;
 mod store;
+mod unbind;
 mod view;
 
 use ::http::Method;
@@ -18,7 +19,8 @@ use crate::db::Tx;
 use crate::error::Error;
 use crate::http::Role::{Editor, Viewer};
 use definition::{Content, Given};
-pub use store::{bindings_after, bindings_of, bound_to, count_of_datasource, of_workflow};
+pub use store::{bindings_after, bindings_of, bound_to, count_of_datasource, names, of_workflow};
+pub use unbind::unbind_table;
 pub use view::TaskView;
 
 /// What the change log calls a change of a task or of what it is bound to; the key is its id.

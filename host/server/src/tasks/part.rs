@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Task;
 use super::definition::{Content, Given};
+use crate::error::Error;
 use crate::workflows::versions::{Part, Weight};
 
 /// What a task was: its digest, and what it counts for.
@@ -45,8 +46,14 @@ pub fn text(content: &Content) -> String {
 pub fn of(task: &Task, names: &Names) -> New {
     let beside = Beside { given: task.given, names: names.clone() };
     let beside = serde_json::to_string(&beside).expect("texts and numbers are JSON");
-    let part = Part { content: text(&task.content), beside, digest: task.digest.clone() };
-    (part, weight(&task.content))
+    let (digest, datasource_id) = (task.digest.clone(), task.content.datasource_id);
+    (Part { content: text(&task.content), beside, digest, datasource_id }, weight(&task.content))
+}
+
+/// What its ids were called when it was last saved.
+pub fn names_of(part: Option<Part>) -> Result<Names, Error> {
+    let Some(part) = part else { return Ok(Names::default()) };
+    serde_json::from_str(&part.beside).map(|beside: Beside| beside.names).map_err(Error::internal)
 }
 
 pub fn held(task: &Task) -> Held {

@@ -79,7 +79,7 @@ pub async fn of_workflow(db: &Db, workflow_id: i64) -> Result<Vec<Task>, Error> 
     Ok(tasks)
 }
 
-/// One page, the newest first, and how many there are.
+/// One page, the newest first, and how many there are; 400 where it is too large to be sent at once.
 pub async fn page(db: &Db, filter: &Filter, paging: &Paging) -> Result<(i64, Vec<Task>), Error> {
     macro_rules! filtered {
         ($contains:literal) => {
@@ -97,6 +97,12 @@ pub async fn page(db: &Db, filter: &Filter, paging: &Paging) -> Result<(i64, Vec
             )
         };
     }
+    macro_rules! sums {
+        () => {
+            "SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT), CAST(coalesce(max(bytes), 0) AS BIGINT) FROM \
+             (SELECT octet_length(sql_content) AS bytes"
+        };
+    }
     const COUNT: Either = Either {
         sqlite: concat!("SELECT count(*)", filtered!("instr")),
         postgres: concat!("SELECT count(*)", filtered!("strpos")),
@@ -104,6 +110,10 @@ pub async fn page(db: &Db, filter: &Filter, paging: &Paging) -> Result<(i64, Vec
     const PAGE: Either = Either {
         sqlite: concat!("SELECT ", columns!(), filtered!("instr"), " ORDER BY id DESC LIMIT $6 OFFSET $7"),
         postgres: concat!("SELECT ", columns!(), filtered!("strpos"), " ORDER BY id DESC LIMIT $6 OFFSET $7"),
+    };
+    const BYTES: Either = Either {
+        sqlite: concat!(sums!(), filtered!("instr"), " ORDER BY id DESC LIMIT $6 OFFSET $7) AS page"),
+        postgres: concat!(sums!(), filtered!("strpos"), " ORDER BY id DESC LIMIT $6 OFFSET $7) AS page"),
     };
     let mut values: Vec<Value> = vec![
         filter.name.clone().into(),
@@ -114,6 +124,8 @@ pub async fn page(db: &Db, filter: &Filter, paging: &Paging) -> Result<(i64, Vec
     ];
     let total = db.read(db.words(COUNT), &values).await?[0].get(0)?;
     values.extend([paging.page_size.into(), paging.offset().into()]);
+    let bytes = db.read(db.words(BYTES), &values).await?;
+    paging.refuse_over(bytes[0].get(0)?, bytes[0].get(1)?)?;
     let rows = db.read(db.words(PAGE), &values).await?;
     Ok((total, with_tables(db, &rows).await?))
 }
@@ -228,7 +240,11 @@ async fn insert_tables(tx: &mut Tx, id: i64, task: &Task) -> Result<(), Error> {
         return Ok(());
     }
     let values = [id.into(), task.workflow_id.into(), text(&given)?];
-    tx.execute(tx.words(INSERT), &values).await.map(drop)
+    let message = "a table that the task names was deleted in this moment; nothing was changed, try again";
+    tx.execute(tx.words(INSERT), &values)
+        .await
+        .map(drop)
+        .map_err(|error| error.gone_as("store_busy", message))
 }
 
 pub async fn delete(tx: &mut Tx, id: i64) -> Result<(), Error> {
@@ -350,6 +366,14 @@ pub async fn bound_to(db: &Db, table_id: i64, limit: i64) -> Result<Vec<(i64, St
     const BOUND: &str = "SELECT id, task_name FROM tasks WHERE id IN \
         (SELECT task_id FROM task_tables WHERE table_id = $1) ORDER BY id LIMIT $2";
     let rows = db.read(BOUND, &[table_id.into(), limit.into()]).await?;
+    rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
+}
+
+/// All tasks that are bound to a table, each with its workflow.
+pub async fn all_bound_to(tx: &mut Tx, table_id: i64) -> Result<Vec<(i64, Option<i64>)>, Error> {
+    const BOUND: &str =
+        "SELECT DISTINCT task_id, workflow_id FROM task_tables WHERE table_id = $1 ORDER BY task_id";
+    let rows = tx.query(BOUND, &[table_id.into()]).await?;
     rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
 }
 

@@ -117,6 +117,30 @@ async fn a_page_fits_every_filter() {
 }
 
 #[tokio::test]
+async fn a_page_of_too_much_text_is_refused_before_it_is_read() {
+    on_each_store(async |db| {
+        let id = workflow(&db, "a").await;
+        for name in 0..17 {
+            let mut large = task(id, &name.to_string(), &[], &[]);
+            large.content.sql_content = Some("x".repeat(1024 * 1024));
+            add(&db, large).await;
+        }
+        let filter = Filter {
+            name: None,
+            task_type: None,
+            workflow_id: None,
+            upstream_task_id: None,
+            downstream_task_id: None,
+        };
+        let of = |page_size| Paging { page_num: 1, page_size };
+        let error = page(&db, &filter, &of(20)).await.unwrap_err();
+        assert_eq!((error.status(), error.code()), (400, "invalid_input"));
+        assert_eq!(page(&db, &filter, &of(16)).await.unwrap().1.len(), 16);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn tasks_of_a_deleted_workflow_go_or_stay_unbound() {
     on_each_store(async |db| {
         let (first, second) = (workflow(&db, "a").await, workflow(&db, "b").await);

@@ -8,10 +8,12 @@ use super::view::{EdgeView, VersionView, WorkflowDetail, WorkflowView};
 use super::{Deployed, PublicationState, TOPIC, Workflow, WorkflowStatus, store, turn};
 use crate::app::{App, Call};
 use crate::audit::Change;
+use crate::db::{Held, Tx};
 use crate::engines::{self, Reach};
 use crate::error::{Detail, Error};
 use crate::executions::{self, ExecutionView};
 use crate::http::{Data, Json, Nothing, Page, Paging};
+use crate::idempotency;
 use crate::tasks::circle::{self, Bound};
 use crate::tasks::{self, TaskView};
 
@@ -103,6 +105,7 @@ pub async fn create(call: Call<Nothing, Nothing, Json<CreateWorkflow>>) -> Resul
         updated_at_ms: now_ms,
     };
     let mut tx = app.db.begin().await?;
+    refuse_gone(&mut tx, &workflow.content.scheduler_engine).await?;
     workflow.id = store::insert(&mut tx, &workflow).await?;
     let made = Made { source: Source::Create, comment: None, by: &call.caller.name, now_ms };
     versions::first(&mut tx, &workflow, made).await?;
@@ -123,6 +126,9 @@ pub async fn update(
     call.check_if_match(&before.etag())?;
     let content = definition::changed(&call.body, &before.content, &engines).map_err(Error::invalid)?;
     refuse_moved(&before, &content.scheduler_engine)?;
+    if content.scheduler_engine != before.content.scheduler_engine {
+        refuse_gone(&mut tx, &content.scheduler_engine).await?;
+    }
     let by = &call.caller.name;
     let made = Made { source: Source::Update, comment: None, by, now_ms: app.clock.now_ms() };
     let mut after = before.clone();
@@ -131,6 +137,15 @@ pub async fn update(
     }
     let change = Change::of("workflow", id).before(&before.definition()).after(&after.definition());
     call.commit(tx, change, shown(app, &after, latest)).await
+}
+
+/// An engine that was there when the form was checked may be deleted in this moment.
+async fn refuse_gone(tx: &mut Tx, engine: &str) -> Result<(), Error> {
+    if engines::is_there(tx, engine).await? {
+        return Ok(());
+    }
+    let why = format!("must be a configured engine; `{engine}` was deleted in this moment");
+    Err(Error::invalid(vec![Detail::new("schedulerEngine", why)]))
 }
 
 /// What an engine has of a workflow stays there.
@@ -152,21 +167,25 @@ pub async fn delete(call: Call<WorkflowPath, DeleteQuery>) -> Result<Data<Option
     let (app, id) = (&call.state, call.path.id);
     call.check_if_match(&found(app, id).await?.etag())?;
     let turn = turn::take(app, id).await?;
-    let deleted = delete_in_turn(&call).await;
+    let deleted = delete_in_turn(&call, &turn).await;
     turn::give_back(turn).await;
     deleted
 }
 
-async fn delete_in_turn(call: &Call<WorkflowPath, DeleteQuery>) -> Result<Data<Option<WorkflowView>>, Error> {
+async fn delete_in_turn(
+    call: &Call<WorkflowPath, DeleteQuery>,
+    turn: &Held,
+) -> Result<Data<Option<WorkflowView>>, Error> {
     let (app, id) = (&call.state, call.path.id);
     let workflow = found(app, id).await?;
     call.check_if_match(&workflow.etag())?;
     if let Some(deployed) = &workflow.deployed {
         let removed = reach(app, &deployed.engine, call.request_id.as_str()).await?;
-        removed.remove(&deployed.reference()).await.map_err(refused)?;
+        turn::asked(turn, removed.remove(&deployed.reference())).await.map_err(refused)?;
     }
     let now_ms = app.clock.now_ms();
     let mut tx = app.db.begin().await?;
+    tx.guard(turn).await?;
     // What was changed meanwhile goes with it: the engine has nothing of it any more.
     store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     store::delete(&mut tx, id, &call.caller.name, now_ms).await?;
@@ -206,6 +225,7 @@ pub async fn execute(call: Call<WorkflowPath>) -> Result<Data<String>, Error> {
     let app = &call.state;
     let workflow = found(app, call.path.id).await?;
     let deployed = deployed(&workflow)?;
-    let run = executions::start_run(app, deployed, "manual", None, call.request_id.as_str()).await?;
+    let repeat = call.attempt.as_deref().and_then(idempotency::name_of);
+    let run = executions::start_run(app, deployed, "manual", None, repeat, call.request_id.as_str()).await?;
     Ok(Data::new(&run))
 }

@@ -116,6 +116,11 @@ impl Workflow {
     pub fn in_engine(&self) -> Option<&Deployed> {
         self.deployed.as_ref().filter(|_| self.status != WorkflowStatus::Draft)
     }
+
+    /// The engine that has it, or that it is to come to.
+    fn engine(&self) -> &str {
+        self.deployed.as_ref().map_or(&self.content.scheduler_engine, |deployed| &deployed.engine)
+    }
 }
 
 /// What an engine knows of a workflow that is deployed; none: it is not there, or not deployed.
@@ -124,10 +129,11 @@ pub async fn find_deployed(db: &Db, id: i64) -> Result<Option<Deployed>, Error> 
 }
 
 static ENGINE_CODES: LazyLock<Vec<&str>> =
-    LazyLock::new(|| [ENGINE_CALL_CODES, &["deployment_running"]].concat());
+    LazyLock::new(|| [ENGINE_CALL_CODES, &["deployment_running", "lease_lost"]].concat());
 static EXECUTE_CODES: LazyLock<Vec<&str>> = LazyLock::new(|| [ENGINE_CALL_CODES, &["not_deployed"]].concat());
 static SWITCH_CODES: LazyLock<Vec<&str>> = LazyLock::new(|| {
-    [ENGINE_CALL_CODES, &["deployment_running", "no_schedule", "not_deployed", "not_yet"]].concat()
+    [ENGINE_CALL_CODES, &["deployment_running", "lease_lost", "no_schedule", "not_deployed", "not_yet"]]
+        .concat()
 });
 
 /// The routes of this room.

@@ -11,6 +11,7 @@ use super::view::WorkflowView;
 use super::{Deployed, TOPIC, Workflow, store, turn};
 use crate::app::{App, Call};
 use crate::audit::Change;
+use crate::db::Held;
 use crate::engines::Reach;
 use crate::error::Error;
 use crate::http::{Data, Json, Nothing};
@@ -25,7 +26,7 @@ pub async fn set(call: SetCall) -> Result<Data<WorkflowView>, Error> {
     let (app, id) = (&call.state, call.path.id);
     check(&call, &found(app, id).await?)?;
     let turn = turn::take(app, id).await?;
-    let set = set_in_turn(&call).await;
+    let set = set_in_turn(&call, &turn).await;
     turn::give_back(turn).await;
     set
 }
@@ -36,7 +37,7 @@ fn check(call: &SetCall, workflow: &Workflow) -> Result<Schedule, Error> {
     definition::scheduled(&call.body, before, call.state.config.time_zone).map_err(Error::invalid)
 }
 
-async fn set_in_turn(call: &SetCall) -> Result<Data<WorkflowView>, Error> {
+async fn set_in_turn(call: &SetCall, turn: &Held) -> Result<Data<WorkflowView>, Error> {
     let (app, id) = (&call.state, call.path.id);
     let workflow = found(app, id).await?;
     let schedule = check(call, &workflow)?;
@@ -44,11 +45,12 @@ async fn set_in_turn(call: &SetCall) -> Result<Data<WorkflowView>, Error> {
     let told = match workflow.in_engine() {
         Some(deployed) => {
             let reach = reach(app, &deployed.engine, call.request_id.as_str()).await?;
-            tell(&reach, deployed, &schedule).await?
+            turn::asked(turn, tell(&reach, deployed, &schedule)).await?
         }
         None => None,
     };
     let mut tx = app.db.begin().await?;
+    tx.guard(turn).await?;
     let before = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     let mut after = before.clone();
     let mut content = before.content.clone();
@@ -110,7 +112,7 @@ async fn switch(call: &Call<WorkflowPath>, status: WorkflowStatus) -> Result<Dat
     let (app, id) = (&call.state, call.path.id);
     refuse_without(&found(app, id).await?, status)?;
     let turn = turn::take(app, id).await?;
-    let switched = switch_in_turn(call, status).await;
+    let switched = switch_in_turn(call, status, &turn).await;
     turn::give_back(turn).await;
     switched
 }
@@ -126,13 +128,16 @@ fn refuse_without(workflow: &Workflow, status: WorkflowStatus) -> Result<&Deploy
 async fn switch_in_turn(
     call: &Call<WorkflowPath>,
     status: WorkflowStatus,
+    turn: &Held,
 ) -> Result<Data<WorkflowView>, Error> {
     let (app, id) = (&call.state, call.path.id);
     let workflow = found(app, id).await?;
     let deployed = refuse_without(&workflow, status)?;
     let latest = latest_execution(app, id).await?;
-    let told = tell_state(app, deployed, status, call.request_id.as_str()).await?;
+    let told = tell_state(app, deployed, status, call.request_id.as_str());
+    let told = turn::asked(turn, told).await?;
     let mut tx = app.db.begin().await?;
+    tx.guard(turn).await?;
     let mut after = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     after.status = status;
     store::set_status(&mut tx, id, status).await?;

@@ -20,12 +20,6 @@ macro_rules! columns {
 }
 
 fn workflow(row: &Row) -> Result<Workflow, Error> {
-    let deployed = |id| -> Result<Option<Deployed>, Error> {
-        let Some(engine) = row.get::<Option<String>>(12)? else { return Ok(None) };
-        let (name, code, project) = (row.get::<Option<String>>(13)?, row.get(14)?, row.get(15)?);
-        let name = name.unwrap_or_default();
-        Ok(Some(Deployed { id, name, engine, code, project, revision: row.get(16)?, state: row.get(17)? }))
-    };
     let id = row.get(0)?;
     Ok(Workflow {
         id,
@@ -38,12 +32,27 @@ fn workflow(row: &Row) -> Result<Workflow, Error> {
         status: status(&row.get::<String>(9)?)?,
         publication: publication(&row.get::<String>(10)?)?,
         published_version: row.get(11)?,
-        deployed: deployed(id)?,
+        deployed: in_engine(row, id, 12)?,
         created_by: row.get(18)?,
         updated_by: row.get(19)?,
         created_at_ms: row.get(20)?,
         updated_at_ms: row.get(21)?,
     })
+}
+
+/// From `engine` on, which stands at this place.
+fn in_engine(row: &Row, id: i64, at: usize) -> Result<Option<Deployed>, Error> {
+    let Some(engine) = row.get(at)? else { return Ok(None) };
+    let name: Option<String> = row.get(at + 1)?;
+    Ok(Some(Deployed {
+        id,
+        engine,
+        name: name.unwrap_or_default(),
+        code: row.get(at + 2)?,
+        project: row.get(at + 3)?,
+        revision: row.get(at + 4)?,
+        state: row.get(at + 5)?,
+    }))
 }
 
 fn status(text: &str) -> Result<WorkflowStatus, Error> {
@@ -82,7 +91,7 @@ pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Workflow>, Error> {
     tx.query(tx.words(LOCK), &[id.into()]).await?.first().map(workflow).transpose()
 }
 
-/// One page, the newest first, and how many there are.
+/// One page, the newest first, and how many there are; 400 where it is too large to be sent at once.
 pub async fn page(
     db: &Db,
     keyword: Option<&str>,
@@ -98,6 +107,12 @@ pub async fn page(
             )
         };
     }
+    macro_rules! sums {
+        () => {
+            "SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT), CAST(coalesce(max(bytes), 0) AS BIGINT) FROM \
+             (SELECT octet_length(content) AS bytes"
+        };
+    }
     const COUNT: Either = Either {
         sqlite: concat!("SELECT count(*)", filtered!("instr")),
         postgres: concat!("SELECT count(*)", filtered!("strpos")),
@@ -106,9 +121,15 @@ pub async fn page(
         sqlite: concat!("SELECT ", columns!(), filtered!("instr"), " ORDER BY id DESC LIMIT $3 OFFSET $4"),
         postgres: concat!("SELECT ", columns!(), filtered!("strpos"), " ORDER BY id DESC LIMIT $3 OFFSET $4"),
     };
+    const BYTES: Either = Either {
+        sqlite: concat!(sums!(), filtered!("instr"), " ORDER BY id DESC LIMIT $3 OFFSET $4) AS page"),
+        postgres: concat!(sums!(), filtered!("strpos"), " ORDER BY id DESC LIMIT $3 OFFSET $4) AS page"),
+    };
     let mut values: Vec<Value> = vec![keyword.into(), status.map(WorkflowStatus::as_str).into()];
     let total = db.read(db.words(COUNT), &values).await?[0].get(0)?;
     values.extend([paging.page_size.into(), paging.offset().into()]);
+    let bytes = db.read(db.words(BYTES), &values).await?;
+    paging.refuse_over(bytes[0].get(0)?, bytes[0].get(1)?)?;
     let rows = db.read(db.words(PAGE), &values).await?;
     Ok((total, rows.iter().map(workflow).collect::<Result<_, _>>()?))
 }
@@ -215,13 +236,10 @@ pub async fn delete(tx: &mut Tx, id: i64, by: &str, now_ms: i64) -> Result<(), E
 
 /// Those that an engine has, by id.
 pub async fn deployed(db: &Db, engine: &str) -> Result<Vec<Deployed>, Error> {
-    const DEPLOYED: &str = concat!(
-        "SELECT ",
-        columns!(),
-        " FROM workflows WHERE engine = $1 AND status <> 'draft' AND deleted_at IS NULL ORDER BY id"
-    );
+    const DEPLOYED: &str = "SELECT id, engine, engine_name, engine_code, engine_project, engine_revision, \
+        engine_state FROM workflows WHERE engine = $1 AND status <> 'draft' AND deleted_at IS NULL ORDER BY id";
     let rows = db.read(DEPLOYED, &[engine.into()]).await?;
-    rows.iter().filter_map(|row| workflow(row).map(|workflow| workflow.deployed).transpose()).collect()
+    rows.iter().filter_map(|row| row.get(0).and_then(|id| in_engine(row, id, 1)).transpose()).collect()
 }
 
 /// The names of those that are there, by id.

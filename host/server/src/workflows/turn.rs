@@ -1,6 +1,7 @@
 //! Turns at an engine: what changes a workflow there is asked for one at a time, from one place, so that what is
-//! written down afterwards is what the engine was told last. A turn is a lease of its own owner; whoever dies in
-//! it loses it by the clock.
+//! written down afterwards is what the engine was told last. A turn is a lease of its own owner: a request that is
+//! broken off gives it back, whoever dies or sleeps in it loses it by the clock, and what is written down is guarded
+//! by it.
 
 use std::time::Duration;
 
@@ -35,7 +36,7 @@ pub async fn try_take(app: &App, workflow_id: i64) -> Result<Option<Held>, Error
     // Two turns of this server are apart, too.
     let own = Leases::new(app.db.clone(), Uuid::now_v7().to_string());
     let lease = own.claim(&format!("publication/{workflow_id}"), leases::TTL).await?;
-    Ok(lease.map(|lease| lease.hold()))
+    Ok(lease.map(|lease| lease.hold_until_dropped()))
 }
 
 /// Gives it back. Where the store refuses it runs out by itself.
@@ -45,7 +46,45 @@ pub async fn give_back(turn: Held) {
     }
 }
 
-pub fn running() -> Error {
-    let message = "a version of the workflow is being deployed at this moment; try again when that has ended";
+fn running() -> Error {
+    let message = "another change of the workflow is under way at its engine, such as a deployment; try again when \
+        that has ended";
     Error::conflict("deployment_running", message)
+}
+
+/// What the engine answers to what is asked in this turn; `lease_lost` where the turn is lost before.
+pub async fn asked<T>(turn: &Held, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let lost = turn.lost();
+    tokio::select! {
+        biased;
+        () = lost.cancelled() => {
+            let message = "another server came to change the workflow at its engine before the engine answered; \
+                look at what it is now, and try again";
+            Err(Error::unavailable("lease_lost", message).retry_after(1))
+        }
+        answer = answer => answer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::db::testing::on_each_store;
+
+    #[tokio::test]
+    async fn who_lost_the_turn_waits_for_no_engine_and_writes_nothing_down() {
+        on_each_store(async |db| {
+            let of = |owner: &str| Leases::new(db.clone(), owner.to_owned());
+            let lease = of("asleep").claim("turn", Duration::from_millis(600)).await.unwrap().unwrap();
+            let turn = lease.hold_until_dropped();
+            assert_eq!(asked(&turn, async { Ok(7) }).await.unwrap(), 7);
+            db.execute("UPDATE leases SET expires_at = 1", &[]).await.unwrap();
+            of("awake").claim("turn", leases::TTL).await.unwrap().unwrap();
+            let never = std::future::pending::<Result<(), Error>>();
+            assert_eq!(asked(&turn, never).await.unwrap_err().code(), "lease_lost");
+            let mut tx = db.begin().await.unwrap();
+            assert_eq!(tx.guard(&turn).await.unwrap_err().code(), "lease_lost");
+        })
+        .await;
+    }
 }

@@ -19,7 +19,7 @@ use crate::idempotency;
 use crate::tables::found::Counts;
 use crate::time;
 
-/// How long an answer waits for the end.
+/// How long an answer waits for the end, from the request's start on.
 const WAIT: Duration = Duration::from_secs(20);
 
 /// One reading of a data source's tables into the catalogue.
@@ -99,7 +99,7 @@ pub async fn start(call: Call<DatasourcePath>) -> Result<Data<SyncView>, Error> 
         finished_at_ms: None,
     };
     call.commit(tx, Change::of("datasource", id), Data::new(&view(app, begun))).await?;
-    let sync = ended(app, changed, sync_id).await?;
+    let sync = ended(app, changed, sync_id, call.wait_until(WAIT)).await?;
     let answer = Data::new(&view(app, sync));
     if let Some(attempt) = &call.attempt {
         idempotency::end(app, attempt, Ok(answer.reply())).await?;
@@ -108,8 +108,7 @@ pub async fn start(call: Call<DatasourcePath>) -> Result<Data<SyncView>, Error> 
 }
 
 /// The synchronisation once it has ended, or as it is when the time is over or the server stops.
-async fn ended(app: &App, mut changed: Subscription, id: i64) -> Result<Sync, Error> {
-    let deadline = Instant::now() + WAIT;
+async fn ended(app: &App, mut changed: Subscription, id: i64, until: Instant) -> Result<Sync, Error> {
     let is_other = |event: &Event| matches!(event, Event::Changed(key) if **key != *id.to_string());
     let mut is_over = false;
     loop {
@@ -119,7 +118,7 @@ async fn ended(app: &App, mut changed: Subscription, id: i64) -> Result<Sync, Er
             return Ok(sync);
         }
         let told = async { while changed.next().await.as_ref().is_some_and(is_other) {} };
-        let told = app.stopping.run_until_cancelled(timeout_at(deadline, told)).await;
+        let told = app.stopping.run_until_cancelled(timeout_at(until, told)).await;
         is_over = !matches!(told, Some(Ok(())));
     }
 }

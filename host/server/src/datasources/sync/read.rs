@@ -16,7 +16,7 @@ use crate::datasources::{Datasource, Reach, Unanswered};
 use crate::db::Lease;
 use crate::error::Error;
 use crate::points;
-use crate::tables::found::{self, Counts, FoundTable};
+use crate::tables::found::{self, Counts, FoundTable, Look};
 
 /// Tables of one page of names.
 const PAGE_TABLES: u32 = 500;
@@ -153,7 +153,7 @@ impl<'d> Pages<'d> {
         self.cursor = answer.next;
         let is_read = |kind: &str| KINDS.contains(&kind);
         let tables = answer.tables.into_iter().filter(|table| is_read(&table.kind));
-        Ok(Some(tables.map(|table| table.name).filter(|name| !found::is_of_recycle_bin(name)).collect()))
+        Ok(Some(tables.map(|table| table.name).collect()))
     }
 }
 
@@ -219,17 +219,25 @@ impl Reading<'_> {
                 Err(why) => self.wrong(database, name, &format!("the table {why}")),
             }
         }
+        let began_ms = self.app.clock.now_ms();
         let batch = self.inspect(asked.clone()).await?;
         let listed = asked.into_iter().map(|table| table.name).filter(|name| !batch.gone.contains(name));
         let listed: Vec<String> = listed.collect();
+        let look = Look {
+            cluster_id: self.sync.datasource_id,
+            database,
+            listed: &listed,
+            found: &batch.found,
+            began_ms,
+        };
         for _ in 1..WRITES {
-            match self.write_batch(database, names.len(), &listed, &batch.found).await {
+            match self.write_batch(&look, names.len()).await {
                 // Another writer was there first: the second look sees what it wrote.
                 Err(Stop::Store(error)) if error.code() == "name_taken" => {}
                 outcome => return outcome,
             }
         }
-        self.write_batch(database, names.len(), &listed, &batch.found).await
+        self.write_batch(&look, names.len()).await
     }
 
     /// What is in these tables. A call that fails is made again for one half and the other: the fault may be
@@ -281,17 +289,11 @@ impl Reading<'_> {
         self.errors.add(Some(format!("{database}.{name}")), message);
     }
 
-    async fn write_batch(
-        &mut self,
-        database: &str,
-        done: usize,
-        listed: &[String],
-        tables: &[FoundTable],
-    ) -> Result<(), Stop> {
-        let (cluster, now_ms) = (self.sync.datasource_id, self.app.clock.now_ms());
+    async fn write_batch(&mut self, look: &Look<'_>, done: usize) -> Result<(), Stop> {
+        let now_ms = self.app.clock.now_ms();
         let mut tx = self.app.db.begin().await?;
         tx.guard(self.lease).await?;
-        let taken = found::take_over(&mut tx, cluster, database, listed, tables, now_ms).await?;
+        let taken = found::take_over(&mut tx, look, now_ms).await?;
         let counted = (taken.tables, taken.fields);
         if !store::count(&mut tx, self.sync.id, done as i64, counted.0, counted.1, self.errors).await? {
             return Err(Stop::Ended);

@@ -16,6 +16,7 @@ use crate::engines::{self, EngineRecord, Reach, Unstarted};
 use crate::error::Error;
 use crate::executions::watch::kept_message;
 use crate::points;
+use crate::time::DAY_MS;
 use crate::workflows::{self, Deployed};
 pub use store::Run;
 
@@ -67,21 +68,44 @@ pub async fn engine_of(app: &App, name: &str) -> Result<EngineRecord, Error> {
 }
 
 /// Starts a run and answers the engine's id for it, after 20 s at most; 504 `engine_timeout` names the key by which it
-/// is found later.
+/// is found later. `repeat` names the request and its repeats, where it may be sent again: a repeat goes on with the
+/// run that was asked for the first time.
 pub async fn start_run(
     app: &App,
     deployed: &Deployed,
     cause: &'static str,
     business_time_ms: Option<i64>,
+    repeat: Option<String>,
     call_id: &str,
 ) -> Result<String, Error> {
     let until = Instant::now() + START_MAX;
     let record = engine_of(app, &deployed.engine).await?;
-    let run = ask(app, deployed, cause, business_time_ms).await?;
+    let before = match &repeat {
+        Some(key) => store::find_by_key(&app.db, key).await?,
+        None => None,
+    };
+    let new_key = || uuid::Uuid::now_v7().to_string();
+    let before = before.map(|run| (is_meant(app, &run, deployed), run));
+    let is_repeat = matches!(before, Some((true, _)));
+    let run = match before {
+        Some((true, run)) => run,
+        Some((false, _)) => ask(app, deployed, cause, business_time_ms, new_key()).await?,
+        None => ask(app, deployed, cause, business_time_ms, repeat.unwrap_or_else(new_key)).await?,
+    };
+    if let Some(instance_id) = run.instance_id {
+        return Ok(instance_id);
+    }
     points::reach("runs.asked");
     let reach = Reach::of(app, &record, call_id);
     let key = run.key.clone().unwrap_or_default();
-    let started = timeout_at(until, start(app, &reach, deployed, &run)).await;
+    let started = async {
+        let known = if is_repeat { found(app, &reach, deployed, &run).await? } else { None };
+        match known {
+            Some(instance_id) => Ok(instance_id),
+            None => start(app, &reach, deployed, &run).await,
+        }
+    };
+    let started = timeout_at(until, started).await;
     started.unwrap_or_else(|_| {
         let message = format!(
             "the engine `{}` has not said within {} s that it took the run on; it may have. Its key is {key}; once it \
@@ -93,19 +117,27 @@ pub async fn start_run(
     })
 }
 
+/// Whether a repeat is about this run: not about one that was refused, or that is older than answers are kept.
+fn is_meant(app: &App, run: &Run, deployed: &Deployed) -> bool {
+    let is_refused = run.ended_at_ms.is_some() && run.instance_id.is_none();
+    let is_recent = run.asked_at_ms > app.clock.now_ms() - DAY_MS;
+    run.engine == deployed.engine && run.workflow_id == deployed.id && is_recent && !is_refused
+}
+
 /// Writes down that a run is asked for, before the engine is.
 async fn ask(
     app: &App,
     deployed: &Deployed,
     cause: &'static str,
     business_time_ms: Option<i64>,
+    key: String,
 ) -> Result<Run, Error> {
     let mut run = Run {
         id: 0,
         engine: deployed.engine.clone(),
         workflow_id: deployed.id,
         workflow_name: deployed.name.clone(),
-        key: Some(uuid::Uuid::now_v7().to_string()),
+        key: Some(key),
         trigger: None,
         instance_id: None,
         state: ASKED.to_owned(),
@@ -119,7 +151,8 @@ async fn ask(
     };
     let mut tx = app.db.begin().await?;
     let id = store::insert(&mut tx, &run).await?;
-    run.id = id.ok_or_else(|| Error::internal(anyhow::anyhow!("a new key was there already")))?;
+    let twin = || Error::unavailable("store_busy", "the same request is under way; try again").retry_after(1);
+    run.id = id.ok_or_else(twin)?;
     tx.commit().await?;
     Ok(run)
 }
@@ -159,29 +192,27 @@ async fn begun(
     trigger: &str,
 ) -> Result<String, Error> {
     let run = Run { trigger: Some(trigger.to_owned()), ..run.clone() };
-    let query = run.query(deployed.reference());
-    let query = query.ok_or_else(|| Error::internal(anyhow::anyhow!("the run has no key")))?;
     loop {
         sleep(LOOK_INTERVAL).await;
-        let found = reach.find(std::slice::from_ref(&query)).await?;
-        if let Some(instance) = found.into_iter().flatten().next() {
-            answered(app, &run, Some(&instance.id), trigger).await?;
-            return Ok(instance.id);
+        if let Some(instance_id) = found(app, reach, deployed, &run).await? {
+            return Ok(instance_id);
         }
     }
+}
+
+/// The engine's id of a run that it has, which is kept then.
+async fn found(app: &App, reach: &Reach, deployed: &Deployed, run: &Run) -> Result<Option<String>, Error> {
+    let query = run.query(deployed.reference());
+    let query = query.ok_or_else(|| Error::internal(anyhow::anyhow!("the run has no key")))?;
+    let Some(instance) = reach.find(&[query]).await?.into_iter().flatten().next() else { return Ok(None) };
+    let trigger = run.trigger.as_deref().or(instance.trigger.as_deref()).unwrap_or(&instance.id);
+    answered(app, run, Some(&instance.id), trigger).await?;
+    Ok(Some(instance.id))
 }
 
 async fn answered(app: &App, run: &Run, instance_id: Option<&str>, trigger: &str) -> Result<(), Error> {
     let mut tx = app.db.begin().await?;
     store::answered(&mut tx, run, instance_id, trigger).await?;
-    tx.changed(TOPIC, run.engine.clone());
-    tx.commit().await
-}
-
-/// The engine runs it again: it is looked after anew.
-pub async fn reopen(app: &App, run: &Run) -> Result<(), Error> {
-    let mut tx = app.db.begin().await?;
-    store::reopen(&mut tx, run.id).await?;
     tx.changed(TOPIC, run.engine.clone());
     tx.commit().await
 }

@@ -70,6 +70,12 @@ pub async fn find(db: &Db, id: i64) -> Result<Option<Run>, Error> {
     db.read(FIND, &[id.into()]).await?.first().map(run).transpose()
 }
 
+/// The run that was asked for by this key.
+pub async fn find_by_key(db: &Db, key: &str) -> Result<Option<Run>, Error> {
+    const FIND: &str = concat!("SELECT ", columns!(), " FROM runs WHERE key = $1");
+    db.read(FIND, &[key.into()]).await?.first().map(run).transpose()
+}
+
 /// The run that an engine knows by this id.
 pub async fn find_instance(db: &Db, engine: &str, instance_id: &str) -> Result<Option<Run>, Error> {
     const FIND: &str = concat!("SELECT ", columns!(), " FROM runs WHERE engine = $1 AND instance_id = $2");
@@ -121,6 +127,12 @@ pub async fn open_workflows(db: &Db, engine: &str) -> Result<Vec<i64>, Error> {
     const OPEN: &str =
         "SELECT DISTINCT workflow_id FROM runs WHERE engine = $1 AND ended_at IS NULL ORDER BY 1";
     db.read(OPEN, &[engine.into()]).await?.iter().map(|row| row.get(0)).collect()
+}
+
+/// How many runs of an engine have not ended.
+pub async fn count_open(tx: &mut Tx, engine: &str) -> Result<i64, Error> {
+    const COUNT: &str = "SELECT count(*) FROM runs WHERE engine = $1 AND ended_at IS NULL";
+    tx.query(COUNT, &[engine.into()]).await?.first().map_or(Ok(0), |row| row.get(0))
 }
 
 /// Those that were asked for before this time and of which the engine's answer is not known.
@@ -213,13 +225,6 @@ pub async fn end_unstarted(tx: &mut Tx, id: i64, message: &str, now_ms: i64) -> 
     const END: &str = "UPDATE runs SET state = 'failed', message = $2, ended_at = $3, version = version + 1 \
         WHERE id = $1 AND instance_id IS NULL AND ended_at IS NULL";
     Ok(tx.execute(END, &[id.into(), message.into(), now_ms.into()]).await? > 0)
-}
-
-/// An ended run that the engine runs again: it is looked after anew.
-pub async fn reopen(tx: &mut Tx, id: i64) -> Result<(), Error> {
-    const REOPEN: &str = "UPDATE runs SET state = 'queued', ended_at = NULL, message = NULL, \
-        version = version + 1 WHERE id = $1";
-    tx.execute(REOPEN, &[id.into()]).await.map(drop)
 }
 
 /// How far a bucket of an engine's workflows was watched.

@@ -144,10 +144,11 @@ async fn a_run_that_was_not_taken_on_ends_and_one_that_was_does_not() {
         let mut tx = db.begin().await.unwrap();
         assert!(end_unstarted(&mut tx, lost.id, "why", 50).await.unwrap());
         assert!(!end_unstarted(&mut tx, taken.id, "why", 50).await.unwrap());
-        reopen(&mut tx, lost.id).await.unwrap();
+        assert_eq!(count_open(&mut tx, "local").await.unwrap(), 1);
+        assert_eq!(count_open(&mut tx, "other").await.unwrap(), 0);
         tx.commit().await.unwrap();
-        let again = find(&db, lost.id).await.unwrap().unwrap();
-        assert_eq!((again.state.as_str(), again.ended_at_ms, again.version), ("queued", None, 2));
+        let after = find(&db, lost.id).await.unwrap().unwrap();
+        assert_eq!((after.state.as_str(), after.ended_at_ms, after.version), ("failed", Some(50), 1));
     })
     .await;
 }

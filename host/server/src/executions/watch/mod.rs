@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::db::Held;
 use crate::engines::{EngineRecord, Reach};
 use crate::error::Error;
-pub use records::kept_message;
+pub use records::{kept_message, records, seen};
 pub use worker::run_worker;
 
 /// Runs of one answer.
@@ -30,8 +30,12 @@ const INSTANCES_MAX: u32 = 1_000;
 const RUNS_AT_ONCE: usize = 200;
 /// Tries of one answer.
 const TRIES_PAGE: u32 = 1_000;
-/// Tries that are looked at, of the runs of one question.
+/// Tries that are looked at together: of the runs of one question, and of one run where it has more.
 const TRIES_MAX: usize = 100_000;
+/// Answers to one question: an engine that goes on and on has no end.
+const TRIES_PAGES_MAX: usize = 1_000;
+/// Of each task, the latest first, where a run has more tries than are looked at together.
+const TRIES_KEPT: usize = 50;
 /// The longest cursor, in bytes; the contract's.
 const CURSOR_MAX_BYTES: usize = 4_096;
 
@@ -106,8 +110,18 @@ impl Watch<'_> {
         page: WatchPage,
     ) -> Result<Written, Error> {
         let seen = self.changed(workflows, page.instances).await?;
-        for some in seen.chunks(RUNS_AT_ONCE) {
-            let tries = self.tries(workflows, some).await?;
+        let mut parts: Vec<&[Seen]> = seen.chunks(RUNS_AT_ONCE).rev().collect();
+        while let Some(some) = parts.pop() {
+            let Some(tries) = self.tries(workflows, some).await? else {
+                match some {
+                    [one] => self.leave_out(&one.after),
+                    _ => {
+                        let (first, second) = some.split_at(some.len() / 2);
+                        parts.extend([second, first]);
+                    }
+                }
+                continue;
+            };
             let with_records = some.iter().map(|seen| {
                 let id = seen.after.instance_id.as_deref().unwrap_or_default();
                 let tries = tries.get(id).map(Vec::as_slice).unwrap_or_default();
@@ -117,7 +131,10 @@ impl Watch<'_> {
                 return Ok(Written::NotAll);
             }
         }
-        let is_gone = |run: &&Run| run.instance_id.as_ref().is_some_and(|id| page.gone.contains(id));
+        // An engine may forget what has ended.
+        let is_gone = |run: &&Run| {
+            run.ended_at_ms.is_none() && run.instance_id.as_ref().is_some_and(|id| page.gone.contains(id))
+        };
         let gone: Vec<Seen> = open.iter().filter(is_gone).map(|run| self.gone(run)).collect();
         self.write(gone.iter().map(|seen| (seen, None)).collect()).await
     }
@@ -180,12 +197,18 @@ impl Watch<'_> {
         Seen { before: Some(run.clone()), after }
     }
 
-    /// The tries of these runs, by the run's id.
+    /// One run's trouble stops no other.
+    fn leave_out(&self, run: &Run) {
+        let (engine, instance) = (&run.engine, run.instance_id.as_deref());
+        tracing::warn!(engine, instance, "a run has more tries than can be looked at; it is left as it is");
+    }
+
+    /// The tries of these runs, by the run's id; none where they are too many to be looked at together.
     async fn tries(
         &self,
         workflows: &HashMap<i64, WorkflowRef>,
         seen: &[Seen],
-    ) -> Result<HashMap<String, Vec<TaskRun>>, Error> {
+    ) -> Result<Option<HashMap<String, Vec<TaskRun>>>, Error> {
         const FUNCTION: &str = "watch.task-runs";
         let reference = |seen: &Seen| -> Option<InstanceRef> {
             seen.after.reference(workflows.get(&seen.after.workflow_id)?.clone())
@@ -193,26 +216,27 @@ impl Watch<'_> {
         let instances: Vec<InstanceRef> = seen.iter().filter_map(reference).collect();
         let mut request = TaskRunRequest { instances, cursor: None, limit: TRIES_PAGE };
         let mut tries: HashMap<String, Vec<TaskRun>> = HashMap::new();
-        let mut count = 0;
-        loop {
+        for _ in 0..TRIES_PAGES_MAX {
             let page = self.reach.task_runs(&request).await?;
-            count += page.task_runs.len();
-            if count > TRIES_MAX {
-                let message = format!("there are more than {TRIES_MAX} tries of {} runs", seen.len());
-                return Err(self.reach.broke(FUNCTION, message));
-            }
             for one in page.task_runs {
                 tries.entry(one.instance.clone()).or_default().push(one);
+            }
+            if seen.len() == 1 && count(&tries) > TRIES_MAX {
+                tries.values_mut().for_each(|tries| records::keep_latest(tries, TRIES_KEPT));
+            }
+            if count(&tries) > TRIES_MAX {
+                return Ok(None);
             }
             if page.next.is_some() && page.next == request.cursor {
                 let message = "its `next` leads to the same page again".to_owned();
                 return Err(self.reach.broke(FUNCTION, message));
             }
             match page.next {
-                None => return Ok(tries),
+                None => return Ok(Some(tries)),
                 next => request.cursor = next,
             }
         }
+        Ok(None)
     }
 
     /// Writes runs with what became of their tasks, all or none. Without records: those that there are end with the
@@ -260,6 +284,10 @@ impl Watch<'_> {
         tx.commit().await?;
         Ok(Written::All)
     }
+}
+
+fn count(tries: &HashMap<String, Vec<TaskRun>>) -> usize {
+    tries.values().map(Vec::len).sum()
 }
 
 /// What is to be written of one run.

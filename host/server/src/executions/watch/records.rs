@@ -1,5 +1,6 @@
 //! From an engine's words to records: what its tries of one task come to, and what its run is. Pure.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use lakeport_bindings::engine::model::{Instance, TaskRun};
@@ -70,16 +71,32 @@ pub fn seen(engine: &str, workflow_name: &str, instance: &Instance, now_ms: i64)
     run_with(&run, instance, now_ms)
 }
 
+/// Keeps the latest so many tries of each task of a run.
+pub fn keep_latest(tries: &mut Vec<TaskRun>, at_most: usize) {
+    tries.sort_by_key(|one| Reverse(one.attempt));
+    let mut kept: HashMap<String, usize> = HashMap::new();
+    tries.retain(|one| {
+        let count = kept.entry(key(one)).or_default();
+        *count += 1;
+        *count <= at_most
+    });
+}
+
+/// What names a task within its run.
+fn key(one: &TaskRun) -> String {
+    match one.task {
+        Some(id) => id.to_string(),
+        None => format!("name:{}", kept(&one.task_name, NAME_MAX_CHARS)),
+    }
+}
+
 /// What the tries of a run come to, one record a task, in the order in which they were begun. A task that was never
 /// begun has none.
 pub fn records(run: &Run, tries: &[TaskRun]) -> Vec<Record> {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut tasks: Vec<(String, Vec<&TaskRun>)> = Vec::new();
     for one in tries.iter().filter(|one| one.state != "skipped") {
-        let key = match one.task {
-            Some(id) => id.to_string(),
-            None => format!("name:{}", kept(&one.task_name, NAME_MAX_CHARS)),
-        };
+        let key = key(one);
         let place = *places.entry(key.clone()).or_insert_with(|| {
             tasks.push((key, Vec::new()));
             tasks.len() - 1

@@ -53,6 +53,17 @@ fn the_tries_of_a_task_are_one_record_and_the_latest_counts() {
 }
 
 #[test]
+fn of_very_many_tries_the_latest_of_each_task_are_kept() {
+    let mut tries: Vec<TaskRun> =
+        (1..=9).flat_map(|n| [attempt(4, n, "failed"), attempt(5, n, "failed")]).collect();
+    tries.push(attempt(6, 1, "success"));
+    keep_latest(&mut tries, 2);
+    let mut ids: Vec<&str> = tries.iter().map(|one| one.id.as_str()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["4/8", "4/9", "5/8", "5/9", "6/1"]);
+}
+
+#[test]
 fn a_task_that_was_never_begun_has_no_record() {
     assert_eq!(records(&run("failed"), &[attempt(4, 1, "skipped")]), []);
     assert_eq!(records(&run("failed"), &[attempt(4, 1, "queued")]), []);

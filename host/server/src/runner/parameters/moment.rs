@@ -4,7 +4,7 @@ use chrono::{DateTime, Days, Months, NaiveDateTime, Utc};
 use chrono_tz::Tz;
 
 /// Days or months that a text can go away from its time.
-const AWAY_MAX: i32 = 100_000;
+const AWAY_MAX: u32 = 100_000;
 const ADD_MONTHS: &str = "add_months(";
 
 /// Whether it names a time.
@@ -41,7 +41,7 @@ fn split(text: &str) -> (&str, Option<&str>) {
 }
 
 fn away(text: &str) -> Option<i32> {
-    text.parse().ok().filter(|away: &i32| away.abs() <= AWAY_MAX)
+    text.parse().ok().filter(|away: &i32| away.unsigned_abs() <= AWAY_MAX)
 }
 
 /// Patterns as Java has them; other letters stand for nothing here.

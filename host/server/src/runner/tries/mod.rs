@@ -50,6 +50,17 @@ pub struct Stops {
     pub halted: CancellationToken,
 }
 
+impl Stops {
+    /// Answers once it is to end.
+    async fn told(&self) -> Stop {
+        tokio::select! {
+            biased;
+            () = self.halted.cancelled() => Stop::Halted,
+            () = self.cancelled.cancelled() => Stop::Cancelled,
+        }
+    }
+}
+
 impl Try {
     fn task(&self) -> &Task {
         &self.definition.tasks[self.place]

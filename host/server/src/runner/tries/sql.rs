@@ -1,5 +1,6 @@
 //! The SQL of a task: its parameters put in, judged, and run on its data source in one transaction.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -9,9 +10,10 @@ use lakeport_physical::{Database, Ran, Shown, TaskSession};
 use lakeport_sql::script::{ScriptStatement, sqlite_script};
 use tokio::time::{interval, timeout};
 
-use super::Try;
+use super::{Stops, Try};
 use crate::app::App;
 use crate::datasources::{self, Reach};
+use crate::error::Error;
 use crate::points;
 use crate::runner::definition::Task;
 use crate::runner::parameters::{self, Values};
@@ -69,9 +71,45 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
             }
         }
     }
-    session.commit().await.map_err(late)?;
+    if let Err(stop) = check_held(work).await {
+        session.roll_back().await;
+        return Err(stop);
+    }
+    commit(&work.stops, &stopped, session).await?.map_err(late)?;
     points::reach("runner.task_ran");
     Ok(changed)
+}
+
+/// Nobody else goes on with this task, and nobody stopped it: asked right before its changes are kept.
+async fn check_held(work: &Try) -> Result<(), Stop> {
+    let asking = async {
+        let mut tx = work.app.db.begin().await?;
+        tx.guard(&work.held).await
+    };
+    tokio::select! {
+        biased;
+        stop = work.stops.told() => Err(stop),
+        asked = asking => asked.map_err(|error: Error| {
+            tracing::warn!(task_run = work.id, "what a task changed is not kept: {error}");
+            Stop::Halted
+        }),
+    }
+}
+
+/// Keeps what was changed. Told to stop it waits no more for others, but it says whether it was kept.
+async fn commit(
+    stops: &Stops,
+    stopped: &AtomicBool,
+    session: TaskSession,
+) -> Result<Result<(), PluginError>, Stop> {
+    let mut committing = std::pin::pin!(session.commit());
+    let stop = tokio::select! {
+        biased;
+        outcome = &mut committing => return Ok(outcome),
+        stop = stops.told() => stop,
+    };
+    stopped.store(true, Ordering::Relaxed);
+    committing.await.map(Ok).map_err(|_| stop)
 }
 
 fn script(work: &Try, task: &Task) -> Result<Vec<ScriptStatement>, String> {
@@ -115,22 +153,28 @@ async fn guarded<T>(
     running: impl Future<Output = T>,
 ) -> Result<T, Stop> {
     let stops = work.stops.clone();
-    let mut running = std::pin::pin!(running);
-    let mut ticks = interval(LOG_INTERVAL);
-    let stop = loop {
-        tokio::select! {
-            biased;
-            () = stops.halted.cancelled() => break Stop::Halted,
-            () = stops.cancelled.cancelled() => break Stop::Cancelled,
-            outcome = &mut running => return Ok(outcome),
-            _ = ticks.tick() => {
-                // The statement goes on while the log is written.
-                tokio::select! {
-                    () = work.write_log() => {}
-                    outcome = &mut running => return Ok(outcome),
-                }
-            }
+    let writing = async {
+        let mut ticks = interval(LOG_INTERVAL);
+        loop {
+            ticks.tick().await;
+            work.write_log().await;
         }
+    };
+    unless_stopped(&stops, stopped, running, writing).await
+}
+
+async fn unless_stopped<T>(
+    stops: &Stops,
+    stopped: &AtomicBool,
+    running: impl Future<Output = T>,
+    writing: impl Future<Output = Infallible>,
+) -> Result<T, Stop> {
+    let mut running = std::pin::pin!(running);
+    let stop = tokio::select! {
+        biased;
+        stop = stops.told() => stop,
+        outcome = &mut running => return Ok(outcome),
+        never = writing => match never {},
     };
     stopped.store(true, Ordering::Relaxed);
     let _ = timeout(STOP_PATIENCE, running).await;
@@ -165,5 +209,34 @@ fn say(work: &mut Try, place: usize, statement: &ScriptStatement, ran: &Ran, too
     }
     if ran.rows > ran.first.len() as u64 {
         work.log.line(now_ms, &format!("| and {} more", ran.rows - ran.first.len() as u64));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_is_stopped_while_its_log_cannot_be_written() {
+        for is_halted in [true, false] {
+            let stops = Stops { cancelled: CancellationToken::new(), halted: CancellationToken::new() };
+            let stopped = AtomicBool::new(false);
+            // The stop comes while the log is being written.
+            let writing = async {
+                if is_halted {
+                    stops.halted.cancel()
+                } else {
+                    stops.cancelled.cancel()
+                }
+                pending().await
+            };
+            let stop = unless_stopped(&stops, &stopped, pending::<()>(), writing).await.unwrap_err();
+            assert_eq!(matches!(stop, Stop::Halted), is_halted, "{stop:?}");
+            assert!(stopped.load(Ordering::Relaxed), "the database is told, too");
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::db::{Db, Row, Tx, Value};
 use crate::error::Error;
 use crate::retention::Retained;
 use crate::runner::progress::Standing;
-use crate::runner::store::{Run, State, state};
+use crate::runner::store::{State, state};
 
 /// Running ones that are looked at: those that one server can have.
 const RUNNING_MAX: i64 = 10_000;
@@ -61,16 +61,16 @@ pub struct Orphan {
     pub run_id: i64,
 }
 
-/// How each task of a run stands that was begun.
-pub async fn standings(db: &Db, run: &Run) -> Result<HashMap<i64, Standing>, Error> {
+/// How each task of a run stands that was begun, or need not be.
+pub async fn standings(db: &Db, run_id: i64) -> Result<HashMap<i64, Standing>, Error> {
     const STANDINGS: &str = "SELECT task_id, \
-        count(*) FILTER (WHERE state = 'success' AND run_attempt >= $2), \
-        count(*) FILTER (WHERE state = 'failed' AND is_lost = 0 AND run_attempt = $3), \
-        count(*) FILTER (WHERE is_lost = 1 AND run_attempt = $3), \
+        count(*) FILTER (WHERE state = 'success'), \
+        count(*) FILTER (WHERE state = 'failed' AND is_lost = 0), \
+        count(*) FILTER (WHERE is_lost = 1), \
         count(*) FILTER (WHERE state = 'running'), \
-        max(CASE WHEN state = 'failed' AND is_lost = 0 AND run_attempt = $3 THEN ended_at END) \
-        FROM runner_task_runs WHERE run_id = $1 GROUP BY task_id";
-    let values = [run.id.into(), run.done_since.into(), run.attempt.into()];
+        max(CASE WHEN state = 'failed' AND is_lost = 0 THEN ended_at END) \
+        FROM runner_task_runs WHERE run_id = $1 GROUP BY task_id \
+        UNION ALL SELECT task_id, 1, 0, 0, 0, NULL FROM runner_taken_over WHERE run_id = $1";
     let standing = |row: &Row| {
         let standing = Standing {
             is_done: row.get::<i64>(1)? > 0,
@@ -81,15 +81,15 @@ pub async fn standings(db: &Db, run: &Run) -> Result<HashMap<i64, Standing>, Err
         };
         Ok((row.get(0)?, standing))
     };
-    db.read(STANDINGS, &values).await?.iter().map(standing).collect()
+    db.read(STANDINGS, &[run_id.into()]).await?.iter().map(standing).collect()
 }
 
 /// Begins the next try of a task.
-pub async fn begin(tx: &mut Tx, run: &Run, task: (i64, &str), now_ms: i64) -> Result<Begun, Error> {
-    const BEGIN: &str = "INSERT INTO runner_task_runs (run_id, run_attempt, task_id, task_name, attempt, state, \
-        started_at) SELECT $1, $2, $3, $4, coalesce(max(attempt), 0) + 1, 'running', $5 FROM runner_task_runs \
-        WHERE run_id = $1 AND task_id = $3 RETURNING id, attempt";
-    let values: [Value; 5] = [run.id.into(), run.attempt.into(), task.0.into(), task.1.into(), now_ms.into()];
+pub async fn begin(tx: &mut Tx, run_id: i64, task: (i64, &str), now_ms: i64) -> Result<Begun, Error> {
+    const BEGIN: &str = "INSERT INTO runner_task_runs (run_id, task_id, task_name, attempt, state, started_at) \
+        SELECT $1, $2, $3, coalesce(max(attempt), 0) + 1, 'running', $4 FROM runner_task_runs \
+        WHERE run_id = $1 AND task_id = $2 RETURNING id, attempt";
+    let values: [Value; 4] = [run_id.into(), task.0.into(), task.1.into(), now_ms.into()];
     let rows = tx.query(BEGIN, &values).await?;
     let row = rows.first().ok_or_else(|| Error::internal(anyhow::anyhow!("the try was not stored")))?;
     Ok(Begun { id: row.get(0)?, attempt: row.get(1)? })
@@ -138,12 +138,12 @@ pub async fn lose(tx: &mut Tx, id: i64, message: &str, now_ms: i64) -> Result<()
 }
 
 /// The first failure that the run has not got over: the task and the message.
-pub async fn failure(tx: &mut Tx, run: &Run) -> Result<Option<(String, String)>, Error> {
+pub async fn failure(tx: &mut Tx, run_id: i64) -> Result<Option<(String, String)>, Error> {
     const FAILURE: &str = "SELECT task_name, coalesce(message, '') FROM runner_task_runs AS failed \
-        WHERE run_id = $1 AND run_attempt = $2 AND state = 'failed' AND NOT EXISTS \
+        WHERE run_id = $1 AND state = 'failed' AND NOT EXISTS \
         (SELECT 1 FROM runner_task_runs later WHERE later.run_id = failed.run_id \
         AND later.task_id = failed.task_id AND later.attempt > failed.attempt) ORDER BY id LIMIT 1";
-    let rows = tx.query(FAILURE, &[run.id.into(), run.attempt.into()]).await?;
+    let rows = tx.query(FAILURE, &[run_id.into()]).await?;
     rows.first().map(|row| Ok((row.get(0)?, row.get(1)?))).transpose()
 }
 

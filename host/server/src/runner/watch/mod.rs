@@ -12,7 +12,7 @@ use lakeport_bindings::engine::model;
 use super::Runner;
 use super::definition::id;
 use super::refused::Refused;
-use super::requests::number;
+use super::requests::{no_cursor, number, place};
 use super::store::{self as runs, Run, State};
 use crate::time::MINUTE_MS;
 use store::{Changed, TryRow};
@@ -92,9 +92,7 @@ impl Runner {
         let ids = request.workflows.iter().map(|workflow| id(workflow.id));
         let workflows = ids.collect::<Result<Vec<i64>, Refused>>()?;
         let cursor = match request.cursor.as_deref() {
-            Some(text) => Some(Cursor::parse(text).ok_or_else(|| {
-                Refused::new("invalid_input", "the cursor is none that this scheduler gave out")
-            })?),
+            Some(text) => Some(Cursor::parse(text).ok_or_else(no_cursor)?),
             None => None,
         };
         let open: Vec<i64> = request.open.iter().filter_map(|open| open.id.parse().ok()).collect();
@@ -159,7 +157,7 @@ impl Runner {
     ) -> Result<model::TaskRunPage, Refused> {
         at_most(request.instances.len(), INSTANCES_MAX, "runs")?;
         let ids: Vec<i64> = request.instances.iter().filter_map(|one| one.id.parse().ok()).collect();
-        let after_id = request.cursor.as_deref().map_or(Ok(0), number)?;
+        let after_id = request.cursor.as_deref().map_or(Ok(0), place)?;
         let limit = request.limit.clamp(1, PAGE_MAX) as usize;
         let mut tries = store::tries_of(&self.db, &ids, after_id, limit as i64 + 1).await?;
         let is_more = tries.len() > limit;
@@ -170,11 +168,11 @@ impl Runner {
 
     pub(super) async fn log(&self, request: model::LogRequest) -> Result<model::LogPage, Refused> {
         let (run_id, task_run_id) = (number(&request.instance.id)?, number(&request.task_run)?);
-        let from = request.cursor.as_deref().map_or(Ok(0), number)?.max(0);
+        let from = request.cursor.as_deref().map_or(Ok(0), place)?;
         let missing = || Refused::not_found("task run", task_run_id);
         // Whether it has ended is read before the log is: what is added between is not taken for the last.
         let state = store::state_of_try(&self.db, run_id, task_run_id).await?.ok_or_else(missing)?;
-        let text = store::log_from(&self.db, task_run_id, from).await?;
+        let text = store::log_from(&self.db, task_run_id, from).await?.ok_or_else(no_cursor)?;
         let end = cut(&text, request.max_bytes.clamp(1, LOG_MAX_BYTES) as usize);
         let next = from + end as i64;
         let complete = state != State::Running && end == text.len();
@@ -208,7 +206,8 @@ fn instance(run: Run) -> model::Instance {
         business_time: Some(run.business_at_ms),
         state: run.state.as_str().to_owned(),
         engine_state: run.state.as_str().to_owned(),
-        attempt: u32::try_from(run.attempt).unwrap_or(u32::MAX),
+        // What is done again is another run.
+        attempt: 1,
         started: run.started_at_ms,
         ended: run.ended_at_ms,
         message: run.message,

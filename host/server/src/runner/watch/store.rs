@@ -162,17 +162,18 @@ pub async fn state_of_try(db: &Db, run_id: i64, id: i64) -> Result<Option<State>
     rows.first().map(|row| state(&row.get::<String>(0)?)).transpose()
 }
 
-/// A log from this byte on; the whole is bounded.
-pub async fn log_from(db: &Db, task_run_id: i64, from: i64) -> Result<String, Error> {
+/// A log from this byte on, the whole of which is bounded; none where no character begins there.
+pub async fn log_from(db: &Db, task_run_id: i64, from: i64) -> Result<Option<String>, Error> {
     const PIECES: &str = "SELECT at_byte, text FROM runner_logs WHERE task_run_id = $1 \
         AND at_byte + octet_length(text) > $2 ORDER BY at_byte";
     let mut log = String::new();
     for row in db.read(PIECES, &[task_run_id.into(), from.into()]).await? {
         let (at_byte, text): (i64, String) = (row.get(0)?, row.get(1)?);
         let skipped = usize::try_from(from - at_byte).unwrap_or(0);
-        log.push_str(text.get(skipped..).unwrap_or_default());
+        let Some(text) = text.get(skipped..) else { return Ok(None) };
+        log.push_str(text);
     }
-    Ok(log)
+    Ok(Some(log))
 }
 
 fn json(ids: &[i64]) -> Result<String, Error> {

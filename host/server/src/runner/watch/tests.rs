@@ -102,7 +102,7 @@ async fn begun(db: &Db, runner: &Runner, key: &str) -> (i64, i64) {
     runner.start(start(7, key)).await.unwrap();
     let run = runs::find_by_key(db, key).await.unwrap().unwrap();
     let mut tx = db.begin().await.unwrap();
-    let begun = tries::begin(&mut tx, &run, (1, "a"), NOW_MS).await.unwrap();
+    let begun = tries::begin(&mut tx, run.id, (1, "a"), NOW_MS).await.unwrap();
     tx.commit().await.unwrap();
     (run.id, begun.id)
 }
@@ -138,15 +138,15 @@ async fn a_log_comes_in_whole_lines_and_is_complete_when_its_try_has_ended() {
             tries::append(&mut tx, id, at_byte, text).await.unwrap();
             tx.commit().await.unwrap();
         };
+        let request = |cursor: Option<&str>, max_bytes| model::LogRequest {
+            instance: instance_ref(7, &run_id.to_string()),
+            task_run: id.to_string(),
+            cursor: cursor.map(str::to_owned),
+            max_bytes,
+            ended: false,
+        };
         let log = async |cursor: Option<&str>, max_bytes| {
-            let request = model::LogRequest {
-                instance: instance_ref(7, &run_id.to_string()),
-                task_run: id.to_string(),
-                cursor: cursor.map(str::to_owned),
-                max_bytes,
-                ended: false,
-            };
-            let page = runner.log(request).await.unwrap();
+            let page = runner.log(request(cursor, max_bytes)).await.unwrap();
             (page.text, page.next, page.complete)
         };
         assert_eq!(log(None, 100).await, (String::new(), "0".to_owned(), false));
@@ -169,6 +169,11 @@ async fn a_log_comes_in_whole_lines_and_is_complete_when_its_try_has_ended() {
         assert_eq!(log(Some("11"), 7).await, ("three\n".to_owned(), "17".to_owned(), false));
         assert_eq!(log(Some("17"), 7).await, ("four\n".to_owned(), "22".to_owned(), true));
         assert_eq!(log(Some("22"), 7).await, (String::new(), "22".to_owned(), true));
+        // The last is within a character.
+        for wrong in ["abc", "", "-1", "1"] {
+            let refused = runner.log(request(Some(wrong), 7)).await.unwrap_err();
+            assert_eq!(refused.0.code, "invalid_input", "{wrong}");
+        }
         let other = model::LogRequest {
             instance: instance_ref(7, "999"),
             task_run: id.to_string(),

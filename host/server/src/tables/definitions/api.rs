@@ -51,7 +51,7 @@ pub async fn get(call: Call<TablePath>) -> Result<Data<TableDetail>, Error> {
 pub async fn create(call: Call<Nothing, Nothing, Json<CreateTable>>) -> Result<Data<TableDetail>, Error> {
     let app = &call.state;
     let wanted = Definition::of(call.body.0.clone());
-    check(app, None, &wanted, call.request_id.as_str()).await?;
+    check(&call, None, &wanted).await?;
     let now_ms = app.clock.now_ms();
     let mut tx = app.db.begin().await?;
     reserve(&mut tx, &wanted, 0).await?;
@@ -63,14 +63,22 @@ pub async fn create(call: Call<Nothing, Nothing, Json<CreateTable>>) -> Result<D
 }
 
 /// 400 with everything that is wrong with a definition; what it was before is not looked at again.
-async fn check(app: &App, before: Option<&Definition>, wanted: &Definition, call: &str) -> Result<(), Error> {
+async fn check<P, Q, B>(
+    call: &Call<P, Q, B>,
+    before: Option<&Definition>,
+    wanted: &Definition,
+) -> Result<(), Error> {
+    let app = &call.state;
     let known = before.map(Definition::problems).unwrap_or_default();
     let mut wrong = wanted.problems();
     wrong.retain(|detail| !known.contains(detail));
     let place = |of: &Definition| (of.cluster_id, of.db_name.clone(), of.table_name.clone());
     if let Some(id) = wanted.cluster_id.filter(|_| before.map(place) != Some(place(wanted))) {
-        match sources::given(app, id).await {
-            Ok(source) => wrong.extend(sources::name_problems(&Reach::of(app, &source, call), wanted)?),
+        match sources::given(app, &call.caller, id).await {
+            Ok(source) => {
+                let reach = Reach::of(app, &source, call.request_id.as_str());
+                wrong.extend(sources::name_problems(&reach, wanted)?);
+            }
             Err(Error::Refused(refusal)) if refusal.status == 400 => wrong.extend(refusal.details),
             Err(error) => return Err(error),
         }
@@ -132,7 +140,7 @@ async fn change_from<B>(
     call.check_if_match(&before.etag())?;
     let definition = &before.record.definition;
     refuse_fixed(&before, &after)?;
-    check(app, Some(definition), &after, call.request_id.as_str()).await?;
+    check(call, Some(definition), &after).await?;
     let (wanted, planned) = planned(call, &before, after).await?;
     if call.query.dry_run {
         return Ok(Some(Data::new(&Changed::DryRun(planned.view()))));
@@ -176,7 +184,7 @@ async fn planned<B>(
         return Ok((Wanted { table: after, steps: Vec::new() }, Planned::default()));
     }
     let mut wanted = Wanted::between(definition, after);
-    let source = sources::of_table(&call.state, before, call.query.cluster_id).await?;
+    let source = sources::of_table(&call.state, &call.caller, before, call.query.cluster_id).await?;
     let reach = Reach::of(&call.state, &source, call.request_id.as_str());
     wanted.without_places(&reach.info()?.capabilities);
     let planned = physical::plan(&reach, &sources::place(definition), &wanted).await?;

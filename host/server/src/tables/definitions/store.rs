@@ -107,7 +107,7 @@ pub async fn find(db: &Db, id: i64) -> Result<Option<Whole>, Error> {
 pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Whole>, Error> {
     const LOCK: Either = Either {
         sqlite: "SELECT id FROM tables WHERE id = $1",
-        postgres: "SELECT id FROM tables WHERE id = $1 FOR UPDATE",
+        postgres: "SELECT id FROM tables WHERE id = $1 FOR NO KEY UPDATE",
     };
     // By two statements: what one sees beside the row that it waits for is what was there when it began.
     if tx.query(tx.words(LOCK), &[id.into()]).await?.is_empty() {

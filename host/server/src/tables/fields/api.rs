@@ -130,7 +130,7 @@ async fn edit<P, Q, B, T: Serialize + JsonSchema + Send + 'static>(
     let (reach, profile) = match whole.record.definition.cluster_id {
         None => (None, None),
         Some(_) => {
-            let source = sources::of_table(app, &whole, None).await?;
+            let source = sources::of_table(app, &call.caller, &whole, None).await?;
             let reach = Reach::of(app, &source, call.request_id.as_str());
             let profile = reach.profile()?;
             (Some(reach), Some(profile))

@@ -1,8 +1,64 @@
 //! Single fields in the store.
 
 use super::Field;
-use crate::db::{Tx, Value};
+use crate::db::{Db, Either, Row, Tx, Value};
 use crate::error::Error;
+
+/// Those of these tables, each table's in their order, `at_most` in all.
+pub async fn of_tables(db: &Db, table_ids: &[i64], at_most: i64) -> Result<Vec<Field>, Error> {
+    const OF: Either = Either {
+        sqlite: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
+            default_value, field_order FROM fields WHERE table_id IN (SELECT value FROM json_each($1)) \
+            ORDER BY table_id, field_order LIMIT $2",
+        postgres: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
+            default_value, field_order FROM fields WHERE table_id IN \
+            (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)) \
+            ORDER BY table_id, field_order LIMIT $2",
+    };
+    let ids = serde_json::to_string(table_ids).map_err(Error::internal)?;
+    db.read(db.words(OF), &[ids.into(), at_most.into()]).await?.iter().map(field).collect()
+}
+
+/// Fields of live tables in these data sources, or in none, with one of these parts, lower case, in their names or
+/// comments: the table, the name, the comment.
+pub async fn matching(
+    db: &Db,
+    cluster_ids: &[i64],
+    parts: &[String],
+    at_most: i64,
+) -> Result<Vec<(i64, String, String)>, Error> {
+    const MATCHING: Either = Either {
+        sqlite: "SELECT f.table_id, f.field_name, coalesce(f.field_comment, '') FROM fields f \
+            JOIN tables t ON t.id = f.table_id WHERE t.status = 'active' \
+            AND (t.cluster_id IS NULL OR t.cluster_id IN (SELECT value FROM json_each($1))) \
+            AND EXISTS (SELECT 1 FROM json_each($2) AS part WHERE \
+            instr(lower(f.field_name || ' ' || coalesce(f.field_comment, '')), part.value) > 0) LIMIT $3",
+        postgres: "SELECT f.table_id, f.field_name, coalesce(f.field_comment, '') FROM fields f \
+            JOIN tables t ON t.id = f.table_id WHERE t.status = 'active' \
+            AND (t.cluster_id IS NULL OR t.cluster_id IN \
+            (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) \
+            AND EXISTS (SELECT 1 FROM json_array_elements_text(CAST($2 AS json)) AS part (value) WHERE \
+            position(part.value IN lower(f.field_name || ' ' || coalesce(f.field_comment, ''))) > 0) LIMIT $3",
+    };
+    let clusters = serde_json::to_string(cluster_ids).map_err(Error::internal)?;
+    let parts = serde_json::to_string(parts).map_err(Error::internal)?;
+    let rows = db.read(db.words(MATCHING), &[clusters.into(), parts.into(), at_most.into()]).await?;
+    rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).collect()
+}
+
+fn field(row: &Row) -> Result<Field, Error> {
+    Ok(Field {
+        id: row.get(0)?,
+        table_id: row.get(1)?,
+        name: row.get(2)?,
+        type_text: row.get(3)?,
+        comment: row.get(4)?,
+        is_key: row.get(5)?,
+        is_nullable: row.get(6)?,
+        default: row.get(7)?,
+        place: row.get(8)?,
+    })
+}
 
 /// Adds one; answers its id. 409 when the name is taken.
 pub async fn insert(tx: &mut Tx, new: &Field, now_ms: i64) -> Result<i64, Error> {

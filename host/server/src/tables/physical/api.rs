@@ -39,7 +39,7 @@ async fn create_from(
         let message = format!("{} is in its database already", definition.table_name);
         return Err(Error::conflict("already_physical", message));
     }
-    let source = sources::of_table(app, &whole, call.query.cluster_id).await?;
+    let source = sources::of_table(app, &call.caller, &whole, call.query.cluster_id).await?;
     if whole.fields.is_empty() {
         let message =
             format!("{} has no fields; POST /api/v1/tables/{id}/fields first", definition.table_name);
@@ -88,6 +88,8 @@ pub async fn list(call: Call<TablePath>) -> Result<Data<Vec<ChangeView>>, Error>
     let app = &call.state;
     let whole = found(app, call.path.id).await?;
     let changes = store::of_table(&app.db, whole.record.id).await?;
+    let places = changes.iter().map(|change| change.cluster_id);
+    sources::refuse_hidden(app, &call.caller, &whole, places).await?;
     let zone = app.config.time_zone;
     Ok(Data::new(&changes.into_iter().map(|change| ChangeView::new(change, zone)).collect()))
 }

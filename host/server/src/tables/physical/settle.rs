@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use lakeport_bindings::dialect::planner::DataType;
 use lakeport_bindings::dialect::schema::{Table, TableName};
 
 use super::change::look;
@@ -11,6 +12,7 @@ use super::store::{End, Kept};
 use super::view::StatementOutcome;
 use crate::datasources::Reach;
 use crate::error::Error;
+use crate::tables::fields::default;
 use crate::tables::found::FoundTable;
 
 /// The change as it ended, and the table as it is there.
@@ -47,13 +49,13 @@ async fn is_as_wanted(reach: &Reach<'_>, change: &Kept, found: &Table) -> Result
         _ => None,
     }));
     let types = reach.parse_types(&texts).await?;
-    let canonical = texts.into_iter().zip(types);
-    let canonical = canonical.filter_map(|(text, parsed)| Some((text, parsed.ok()?.canonical))).collect();
-    Ok(steps.iter().all(|step| is_made(step, &table, &canonical)))
+    let types =
+        texts.into_iter().zip(types).filter_map(|(text, parsed)| Some((text, parsed.ok()?))).collect();
+    Ok(steps.iter().all(|step| is_made(step, &table, &types)))
 }
 
-/// Whether what a step wants is there. `canonical` is the one spelling of each type.
-fn is_made(step: &Step, table: &FoundTable, canonical: &HashMap<String, String>) -> bool {
+/// Whether what a step wants is there. `types` are those that its dialect knows, by their texts.
+fn is_made(step: &Step, table: &FoundTable, types: &HashMap<String, DataType>) -> bool {
     let column = |name: &str| table.fields.iter().find(|field| field.name == name);
     let is_count = |found: Option<u32>, wanted: i64| found.map(i64::from) == Some(wanted);
     match step {
@@ -67,13 +69,22 @@ fn is_made(step: &Step, table: &FoundTable, canonical: &HashMap<String, String>)
         Step::AddField { field } => column(&field.name).is_some(),
         Step::DropField { field } => column(&field.name).is_none(),
         Step::AlterField { before, after } => column(&after.name).is_some_and(|found| {
-            let spelled = |text: &str| canonical.get(text).cloned().unwrap_or_else(|| text.to_owned());
+            let spelled =
+                |text: &str| types.get(text).map_or_else(|| text.to_owned(), |t| t.canonical.clone());
             let is_type = spelled(&found.type_text) == spelled(&after.type_text);
+            let family = types.get(&after.type_text).map_or("", |known| &known.family);
             (before.type_text == after.type_text || is_type)
                 && (before.is_nullable == after.is_nullable || found.is_nullable == after.is_nullable)
-                && (before.default == after.default || found.default == after.default)
+                && (before.default == after.default
+                    || is_same_default(&found.default, &after.default, family))
         }),
     }
+}
+
+/// A database may write a default otherwise than a user did.
+fn is_same_default(found: &Option<String>, wanted: &Option<String>, family: &str) -> bool {
+    let meant = |text: &Option<String>| default::meant(text.as_deref(), family).ok();
+    found == wanted || meant(found).is_some_and(|found| meant(wanted) == Some(found))
 }
 
 #[cfg(test)]
@@ -91,6 +102,11 @@ mod tests {
             is_nullable: true,
             default: None,
         };
+        let defaulting = |name: &str, type_text: &str, default: &str| FoundField {
+            type_text: type_text.to_owned(),
+            default: Some(default.to_owned()),
+            ..field(name)
+        };
         FoundTable {
             name: "t".to_owned(),
             comment: None,
@@ -100,7 +116,12 @@ mod tests {
             replicas: None,
             keys: None,
             partition: None,
-            fields: vec![field("a"), field("b")],
+            fields: vec![
+                field("a"),
+                field("b"),
+                defaulting("now", "TEXT", "CURRENT_TIMESTAMP"),
+                defaulting("yes", "BOOLEAN", "true"),
+            ],
         }
     }
 
@@ -118,17 +139,34 @@ mod tests {
         }
     }
 
+    fn defaulting(name: &str, type_text: &str, default: &str) -> Field {
+        Field { default: Some(default.to_owned()), ..field(name, type_text) }
+    }
+
     fn made(step: &Step) -> bool {
-        let spellings = [("int", "INTEGER"), ("INTEGER", "INTEGER"), ("TEXT", "TEXT")];
-        let canonical = spellings.map(|(text, canonical)| (text.to_owned(), canonical.to_owned())).into();
-        is_made(step, &table(), &canonical)
+        let types = [
+            ("int", "INTEGER", "integer"),
+            ("INTEGER", "INTEGER", "integer"),
+            ("TEXT", "TEXT", "text"),
+            ("BOOLEAN", "BOOLEAN", "boolean"),
+        ];
+        let types = types.map(|(text, canonical, family)| {
+            (
+                text.to_owned(),
+                DataType { canonical: canonical.to_owned(), family: family.to_owned(), tokens: Vec::new() },
+            )
+        });
+        is_made(step, &table(), &types.into())
     }
 
     #[test]
     fn each_step_is_seen_in_what_is_there() {
         let alter = |before, after| Step::AlterField { before, after };
         for (step, is_there) in [
-            (Step::CreateTable { fields: vec![field("a", "int"), field("b", "int")] }, true),
+            (
+                Step::CreateTable { fields: ["a", "b", "now", "yes"].map(|name| field(name, "int")).into() },
+                true,
+            ),
             (Step::CreateTable { fields: vec![field("a", "int")] }, false),
             (Step::RenameTable { name: "t".to_owned() }, true),
             (Step::RenameTable { name: "u".to_owned() }, false),
@@ -142,6 +180,12 @@ mod tests {
             (alter(field("a", "TEXT"), field("a", "int")), true),
             (alter(field("a", "int"), field("a", "TEXT")), false),
             (alter(field("a", "int"), field("x", "int")), false),
+            (alter(field("now", "TEXT"), defaulting("now", "TEXT", "current_timestamp")), true),
+            (alter(field("now", "TEXT"), defaulting("now", "TEXT", "CURRENT_TIMESTAMP(3)")), false),
+            (alter(field("now", "TEXT"), defaulting("now", "TEXT", "x")), false),
+            (alter(field("yes", "BOOLEAN"), defaulting("yes", "BOOLEAN", "TRUE")), true),
+            (alter(field("yes", "BOOLEAN"), defaulting("yes", "BOOLEAN", "0")), false),
+            (alter(defaulting("now", "TEXT", "x"), field("now", "TEXT")), false),
         ] {
             assert_eq!(made(&step), is_there, "{step:?}");
         }

@@ -189,15 +189,16 @@ pub async fn end(tx: &mut Tx, id: i64, end: &End, now_ms: i64) -> Result<bool, E
     Ok(tx.execute(END, &values).await? > 0)
 }
 
-/// Tables of one database that are changed at this moment: id, name before and after.
-pub async fn under_way(
+/// Tables of one database that are changed at this moment, or were since a time: id, name before and after.
+pub async fn changed_since(
     tx: &mut Tx,
     cluster_id: i64,
     database: &str,
+    since_ms: i64,
 ) -> Result<Vec<(i64, String, String)>, Error> {
-    const UNDER_WAY: &str = "SELECT table_id, table_name, new_name FROM table_changes \
-        WHERE cluster_id = $1 AND db_name = $2 AND state = 'running'";
-    let rows = tx.query(UNDER_WAY, &[cluster_id.into(), database.into()]).await?;
+    const CHANGED: &str = "SELECT table_id, table_name, new_name FROM table_changes \
+        WHERE cluster_id = $1 AND db_name = $2 AND (state = 'running' OR finished_at >= $3)";
+    let rows = tx.query(CHANGED, &[cluster_id.into(), database.into(), since_ms.into()]).await?;
     rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).collect()
 }
 

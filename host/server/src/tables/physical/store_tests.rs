@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use super::*;
 use crate::db::testing::on_each_store;
 use crate::tables::definitions::{self, Definition};
-use crate::tables::found::{self, FoundField, FoundTable};
+use crate::tables::found::{self, FoundField, FoundTable, Look};
 use crate::tables::physical::step::Step;
 use crate::tables::physical::view::PlannedStatement;
 
@@ -98,16 +98,19 @@ async fn neither_name_of_a_change_under_way_is_free_or_read_in() {
         }
         // A synchronisation that comes between the database and the catalogue.
         let found = renamed("u");
-        let listed = ["u".to_owned()];
-        let found = std::slice::from_ref(&found);
-        let taken = found::take_over(&mut tx, cluster, "main", &listed, found, 15).await.unwrap();
+        let taken = take(&mut tx, cluster, &found, 15).await;
         assert_eq!((taken.tables.new, taken.seen), (0, vec![table.id]));
         assert_eq!(missing(&mut tx, cluster, 12).await, 0);
         assert_eq!(found::count_of(&mut tx, cluster).await.unwrap(), 1);
 
         assert!(end(&mut tx, kept.id, &End::default(), 20).await.unwrap());
         definitions::store::update(&mut tx, table.id, &kept.wanted.table, true, 20).await.unwrap();
-        let taken = found::take_over(&mut tx, cluster, "main", &listed, found, 20).await.unwrap();
+        // One that looked before the change ended knows the table by its old name, or without what was added.
+        for name in ["t", "u"] {
+            let taken = take(&mut tx, cluster, &renamed(name), 20).await;
+            assert_eq!((taken.tables, taken.fields), <_>::default(), "{name}");
+        }
+        let taken = take(&mut tx, cluster, &found, 21).await;
         assert_eq!((taken.tables.new, taken.tables.updated, taken.fields.new), (0, 1, 1));
         let whole = definitions::store::lock(&mut tx, table.id).await.unwrap().unwrap();
         assert_eq!((whole.record.definition.table_name.as_str(), whole.fields.len()), ("u", 1));
@@ -116,6 +119,13 @@ async fn neither_name_of_a_change_under_way_is_free_or_read_in() {
         assert_eq!(missing(&mut tx, cluster, 25).await, 1);
     })
     .await;
+}
+
+/// What is taken over of a look that found one table, and began at this time.
+async fn take(tx: &mut Tx, cluster_id: i64, found: &FoundTable, began_ms: i64) -> found::Taken {
+    let (listed, found) = ([found.name.clone()], std::slice::from_ref(found));
+    let look = Look { cluster_id, database: "main", listed: &listed, found, began_ms };
+    found::take_over(tx, &look, 30).await.unwrap()
 }
 
 /// How many tables a look that saw none, and began at this time, says are gone.

@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::http::{Answer, Data};
 use crate::idempotency;
 
-/// How long an answer waits for the end.
+/// How long an answer waits for the end, from the request's start on.
 const WAIT: Duration = Duration::from_secs(25);
 
 /// A change as far as it was waited for.
@@ -37,7 +37,7 @@ pub async fn ended<P, Q, B>(
     // What a repeat of this request is told should this server die before the answer.
     let under_way: Changed<()> = Changed::UnderWay(UnderWay { change: ChangeView::new(begun, zone) });
     call.commit(tx, audited, Data::new(&under_way)).await?;
-    let change = wait(app, changed, id).await?;
+    let change = wait(app, changed, id, call.wait_until(WAIT)).await?;
     match (change.state, &change.failure) {
         (State::Running, _) => Ok(Ended::UnderWay(ChangeView::new(change, zone))),
         (_, None) => Ok(Ended::Made(ChangeView::new(change, zone))),
@@ -60,8 +60,7 @@ pub async fn kept<P, Q, B, A: Answer>(call: &Call<P, Q, B>, answer: A) -> Result
 }
 
 /// The change once it has ended, or as it is when the time is over or the server stops.
-async fn wait(app: &App, mut changed: Subscription, id: i64) -> Result<Kept, Error> {
-    let deadline = Instant::now() + WAIT;
+async fn wait(app: &App, mut changed: Subscription, id: i64, until: Instant) -> Result<Kept, Error> {
     let is_other = |event: &Event| matches!(event, Event::Changed(key) if **key != *id.to_string());
     let mut is_over = false;
     loop {
@@ -71,7 +70,7 @@ async fn wait(app: &App, mut changed: Subscription, id: i64) -> Result<Kept, Err
             return Ok(change);
         }
         let told = async { while changed.next().await.as_ref().is_some_and(is_other) {} };
-        let told = app.stopping.run_until_cancelled(timeout_at(deadline, told)).await;
+        let told = app.stopping.run_until_cancelled(timeout_at(until, told)).await;
         is_over = !matches!(told, Some(Ok(())));
     }
 }

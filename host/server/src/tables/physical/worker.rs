@@ -26,8 +26,8 @@ use crate::datasources::{self, Reach};
 use crate::db::{Held, Tx, leases};
 use crate::error::Error;
 use crate::points;
-use crate::tables::definitions::{self, Drift};
-use crate::tables::found::{self, FoundTable};
+use crate::tables::definitions::{self, Definition, Drift, Record};
+use crate::tables::found::{self, FoundTable, Look};
 use crate::tables::{TOPIC as TABLES_TOPIC, fields};
 
 /// Between two looks for what others left.
@@ -36,6 +36,8 @@ const POLL: Duration = Duration::from_secs(5);
 const CHANGES_AT_ONCE: usize = 8;
 /// After an end that the store did not take.
 const RETRY: Duration = Duration::from_secs(1);
+/// How often the store is asked to take it: who goes on with the change afterwards knows less.
+const ENDS_MAX: u32 = 60;
 /// What a change may still take once the server stops.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -110,7 +112,7 @@ impl Attempt {
             Ok(()) => {}
             Err(error) if error.code() == "lease_lost" => {}
             Err(error) => {
-                tracing::warn!(change = id, table = table_id, "the end of a change was not written: {error}");
+                tracing::warn!(change = id, table = table_id, "a change is given up for now: {error}");
                 self.app.stopping.run_until_cancelled(sleep(RETRY)).await;
             }
         }
@@ -141,7 +143,7 @@ impl Attempt {
         };
         let tried = tried.await.unwrap_or_else(|_| self.unknown("the server failed; its log has the reason"));
         points::reach("tables.physical_done");
-        self.finish(held, tried).await?;
+        self.recorded(held, &tried).await?;
         points::reach("tables.change_recorded");
         Ok(())
     }
@@ -253,8 +255,32 @@ impl Attempt {
         Tried { is_unknown: true, ..self.failed(Failure::new(502, "interrupted", message)) }
     }
 
+    /// Has the end written, again and again where the store does not take it.
+    async fn recorded(&self, held: &Held, tried: &Tried) -> Result<(), Error> {
+        let (id, table_id) = (self.change.id, self.change.table_id);
+        let mut ends = 1;
+        loop {
+            match self.finish(held, tried).await {
+                Err(error)
+                    if error.code() != "lease_lost"
+                        && ends < ENDS_MAX
+                        && !self.app.stopping.is_cancelled() =>
+                {
+                    tracing::warn!(
+                        change = id,
+                        table = table_id,
+                        "the end of a change was not written: {error}"
+                    );
+                    ends += 1;
+                    self.app.stopping.run_until_cancelled(sleep(RETRY)).await;
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+
     /// Writes what came of it and what the catalogue takes over, in one transaction.
-    async fn finish(&self, held: &Held, tried: Tried) -> Result<(), Error> {
+    async fn finish(&self, held: &Held, tried: &Tried) -> Result<(), Error> {
         let (app, change) = (&self.app, &self.change);
         let now_ms = app.clock.now_ms();
         let mut tx = app.db.begin().await?;
@@ -264,9 +290,11 @@ impl Attempt {
             return Ok(());
         }
         tx.changed(TOPIC, change.id.to_string());
-        if before.is_some() {
+        if let Some(before) = before {
             if tried.end.failure.is_none() {
                 self.write_wanted(&mut tx, now_ms).await?;
+            } else if tried.found.is_some() || tried.is_unknown {
+                self.write_place(&mut tx, &before.record, now_ms).await?;
             }
             if let Some(found) = tried.found.as_ref().and_then(|found| FoundTable::of(found).ok()) {
                 self.take_over(&mut tx, &found, now_ms).await?;
@@ -288,6 +316,15 @@ impl Attempt {
         Ok(())
     }
 
+    /// Whatever of a table is in a data source is this one, which until then may have had none.
+    async fn write_place(&self, tx: &mut Tx, before: &Record, now_ms: i64) -> Result<(), Error> {
+        if before.definition.cluster_id.is_some() {
+            return Ok(());
+        }
+        let placed = Definition { cluster_id: Some(self.change.cluster_id), ..before.definition.clone() };
+        definitions::store::update(tx, before.id, &placed, before.is_physical, now_ms).await
+    }
+
     async fn write_wanted(&self, tx: &mut Tx, now_ms: i64) -> Result<(), Error> {
         let (change, wanted) = (&self.change, &self.change.wanted);
         definitions::store::update(tx, change.table_id, &wanted.table, true, now_ms).await?;
@@ -304,9 +341,15 @@ impl Attempt {
 
     /// The database has the last word, under whichever name it has the table.
     async fn take_over(&self, tx: &mut Tx, found: &FoundTable, now_ms: i64) -> Result<(), Error> {
-        let (change, listed) = (&self.change, [found.name.clone()]);
-        let tables = std::slice::from_ref(found);
-        found::take_over(tx, change.cluster_id, &change.db_name, &listed, tables, now_ms).await.map(drop)
+        let look = Look {
+            cluster_id: self.change.cluster_id,
+            database: &self.change.db_name,
+            listed: std::slice::from_ref(&found.name),
+            found: std::slice::from_ref(found),
+            // After this change, which has ended by now.
+            began_ms: now_ms + 1,
+        };
+        found::take_over(tx, &look, now_ms).await.map(drop)
     }
 }
 

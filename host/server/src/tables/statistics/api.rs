@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use super::{Size, collected, store};
 use crate::app::{App, Call};
-use crate::datasources;
 use crate::error::{Detail, Error};
 use crate::http::Data;
 use crate::tables::definitions::api::found;
@@ -109,11 +108,7 @@ async fn window(call: &Call<TablePath>, days: i64) -> Result<Data<Vec<CollectedS
 async fn check<Q>(call: &Call<TablePath, Q>) -> Result<(), Error> {
     let app = &call.state;
     let whole = found(app, call.path.id).await?;
-    let Some(id) = whole.record.definition.cluster_id else { return Ok(()) };
-    match datasources::find(&app.db, id).await? {
-        Some(source) => sources::refuse_unreadable(&call.caller, &source),
-        None => Ok(()),
-    }
+    sources::refuse_hidden(app, &call.caller, &whole, std::iter::empty()).await
 }
 
 fn collected_views(app: &App, sizes: &[Size]) -> Vec<CollectedStatistics> {

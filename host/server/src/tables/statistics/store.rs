@@ -39,9 +39,7 @@ fn size(row: &Row) -> Result<Size, Error> {
 pub async fn insert(tx: &mut Tx, table_id: i64, size: &Size) -> Result<bool, Error> {
     const SHOW: &str = "UPDATE tables SET row_count = $2, data_size = $3, index_size = $4, statistics_time = $5 \
         WHERE id = $1";
-    const INSERT: &str = "INSERT INTO table_statistics (table_id, row_count, data_size, index_size, collected_at, \
-        cluster_id, partition_count, exact) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
-    let mut values: Vec<Value> = vec![
+    let values: [Value; 5] = [
         table_id.into(),
         size.row_count.into(),
         size.data_size.into(),
@@ -51,9 +49,25 @@ pub async fn insert(tx: &mut Tx, table_id: i64, size: &Size) -> Result<bool, Err
     if tx.execute(SHOW, &values).await? == 0 {
         return Ok(false);
     }
-    values.extend([size.cluster_id.into(), size.partition_count.into(), i64::from(size.is_exact).into()]);
-    tx.execute(INSERT, &values).await?;
+    keep(tx, table_id, size).await?;
     Ok(true)
+}
+
+/// Keeps a size as history alone.
+pub async fn keep(tx: &mut Tx, table_id: i64, size: &Size) -> Result<(), Error> {
+    const INSERT: &str = "INSERT INTO table_statistics (table_id, row_count, data_size, index_size, collected_at, \
+        cluster_id, partition_count, exact) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    let values: [Value; 8] = [
+        table_id.into(),
+        size.row_count.into(),
+        size.data_size.into(),
+        size.index_size.into(),
+        size.collected_at_ms.into(),
+        size.cluster_id.into(),
+        size.partition_count.into(),
+        i64::from(size.is_exact).into(),
+    ];
+    tx.execute(INSERT, &values).await.map(drop)
 }
 
 /// The last so many, the newest first.

@@ -13,7 +13,7 @@ use crate::http::{Answer, Caller, Data, Identity, Json, Nothing, OptionalJson};
 use crate::idempotency;
 use crate::workflows::api::{found, unknown};
 use crate::workflows::forms::{DecidePublication, Decision, PublicationPath, PublishWorkflow, WorkflowPath};
-use crate::workflows::{self, PublicationState, store as workflow_store};
+use crate::workflows::{self, PublicationState, Workflow, store as workflow_store, versions};
 
 const COMMENT_MAX_CHARS: usize = 2_000;
 /// How long an approval's answer waits for the deployment's end.
@@ -83,15 +83,19 @@ pub async fn decide(
     let form = &call.body;
     check_comment(form.comment.as_deref())?;
     found(app, path.id).await?;
+    let engine = engine_of(app, path).await?;
     let changed = app.changes.subscribe(TOPIC);
     let now_ms = app.clock.now_ms();
     let mut tx = app.db.begin().await?;
-    workflow_store::lock(&mut tx, path.id).await?.ok_or_else(|| unknown(path.id))?;
+    let workflow = workflow_store::lock(&mut tx, path.id).await?.ok_or_else(|| unknown(path.id))?;
     let before = store::lock(&mut tx, path.id, path.record_id).await?;
     let before = before.ok_or_else(|| Error::not_found("publication", path.record_id))?;
     refuse_decided(&mut tx, &before, form.status).await?;
-    if form.status == Decision::Approved && app.config.publication_four_eyes {
-        refuse_submitter(&call.caller, &before)?;
+    if form.status == Decision::Approved {
+        refuse_moved(&workflow, &engine)?;
+        if app.config.publication_four_eyes {
+            refuse_submitter(&call.caller, &before)?;
+        }
     }
     let mut after = before.clone();
     after.decided_by = Some(call.caller.name.clone());
@@ -116,6 +120,27 @@ pub async fn decide(
         idempotency::end(app, attempt, Ok(answer.reply())).await?;
     }
     Ok(answer)
+}
+
+/// The engine of the version that was submitted, which never changes.
+async fn engine_of(app: &App, path: &PublicationPath) -> Result<String, Error> {
+    let record = store::find(&app.db, path.record_id).await?.filter(|record| record.workflow_id == path.id);
+    let record = record.ok_or_else(|| Error::not_found("publication", path.record_id))?;
+    let content = versions::content_at(&app.db, path.id, record.version).await?;
+    let content = content.ok_or_else(|| Error::not_found("version", record.version))?;
+    Ok(content.scheduler_engine)
+}
+
+/// What was submitted for one engine is not deployed once the workflow is another's.
+fn refuse_moved(workflow: &Workflow, engine: &str) -> Result<(), Error> {
+    let now = workflow.engine();
+    if now == engine {
+        return Ok(());
+    }
+    let message = format!(
+        "it was submitted for the engine `{engine}`, and the workflow is on `{now}` now; submit it again"
+    );
+    Err(Error::conflict("decided", message))
 }
 
 fn begun(now_ms: i64) -> Deployment {

@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use lakeport_bindings::engine::deploys::{self, DeployRequest};
 use lakeport_bindings::engine::model;
 use tokio::task::JoinSet;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::build::Submitted;
 use super::{Publication, TOPIC, api, store};
@@ -35,10 +35,13 @@ const STEPS_MAX: usize = 50;
 /// Between two questions how far it is; a plugin may ask for more, not for less.
 const STATUS_INTERVAL: Duration = Duration::from_secs(1);
 const STATUS_INTERVAL_MAX: Duration = Duration::from_secs(60);
-/// Tries of a call that the plugin host had no place for.
-const BUSY_TRIES_MAX: usize = 5;
-/// Before a call is tried again.
-const BUSY_WAIT: Duration = Duration::from_millis(500);
+/// Answers that say: not at this moment.
+const MOMENTARY: [&str; 3] = ["engine_unavailable", "plugin_busy", "plugin_replaced"];
+/// Before a call is tried again, at first and at most.
+const RETRY_WAIT: Duration = Duration::from_millis(500);
+const RETRY_WAIT_MAX: Duration = Duration::from_secs(30);
+/// How long one call is tried for.
+const PATIENCE: Duration = Duration::from_secs(5 * 60);
 /// The longest reason that is kept, in characters.
 const REASON_MAX_CHARS: usize = 2_000;
 /// What a check tells of, and deploys nevertheless.
@@ -153,10 +156,15 @@ async fn deploy(app: &App, record: &Publication, workflow: &Workflow, turn: &Hel
         return Ok(Err(problems.join("; ")));
     }
     let engine = &submitted.content.scheduler_engine;
+    if workflow.engine() != engine {
+        let now = workflow.engine();
+        let reason = format!("the version is for the engine `{engine}`, and the workflow is on `{now}`");
+        return Ok(Err(reason));
+    }
     let call_id = format!("publication-{}", record.id);
     let reach = match reach(app, engine, &call_id).await {
         Ok(reach) => reach,
-        Err(error) if error.status() == 500 => return Err(error),
+        Err(error) if is_of_the_store(&error) => return Err(error),
         Err(error) => return Ok(Err(told(error))),
     };
     let built = match built(workflow.id, &submitted, &reach).await {
@@ -177,6 +185,11 @@ async fn deploy(app: &App, record: &Publication, workflow: &Workflow, turn: &Hel
     keep(app, turn, &current).await?;
     let online = workflow.status == WorkflowStatus::Online;
     Steps { app, turn, reach: &reach, current }.take(built, online).await
+}
+
+/// The server's own trouble, not the engine's: the deployment goes on later.
+fn is_of_the_store(error: &Error) -> bool {
+    error.status() == 500 || error.code() == "store_busy"
 }
 
 /// What the engine is asked for, once it has nothing against it.
@@ -209,22 +222,29 @@ fn told_nothing() -> String {
     "the server failed; its log has the reason".to_owned()
 }
 
-/// Tries again what the plugin host had no place for, or what was replaced while it was called.
+/// Tries again what the plugin host had no place for, what was replaced while it was called, and what an engine
+/// cannot do for a moment. The waits grow; an engine's own wish counts.
 async fn patiently<T, F>(call: impl Fn() -> F) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Error>>,
 {
-    let mut tries = 0;
+    let give_up = Instant::now() + PATIENCE;
+    let mut wait = RETRY_WAIT;
     loop {
-        tries += 1;
-        match call().await {
-            Err(error)
-                if tries < BUSY_TRIES_MAX && matches!(error.code(), "plugin_busy" | "plugin_replaced") =>
-            {
-                sleep(BUSY_WAIT).await;
-            }
+        let error = match call().await {
+            Err(error) if MOMENTARY.contains(&error.code()) => error,
             answer => return answer,
+        };
+        let asked = match &error {
+            Error::Refused(refusal) => refusal.retry_after_s.map(Duration::from_secs),
+            Error::Internal(_) => None,
+        };
+        let pause = wait.max(asked.unwrap_or_default());
+        if Instant::now() + pause > give_up {
+            return Err(error);
         }
+        sleep(pause).await;
+        wait = (wait * 2).min(RETRY_WAIT_MAX);
     }
 }
 
@@ -338,4 +358,38 @@ async fn end(app: &App, record: &Publication, turn: &Held, outcome: Outcome) -> 
     tx.commit().await?;
     points::reach("publication.ended");
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Fails once with this; answers how often it was called, and what came of it.
+    async fn tried(error: fn() -> Error) -> (u32, Result<(), Error>) {
+        let calls = Cell::new(0);
+        let outcome = patiently(|| {
+            calls.set(calls.get() + 1);
+            let answer = if calls.get() == 1 { Err(error()) } else { Ok(()) };
+            async { answer }
+        })
+        .await;
+        (calls.get(), outcome)
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_at_this_moment_is_asked_again_and_what_failed_is_not() {
+        let (calls, outcome) = tried(|| Error::unavailable("engine_unavailable", "a moment")).await;
+        assert_eq!((calls, outcome.is_ok()), (2, true));
+        let (calls, outcome) = tried(|| Error::unavailable("plugin_quarantined", "it broke")).await;
+        assert_eq!((calls, outcome.unwrap_err().code()), (1, "plugin_quarantined"));
+    }
+
+    #[test]
+    fn trouble_of_the_store_ends_no_deployment() {
+        assert!(is_of_the_store(&Error::from(sqlx::Error::PoolTimedOut)));
+        assert!(is_of_the_store(&Error::from(sqlx::Error::RowNotFound)));
+        assert!(!is_of_the_store(&Error::bad_gateway("engine_failed", "no")));
+    }
 }

@@ -19,7 +19,9 @@ use super::definition::Content;
 use super::{Workflow, store as workflows};
 use crate::db::Tx;
 use crate::error::Error;
-pub use store::{Part, Version, content_at, newest, parts_at};
+pub use store::{
+    Part, Version, content_at, count_of_datasource, current_part, datasources_of, newest, parts_at,
+};
 
 /// Tasks of one workflow.
 pub const TASKS_MAX: i64 = 5_000;

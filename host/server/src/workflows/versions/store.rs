@@ -26,6 +26,8 @@ pub struct Part {
     pub beside: String,
     /// Of the content, see [`super::part_digest`].
     pub digest: String,
+    /// That the content names.
+    pub datasource_id: Option<i64>,
 }
 
 /// Writes the version down that the workflow has just come to; its content, where that is new.
@@ -52,15 +54,16 @@ pub async fn insert(
 
 /// What a task is from the workflow's version on.
 pub async fn insert_part(tx: &mut Tx, workflow: &Workflow, task_id: i64, part: &Part) -> Result<(), Error> {
-    const INSERT: &str = "INSERT INTO task_versions (workflow_id, task_id, from_version, content, beside, digest) \
-        VALUES ($1, $2, $3, $4, $5, $6)";
-    let values: [Value; 6] = [
+    const INSERT: &str = "INSERT INTO task_versions (workflow_id, task_id, from_version, content, beside, digest, \
+        datasource_id) VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let values: [Value; 7] = [
         workflow.id.into(),
         task_id.into(),
         workflow.version.into(),
         part.content.as_str().into(),
         part.beside.as_str().into(),
         part.digest.as_str().into(),
+        part.datasource_id.into(),
     ];
     tx.execute(INSERT, &values).await.map(drop)
 }
@@ -103,12 +106,39 @@ pub async fn content_at(db: &Db, workflow_id: i64, version: i64) -> Result<Optio
 
 /// The tasks of a version, by id.
 pub async fn parts_at(db: &Db, workflow_id: i64, version: i64) -> Result<Vec<(i64, Part)>, Error> {
-    const PARTS: &str = "SELECT task_id, content, beside, digest FROM task_versions WHERE workflow_id = $1 \
-        AND from_version <= $2 AND (to_version IS NULL OR to_version > $2) ORDER BY task_id";
+    const PARTS: &str = "SELECT task_id, content, beside, digest, datasource_id FROM task_versions \
+        WHERE workflow_id = $1 AND from_version <= $2 AND (to_version IS NULL OR to_version > $2) ORDER BY task_id";
     let rows = db.read(PARTS, &[workflow_id.into(), version.into()]).await?;
     rows.iter().map(|row| Ok((row.get(0)?, part(row)?))).collect()
 }
 
 fn part(row: &Row) -> Result<Part, Error> {
-    Ok(Part { content: row.get(1)?, beside: row.get(2)?, digest: row.get(3)? })
+    Ok(Part { content: row.get(1)?, beside: row.get(2)?, digest: row.get(3)?, datasource_id: row.get(4)? })
+}
+
+/// What a task is in the current version of a workflow.
+pub async fn current_part(tx: &mut Tx, workflow_id: i64, task_id: i64) -> Result<Option<Part>, Error> {
+    const CURRENT: &str = "SELECT task_id, content, beside, digest, datasource_id FROM task_versions \
+        WHERE workflow_id = $1 AND task_id = $2 AND to_version IS NULL";
+    tx.query(CURRENT, &[workflow_id.into(), task_id.into()]).await?.first().map(part).transpose()
+}
+
+/// The data sources that a task of the workflow has ever named, each once; none: it named none.
+pub async fn datasources_of(db: &Db, workflow_id: i64, task_id: i64) -> Result<Vec<Option<i64>>, Error> {
+    const DATASOURCES: &str =
+        "SELECT DISTINCT datasource_id FROM task_versions WHERE workflow_id = $1 AND task_id = $2";
+    let rows = db.read(DATASOURCES, &[workflow_id.into(), task_id.into()]).await?;
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+/// Tasks that name a data source in a version that is deployed, or that may be from what was submitted.
+pub async fn count_of_datasource(tx: &mut Tx, datasource_id: i64) -> Result<i64, Error> {
+    const COUNT: &str = "SELECT count(DISTINCT t.task_id) FROM task_versions t \
+        JOIN workflows w ON w.id = t.workflow_id AND w.deleted_at IS NULL WHERE t.datasource_id = $1 \
+        AND ((t.from_version <= w.published_version \
+        AND (t.to_version IS NULL OR t.to_version > w.published_version)) \
+        OR EXISTS (SELECT 1 FROM publications p WHERE p.workflow_id = w.id \
+        AND (p.status = 'PENDING' OR p.deployment_state = 'pending') AND t.from_version <= p.version \
+        AND (t.to_version IS NULL OR t.to_version > p.version)))";
+    tx.query(COUNT, &[datasource_id.into()]).await?.first().map_or(Ok(0), |row| row.get(0))
 }

@@ -9,7 +9,7 @@ const MADE: Made<'_> = Made { source: Source::Task, comment: None, by: "me", now
 
 fn part(content: String) -> (Part, Weight) {
     let weight = Weight { tasks: 1, bindings: 2, text_bytes: content.len() as i64 };
-    (Part { digest: part_digest(&content), content, beside: "{}".to_owned() }, weight)
+    (Part { digest: part_digest(&content), content, beside: "{}".to_owned(), datasource_id: None }, weight)
 }
 
 /// Numbers that look like chance and are always the same.
@@ -114,6 +114,45 @@ async fn a_schedule_alone_leaves_what_was_published_as_it_is() {
         assert!(change_content(&mut tx, &mut locked, content, made).await.unwrap());
         assert_eq!((locked.version, locked.changed_version, locked.schedule_version), (3, 3, 2));
         tx.commit().await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_data_source_is_used_as_long_as_a_version_with_it_is_deployed_or_may_be() {
+    on_each_store(async |db| {
+        let id = add(&db, named("a")).await.id;
+        let on = |datasource_id| {
+            let (part, weight) = part(format!("{{\"datasourceId\":{datasource_id:?}}}"));
+            (Part { datasource_id, ..part }, weight)
+        };
+        let held = |(part, weight): (Part, Weight)| Some((part.digest, weight));
+        let change = async |before, after| {
+            let mut tx = db.begin().await.unwrap();
+            let mut locked = workflows::lock(&mut tx, id).await.unwrap().unwrap();
+            let change = PartChange { task_id: 1, before, after: Some(after) };
+            change_parts(&mut tx, &mut locked, &[change], MADE).await.unwrap();
+            tx.commit().await.unwrap();
+        };
+        let used = async |datasource_id: i64| {
+            let mut tx = db.begin().await.unwrap();
+            count_of_datasource(&mut tx, datasource_id).await.unwrap()
+        };
+        change(None, on(Some(7))).await;
+        change(held(on(Some(7))), on(Some(8))).await;
+        assert_eq!((used(7).await, used(8).await), (0, 0), "nothing is deployed");
+        const SUBMIT: &str = "INSERT INTO publications (workflow_id, version, status, submitted_by, submitter, \
+            submitted_at) VALUES ($1, 3, 'PENDING', 'me', 'me', 5)";
+        db.execute(SUBMIT, &[id.into()]).await.unwrap();
+        assert_eq!((used(7).await, used(8).await), (0, 1), "what is submitted may be deployed");
+        let mut tx = db.begin().await.unwrap();
+        workflows::set_published(&mut tx, id, 2).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!((used(7).await, used(8).await), (1, 1));
+        let mut tx = db.begin().await.unwrap();
+        workflows::delete(&mut tx, id, "me", 9).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!((used(7).await, used(8).await), (0, 0));
     })
     .await;
 }

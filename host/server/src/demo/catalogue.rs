@@ -1,0 +1,164 @@
+//! The example company's data source, what the catalogue says of its tables, and how large they were.
+
+use std::collections::HashMap;
+
+use anyhow::{Context, bail, ensure};
+use serde_json::{Value, json};
+
+use super::company;
+use super::files::{CatalogueFile, TableWords};
+use super::moments::Moments;
+use super::requests::{NOBODY, Requests, named, number, records};
+use crate::app::App;
+use crate::tables::{self, Size};
+use crate::time::DAY_MS;
+
+/// The data source's name.
+const SOURCE: &str = "lakeside";
+const SOURCES: &str = "/api/v1/datasources";
+/// When its tables came into the catalogue.
+const READ_IN: (u64, &str) = (30, "09:00");
+/// Days of sizes.
+const SIZES: u64 = 29;
+const SIZES_AT: &str = "05:30";
+/// What came to a table later: the table, by whom, days ago, when.
+const LATER: (&str, &str, u64, &str) = ("ods_products", "ana", 4, "16:10");
+/// And the field that came.
+const LATER_FIELD: &str = "supplier";
+const LATER_COMMENT: &str = "supplier of the product, where it is known (供应商)";
+
+pub struct Catalogue<'d> {
+    pub requests: &'d Requests,
+    pub moments: &'d Moments,
+    pub source_id: i64,
+}
+
+/// Ids of tables by their names.
+pub type TableIds = HashMap<String, i64>;
+
+/// Defines the data source, where it is not there; answers its id. Its file may be missing still.
+pub async fn define_source(app: &App, requests: &Requests) -> anyhow::Result<i64> {
+    let path = company::path(&app.config)?;
+    let path = path.to_str().with_context(|| format!("{} is no text", path.display()))?;
+    let url = format!("sqlite:{path}");
+    let page = requests.get(&format!("{SOURCES}?keyword={SOURCE}&pageSize=500")).await?;
+    if let Some(source) = named(records(&page), "name", SOURCE) {
+        ensure!(
+            source["url"] == url.as_str(),
+            "there is a data source `{SOURCE}` that is not the example company's ({}): rename it",
+            source["url"]
+        );
+        return number(source, "id");
+    }
+    // Of a user's own data sources one may be the default.
+    let all = requests.get(&format!("{SOURCES}?pageSize=500")).await?;
+    let has_default = records(&all).iter().any(|source| source["isDefault"] == true);
+    let form = json!({ "name": SOURCE, "kind": "sqlite", "url": url, "isDefault": !has_default });
+    number(&requests.post(NOBODY, SOURCES, &form).await?, "id")
+}
+
+impl Catalogue<'_> {
+    /// Reads the tables in and says of them what their database does not; answers their ids.
+    pub async fn read_in(&self, file: &CatalogueFile) -> anyhow::Result<TableIds> {
+        let (days_ago, time) = READ_IN;
+        self.moments.go_to(self.moments.at(days_ago, time)?);
+        let mut tables = self.tables().await?;
+        if !file.tables.iter().all(|words| tables.contains_key(&words.name)) {
+            let target = format!("{SOURCES}/{}/sync", self.source_id);
+            let sync = self.requests.post(NOBODY, &target, &json!({})).await?;
+            if sync["state"] != "success" {
+                bail!("the tables of the example company could not be read in: {sync}");
+            }
+            tables = self.tables().await?;
+        }
+        for words in &file.tables {
+            let table = tables.get(&words.name).with_context(|| format!("no table {}", words.name))?;
+            if table["layer"].is_null() {
+                self.describe(number(table, "id")?, words).await?;
+            }
+        }
+        let ids = tables.iter().map(|(name, table)| Ok((name.clone(), number(table, "id")?)));
+        let ids: TableIds = ids.collect::<anyhow::Result<_>>()?;
+        self.add_later_field(&ids).await?;
+        Ok(ids)
+    }
+
+    async fn tables(&self) -> anyhow::Result<HashMap<String, Value>> {
+        let target = format!("/api/v1/tables?clusterId={}&pageSize=500", self.source_id);
+        let page = self.requests.get(&target).await?;
+        let table = |table: &Value| Some((table["tableName"].as_str()?.to_owned(), table.clone()));
+        Ok(records(&page).iter().filter_map(table).collect())
+    }
+
+    /// The layer is said last: where it stands, all is said.
+    async fn describe(&self, id: i64, words: &TableWords) -> anyhow::Result<()> {
+        let fields = self.requests.get(&format!("/api/v1/tables/{id}/fields")).await?;
+        for (name, comment) in &words.fields {
+            let field = named(records(&fields), "fieldName", name);
+            let field = field.with_context(|| format!("the table {} has no field {name}", words.name))?;
+            if field["fieldComment"].is_null() {
+                let target = format!("/api/v1/tables/{id}/fields/{}", number(field, "id")?);
+                self.requests.put(&words.owner, &target, &json!({ "fieldComment": comment })).await?;
+            }
+        }
+        let form = json!({
+            "tableComment": words.comment, "layer": words.layer, "businessDomain": words.business_domain,
+            "dataDomain": words.data_domain, "owner": words.owner,
+        });
+        self.requests.put(&words.owner, &format!("/api/v1/tables/{id}"), &form).await.map(drop)
+    }
+
+    /// A change that reached the database.
+    async fn add_later_field(&self, ids: &TableIds) -> anyhow::Result<()> {
+        let (table, by, days_ago, time) = LATER;
+        let id = ids.get(table).with_context(|| format!("no table {table}"))?;
+        let target = format!("/api/v1/tables/{id}/fields");
+        if named(records(&self.requests.get(&target).await?), "fieldName", LATER_FIELD).is_some() {
+            return Ok(());
+        }
+        self.moments.go_to(self.moments.at(days_ago, time)?);
+        let form = json!({ "fieldName": LATER_FIELD, "fieldType": "TEXT", "fieldComment": LATER_COMMENT });
+        self.requests.post(by, &target, &form).await.map(drop)
+    }
+
+    /// How large each table is now, and a month of how large it was.
+    pub async fn remember_sizes(
+        &self,
+        app: &App,
+        file: &CatalogueFile,
+        ids: &TableIds,
+    ) -> anyhow::Result<()> {
+        for words in &file.tables {
+            let id = ids[&words.name];
+            let now = self.requests.get(&format!("/api/v1/tables/{id}/statistics")).await?;
+            let known = tables::last_sizes(&app.db, id, SIZES as i64).await?;
+            if known.iter().any(|size| size.collected_at_ms < self.moments.now_ms - DAY_MS) {
+                continue;
+            }
+            let mut tx = app.db.begin().await?;
+            for days_ago in (1..=SIZES).rev() {
+                let size = self.size_then(words, &now, days_ago)?;
+                tables::keep_size(&mut tx, id, &size).await?;
+            }
+            tx.commit().await?;
+        }
+        Ok(())
+    }
+
+    fn size_then(&self, words: &TableWords, now: &Value, days_ago: u64) -> anyhow::Result<Size> {
+        let then = |member: &str| {
+            let now = now[member].as_i64()?;
+            let grown = words.days_of_growth.map(|days| now * (days - days_ago as i64).max(0) / days);
+            Some(grown.unwrap_or(now))
+        };
+        Ok(Size {
+            cluster_id: self.source_id,
+            row_count: then("rowCount"),
+            data_size: then("dataSize"),
+            index_size: then("indexSize"),
+            partition_count: now["partitionCount"].as_i64(),
+            is_exact: true,
+            collected_at_ms: self.moments.at(days_ago, SIZES_AT)?,
+        })
+    }
+}

@@ -1,0 +1,92 @@
+//! The database of the example company: a file below the first folder that data sources may lie in.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use chrono::NaiveDate;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _};
+use tokio::fs;
+
+use super::files;
+use crate::config::Config;
+
+const FOLDER: &str = "lakeport-demo";
+const FILE: &str = "lakeside.db";
+/// As long as it is made.
+const NEW_FILE: &str = "lakeside.db.new";
+
+/// Where it lies; fails where data sources may lie nowhere.
+pub fn path(config: &Config) -> anyhow::Result<PathBuf> {
+    let root = config.sqlite_roots.first().context(
+        "the example company needs a folder for its SQLite database, and the setting sqlite_roots \
+         (LAKEPORT_SQLITE_ROOTS) names none; name one, apart from the data folder",
+    )?;
+    let root = std::path::absolute(root).with_context(|| format!("the folder {}", root.display()))?;
+    Ok(root.join(FOLDER).join(FILE))
+}
+
+/// Makes it, unless it is there. It comes under its name when it is whole.
+pub async fn make_database(config: &Config, today: NaiveDate) -> anyhow::Result<()> {
+    let path = path(config)?;
+    let cannot = || format!("cannot make the example company's database {}", path.display());
+    if fs::try_exists(&path).await.with_context(cannot)? {
+        return Ok(());
+    }
+    let new = path.with_file_name(NEW_FILE);
+    fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).await.with_context(cannot)?;
+    if fs::try_exists(&new).await.with_context(cannot)? {
+        fs::remove_file(&new).await.with_context(cannot)?;
+    }
+    fill(&new, today).await.with_context(cannot)?;
+    fs::File::open(&new).await.with_context(cannot)?.sync_all().await.with_context(cannot)?;
+    fs::rename(&new, &path).await.with_context(cannot)
+}
+
+async fn fill(file: &Path, today: NaiveDate) -> anyhow::Result<()> {
+    let options = SqliteConnectOptions::new()
+        .filename(file)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Memory)
+        // Thrown away unless it is made to the end.
+        .synchronous(SqliteSynchronous::Off)
+        .foreign_keys(true)
+        .disable_statement_logging();
+    let mut connection: SqliteConnection = options.connect().await?;
+    let statements = files::COMPANY.replace("{today}", &today.to_string());
+    let mut tx = connection.begin().await?;
+    sqlx::raw_sql(AssertSqlSafe(statements)).execute(&mut *tx).await?;
+    tx.commit().await?;
+    connection.close().await?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::Row as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_company_is_whole_on_any_day() {
+        let folder = tempfile::tempdir().unwrap();
+        for day in ["2026-03-01", "2027-01-01", "2028-02-29"] {
+            let file = folder.path().join(day);
+            fill(&file, day.parse().unwrap()).await.unwrap();
+            let mut connection = SqliteConnectOptions::new().filename(&file).connect().await.unwrap();
+            let mut count = async |query: &'static str| -> i64 {
+                sqlx::query(query).fetch_one(&mut connection).await.unwrap().get(0)
+            };
+            assert_eq!(count("SELECT count(*) FROM ods_customers").await, 300);
+            assert!((5_500..6_500).contains(&count("SELECT count(*) FROM ods_orders").await));
+            assert_eq!(count("SELECT count(*) FROM pragma_foreign_key_check").await, 0);
+            let early = "SELECT count(*) FROM ods_orders JOIN ods_customers USING (customer_id) \
+                WHERE ordered_at < registered_at";
+            assert_eq!(count(early).await, 0);
+            assert_eq!(count("SELECT count(DISTINCT date(ordered_at)) FROM ods_orders").await, 90);
+            let days = "SELECT unixepoch(max(date(ordered_at))) / 86400 FROM ods_orders";
+            let day: NaiveDate = day.parse().unwrap();
+            assert_eq!(count(days).await + 1, i64::from(day.to_epoch_days()));
+        }
+    }
+}

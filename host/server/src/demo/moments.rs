@@ -1,0 +1,44 @@
+//! The days of the example company's past, counted back from the one on which it is set up.
+
+use anyhow::anyhow;
+use chrono::{Days, NaiveDate};
+use chrono_tz::Tz;
+
+use crate::app::{App, Clock};
+use crate::time::{self, MINUTE_MS};
+
+pub struct Moments {
+    clock: Clock,
+    pub zone: Tz,
+    today: NaiveDate,
+    pub now_ms: i64,
+}
+
+impl Moments {
+    pub fn of(app: &App) -> Moments {
+        let (zone, now_ms) = (app.config.time_zone, app.clock.now_ms());
+        let today = chrono::DateTime::from_timestamp_millis(now_ms).unwrap_or_default().with_timezone(&zone);
+        Moments { clock: app.clock.clone(), zone, today: today.date_naive(), now_ms }
+    }
+
+    pub fn today(&self) -> NaiveDate {
+        self.today
+    }
+
+    /// So many days ago, at `HH:mm`.
+    pub fn at(&self, days_ago: u64, time: &str) -> anyhow::Result<i64> {
+        let day = self.today.checked_sub_days(Days::new(days_ago)).unwrap_or(self.today);
+        time::parse(&format!("{day} {time}:00"), self.zone)
+            .map_err(|why| anyhow!("the example company's time {day} {time} {why}"))
+    }
+
+    /// From now on everything is done at that time.
+    pub fn go_to(&self, at_ms: i64) {
+        self.clock.set(at_ms);
+    }
+
+    /// And from now on so many minutes later.
+    pub fn wait(&self, minutes: i64) {
+        self.clock.set(self.clock.now_ms() + minutes * MINUTE_MS);
+    }
+}

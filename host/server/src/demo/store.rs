@@ -1,0 +1,13 @@
+//! Whether the example company was set up, in the store.
+
+use crate::db::Db;
+use crate::error::Error;
+
+pub async fn is_there(db: &Db) -> Result<bool, Error> {
+    Ok(!db.read("SELECT 1 FROM demo WHERE id = 1", &[]).await?.is_empty())
+}
+
+pub async fn set_there(db: &Db, now_ms: i64) -> Result<(), Error> {
+    const SET: &str = "INSERT INTO demo (id, set_up_at) VALUES (1, $1) ON CONFLICT (id) DO NOTHING";
+    db.execute(SET, &[now_ms.into()]).await.map(drop)
+}

@@ -1,0 +1,26 @@
+//! Runs of the past, written down as the watcher would have: for the example company, whose month was not lived through.
+
+use lakeport_bindings::engine::model::{Instance, TaskRun};
+
+use super::runs::{self, Run};
+use super::{store, watch};
+use crate::db::Tx;
+use crate::error::Error;
+
+/// Writes down a run that has ended, with what became of its tasks, as it was seen at that time.
+pub async fn record(
+    tx: &mut Tx,
+    engine: &str,
+    workflow_name: &str,
+    instance: &Instance,
+    tries: &[TaskRun],
+    seen_at_ms: i64,
+) -> Result<(), Error> {
+    let seen = watch::seen(engine, workflow_name, instance, seen_at_ms);
+    let Some(id) = runs::store::insert(tx, &seen).await? else { return Ok(()) };
+    let run = Run { id, ..seen };
+    for record in watch::records(&run, tries) {
+        store::put(tx, &run, &record, seen_at_ms).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,351 @@
+//! What a question is about: the data, the tables themselves, or where the data of one comes from and goes to.
+
+/// What a question asks for.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// Rows.
+    Data,
+    /// Tables, or the fields of one.
+    Tables {
+        fields: bool,
+    },
+    Lineage(Subject),
+}
+
+/// Whose lineage.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// As the question writes it; none: it names no table that stands out.
+    pub table: Option<String>,
+    pub direction: Direction,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    Upstream,
+    Downstream,
+    Both,
+}
+
+impl Direction {
+    pub fn word(self) -> &'static str {
+        match self {
+            Direction::Upstream => "upstream",
+            Direction::Downstream => "downstream",
+            Direction::Both => "both",
+        }
+    }
+}
+
+const LINEAGE: &[&str] = &[
+    "lineage",
+    "upstream",
+    "downstream",
+    "depend",
+    "impact",
+    "affect",
+    "血缘",
+    "上游",
+    "下游",
+    "依赖",
+    "影响",
+];
+const UPSTREAM: &[&str] = &["upstream", "come from", "comes from", "origin", "made from", "上游", "来源"];
+const DOWNSTREAM: &[&str] = &["downstream", "impact", "affect", "下游", "影响"];
+const TABLES: &[&str] = &[
+    "which table",
+    "what table",
+    "list table",
+    "list the table",
+    "list all table",
+    "show table",
+    "show the table",
+    "show all table",
+    "tables are there",
+    "tables do you",
+    "tables about",
+    "tables for",
+    "哪些表",
+    "哪些数据表",
+    "什么表",
+    "哪张表",
+    "哪个表",
+    "表有哪些",
+    "列出表",
+    "列出所有表",
+];
+const FIELDS: &[&str] = &[
+    "which field",
+    "what field",
+    "which column",
+    "what column",
+    "fields of",
+    "columns of",
+    "fields does",
+    "columns does",
+    "哪些字段",
+    "什么字段",
+    "哪些列",
+    "字段有哪些",
+];
+/// Who asks so wants figures, whatever they are of.
+const FIGURES: &[&str] = &[
+    "how many",
+    "how much",
+    "number of",
+    "count",
+    "average",
+    "total",
+    "most",
+    "least",
+    "largest",
+    "biggest",
+    "smallest",
+    "highest",
+    "lowest",
+    "top ",
+    "trend",
+    "per day",
+    "多少",
+    "数量",
+    "次数",
+    "总",
+    "平均",
+    "最多",
+    "最少",
+    "最大",
+    "最小",
+    "最高",
+    "最低",
+    "最常",
+    "排名",
+    "趋势",
+    "每天",
+    "每日",
+    "占比",
+    "几",
+];
+/// Words beside the name in a question about lineage.
+const OTHER_WORDS: &[&str] = &[
+    "a",
+    "affect",
+    "affected",
+    "affects",
+    "all",
+    "an",
+    "and",
+    "any",
+    "are",
+    "be",
+    "by",
+    "can",
+    "change",
+    "changed",
+    "changes",
+    "changing",
+    "come",
+    "comes",
+    "could",
+    "data",
+    "depend",
+    "dependencies",
+    "dependency",
+    "dependent",
+    "depends",
+    "did",
+    "direct",
+    "directly",
+    "do",
+    "does",
+    "feed",
+    "feeds",
+    "for",
+    "from",
+    "get",
+    "give",
+    "goes",
+    "graph",
+    "has",
+    "have",
+    "how",
+    "i",
+    "if",
+    "impact",
+    "impacted",
+    "impacts",
+    "in",
+    "into",
+    "is",
+    "it",
+    "its",
+    "lineage",
+    "list",
+    "made",
+    "me",
+    "my",
+    "of",
+    "on",
+    "or",
+    "origin",
+    "please",
+    "see",
+    "show",
+    "source",
+    "sources",
+    "table",
+    "tables",
+    "tell",
+    "that",
+    "the",
+    "there",
+    "this",
+    "to",
+    "up",
+    "upstream",
+    "downstream",
+    "use",
+    "used",
+    "uses",
+    "view",
+    "was",
+    "we",
+    "were",
+    "what",
+    "when",
+    "where",
+    "which",
+    "who",
+    "will",
+    "with",
+    "would",
+    "you",
+];
+
+pub fn read(question: &str) -> Asks {
+    let folded = question.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| folded.contains(word));
+    if has(LINEAGE) {
+        let table = named(question);
+        // `how many workflows depend on …` is counted, `what depends on …` is followed.
+        if table.is_some() || !has(FIGURES) {
+            let direction = direction(&folded, table.as_deref());
+            return Asks::Lineage(Subject { table, direction });
+        }
+    }
+    if has(FIGURES) {
+        return Asks::Data;
+    }
+    match (has(TABLES), has(FIELDS)) {
+        (_, true) => Asks::Tables { fields: true },
+        (true, false) => Asks::Tables { fields: false },
+        (false, false) => Asks::Data,
+    }
+}
+
+fn direction(folded: &str, table: Option<&str>) -> Direction {
+    let has = |words: &[&str]| words.iter().any(|word| folded.contains(word));
+    match (has(UPSTREAM), has(DOWNSTREAM)) {
+        (true, false) => return Direction::Upstream,
+        (false, true) => return Direction::Downstream,
+        (true, true) => return Direction::Both,
+        (false, false) => {}
+    }
+    // `what depends on t` and `哪些表依赖 t` go down, `what does t depend on` and `t 依赖哪些表` up.
+    let word = folded.find("depend").or_else(|| folded.find("依赖"));
+    match (word, table.and_then(|table| folded.find(&table.to_lowercase()))) {
+        (Some(word), Some(table)) if word < table => Direction::Downstream,
+        (Some(_), Some(_)) => Direction::Upstream,
+        _ => Direction::Both,
+    }
+}
+
+/// The one name in a question that looks like a table's: in quotes, or with `_` or `.` in it, or the only word
+/// that belongs to nothing else.
+fn named(question: &str) -> Option<String> {
+    if let Some(quoted) = quoted(question) {
+        return Some(quoted);
+    }
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$');
+    let words: Vec<&str> = question
+        .split(|c: char| !is_part(c))
+        .map(|word| word.trim_matches('.'))
+        .filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
+        .collect();
+    let telling = |word: &&&str| word.contains(['_', '.']);
+    if let Some(word) = words.iter().find(telling) {
+        return Some((*word).to_owned());
+    }
+    let mut left = words.iter().filter(|word| !OTHER_WORDS.contains(&word.to_lowercase().as_str()));
+    match (left.next(), left.next()) {
+        (Some(only), None) => Some((*only).to_owned()),
+        _ => None,
+    }
+}
+
+/// What stands between two marks of one kind.
+fn quoted(question: &str) -> Option<String> {
+    [('`', '`'), ('"', '"'), ('“', '”'), ('「', '」'), ('《', '》')].into_iter().find_map(|(open, close)| {
+        let (_, rest) = question.split_once(open)?;
+        let (name, _) = rest.split_once(close)?;
+        let name = name.trim();
+        (!name.is_empty() && !name.contains(char::is_whitespace)).then(|| name.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lineage(table: Option<&str>, direction: Direction) -> Asks {
+        Asks::Lineage(Subject { table: table.map(str::to_owned), direction })
+    }
+
+    #[test]
+    fn a_question_for_figures_is_about_the_data() {
+        for question in [
+            "最近30天工作流发布次数的趋势",
+            "How many workflows were published per day in the last 30 days?",
+            "Which tables were read most often?",
+            "How many lineage edges are there?",
+            "哪张表的行数最多",
+            "average amount of an order by city",
+            "orders of last week",
+        ] {
+            assert_eq!(read(question), Asks::Data, "{question}");
+        }
+    }
+
+    #[test]
+    fn tables_and_their_fields_are_listed() {
+        for question in [
+            "Which tables are about customers?",
+            "有哪些表和订单有关",
+            "哪些表存了客户信息",
+            "What tables do you know?",
+        ] {
+            assert_eq!(read(question), Asks::Tables { fields: false }, "{question}");
+        }
+        for question in ["What columns does orders have?", "订单表有哪些字段"] {
+            assert_eq!(read(question), Asks::Tables { fields: true }, "{question}");
+        }
+    }
+
+    #[test]
+    fn lineage_is_followed_the_way_it_is_asked_for() {
+        use Direction::{Both, Downstream, Upstream};
+        for (question, table, direction) in [
+            ("What is the lineage of dwd_orders?", "dwd_orders", Both),
+            ("dwd_orders 的血缘", "dwd_orders", Both),
+            ("What depends on orders?", "orders", Downstream),
+            ("What does orders depend on?", "orders", Upstream),
+            ("哪些表依赖 orders", "orders", Downstream),
+            ("orders 依赖哪些表", "orders", Upstream),
+            ("Where is the upstream of shop.main.orders.", "shop.main.orders", Upstream),
+            ("修改 `订单` 会影响哪些表", "订单", Downstream),
+            ("表 ods_user 的上游和下游", "ods_user", Both),
+        ] {
+            assert_eq!(read(question), lineage(Some(table), direction), "{question}");
+        }
+        assert_eq!(read("show the upstream of the big sales report"), lineage(None, Upstream));
+    }
+}

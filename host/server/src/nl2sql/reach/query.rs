@@ -1,0 +1,123 @@
+//! Queries: judged, run in a session that only reads, bounded, and written down in the log of queries.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use lakeport_bindings::host::types::Error as PluginError;
+use lakeport_bindings::tool::query::{QueryRequest, QueryResult};
+use lakeport_physical::{Database, QueryLimits, QuerySession, SqliteDatabase, Views};
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::judge::{Judged, Used};
+use super::{TopicReach, error, own};
+use crate::datasources::{Datasource, Reach};
+use crate::queries::{self, Outcome, Query};
+
+/// Queries of one task.
+const QUERIES_MAX: u32 = 200;
+/// Rows of one answer, at most and by default.
+const ROWS_MAX: u32 = 10_000;
+/// Bytes of one answer, likewise.
+const BYTES_MAX: u32 = 4 * 1024 * 1024;
+/// Time of one query, likewise.
+const TIMEOUT_MAX_MS: u32 = 30_000;
+/// Of the names that nobody may guess.
+const SECRET_BYTES: usize = 16;
+/// What the log of queries calls the one who asks.
+const ORIGIN: &str = "agent";
+
+impl TopicReach {
+    pub(super) async fn queried(&self, request: &QueryRequest) -> Result<QueryResult, PluginError> {
+        let source = self.sources().await?.named(&request.datasource)?;
+        if self.queries.fetch_add(1, Ordering::Relaxed) >= QUERIES_MAX {
+            return Err(error("limit_exceeded", format!("a task has {QUERIES_MAX} queries at most")));
+        }
+        let judged = self.judge(source, &request.sql).await?;
+        let limits = QueryLimits {
+            max_rows: at_most(request.max_rows, ROWS_MAX) as usize,
+            max_bytes: at_most(request.max_bytes, BYTES_MAX) as usize,
+            timeout: Duration::from_millis(at_most(request.timeout_ms, TIMEOUT_MAX_MS).into()),
+        };
+        let answer = self.answer(source, &judged, limits).await;
+        self.write_down(source, &judged.reads, &answer).await;
+        answer
+    }
+
+    async fn answer(
+        &self,
+        source: &Datasource,
+        judged: &Judged,
+        limits: QueryLimits,
+    ) -> Result<QueryResult, PluginError> {
+        let session = self.open(source).await?;
+        let begun = Instant::now();
+        let rows = session.run(&judged.statement, limits).await;
+        let took_ms = u32::try_from(begun.elapsed().as_millis()).unwrap_or(u32::MAX);
+        session.close().await;
+        Ok(QueryResult { rows: rows?, took_ms })
+    }
+
+    /// A session that ends what runs in it once the task is cancelled.
+    pub(super) async fn open(&self, source: &Datasource) -> Result<QuerySession, PluginError> {
+        if self.asked.cancelled.load(Ordering::Relaxed) {
+            return Err(error("cancelled", "the task was cancelled"));
+        }
+        let (database, views) = if source.is_own() {
+            (self.own_database().await?, Some(self.own_views().await?))
+        } else {
+            (Reach::of(&self.app, source, &self.asked.task_id).database().await?, None)
+        };
+        QuerySession::open(&database, views.as_ref(), Arc::clone(&self.asked.cancelled)).await
+    }
+
+    async fn own_database(&self) -> Result<Database, PluginError> {
+        let unreachable = || error("unreachable", "the server's own store cannot be opened for reading");
+        let file = own::file(&self.app.config).ok_or_else(unreachable)?;
+        let path = tokio::fs::canonicalize(file).await.map_err(|_| unreachable())?;
+        Ok(Database::Sqlite(SqliteDatabase::at(path)))
+    }
+
+    async fn own_views(&self) -> Result<Views, PluginError> {
+        let mut secret = [0; SECRET_BYTES];
+        let random = SystemRandom::new().fill(&mut secret);
+        random.map_err(|_| error("internal", "the system gives no random numbers"))?;
+        let bound = self.sources().await?.bound_ids();
+        let (now_ms, zone) = (self.app.clock.now_ms(), self.app.config.time_zone);
+        let views = own::store::views(now_ms, zone, bound.as_deref());
+        Ok(Views::new(views, own::store::BASES, hex::encode(secret)))
+    }
+
+    /// The answer is not kept back where the log cannot be written.
+    async fn write_down(
+        &self,
+        source: &Datasource,
+        reads: &[Used],
+        answer: &Result<QueryResult, PluginError>,
+    ) {
+        let tables = reads.iter().filter_map(|used| {
+            let (id, name) = used.known.clone()?;
+            Some((i64::try_from(id).ok()?, name))
+        });
+        let query = Query {
+            datasource_id: source.id,
+            tables: tables.collect(),
+            asked_by: self.asked.caller_name.clone(),
+            origin: ORIGIN,
+            outcome: match answer {
+                Ok(_) => Outcome::Success,
+                Err(cause) if cause.code == "cancelled" => Outcome::Cancelled,
+                Err(_) => Outcome::Failed,
+            },
+            at_ms: self.app.clock.now_ms(),
+        };
+        if let Err(cause) = queries::record(&self.app.db, &query).await {
+            tracing::error!("the log of queries was not written: {cause}");
+        }
+    }
+}
+
+/// What is asked for, within what there is.
+fn at_most(asked: u32, max: u32) -> u32 {
+    if asked == 0 { max } else { asked.min(max) }
+}

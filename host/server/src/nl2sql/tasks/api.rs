@@ -1,0 +1,103 @@
+//! Handlers of tasks.
+
+use uuid::Uuid;
+
+use super::stream::{self, TaskEvents};
+use super::view::{CancelledTask, DeliveryReceipt, TaskView};
+use super::{Status, Task, store};
+use crate::app::{App, Call};
+use crate::audit::Change;
+use crate::error::Error;
+use crate::http::{Bare, Caller, Json, Nothing};
+use crate::nl2sql::forms::{DeliverMessage, StreamQuery, TaskPath};
+use crate::nl2sql::topics::{self, Message, Says, check_owner, may_read};
+use crate::nl2sql::{TOPIC, asked_key};
+
+/// Messages of one topic.
+const MESSAGES_MAX: i64 = 20_000;
+/// Seconds after which a question that found no room may be asked again.
+const QUEUE_RETRY_AFTER_S: u64 = 5;
+
+/// `POST /api/v1/nl2sql/tasks/deliver-message`
+pub async fn deliver(
+    call: Call<Nothing, Nothing, Json<DeliverMessage>>,
+) -> Result<Bare<DeliveryReceipt>, Error> {
+    let (app, caller, body) = (&call.state, &call.caller, &*call.body);
+    let (task_id, now_ms) = (Uuid::now_v7().to_string(), app.clock.now_ms());
+    let model = app.nl2sql.model();
+    let mut tx = app.db.begin().await?;
+    let topic = topics::api::locked(&mut tx, caller, body.topic_id).await?;
+    if topic.message_count >= MESSAGES_MAX {
+        let message = format!("the topic has {MESSAGES_MAX} messages, the most there can be; open another");
+        return Err(Error::conflict("topic_full", message));
+    }
+    refuse_full(app, store::count_waiting(&mut tx).await?)?;
+    let message = Message {
+        message_id: Uuid::now_v7().to_string(),
+        task_id: task_id.clone(),
+        says: Says::User,
+        content: body.content.0.clone(),
+        artifacts: "[]".to_owned(),
+        created_at_ms: now_ms,
+    };
+    topics::store::add_message(&mut tx, topic.id, &message).await?;
+    let new = store::NewTask {
+        task_id: &task_id,
+        topic: topic.id,
+        content: &body.content.0,
+        asked_by: &caller.name,
+        datasources: caller.datasources.as_deref(),
+        provider: model.provider(),
+        model: model.name(),
+    };
+    store::insert(&mut tx, &new, now_ms).await?;
+    tx.changed(TOPIC, asked_key(&task_id));
+    let answer = Bare::new(&DeliveryReceipt { accepted: true, task_id: task_id.clone() });
+    call.commit(tx, Change::of("agent_task", &task_id), answer).await
+}
+
+/// 429 where so many wait that another would wait for long.
+fn refuse_full(app: &App, waiting: i64) -> Result<(), Error> {
+    let most = app.config.agent.queue_max;
+    if usize::try_from(waiting).is_ok_and(|waiting| waiting < most) {
+        return Ok(());
+    }
+    let message = format!("{waiting} questions wait already, and {most} may (the setting agent.queue_max)");
+    Err(Error::too_many("queue_full", message, QUEUE_RETRY_AFTER_S))
+}
+
+/// A task that the caller may read, or 404.
+async fn readable(app: &App, caller: &Caller, task_id: Uuid) -> Result<Task, Error> {
+    let task = store::find(&app.db, &task_id.to_string()).await?;
+    let task = task.filter(|task| may_read(caller, &task.owner));
+    task.ok_or_else(|| Error::not_found("task", task_id))
+}
+
+/// `GET /api/v1/nl2sql/tasks/{task_id}`
+pub async fn get(call: Call<TaskPath>) -> Result<Bare<TaskView>, Error> {
+    let task = readable(&call.state, &call.caller, call.path.task_id).await?;
+    Ok(Bare::new(&task.into()))
+}
+
+/// `POST /api/v1/nl2sql/tasks/{task_id}/cancel`
+pub async fn cancel(call: Call<TaskPath>) -> Result<Bare<CancelledTask>, Error> {
+    let app = &call.state;
+    let task = readable(app, &call.caller, call.path.task_id).await?;
+    check_owner(&call.caller, &task.owner)?;
+    let mut tx = app.db.begin().await?;
+    if !store::suspend(&mut tx, task.id, app.clock.now_ms()).await? {
+        return Err(Error::conflict("not_running", "the task has ended; there is nothing to cancel"));
+    }
+    tx.changed(TOPIC, asked_key(&task.task_id));
+    let change = Change::of("agent_task", &task.task_id);
+    let answer = Bare::new(&CancelledTask { task_id: task.task_id, status: Status::Suspended });
+    call.commit(tx, change, answer).await
+}
+
+/// `GET /api/v1/nl2sql/tasks/{task_id}/events/stream`
+pub async fn events(call: Call<TaskPath, StreamQuery>) -> Result<TaskEvents, Error> {
+    let app = &call.state;
+    let after = stream::asked_after(&call.headers, call.query.after)?;
+    let task = readable(app, &call.caller, call.path.task_id).await?;
+    stream::open(app, task, after).await
+}

@@ -1,0 +1,98 @@
+//! Tasks: a question in a topic, and how far the agent is with its answer. Asking stores the message and the task
+//! in one transaction; the worker takes it from there, and every step is an event that is stored before it is sent.
+
+pub mod api;
+pub mod event;
+pub mod store;
+pub mod stream;
+pub mod streams;
+mod view;
+
+/// The interface's words for how far a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "TaskStatus")]
+pub enum Status {
+    Waiting,
+    Running,
+    Success,
+    Failed,
+    Suspended,
+}
+
+impl Status {
+    const ALL: [Status; 5] =
+        [Status::Waiting, Status::Running, Status::Success, Status::Failed, Status::Suspended];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Waiting => "waiting",
+            Status::Running => "running",
+            Status::Success => "success",
+            Status::Failed => "failed",
+            Status::Suspended => "suspended",
+        }
+    }
+
+    pub fn named(name: &str) -> Option<Status> {
+        Status::ALL.into_iter().find(|status| status.as_str() == name)
+    }
+
+    /// It stays so for ever.
+    pub fn is_final(self) -> bool {
+        matches!(self, Status::Success | Status::Failed | Status::Suspended)
+    }
+}
+
+/// A task as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    /// The store's own number.
+    pub id: i64,
+    pub task_id: String,
+    /// Of its topic: the store's own number, the id, whom it belongs to, what its questions may touch.
+    pub topic: i64,
+    pub topic_id: String,
+    pub owner: String,
+    pub topic_datasources: Option<Vec<String>>,
+    pub status: Status,
+    pub content: String,
+    /// Whoever asked, as the log of queries names them, and what they were bound to then.
+    pub asked_by: String,
+    pub datasources: Option<Vec<String>>,
+    pub provider: String,
+    pub model: String,
+    pub usage: Usage,
+    /// Why it failed: a code and a message.
+    pub error: Option<(String, String)>,
+    /// The number of its last event.
+    pub last_seq: i64,
+    /// By how many workers it was begun or taken over.
+    pub claims: i64,
+    pub created_at_ms: i64,
+    pub started_at_ms: Option<i64>,
+    pub finished_at_ms: Option<i64>,
+}
+
+/// What a task cost.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[schemars(rename = "TaskUsage")]
+pub struct Usage {
+    pub model_calls: i64,
+    pub tool_calls: i64,
+    pub input_tokens: i64,
+    pub output_tokens: i64,
+}
+
+impl Task {
+    /// What its tools may see: what the topic may touch and whoever asked may read. None: everything.
+    pub fn rights(&self) -> Option<Vec<String>> {
+        match (&self.topic_datasources, &self.datasources) {
+            (Some(wanted), Some(bound)) => {
+                Some(wanted.iter().filter(|name| bound.contains(name)).cloned().collect())
+            }
+            (Some(only), None) | (None, Some(only)) => Some(only.clone()),
+            (None, None) => None,
+        }
+    }
+}
