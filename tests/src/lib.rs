@@ -5,6 +5,7 @@
 //! by its pid.
 
 mod client;
+mod events;
 mod issuer;
 mod lake;
 pub mod measure;
@@ -14,6 +15,7 @@ mod store;
 use std::path::PathBuf;
 
 pub use client::{Response, request};
+pub use events::{Event, EventStream};
 pub use issuer::{Issuer, SigningKey};
 pub use lake::{Lake, id_of, on_sqlite};
 pub use server::{Client, KEY, Options, Server, eventually};

@@ -107,6 +107,16 @@ impl Server {
         }
     }
 
+    /// Gives `lakeport serve` a further argument, from the next start on.
+    pub fn add_argument(&mut self, argument: &str) {
+        self.arguments.push(argument.to_owned());
+    }
+
+    /// Takes one away again.
+    pub fn remove_argument(&mut self, argument: &str) {
+        self.arguments.retain(|given| given != argument);
+    }
+
     /// The whole environment that it is started with, for commands that work on its store.
     pub fn environment(&self) -> &BTreeMap<String, String> {
         &self.environment
@@ -217,6 +227,17 @@ impl Server {
     }
 
     fn start_process(&mut self) {
+        if let Err(told) = self.try_start() {
+            panic!("{told}");
+        }
+    }
+
+    /// Starts it where it is expected to end before it listens; answers what it said.
+    pub fn ends_at_start(&mut self) -> String {
+        self.try_start().expect_err("it ends before it listens")
+    }
+
+    fn try_start(&mut self) -> Result<(), String> {
         let log = self.data.path().with_extension("log");
         let binary = crate::binary();
         let mut command = Command::new(&binary);
@@ -248,9 +269,10 @@ impl Server {
             let _ = child.kill();
             let _ = child.wait();
             let log = std::fs::read_to_string(&log).unwrap_or_default();
-            panic!("the server did not start; it said {first:?}\n{log}");
+            return Err(format!("the server did not start; it said {first:?}\n{log}"));
         };
         self.process = Some(Process { child, address, log });
+        Ok(())
     }
 
     /// Asks it to stop as an operator would, waits, and kills it if that does not help.

@@ -141,6 +141,30 @@ fn the_graph_follows_every_change_at_once_and_survives_a_restart() {
 }
 
 #[test]
+fn an_edge_names_a_hundred_tasks_at_most_and_a_node_the_beginning_of_its_comment() {
+    for store in stores() {
+        let graph = Graph::build(&store);
+        let [a, _, _, d, _] = graph.ids;
+        let (from, to) = (a.to_string(), d.to_string());
+        let comment = json!({ "tableComment": "字".repeat(2_000) });
+        graph.lake.server.put(&format!("/api/v1/tables/{d}"), &comment).data();
+        let workflow = graph.lake.workflow("many");
+        for n in 0..103 {
+            graph.lake.task(workflow, &format!("t{n}"), 2, "SELECT 1", [&[a], &[d]]);
+        }
+        let all = graph.ask("");
+        let members = |list: &str| all[list].as_array().expect("a list").clone();
+        let node = members("nodes").into_iter().find(|node| node["id"] == to);
+        let cut = format!("{}…", "字".repeat(500));
+        assert_eq!(node.expect("the node")["tableComment"], cut);
+        let edge = members("edges").into_iter().find(|edge| edge["source"] == from && edge["target"] == to);
+        let edge = edge.expect("the edge");
+        let shown = (edge["taskIds"].as_array().map(Vec::len), &edge["taskCount"]);
+        assert_eq!(shown, (Some(100), &json!(103)));
+    }
+}
+
+#[test]
 fn who_is_bound_to_a_data_source_sees_no_tables_of_others() {
     for store in stores() {
         let graph = Graph::build(&store);

@@ -1,9 +1,10 @@
 //! Tables, their fields, physical changes and statistics over HTTP, against real SQLite files (contract, section 4).
 
+use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use lakeport_tests::{Lake, Response, eventually, id_of, stores};
+use lakeport_tests::{Lake, Response, Store, eventually, id_of, stores};
 use serde_json::{Value, json};
 
 const TABLES: &str = "/api/v1/tables";
@@ -433,5 +434,169 @@ fn a_server_killed_within_a_physical_change_leaves_no_disagreement() {
             let form = json!({ "fieldName": "another", "fieldType": "TEXT" });
             lake.server.post(&format!("{}/fields", path(id)), &form).data();
         }
+    }
+}
+
+/// Makes the server's store refuse what some changes of tables write, and take it again.
+struct Hold<'l> {
+    lake: &'l Lake,
+    is_postgres: bool,
+    name: &'static str,
+}
+
+/// Changes of tables do not begin: the hold's name, and what a change must be.
+const NOT_CLAIMED: (&str, &str) = ("not_claimed", "claimed = 0");
+/// Changes of tables do not end.
+const NOT_ENDED: (&str, &str) = ("not_ended", "state = 'running'");
+
+impl<'l> Hold<'l> {
+    fn new(lake: &'l Lake, store: &Store, (name, must): (&'static str, &str)) -> Hold<'l> {
+        let is_postgres = store.is_postgres();
+        lake.server.execute(&if is_postgres {
+            format!("ALTER TABLE table_changes ADD CONSTRAINT {name} CHECK ({must}) NOT VALID")
+        } else {
+            format!(
+                "CREATE TRIGGER {name} BEFORE UPDATE ON table_changes WHEN NOT (NEW.{must}) \
+                 BEGIN SELECT RAISE(ABORT, 'held'); END"
+            )
+        });
+        Hold { lake, is_postgres, name }
+    }
+
+    fn lift(self) {
+        let name = self.name;
+        self.lake.server.execute(&if self.is_postgres {
+            format!("ALTER TABLE table_changes DROP CONSTRAINT {name}")
+        } else {
+            format!("DROP TRIGGER {name}")
+        });
+    }
+}
+
+#[test]
+fn a_change_that_does_not_end_in_time_is_answered_with_200_however_short_that_is() {
+    for store in stores() {
+        let mut lake = Lake::start(&store);
+        let source = lake.source("shop.db");
+        let id = lake.physical_table(source, "orders", &[("id", "INTEGER")]);
+        lake.server.stop();
+        lake.server.set("LAKEPORT_REQUEST_TIMEOUT_S", "2");
+        lake.server.run();
+        let held = Hold::new(&lake, &store, NOT_CLAIMED);
+        let form = json!({ "fieldName": "more", "fieldType": "TEXT" });
+        let answer = lake.server.post(&format!("{}/fields", path(id)), &form).data();
+        assert_eq!(answer["change"]["state"], "running", "{answer}");
+        held.lift();
+        eventually("the change ends", SOON, || {
+            let changes = lake.server.get(&format!("{}/changes", path(id))).data();
+            (changes[0]["state"] == "success").then_some(())
+        });
+    }
+}
+
+#[test]
+fn what_is_known_of_a_change_outlives_a_store_that_does_not_take_its_end() {
+    for store in stores() {
+        let mut lake = Lake::start(&store);
+        let source = lake.source("shop.db");
+        let id = lake.physical_table(source, "orders", &[("id", "INTEGER")]);
+        lake.server.stop();
+        lake.server.set("LAKEPORT_REQUEST_TIMEOUT_S", "1");
+        lake.server.run();
+        let held = Hold::new(&lake, &store, NOT_CLAIMED);
+        let form = json!({ "fieldName": "more", "fieldType": "TEXT" });
+        lake.server.post(&format!("{}/fields", path(id)), &form).data();
+        // Now it is there, by somebody else.
+        lake.run("shop.db", "ALTER TABLE orders ADD COLUMN more INTEGER");
+        let ends = Hold::new(&lake, &store, NOT_ENDED);
+        held.lift();
+        eventually("the end was not taken", SOON, || {
+            lake.server.log().contains("the end of a change was not written").then_some(())
+        });
+        ends.lift();
+        let change = eventually("the change ends", SOON, || {
+            let changes = lake.server.get(&format!("{}/changes", path(id))).data();
+            (changes[0]["state"] != "running").then(|| changes[0].clone())
+        });
+        assert_eq!((&change["state"], &change["error"]["code"]), (&json!("failed"), &json!("name_taken")));
+    }
+}
+
+#[test]
+fn a_table_of_which_nobody_knows_whether_it_was_made_is_found_by_the_next_reading() {
+    for store in stores() {
+        let mut lake = Lake::start(&store);
+        let source = lake.source("shop.db");
+        lake.run("shop.db", "");
+        let id = id_of(&lake.server.post(TABLES, &json!({ "tableName": "t", "dbName": "main" })).data());
+        let field = json!({ "fieldName": "id", "fieldType": "INTEGER" });
+        lake.server.post(&format!("{}/fields", path(id)), &field).data();
+        lake.server.stop();
+        lake.server.set("LAKEPORT_KILL_AT", "tables.physical_done");
+        lake.server.run();
+        let client = lake.server.client();
+        let asked = thread::spawn(move || {
+            let physical = format!("{}/physical?clusterId={source}", path(id));
+            std::panic::catch_unwind(move || client.post(&physical, &json!({})).status)
+        });
+        assert!(lake.server.wait(SOON).is_some(), "the place was not reached");
+        let _ = asked.join();
+        lake.server.kill();
+        assert_eq!(columns(&lake, "shop.db", "t"), ["id"]);
+
+        // Nobody can ask the database.
+        fs::rename(lake.path("shop.db"), lake.path("aside.db")).expect("the file is moved");
+        fs::create_dir(lake.path("shop.db")).expect("a folder in its place");
+        lake.server.set("LAKEPORT_KILL_AT", "");
+        lake.server.run();
+        eventually("the change ends", Duration::from_secs(40), || {
+            let changes = lake.server.get(&format!("{}/changes", path(id))).data();
+            (changes[0]["state"] == "failed").then_some(())
+        });
+        fs::remove_dir(lake.path("shop.db")).expect("the folder goes");
+        fs::rename(lake.path("aside.db"), lake.path("shop.db")).expect("the file is back");
+
+        let sync = lake.server.post(&format!("/api/v1/datasources/{source}/sync"), &json!({})).data();
+        assert_eq!(sync["state"], "success", "{sync}");
+        let table = lake.server.get(&path(id)).data();
+        assert_eq!((&table["physical"], &table["clusterId"]), (&json!(true), &json!(source)), "{table}");
+        assert_eq!(lake.server.get(TABLES).data()["total"], 1);
+    }
+}
+
+#[test]
+fn a_token_bound_to_other_data_sources_does_nothing_in_this_one() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, other) = (lake.source("shop.db"), lake.source("other.db"));
+        let id = lake.physical_table(source, "orders", &[("id", "INTEGER")]);
+        let loose = id_of(&lake.server.post(TABLES, &json!({ "tableName": "t", "dbName": "main" })).data());
+        let field = lake.server.get(&format!("{}/fields", path(id))).data()[0]["id"].clone();
+        let one = json!({ "fieldName": "more", "fieldType": "TEXT" });
+        let admin = lake.server.client_as(&lake.server.token("admin", "ann"));
+        admin.post(&format!("{}/fields", path(loose)), &one).data();
+        let bound = ["token", "create", "--role", "editor", "--name", "bob", "--datasources", "other.db"];
+        let bob = lake.server.client_as(lake.server.command_ok(&bound).trim());
+        let table = json!({ "tableName": "u", "dbName": "main", "clusterId": source });
+        for answer in [
+            bob.post(TABLES, &table),
+            bob.put(&path(loose), &json!({ "clusterId": source })),
+            bob.put(&path(id), &json!({ "tableName": "bills" })),
+            bob.put(&format!("{}/comment?dryRun=true", path(id)), &json!({ "comment": "x" })),
+            bob.post(&format!("{}/fields", path(id)), &one),
+            bob.put(&format!("{}/fields/{field}", path(id)), &json!({ "fieldName": "x" })),
+            bob.delete(&format!("{}/fields/{field}", path(id))),
+            bob.post(&format!("{}/physical?clusterId={source}", path(loose)), &json!({})),
+            bob.get(&format!("{}/changes", path(id))),
+            bob.get(&format!("{}/ddl", path(id))),
+            bob.get(&format!("{}/statistics", path(id))),
+            bob.get(&format!("{}/statistics/history", path(id))),
+        ] {
+            refused(&answer, 403, "datasource_not_allowed");
+        }
+        assert_eq!(columns(&lake, "shop.db", "orders"), ["id"]);
+        lake.run("other.db", "");
+        bob.post(&format!("{}/physical?clusterId={other}", path(loose)), &json!({})).data();
+        assert_eq!(columns(&lake, "other.db", "t"), ["more"]);
     }
 }

@@ -135,6 +135,11 @@ fn a_bad_workflow_or_task_is_refused_with_every_member_that_is_wrong() {
         let answer = lake.server.post(TASKS, &form);
         assert_eq!(named(&answer), ["inputTableIds"]);
         assert!(format!("{answer:?}").contains("998"), "{answer:?}");
+        let mut form = whole("SQL", "SELECT ${nobody}", 999);
+        form["task"]["retryTimes"] = json!(500);
+        form["outputTableIds"] = json!([998]);
+        let all = ["outputTableIds", "task.datasourceId", "task.retryTimes", "task.sqlContent"];
+        assert_eq!(named(&lake.server.post(TASKS, &form)), all, "whatever has to be looked up for it");
         let mut form = whole("SQL", "SELECT 1", source);
         form["task"]["workflowId"] = json!(999);
         refused(&lake.server.post(TASKS, &form), 404, "not_found");
@@ -245,6 +250,54 @@ fn tables_that_nobody_names_are_found_in_the_sql() {
 }
 
 #[test]
+fn a_task_is_changed_while_one_of_its_tables_is_in_the_recycle_bin() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, b, c]) = tables(&lake);
+        let id = lake.workflow("w");
+        let task = lake.task(id, "t", source, "INSERT INTO b SELECT * FROM a", [&[a], &[b]]);
+        let bin = format!("UPDATE tables SET status = 'deprecated' WHERE id IN ({a}, {c})");
+        lake.server.execute(&bin);
+        let task = format!("{TASKS}/{task}");
+        let changed = lake.server.put(&task, &json!({ "task": { "priority": "HIGH" } })).data();
+        assert_eq!((&changed["priority"], &changed["inputTableIds"]), (&json!("HIGH"), &json!([a])));
+        let wider = lake.server.put(&task, &json!({ "inputTableIds": [a, c] }));
+        assert_eq!(named(&wider), ["inputTableIds"]);
+        assert!(wider.message().ends_with(&format!("there is no table {c}")), "the new one alone: {wider:?}");
+    }
+}
+
+#[test]
+fn bindings_that_differ_from_the_sql_are_told_as_far_as_the_caller_may_know() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [.., c]) = tables(&lake);
+        let secret = lake.source("secret.db");
+        let hidden = lake.table(secret, "hidden", &[("id", "INTEGER")]);
+        let id = lake.workflow("w");
+        let form = json!({
+            "task": { "workflowId": id, "taskName": "t", "taskType": "SQL", "datasourceId": source,
+                "sqlContent": "INSERT INTO b SELECT * FROM a" },
+            "inputTableIds": [c, hidden],
+        });
+        let task = id_of(&lake.server.post(TASKS, &form).data());
+        let lineage = format!("{TASKS}/{task}/lineage");
+        let warnings = lake.server.get(&lineage).data()["warnings"].to_string();
+        let input = "the SQL reads `a`, which is not in inputTableIds";
+        let output = "the SQL writes `b`, which is not in outputTableIds";
+        for warning in [input, output, "inputTableIds has `hidden`", "inputTableIds has `c`"] {
+            assert!(warnings.contains(warning), "{warning}: {warnings}");
+        }
+        lake.server.token("admin", "ann");
+        let bound = ["token", "create", "--role", "viewer", "--name", "bob", "--datasources", "shop.db"];
+        let token = lake.server.command_ok(&bound).trim().to_owned();
+        let seen = lake.server.client_as(&token).get(&lineage).data();
+        assert!(!seen.to_string().contains("hidden"), "{seen}");
+        assert_eq!(seen["warnings"].as_array().map(Vec::len), Some(5), "two of them only count: {seen}");
+    }
+}
+
+#[test]
 fn what_was_submitted_is_deployed_and_nothing_later() {
     for store in stores() {
         let lake = Lake::start(&store);
@@ -290,6 +343,30 @@ fn what_was_submitted_is_deployed_and_nothing_later() {
             (&workflow["publishStatus"], &workflow["publishedVersion"]),
             (&json!("outdated"), &json!(2))
         );
+    }
+}
+
+#[test]
+fn a_version_for_one_engine_is_not_approved_again_once_the_workflow_is_on_another() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, ..]) = tables(&lake);
+        let id = lake.workflow("w");
+        lake.server.put(&path(id), &json!({ "globalParams": [{ "name": "p", "value": "1" }] })).data();
+        lake.task(id, "t", source, "SELECT ${p}", [&[], &[a]]);
+        lake.server.put(&path(id), &json!({ "globalParams": [] })).data();
+        let record = lake.server.post(&format!("{}/publish", path(id)), &json!({})).data();
+        let approve = format!("{}/publish/{}/approve", path(id), record["recordId"]);
+        lake.server.post(&approve, &json!({ "status": "APPROVED" })).data();
+        eventually("it is refused", SOON, || {
+            let workflow = lake.server.get(&path(id)).data();
+            (workflow["publishStatus"] == "failed").then_some(())
+        });
+        lake.server.post("/api/v1/engines", &json!({ "name": "second", "plugin": "local" })).data();
+        lake.server.put(&path(id), &json!({ "schedulerEngine": "second" })).data();
+        let again = lake.server.post(&approve, &json!({ "status": "APPROVED" }));
+        refused(&again, 409, "decided");
+        assert!(again.message().contains("`second`"), "{again:?}");
     }
 }
 
@@ -432,5 +509,47 @@ fn a_data_source_that_tasks_use_is_not_deleted() {
         let id = lake.workflow("w");
         lake.task(id, "t", source, "SELECT 1", [&[], &[]]);
         refused(&lake.server.delete(&format!("/api/v1/datasources/{source}")), 409, "in_use");
+        lake.run("only.db", "");
+        lake.deploy(id);
+        let other = lake.source("other.db");
+        let task = lake.server.get(&path(id)).data()["tasks"][0]["id"].clone();
+        lake.server.put(&format!("{TASKS}/{task}"), &json!({ "task": { "datasourceId": other } })).data();
+        let deployed = lake.server.delete(&format!("/api/v1/datasources/{source}"));
+        refused(&deployed, 409, "in_use");
+        assert!(deployed.message().contains("deployed"), "{deployed:?}");
+        lake.run("other.db", "");
+        lake.deploy(id);
+        assert_eq!(lake.server.delete(&format!("/api/v1/datasources/{source}")).status, 200);
+    }
+}
+
+#[test]
+fn a_run_that_is_asked_for_again_with_its_key_is_the_same_run_even_if_the_server_died_over_it() {
+    for store in stores() {
+        for point in ["runs.asked", "runs.started"] {
+            let mut lake = Lake::start(&store);
+            let (source, [a, ..]) = tables(&lake);
+            let id = lake.workflow("w");
+            lake.task(id, "t", source, "INSERT INTO a (v) VALUES ('x')", [&[], &[a]]);
+            lake.deploy(id);
+            lake.server.stop();
+            lake.server.set("LAKEPORT_KILL_AT", point);
+            lake.server.run();
+            let execute = format!("{}/execute", path(id));
+            let send = |client: &Client| client.send("POST", &execute, &[("Idempotency-Key", "k")], b"");
+            let asked = std::panic::catch_unwind(|| send(&lake.server.client()));
+            assert!(asked.is_err(), "{point}: it died before it answered");
+            assert!(lake.server.wait(SOON).is_some(), "{point} was not reached");
+            lake.server.kill();
+            lake.server.set("LAKEPORT_KILL_AT", "");
+            lake.server.run();
+            // As if the dead server's claim of the key had run out.
+            lake.server.execute("DELETE FROM idempotency_keys");
+            let run = send(&lake.server.client()).data();
+            lake.server.execute("DELETE FROM idempotency_keys");
+            assert_eq!(send(&lake.server.client()).data(), run, "{point}");
+            assert_eq!(lake.ended(run.as_str().expect("an id"), 1)[0]["status"], "success");
+            assert_eq!(lake.numbers("shop.db", "SELECT count(*) FROM a"), [1], "{point}");
+        }
     }
 }
