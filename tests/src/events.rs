@@ -51,8 +51,27 @@ impl EventStream {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 
+    /// All events until the end.
+    pub fn all(self) -> Vec<Event> {
+        self.collect()
+    }
+
+    /// False: the last chunk has come.
+    fn read_chunk(&mut self) -> bool {
+        let size = line(&mut self.reader);
+        let size = usize::from_str_radix(size.trim(), 16).unwrap_or_else(|_| panic!("`{size}` is no chunk"));
+        let mut chunk = vec![0; size + 2];
+        self.reader.read_exact(&mut chunk).expect("a chunk comes whole");
+        self.text.extend_from_slice(&chunk[..size]);
+        size > 0
+    }
+}
+
+impl Iterator for EventStream {
+    type Item = Event;
+
     /// The next event; none once the stream has ended in order. Comments are passed over.
-    pub fn next(&mut self) -> Option<Event> {
+    fn next(&mut self) -> Option<Event> {
         loop {
             let Some(end) = self.text.windows(2).position(|two| two == b"\n\n") else {
                 if !self.read_chunk() {
@@ -72,21 +91,6 @@ impl EventStream {
                 });
             }
         }
-    }
-
-    /// All events until the end.
-    pub fn all(mut self) -> Vec<Event> {
-        std::iter::from_fn(|| self.next()).collect()
-    }
-
-    /// False: the last chunk has come.
-    fn read_chunk(&mut self) -> bool {
-        let size = line(&mut self.reader);
-        let size = usize::from_str_radix(size.trim(), 16).unwrap_or_else(|_| panic!("`{size}` is no chunk"));
-        let mut chunk = vec![0; size + 2];
-        self.reader.read_exact(&mut chunk).expect("a chunk comes whole");
-        self.text.extend_from_slice(&chunk[..size]);
-        size > 0
     }
 }
 

@@ -343,11 +343,9 @@ const SLOW: &str = "How many endless are there?";
 
 /// Until the task is inside of its query.
 fn in_query(server: &Server, task: &str) {
-    let mut events = stream(server, task, "", &[]);
-    let is_query = |event: &Event| event.kind == "tool_call" && event.data["tool"] == "run_sql";
-    while let Some(event) = events.next() {
+    for event in stream(server, task, "", &[]) {
         assert!(!matches!(event.kind.as_str(), "message" | "error"), "{event:?}");
-        if is_query(&event) {
+        if event.kind == "tool_call" && event.data["tool"] == "run_sql" {
             return;
         }
     }

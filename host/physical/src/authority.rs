@@ -155,18 +155,17 @@ impl Authority {
 pub(crate) fn install(handle: &mut LockedSqliteHandle<'_>, authority: Authority) -> Result<(), Error> {
     let connection = handle.as_raw_handle().as_ptr();
     let kept = Box::into_raw(Box::new(authority)).cast::<c_void>();
-    // SAFETY: the connection is open and nobody else uses it while the handle is locked. It owns `kept` from here
-    // on: it frees it by `free` when it is closed, also where this fails, and asks it by `asked` no longer than
-    // that; nobody else has it, and it is never changed.
-    let codes = unsafe {
+    // SAFETY: the connection is open and nobody else uses it while the handle is locked. It owns `kept` from the
+    // first of these calls on: it frees it by `free` when it is closed, or at once where that call fails, and asks
+    // it by `asked` no longer than that; nobody else has it, and it is never changed.
+    let is_installed = unsafe {
         sqlite::sqlite3_limit(connection, sqlite::SQLITE_LIMIT_LENGTH, VALUE_MAX_BYTES);
         sqlite::sqlite3_limit(connection, sqlite::SQLITE_LIMIT_ATTACHED, 0);
-        [
-            sqlite::sqlite3_set_clientdata(connection, CLIENT_DATA.as_ptr(), kept, Some(free)),
-            sqlite::sqlite3_set_authorizer(connection, Some(asked), kept),
-        ]
+        sqlite::sqlite3_set_clientdata(connection, CLIENT_DATA.as_ptr(), kept, Some(free))
+            == sqlite::SQLITE_OK
+            && sqlite::sqlite3_set_authorizer(connection, Some(asked), kept) == sqlite::SQLITE_OK
     };
-    if codes == [sqlite::SQLITE_OK; 2] {
+    if is_installed {
         return Ok(());
     }
     Err(error("internal", "the session could not be restricted"))
@@ -195,6 +194,5 @@ unsafe extern "C" fn asked(
     });
     // What is no text is nothing that may be read.
     let [Some(one), Some(other), Some(database), Some(view)] = texts else { return sqlite::SQLITE_DENY };
-    if !authority.allows(action, one, other, database, view) {}
     if authority.allows(action, one, other, database, view) { sqlite::SQLITE_OK } else { sqlite::SQLITE_DENY }
 }
