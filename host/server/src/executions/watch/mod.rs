@@ -302,7 +302,16 @@ struct Change<'s> {
 impl<'s> Change<'s> {
     fn of(seen: &'s Seen, records: Option<Vec<Record>>, there: Vec<Execution>) -> Change<'s> {
         let settled = |execution: &Execution| records::settled(&seen.after, execution.record.clone());
-        let records = records.unwrap_or_else(|| there.iter().filter_map(settled).collect());
+        // What had begun is not forgotten because the engine says no more of it.
+        let is_unsaid = |execution: &&Execution| match &records {
+            Some(records) => {
+                let is_of_it = |record: &Record| record.task_key == execution.record.task_key;
+                execution.record.start_time_ms.is_some() && !records.iter().any(is_of_it)
+            }
+            None => true,
+        };
+        let unsaid: Vec<Record> = there.iter().filter(is_unsaid).filter_map(settled).collect();
+        let records: Vec<Record> = records.into_iter().flatten().chain(unsaid).collect();
         let is_wanted = |execution: &&Execution| {
             records.iter().any(|record| record.task_key == execution.record.task_key)
         };
