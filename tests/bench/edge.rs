@@ -49,7 +49,7 @@ fn main() -> anyhow::Result<()> {
 }
 
 async fn measure() -> anyhow::Result<()> {
-    let lakeport = Measured::lakeport(&[])?;
+    let lakeport = Measured::lakeport(&[], &[])?;
     let bare = bare()?;
     load(&lakeport, WARM_UP).await?;
     load(&bare, WARM_UP).await?;
@@ -63,7 +63,7 @@ async fn measure() -> anyhow::Result<()> {
     println!();
     println!("| idle connections, kept alive after one request | memory before | after | each |");
     println!("|---|---|---|---|");
-    for server in [self::bare()?, Measured::lakeport(&[])?] {
+    for server in [self::bare()?, Measured::lakeport(&[], &[])?] {
         print_idle(&server, idle(&server).await?);
     }
     Ok(())

@@ -40,7 +40,7 @@ fn main() -> anyhow::Result<()> {
 }
 
 async fn measure() -> anyhow::Result<()> {
-    let server = Measured::lakeport(&[("LAKEPORT_RATE_LIMIT_PER_S", "1000000")])?;
+    let server = Measured::lakeport(&[], &[("LAKEPORT_RATE_LIMIT_PER_S", "1000000")])?;
     let mut setup = SetUp { address: server.address, connection: Connection::open(server.address).await? };
     for n in 0..TABLES {
         let layer = ["ODS", "DWD", "DWS", "ADS"][n as usize % 4];

@@ -159,15 +159,15 @@ pub struct Measured {
 }
 
 impl Measured {
-    /// The release build of Lakeport on an empty store, with further settings in its environment.
-    pub fn lakeport(environment: &[(&str, &str)]) -> anyhow::Result<Measured> {
+    /// The release build of Lakeport on an empty store, with further arguments, and settings in its environment.
+    pub fn lakeport(arguments: &[&str], environment: &[(&str, &str)]) -> anyhow::Result<Measured> {
         let binary = std::env::var_os("LAKEPORT_BIN")
             .map(PathBuf::from)
             .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/release/lakeport"));
         let data = tempfile::tempdir()?;
         let mut command = on_server_core(&binary);
         command.args(["serve", "--listen", "127.0.0.1:0", "--data-dir"]).arg(data.path());
-        command.envs(environment.iter().copied());
+        command.args(arguments).envs(environment.iter().copied());
         Measured::start("Lakeport", command, data)
     }
 

@@ -1,23 +1,23 @@
-//! The README's first hour, word for word: its blocks go to a shell as they stand, and what they bring about is
-//! looked at over HTTP.
+//! The README's first hour and first question, word for word: their blocks go to a shell as they stand, and what they
+//! bring about is looked at over HTTP.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use lakeport_tests::{Options, Server, eventually, stores, workspace};
+use lakeport_tests::{Lake, Options, Server, Store, eventually, stores, workspace};
 use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(20);
 /// Said by the shell when a block is over.
 const OVER: &str = "--- the block is over";
 
-/// The shell blocks below the heading `## The first hour`.
-fn blocks() -> Vec<String> {
+/// The shell blocks below a heading.
+fn blocks(heading: &str) -> Vec<String> {
     let readme = std::fs::read_to_string(workspace().join("README.md")).expect("the README");
-    let (_, hour) = readme.split_once("\n## The first hour\n").expect("the heading");
-    let hour = hour.split("\n## ").next().unwrap_or_default();
-    let blocks = hour.split("\n```sh\n").skip(1);
+    let (_, section) = readme.split_once(&format!("\n## {heading}\n")).expect("the heading");
+    let section = section.split("\n## ").next().unwrap_or_default();
+    let blocks = section.split("\n```sh\n").skip(1);
     blocks.map(|rest| rest.split("\n```").next().unwrap_or_default().to_owned()).collect()
 }
 
@@ -38,8 +38,8 @@ impl Shell {
         Shell { child, input, output }
     }
 
-    /// Runs a block; answers the envelopes that it printed, all of which must be successes.
-    fn run(&mut self, block: &str) -> Vec<Value> {
+    /// Runs a block; answers what it printed.
+    fn say(&mut self, block: &str) -> String {
         writeln!(self.input, "{block}\necho; echo '{OVER}'").expect("the shell reads");
         let mut said = String::new();
         loop {
@@ -51,6 +51,12 @@ impl Shell {
             }
             said.push_str(&line);
         }
+        said
+    }
+
+    /// Runs a block; answers the envelopes that it printed, all of which must be successes.
+    fn run(&mut self, block: &str) -> Vec<Value> {
+        let said = self.say(block);
         let answers = serde_json::Deserializer::from_str(&said).into_iter::<Value>();
         let answers: Vec<Value> = answers.map(|answer| answer.unwrap_or_else(|_| panic!("{said}"))).collect();
         for answer in &answers {
@@ -90,7 +96,7 @@ fn the_first_hour_of_the_readme_works_word_for_word() {
         let roots = files.path().display().to_string();
         let environment = &[("LAKEPORT_SQLITE_ROOTS", roots.as_str())];
         let server = Server::start_as(&store, Options { environment, ..Options::default() });
-        let blocks = blocks();
+        let blocks = blocks("The first hour");
         assert_eq!(blocks.len(), 7, "a block more or less needs a look at what follows here");
         let mut shell = Shell::start_in(&server, files.path());
 
@@ -127,5 +133,35 @@ fn the_first_hour_of_the_readme_works_word_for_word() {
         let graph = &answers[2]["data"];
         assert_eq!(graph["nodes"].as_array().map(Vec::len), Some(2), "{graph}");
         assert_eq!((&graph["edges"][0]["source"], &graph["edges"][0]["target"]), (&json!("1"), &json!("2")));
+    }
+}
+
+#[test]
+fn the_first_question_of_the_readme_works_word_for_word() {
+    // Questions about the platform itself need a SQLite store.
+    for store in stores().into_iter().filter(|store| matches!(store, Store::Sqlite)) {
+        let mut lake = Lake::prepare(&store);
+        lake.server.add_argument("--demo");
+        lake.server.run();
+        let blocks = blocks("The first question");
+        assert_eq!(blocks.len(), 2, "a block more or less needs a look at what follows here");
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut shell = Shell::start_in(&lake.server, folder.path());
+
+        let stream = shell.say(&blocks[0]);
+        for event in ["thinking", "tool_call", "tool_result", "message"] {
+            assert!(stream.contains(&format!("event: {event}\n")), "no {event} in:\n{stream}");
+        }
+        let said = shell.say(&blocks[1]);
+        let answers: Vec<Value> = serde_json::Deserializer::from_str(&said)
+            .into_iter::<Value>()
+            .map(|answer| answer.unwrap_or_else(|_| panic!("{said}")))
+            .collect();
+        let [task, messages] = answers.as_slice() else { panic!("{said}") };
+        assert_eq!(task["status"], "success", "{task:#}");
+        let artifacts = messages["items"][1]["artifacts"].as_array().expect("artifacts");
+        let kinds: Vec<&str> = artifacts.iter().filter_map(|one| one["kind"].as_str()).collect();
+        assert_eq!(kinds, ["sql", "table", "chart"], "{artifacts:#?}");
+        assert_eq!(artifacts[1]["row_count"], 30, "a row for each day");
     }
 }

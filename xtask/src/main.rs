@@ -82,6 +82,7 @@ struct Bench {
 }
 
 const BENCHES: &[Bench] = &[
+    Bench { name: "demo", package: "lakeport-tests", binary: "bench-demo" },
     Bench { name: "edge", package: "lakeport-tests", binary: "bench-edge" },
     Bench { name: "plugins", package: "lakeport-tests", binary: "bench-plugins" },
     Bench { name: "threads", package: "lakeport-tests", binary: "bench-threads" },

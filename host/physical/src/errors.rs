@@ -2,6 +2,7 @@
 
 use lakeport_bindings::host::types::{Error, Upstream};
 
+const SYSTEM: &str = "SQLite";
 /// SQLite's primary result codes that mean something of their own here.
 const SQLITE_BUSY: u32 = 5;
 const SQLITE_LOCKED: u32 = 6;
@@ -9,6 +10,21 @@ const SQLITE_READONLY: u32 = 8;
 const SQLITE_INTERRUPT: u32 = 9;
 const SQLITE_CANTOPEN: u32 = 14;
 const SQLITE_NOTADB: u32 = 26;
+/// Of an extended result code, what is the primary one.
+const PRIMARY: u32 = 0xff;
+
+const LOCKED: &str = "a task, or another program, holds the database locked";
+
+/// Whether somebody else had the database to himself for longer than is waited.
+pub fn is_locked(cause: &Error) -> bool {
+    let is_so = |code: &str| code.parse().is_ok_and(|code: u32| is_lock(code & PRIMARY));
+    let said = cause.upstream.as_ref().filter(|said| said.system == SYSTEM);
+    said.and_then(|said| said.code.as_deref()).is_some_and(is_so)
+}
+
+fn is_lock(primary: u32) -> bool {
+    matches!(primary, SQLITE_BUSY | SQLITE_LOCKED)
+}
 
 /// An error without anything special.
 pub(crate) fn error(code: &str, message: impl Into<String>) -> Error {
@@ -29,10 +45,9 @@ pub(crate) fn of_sqlite(cause: &sqlx::Error) -> Error {
         return error("upstream_failed", format!("the database did not answer: {cause}"));
     };
     let code = said.code().map(|code| code.into_owned());
-    // The primary code is the low byte of the extended one.
-    let primary = code.as_ref().and_then(|code| code.parse::<u32>().ok()).map_or(0, |code| code & 0xff);
+    let primary = code.as_ref().and_then(|code| code.parse::<u32>().ok()).map_or(0, |code| code & PRIMARY);
     let (word, message) = match primary {
-        SQLITE_BUSY | SQLITE_LOCKED => ("timeout", "another program holds the database locked".to_owned()),
+        SQLITE_BUSY | SQLITE_LOCKED => ("timeout", LOCKED.to_owned()),
         SQLITE_INTERRUPT => ("cancelled", "the statement was stopped".to_owned()),
         SQLITE_CANTOPEN => ("unreachable", "the database file cannot be opened".to_owned()),
         SQLITE_NOTADB => ("upstream_failed", "the file is not a SQLite database".to_owned()),
@@ -40,9 +55,9 @@ pub(crate) fn of_sqlite(cause: &sqlx::Error) -> Error {
         _ => ("upstream_failed", format!("the database refused the statement: {}", said.message())),
     };
     Error {
-        retryable: primary == SQLITE_BUSY || primary == SQLITE_LOCKED,
+        retryable: is_lock(primary),
         upstream: Some(Upstream {
-            system: "SQLite".to_owned(),
+            system: SYSTEM.to_owned(),
             status: None,
             code,
             message: said.message().to_owned(),

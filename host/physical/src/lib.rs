@@ -25,6 +25,7 @@ pub mod url;
 pub use authority::{Base, View, Views};
 pub use compare::Difference;
 pub use database::{Database, SqliteDatabase};
+pub use errors::is_locked;
 pub use lent::{Lent, Loan};
 pub use query::{QueryLimits, QuerySession};
 pub use runner::{Outcome, Request, RunError, RunStatus, Runner, StatementOutcome, StatementStatus};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lakeport_bindings::host::data::RowSet;
+use lakeport_bindings::host::data::{Cell, RowSet};
 use lakeport_bindings::host::types::Error;
 use lakeport_sql::ReadStatement;
 
@@ -41,15 +41,34 @@ impl QuerySession {
         Ok(QuerySession(session))
     }
 
-    /// Runs a statement that the guard let through.
+    /// Runs a statement that the guard let through. A column that is worked out, which SQLite gives no type, has
+    /// that of its first value; one without any value has none.
     pub async fn run(&self, statement: &ReadStatement, limits: QueryLimits) -> Result<RowSet, Error> {
         let QueryLimits { max_rows, max_bytes, timeout } = limits;
-        self.0.read(statement, Bounds { max_rows, max_bytes, timeout }).await
+        let mut found = self.0.read(statement, Bounds { max_rows, max_bytes, timeout }).await?;
+        for (place, column) in
+            found.columns.iter_mut().enumerate().filter(|(_, one)| one.type_text.is_empty())
+        {
+            let first = found.rows.iter().find_map(|row| storage_class(&row[place]));
+            first.unwrap_or_default().clone_into(&mut column.type_text);
+        }
+        Ok(found)
     }
 
     /// Ends the session in order.
     pub async fn close(self) {
         self.0.close().await;
+    }
+}
+
+/// What SQLite calls the type of a value; none of NULL.
+fn storage_class(cell: &Cell) -> Option<&'static str> {
+    match cell {
+        Cell::Null => None,
+        Cell::Boolean(_) | Cell::Integer(_) => Some("INTEGER"),
+        Cell::Float(_) => Some("REAL"),
+        Cell::Bytes(_) => Some("BLOB"),
+        _ => Some("TEXT"),
     }
 }
 

@@ -54,6 +54,18 @@ async fn ask(session: &QuerySession, sql: &str) -> Result<RowSet, Error> {
 }
 
 #[tokio::test]
+async fn a_column_that_is_worked_out_has_the_type_of_its_first_value() {
+    let file = file().await;
+    let session = open(&file, None).await;
+    let sql = "SELECT id, count(*), avg(id), upper(name), NULL, x'00', nullif(id, 1) FROM workflows \
+        GROUP BY id ORDER BY id";
+    let answer = ask(&session, sql).await.unwrap();
+    let types: Vec<&str> = answer.columns.iter().map(|column| column.type_text.as_str()).collect();
+    assert_eq!(types, ["INTEGER", "INTEGER", "REAL", "TEXT", "", "BLOB", "INTEGER"]);
+    session.close().await;
+}
+
+#[tokio::test]
 async fn a_view_is_read_in_all_the_ways_of_a_query() {
     let file = file().await;
     let session = open(&file, Some(&views())).await;

@@ -11,7 +11,7 @@ use lakeport_bindings::host::types::Error;
 use lakeport_sql::script::ScriptStatement;
 
 use crate::database::Database;
-use crate::errors::error;
+use crate::errors::{error, is_locked};
 use crate::session::Session;
 
 /// How long a task waits until other programs let it change the database.
@@ -117,10 +117,6 @@ impl TaskSession {
         let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now()) + ROUNDED_OFF;
         self.deadline.map_or(otherwise, left)
     }
-}
-
-fn is_locked(cause: &Error) -> bool {
-    cause.code == "timeout" && cause.upstream.is_some()
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{Message, Says, Topic};
 use crate::error::Error;
@@ -89,10 +89,46 @@ pub struct MessageView {
     task_id: String,
     role: Says,
     content: String,
-    /// `sql`, `table` and `chart`: what stands beside the answer.
+    /// What stands beside the answer.
+    #[schemars(with = "Vec<ArtifactView>")]
     artifacts: Vec<Value>,
     #[schemars(extend("format" = "date-time"))]
     created_at: String,
+}
+
+/// Made by a tool: `sql` with `datasource` and `sql`; `table` with `columns`, `rows` (arrays in the order of the
+/// columns), `row_count` and `truncated`; `chart` with `spec`, a Vega-Lite specification over the table. A tool may make
+/// other kinds, with members of its own.
+#[derive(JsonSchema)]
+#[schemars(rename = "Artifact")]
+#[expect(dead_code, reason = "it describes what tools have made; nothing is read into it")]
+struct ArtifactView {
+    kind: String,
+    datasource: Option<String>,
+    sql: Option<String>,
+    columns: Option<Vec<ArtifactColumn>>,
+    rows: Option<Vec<Vec<ArtifactCell>>>,
+    row_count: Option<i64>,
+    truncated: Option<bool>,
+    spec: Option<Map<String, Value>>,
+}
+
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "it describes what tools have made; nothing is read into it")]
+struct ArtifactColumn {
+    name: String,
+    /// As the database calls it; empty where it has none.
+    r#type: String,
+}
+
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it describes what tools have made; nothing is read into it")]
+enum ArtifactCell {
+    Null,
+    Boolean(bool),
+    Number(f64),
+    Text(String),
 }
 
 impl MessageView {

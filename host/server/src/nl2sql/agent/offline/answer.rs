@@ -1,5 +1,5 @@
-//! Answers in the question's language, from rows as they are: no figure that is not in them or follows from them,
-//! and no digit more. Texts of the data are shown on one line and cut, whatever they say.
+//! Answers in the question's language, from rows as they are: no figure that is not in them or follows from them.
+//! Texts of the data are shown on one line and cut, whatever they say.
 
 use serde_json::Value;
 
@@ -126,7 +126,7 @@ impl<'r> Rows<'r> {
         }
         let figures: Vec<Figure> = points.iter().map(|(_, figure)| figure.clone()).collect();
         let total = sum(&figures).filter(|_| !self.is_cut && self.is_summed(measure));
-        let top = &figure.text;
+        let top = figure.told();
         match (self.language, total) {
             (Language::English, Some(total)) => {
                 format!("{total} in total over {count} {unit}; the most on {peak} ({top}).")
@@ -198,7 +198,7 @@ impl<'r> Rows<'r> {
             (Value::Null, Language::English) => "no value".to_owned(),
             (Value::Null, Language::Chinese) => "无值".to_owned(),
             (Value::String(text), _) => one_line(text, VALUE_MAX_CHARS),
-            (other, _) => Figure::of(other).map_or_else(|| other.to_string(), |figure| figure.text),
+            (other, _) => Figure::of(other).map_or_else(|| other.to_string(), |figure| figure.told()),
         }
     }
 

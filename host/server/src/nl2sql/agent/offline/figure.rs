@@ -4,6 +4,11 @@ use serde_json::Value;
 
 /// Digits after the point that are summed up.
 const DECIMALS_MAX: usize = 12;
+/// Digits after the point that a sentence can bear, and what is left of more: with some digit before the point, and
+/// of what is smaller than one, counted from its first digit that is not 0.
+const DECIMALS_TOLD: usize = 4;
+const DECIMALS_ROUNDED: usize = 2;
+const DIGITS_OF_SMALL: i32 = 3;
 
 /// A cell that is a number.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +31,22 @@ impl Figure {
         // A whole number that a database has as a real one.
         let text = text.strip_suffix(".0").map_or(text.clone(), str::to_owned);
         Some(Figure { text, value })
+    }
+
+    /// As a sentence tells it: rounded where it has more digits than anybody reads; the table has them all.
+    pub fn told(&self) -> String {
+        let decimals = self.text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+        if decimals <= DECIMALS_TOLD || self.text.contains(['e', 'E']) {
+            return self.text.clone();
+        }
+        let size = self.value.abs();
+        if size >= 1.0 || size == 0.0 {
+            return format!("{:.DECIMALS_ROUNDED$}", self.value);
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "the exponent of a finite number is small")]
+        let zeros = -(size.log10().floor() as i32) - 1;
+        let decimals = usize::try_from(zeros + DIGITS_OF_SMALL).unwrap_or(DECIMALS_ROUNDED);
+        format!("{:.decimals$}", self.value)
     }
 
     /// Its digits as a whole number, and how many of them stand after the point.
@@ -78,6 +99,22 @@ mod tests {
             assert_eq!(sum(&figures(&cells)).as_deref(), Some(expected), "{cells:?}");
         }
         assert_eq!(sum(&figures(&[json!(1e300), json!(1)])), None);
+    }
+
+    #[test]
+    fn a_sentence_tells_no_more_digits_than_are_read() {
+        for (cell, expected) in [
+            (json!(548.985_772_357_723_6), "548.99"),
+            (json!(-1.999_999), "-2.00"),
+            (json!(0.012_345_67), "0.0123"),
+            (json!(0.333_333_333_333), "0.333"),
+            (json!(12.3456), "12.3456"),
+            (json!("0.00000"), "0.00"),
+            (json!(42), "42"),
+            (json!(1e300), "1e300"),
+        ] {
+            assert_eq!(Figure::of(&cell).unwrap().told(), expected, "{cell}");
+        }
     }
 
     #[test]
