@@ -684,3 +684,91 @@ fn replicas_share_the_work() {
     assert_eq!(lake.last_sync(id), other.get(&sync).data());
     assert_eq!(counts(&lake.sync(id), "tables"), [0; 3]);
 }
+
+#[test]
+fn all_faults_of_a_data_source_are_told_at_once_and_null_where_there_is_always_a_value() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let named = |response: &Response| -> Vec<String> {
+            assert_eq!(response.status, 400, "{response:?}");
+            let body = response.json();
+            let details = body["details"].as_array().unwrap_or_else(|| panic!("{body}"));
+            let mut fields: Vec<String> =
+                details.iter().map(|detail| detail["field"].as_str().expect("a field").to_owned()).collect();
+            fields.sort_unstable();
+            fields
+        };
+        let id = lake.source("a.db");
+        let form = json!({ "name": " ", "kind": "sqlite", "url": "sqlite:/etc/passwd", "options": 7,
+            "syncCron": "0 0 0 30 2 ? *", "isDefault": "yes" });
+        let all = ["isDefault", "name", "options", "syncCron", "url"];
+        assert_eq!(named(&lake.server.post(SOURCES, &form)), all);
+        assert_eq!(named(&lake.server.put(&path(id), &form)), all);
+        let nulls = json!({ "name": null, "kind": null, "url": null, "isDefault": null });
+        assert_eq!(named(&lake.server.put(&path(id), &nulls)), ["isDefault", "kind", "name", "url"]);
+        // As it was read.
+        let shown = lake.server.get(&path(id)).data();
+        assert_eq!(lake.server.put(&path(id), &shown).data()["url"], shown["url"]);
+    }
+}
+
+#[test]
+fn a_body_that_is_none_is_told_so_wherever_one_is_wanted() {
+    let lake = Lake::start(&stores()[0]);
+    let client = lake.server.client();
+    for (method, path) in [
+        ("POST", "/api/v1/workflows"),
+        ("PUT", "/api/v1/workflows/1"),
+        ("PUT", "/api/v1/workflows/1/schedule"),
+        ("POST", "/api/v1/tasks"),
+        ("PUT", "/api/v1/tasks/1"),
+        ("POST", "/api/v1/tables"),
+        ("PUT", "/api/v1/tables/1"),
+        ("PUT", "/api/v1/tables/1/comment"),
+        ("POST", "/api/v1/tables/1/fields"),
+        ("PUT", "/api/v1/tables/1/fields/1"),
+        ("POST", SOURCES),
+        ("PUT", "/api/v1/datasources/1"),
+        ("POST", "/api/v1/engines"),
+        ("PUT", "/api/v1/engines/other"),
+        ("POST", "/api/v1/tokens"),
+        ("POST", "/api/v1/nl2sql/topics"),
+    ] {
+        let send = |body: &[u8]| client.send(method, path, &[], body);
+        let told = |response: Response| (response.status, response.error(), response.message());
+        assert_eq!(told(send(b"")).1, "body_missing", "{method} {path}");
+        let (status, code, message) = told(send(b"{\"name\":\n }"));
+        assert_eq!((status, code.as_str()), (400, "invalid_json"), "{method} {path}");
+        assert!(message.contains("line 2, column 2"), "{method} {path}: {message}");
+        assert_eq!(told(send(b"[]")).1, "invalid_input", "{method} {path}");
+    }
+    lake.create(
+        &json!({ "name": "b", "kind": "sqlite", "url": "sqlite:b.db", "unknown": { "member": [1] } }),
+    );
+}
+
+#[test]
+fn a_path_that_leads_nowhere_is_told_so_in_json() {
+    let lake = Lake::start(&stores()[0]);
+    for path in [
+        "/api/v1/workflows/..",
+        "/api/v1/workflows/../tasks",
+        "/api/v1/workflows/%2e%2e",
+        "/api/v1/workflows/..%2f..%2fetc%2fpasswd",
+        "/api/v1/workflows/1%2f..",
+        "/api/v1/workflows/%ff",
+        "/api/v1/workflows/%00",
+        "/api/v1/workflows/%zz",
+        "/api/v1/workflows//",
+        "/api/v1/plugins/..%2fsqlite",
+        "/api/v1/engines/..%2flocal/test",
+        "/api/v1/datasources/1%2ftest",
+        "/../../etc/passwd",
+        "/api/v1/tables/99999999999999999999",
+    ] {
+        let answer = lake.server.get(path);
+        assert!([400, 404, 405].contains(&answer.status), "{path}: {answer:?}");
+        assert_eq!(answer.json()["code"], answer.status, "{path}");
+        assert!(!answer.message().is_empty() && !answer.error().is_empty(), "{path}: {answer:?}");
+    }
+}

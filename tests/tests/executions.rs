@@ -9,6 +9,8 @@ use serde_json::{Value, json};
 
 const EXECUTIONS: &str = "/api/v1/executions";
 const SOON: Duration = Duration::from_secs(20);
+/// What waits is cancelled at once; a machine that is busy itself has some time more.
+const CANCELLED_WITHIN: Duration = Duration::from_secs(2);
 /// Takes minutes.
 const ENDLESS: &str = "INSERT INTO a (v) WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 1000000000000) \
     SELECT max(x) FROM n";
@@ -180,11 +182,11 @@ fn very_many_tries_of_one_run_hold_nothing_up() {
              INSERT INTO runner_task_runs (run_id, task_id, task_name, attempt, state, started_at, ended_at) \
              SELECT t.run_id, t.task_id, t.task_name, n.i, 'failed', 1, 2 FROM runner_task_runs t, n",
         );
-        // It is otherwise than the engine says, and so it is looked at.
-        lake.server.execute("UPDATE runs SET message = 'otherwise'");
         let sync = format!("{EXECUTIONS}/{}/sync", executions[0]["id"]);
         // The watcher may be at it, too: then this one leaves it to it.
         let synced = eventually("the last one is seen", SOON, || {
+            // It is otherwise than the engine says, and so it is looked at.
+            lake.server.execute("UPDATE runs SET message = 'otherwise'");
             let synced = lake.server.post(&sync, &json!({})).data();
             (synced["attempt"] == 100_100).then_some(synced)
         });
@@ -312,6 +314,57 @@ fn a_running_task_is_cancelled_within_a_second() {
         assert_eq!(statuses(&executions), ["killed"]);
         // The database is free again.
         lake.run("shop.db", "INSERT INTO b (v) VALUES ('free')");
+    }
+}
+
+#[test]
+fn what_waits_for_a_busy_data_source_is_seen_cancelled_and_run_again() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, b, c]) = tables(&lake);
+        let (busy, waits) = (lake.workflow("busy"), lake.workflow("waits"));
+        lake.task(busy, "long", source, ENDLESS, [&[], &[a]]);
+        lake.task(waits, "1 waits", source, "INSERT INTO b (v) VALUES ('x')", [&[], &[b]]);
+        lake.task(waits, "2 after", source, "INSERT INTO c SELECT * FROM b", [&[b], &[c]]);
+        lake.deploy(busy);
+        lake.deploy(waits);
+        lake.execute(busy);
+        let long = eventually("the source is busy", SOON, || {
+            let running = lake.server.get(&format!("{EXECUTIONS}/running")).data();
+            running.as_array().and_then(|running| running.first().cloned())
+        });
+        let run = lake.execute(waits);
+        let seen = eventually("it is seen", SOON, || {
+            Some(lake.executions(&run)).filter(|executions| !executions.is_empty())
+        });
+        assert_eq!((seen.len(), statuses(&seen)), (1, vec!["pending"]), "the other has to come: {seen:?}");
+        let waiting = one(&lake, &seen[0]);
+        assert_eq!((&waiting["startTime"], &waiting["errorMessage"]), (&Value::Null, &Value::Null));
+        let log = &waiting["log"];
+        assert_eq!(
+            (&log["text"], &log["complete"], &log["error"]),
+            (&json!(""), &json!(false), &Value::Null)
+        );
+
+        let asked = Instant::now();
+        let path = format!("{EXECUTIONS}/{}", waiting["id"]);
+        let killed = lake.server.post(&format!("{path}/cancel"), &json!({})).data();
+        assert!(asked.elapsed() < CANCELLED_WITHIN, "{:?}", asked.elapsed());
+        assert_eq!((&killed["id"], &killed["status"]), (&waiting["id"], &json!("killed")), "{killed}");
+        assert_eq!(
+            (&killed["startTime"], one(&lake, &killed)["log"]["complete"].as_bool()),
+            (&Value::Null, Some(true))
+        );
+
+        let again = lake.server.post(&format!("{path}/retry"), &json!({})).data();
+        assert_eq!(again["status"], "pending", "its run had ended: {again}");
+        lake.server.post(&format!("{EXECUTIONS}/{}/cancel", long["id"]), &json!({})).data();
+        let ended = lake.ended(again["instanceId"].as_str().expect("an id"), 2);
+        assert_eq!(statuses(&ended), ["success", "success"]);
+        assert_eq!(ended[0]["id"], again["id"], "what waited and what ran is one record");
+        assert!(one(&lake, &ended[0])["log"]["text"].as_str().is_some_and(|log| log.contains("1 rows")));
+        assert_eq!(lake.numbers("shop.db", "SELECT count(*) FROM c"), [1]);
+        assert_eq!(statuses(&lake.executions(&run)), ["killed"]);
     }
 }
 

@@ -81,6 +81,43 @@ fn a_definition_is_made_read_changed_and_kept_apart_from_others() {
 }
 
 #[test]
+fn a_change_says_which_execution_holds_its_database() {
+    /// Takes minutes, and changes the database meanwhile.
+    const ENDLESS: &str = "INSERT INTO busy WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n \
+        LIMIT 1000000000000) SELECT max(x) FROM n";
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let source = lake.source("shop.db");
+        let busy = lake.physical_table(source, "busy", &[("x", "INTEGER")]);
+        let new = lake.table(source, "new", &[("x", "INTEGER")]);
+        let workflow = lake.workflow("w");
+        lake.task(workflow, "long", source, ENDLESS, [&[], &[busy]]);
+        lake.deploy(workflow);
+        lake.execute(workflow);
+        let running = eventually("it runs", SOON, || {
+            let running = lake.server.get("/api/v1/executions/running").data();
+            running.as_array().and_then(|running| running.first().cloned())
+        });
+        let cancel = format!("/api/v1/executions/{}/cancel", running["id"]);
+        let field = json!({ "fieldName": "y", "fieldType": "TEXT" });
+        for answer in [
+            lake.server.post(&format!("{}/physical", path(new)), &json!({})),
+            lake.server.post(&format!("{}/fields", path(busy)), &field),
+        ] {
+            refused(&answer, 504, "upstream_timeout");
+            let message = answer.message();
+            let execution = format!("execution {} (task `long` of the workflow `w`)", running["id"]);
+            for part in ["holds the database locked", &execution, &cancel, "try again"] {
+                assert!(message.contains(part), "{part}: {message}");
+            }
+        }
+        lake.server.post(&cancel, &json!({})).data();
+        lake.server.post(&format!("{}/physical", path(new)), &json!({})).data();
+        assert_eq!(columns(&lake, "shop.db", "new"), ["x"]);
+    }
+}
+
+#[test]
 fn a_bad_definition_is_refused_with_every_member_that_is_wrong() {
     for store in stores() {
         let lake = Lake::start(&store);
@@ -599,4 +636,78 @@ fn a_token_bound_to_other_data_sources_does_nothing_in_this_one() {
         bob.post(&format!("{}/physical?clusterId={other}", path(loose)), &json!({})).data();
         assert_eq!(columns(&lake, "other.db", "t"), ["more"]);
     }
+}
+
+#[test]
+fn a_name_that_differs_in_case_alone_is_taken_where_the_database_ignores_case() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, other) = (lake.source("shop.db"), lake.source("other.db"));
+        let table = |name: &str, db: &str, source: Option<i64>| json!({ "tableName": name, "dbName": db, "clusterId": source });
+        let make = |name: &str, db: &str, source| lake.server.post(TABLES, &table(name, db, source));
+        make("Orders", "main", Some(source)).data();
+        for (name, db) in [("orders", "main"), ("ORDERS", "Main"), ("Orders", "MAIN")] {
+            let taken = make(name, db, Some(source));
+            refused(&taken, 409, "name_taken");
+            assert!(taken.message().contains("main.Orders"), "{taken:?}");
+        }
+        make("orders", "main", Some(other)).data();
+        let bills = id_of(&make("bills", "main", Some(source)).data());
+        refused(&lake.server.put(&path(bills), &json!({ "tableName": "oRDERS" })), 409, "name_taken");
+        lake.server.put(&path(bills), &json!({ "tableName": "Bills" })).data();
+        // Of no data source nobody knows; it is told when it comes into one.
+        make("ORDERS", "main", None).data();
+        let loose = id_of(&make("orders", "main", None).data());
+        refused(&lake.server.put(&path(loose), &json!({ "clusterId": source })), 409, "name_taken");
+        let field = json!({ "fieldName": "id", "fieldType": "INTEGER" });
+        lake.server.post(&format!("{}/fields", path(loose)), &field).data();
+        lake.run("shop.db", "");
+        let physical = format!("{}/physical?clusterId={source}", path(loose));
+        refused(&lake.server.post(&physical, &json!({})), 409, "name_taken");
+    }
+}
+
+#[test]
+fn all_faults_of_a_table_or_a_field_are_told_at_once_and_null_where_there_is_always_a_value() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let source = lake.source("shop.db");
+        let id = lake.physical_table(source, "orders", &[("id", "INTEGER")]);
+        let form =
+            json!({ "tableName": 7, "dbName": "  ", "clusterId": 999, "keyColumns": "a,,b", "bucketNum": 0 });
+        let all = ["bucketNum", "clusterId", "dbName", "keyColumns", "tableName"];
+        assert_eq!(named(&lake.server.post(TABLES, &form)), all);
+        assert_eq!(named(&lake.server.put(&path(id), &form)), all);
+        let nulls = json!({ "tableName": null, "dbName": null });
+        assert_eq!(named(&lake.server.put(&path(id), &nulls)), ["dbName", "tableName"]);
+        assert_eq!(
+            named(&lake.server.put(&format!("{}/comment", path(id)), &json!({ "comment": null }))),
+            ["comment"]
+        );
+        let fields = format!("{}/fields", path(id));
+        let field = format!("{fields}/{}", lake.server.get(&fields).data()[0]["id"]);
+        let form = json!({ "fieldName": "", "fieldType": "NO SUCH TYPE(", "isNullable": "no" });
+        let all = ["fieldName", "fieldType", "isNullable"];
+        assert_eq!(named(&lake.server.post(&fields, &form)), all);
+        assert_eq!(named(&lake.server.put(&field, &form)), all);
+        let nulls = json!({ "fieldName": null, "fieldType": null, "isPrimaryKey": null, "isNullable": null });
+        let all = ["fieldName", "fieldType", "isNullable", "isPrimaryKey"];
+        assert_eq!(named(&lake.server.put(&field, &nulls)), all);
+        assert_eq!(columns(&lake, "shop.db", "orders"), ["id"]);
+    }
+}
+
+#[test]
+fn a_query_is_told_its_bounds_and_what_it_gives_twice() {
+    let lake = Lake::start(&stores()[0]);
+    let list = |query: &str| lake.server.get(&format!("{TABLES}?{query}"));
+    for size in ["0", "501", "-1", "99999999999999999999999"] {
+        let refusal = list(&format!("pageSize={size}&sortField=size"));
+        assert_eq!(named(&refusal), ["pageSize", "sortField"], "{size}");
+        assert!(refusal.message().contains("from 1 to 500"), "{refusal:?}");
+    }
+    assert_eq!(named(&list("pageNum=9223372036854775807")), ["pageNum"]);
+    let twice = list("pageSize=1&pageSize=1&keyword=a&keyword=b&clusterId=1&clusterId=2");
+    assert_eq!(named(&twice), ["clusterId", "keyword", "pageSize"]);
+    assert!(twice.message().contains("more than once"), "{twice:?}");
 }

@@ -250,6 +250,51 @@ fn tables_that_nobody_names_are_found_in_the_sql() {
 }
 
 #[test]
+fn what_of_its_sql_a_task_is_not_bound_to_is_told_with_its_lineage() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, b, c]) = tables(&lake);
+        let id = lake.workflow("w");
+        let form = json!({ "task": { "workflowId": id, "taskName": "t", "taskType": "SQL",
+            "datasourceId": source, "sqlContent": "INSERT INTO c SELECT * FROM a;\nSELEC 1 FROM b" } });
+        let task = id_of(&lake.server.post(TASKS, &form).data());
+        let path = format!("{TASKS}/{task}");
+        let lineage = || lake.server.get(&format!("{path}/lineage")).data();
+        let warnings = |lineage: &Value| -> Vec<String> {
+            let warnings = lineage["warnings"].as_array().expect("warnings").iter();
+            warnings.map(|warning| warning.as_str().expect("a text").to_owned()).collect()
+        };
+        let bound = |lineage: &Value| {
+            [&lineage["inputTables"], &lineage["outputTables"]].map(|tables| {
+                let tables = tables.as_array().expect("tables").iter();
+                tables.map(|table| table["id"].as_i64().expect("an id")).collect::<Vec<_>>()
+            })
+        };
+        let told = lineage();
+        assert_eq!(bound(&told), [vec![a], vec![c]], "what can be read is bound");
+        let unread = warnings(&told);
+        assert!(unread.len() == 1 && unread[0].starts_with("line 2, column 1"), "{unread:?}");
+        assert!(unread[0].ends_with("so its tables are not among these"), "{unread:?}");
+
+        let given = json!({ "inputTableIds": [a], "outputTableIds": [c] });
+        lake.server.put(&path, &given).data();
+        let unread = warnings(&lineage());
+        assert!(unread.len() == 1 && unread[0].ends_with("were not compared with it"), "{unread:?}");
+
+        let sql = "insert into b select * from a; drop table c";
+        let found = json!({ "task": { "sqlContent": sql }, "inputTableIds": null, "outputTableIds": null });
+        lake.server.put(&path, &found).data();
+        let told = lineage();
+        assert_eq!(bound(&told), [vec![a], vec![b]]);
+        let dropped = warnings(&told);
+        assert!(dropped.len() == 1 && dropped[0].contains("drops `c`"), "{dropped:?}");
+
+        lake.server.put(&path, &json!({ "task": { "sqlContent": "INSERT INTO b SELECT * FROM a" } })).data();
+        assert_eq!(warnings(&lineage()), [""; 0]);
+    }
+}
+
+#[test]
 fn a_task_is_changed_while_one_of_its_tables_is_in_the_recycle_bin() {
     for store in stores() {
         let lake = Lake::start(&store);
@@ -551,5 +596,115 @@ fn a_run_that_is_asked_for_again_with_its_key_is_the_same_run_even_if_the_server
             assert_eq!(lake.ended(run.as_str().expect("an id"), 1)[0]["status"], "success");
             assert_eq!(lake.numbers("shop.db", "SELECT count(*) FROM a"), [1], "{point}");
         }
+    }
+}
+
+#[test]
+fn a_wrong_type_hides_nothing_else_that_is_wrong() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, ..]) = tables(&lake);
+        let id = lake.workflow("w");
+        let task = lake.task(id, "t", source, "SELECT 1", [&[], &[a]]);
+        let schedule = format!("{}/schedule", path(id));
+        let form = json!({ "crontab": 7, "startTime": "soon", "endTime": [], "timezone": "Mars", "warningType": "LOUD" });
+        let all = ["crontab", "endTime", "startTime", "timezone", "warningType"];
+        assert_eq!(named(&lake.server.put(&schedule, &form)), all);
+        let form = json!({ "name": 7, "schedulerEngine": "cron", "globalParams": 3 });
+        let all = ["globalParams", "name", "schedulerEngine"];
+        assert_eq!(named(&lake.server.post(WORKFLOWS, &form)), all);
+        assert_eq!(named(&lake.server.put(&path(id), &form)), all);
+        let wrong = json!({ "workflowId": id, "taskName": " ", "taskType": "PIGEON", "datasourceId": 999,
+            "retryTimes": "x", "timeout": 99_999_999 });
+        let form = json!({ "task": wrong, "inputTableIds": [a, 998], "outputTableIds": "all" });
+        let all = [
+            "inputTableIds",
+            "outputTableIds",
+            "task.datasourceId",
+            "task.retryTimes",
+            "task.taskName",
+            "task.taskType",
+            "task.timeout",
+        ];
+        assert_eq!(named(&lake.server.post(TASKS, &form)), all);
+        assert_eq!(named(&lake.server.put(&format!("{TASKS}/{task}"), &form)), all);
+        let mut form = json!({ "task": wrong });
+        form["task"]["workflowId"] = json!("w");
+        let all = ["task.retryTimes", "task.taskName", "task.timeout", "task.workflowId"];
+        assert_eq!(named(&lake.server.post(TASKS, &form)), all, "what can be said without its workflow");
+        let form = json!({ "name": "Engine!", "plugin": "none", "config": 3, "secrets": { "token": 1 } });
+        let all = ["config", "name", "plugin", "secrets.token"];
+        assert_eq!(named(&lake.server.post("/api/v1/engines", &form)), all);
+        let form = json!({ "name": " ", "role": "king", "expiresAt": "soon", "scopes": ["all"] });
+        let all = ["expiresAt", "name", "role", "scopes"];
+        assert_eq!(named(&lake.server.post("/api/v1/tokens", &form)), all);
+        assert_eq!(lake.server.get(&path(id)).data()["currentVersion"], 2, "nothing was changed");
+    }
+}
+
+#[test]
+fn null_is_refused_where_there_is_always_a_value() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, ..]) = tables(&lake);
+        let id = lake.workflow("w");
+        let task = lake.task(id, "t", source, "SELECT 1", [&[], &[a]]);
+        let schedule = format!("{}/schedule", path(id));
+        lake.server
+            .put(&schedule, &json!({ "crontab": "0 0 2 * * ? *", "endTime": "2030-01-01 00:00:00" }))
+            .data();
+        let before = lake.server.get(&path(id)).data();
+        let nulls = |members: &[&str]| -> Value { members.iter().map(|name| (*name, Value::Null)).collect() };
+        let members = ["name", "schedulerEngine"];
+        assert_eq!(named(&lake.server.put(&path(id), &nulls(&members))), members);
+        let members = ["crontab", "failureStrategy", "warningType"];
+        assert_eq!(named(&lake.server.put(&schedule, &nulls(&members))), members);
+        let members =
+            ["priority", "retryInterval", "retryTimes", "taskName", "taskType", "timeout", "workflowId"];
+        let expected = members.map(|member| format!("task.{member}"));
+        let change = json!({ "task": nulls(&members) });
+        assert_eq!(named(&lake.server.put(&format!("{TASKS}/{task}"), &change)), expected);
+        assert_eq!(named(&lake.server.put(&format!("{TASKS}/{task}"), &json!({ "task": null }))), ["task"]);
+        assert_eq!(lake.server.get(&path(id)).data(), before);
+        // What can be absent goes.
+        let open = lake.server.put(&schedule, &nulls(&["startTime", "endTime", "timezone"])).data();
+        assert_eq!(open["schedule"]["endTime"], Value::Null);
+        let bare = lake.server.put(&path(id), &nulls(&["description", "globalParams"])).data();
+        assert_eq!((&bare["description"], &bare["globalParams"]), (&Value::Null, &json!([])));
+    }
+}
+
+#[test]
+fn a_schedule_by_which_nothing_would_ever_run_is_refused() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, ..]) = tables(&lake);
+        let id = lake.workflow("w");
+        let schedule = format!("{}/schedule", path(id));
+        let never = lake.server.put(&schedule, &json!({ "crontab": "0 0 0 30 2 ? *" }));
+        assert_eq!(named(&never), ["crontab"]);
+        assert!(never.message().contains("never due"), "{never:?}");
+        let range = lake.server.put(&schedule, &json!({ "crontab": "0 99 * * * ? *" }));
+        assert!(range.message().contains("minutes") && range.message().contains("0 to 59"), "{range:?}");
+        let ended = json!({ "crontab": "0 0 2 * * ? *", "endTime": "2020-01-01 00:00:00" });
+        lake.server.put(&schedule, &ended).data();
+        lake.task(id, "t", source, "SELECT 1", [&[], &[a]]);
+        lake.deploy(id);
+        for (change, why) in [
+            (json!({}), "endTime 2020-01-01 00:00:00 has passed"),
+            (json!({ "crontab": "0 0 2 1 1 ? 2020", "endTime": null }), "from now on"),
+            (
+                json!({ "crontab": "0 0 2 1 1 ? 2090", "endTime": "2080-01-01 00:00:00" }),
+                "before its endTime",
+            ),
+        ] {
+            lake.server.put(&schedule, &change).data();
+            let online = lake.server.post(&format!("{schedule}/online"), &json!({}));
+            refused(&online, 409, "schedule_over");
+            assert!(online.message().contains(why), "{online:?}");
+            assert_eq!(lake.server.get(&path(id)).data()["status"], "offline");
+        }
+        lake.server.put(&schedule, &json!({ "endTime": null })).data();
+        assert_eq!(lake.server.post(&format!("{schedule}/online"), &json!({})).data()["status"], "online");
     }
 }

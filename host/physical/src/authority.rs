@@ -15,8 +15,13 @@ use sqlx::sqlite::LockedSqliteHandle;
 
 use crate::errors::error;
 
-/// The largest value that a query may have in its hands, bytes.
-const VALUE_MAX_BYTES: c_int = 64 * 1024 * 1024;
+/// The largest value that a query may have in its hands, bytes. A search within a text takes a time that grows with
+/// the square of it, and nothing stops SQLite within one.
+const VALUE_MAX_BYTES: c_int = 1024 * 1024;
+/// Columns of a row, for the same reason: each may hold a value.
+const COLUMNS_MAX: c_int = 500;
+/// The longest pattern of a LIKE, bytes.
+const PATTERN_MAX_BYTES: c_int = 1_000;
 /// Under which name the connection keeps its authority, and frees it when it is closed.
 const CLIENT_DATA: &CStr = c"lakeport authority";
 
@@ -160,6 +165,8 @@ pub(crate) fn install(handle: &mut LockedSqliteHandle<'_>, authority: Authority)
     // it by `asked` no longer than that; nobody else has it, and it is never changed.
     let is_installed = unsafe {
         sqlite::sqlite3_limit(connection, sqlite::SQLITE_LIMIT_LENGTH, VALUE_MAX_BYTES);
+        sqlite::sqlite3_limit(connection, sqlite::SQLITE_LIMIT_COLUMN, COLUMNS_MAX);
+        sqlite::sqlite3_limit(connection, sqlite::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, PATTERN_MAX_BYTES);
         sqlite::sqlite3_limit(connection, sqlite::SQLITE_LIMIT_ATTACHED, 0);
         sqlite::sqlite3_set_clientdata(connection, CLIENT_DATA.as_ptr(), kept, Some(free))
             == sqlite::SQLITE_OK

@@ -10,6 +10,10 @@ const SQLITE_READONLY: u32 = 8;
 const SQLITE_INTERRUPT: u32 = 9;
 const SQLITE_CANTOPEN: u32 = 14;
 const SQLITE_NOTADB: u32 = 26;
+/// Its extended ones for a file that must be written before it can be read: a program died within a transaction.
+const SQLITE_READONLY_RECOVERY: u32 = 264;
+const SQLITE_READONLY_ROLLBACK: u32 = 776;
+const SQLITE_READONLY_CANTINIT: u32 = 1_288;
 /// Of an extended result code, what is the primary one.
 const PRIMARY: u32 = 0xff;
 
@@ -17,9 +21,18 @@ const LOCKED: &str = "a task, or another program, holds the database locked";
 
 /// Whether somebody else had the database to himself for longer than is waited.
 pub fn is_locked(cause: &Error) -> bool {
-    let is_so = |code: &str| code.parse().is_ok_and(|code: u32| is_lock(code & PRIMARY));
-    let said = cause.upstream.as_ref().filter(|said| said.system == SYSTEM);
-    said.and_then(|said| said.code.as_deref()).is_some_and(is_so)
+    code(cause).is_some_and(|code| is_lock(code & PRIMARY))
+}
+
+/// Whether a transaction that nobody will end must be rolled back before the file can be read.
+pub(crate) fn is_unfinished(cause: &Error) -> bool {
+    let unfinished = [SQLITE_READONLY_RECOVERY, SQLITE_READONLY_ROLLBACK, SQLITE_READONLY_CANTINIT];
+    code(cause).is_some_and(|code| unfinished.contains(&code))
+}
+
+fn code(cause: &Error) -> Option<u32> {
+    let said = cause.upstream.as_ref().filter(|said| said.system == SYSTEM)?;
+    said.code.as_deref()?.parse().ok()
 }
 
 fn is_lock(primary: u32) -> bool {

@@ -66,6 +66,31 @@ async fn a_column_that_is_worked_out_has_the_type_of_its_first_value() {
 }
 
 #[tokio::test]
+async fn what_a_program_left_that_died_is_rolled_back_before_the_file_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (live, dead) = (folder.path().join("live.db"), folder.path().canonicalize().unwrap().join("dead.db"));
+    let options = SqliteConnectOptions::new().filename(&live).create_if_missing(true);
+    let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
+    connection.execute("CREATE TABLE t (n INTEGER, s TEXT); INSERT INTO t VALUES (1, 'one')").await.unwrap();
+    // More than fits into memory: the file itself is written before the end.
+    let changes = "PRAGMA cache_size = 1; BEGIN; WITH RECURSIVE r(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM r \
+        WHERE n < 2000) INSERT INTO t SELECT n, hex(randomblob(500)) FROM r; UPDATE t SET n = 0";
+    connection.execute(changes).await.unwrap();
+    let journal = |path: &PathBuf| PathBuf::from(format!("{}-journal", path.display()));
+    std::fs::copy(&live, &dead).unwrap();
+    std::fs::copy(journal(&live), journal(&dead)).unwrap();
+    connection.close().await.unwrap();
+    let before = std::fs::metadata(&dead).unwrap().len();
+
+    let file = File { _folder: folder, database: Database::Sqlite(SqliteDatabase::at(dead.clone())) };
+    let session = open(&file, None).await;
+    let answer = ask(&session, "SELECT n, s FROM t").await.unwrap();
+    assert_eq!(answer.rows, [[Cell::Integer(1), Cell::Text("one".to_owned())]]);
+    assert!(std::fs::metadata(&dead).unwrap().len() < before, "there was something to roll back");
+    session.close().await;
+}
+
+#[tokio::test]
 async fn a_view_is_read_in_all_the_ways_of_a_query() {
     let file = file().await;
     let session = open(&file, Some(&views())).await;

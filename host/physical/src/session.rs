@@ -25,7 +25,7 @@ use tokio::sync::Mutex;
 
 use crate::authority::{self, Authority, Views};
 use crate::cells::{Collector, arguments, shown_cells};
-use crate::errors::{error, of_sqlite};
+use crate::errors::{error, is_unfinished, of_sqlite};
 use crate::task::{Ran, Shown};
 
 /// How long to wait for another program's lock.
@@ -102,7 +102,16 @@ impl Session {
         if !tokio::fs::try_exists(path).await.unwrap_or(false) {
             return Err(error("unreachable", "the database file is not there"));
         }
-        let opening = Session::connect(path, read_only);
+        let opening = async {
+            match Session::connect(path, read_only).await {
+                // SQLite rolls back what somebody left when it died, which a session that only reads may not.
+                Err(cause) if read_only && is_unfinished(&cause) => {
+                    Session::connect(path, false).await?.close().await;
+                    Session::connect(path, true).await
+                }
+                opened => opened,
+            }
+        };
         tokio::time::timeout(OPEN_TIMEOUT, opening)
             .await
             .unwrap_or_else(|_| Err(error("timeout", "the database could not be opened in time")))
@@ -163,7 +172,6 @@ impl Session {
         self.within(timeout, async |connection: &mut SqliteConnection| {
             let said = |cause: sqlx::Error| of_sqlite(&cause);
             if !statements.is_empty() {
-                connection.execute("PRAGMA temp_store = MEMORY").await.map_err(said)?;
                 connection.execute("PRAGMA query_only = OFF").await.map_err(said)?;
                 for statement in statements {
                     let made = connection.execute(AssertSqlSafe(statement)).await;

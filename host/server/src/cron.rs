@@ -13,6 +13,7 @@ use std::fmt;
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, TimeDelta, TimeZone, Timelike, Utc};
 use chrono_tz::Tz;
 
+use crate::time::DAY_MS;
 use field::{
     DAY_OF_MONTH, DAY_OF_WEEK, FIELDS, HOURS, MINUTES, MONTH, SECONDS, Set, YEAR, YEAR_FIRST, YEAR_LAST,
 };
@@ -21,6 +22,8 @@ use field::{
 const MAX_CHARS: usize = 200;
 /// Local times that are looked at for one that clocks show: more are skipped or repeated by no zone.
 const SKIPPED_MAX: usize = 200_000;
+/// Before the first year in every zone.
+const BEFORE_ALL_MS: i64 = -2 * DAY_MS;
 const SUNDAY: u32 = 1;
 const SATURDAY: u32 = 7;
 
@@ -67,20 +70,15 @@ impl Cron {
         }
         let upper = text.to_ascii_uppercase();
         let parts: Vec<&str> = upper.split_whitespace().collect();
-        if parts.len() != FIELDS.len() {
-            let names = FIELDS.map(|field| field.name).join(" ");
-            return Err(format!("has {} fields, not the seven of Quartz: {names}", parts.len()));
+        let wrong = faults(&parts);
+        if !wrong.is_empty() {
+            return Err(wrong.join("; "));
         }
-        let set = |place: usize| {
-            let field = &FIELDS[place];
-            field.set(parts[place]).ok_or_else(|| field.wrong(parts[place]))
-        };
-        let (seconds, minutes, hours, months) = (set(SECONDS)?, set(MINUTES)?, set(HOURS)?, set(MONTH)?);
-        let (of_month, of_week) = (parts[DAY_OF_MONTH], parts[DAY_OF_WEEK]);
-        let wrong = |place: usize| FIELDS[place].wrong(parts[place]);
-        let by_month = days_of_month(of_month).ok_or_else(|| wrong(DAY_OF_MONTH))?;
-        let by_week = days_of_week(of_week).ok_or_else(|| wrong(DAY_OF_WEEK))?;
-        let years = set(YEAR)?;
+        let set = |place: usize| FIELDS[place].set(parts[place]).expect("no fault was found");
+        let (seconds, minutes, hours, months) = (set(SECONDS), set(MINUTES), set(HOURS), set(MONTH));
+        let by_month = days_of_month(parts[DAY_OF_MONTH]).expect("no fault was found");
+        let by_week = days_of_week(parts[DAY_OF_WEEK]).expect("no fault was found");
+        let years = set(YEAR);
         let days = match (by_month, by_week) {
             (Some(days), None) | (None, Some(days)) => days,
             _ => {
@@ -90,6 +88,11 @@ impl Cron {
             }
         };
         Ok(Cron { text: parts.join(" "), seconds, minutes, hours, days, months, years })
+    }
+
+    /// Whether there is any time at which it is due, past ones included: 30 February there is not.
+    pub fn is_ever_due(&self, zone: Tz) -> bool {
+        self.next_after(BEFORE_ALL_MS, zone).is_some()
     }
 
     /// The first time after this one (milliseconds since 1970) by the clocks of the zone; none: it is never
@@ -186,6 +189,26 @@ impl Days {
             }
         }
     }
+}
+
+/// What is wrong with the number of fields, and with each of them that is told by its place.
+fn faults(parts: &[&str]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if parts.len() != FIELDS.len() {
+        let names = FIELDS.map(|field| field.name).join(" ");
+        wrong.push(format!("has {} fields, not the seven of Quartz: {names}", parts.len()));
+    }
+    // The six of other Quartz crons are the first six.
+    if parts.len() == FIELDS.len() || parts.len() == YEAR {
+        let is_right = |place: usize, part: &str| match place {
+            DAY_OF_MONTH => days_of_month(part).is_some(),
+            DAY_OF_WEEK => days_of_week(part).is_some(),
+            _ => FIELDS[place].set(part).is_some(),
+        };
+        let broken = parts.iter().enumerate().filter(|(place, part)| !is_right(*place, part));
+        wrong.extend(broken.map(|(place, part)| FIELDS[place].wrong(part)));
+    }
+    wrong
 }
 
 /// None: wrong; none within: `?`.

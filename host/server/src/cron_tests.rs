@@ -142,6 +142,35 @@ fn a_wrong_field_is_named() {
 }
 
 #[test]
+fn every_wrong_field_is_named_with_its_range_also_where_the_year_is_missing() {
+    let error = Cron::parse("0 99 24 * 0 ? *").unwrap_err();
+    assert_eq!(
+        error,
+        "has a wrong minutes: `99`; write values from 0 to 59, for example 0 or 0/15; \
+         has a wrong hours: `24`; write values from 0 to 23, for example 2 or 8-18; \
+         has a wrong month: `0`; write values from 1 (JAN) to 12 (DEC), for example * or JAN-MAR"
+    );
+    let error = Cron::parse("0 99 * * * ?").unwrap_err();
+    assert!(
+        error.contains("seven of Quartz") && error.contains("minutes: `99`; write values from 0 to 59"),
+        "{error}"
+    );
+}
+
+#[test]
+fn what_no_calendar_has_is_never_due() {
+    let is_ever_due = |text: &str, zone| Cron::parse(text).unwrap().is_ever_due(zone);
+    for text in ["0 0 0 30 2 ? *", "0 0 0 31 4,6,9,11 ? *", "0 0 0 29 2 ? 2001-2003"] {
+        assert!(!is_ever_due(text, SHANGHAI), "{text}");
+    }
+    // Clocks skip it.
+    assert!(!is_ever_due("0 30 2 8 3 ? 2026", NEW_YORK));
+    assert!(is_ever_due("0 30 2 8 3 ? 2026", SHANGHAI));
+    // Past times are there to be run again.
+    assert!(is_ever_due("0 0 0 1 1 ? 1970", SHANGHAI) && is_ever_due("0 0 0 29 2 ? *", NEW_YORK));
+}
+
+#[test]
 fn it_has_seven_fields_and_one_question_mark() {
     for text in ["", "0 0 * * *", "0 0 0 * * ?", "0 0 0 * * ? * *", "@daily"] {
         assert!(Cron::parse(text).unwrap_err().contains("seven of Quartz"), "{text}");

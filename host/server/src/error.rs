@@ -102,6 +102,7 @@ pub const CODES: &[&str] = &[
     "rate_limited",
     "reserved",
     "role_too_low",
+    "schedule_over",
     "scope_too_narrow",
     "secret_unreadable",
     "server_busy",
@@ -288,6 +289,17 @@ impl Error {
     #[must_use]
     pub fn retry_after(self, seconds: u64) -> Error {
         self.edit(|refusal| refusal.retry_after_s = Some(seconds))
+    }
+
+    /// What a 400 found wrong, to be told together with what else is; any other error stays one.
+    pub fn details_of(checked: Result<(), Error>) -> Result<Vec<Detail>, Error> {
+        match checked {
+            Ok(()) => Ok(Vec::new()),
+            Err(Error::Refused(refusal)) if refusal.status == 400 && !refusal.details.is_empty() => {
+                Ok(refusal.details)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// A unique violation of the store becomes this conflict; any other error stays what it is.

@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,23 +27,41 @@ pub async fn run(config: Config, with_demo: bool) -> anyhow::Result<()> {
     let app = Arc::new(App::start(config).await?);
     app.auth.refuse_wide_listening(app.config.listen)?;
     let edge = Arc::new(app.edge()?);
-    let workers = Workers::start(&app);
-    let stop = http::terminated()?;
-    if with_demo {
-        demo::set_up(&app).await?;
-    }
-    announce(&app, listener.local_addr()?, with_demo);
-    http::run(listener, Arc::clone(&edge), stop).await;
-    if tokio::time::timeout(SETTLE, edge.settled()).await.is_err() {
-        tracing::warn!("changes still ran after {SETTLE:?} and were cut off");
+    let mut stop = pin!(http::terminated()?);
+    // Told to stop while it is set up, it is not served.
+    let workers = tokio::select! {
+        biased;
+        () = &mut stop => None,
+        workers = start_workers(&app, with_demo) => Some(workers?),
+    };
+    if workers.is_some() {
+        announce(&app, listener.local_addr()?, with_demo);
+        http::run(listener, Arc::clone(&edge), stop).await;
+        if tokio::time::timeout(SETTLE, edge.settled()).await.is_err() {
+            tracing::warn!("changes still ran after {SETTLE:?} and were cut off");
+        }
     }
     // The edge may have been stopped by something else than the signal.
     app.stopping.cancel();
     app.changes.stop().await;
-    workers.stopped().await;
+    if let Some(workers) = workers {
+        workers.stopped().await;
+    }
     app.close().await;
     tracing::info!("stopped");
     Ok(())
+}
+
+/// With the example company, what its past has nothing to do with begins once it is set up: until then the server's
+/// clock shows that past.
+async fn start_workers(app: &Arc<App>, with_demo: bool) -> anyhow::Result<Workers> {
+    let turn = if with_demo { demo::turn(app).await? } else { None };
+    let workers = Workers::start(app);
+    if let Some(turn) = turn {
+        demo::set_up(app, turn).await?;
+    }
+    workers.start_others(app);
+    Ok(workers)
 }
 
 fn start_log(config: &Config) -> anyhow::Result<()> {

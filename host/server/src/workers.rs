@@ -17,7 +17,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 pub struct Workers(TaskTracker);
 
 impl Workers {
-    /// Starts them all.
+    /// Starts those that follow what other servers change, and those that do what requests leave to them.
     pub fn start(app: &Arc<App>) -> Workers {
         let tasks = TaskTracker::new();
         tasks.spawn(follow_tokens(Arc::clone(app)));
@@ -25,18 +25,22 @@ impl Workers {
         tasks.spawn(follow_catalog(Arc::clone(app)));
         tasks.spawn(follow_lineage(Arc::clone(app)));
         tasks.spawn(datasources::run_worker(Arc::clone(app)));
-        tasks.spawn(executions::run_worker(Arc::clone(app)));
-        tasks.spawn(nl2sql::run_worker(Arc::clone(app)));
-        tasks.spawn(runner::run_worker(Arc::clone(app)));
         tasks.spawn(tables::run_worker(Arc::clone(app)));
         tasks.spawn(workflows::run_worker(Arc::clone(app)));
-        tasks.spawn(retention::run(Arc::clone(app), app.stopping.clone()));
-        tasks.close();
         Workers(tasks)
+    }
+
+    /// Starts the others: what runs by the clock, and what goes on where another server left off.
+    pub fn start_others(&self, app: &Arc<App>) {
+        self.0.spawn(executions::run_worker(Arc::clone(app)));
+        self.0.spawn(nl2sql::run_worker(Arc::clone(app)));
+        self.0.spawn(runner::run_worker(Arc::clone(app)));
+        self.0.spawn(retention::run(Arc::clone(app), app.stopping.clone()));
     }
 
     /// Resolves when all have ended; they do once the server stops and follows no changes any more.
     pub async fn stopped(self) {
+        self.0.close();
         self.0.wait().await;
     }
 }

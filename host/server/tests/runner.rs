@@ -121,13 +121,10 @@ impl Server {
         self.app.runner.task_runs(request).await.unwrap().task_runs
     }
 
-    async fn until_tries(&self, run: &str, is_wanted: impl Fn(&[TaskRun]) -> bool) -> Vec<TaskRun> {
+    /// Waits until so many tasks were begun.
+    async fn until_begun(&self, run: &str, count: usize) {
         let mut changed = self.changes().subscribe(TOPIC);
-        loop {
-            let tries = self.tries(run).await;
-            if is_wanted(&tries) {
-                return tries;
-            }
+        while self.tries(run).await.iter().filter(|one| one.started.is_some()).count() < count {
             wait(&mut changed).await;
         }
     }
@@ -301,7 +298,7 @@ async fn a_run_is_stopped_within_a_second() {
         )
         .await;
     let id = server.begin("k", "CONTINUE").await;
-    server.until_tries(&id, |tries| tries.len() == 2).await;
+    server.until_begun(&id, 2).await;
     let asked = Instant::now();
     server.app.runner.cancel(instance_ref(&id)).await.unwrap();
     let run = server.until("k", is_final).await;
@@ -309,6 +306,27 @@ async fn a_run_is_stopped_within_a_second() {
     assert_eq!(run.state, "stopped");
     assert_eq!(brief(&server.tries(&id).await), [("reads", 1, "stopped"), ("writes", 1, "stopped")]);
     assert_eq!(done(folder.path()).await, [""; 0]);
+    server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_that_waits_is_stopped_though_very_many_wait_before_it() {
+    /// More than are looked after at the same time.
+    const RUNS: usize = 1_002;
+    let (_folder, server) = started(1).await;
+    server.put(vec![task(1, "reads", ENDLESS)], &[]).await;
+    let first = server.begin("first", "CONTINUE").await;
+    server.until_begun(&first, 1).await;
+    for number in 0..RUNS {
+        server.begin(&format!("k{number}"), "CONTINUE").await;
+    }
+    let last = server.begin("last", "CONTINUE").await;
+    assert_eq!(brief(&server.tries(&last).await), [("reads", 1, "queued")]);
+    let asked = Instant::now();
+    server.app.runner.cancel(instance_ref(&last)).await.unwrap();
+    assert_eq!(server.until("last", is_final).await.state, "stopped");
+    assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
+    assert_eq!(brief(&server.tries(&last).await), [("reads", 1, "stopped")]);
     server.stop().await;
 }
 
@@ -339,7 +357,7 @@ async fn what_was_running_when_its_server_ended_runs_again_and_what_was_done_doe
         vec![task(1, "done", &say("done")), task(2, "slow", &slow), task(3, "behind", &say("behind"))];
     server.put(tasks, &[(1, 2), (2, 3)]).await;
     let id = server.begin("k", "END").await;
-    server.until_tries(&id, |tries| tries.len() == 2).await;
+    server.until_begun(&id, 2).await;
     server.stop().await;
     sqlx::raw_sql("INSERT INTO done VALUES ('meanwhile'), ('meanwhile')")
         .execute(&mut shop(folder.path()).await)

@@ -174,10 +174,11 @@ impl Guard<'_> {
         let tokens = tokens.map_err(|error| {
             refused("parse", format!("it cannot be read: {}", error.message), position(sql, error.location))
         })?;
+        let lines = Lines::of(sql);
         let quoted = tokens.iter().filter(|token| is_quoted(&token.token));
-        let starts = quoted.map(|token| position(sql, token.span.start)).collect::<Vec<_>>();
+        let starts = quoted.map(|token| lines.position(token.span.start)).collect::<Vec<_>>();
         let meant = lexemes.iter().filter(|lexeme| matches!(lexeme.kind, Kind::Text(_) | Kind::Name(_)));
-        let expected = meant.map(|lexeme| Some(character_at(sql, lexeme.span.start))).collect::<Vec<_>>();
+        let expected = characters_at(sql, meant.map(|lexeme| lexeme.span.start));
         if starts != expected {
             return Err(refused("parse", "the server reads its literals and names in another way", None));
         }
@@ -292,11 +293,41 @@ fn character_at(sql: &str, byte: usize) -> usize {
     sql[..byte].chars().count() + 1
 }
 
-/// The character at a place, counted from 1; none where the parser does not know the place.
+/// The characters at these bytes, which are in order, counted from 1.
+fn characters_at(sql: &str, bytes: impl Iterator<Item = usize>) -> Vec<Option<usize>> {
+    let (mut at, mut characters) = (0, 0);
+    bytes
+        .map(|byte| {
+            characters += sql[at..byte].chars().count();
+            at = byte;
+            Some(characters + 1)
+        })
+        .collect()
+}
+
+/// How many characters stand before each line.
+struct Lines(Vec<usize>);
+
+impl Lines {
+    fn of(sql: &str) -> Lines {
+        let starts = sql.split('\n').scan(0, |next, line| {
+            let start = *next;
+            *next += line.chars().count() + 1;
+            Some(start)
+        });
+        Lines(starts.collect())
+    }
+
+    /// The character at a place, counted from 1; none where the parser does not know the place.
+    fn position(&self, at: Location) -> Option<usize> {
+        let line = usize::try_from(at.line).ok()?.checked_sub(1)?;
+        let column = usize::try_from(at.column).ok().filter(|column| *column > 0)?;
+        Some(self.0.get(line)? + column)
+    }
+}
+
 fn position(sql: &str, at: Location) -> Option<usize> {
-    let line = usize::try_from(at.line).ok()?.checked_sub(1)?;
-    let before: usize = sql.split('\n').take(line).map(|line| line.chars().count() + 1).sum();
-    usize::try_from(at.column).ok().filter(|column| *column > 0).map(|column| before + column)
+    Lines::of(sql).position(at)
 }
 
 pub(crate) fn on_long_stack<T: Send>(judge: impl FnOnce() -> T + Send) -> T {

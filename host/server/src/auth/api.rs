@@ -9,7 +9,8 @@ use super::{TOPIC, token};
 use crate::app::Call;
 use crate::audit::Change;
 use crate::error::{Detail, Error};
-use crate::http::{Data, Json, Nothing, Role};
+use crate::http::form::Draft;
+use crate::http::{Data, Nothing, Role};
 use crate::time;
 
 /// A token, without its text.
@@ -78,8 +79,8 @@ pub async fn list(call: Call) -> Result<Data<Vec<TokenView>>, Error> {
 }
 
 /// `POST /api/v1/tokens`
-pub async fn create(call: Call<Nothing, Nothing, Json<CreateToken>>) -> Result<Data<CreatedToken>, Error> {
-    let (app, body) = (&call.state, &*call.body);
+pub async fn create(call: Call<Nothing, Nothing, Draft<CreateToken>>) -> Result<Data<CreatedToken>, Error> {
+    let (app, body) = (&call.state, call.body.read());
     let (zone, now_ms) = (app.config.time_zone, app.clock.now_ms());
     let scopes = body.scopes.clone().unwrap_or_default();
     let mut wrong = token::check(&body.name, body.datasources.as_deref(), &scopes);
@@ -94,9 +95,7 @@ pub async fn create(call: Call<Nothing, Nothing, Json<CreateToken>>) -> Result<D
             None
         }
     };
-    if !wrong.is_empty() {
-        return Err(Error::invalid(wrong));
-    }
+    call.body.refuse(wrong)?;
     if !call.caller.may_bind(body.datasources.as_deref()) {
         let message = "you are bound to data sources, and a token that you make is bound to some of them";
         return Err(Error::forbidden("datasource_not_allowed", message));

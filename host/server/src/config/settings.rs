@@ -215,8 +215,8 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         key: "agent.queue_max",
-        default: Default::Fixed("200"),
-        meaning: "questions that may wait for the agent; one more is answered 429",
+        default: Default::Fixed("1000"),
+        meaning: "questions that may wait for the agent, half of them of one caller; one more is answered 429",
         set: |config, text| parse::count(text, 1, 100_000).map(|count| config.agent.queue_max = count),
         shown: |config| config.agent.queue_max.to_string(),
     },

@@ -72,7 +72,19 @@ impl Set {
 impl Field {
     /// The error goes on after the member's name.
     pub fn wrong(&self, part: &str) -> String {
-        format!("has a wrong {}: `{part}`; write for example {}", self.name, self.example)
+        let (name, first, last) = (self.name, self.shown(self.first), self.shown(self.last));
+        format!(
+            "has a wrong {name}: `{part}`; write values from {first} to {last}, for example {}",
+            self.example
+        )
+    }
+
+    /// `7`, or `7 (SAT)`.
+    fn shown(&self, value: u32) -> String {
+        match self.words.get((value as usize).wrapping_sub(1)) {
+            Some(word) => format!("{value} ({word})"),
+            None => value.to_string(),
+        }
     }
 
     /// A list such as `1,5-10,20/5`, upper case; none where it is wrong.

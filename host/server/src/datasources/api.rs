@@ -14,7 +14,8 @@ use crate::audit::Change;
 use crate::cron::Cron;
 use crate::db::Tx;
 use crate::error::{Detail, Error};
-use crate::http::{Data, Json, Nothing, Page, Paging};
+use crate::http::form::{Amend, Draft, Patch};
+use crate::http::{Data, Nothing, Page, PageNum, PageSize, Paging};
 use crate::workflows::versions;
 use crate::{secrets, tables, tasks};
 
@@ -30,10 +31,10 @@ pub struct DatasourcePath {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DatasourcesQuery {
-    #[schemars(range(min = 1), extend("default" = 1))]
-    page_num: Option<i64>,
-    #[schemars(range(min = 1, max = 500), extend("default" = PAGE_SIZE_DEFAULT))]
-    page_size: Option<i64>,
+    #[schemars(extend("default" = 1))]
+    page_num: Option<PageNum>,
+    #[schemars(extend("default" = PAGE_SIZE_DEFAULT))]
+    page_size: Option<PageSize>,
     /// Part of the name, case ignored.
     keyword: Option<String>,
     /// The dialect's name.
@@ -81,15 +82,14 @@ fn shown(app: &App, source: &Datasource) -> Data<DatasourceView> {
 
 /// `POST /api/v1/datasources`
 pub async fn create(
-    call: Call<Nothing, Nothing, Json<CreateDatasource>>,
+    call: Call<Nothing, Nothing, Draft<CreateDatasource>>,
 ) -> Result<Data<DatasourceView>, Error> {
     let app = &call.state;
-    let form = UpdateDatasource::from(call.body.0.clone());
-    let wanted = definition::wanted(form, None, &connect::kinds(app)).map_err(Error::invalid)?;
-    connect::check_place(&app.config, &wanted.url).await?;
+    let form = UpdateDatasource::from(call.body.read().clone());
+    let misplaced = misplaced(app, &form).await?;
+    let (wanted, next_sync_at_ms) = checked(app, &call.body, form, None, misplaced)?;
     refuse_reserved(&wanted.name)?;
     let now_ms = app.clock.now_ms();
-    let next_sync_at_ms = next_sync(app, wanted.sync_cron.as_deref(), now_ms)?;
     let mut tx = app.db.begin().await?;
     store::in_turn(&mut tx).await?;
     if store::count(&mut tx).await? >= DATASOURCES_MAX {
@@ -125,27 +125,23 @@ pub async fn create(
 
 /// `PUT /api/v1/datasources/{id}`
 pub async fn update(
-    call: Call<DatasourcePath, Nothing, Json<UpdateDatasource>>,
+    call: Call<DatasourcePath, Nothing, Draft<UpdateDatasource>>,
 ) -> Result<Data<DatasourceView>, Error> {
     let (app, id) = (&call.state, call.path.id);
-    let form = call.body.0.clone();
+    let form = call.body.read().clone();
     found(app, id).await?.refuse_own()?;
-    if let Some(url) = &form.url {
-        connect::check_place(&app.config, url).await?;
-    }
+    let misplaced = misplaced(app, &form).await?;
     let now_ms = app.clock.now_ms();
     let mut tx = app.db.begin().await?;
-    if form.is_default == Some(true) {
+    if form.is_default == Amend(Some(true)) {
         store::in_turn(&mut tx).await?;
     }
     let before = store::lock_alone(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     call.check_if_match(&Definition::of(&before).etag())?;
-    let wanted = definition::wanted(form, Some(&before), &connect::kinds(app)).map_err(Error::invalid)?;
+    let (wanted, next_sync_at_ms) = checked(app, &call.body, form, Some(&before), misplaced)?;
     refuse_reserved(&wanted.name)?;
     let mut after = before.clone();
-    if wanted.sync_cron != before.sync_cron {
-        after.next_sync_at_ms = next_sync(app, wanted.sync_cron.as_deref(), now_ms)?;
-    }
+    after.next_sync_at_ms = next_sync_at_ms;
     refuse_moved(&mut tx, &before, &wanted).await?;
     take_default(&mut tx, &before, &wanted, now_ms).await?;
     lay_over(app, &mut after, wanted);
@@ -223,13 +219,51 @@ async fn take_default(tx: &mut Tx, before: &Datasource, wanted: &Wanted, now_ms:
     Ok(())
 }
 
-/// When it is due next; 400 for what is never due.
-fn next_sync(app: &App, cron: Option<&str>, now_ms: i64) -> Result<Option<i64>, Error> {
-    let Some(text) = cron else { return Ok(None) };
-    let wrong = |why: String| Error::invalid(vec![Detail::new("syncCron", why)]);
-    let cron = Cron::parse(text).map_err(wrong)?;
-    let next = cron.next_after(now_ms, app.config.time_zone);
-    next.map(Some).ok_or_else(|| wrong("is never due".to_owned()))
+/// What is wrong with the place that a form names.
+async fn misplaced(app: &App, form: &UpdateDatasource) -> Result<Vec<Detail>, Error> {
+    match &form.url.0 {
+        Some(url) => Error::details_of(connect::check_place(&app.config, url).await),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// What is to be, and when its tables are read in next; 400 with everything that is wrong, `misplaced` among it.
+fn checked<T>(
+    app: &App,
+    body: &Draft<T>,
+    form: UpdateDatasource,
+    before: Option<&Datasource>,
+    misplaced: Vec<Detail>,
+) -> Result<(Wanted, Option<i64>), Error> {
+    let mut wrong = misplaced;
+    let next = next_sync(app, &form.sync_cron, before);
+    let next_sync_at_ms = next.unwrap_or_else(|why| {
+        wrong.push(Detail::new("syncCron", why));
+        None
+    });
+    let made = definition::wanted(form, before, &connect::kinds(app));
+    body.checked(|_| match made {
+        Ok(wanted) if wrong.is_empty() => Ok((wanted, next_sync_at_ms)),
+        Ok(_) => Err(wrong),
+        Err(mut all) => {
+            wrong.retain(|detail| all.iter().all(|known| known.field != detail.field));
+            all.extend(wrong);
+            Err(all)
+        }
+    })
+}
+
+/// When it is due next, or why never; what stays is not looked at again.
+fn next_sync(app: &App, cron: &Patch<String>, before: Option<&Datasource>) -> Result<Option<i64>, String> {
+    let kept = before.and_then(|before| before.sync_cron.as_deref());
+    match cron {
+        Patch::Clear => Ok(None),
+        Patch::Set(text) if Some(text.as_str()) != kept => {
+            let next = Cron::parse(text)?.next_after(app.clock.now_ms(), app.config.time_zone);
+            next.map(Some).ok_or_else(|| "is never due from now on; change its fields".to_owned())
+        }
+        Patch::Keep | Patch::Set(_) => Ok(before.and_then(|before| before.next_sync_at_ms)),
+    }
 }
 
 fn lay_over(app: &App, source: &mut Datasource, wanted: Wanted) {

@@ -10,7 +10,7 @@ use super::address::ServerAddress;
 use super::store::Datasource;
 use crate::cron::Cron;
 use crate::error::Detail;
-use crate::http::form::Patch;
+use crate::http::form::{Amend, Patch};
 use crate::secrets::Secret;
 
 const NAME_MAX_CHARS: usize = 100;
@@ -53,11 +53,16 @@ pub struct CreateDatasource {
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateDatasource {
+    #[serde(default)]
     #[schemars(length(min = 1, max = 100))]
-    pub name: Option<String>,
-    pub kind: Option<String>,
-    pub url: Option<String>,
-    pub host: Option<String>,
+    pub name: Amend<String>,
+    #[serde(default)]
+    pub kind: Amend<String>,
+    #[serde(default)]
+    pub url: Amend<String>,
+    /// Null: it has none, as a file.
+    #[serde(default)]
+    pub host: Patch<String>,
     #[serde(default)]
     #[schemars(range(min = 1, max = 65535))]
     pub port: Patch<u16>,
@@ -72,7 +77,8 @@ pub struct UpdateDatasource {
     pub options: Patch<Map<String, Value>>,
     #[serde(default)]
     pub read_url: Patch<String>,
-    pub is_default: Option<bool>,
+    #[serde(default)]
+    pub is_default: Amend<bool>,
     #[serde(default)]
     pub sync_cron: Patch<String>,
 }
@@ -83,17 +89,17 @@ impl From<CreateDatasource> for UpdateDatasource {
             member.map_or(Patch::Keep, Patch::Set)
         }
         UpdateDatasource {
-            name: Some(form.name),
-            kind: Some(form.kind),
-            url: form.url,
-            host: form.host,
+            name: Amend(Some(form.name)),
+            kind: Amend(Some(form.kind)),
+            url: Amend(form.url),
+            host: patch(form.host),
             port: patch(form.port),
             database: patch(form.database),
             username: patch(form.username),
             password: patch(form.password),
             options: patch(form.options),
             read_url: patch(form.read_url),
-            is_default: form.is_default,
+            is_default: Amend(form.is_default),
             sync_cron: patch(form.sync_cron),
         }
     }
@@ -135,9 +141,9 @@ pub fn wanted(
     kinds: &[Kind],
 ) -> Result<Wanted, Vec<Detail>> {
     let mut wrong = Vec::new();
-    let name = form.name.clone().or_else(|| before.map(|b| b.name.clone())).unwrap_or_default();
+    let name = form.name.0.clone().or_else(|| before.map(|b| b.name.clone())).unwrap_or_default();
     wrong.extend(check_name(&name).err().map(|why| Detail::new("name", why)));
-    let kind = form.kind.clone().or_else(|| before.map(|b| b.kind.clone())).unwrap_or_default();
+    let kind = form.kind.0.clone().or_else(|| before.map(|b| b.kind.clone())).unwrap_or_default();
     let transport = kinds.iter().find(|known| known.name == kind).map(|known| known.transport);
     // A dialect that is out of service for a while does not keep its data sources from being renamed.
     let is_kept = before.is_some_and(|before| before.kind == kind);
@@ -151,7 +157,7 @@ pub fn wanted(
     if let Patch::Set(cron) = &form.sync_cron {
         wrong.extend(Cron::parse(cron).err().map(|why| Detail::new("syncCron", why)));
     }
-    let is_default = form.is_default.unwrap_or_else(|| before.is_some_and(|before| before.is_default));
+    let is_default = form.is_default.0.unwrap_or_else(|| before.is_some_and(|before| before.is_default));
     let address = match (transport, before) {
         (None, Some(before)) if !form.names_a_place() => Ok(Place::as_before(before)),
         (None, _) if is_kept => Err(vec![Detail::new("kind", unknown_kind(&kind, kinds))]),
@@ -247,11 +253,15 @@ impl Place {
 impl UpdateDatasource {
     /// Whether it says anything of where the database is or who connects.
     pub fn names_a_place(&self) -> bool {
-        self.url.is_some() || self.has_parts() || self.password != Patch::Keep || self.read_url != Patch::Keep
+        self.url.0.is_some()
+            || self.host != Patch::Keep
+            || self.has_parts()
+            || self.password != Patch::Keep
+            || self.read_url != Patch::Keep
     }
 
     fn has_parts(&self) -> bool {
-        self.host.is_some()
+        matches!(self.host, Patch::Set(_))
             || self.port != Patch::Keep
             || self.database != Patch::Keep
             || self.username != Patch::Keep
@@ -261,7 +271,7 @@ impl UpdateDatasource {
     fn server_members(&self) -> Vec<&'static str> {
         let text = |member: &Patch<String>| matches!(member, Patch::Set(text) if !text.is_empty());
         let members = [
-            ("host", self.host.as_ref().is_some_and(|host| !host.is_empty())),
+            ("host", text(&self.host)),
             ("port", matches!(self.port, Patch::Set(_))),
             ("database", text(&self.database)),
             ("username", text(&self.username)),
@@ -279,7 +289,7 @@ fn file(form: &UpdateDatasource, before: Option<&Datasource>) -> Result<Place, V
         .into_iter()
         .map(|member| Detail::new(member, "a SQLite file has none; leave it out and give `url` alone"))
         .collect();
-    let url = form.url.clone().or_else(|| before.map(|before| before.url.clone()));
+    let url = form.url.0.clone().or_else(|| before.map(|before| before.url.clone()));
     match &url {
         None => wrong.push(Detail::new("url", "is missing; write sqlite:<path>")),
         Some(url) if !url.starts_with(SQLITE_SCHEME) => {
@@ -318,7 +328,7 @@ fn server(
         Ok(_) => Err(Detail::new(member, format!("must begin with {}://", schemes(transport)[0]))),
         Err(why) => Err(Detail::new(member, why)),
     };
-    let (address, in_url) = match &form.url {
+    let (address, in_url) = match &form.url.0 {
         Some(_) if form.has_parts() => {
             return Err(vec![Detail::new("url", "give either `url` or `host` and its like, not both")]);
         }
@@ -367,8 +377,10 @@ fn parts(
     if address.scheme.is_empty() {
         address.scheme = schemes(transport)[0].to_owned();
     }
-    if let Some(host) = &form.host {
-        address.host.clone_from(host);
+    match &form.host {
+        Patch::Keep => {}
+        Patch::Clear => return Err(vec![Detail::new("host", "must not be null; a server has one")]),
+        Patch::Set(host) => address.host.clone_from(host),
     }
     let text = |patch: &Patch<String>, before| patch.clone().over(before).filter(|text| !text.is_empty());
     address.port = form.port.clone().over(address.port);

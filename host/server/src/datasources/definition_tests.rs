@@ -189,3 +189,12 @@ fn the_servers_own_name_is_reserved_in_any_case() {
     assert!(is_reserved("lakeport") && is_reserved("LakePort"));
     assert!(!is_reserved("lakeport2"));
 }
+
+#[test]
+fn a_file_has_no_host_and_a_server_must_have_one() {
+    let file = made(json!({ "name": "f", "kind": "sqlite", "url": "sqlite:a.db", "host": null })).unwrap();
+    assert_eq!(file.url, "sqlite:a.db");
+    assert_eq!(fields(changed(&known(), json!({ "host": null }))), ["host"]);
+    let shown = json!({ "url": "postgres://ada@h:5432/d", "host": null });
+    assert!(changed(&known(), shown).is_ok());
+}

@@ -1,15 +1,18 @@
 //! The example company's data source, what the catalogue says of its tables, and how large they were.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 
 use super::company;
 use super::files::{CatalogueFile, TableWords};
 use super::moments::Moments;
 use super::requests::{NOBODY, Requests, named, number, records};
 use crate::app::App;
+use crate::datasources;
 use crate::tables::{self, Size};
 use crate::time::DAY_MS;
 
@@ -26,6 +29,10 @@ const LATER: (&str, &str, u64, &str) = ("ods_products", "ana", 4, "16:10");
 /// And the field that came.
 const LATER_FIELD: &str = "supplier";
 const LATER_COMMENT: &str = "supplier of the product, where it is known (供应商)";
+
+/// How long it may take until what a killed server had under way is settled, and how often it is looked at.
+const LATER_MAX: Duration = Duration::from_secs(40);
+const LATER_LOOK: Duration = Duration::from_millis(250);
 
 pub struct Catalogue<'d> {
     pub requests: &'d Requests,
@@ -50,10 +57,10 @@ pub async fn define_source(app: &App, requests: &Requests) -> anyhow::Result<i64
         );
         return number(source, "id");
     }
-    // Of a user's own data sources one may be the default.
+    // Where there are a user's own, one of them is what is meant when none is named.
     let all = requests.get(&format!("{SOURCES}?pageSize=500")).await?;
-    let has_default = records(&all).iter().any(|source| source["isDefault"] == true);
-    let form = json!({ "name": SOURCE, "kind": "sqlite", "url": url, "isDefault": !has_default });
+    let is_alone = records(&all).iter().all(|source| source["name"] == datasources::OWN_NAME);
+    let form = json!({ "name": SOURCE, "kind": "sqlite", "url": url, "isDefault": is_alone });
     number(&requests.post(NOBODY, SOURCES, &form).await?, "id")
 }
 
@@ -108,17 +115,36 @@ impl Catalogue<'_> {
         self.requests.put(&words.owner, &format!("/api/v1/tables/{id}"), &form).await.map(drop)
     }
 
-    /// A change that reached the database.
+    /// A change that reached the database. One that a killed server had under way is waited for: whoever takes it up
+    /// ends it, or the database is read in again.
     async fn add_later_field(&self, ids: &TableIds) -> anyhow::Result<()> {
         let (table, by, days_ago, time) = LATER;
         let id = ids.get(table).with_context(|| format!("no table {table}"))?;
         let target = format!("/api/v1/tables/{id}/fields");
-        if named(records(&self.requests.get(&target).await?), "fieldName", LATER_FIELD).is_some() {
-            return Ok(());
-        }
         self.moments.go_to(self.moments.at(days_ago, time)?);
         let form = json!({ "fieldName": LATER_FIELD, "fieldType": "TEXT", "fieldComment": LATER_COMMENT });
-        self.requests.post(by, &target, &form).await.map(drop)
+        let begun = Instant::now();
+        loop {
+            if let Some(field) = named(records(&self.requests.get(&target).await?), "fieldName", LATER_FIELD)
+            {
+                if field["fieldComment"].is_null() {
+                    let field = format!("{target}/{}", number(field, "id")?);
+                    self.requests.put(by, &field, &json!({ "fieldComment": LATER_COMMENT })).await?;
+                }
+                return Ok(());
+            }
+            match self.requests.post(by, &target, &form).await {
+                Ok(_) => return Ok(()),
+                Err(refused) if begun.elapsed() > LATER_MAX => return Err(refused),
+                Err(_) => sleep(LATER_LOOK).await,
+            }
+            let sync = format!("{SOURCES}/{}/sync", self.source_id);
+            if let Err(refused) = self.requests.post(NOBODY, &sync, &json!({})).await {
+                tracing::debug!(
+                    "the example company's database cannot be read in at this moment: {refused:#}"
+                );
+            }
+        }
     }
 
     /// How large each table is now, and a month of how large it was.

@@ -1,5 +1,6 @@
 //! The database of the example company: a file below the first folder that data sources may lie in.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
@@ -13,8 +14,6 @@ use crate::config::Config;
 
 const FOLDER: &str = "lakeport-demo";
 const FILE: &str = "lakeside.db";
-/// As long as it is made.
-const NEW_FILE: &str = "lakeside.db.new";
 
 /// Where it lies; fails where data sources may lie nowhere.
 pub fn path(config: &Config) -> anyhow::Result<PathBuf> {
@@ -33,14 +32,19 @@ pub async fn make_database(config: &Config, today: NaiveDate) -> anyhow::Result<
     if fs::try_exists(&path).await.with_context(cannot)? {
         return Ok(());
     }
-    let new = path.with_file_name(NEW_FILE);
-    fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).await.with_context(cannot)?;
-    if fs::try_exists(&new).await.with_context(cannot)? {
-        fs::remove_file(&new).await.with_context(cannot)?;
+    // As long as it is made: other servers may be making theirs in the same folder.
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder).await.with_context(cannot)?;
+    let new =
+        tempfile::Builder::new().prefix(FILE).suffix(".new").tempfile_in(folder).with_context(cannot)?;
+    fill(new.path(), today).await.with_context(cannot)?;
+    new.as_file().sync_all().with_context(cannot)?;
+    match new.persist_noclobber(&path) {
+        Ok(_) => Ok(()),
+        // Somebody else was first.
+        Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error.error).with_context(cannot),
     }
-    fill(&new, today).await.with_context(cannot)?;
-    fs::File::open(&new).await.with_context(cannot)?.sync_all().await.with_context(cannot)?;
-    fs::rename(&new, &path).await.with_context(cannot)
 }
 
 async fn fill(file: &Path, today: NaiveDate) -> anyhow::Result<()> {

@@ -23,7 +23,7 @@ use anyhow::Context;
 use tokio::time::{Instant, sleep};
 
 use crate::app::App;
-use crate::db::leases;
+use crate::db::{Held, leases};
 use crate::points;
 use catalogue::Catalogue;
 use moments::Moments;
@@ -32,22 +32,26 @@ use requests::Requests;
 /// Between two looks whether another server has set it up.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Sets it up, unless it is there. The workers must run: they do what requests leave to them.
-pub async fn set_up(app: &Arc<App>) -> anyhow::Result<()> {
-    let begun = Instant::now();
-    let lease = loop {
+/// Waits until it is there, or until it is this server's to set it up.
+pub async fn turn(app: &App) -> anyhow::Result<Option<Held>> {
+    loop {
         if store::is_there(&app.db).await? {
-            return Ok(());
+            return Ok(None);
         }
         match app.leases.claim("demo", leases::TTL).await? {
-            Some(lease) => break lease.hold(),
+            Some(lease) => return Ok(Some(lease.hold())),
             None => sleep(LOOK_INTERVAL).await,
         }
-    };
+    }
+}
+
+/// Sets it up. The workers must run that do what requests leave to them, and no others: the clock is set back.
+pub async fn set_up(app: &Arc<App>, turn: Held) -> anyhow::Result<()> {
+    let begun = Instant::now();
     let made = make(app).await;
     // Whatever came of it, time goes on.
     app.clock.go();
-    if let Err(error) = lease.release().await {
+    if let Err(error) = turn.release().await {
         tracing::debug!("the lease of the set-up was not given back: {error}");
     }
     made.context("the example company is not set up; the next start with --demo goes on with it")?;
@@ -61,6 +65,8 @@ async fn make(app: &Arc<App>) -> anyhow::Result<()> {
     let catalogue = files::catalogue()?;
     let story = files::story()?;
 
+    // Before anything is written.
+    workflows::refuse_others(&requests, &story).await?;
     let source_id = catalogue::define_source(app, &requests).await?;
     company::make_database(&app.config, moments.today()).await?;
     points::reach("demo.database");

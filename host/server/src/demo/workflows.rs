@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::catalogue::TableIds;
-use super::files::{PublicationWords, TaskWords, WorkflowWords};
+use super::files::{PublicationWords, Story, TaskWords, WorkflowWords};
 use super::moments::Moments;
 use super::requests::{Requests, named, number, records};
 
@@ -40,20 +40,27 @@ pub async fn detail(requests: &Requests, name: &str) -> anyhow::Result<Value> {
     requests.get(&format!("{WORKFLOWS}/{}", number(&listed, "id")?)).await
 }
 
+/// Fails where a workflow of somebody else has the name of one of these.
+pub async fn refuse_others(requests: &Requests, story: &Story) -> anyhow::Result<()> {
+    for words in &story.workflows {
+        if let Some(known) = find(requests, &words.name).await? {
+            ensure!(
+                known["createdBy"] == words.by.as_str(),
+                "there is a workflow `{}` that is not the example company's: rename it",
+                words.name
+            );
+        }
+    }
+    Ok(())
+}
+
 impl Makers<'_> {
     pub async fn define(&self, words: &WorkflowWords) -> anyhow::Result<()> {
         let (days_ago, time) = DEFINED;
         self.moments.go_to(self.moments.at(days_ago, time)?);
-        match find(self.requests, &words.name).await? {
-            Some(known) => ensure!(
-                known["createdBy"] == words.by.as_str(),
-                "there is a workflow `{}` that is not the example company's: rename it",
-                words.name
-            ),
-            None => {
-                let form = json!({ "name": words.name, "description": words.description });
-                self.requests.post(&words.by, WORKFLOWS, &form).await?;
-            }
+        if find(self.requests, &words.name).await?.is_none() {
+            let form = json!({ "name": words.name, "description": words.description });
+            self.requests.post(&words.by, WORKFLOWS, &form).await?;
         }
         let workflow = detail(self.requests, &words.name).await?;
         let id = number(&workflow, "id")?;

@@ -1,9 +1,9 @@
 //! Handlers of engines.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use lakeport_plugins::{Description, Family, PluginId, PluginView};
+use serde_json::Map;
 
 use super::definition::{self, Definition};
 use super::forms::{CreateEngine, EnginePath, UpdateEngine};
@@ -15,7 +15,8 @@ use crate::audit::Change;
 use crate::db::Tx;
 use crate::error::Error;
 use crate::executions;
-use crate::http::{Data, Json, Nothing};
+use crate::http::form::{Amend, Draft, Patch};
+use crate::http::{Data, Nothing};
 use crate::workflows;
 
 /// Engines of one server.
@@ -54,16 +55,13 @@ fn active_plugins(app: &App) -> Vec<String> {
 }
 
 /// `POST /api/v1/engines`
-pub async fn create(call: Call<Nothing, Nothing, Json<CreateEngine>>) -> Result<Data<EngineView>, Error> {
-    let (app, form) = (&call.state, &call.body.0);
+pub async fn create(call: Call<Nothing, Nothing, Draft<CreateEngine>>) -> Result<Data<EngineView>, Error> {
+    let (app, form) = (&call.state, call.body.read());
     refuse_local(&form.name)?;
     let mut wrong = Vec::new();
     definition::check_name(&form.name, &mut wrong);
     definition::check_plugin(&form.plugin, &active_plugins(app), &mut wrong);
     let config = definition::config_text(form.config.as_ref().unwrap_or(&Default::default()), &mut wrong);
-    if !wrong.is_empty() {
-        return Err(Error::invalid(wrong));
-    }
     let now_ms = app.clock.now_ms();
     let mut engine = EngineRecord {
         name: form.name.clone(),
@@ -75,7 +73,8 @@ pub async fn create(call: Call<Nothing, Nothing, Json<CreateEngine>>) -> Result<
         updated_at_ms: now_ms,
     };
     let secrets = form.secrets.iter().flatten().map(|(name, secret)| (name.clone(), Some(secret.clone())));
-    definition::lay_secrets(&app.keys, &mut engine, &secrets.collect())?;
+    wrong.extend(Error::details_of(definition::lay_secrets(&app.keys, &mut engine, &secrets.collect()))?);
+    call.body.refuse(wrong)?;
     let mut tx = app.db.begin().await?;
     // Its own row is always there: makings of new ones wait for each other.
     store::lock(&mut tx, LOCAL).await?;
@@ -90,28 +89,29 @@ pub async fn create(call: Call<Nothing, Nothing, Json<CreateEngine>>) -> Result<
 }
 
 /// `PUT /api/v1/engines/{name}`
-pub async fn update(call: Call<EnginePath, Nothing, Json<UpdateEngine>>) -> Result<Data<EngineView>, Error> {
-    let (app, name, form) = (&call.state, &call.path.name, &call.body.0);
+pub async fn update(call: Call<EnginePath, Nothing, Draft<UpdateEngine>>) -> Result<Data<EngineView>, Error> {
+    let (app, name, form) = (&call.state, &call.path.name, call.body.read());
     refuse_local(name)?;
     let mut tx = app.db.begin().await?;
     let before = store::lock(&mut tx, name).await?.ok_or_else(|| unknown(name))?;
     call.check_if_match(&Definition::of(&before).etag())?;
     let mut after = before.clone();
     let mut wrong = Vec::new();
-    if let Some(plugin) = &form.plugin {
+    if let Amend(Some(plugin)) = &form.plugin {
         definition::check_plugin(plugin, &active_plugins(app), &mut wrong);
         after.plugin.clone_from(plugin);
     }
-    if let Some(config) = &form.config {
-        after.config = definition::config_text(config, &mut wrong);
+    match &form.config {
+        Patch::Keep => {}
+        Patch::Clear => after.config = definition::config_text(&Map::new(), &mut wrong),
+        Patch::Set(config) => after.config = definition::config_text(config, &mut wrong),
     }
-    if !wrong.is_empty() {
-        return Err(Error::invalid(wrong));
-    }
+    let secrets = form.secrets.0.clone().unwrap_or_default();
+    wrong.extend(Error::details_of(definition::lay_secrets(&app.keys, &mut after, &secrets))?);
+    call.body.refuse(wrong)?;
     if after.plugin != before.plugin {
         refuse_used(&mut tx, name, "its plugin can be changed").await?;
     }
-    definition::lay_secrets(&app.keys, &mut after, form.secrets.as_ref().unwrap_or(&BTreeMap::new()))?;
     after.updated_at_ms = app.clock.now_ms();
     store::update(&mut tx, &after).await?;
     tx.changed(TOPIC, name.clone());

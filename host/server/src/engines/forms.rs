@@ -6,6 +6,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use crate::http::form::{Amend, Patch};
+
 #[derive(Deserialize, JsonSchema)]
 pub struct EnginePath {
     pub name: String,
@@ -27,10 +29,13 @@ pub struct CreateEngine {
 
 #[derive(Deserialize, JsonSchema)]
 pub struct UpdateEngine {
-    pub plugin: Option<String>,
-    /// Takes the place of the whole configuration.
-    pub config: Option<Map<String, Value>>,
+    #[serde(default)]
+    pub plugin: Amend<String>,
+    /// Takes the place of the whole configuration; null: an empty one.
+    #[serde(default)]
+    pub config: Patch<Map<String, Value>>,
     /// Those that are named are replaced, or with null forgotten; the others stay.
+    #[serde(default)]
     #[schemars(extend("writeOnly" = true))]
-    pub secrets: Option<BTreeMap<String, Option<String>>>,
+    pub secrets: Amend<BTreeMap<String, Option<String>>>,
 }

@@ -24,8 +24,10 @@ use crate::app::{App, Route};
 use crate::error::Error;
 use crate::http::Role::{Editor, Viewer};
 use crate::plugins::ENGINE_CALL_CODES;
+use crate::tasks;
 pub use runs::start_run;
 pub use runs::store::{RETAINED, count_open};
+use store::{Execution, Status};
 pub use view::ExecutionView;
 pub use watch::run_worker;
 
@@ -141,4 +143,16 @@ pub async fn recent_of_workflow(app: &App, id: i64, limit: i64) -> Result<Vec<Ex
 pub async fn latest_of_task(app: &App, id: i64) -> Result<Option<ExecutionView>, Error> {
     let latest = store::latest_of_task(&app.db, id).await?;
     Ok(latest.map(|one| ExecutionView::new(&one, app.config.time_zone)))
+}
+
+/// What runs now on a data source, the newest first, of the newest that run at all.
+pub async fn running_on(app: &App, datasource_id: i64) -> Result<Vec<ExecutionView>, Error> {
+    /// Executions that are looked at.
+    const LOOKED_AT_MAX: i64 = 500;
+    let running = store::with_status(&app.db, Status::Running, LOOKED_AT_MAX).await?;
+    let task_ids: Vec<i64> = running.iter().filter_map(|execution| execution.record.task_id).collect();
+    let there = tasks::on_datasource(&app.db, datasource_id, &task_ids).await?;
+    let is_there = |execution: &&Execution| execution.record.task_id.is_some_and(|id| there.contains(&id));
+    let zone = app.config.time_zone;
+    Ok(running.iter().filter(is_there).map(|execution| ExecutionView::new(execution, zone)).collect())
 }

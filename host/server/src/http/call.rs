@@ -16,9 +16,10 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use tokio::time::Instant;
 
+use super::form::Draft;
 use super::gate::Attempt;
 use super::{Caller, RequestId, form};
-use crate::error::Error;
+use crate::error::{Detail, Error};
 
 /// What of a request's time is left for its answer when it waited for something: one part of so many.
 const ANSWER_SHARE: u32 = 10;
@@ -50,6 +51,10 @@ pub trait Body: Sized + Send + 'static {
     fn read(bytes: &Bytes, headers: &HeaderMap) -> Result<Self, Error>;
     /// What the description says; `None`: none is looked at.
     fn describe(generator: &mut SchemaGenerator) -> Option<BodyShape>;
+    /// 400 with all that is wrong with it: what the handler found, and what could not be read of it.
+    fn refuse(&self, found: Vec<Detail>) -> Result<(), Error> {
+        if found.is_empty() { Ok(()) } else { Err(Error::invalid(found)) }
+    }
 }
 
 /// What the description says of a request's body.
@@ -96,16 +101,31 @@ impl Body for Nothing {
 
 impl<T: DeserializeOwned + JsonSchema + Send + 'static> Body for Json<T> {
     fn read(bytes: &Bytes, headers: &HeaderMap) -> Result<Json<T>, Error> {
+        <Draft<T> as Body>::read(bytes, headers)?.whole().map(Json)
+    }
+
+    fn describe(generator: &mut SchemaGenerator) -> Option<BodyShape> {
+        Draft::<T>::describe(generator)
+    }
+}
+
+/// A JSON body with rules that its handler knows: what breaks them is told together with wrong types.
+impl<T: DeserializeOwned + JsonSchema + Send + 'static> Body for Draft<T> {
+    fn read(bytes: &Bytes, headers: &HeaderMap) -> Result<Draft<T>, Error> {
         if bytes.is_empty() {
             return Err(Error::bad_request("body_missing", "the request has no body; send a JSON object"));
         }
         check_content_type(headers)?;
-        form::from_json(bytes).map(Json)
+        form::draft_from_json(bytes)
     }
 
     fn describe(generator: &mut SchemaGenerator) -> Option<BodyShape> {
         let schema = generator.subschema_for::<T>();
         Some(BodyShape { media: "application/json", schema, required: true })
+    }
+
+    fn refuse(&self, found: Vec<Detail>) -> Result<(), Error> {
+        Draft::refuse(self, found)
     }
 }
 

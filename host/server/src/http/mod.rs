@@ -38,7 +38,7 @@ pub use edge::{Edge, EdgeSettings};
 pub use gate::{Attempt, Begun, Gate};
 pub use inside::Inside;
 pub use local::check as check_local;
-pub use paging::{PAGE_SIZE_MAX, Page, Paging};
+pub use paging::{PAGE_SIZE_MAX, Page, PageNum, PageSize, Paging};
 pub use reply::{Content, Reply, ReplyBody};
 pub use request_id::RequestId;
 pub use route::{BodyLimit, Route};

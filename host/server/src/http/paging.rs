@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::form::Number;
 use crate::error::{Detail, Error};
 
 /// Most records of one page.
@@ -11,6 +12,11 @@ pub const PAGE_SIZE_MAX: i64 = 500;
 const PAGE_MAX_BYTES: i64 = 16 * 1024 * 1024;
 /// A page further out is not looked for: its first record would not be counted in 64 bits' reach anyway.
 const PAGE_NUM_MAX: i64 = 1_000_000_000;
+
+/// A page's number, as a query says it.
+pub type PageNum = Number<1, PAGE_NUM_MAX>;
+/// Records of one page, as a query says it.
+pub type PageSize = Number<1, PAGE_SIZE_MAX>;
 
 /// Which page is asked for, checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,8 +39,13 @@ pub struct Page<T> {
 
 impl Paging {
     /// 400 names each of the two that is out of its bounds.
-    pub fn of(page_num: Option<i64>, page_size: Option<i64>, default_size: i64) -> Result<Paging, Error> {
-        let (page_num, page_size) = (page_num.unwrap_or(1), page_size.unwrap_or(default_size));
+    pub fn of(
+        page_num: Option<impl Into<i64>>,
+        page_size: Option<impl Into<i64>>,
+        default_size: i64,
+    ) -> Result<Paging, Error> {
+        let page_num = page_num.map_or(1, Into::into);
+        let page_size = page_size.map_or(default_size, Into::into);
         let mut wrong = Vec::new();
         if !(1..=PAGE_NUM_MAX).contains(&page_num) {
             wrong.push(Detail::new("pageNum", format!("must be from 1 to {PAGE_NUM_MAX}")));
@@ -50,8 +61,9 @@ impl Paging {
         (self.page_num - 1) * self.page_size
     }
 
-    /// 400 where the page's records are too much to be sent at once. `sum` and `largest` are in bytes.
-    pub fn refuse_over(&self, sum: i64, largest: i64) -> Result<(), Error> {
+    /// 400 where the page's records are too much to be sent at once: `member` asked for so many. `sum` and `largest`
+    /// are in bytes.
+    pub fn refuse_over(&self, member: &str, sum: i64, largest: i64) -> Result<(), Error> {
         if sum <= PAGE_MAX_BYTES {
             return Ok(());
         }
@@ -60,7 +72,7 @@ impl Paging {
             "is too large here: the records of this page have {sum} bytes, and at most {PAGE_MAX_BYTES} are sent; \
              take {fits}"
         );
-        Err(Error::invalid(vec![Detail::new("pageSize", why)]))
+        Err(Error::invalid(vec![Detail::new(member, why)]))
     }
 
     /// The page itself. `total` may have been counted a moment before the records were read: what they show wins.
@@ -85,9 +97,9 @@ mod tests {
         let Error::Refused(refusal) = error else { panic!() };
         let fields: Vec<_> = refusal.details.iter().map(|detail| detail.field.as_str()).collect();
         assert_eq!(fields, ["pageNum", "pageSize"]);
-        assert_eq!(Paging::of(None, None, 20).unwrap().offset(), 0);
+        assert_eq!(Paging::of(None::<i64>, None::<i64>, 20).unwrap().offset(), 0);
         assert_eq!(Paging::of(Some(3), Some(500), 20).unwrap().offset(), 1000);
-        assert!(Paging::of(Some(i64::MAX), None, 20).is_err());
+        assert!(Paging::of(Some(i64::MAX), None::<i64>, 20).is_err());
     }
 
     #[test]
@@ -101,9 +113,9 @@ mod tests {
 
     #[test]
     fn a_page_with_too_many_bytes_is_refused_naming_a_size_that_fits() {
-        let paging = Paging::of(None, Some(500), 20).unwrap();
-        assert!(paging.refuse_over(PAGE_MAX_BYTES, PAGE_MAX_BYTES).is_ok());
-        let error = paging.refuse_over(PAGE_MAX_BYTES + 1, 1024 * 1024).unwrap_err();
+        let paging = Paging::of(None::<i64>, Some(500), 20).unwrap();
+        assert!(paging.refuse_over("pageSize", PAGE_MAX_BYTES, PAGE_MAX_BYTES).is_ok());
+        let error = paging.refuse_over("pageSize", PAGE_MAX_BYTES + 1, 1024 * 1024).unwrap_err();
         let Error::Refused(refusal) = error else { panic!() };
         assert_eq!(refusal.details[0].field, "pageSize");
         assert!(refusal.message.ends_with("take 16"), "{}", refusal.message);

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::error::{Detail, Error};
 use crate::http::Paging;
-use crate::http::form::{self, Patch, Text};
+use crate::http::form::{self, Amend, Patch, Text};
 
 /// Records of a page where the request does not say.
 pub const PAGE_SIZE_DEFAULT: i64 = 50;
@@ -72,7 +72,8 @@ pub struct CreateTopic {
 #[derive(Deserialize, JsonSchema)]
 pub struct UpdateTopic {
     /// Not blank.
-    pub title: Option<Text<1, TITLE_MAX>>,
+    #[serde(default)]
+    pub title: Amend<Text<1, TITLE_MAX>>,
     /// Null: all that the caller may read.
     #[serde(default)]
     pub datasources: Patch<Vec<String>>,
@@ -134,5 +135,7 @@ mod tests {
         let fields: Vec<_> = refusal.details.iter().map(|detail| detail.field.as_str()).collect();
         assert_eq!(fields, ["topic_id", "content"]);
         assert!(form::from_json::<CreateTopic>(br#"{"title":"  "}"#).is_err());
+        assert!(form::from_json::<UpdateTopic>(br#"{"title":null}"#).is_err());
+        assert!(form::from_json::<UpdateTopic>(br#"{"datasources":null}"#).is_ok());
     }
 }

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::{self, JoinError, JoinSet};
 use tokio::time::{Instant, sleep};
 
 use super::agent::model::Conversation;
@@ -82,6 +82,8 @@ struct Shift {
 
 /// A task that is worked on.
 struct Working {
+    /// What works on it here.
+    by: task::Id,
     task_id: String,
     stops: Stops,
     /// The same for what runs outside of the runtime.
@@ -190,9 +192,10 @@ impl Shift {
                     self.is_unsure = true;
                 }
             }
-            // Which one it was shows when nobody works on it.
+            // It is begun again as one that nobody works on, until it has ended so too often.
             Err(error) => {
                 tracing::error!("a question ended without an outcome: {error}");
+                self.working.retain(|_, working| working.by != error.id());
                 self.is_unsure = true;
             }
         }
@@ -255,11 +258,11 @@ impl Shift {
         points::reach("agent.task_claimed");
         let stops = Stops { halted: self.halted.clone(), ..Stops::default() };
         let flag = Arc::new(AtomicBool::new(false));
-        let working =
-            Working { task_id: task.task_id.clone(), stops: stops.clone(), flag: Arc::clone(&flag) };
-        self.working.insert(id, working);
+        let task_id = task.task_id.clone();
         let (app, worker) = (Arc::clone(&self.app), self.worker.clone());
-        self.running.spawn(async move { (id, answer(app, worker, task, stops, flag).await) });
+        let answering = answer(app, worker, task, stops.clone(), Arc::clone(&flag));
+        let by = self.running.spawn(async move { (id, answering.await) }).id();
+        self.working.insert(id, Working { by, task_id, stops, flag });
         Ok(())
     }
 }

@@ -74,10 +74,17 @@ impl From<CallError> for Error {
     }
 }
 
+/// What a person can do about a database that is locked.
+const WHEN_LOCKED: &str =
+    ": wait for its end, or cancel it (GET /api/v1/executions/running tells what runs), then try again";
+
 /// An error by a plugin's own words, or by the host's in its place. Its code is a text that anyone may have
 /// made up, so that few are believed.
 pub fn answered(error: &PluginError) -> Error {
-    let message = shortened(&error.message);
+    let mut message = shortened(&error.message);
+    if lakeport_physical::is_locked(error) {
+        message.push_str(WHEN_LOCKED);
+    }
     match error.code.as_str() {
         "timeout" => Error::timed_out("upstream_timeout", message),
         "unreachable" => Error::bad_gateway("unreachable", message),

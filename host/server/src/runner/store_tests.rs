@@ -41,7 +41,8 @@ async fn tried(db: &Db, run: &Run, state: State) -> i64 {
 }
 
 async fn standing(db: &Db, run_id: i64) -> Standing {
-    tries::store::standings(db, run_id).await.unwrap().remove(&1).unwrap_or_default()
+    let mut standings = tries::store::standings(db, &[run_id]).await.unwrap();
+    standings.remove(&run_id).and_then(|mut of| of.remove(&1)).unwrap_or_default()
 }
 
 #[tokio::test]

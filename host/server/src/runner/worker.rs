@@ -232,18 +232,18 @@ impl Shift {
         let mut stale: Vec<i64> = self.stale.iter().copied().collect();
         stale.sort_unstable();
         for id in stale {
-            // One that finds no room comes when others have ended.
-            if self.runs.contains_key(&id) || self.runs.len() < RUNS_AT_ONCE {
-                self.read_run(id).await?;
-            }
+            self.read_run(id).await?;
             self.is_full |= self.runs.len() >= RUNS_AT_ONCE;
             self.stale.remove(&id);
         }
         Ok(())
     }
 
+    /// One that finds no room comes when others have ended; one that is to stop needs none.
     async fn read_run(&mut self, id: i64) -> Result<(), Error> {
+        let has_room = self.runs.contains_key(&id) || self.runs.len() < RUNS_AT_ONCE;
         let found = store::find_run(&self.app.db, id).await?;
+        let found = found.filter(|run| has_room || run.state == State::Stopping);
         let Some(run) = found.filter(|run| !run.state.is_final()) else {
             self.runs.remove(&id);
             return Ok(());
@@ -251,7 +251,7 @@ impl Shift {
         let Some(definition) = self.definition(run.revision_id).await? else {
             return self.end_unreadable(&run).await;
         };
-        let standings = tries::store::standings(&self.app.db, run.id).await?;
+        let standings = tries::store::standings(&self.app.db, &[id]).await?.remove(&id).unwrap_or_default();
         let mut active = Active { run: Arc::new(run), definition, standings, next: Next::default() };
         active.plan(self.app.clock.now_ms());
         self.runs.insert(id, active);

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::definitions::NAME_MAX_CHARS;
-use crate::http::form::{Count, Patch, Text};
+use crate::http::form::{Amend, Count, Number, Patch, Text};
+use crate::http::{PageNum, PageSize};
 
 /// The longest comment, type, default or list of names, in characters.
 const TEXT_MAX_CHARS: usize = 10_000;
@@ -71,10 +72,10 @@ pub enum SortOrder {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ListQuery {
-    #[schemars(range(min = 1), extend("default" = 1))]
-    pub page_num: Option<i64>,
-    #[schemars(range(min = 1, max = 500), extend("default" = PAGE_SIZE_DEFAULT))]
-    pub page_size: Option<i64>,
+    #[schemars(extend("default" = 1))]
+    pub page_num: Option<PageNum>,
+    #[schemars(extend("default" = PAGE_SIZE_DEFAULT))]
+    pub page_size: Option<PageSize>,
     pub layer: Option<String>,
     /// Part of the database's or the table's name, case ignored.
     pub keyword: Option<String>,
@@ -115,9 +116,11 @@ pub struct CreateTable {
 #[serde(rename_all = "camelCase")]
 pub struct UpdateTable {
     /// A physical table is renamed in its database.
-    pub table_name: Option<Name>,
+    #[serde(default)]
+    pub table_name: Amend<Name>,
     /// Fixed once the table is physical.
-    pub db_name: Option<Name>,
+    #[serde(default)]
+    pub db_name: Amend<Name>,
     #[serde(default)]
     pub table_comment: Patch<LongText>,
     #[serde(default)]
@@ -220,12 +223,16 @@ pub struct CreateField {
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateField {
-    pub field_name: Option<Name>,
-    pub field_type: Option<LongText>,
+    #[serde(default)]
+    pub field_name: Amend<Name>,
+    #[serde(default)]
+    pub field_type: Amend<LongText>,
     #[serde(default)]
     pub field_comment: Patch<LongText>,
-    pub is_primary_key: Option<bool>,
-    pub is_nullable: Option<bool>,
+    #[serde(default)]
+    pub is_primary_key: Amend<bool>,
+    #[serde(default)]
+    pub is_nullable: Amend<bool>,
     #[serde(default)]
     pub default_value: Patch<LongText>,
 }
@@ -247,37 +254,33 @@ pub struct AccessQuery {
     pub cluster_id: Option<i64>,
     /// Days that accesses are counted over.
     #[serde(default = "recent_days_default")]
-    #[schemars(range(min = 1, max = 365))]
-    pub recent_days: i64,
+    pub recent_days: Number<1, 365>,
     /// Points of the trend, one a day.
     #[serde(default = "trend_days_default")]
-    #[schemars(range(min = 1, max = 90))]
-    pub trend_days: i64,
+    pub trend_days: Number<1, 90>,
     /// Users that are named.
     #[serde(default = "top_users_default")]
-    #[schemars(range(min = 1, max = 50))]
-    pub top_users: i64,
+    pub top_users: Number<1, 50>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 pub struct HistoryQuery {
     #[serde(default = "history_default")]
-    #[schemars(range(min = 1, max = HISTORY_MAX))]
-    pub limit: i64,
+    pub limit: Number<1, HISTORY_MAX>,
 }
 
-fn recent_days_default() -> i64 {
-    RECENT_DAYS_DEFAULT
+fn recent_days_default() -> Number<1, 365> {
+    Number(RECENT_DAYS_DEFAULT)
 }
 
-fn trend_days_default() -> i64 {
-    TREND_DAYS_DEFAULT
+fn trend_days_default() -> Number<1, 90> {
+    Number(TREND_DAYS_DEFAULT)
 }
 
-fn top_users_default() -> i64 {
-    TOP_USERS_DEFAULT
+fn top_users_default() -> Number<1, 50> {
+    Number(TOP_USERS_DEFAULT)
 }
 
-fn history_default() -> i64 {
-    HISTORY_DEFAULT
+fn history_default() -> Number<1, HISTORY_MAX> {
+    Number(HISTORY_DEFAULT)
 }

@@ -3,6 +3,7 @@
 use lakeport_bindings::dialect::schema::TableName;
 use lakeport_sql::{Profile, names};
 
+use super::definitions::store::Ignored;
 use super::definitions::{Definition, Whole};
 use super::physical::failure;
 use crate::app::App;
@@ -115,9 +116,19 @@ pub fn name_problems(reach: &Reach<'_>, definition: &Definition) -> Result<Vec<D
 
 /// Whether two fields' names are one to a dialect.
 pub fn are_one(profile: Option<&Profile>, one: &str, other: &str) -> bool {
-    let rule = profile.and_then(|profile| profile.names.get("field"));
-    match rule {
-        Some(limit) if limit.rule.case_insensitive => one.to_lowercase() == other.to_lowercase(),
-        _ => one == other,
+    if profile.is_some_and(|profile| ignores_case(profile, "field")) {
+        one.to_lowercase() == other.to_lowercase()
+    } else {
+        one == other
     }
+}
+
+/// Whether to a dialect two names of this kind are one that differ in case alone.
+fn ignores_case(profile: &Profile, kind: &str) -> bool {
+    profile.names.get(kind).is_some_and(|limit| limit.rule.case_insensitive)
+}
+
+/// The names of tables whose case a dialect ignores.
+pub fn ignored(profile: &Profile) -> Ignored {
+    Ignored { databases: ignores_case(profile, "database"), tables: ignores_case(profile, "table") }
 }

@@ -1,6 +1,6 @@
 //! Handlers of tasks. What can be found out before a change begins is found out before: there is one writer.
 
-use super::definition::{self, Wanted};
+use super::definition::{self, Kind, Wanted};
 use super::forms::{CreateTask, ListQuery, PAGE_SIZE_DEFAULT, TaskPath, UpdateTask};
 use super::lookup::{self, Looked, Sight};
 use super::store::{self, Filter};
@@ -11,7 +11,8 @@ use crate::audit::Change;
 use crate::db::Tx;
 use crate::error::Error;
 use crate::executions;
-use crate::http::{Data, Json, Nothing, Page, Paging};
+use crate::http::form::Draft;
+use crate::http::{Data, Nothing, Page, Paging};
 use crate::tables;
 use crate::workflows::versions::{self, Made, PartChange, Source};
 use crate::workflows::{self, Workflow};
@@ -56,13 +57,17 @@ fn shown(app: &App, task: &Task, workflow: Option<&Workflow>) -> Data<TaskView> 
 }
 
 /// `POST /api/v1/tasks`
-pub async fn create(call: Call<Nothing, Nothing, Json<CreateTask>>) -> Result<Data<TaskView>, Error> {
-    let (app, form) = (&call.state, &*call.body);
+pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTask>>) -> Result<Data<TaskView>, Error> {
+    let (app, form) = (&call.state, call.body.read());
     let workflow_id = form.task.workflow_id;
-    let workflow = workflow_of(app, workflow_id).await?;
-    let kinds = lookup::kinds(app, &workflow).await?;
-    let wanted = definition::created(form, &kinds);
-    let Looked { wanted, names } = lookup::look_up(app, wanted, None, Some(&workflow)).await?;
+    let place = place(app, workflow_id).await;
+    // Without its workflow it is checked as far as that goes.
+    let wanted = definition::created(form, place.as_ref().ok().map(|(_, kinds)| kinds.as_slice()));
+    let workflow = match place {
+        Ok((workflow, _)) => workflow,
+        Err(error) => return Err(call.body.refuse(wanted.1).err().unwrap_or(error)),
+    };
+    let Looked { wanted, names } = lookup::look_up(app, &call.body, wanted, None, Some(&workflow)).await?;
     let now_ms = app.clock.now_ms();
     let mut task = Task {
         id: 0,
@@ -86,6 +91,13 @@ pub async fn create(call: Call<Nothing, Nothing, Json<CreateTask>>) -> Result<Da
     tell(&mut tx, task.id, &[workflow_id]);
     let change = Change::of("task", task.id).after(&task.definition());
     call.commit(tx, change, shown(app, &task, Some(&workflow))).await
+}
+
+/// The workflow that a task is to be in, and the types of task that its engine runs.
+async fn place(app: &App, workflow_id: i64) -> Result<(Workflow, Vec<Kind>), Error> {
+    let workflow = workflow_of(app, workflow_id).await?;
+    let kinds = lookup::kinds(app, &workflow).await?;
+    Ok((workflow, kinds))
 }
 
 fn made(by: &str, now_ms: i64) -> Made<'_> {
@@ -132,24 +144,25 @@ async fn way_of(app: &App, workflow_id: i64, task: &Task) -> Result<String, Erro
     Ok(way.iter().map(name).collect::<Vec<_>>().join(" → "))
 }
 
-type UpdateCall = Call<TaskPath, Nothing, Json<UpdateTask>>;
+type UpdateCall = Call<TaskPath, Nothing, Draft<UpdateTask>>;
 
 /// `PUT /api/v1/tasks/{id}`
 pub async fn update(call: UpdateCall) -> Result<Data<TaskView>, Error> {
-    let (app, id, form) = (&call.state, call.path.id, &*call.body);
+    let (app, id, form) = (&call.state, call.path.id, call.body.read());
     let before = found(app, id).await?;
     call.check_if_match(&before.etag())?;
-    let workflow_id = form.task.as_ref().and_then(|task| task.workflow_id).or(before.workflow_id);
-    let workflow = match workflow_id {
-        Some(id) => Some(workflow_of(app, id).await?),
-        None => None,
+    let workflow_id = form.task.0.as_ref().and_then(|task| task.workflow_id.0).or(before.workflow_id);
+    let place = match workflow_id {
+        Some(id) => place(app, id).await.map(Some),
+        None => Ok(None),
     };
-    let kinds = match &workflow {
-        Some(workflow) => Some(lookup::kinds(app, workflow).await?),
-        None => None,
+    let kinds = place.as_ref().ok().and_then(Option::as_ref).map(|(_, kinds)| kinds.as_slice());
+    let wanted = definition::changed(form, &before, kinds);
+    let workflow = match place {
+        Ok(place) => place.map(|(workflow, _)| workflow),
+        Err(error) => return Err(call.body.refuse(wanted.1).err().unwrap_or(error)),
     };
-    let wanted = definition::changed(form, &before, kinds.as_deref());
-    let looked = lookup::look_up(app, wanted, Some(&before.content), workflow.as_ref()).await?;
+    let looked = lookup::look_up(app, &call.body, wanted, Some(&before.content), workflow.as_ref()).await?;
     write(&call, &before, workflow_id, looked).await
 }
 
@@ -286,7 +299,7 @@ pub async fn lineage(call: Call<TaskPath>) -> Result<Data<TaskLineage>, Error> {
     let task = found(app, call.path.id).await?;
     let content = &task.content;
     let sight = Sight::of(app, &call.caller).await?;
-    let mut warnings = lookup::differences(app, &sight, &task).await?;
+    let mut warnings = lookup::warnings(app, &sight, &task).await?;
     let inputs = sight.open(app, &content.input_table_ids, &mut warnings);
     let outputs = sight.open(app, &content.output_table_ids, &mut warnings);
     Ok(Data::new(&TaskLineage {

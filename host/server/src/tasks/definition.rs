@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Task;
 use super::forms::{CreateTask, Priority, TaskChange, UpdateTask};
 use crate::error::Detail;
-use crate::http::form::{Patch, Text};
+use crate::http::form::{Amend, Patch, Text};
 
 const TYPE_MAX_CHARS: usize = 64;
 /// The longest text of a task, in bytes.
@@ -90,8 +90,8 @@ pub struct Wanted {
     pub find_tables: bool,
 }
 
-/// The form of a new task, with every member of it that is wrong.
-pub fn created(form: &CreateTask, kinds: &[Kind]) -> (Wanted, Vec<Detail>) {
+/// The form of a new task, with every member of it that is wrong. No kinds: as for [`changed`].
+pub fn created(form: &CreateTask, kinds: Option<&[Kind]>) -> (Wanted, Vec<Detail>) {
     let task = &form.task;
     let given = Given { inputs: form.input_table_ids.is_some(), outputs: form.output_table_ids.is_some() };
     let content = Content {
@@ -106,7 +106,7 @@ pub fn created(form: &CreateTask, kinds: &[Kind]) -> (Wanted, Vec<Detail>) {
         input_table_ids: each_once(form.input_table_ids.as_deref().unwrap_or_default()),
         output_table_ids: each_once(form.output_table_ids.as_deref().unwrap_or_default()),
     };
-    let (body, wrong) = check(&content, Some(kinds));
+    let (body, wrong) = check(&content, kinds);
     (Wanted { content, given, find_tables: !given.any() && body == "sql" }, wrong)
 }
 
@@ -114,7 +114,7 @@ pub fn created(form: &CreateTask, kinds: &[Kind]) -> (Wanted, Vec<Detail>) {
 /// worth is seen when it comes into one.
 pub fn changed(form: &UpdateTask, before: &Task, kinds: Option<&[Kind]>) -> (Wanted, Vec<Detail>) {
     let mut content = before.content.clone();
-    if let Some(task) = &form.task {
+    if let Amend(Some(task)) = &form.task {
         lay_over(&mut content, task);
     }
     let mut given = before.given;
@@ -136,12 +136,14 @@ pub fn changed(form: &UpdateTask, before: &Task, kinds: Option<&[Kind]>) -> (Wan
 }
 
 fn lay_over(content: &mut Content, task: &TaskChange) {
-    fn set<T: Clone>(member: &mut T, given: &Option<T>) {
-        if let Some(given) = given {
+    fn set<T: Clone>(member: &mut T, given: &Amend<T>) {
+        if let Amend(Some(given)) = given {
             member.clone_from(given);
         }
     }
-    set(&mut content.task_name, &task.task_name.clone().map(|Text(name)| name));
+    if let Amend(Some(Text(name))) = &task.task_name {
+        content.task_name.clone_from(name);
+    }
     set(&mut content.task_type, &task.task_type);
     content.datasource_id = task.datasource_id.clone().over(content.datasource_id);
     content.sql_content = task.sql_content.clone().over(content.sql_content.take());

@@ -12,7 +12,7 @@ fn kinds() -> Vec<Kind> {
 
 fn create(body: &str) -> Result<Wanted, Vec<(String, String)>> {
     let form = form::from_json(body.as_bytes()).unwrap();
-    sound(created(&form, &kinds()))
+    sound(created(&form, Some(&kinds())))
 }
 
 fn sound((wanted, wrong): (Wanted, Vec<Detail>)) -> Result<Wanted, Vec<(String, String)>> {

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::http::form::{Patch, Text};
+use crate::http::form::{Amend, Patch, Text};
+use crate::http::{PageNum, PageSize};
 
 /// Records of a page where the request does not say.
 pub const PAGE_SIZE_DEFAULT: i64 = 20;
@@ -18,10 +19,10 @@ pub struct TaskPath {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ListQuery {
-    #[schemars(range(min = 1), extend("default" = 1))]
-    pub page_num: Option<i64>,
-    #[schemars(range(min = 1, max = 500), extend("default" = PAGE_SIZE_DEFAULT))]
-    pub page_size: Option<i64>,
+    #[schemars(extend("default" = 1))]
+    pub page_num: Option<PageNum>,
+    #[schemars(extend("default" = PAGE_SIZE_DEFAULT))]
+    pub page_size: Option<PageSize>,
     /// Part of the name, case ignored.
     pub task_name: Option<String>,
     pub task_type: Option<String>,
@@ -82,7 +83,8 @@ pub struct NewTask {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateTask {
-    pub task: Option<TaskChange>,
+    #[serde(default)]
+    pub task: Amend<TaskChange>,
     #[serde(default)]
     pub input_table_ids: Patch<Vec<i64>>,
     #[serde(default)]
@@ -92,19 +94,26 @@ pub struct UpdateTask {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskChange {
-    pub workflow_id: Option<i64>,
-    pub task_name: Option<Text<1, NAME_MAX_CHARS>>,
-    pub task_type: Option<String>,
+    #[serde(default)]
+    pub workflow_id: Amend<i64>,
+    #[serde(default)]
+    pub task_name: Amend<Text<1, NAME_MAX_CHARS>>,
+    #[serde(default)]
+    pub task_type: Amend<String>,
     #[serde(default)]
     pub datasource_id: Patch<i64>,
     #[serde(default)]
     pub sql_content: Patch<String>,
-    pub priority: Option<Priority>,
+    #[serde(default)]
+    pub priority: Amend<Priority>,
     /// Seconds; 0: none.
-    pub timeout: Option<u32>,
-    pub retry_times: Option<u32>,
+    #[serde(default)]
+    pub timeout: Amend<u32>,
+    #[serde(default)]
+    pub retry_times: Amend<u32>,
     /// Seconds.
-    pub retry_interval: Option<u32>,
+    #[serde(default)]
+    pub retry_interval: Amend<u32>,
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -4,20 +4,20 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::Task;
-use super::definition::{Content, Kind, TABLES_MAX, Wanted};
+use super::definition::{Content, Given, Kind, TABLES_MAX, Wanted};
 use super::part::{Names, TableName};
 use crate::app::App;
 use crate::catalog::Index;
 use crate::datasources::{self, Datasource};
 use crate::db::Tx;
 use crate::error::{Detail, Error};
-use crate::http::Caller;
-use crate::lineage::{self, ParsedName, ParsedSql};
+use crate::http::{Body, Caller};
+use crate::lineage::{self, ParseError, ParsedName, ParsedSql};
 use crate::runner::parameters;
 use crate::tables;
 use crate::workflows::{self, Workflow};
 
-/// Differences that are told of.
+/// Warnings that are told.
 const WARNINGS_MAX: usize = 100;
 /// Of a table that the SQL names.
 const UNKNOWN: &str = "the catalogue does not have";
@@ -43,9 +43,10 @@ pub async fn kinds(app: &App, workflow: &Workflow) -> Result<Vec<Kind>, Error> {
 }
 
 /// All that is wrong with a task as it is to be is in `wrong`, and what it names that is not there: 400 where that
-/// is anything. Finds the tables of its SQL where they are not given.
+/// is anything, or where the form could not be read. Finds the tables of its SQL where they are not given.
 pub async fn look_up(
     app: &App,
+    form: &impl Body,
     (mut wanted, mut wrong): (Wanted, Vec<Detail>),
     before: Option<&Content>,
     workflow: Option<&Workflow>,
@@ -65,9 +66,9 @@ pub async fn look_up(
     let text = wanted.content.sql_content.as_deref().unwrap_or_default();
     let problems = parameters::check(&wanted.content.task_type, text, &params);
     wrong.extend(problems.into_iter().map(|why| Detail::new("task.sqlContent", why)));
-    if !wrong.is_empty() {
+    if !wrong.is_empty() || form.refuse(Vec::new()).is_err() {
         wrong.extend(no_such_tables(&mut app.db.begin().await?, &wanted.content, before).await?);
-        return Err(Error::invalid(wrong));
+        form.refuse(wrong)?;
     }
     if wanted.find_tables {
         find_tables(app, source.as_ref(), &mut wanted.content).await?;
@@ -166,10 +167,11 @@ async fn names(app: &App, source: Option<&Datasource>, content: &Content) -> Res
     Ok(Names { datasource: source.map(|source| source.name.clone()), tables })
 }
 
-/// Where the tables that were given differ from those in the task's SQL.
-pub async fn differences(app: &App, sight: &Sight, task: &Task) -> Result<Vec<String>, Error> {
+/// What of a task's SQL was not read, or was understood in a way that may surprise; and where the tables that were
+/// given differ from those in it.
+pub async fn warnings(app: &App, sight: &Sight, task: &Task) -> Result<Vec<String>, Error> {
     let (content, sql) = (&task.content, task.content.sql_content.as_deref().unwrap_or_default());
-    if content.task_type != SQL || !task.given.any() || sql.is_empty() {
+    if content.task_type != SQL || sql.is_empty() {
         return Ok(Vec::new());
     }
     let source = match content.datasource_id {
@@ -178,30 +180,41 @@ pub async fn differences(app: &App, sight: &Sight, task: &Task) -> Result<Vec<St
     };
     let parsed = parse(app, source.as_ref(), sql).await?;
     let index = app.catalog.read();
-    let (mut warnings, mut unseen) = (Vec::new(), 0);
-    if !parsed.errors.is_empty() {
-        warnings.push(format!("{} statements of the SQL could not be read", parsed.errors.len()));
-    }
+    let mut warnings: Vec<String> = parsed.errors.iter().map(|error| not_read(error, task.given)).collect();
+    let mut unseen = 0;
+    let is_source_open = source.as_ref().is_none_or(|source| !sight.closed.contains(&source.id));
+    let surprises = parsed.warnings.iter().map(|warning| (is_source_open, warning.clone()));
     // Once one list was given, neither is found in the SQL.
-    for (ids, found, verb, list) in [
+    let compared = [
         (&content.input_table_ids, &parsed.inputs, "reads", "inputTableIds"),
         (&content.output_table_ids, &parsed.outputs, "writes", "outputTableIds"),
-    ] {
-        for difference in compare(&index, ids, found, verb, list) {
-            let is_open = match difference.table_id {
-                Some(id) => sight.is_open(&index, id),
-                None => source.as_ref().is_none_or(|source| !sight.closed.contains(&source.id)),
-            };
-            if is_open { warnings.push(difference.warning) } else { unseen += 1 }
-        }
+    ];
+    let compared = compared.into_iter().filter(|_| task.given.any());
+    let differences = compared.flat_map(|(ids, found, verb, list)| compare(&index, ids, found, verb, list));
+    let differences = differences.map(|difference| {
+        let is_open = difference.table_id.map_or(is_source_open, |id| sight.is_open(&index, id));
+        (is_open, difference.warning)
+    });
+    for (is_open, warning) in surprises.chain(differences) {
+        if is_open { warnings.push(warning) } else { unseen += 1 }
     }
     warnings.truncate(WARNINGS_MAX);
     if unseen > 0 {
         warnings.push(format!(
-            "{unseen} differences are not told: they are about data sources that you may not read"
+            "{unseen} warnings are not told: they are about data sources that you may not read"
         ));
     }
     Ok(warnings)
+}
+
+fn not_read(error: &ParseError, given: Given) -> String {
+    let so = if given.any() {
+        "so the given tables were not compared with it"
+    } else {
+        "so its tables are not among these"
+    };
+    let (line, column, message) = (error.line, error.column, &error.message);
+    format!("line {line}, column {column} of the SQL: {message}; the statement could not be read, {so}")
 }
 
 struct Difference {

@@ -19,7 +19,9 @@ use crate::db::Tx;
 use crate::error::Error;
 use crate::http::Role::{Editor, Viewer};
 use definition::{Content, Given};
-pub use store::{bindings_after, bindings_of, bound_to, count_of_datasource, names, of_workflow};
+pub use store::{
+    bindings_after, bindings_of, bound_to, count_of_datasource, names, of_workflow, on_datasource,
+};
 pub use unbind::unbind_table;
 pub use view::TaskView;
 

@@ -125,7 +125,7 @@ pub async fn page(db: &Db, filter: &Filter, paging: &Paging) -> Result<(i64, Vec
     let total = db.read(db.words(COUNT), &values).await?[0].get(0)?;
     values.extend([paging.page_size.into(), paging.offset().into()]);
     let bytes = db.read(db.words(BYTES), &values).await?;
-    paging.refuse_over(bytes[0].get(0)?, bytes[0].get(1)?)?;
+    paging.refuse_over("pageSize", bytes[0].get(0)?, bytes[0].get(1)?)?;
     let rows = db.read(db.words(PAGE), &values).await?;
     Ok((total, with_tables(db, &rows).await?))
 }
@@ -316,6 +316,17 @@ pub async fn names(db: &Db, ids: &[i64]) -> Result<HashMap<i64, String>, Error> 
     };
     let rows = db.read(db.words(NAMES), &[text(ids)?]).await?;
     rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
+}
+
+/// Those of these tasks that work on this data source.
+pub async fn on_datasource(db: &Db, datasource_id: i64, ids: &[i64]) -> Result<Vec<i64>, Error> {
+    const ON: Either = Either {
+        sqlite: "SELECT id FROM tasks WHERE datasource_id = $1 AND id IN (SELECT value FROM json_each($2))",
+        postgres: "SELECT id FROM tasks WHERE datasource_id = $1 AND id IN \
+            (SELECT CAST(json_array_elements_text(CAST($2 AS json)) AS BIGINT))",
+    };
+    let rows = db.read(db.words(ON), &[datasource_id.into(), text(ids)?]).await?;
+    rows.iter().map(|row| row.get(0)).collect()
 }
 
 pub async fn bindings_after(db: &Db, after_id: i64, limit: i64) -> Result<Vec<Binding>, Error> {

@@ -124,6 +124,6 @@ impl ExecutionStatus {
 pub struct TaskLineage {
     pub input_tables: Vec<TableView>,
     pub output_tables: Vec<TableView>,
-    /// Where the given tables differ from those in its SQL; what was given stands.
+    /// What of its SQL could not be read, and where the given tables differ from those in it; what was given stands.
     pub warnings: Vec<String>,
 }

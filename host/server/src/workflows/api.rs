@@ -12,7 +12,8 @@ use crate::db::{Held, Tx};
 use crate::engines::{self, Reach};
 use crate::error::{Detail, Error};
 use crate::executions::{self, ExecutionView};
-use crate::http::{Data, Json, Nothing, Page, Paging};
+use crate::http::form::Draft;
+use crate::http::{Data, Nothing, Page, Paging};
 use crate::idempotency;
 use crate::tasks::circle::{self, Bound};
 use crate::tasks::{self, TaskView};
@@ -82,10 +83,12 @@ pub async fn get(call: Call<WorkflowPath>) -> Result<Data<WorkflowDetail>, Error
 }
 
 /// `POST /api/v1/workflows`
-pub async fn create(call: Call<Nothing, Nothing, Json<CreateWorkflow>>) -> Result<Data<WorkflowView>, Error> {
+pub async fn create(
+    call: Call<Nothing, Nothing, Draft<CreateWorkflow>>,
+) -> Result<Data<WorkflowView>, Error> {
     let app = &call.state;
     let engines = engines::names(&app.db).await?;
-    let content = definition::created(&call.body, &engines).map_err(Error::invalid)?;
+    let content = call.body.checked(|form| definition::created(form, &engines))?;
     let now_ms = app.clock.now_ms();
     let mut workflow = Workflow {
         id: 0,
@@ -116,7 +119,7 @@ pub async fn create(call: Call<Nothing, Nothing, Json<CreateWorkflow>>) -> Resul
 
 /// `PUT /api/v1/workflows/{id}`
 pub async fn update(
-    call: Call<WorkflowPath, Nothing, Json<UpdateWorkflow>>,
+    call: Call<WorkflowPath, Nothing, Draft<UpdateWorkflow>>,
 ) -> Result<Data<WorkflowView>, Error> {
     let (app, id) = (&call.state, call.path.id);
     let engines = engines::names(&app.db).await?;
@@ -124,7 +127,7 @@ pub async fn update(
     let mut tx = app.db.begin().await?;
     let before = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     call.check_if_match(&before.etag())?;
-    let content = definition::changed(&call.body, &before.content, &engines).map_err(Error::invalid)?;
+    let content = call.body.checked(|form| definition::changed(form, &before.content, &engines))?;
     refuse_moved(&before, &content.scheduler_engine)?;
     if content.scheduler_engine != before.content.scheduler_engine {
         refuse_gone(&mut tx, &content.scheduler_engine).await?;

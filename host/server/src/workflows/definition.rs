@@ -10,7 +10,7 @@ use super::forms::{
 };
 use crate::cron::Cron;
 use crate::error::Detail;
-use crate::http::form::{Patch, Text};
+use crate::http::form::{Amend, Patch, Text};
 use crate::time;
 
 /// The engine of a workflow that names none.
@@ -123,11 +123,11 @@ pub fn created(form: &CreateWorkflow, engines: &[String]) -> Result<Content, Vec
 /// The form over what there is; or every member that is wrong.
 pub fn changed(form: &UpdateWorkflow, before: &Content, engines: &[String]) -> Result<Content, Vec<Detail>> {
     let mut content = before.clone();
-    if let Some(Text(name)) = &form.name {
+    if let Amend(Some(Text(name))) = &form.name {
         content.name.clone_from(name);
     }
     content.description = form.description.clone().map(|Text(text)| text).over(content.description);
-    if let Some(engine) = &form.scheduler_engine {
+    if let Amend(Some(engine)) = &form.scheduler_engine {
         content.scheduler_engine.clone_from(engine);
     }
     content.global_params = form.global_params.clone().over(Some(content.global_params)).unwrap_or_default();
@@ -193,13 +193,20 @@ fn check_params(params: &[GlobalParam], wrong: &mut Vec<Detail>) {
 /// The form over the schedule there is; or every member that is wrong. Times are the server's `zone`.
 pub fn scheduled(form: &SetSchedule, before: Option<&Schedule>, zone: Tz) -> Result<Schedule, Vec<Detail>> {
     let mut wrong = Vec::new();
-    let crontab = form.crontab.clone().or_else(|| before.map(|before| before.crontab.clone()));
-    if crontab.is_none() {
-        wrong.push(Detail::new("crontab", "is missing; the workflow has no schedule yet"));
-    }
-    if let Some(crontab) = &form.crontab {
-        wrong.extend(Cron::parse(crontab).err().map(|why| Detail::new("crontab", why)));
-    }
+    let own = || zone.name().to_owned();
+    let timezone = match &form.timezone {
+        Patch::Keep => before.map_or_else(own, |before| before.timezone.clone()),
+        Patch::Clear => own(),
+        Patch::Set(name) => name.clone(),
+    };
+    let due_in = timezone.parse::<Tz>();
+    let crontab = form.crontab.0.clone().or_else(|| before.map(|before| before.crontab.clone()));
+    let why = match &crontab {
+        None => Some("is missing; the workflow has no schedule yet".to_owned()),
+        Some(_) if form.crontab.0.is_none() && form.timezone == Patch::Keep => None,
+        Some(crontab) => cron_problem(crontab, due_in.unwrap_or(zone)),
+    };
+    wrong.extend(why.map(|why| Detail::new("crontab", why)));
     let start_ms =
         laid_time("startTime", &form.start_time, before.and_then(|b| b.start_ms), zone, &mut wrong);
     let end_ms = laid_time("endTime", &form.end_time, before.and_then(|b| b.end_ms), zone, &mut wrong);
@@ -208,13 +215,7 @@ pub fn scheduled(form: &SetSchedule, before: Option<&Schedule>, zone: Tz) -> Res
     {
         wrong.push(Detail::new("endTime", "must not be before startTime"));
     }
-    let own = || zone.name().to_owned();
-    let timezone = match &form.timezone {
-        Patch::Keep => before.map_or_else(own, |before| before.timezone.clone()),
-        Patch::Clear => own(),
-        Patch::Set(name) => name.clone(),
-    };
-    if timezone.parse::<Tz>().is_err() {
+    if due_in.is_err() {
         wrong.push(Detail::new("timezone", "must be the name of a time zone, such as Asia/Shanghai"));
     }
     let kept_strategy = before.map_or(FailureStrategy::Continue, |before| before.failure_strategy);
@@ -227,9 +228,20 @@ pub fn scheduled(form: &SetSchedule, before: Option<&Schedule>, zone: Tz) -> Res
         start_ms,
         end_ms,
         timezone,
-        failure_strategy: form.failure_strategy.unwrap_or(kept_strategy),
-        warning_type: form.warning_type.unwrap_or(kept_warning),
+        failure_strategy: form.failure_strategy.0.unwrap_or(kept_strategy),
+        warning_type: form.warning_type.0.unwrap_or(kept_warning),
     })
+}
+
+/// What is wrong with a cron; what was never due and never will be is.
+fn cron_problem(crontab: &str, zone: Tz) -> Option<String> {
+    match Cron::parse(crontab) {
+        Ok(cron) if cron.is_ever_due(zone) => None,
+        Ok(_) => {
+            Some("is never due: there is no such day, or no such time of it; change its fields".to_owned())
+        }
+        Err(why) => Some(why),
+    }
 }
 
 fn laid_time(

@@ -80,6 +80,31 @@ fn a_wrong_schedule_is_told_by_its_members() {
 }
 
 #[test]
+fn a_wrong_type_hides_no_broken_rule_of_a_schedule() {
+    let body =
+        br#"{"crontab":7,"startTime":"soon","timezone":"Mars","warningType":null,"failureStrategy":"STOP"}"#;
+    let draft = form::draft_from_json::<SetSchedule>(body).unwrap();
+    let Err(crate::error::Error::Refused(refusal)) = draft.checked(|form| scheduled(form, None, UTC)) else {
+        panic!("a refusal")
+    };
+    let fields: Vec<&str> = refusal.details.iter().map(|detail| detail.field.as_str()).collect();
+    assert_eq!(fields, ["crontab", "warningType", "failureStrategy", "startTime", "timezone"]);
+}
+
+#[test]
+fn a_cron_that_is_never_due_is_refused() {
+    let wrong = schedule(r#"{"crontab":"0 0 0 30 2 ? *"}"#, None).unwrap_err();
+    assert_eq!(wrong[0].0, "crontab");
+    assert!(wrong[0].1.contains("never due"), "{}", wrong[0].1);
+    // What was due can be run again.
+    let past = schedule(r#"{"crontab":"0 0 0 1 1 ? 2020"}"#, None).unwrap();
+    // The clocks of New York skip it.
+    let skipped = Schedule { crontab: "0 30 2 8 3 ? 2026".to_owned(), ..past };
+    let wrong = schedule(r#"{"timezone":"America/New_York"}"#, Some(&skipped)).unwrap_err();
+    assert_eq!(wrong[0].0, "crontab");
+}
+
+#[test]
 fn the_next_times_lie_between_its_start_and_its_end() {
     let at = |text: &str| time::parse(text, UTC).unwrap();
     let body =

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::http::form::{Patch, Text};
+use crate::http::form::{Amend, Patch, Text};
+use crate::http::{PageNum, PageSize};
 
 /// Records of a page where the request does not say.
 pub const PAGE_SIZE_DEFAULT: i64 = 20;
@@ -53,10 +54,10 @@ pub enum WorkflowStatus {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ListQuery {
-    #[schemars(range(min = 1), extend("default" = 1))]
-    pub page_num: Option<i64>,
-    #[schemars(range(min = 1, max = 500), extend("default" = PAGE_SIZE_DEFAULT))]
-    pub page_size: Option<i64>,
+    #[schemars(extend("default" = 1))]
+    pub page_num: Option<PageNum>,
+    #[schemars(extend("default" = PAGE_SIZE_DEFAULT))]
+    pub page_size: Option<PageSize>,
     /// Part of the name, case ignored.
     pub keyword: Option<String>,
     pub status: Option<WorkflowStatus>,
@@ -83,10 +84,12 @@ pub struct CreateWorkflow {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateWorkflow {
-    pub name: Option<Text<1, NAME_MAX_CHARS>>,
+    #[serde(default)]
+    pub name: Amend<Text<1, NAME_MAX_CHARS>>,
     #[serde(default)]
     pub description: Patch<Text<0, DESCRIPTION_MAX_CHARS>>,
-    pub scheduler_engine: Option<String>,
+    #[serde(default)]
+    pub scheduler_engine: Amend<String>,
     #[serde(default)]
     pub global_params: Patch<Vec<GlobalParam>>,
 }
@@ -116,10 +119,10 @@ pub struct ExportQuery {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImportableQuery {
-    #[schemars(range(min = 1), extend("default" = 1))]
-    pub page_num: Option<i64>,
-    #[schemars(range(min = 1, max = 500), extend("default" = PAGE_SIZE_DEFAULT))]
-    pub page_size: Option<i64>,
+    #[schemars(extend("default" = 1))]
+    pub page_num: Option<PageNum>,
+    #[schemars(extend("default" = PAGE_SIZE_DEFAULT))]
+    pub page_size: Option<PageSize>,
     /// The name of an engine configuration; absent: `local`.
     pub scheduler_engine: Option<String>,
     pub project_code: Option<i64>,
@@ -198,7 +201,8 @@ pub enum WarningType {
 #[serde(rename_all = "camelCase")]
 pub struct SetSchedule {
     /// Quartz, seven fields with seconds and year; one of day-of-month and day-of-week is `?`.
-    pub crontab: Option<String>,
+    #[serde(default)]
+    pub crontab: Amend<String>,
     /// yyyy-MM-dd HH:mm:ss; null: at once.
     #[serde(default)]
     pub start_time: Patch<String>,
@@ -209,9 +213,11 @@ pub struct SetSchedule {
     #[serde(default)]
     pub timezone: Patch<String>,
     /// At first `CONTINUE`.
-    pub failure_strategy: Option<FailureStrategy>,
+    #[serde(default)]
+    pub failure_strategy: Amend<FailureStrategy>,
     /// At first `NONE`.
-    pub warning_type: Option<WarningType>,
+    #[serde(default)]
+    pub warning_type: Amend<WarningType>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -132,8 +132,11 @@ static ENGINE_CODES: LazyLock<Vec<&str>> =
     LazyLock::new(|| [ENGINE_CALL_CODES, &["deployment_running", "lease_lost"]].concat());
 static EXECUTE_CODES: LazyLock<Vec<&str>> = LazyLock::new(|| [ENGINE_CALL_CODES, &["not_deployed"]].concat());
 static SWITCH_CODES: LazyLock<Vec<&str>> = LazyLock::new(|| {
-    [ENGINE_CALL_CODES, &["deployment_running", "lease_lost", "no_schedule", "not_deployed", "not_yet"]]
-        .concat()
+    [
+        ENGINE_CALL_CODES,
+        &["deployment_running", "lease_lost", "no_schedule", "not_deployed", "not_yet", "schedule_over"],
+    ]
+    .concat()
 });
 
 /// The routes of this room.

@@ -14,12 +14,14 @@ use crate::audit::Change;
 use crate::db::Held;
 use crate::engines::Reach;
 use crate::error::Error;
-use crate::http::{Data, Json, Nothing};
+use crate::http::form::Draft;
+use crate::http::{Data, Nothing};
+use crate::time;
 
 /// The cron dialect that schedules are written in here.
 const QUARTZ: &str = "quartz7";
 
-type SetCall = Call<WorkflowPath, Nothing, Json<SetSchedule>>;
+type SetCall = Call<WorkflowPath, Nothing, Draft<SetSchedule>>;
 
 /// `PUT /api/v1/workflows/{id}/schedule`
 pub async fn set(call: SetCall) -> Result<Data<WorkflowView>, Error> {
@@ -34,7 +36,7 @@ pub async fn set(call: SetCall) -> Result<Data<WorkflowView>, Error> {
 fn check(call: &SetCall, workflow: &Workflow) -> Result<Schedule, Error> {
     call.check_if_match(&workflow.etag())?;
     let before = workflow.content.schedule.as_ref();
-    definition::scheduled(&call.body, before, call.state.config.time_zone).map_err(Error::invalid)
+    call.body.checked(|form| definition::scheduled(form, before, call.state.config.time_zone))
 }
 
 async fn set_in_turn(call: &SetCall, turn: &Held) -> Result<Data<WorkflowView>, Error> {
@@ -110,19 +112,43 @@ pub async fn offline(call: Call<WorkflowPath>) -> Result<Data<WorkflowView>, Err
 
 async fn switch(call: &Call<WorkflowPath>, status: WorkflowStatus) -> Result<Data<WorkflowView>, Error> {
     let (app, id) = (&call.state, call.path.id);
-    refuse_without(&found(app, id).await?, status)?;
+    refuse_without(app, &found(app, id).await?, status)?;
     let turn = turn::take(app, id).await?;
     let switched = switch_in_turn(call, status, &turn).await;
     turn::give_back(turn).await;
     switched
 }
 
-fn refuse_without(workflow: &Workflow, status: WorkflowStatus) -> Result<&Deployed, Error> {
+fn refuse_without<'w>(
+    app: &App,
+    workflow: &'w Workflow,
+    status: WorkflowStatus,
+) -> Result<&'w Deployed, Error> {
     let deployed = deployed(workflow)?;
-    if status == WorkflowStatus::Online && workflow.content.schedule.is_none() {
-        return Err(Error::conflict("no_schedule", "the workflow has no schedule; set one first"));
+    if status == WorkflowStatus::Online {
+        let missing = || Error::conflict("no_schedule", "the workflow has no schedule; set one first");
+        refuse_over(app, workflow.content.schedule.as_ref().ok_or_else(missing)?)?;
     }
     Ok(deployed)
+}
+
+/// 409 for a schedule by which nothing would ever run.
+fn refuse_over(app: &App, schedule: &Schedule) -> Result<(), Error> {
+    let now_ms = app.clock.now_ms();
+    if !schedule.next_after(now_ms, 1).is_empty() {
+        return Ok(());
+    }
+    let why = match schedule.end_ms {
+        Some(end_ms) if end_ms <= now_ms => {
+            let end = time::shown(end_ms, app.config.time_zone);
+            format!("its endTime {end} has passed; set a later one, or null for none")
+        }
+        Some(_) => {
+            format!("its crontab `{}` has no time before its endTime; change either", schedule.crontab)
+        }
+        None => format!("its crontab `{}` has no time from now on; change it", schedule.crontab),
+    };
+    Err(Error::conflict("schedule_over", format!("the schedule is never due again: {why}")))
 }
 
 async fn switch_in_turn(
@@ -132,7 +158,7 @@ async fn switch_in_turn(
 ) -> Result<Data<WorkflowView>, Error> {
     let (app, id) = (&call.state, call.path.id);
     let workflow = found(app, id).await?;
-    let deployed = refuse_without(&workflow, status)?;
+    let deployed = refuse_without(app, &workflow, status)?;
     let latest = latest_execution(app, id).await?;
     let told = tell_state(app, deployed, status, call.request_id.as_str());
     let told = turn::asked(turn, told).await?;

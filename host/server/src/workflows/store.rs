@@ -129,7 +129,7 @@ pub async fn page(
     let total = db.read(db.words(COUNT), &values).await?[0].get(0)?;
     values.extend([paging.page_size.into(), paging.offset().into()]);
     let bytes = db.read(db.words(BYTES), &values).await?;
-    paging.refuse_over(bytes[0].get(0)?, bytes[0].get(1)?)?;
+    paging.refuse_over("pageSize", bytes[0].get(0)?, bytes[0].get(1)?)?;
     let rows = db.read(db.words(PAGE), &values).await?;
     Ok((total, rows.iter().map(workflow).collect::<Result<_, _>>()?))
 }

@@ -22,6 +22,18 @@ pub(super) struct Ledger {
     filled: HashSet<Key>,
     /// What is gone when the session ends.
     temporary: HashSet<Key>,
+    /// What the text gives a name to, at whichever place.
+    made: HashSet<Key>,
+    /// What it drops.
+    dropped: Tables,
+}
+
+/// What is left of a text in the end.
+pub(super) struct Closed {
+    pub inputs: Vec<Name>,
+    pub outputs: Vec<Name>,
+    /// What was there before the text and is not there behind it.
+    pub dropped: Vec<Name>,
 }
 
 /// Tables in the order in which they came.
@@ -59,12 +71,20 @@ impl Ledger {
             outputs: Tables::default(),
             filled: HashSet::new(),
             temporary: HashSet::new(),
+            made: HashSet::new(),
+            dropped: Tables::default(),
         }
     }
 
-    /// Inputs and outputs.
-    pub fn close(self) -> (Vec<Name>, Vec<Name>) {
-        (self.inputs.into_names(), self.outputs.into_names())
+    pub fn close(mut self) -> Closed {
+        for key in &self.made {
+            self.dropped.remove(key);
+        }
+        Closed {
+            inputs: self.inputs.into_names(),
+            outputs: self.outputs.into_names(),
+            dropped: self.dropped.into_names(),
+        }
     }
 
     pub fn enter(&mut self, effect: &Effect) {
@@ -80,15 +100,22 @@ impl Ledger {
                 let (key, name) = self.name(table);
                 self.outputs.add(&key, name);
             }
+            Effect::Make(table) => {
+                let (key, _) = self.name(table);
+                self.made.insert(key);
+            }
             Effect::Temporary(table) => {
                 let (key, _) = self.name(table);
                 self.temporary.insert(key);
             }
             Effect::Drop(table) => {
-                let (key, _) = self.name(table);
+                let (key, name) = self.name(table);
                 self.outputs.remove(&key);
                 self.filled.remove(&key);
                 self.temporary.remove(&key);
+                if !is_temporary_by_name(&name) {
+                    self.dropped.add(&key, name);
+                }
             }
             Effect::Rename(from, to) => self.rename(from, to),
             Effect::Swap(one, other) => {
@@ -103,7 +130,7 @@ impl Ledger {
 
     fn read(&mut self, table: &[Ident]) {
         let (key, name) = self.name(table);
-        let is_temporary = self.temporary.contains(&key) || name.table.starts_with('#');
+        let is_temporary = self.temporary.contains(&key) || is_temporary_by_name(&name);
         if is_temporary {
             self.outputs.remove(&key);
         } else if !self.filled.contains(&key) {
@@ -122,6 +149,7 @@ impl Ledger {
                 known.insert(new.clone());
             }
         }
+        self.made.insert(new);
     }
 
     fn name(&self, parts: &[Ident]) -> (Key, Name) {
@@ -151,4 +179,9 @@ impl Ledger {
             Case::KeptInQuotes | Case::Ignored => part.to_lowercase(),
         }
     }
+}
+
+/// T-SQL's own.
+fn is_temporary_by_name(name: &Name) -> bool {
+    name.table.starts_with('#')
 }

@@ -38,6 +38,9 @@ const DEPTH_MAX: usize = 64;
 /// Errors that are told.
 const ERRORS_MAX: usize = 100;
 
+/// Tables that are dropped and that are told.
+const DROPS_MAX: usize = 100;
+
 /// A table as a text names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
@@ -241,10 +244,14 @@ impl Text {
     fn take(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             if let Some(at) = effect.idents().find_map(|ident| self.parameters.within(ident.span)) {
-                self.warnings.push(format!(
+                let warning = format!(
                     "line {}, column {}: a table whose name has a parameter in it is left out",
                     at.line, at.column
-                ));
+                );
+                // One statement may do several things to it.
+                if self.warnings.last() != Some(&warning) {
+                    self.warnings.push(warning);
+                }
                 continue;
             }
             self.ledger.enter(&effect);
@@ -252,14 +259,24 @@ impl Text {
     }
 
     fn into_found(self, mut found: Found) -> Found {
-        (found.inputs, found.outputs) = self.ledger.close();
+        let closed = self.ledger.close();
+        (found.inputs, found.outputs) = (closed.inputs, closed.outputs);
         found.errors = self.errors;
         found.warnings.extend(self.warnings);
+        found.warnings.extend(closed.dropped.iter().take(DROPS_MAX).map(dropped));
+        let drops_left_off = closed.dropped.len().saturating_sub(DROPS_MAX);
+        if drops_left_off > 0 {
+            found.warnings.push(format!("{drops_left_off} more tables are dropped"));
+        }
         if self.left_off > 0 {
             found.warnings.push(format!("{} more statements could not be read", self.left_off));
         }
         found
     }
+}
+
+fn dropped(name: &Name) -> String {
+    format!("the SQL drops `{}`, which it did not make; a table that is dropped is no output", name.written)
 }
 
 /// The parser says where in words alone, and not at all where the statement ends too early.

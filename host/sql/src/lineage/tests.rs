@@ -136,6 +136,27 @@ fn what_is_made_and_dropped_is_in_neither_and_what_is_passed_through_is_no_input
 }
 
 #[test]
+fn what_is_dropped_and_was_there_before_is_told_and_the_other_statements_count() {
+    let found = tables(
+        "sqlite",
+        "insert into t select * from orders; drop table orders; drop table if exists p, main.q",
+    );
+    assert_eq!((written(&found.inputs), written(&found.outputs)), (vec!["orders"], vec!["t"]));
+    let told: Vec<&str> = found.warnings.iter().filter_map(|warning| warning.split('`').nth(1)).collect();
+    assert_eq!(told, ["orders", "p", "main.q"], "{:?}", found.warnings);
+    assert_eq!(tables("sqlite", "INSERT INTO t VALUES (1); DROP TABLE t").warnings.len(), 1);
+    for sql in [
+        "DROP TABLE IF EXISTS t; CREATE TABLE t AS SELECT * FROM a",
+        "DROP VIEW IF EXISTS x; CREATE VIEW x AS SELECT * FROM a; INSERT INTO t SELECT * FROM x; DROP VIEW x",
+        "CREATE TABLE n AS SELECT * FROM a; ALTER TABLE t RENAME TO o; ALTER TABLE n RENAME TO t; DROP TABLE o",
+        "CREATE TEMP TABLE x AS SELECT * FROM a; DROP TABLE x",
+        "DROP INDEX i; DROP TRIGGER r",
+    ] {
+        assert_eq!(tables("sqlite", sql).warnings, [""; 0], "{sql}");
+    }
+}
+
+#[test]
 fn the_database_in_use_is_that_of_names_without_one() {
     let found = tables("doris", "USE dw; INSERT INTO t SELECT * FROM ods.a; USE x; SELECT * FROM t");
     let schemas = |names: &[Name]| names.iter().map(|name| name.schema.clone()).collect::<Vec<_>>();

@@ -29,6 +29,8 @@ pub(super) enum Effect {
     Fill(Parts),
     /// Rows that were there before are other ones then, or gone.
     Change(Parts),
+    /// It has this name by this text.
+    Make(Parts),
     /// It goes with the session.
     Temporary(Parts),
     Drop(Parts),
@@ -44,6 +46,7 @@ impl Effect {
             Effect::Read(table)
             | Effect::Fill(table)
             | Effect::Change(table)
+            | Effect::Make(table)
             | Effect::Temporary(table)
             | Effect::Drop(table) => (table, &[]),
             Effect::Rename(one, other) | Effect::Swap(one, other) => (one, other),
@@ -248,6 +251,7 @@ impl Walk {
         if let Some(from) = like.or(create.clone.as_ref()) {
             self.read(from);
         }
+        self.write(&create.name, Effect::Make);
         if create.temporary {
             self.write(&create.name, Effect::Temporary);
         }
@@ -257,6 +261,7 @@ impl Walk {
     }
 
     fn create_view(&mut self, create: &CreateView) {
+        self.write(&create.name, Effect::Make);
         if create.temporary {
             self.write(&create.name, Effect::Temporary);
         }
@@ -349,7 +354,10 @@ impl Visitor for Walk {
             Statement::Merge(merge) => self.merge(merge),
             Statement::CreateTable(create) => self.create_table(create),
             Statement::CreateView(create) => self.create_view(create),
-            Statement::CreateVirtualTable { name, .. } => self.write(name, Effect::Fill),
+            Statement::CreateVirtualTable { name, .. } => {
+                self.write(name, Effect::Make);
+                self.write(name, Effect::Fill);
+            }
             Statement::AlterView { name, .. } => self.write(name, Effect::Fill),
             Statement::Cache { table_name, query: Some(_), .. } => self.write(table_name, Effect::Fill),
             Statement::Copy { source, to, .. } => self.copy(source, *to),
@@ -403,6 +411,7 @@ impl Visitor for Walk {
                     Expr::CompoundIdentifier(idents) => ObjectName::from(idents.clone()),
                     _ => continue,
                 };
+                self.write(&name, Effect::Make);
                 if into.temporary {
                     self.write(&name, Effect::Temporary);
                 }

@@ -326,3 +326,7 @@ impl<'s> Change<'s> {
         !is_same || !self.put.is_empty() || !self.forget.is_empty()
     }
 }
+
+#[cfg(test)]
+#[path = "change_tests.rs"]
+mod tests;

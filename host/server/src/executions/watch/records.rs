@@ -1,7 +1,7 @@
 //! From an engine's words to records: what its tries of one task come to, and what its run is. Pure.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use lakeport_bindings::engine::model::{Instance, TaskRun};
 
@@ -111,6 +111,10 @@ pub fn records(run: &Run, tries: &[TaskRun]) -> Vec<Record> {
 
 fn record(task_key: String, mut tries: Vec<&TaskRun>) -> Option<Record> {
     tries.sort_by_key(|one| one.attempt);
+    // One that was begun while the engine answered may be said twice: as it waited, too.
+    let begun: HashSet<u32> =
+        tries.iter().filter(|one| one.started.is_some()).map(|one| one.attempt).collect();
+    tries.retain(|one| one.started.is_some() || !begun.contains(&one.attempt));
     let latest = *tries.last()?;
     let ended = has_ended(&latest.state);
     Some(Record {

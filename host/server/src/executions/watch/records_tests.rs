@@ -74,6 +74,16 @@ fn a_task_that_was_never_begun_has_no_record() {
 }
 
 #[test]
+fn a_task_that_was_begun_meanwhile_does_not_wait() {
+    let waiting = TaskRun { id: "waiting".to_owned(), ..attempt(4, 1, "queued") };
+    for tries in [[waiting.clone(), attempt(4, 1, "running")], [attempt(4, 1, "running"), waiting]] {
+        let found = records(&run("running"), &tries);
+        let ids: Vec<&str> = found[0].tries.iter().map(|one| one.id.as_str()).collect();
+        assert_eq!((found.len(), found[0].status, ids), (1, Status::Running, vec!["4/1"]));
+    }
+}
+
+#[test]
 fn nothing_goes_on_in_a_run_that_has_ended() {
     for (state, status) in
         [("success", Status::Success), ("failed", Status::Failed), ("stopped", Status::Killed)]

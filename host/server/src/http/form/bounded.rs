@@ -4,19 +4,23 @@ use std::borrow::Cow;
 use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
 use serde::de::{self, Deserialize, Deserializer, Unexpected, Visitor};
 
 /// A text of so many characters at least, blanks around it not counted, and at most.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text<const MIN_CHARS: usize, const MAX_CHARS: usize>(pub String);
 
-/// A number from 1 on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Count(u32);
+/// An integer from one bound to another, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Number<const MIN: i64, const MAX: i64>(pub i64);
 
-impl Count {
-    pub fn number(self) -> i64 {
-        self.0.into()
+/// A number from 1 on.
+pub type Count = Number<1, { u32::MAX as i64 }>;
+
+impl<const MIN: i64, const MAX: i64> From<Number<MIN, MAX>> for i64 {
+    fn from(number: Number<MIN, MAX>) -> i64 {
+        number.0
     }
 }
 
@@ -54,33 +58,45 @@ impl<'de, const MIN_CHARS: usize, const MAX_CHARS: usize> Deserialize<'de> for T
     }
 }
 
-impl<'de> Deserialize<'de> for Count {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Count, D::Error> {
-        struct Counted;
-        impl Visitor<'_> for Counted {
-            type Value = Count;
+struct Within<const MIN: i64, const MAX: i64>;
 
-            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(out, "an integer from 1 to {}", u32::MAX)
-            }
+impl<const MIN: i64, const MAX: i64> Visitor<'_> for Within<MIN, MAX> {
+    type Value = i64;
 
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Count, E> {
-                match u32::try_from(number) {
-                    Ok(count @ 1..) => Ok(Count(count)),
-                    _ => Err(E::invalid_value(Unexpected::Unsigned(number), &self)),
-                }
-            }
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "an integer from {MIN} to {MAX}")
+    }
 
-            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Count, E> {
-                Err(E::invalid_value(Unexpected::Signed(number), &self))
-            }
-
-            /// A filler: where null may stand it does not come here.
-            fn visit_unit<E: de::Error>(self) -> Result<Count, E> {
-                Ok(Count(1))
-            }
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<i64, E> {
+        if (MIN..=MAX).contains(&number) {
+            Ok(number)
+        } else {
+            Err(E::invalid_value(Unexpected::Signed(number), &self))
         }
-        deserializer.deserialize_any(Counted)
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<i64, E> {
+        match i64::try_from(number) {
+            Ok(number) => self.visit_i64(number),
+            Err(_) => Err(E::invalid_value(Unexpected::Unsigned(number), &self)),
+        }
+    }
+
+    /// Integers of more than 64 bits come as this one, too.
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<i64, E> {
+        Err(E::invalid_value(Unexpected::Float(number), &self))
+    }
+
+    /// No form has 128 bits but a filler.
+    fn visit_i128<E: de::Error>(self, _: i128) -> Result<i64, E> {
+        Ok(MIN)
+    }
+}
+
+// Asked for as 128 bits, so that a filler can be told from 0.
+impl<'de, const MIN: i64, const MAX: i64> Deserialize<'de> for Number<MIN, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_i128(Within::<MIN, MAX>).map(Number)
     }
 }
 
@@ -105,16 +121,17 @@ macro_rules! described {
 described! {
     (<const MIN_CHARS: usize, const MAX_CHARS: usize>) Text<MIN_CHARS, MAX_CHARS> =>
         json_schema!({ "type": "string", "minLength": MIN_CHARS, "maxLength": MAX_CHARS });
-    () Count => json_schema!({ "type": "integer", "minimum": 1, "maximum": u32::MAX });
+    (<const MIN: i64, const MAX: i64>) Number<MIN, MAX> =>
+        json_schema!({ "type": "integer", "minimum": MIN, "maximum": MAX });
 }
 
 #[cfg(test)]
 mod tests {
     use serde::Deserialize;
 
-    use super::{Count, Text};
+    use super::{Count, Number, Text};
     use crate::error::Error;
-    use crate::http::form::from_json;
+    use crate::http::form::{from_json, from_query};
 
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -142,5 +159,39 @@ mod tests {
         assert_eq!(wrong(&long), [("tableName".to_owned(), expected)]);
         let whole = r#"{"tableName":"t","dbName":"main","bucketNum":3,"comment":""}"#;
         assert!(from_json::<Form>(whole.as_bytes()).is_ok());
+    }
+
+    #[derive(Debug, Deserialize, PartialEq)]
+    #[serde(rename_all = "camelCase")]
+    struct Paged {
+        page_size: Option<Number<1, 500>>,
+        exact: Option<bool>,
+    }
+
+    #[test]
+    fn a_number_out_of_its_bounds_is_told_the_bounds_however_large_it_is() {
+        let bound = ("pageSize".to_owned(), "expected an integer from 1 to 500".to_owned());
+        for size in ["0", "-1", "501", "99999999999999999999", "-99999999999999999999", &"9".repeat(60)] {
+            let query = format!("pageSize={size}&exact=maybe");
+            let Err(Error::Refused(refusal)) = from_query::<Paged>(&query) else { panic!("{size}") };
+            let told: Vec<_> = refusal.details.into_iter().map(|d| (d.field, d.message)).collect();
+            let exact = ("exact".to_owned(), "expected true or false, got a string".to_owned());
+            assert_eq!(told, [bound.clone(), exact], "{size}");
+        }
+        let paged = Paged { page_size: Some(Number(500)), exact: None };
+        assert_eq!(from_query::<Paged>("pageSize=500").unwrap(), paged);
+    }
+
+    #[test]
+    fn null_is_no_number() {
+        #[derive(Debug, Deserialize)]
+        #[expect(dead_code, reason = "it is read for what is wrong with it")]
+        struct One {
+            count: Count,
+        }
+        let Err(Error::Refused(refusal)) = from_json::<One>(br#"{"count":null}"#) else {
+            panic!("a refusal")
+        };
+        assert_eq!(refusal.message, "count: expected an integer from 1 to 4294967295, got null");
     }
 }

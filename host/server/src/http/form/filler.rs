@@ -1,5 +1,5 @@
 //! A value that fits any type: it stands where a member was found wrong, so that reading goes on behind it.
-//! Nothing that was read with a filler is ever used.
+//! Nothing that was read with a filler is ever used, but to look for what else is wrong.
 
 use serde::de::value::{MapDeserializer, SeqDeserializer, StrDeserializer};
 use serde::de::{self, DeserializeSeed, EnumAccess, IntoDeserializer, VariantAccess, Visitor};
@@ -23,7 +23,7 @@ impl<'de> de::Deserializer<'de> for Filler {
     filled! {
         deserialize_bool => visit_bool(false),
         deserialize_i8 => visit_i64(0), deserialize_i16 => visit_i64(0),
-        deserialize_i32 => visit_i64(0), deserialize_i64 => visit_i64(0),
+        deserialize_i32 => visit_i64(0), deserialize_i64 => visit_i64(0), deserialize_i128 => visit_i128(0),
         deserialize_u8 => visit_u64(0), deserialize_u16 => visit_u64(0),
         deserialize_u32 => visit_u64(0), deserialize_u64 => visit_u64(0),
         deserialize_f32 => visit_f64(0.0), deserialize_f64 => visit_f64(0.0),
@@ -45,8 +45,9 @@ impl<'de> de::Deserializer<'de> for Filler {
         visitor.visit_unit()
     }
 
+    /// Absent, which is not null where that makes a difference.
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FormError> {
-        visitor.visit_none()
+        visitor.visit_unit()
     }
 
     fn deserialize_unit_struct<V: Visitor<'de>>(

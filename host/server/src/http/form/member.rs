@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
@@ -41,8 +42,30 @@ impl<T> Patch<T> {
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Patch<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Patch<T>, D::Error> {
-        let given = Option::deserialize(deserializer)?;
-        Ok(given.map_or(Patch::Clear, Patch::Set))
+        deserializer.deserialize_option(Patched(PhantomData))
+    }
+}
+
+struct Patched<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for Patched<T> {
+    type Value = Patch<T>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("a value or null")
+    }
+
+    fn visit_none<E: de::Error>(self) -> Result<Patch<T>, E> {
+        Ok(Patch::Clear)
+    }
+
+    /// A filler.
+    fn visit_unit<E: de::Error>(self) -> Result<Patch<T>, E> {
+        Ok(Patch::Keep)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Patch<T>, D::Error> {
+        T::deserialize(deserializer).map(Patch::Set)
     }
 }
 
@@ -57,6 +80,45 @@ impl<T: JsonSchema> JsonSchema for Patch<T> {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         Option::<T>::json_schema(generator)
+    }
+}
+
+/// A member of a partial change that always has a value: absent, it stays as it is; null is refused. It stands with
+/// `#[serde(default)]`, as [`Patch`] does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Amend<T>(pub Option<T>);
+
+impl<T> Default for Amend<T> {
+    fn default() -> Amend<T> {
+        Amend(None)
+    }
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Amend<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Amend<T>, D::Error> {
+        match Patch::deserialize(deserializer)? {
+            Patch::Keep => Ok(Amend(None)),
+            Patch::Clear => Err(de::Error::custom("must not be null; leave it out to keep it as it is")),
+            Patch::Set(value) => Ok(Amend(Some(value))),
+        }
+    }
+}
+
+impl<T: JsonSchema> JsonSchema for Amend<T> {
+    fn inline_schema() -> bool {
+        T::inline_schema()
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        T::schema_id()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        T::json_schema(generator)
     }
 }
 
@@ -87,13 +149,14 @@ impl Visitor<'_> for UuidText {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{from_json, from_path};
+    use super::super::{draft_from_json, from_json, from_path};
     use super::*;
     use crate::error::Error;
 
     #[derive(Debug, serde::Deserialize, PartialEq)]
     struct Change {
-        name: Option<String>,
+        #[serde(default)]
+        name: Amend<String>,
         #[serde(default)]
         owner: Patch<String>,
     }
@@ -127,6 +190,21 @@ mod tests {
         let wrong = fields(from_json::<Change>(br#"{"name":1,"owner":2}"#));
         let expected = |field: &str| (field.to_owned(), "expected a string, got a number".to_owned());
         assert_eq!(wrong, [expected("name"), expected("owner")]);
+    }
+
+    #[test]
+    fn null_is_refused_where_there_is_always_a_value() {
+        let name = |body: &[u8]| from_json::<Change>(body).unwrap().name;
+        assert_eq!((name(b"{}"), name(br#"{"name":"a"}"#)), (Amend(None), Amend(Some("a".to_owned()))));
+        let told = "must not be null; leave it out to keep it as it is".to_owned();
+        let wrong = fields(from_json::<Change>(br#"{"name":null,"owner":null}"#));
+        assert_eq!(wrong, [("name".to_owned(), told)]);
+    }
+
+    #[test]
+    fn to_the_rules_a_change_that_could_not_be_read_changes_nothing() {
+        let draft = draft_from_json::<Change>(br#"{"name":1,"owner":2}"#).unwrap();
+        assert_eq!(*draft.read(), Change { name: Amend(None), owner: Patch::Keep });
     }
 
     #[test]

@@ -2,9 +2,11 @@
 //! its path and by what was expected, never by what was sent.
 //!
 //! serde stops at the first error. So after one the form is read again with a filler in that place, which
-//! fits whatever type is asked for, until nothing else is wrong; what was read with fillers is thrown away.
+//! fits whatever type is asked for, until nothing else is wrong. What was read with fillers is thrown away, once
+//! the form's own rules were asked what else is wrong: see [`Draft`].
 
 mod bounded;
+mod draft;
 mod error;
 mod filler;
 mod member;
@@ -17,9 +19,10 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::error::{Detail, Error};
-pub use bounded::{Count, Text};
+pub use bounded::{Count, Number, Text};
+pub use draft::Draft;
 use error::FormError;
-pub use member::{Patch, uuid};
+pub use member::{Amend, Patch, uuid};
 use node::{Node, Path};
 
 /// More wrong members than this are not looked for.
@@ -36,6 +39,11 @@ const WHOLE: &str = "body";
 
 /// Reads a JSON body. Unknown members are ignored.
 pub fn from_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
+    draft_from_json(body)?.whole()
+}
+
+/// Reads a JSON body as far as it can be read.
+pub fn draft_from_json<T: DeserializeOwned>(body: &[u8]) -> Result<Draft<T>, Error> {
     let value: Value = serde_json::from_slice(body).map_err(|error| {
         let place = format!("line {}, column {}", error.line(), error.column());
         Error::bad_request("invalid_json", format!("the body is not JSON ({place}): {}", reason(&error)))
@@ -45,7 +53,7 @@ pub fn from_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
         refuse_nul(&value)?;
     }
     let details_max = if body.len() > LOOKED_THROUGH_MAX_BYTES { 1 } else { MAX_DETAILS };
-    read_within(&value, Kind::Json, details_max)
+    read(&value, Kind::Json, details_max)
 }
 
 /// Reads a query such as `pageNum=2&keyword=a`. A parameter given twice is a list.
@@ -67,7 +75,7 @@ pub fn from_query<T: DeserializeOwned>(query: &str) -> Result<T, Error> {
     if query.contains(NUL_IN_QUERY) {
         refuse_nul(&members)?;
     }
-    read(&members, Kind::Query)
+    read(&members, Kind::Query, MAX_DETAILS)?.whole()
 }
 
 /// Reads the parameters of a path, still percent-encoded.
@@ -81,7 +89,7 @@ pub fn from_path<T: DeserializeOwned>(parameters: &[(String, String)]) -> Result
     }
     let members = Value::Object(members);
     refuse_nul(&members)?;
-    read(&members, Kind::Query)
+    read(&members, Kind::Query, MAX_DETAILS)?.whole()
 }
 
 /// A text with U+0000 means nothing to anybody, and PostgreSQL cannot keep it. Names every member that holds it.
@@ -123,18 +131,13 @@ struct Reading {
     fillers: BTreeSet<String>,
 }
 
-fn read<T: DeserializeOwned>(value: &Value, kind: Kind) -> Result<T, Error> {
-    read_within(value, kind, MAX_DETAILS)
-}
-
-fn read_within<T: DeserializeOwned>(value: &Value, kind: Kind, details_max: usize) -> Result<T, Error> {
+fn read<T: DeserializeOwned>(value: &Value, kind: Kind, details_max: usize) -> Result<Draft<T>, Error> {
     let mut reading = Reading { kind, fillers: BTreeSet::new() };
     let mut details = Vec::new();
     while details.len() < details_max {
         let root = Path::ROOT;
         let error = match T::deserialize(Node { value: Some(value), path: &root, reading: &reading }) {
-            Ok(read) if details.is_empty() => return Ok(read),
-            Ok(_) => break,
+            Ok(read) => return Ok(Draft::new(read, details)),
             Err(error) => error.at(&root),
         };
         let FormError { field, message, .. } = error;
@@ -288,6 +291,13 @@ mod tests {
             pair("exact", "expected true or false, got a string"),
         ];
         assert_eq!(details(from_query::<Page>("pageNum=x&keyword=a&keyword=b&exact=perhaps")), expected);
+    }
+
+    #[test]
+    fn a_parameter_given_twice_is_named_whatever_it_is() {
+        let expected = ["pageNum", "keyword", "exact"].map(|name| pair(name, "is given more than once"));
+        let query = "pageNum=1&keyword=a&keyword=a&exact=true&pageNum=1&exact=true&other=1&other=1";
+        assert_eq!(details(from_query::<Page>(query)), expected);
     }
 
     #[test]

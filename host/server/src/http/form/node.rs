@@ -85,17 +85,22 @@ impl<'a> Node<'a> {
         self.reading.kind == Kind::Query
     }
 
-    /// An integer of a query: within i128 all of serde's integers fit.
     fn query_integer<'de, V: Visitor<'de>>(text: &str, visitor: V) -> Result<V::Value, FormError> {
-        match text.parse::<i128>() {
-            Err(_) => Err(de::Error::invalid_type(Unexpected::Str(text), &visitor)),
-            Ok(number) => match (u64::try_from(number), i64::try_from(number)) {
-                (Ok(number), _) => visitor.visit_u64(number),
-                (_, Ok(number)) => visitor.visit_i64(number),
-                _ => Err(de::Error::invalid_value(Unexpected::Str(text), &visitor)),
-            },
+        let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
+        let is_integer = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+        match (text.parse::<u64>(), text.parse::<i64>()) {
+            (Ok(number), _) => visitor.visit_u64(number),
+            (_, Ok(number)) => visitor.visit_i64(number),
+            // Of more bits than there are.
+            _ if is_integer => Err(de::Error::invalid_value(Unexpected::Str(text), &visitor)),
+            _ => Err(de::Error::invalid_type(Unexpected::Str(text), &visitor)),
         }
     }
+}
+
+/// Of a parameter that can stand in a query but once.
+fn repeated() -> FormError {
+    FormError::new("is given more than once")
 }
 
 /// Integers of a query are texts; those of JSON are numbers already.
@@ -105,19 +110,6 @@ macro_rules! integers {
             match self.value {
                 None => Filler.$method(visitor),
                 Some(Value::String(text)) if self.is_query() => Node::query_integer(text, visitor),
-                Some(_) => self.deserialize_any(visitor),
-            }
-        }
-    )*};
-}
-
-/// A text is a text in both; a list where one text is wanted was given twice.
-macro_rules! texts {
-    ($($method:ident)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FormError> {
-            match self.value {
-                None => Filler.$method(visitor),
-                Some(Value::Array(_)) if self.is_query() => Err(FormError::new("is given more than once")),
                 Some(_) => self.deserialize_any(visitor),
             }
         }
@@ -145,6 +137,8 @@ impl<'de> de::Deserializer<'de> for Node<'_> {
             Some(Value::Null) => visitor.visit_unit(),
             Some(Value::Bool(value)) => visitor.visit_bool(*value),
             Some(Value::String(text)) => visitor.visit_str(text),
+            // Where one value is wanted: lists are asked for as such.
+            Some(Value::Array(_)) if self.is_query() => Err(repeated()),
             Some(Value::Array(items)) => visitor.visit_seq(self.items(items)),
             Some(Value::Object(members)) => visitor.visit_map(self.members(members, &[])),
             Some(Value::Number(number)) => match (number.as_u64(), number.as_i64()) {
@@ -156,11 +150,13 @@ impl<'de> de::Deserializer<'de> for Node<'_> {
     }
 
     integers! {
-        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64
+        deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128
         deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64
     }
-    texts! { deserialize_str deserialize_string deserialize_char }
-    plain! { deserialize_bytes deserialize_byte_buf deserialize_unit }
+    plain! {
+        deserialize_str deserialize_string deserialize_char
+        deserialize_bytes deserialize_byte_buf deserialize_unit
+    }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FormError> {
         match self.value {
@@ -191,7 +187,8 @@ impl<'de> de::Deserializer<'de> for Node<'_> {
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FormError> {
         match self.value {
-            None | Some(Value::Null) => visitor.visit_none(),
+            None => Filler.deserialize_option(visitor),
+            Some(Value::Null) => visitor.visit_none(),
             Some(_) => visitor.visit_some(self),
         }
     }
@@ -272,7 +269,7 @@ impl<'de> de::Deserializer<'de> for Node<'_> {
                 let (name, value) = members.iter().next().expect("one member");
                 visitor.visit_enum(Case { name, content: Node { value: Some(value), ..self } })
             }
-            Some(_) if self.is_query() => Err(FormError::new("is given more than once")),
+            Some(_) if self.is_query() => Err(repeated()),
             Some(_) => Err(FormError::new(format!("expected one of {}", variants.join(", ")))),
         }
     }

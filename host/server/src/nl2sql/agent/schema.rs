@@ -15,6 +15,10 @@ const KEPT_MAX: usize = 200;
 const FAULTS_SHOWN: usize = 5;
 /// Characters of one of them.
 const FAULT_MAX_CHARS: usize = 300;
+/// Parts of a schema with everything that it refers to written out: so many are looked at for each value.
+const PARTS_MAX: usize = 20_000;
+/// How deep it may nest so.
+const DEPTH_MAX: usize = 100;
 /// Bytes of a compiled pattern.
 const PATTERN_MAX_BYTES: usize = 1024 * 1024;
 
@@ -63,9 +67,35 @@ impl Schemas {
 fn compile(text: &str) -> Result<Validator, String> {
     let schema: Value =
         serde_json::from_str(text).map_err(|error| format!("the schema is no JSON: {error}"))?;
+    let mut parts = 0;
+    if !is_bounded(&schema, &schema, 0, &mut parts) {
+        return Err(format!(
+            "the tool's schema cannot be used: with its references written out it has more than {PARTS_MAX} parts or \
+             nests deeper than {DEPTH_MAX}, or one leads out of it"
+        ));
+    }
     let patterns = PatternOptions::regex().size_limit(PATTERN_MAX_BYTES).dfa_size_limit(PATTERN_MAX_BYTES);
     let options = jsonschema::draft202012::options().with_pattern_options(patterns);
     options.build(&schema).map_err(|error| format!("the tool's schema cannot be used: {error}"))
+}
+
+/// Few lines of references to references are more parts than can be looked at in a lifetime.
+fn is_bounded(root: &Value, part: &Value, depth: usize, parts: &mut usize) -> bool {
+    *parts += 1;
+    if *parts > PARTS_MAX || depth > DEPTH_MAX {
+        return false;
+    }
+    let mut go_on = |next: &Value| is_bounded(root, next, depth + 1, parts);
+    match part {
+        Value::Array(items) => items.iter().all(go_on),
+        Value::Object(members) => members.iter().all(|(name, member)| match (name.as_str(), member) {
+            ("$ref" | "$dynamicRef", Value::String(to)) => {
+                to.strip_prefix('#').and_then(|pointer| root.pointer(pointer)).is_some_and(&mut go_on)
+            }
+            _ => go_on(member),
+        }),
+        _ => true,
+    }
 }
 
 fn check(schema: &Result<Validator, String>, value: &Value) -> Result<(), String> {
@@ -102,6 +132,24 @@ mod tests {
             auth: Vec::new(),
             extra: None,
         }
+    }
+
+    #[test]
+    fn a_schema_that_grows_without_end_is_not_used() {
+        let level = |n: usize| json!({ "allOf": [{ "$ref": format!("#/$defs/l{}", n + 1) }, { "$ref": format!("#/$defs/l{}", n + 1) }] });
+        let mut levels: serde_json::Map<String, Value> =
+            (0..40).map(|n| (format!("l{n}"), level(n))).collect();
+        levels.insert("l40".to_owned(), json!({ "type": "object" }));
+        let doubling = json!({ "$defs": levels, "$ref": "#/$defs/l0" });
+        let endless = json!({ "properties": { "next": { "$ref": "#" } } });
+        let elsewhere = json!({ "$ref": "https://example.org/schema.json" });
+        for schema in [doubling, endless, elsewhere] {
+            let schemas = Schemas::compile(&info(schema));
+            assert!(schemas.check_input(&json!({})).unwrap_err().contains("cannot be used"));
+        }
+        let shared = json!({ "$defs": { "name": { "type": "string" } },
+            "properties": { "a": { "$ref": "#/$defs/name" }, "b": { "$ref": "#/$defs/name" } } });
+        assert!(Schemas::compile(&info(shared)).check_input(&json!({ "a": 1 })).unwrap_err().contains("/a"));
     }
 
     #[test]

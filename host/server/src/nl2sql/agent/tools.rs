@@ -192,13 +192,14 @@ fn needed(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// Whether a specification would have its reader fetch, or follow, something. Its data are data.
+/// Whether a specification would have its reader fetch, or follow, something, or tells the program that shows it what
+/// to do. Its data are data.
 fn has_address(spec: &Value) -> bool {
     match spec {
         Value::Array(items) => items.iter().any(has_address),
         Value::Object(members) => members.iter().any(|(name, member)| match name.as_str() {
             "values" | "datasets" => false,
-            "url" | "href" => true,
+            "url" | "href" | "usermeta" => true,
             _ => has_address(member),
         }),
         _ => false,

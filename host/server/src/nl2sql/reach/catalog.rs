@@ -48,7 +48,11 @@ impl TopicReach {
         let mut search = Search::of(text);
         let parts = search.parts();
         if !parts.is_empty() {
-            let found = tables::fields_matching(&self.app.db, &sources.ids(), &parts, FIELDS_FOUND_MAX).await;
+            let ids = match &filter.datasource {
+                Some(name) => vec![sources.named(name)?.id],
+                None => sources.ids(),
+            };
+            let found = tables::fields_matching(&self.app.db, &ids, &parts, FIELDS_FOUND_MAX).await;
             search.with_fields(found.map_err(of_store)?);
         }
         let index = self.app.catalog.read();

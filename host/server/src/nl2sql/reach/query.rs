@@ -12,6 +12,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use super::judge::{Judged, Used};
 use super::{TopicReach, error, own};
 use crate::datasources::{Datasource, Reach};
+use crate::db::Db;
 use crate::queries::{self, Outcome, Query};
 
 /// Queries of one task.
@@ -39,8 +40,9 @@ impl TopicReach {
             max_bytes: at_most(request.max_bytes, BYTES_MAX) as usize,
             timeout: Duration::from_millis(at_most(request.timeout_ms, TIMEOUT_MAX_MS).into()),
         };
+        let mut unwritten = self.unwritten(source, &judged.reads);
         let answer = self.answer(source, &judged, limits).await;
-        self.write_down(source, &judged.reads, &answer).await;
+        unwritten.write(&answer).await;
         answer
     }
 
@@ -88,13 +90,7 @@ impl TopicReach {
         Ok(Views::new(views, own::store::BASES, hex::encode(secret)))
     }
 
-    /// The answer is not kept back where the log cannot be written.
-    async fn write_down(
-        &self,
-        source: &Datasource,
-        reads: &[Used],
-        answer: &Result<QueryResult, PluginError>,
-    ) {
+    fn unwritten(&self, source: &Datasource, reads: &[Used]) -> Unwritten {
         let tables = reads.iter().filter_map(|used| {
             let (id, name) = used.known.clone()?;
             Some((i64::try_from(id).ok()?, name))
@@ -104,16 +100,47 @@ impl TopicReach {
             tables: tables.collect(),
             asked_by: self.asked.caller_name.clone(),
             origin: ORIGIN,
-            outcome: match answer {
-                Ok(_) => Outcome::Success,
-                Err(cause) if cause.code == "cancelled" => Outcome::Cancelled,
-                Err(_) => Outcome::Failed,
-            },
+            outcome: Outcome::Cancelled,
             at_ms: self.app.clock.now_ms(),
         };
-        if let Err(cause) = queries::record(&self.app.db, &query).await {
-            tracing::error!("the log of queries was not written: {cause}");
+        Unwritten { db: self.app.db.clone(), query: Some(query) }
+    }
+}
+
+/// A query that the log does not have yet. A task that is cancelled is not waited for: then it is written when this is
+/// dropped.
+struct Unwritten {
+    db: Db,
+    /// None: it was written.
+    query: Option<Query>,
+}
+
+impl Unwritten {
+    /// The answer is not kept back where the log cannot be written.
+    async fn write(&mut self, answer: &Result<QueryResult, PluginError>) {
+        let Some(query) = self.query.as_mut() else { return };
+        query.outcome = match answer {
+            Ok(_) => Outcome::Success,
+            Err(cause) if cause.code == "cancelled" => Outcome::Cancelled,
+            Err(_) => Outcome::Failed,
+        };
+        record(&self.db, query).await;
+        self.query = None;
+    }
+}
+
+impl Drop for Unwritten {
+    fn drop(&mut self) {
+        if let Some(query) = self.query.take() {
+            let db = self.db.clone();
+            tokio::spawn(async move { record(&db, &query).await });
         }
+    }
+}
+
+async fn record(db: &Db, query: &Query) {
+    if let Err(cause) = queries::record(db, query).await {
+        tracing::error!("the log of queries was not written: {cause}");
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use lakeport_bindings::dialect::schema::TableName;
 use lakeport_bindings::dialect::statements::Fragment;
@@ -25,8 +25,9 @@ const VALUES_MAX: u32 = 20;
 const ROWS_LOOKED_AT: u32 = 5_000;
 /// The longest text, in characters; the rest is cut off.
 const TEXT_MAX_CHARS: usize = 100;
-/// Of one field.
-const TIMEOUT: Duration = Duration::from_secs(3);
+/// Of one field, and of all of a call: what is not read by then has no samples.
+const TIMEOUT: Duration = Duration::from_millis(1_500);
+const TIMEOUT_OF_ALL: Duration = Duration::from_secs(4);
 const BYTES_MAX: usize = 256 * 1024;
 /// Fields whose values are remembered.
 const CACHED_MAX: usize = 500;
@@ -87,14 +88,23 @@ impl TopicReach {
         let source = self.sources().await?.named(&table.head.datasource)?;
         let profile: Arc<Profile> = self.profile(source)?;
         let session = self.open(source).await?;
-        let limits = QueryLimits { max_rows: VALUES_MAX as usize, max_bytes: BYTES_MAX, timeout: TIMEOUT };
+        let begun = Instant::now();
+        // A table of which one field takes too long is slow in the others, too.
+        let mut is_slow = false;
         for field in missing {
+            let timeout = TIMEOUT.min(TIMEOUT_OF_ALL.saturating_sub(begun.elapsed()));
+            if is_slow || timeout.is_zero() {
+                self.samples.put(table.head.id, field, Vec::new());
+                continue;
+            }
+            let limits = QueryLimits { max_rows: VALUES_MAX as usize, max_bytes: BYTES_MAX, timeout };
             let statement = statement(&profile, table, field)?;
             let answer = session.run(&statement, limits).await;
+            is_slow = matches!(&answer, Err(cause) if cause.code == "timeout");
             let rows = match answer {
                 Ok(answer) => answer.rows,
-                // A field that takes too long, or that cannot be read so, has no samples.
-                Err(cause) if cause.code == "timeout" || cause.code == "upstream_failed" => Vec::new(),
+                // A field that cannot be read so has no samples.
+                Err(cause) if is_slow || cause.code == "upstream_failed" => Vec::new(),
                 Err(cause) => {
                     session.close().await;
                     return Err(cause);

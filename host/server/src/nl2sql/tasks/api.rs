@@ -2,6 +2,7 @@
 
 use uuid::Uuid;
 
+use super::store::Waiting;
 use super::stream::{self, TaskEvents};
 use super::view::{CancelledTask, DeliveryReceipt, TaskView};
 use super::{Status, Task, store};
@@ -31,7 +32,7 @@ pub async fn deliver(
         let message = format!("the topic has {MESSAGES_MAX} messages, the most there can be; open another");
         return Err(Error::conflict("topic_full", message));
     }
-    refuse_full(app, store::count_waiting(&mut tx).await?)?;
+    refuse_full(app, store::count_waiting(&mut tx, &caller.key()).await?)?;
     let message = Message {
         message_id: Uuid::now_v7().to_string(),
         task_id: task_id.clone(),
@@ -56,13 +57,18 @@ pub async fn deliver(
     call.commit(tx, Change::of("agent_task", &task_id), answer).await
 }
 
-/// 429 where so many wait that another would wait for long.
-fn refuse_full(app: &App, waiting: i64) -> Result<(), Error> {
+/// 429 where so many wait that another would wait for long. Half of the places are for others than who asks.
+fn refuse_full(app: &App, waiting: Waiting) -> Result<(), Error> {
     let most = app.config.agent.queue_max;
-    if usize::try_from(waiting).is_ok_and(|waiting| waiting < most) {
+    let is_below = |count: i64, most: usize| usize::try_from(count).is_ok_and(|count| count < most);
+    let message = if !is_below(waiting.all, most) {
+        format!("{} questions wait already, and {most} may (the setting agent.queue_max)", waiting.all)
+    } else if !is_below(waiting.own, most.div_ceil(2)) {
+        let half = "half of the setting agent.queue_max; the other half is for others";
+        format!("{} of your questions wait already, and {} may, {half}", waiting.own, most.div_ceil(2))
+    } else {
         return Ok(());
-    }
-    let message = format!("{waiting} questions wait already, and {most} may (the setting agent.queue_max)");
+    };
     Err(Error::too_many("queue_full", message, QUEUE_RETRY_AFTER_S))
 }
 

@@ -92,9 +92,20 @@ pub async fn insert(tx: &mut Tx, new: &NewTask<'_>, now_ms: i64) -> Result<(), E
     tx.execute(INSERT, &values).await.map(drop)
 }
 
-pub async fn count_waiting(tx: &mut Tx) -> Result<i64, Error> {
-    const COUNT: &str = "SELECT count(*) FROM agent_tasks WHERE status = 'waiting' AND finished_at IS NULL";
-    tx.query(COUNT, &[]).await?.first().map_or(Ok(0), |row| row.get(0))
+/// Questions that wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    pub all: i64,
+    /// Of this owner's topics.
+    pub own: i64,
+}
+
+/// How many wait.
+pub async fn count_waiting(tx: &mut Tx, owner: &str) -> Result<Waiting, Error> {
+    const COUNT: &str = "SELECT count(*), CAST(coalesce(sum(CASE WHEN t.owner = $1 THEN 1 ELSE 0 END), 0) AS BIGINT) \
+        FROM agent_tasks a JOIN topics t ON t.id = a.topic WHERE a.status = 'waiting' AND a.finished_at IS NULL";
+    let rows = tx.query(COUNT, &[owner.into()]).await?;
+    Ok(Waiting { all: rows[0].get(0)?, own: rows[0].get(1)? })
 }
 
 /// A task of the topic that has not ended, if there is one; it does not begin before the transaction ends.
@@ -124,10 +135,18 @@ pub async fn progress(db: &Db, id: i64) -> Result<Option<(Status, i64)>, Error> 
 pub type Sent = (i64, String, String);
 
 /// Events after this one, in order.
-pub async fn events_after(db: &Db, id: i64, after: i64, limit: i64) -> Result<Vec<Sent>, Error> {
-    const AFTER: &str =
-        "SELECT seq, type, data FROM agent_events WHERE task = $1 AND seq > $2 ORDER BY seq LIMIT $3";
-    let rows = db.read(AFTER, &[id.into(), after.into(), limit.into()]).await?;
+pub async fn events_after(
+    db: &Db,
+    id: i64,
+    after: i64,
+    limit: i64,
+    limit_bytes: i64,
+) -> Result<Vec<Sent>, Error> {
+    const AFTER: &str = "SELECT seq, type, data FROM (SELECT seq, type, data, \
+        sum(octet_length(data)) OVER (ORDER BY seq) - octet_length(data) AS bytes_before FROM \
+        (SELECT seq, type, data FROM agent_events WHERE task = $1 AND seq > $2 ORDER BY seq LIMIT $3) AS next) \
+        AS counted WHERE bytes_before < $4 ORDER BY seq";
+    let rows = db.read(AFTER, &[id.into(), after.into(), limit.into(), limit_bytes.into()]).await?;
     rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).collect()
 }
 

@@ -5,6 +5,8 @@ use crate::nl2sql::testing::{ask, topic};
 use crate::nl2sql::topics;
 
 const NOW_MS: i64 = 1_772_600_000_000;
+/// More than any event here.
+const BYTES: i64 = 1_000_000;
 
 fn worker(epoch: i64) -> Worker {
     Worker { name: "agent/0".to_owned(), epoch }
@@ -60,7 +62,8 @@ async fn tasks_of_one_topic_begin_one_after_another_and_those_of_others_beside()
         assert!(written(&db, &Progress { end, ..progress(&by, first, 0, &[]) }).await);
         assert_eq!(next_waiting(&db).await.unwrap(), Some(second));
         let mut tx = db.begin().await.unwrap();
-        assert_eq!(count_waiting(&mut tx).await.unwrap(), 1);
+        assert_eq!(count_waiting(&mut tx, "local").await.unwrap(), Waiting { all: 1, own: 1 });
+        assert_eq!(count_waiting(&mut tx, "token/7").await.unwrap(), Waiting { all: 1, own: 0 });
         assert!(lock_open(&mut tx, one.id).await.unwrap().is_some());
     })
     .await;
@@ -83,9 +86,10 @@ async fn what_is_written_stands_in_order_and_is_read_back() {
         assert!(!written(&db, &progress(&by, id, 0, &steps)).await, "it is further");
         assert!(written(&db, &progress(&by, id, 2, &[thought("next")])).await);
         assert_eq!(super::steps(&db, id).await.unwrap().unwrap()[..2], steps);
-        let sent = events_after(&db, id, 1, 10).await.unwrap();
+        let sent = events_after(&db, id, 1, 10, BYTES).await.unwrap();
         assert_eq!(sent.iter().map(|(seq, ..)| *seq).collect::<Vec<_>>(), [2, 3]);
-        assert_eq!(events_after(&db, id, 0, 1).await.unwrap().len(), 1);
+        assert_eq!(events_after(&db, id, 0, 1, BYTES).await.unwrap().len(), 1);
+        assert_eq!(events_after(&db, id, 0, 10, 1).await.unwrap().len(), 1, "one comes, however long it is");
         assert_eq!(super::progress(&db, id).await.unwrap(), Some((Status::Running, 3)));
     })
     .await;
@@ -141,7 +145,7 @@ async fn only_steps_of_tasks_that_ended_long_ago_are_purged() {
         assert_eq!(db.execute(RETAINED.purge, &[NOW_MS.into(), 10.into()]).await.unwrap(), 0);
         assert_eq!(db.execute(RETAINED.purge, &[(NOW_MS + 1).into(), 1.into()]).await.unwrap(), 1);
         assert_eq!(db.execute(RETAINED.purge, &[(NOW_MS + 1).into(), 10.into()]).await.unwrap(), 1);
-        assert_eq!(events_after(&db, runs, 0, 10).await.unwrap().len(), 1);
+        assert_eq!(events_after(&db, runs, 0, 10, BYTES).await.unwrap().len(), 1);
         let task = find(&db, &task_id).await.unwrap().unwrap();
         assert_eq!(task.error, Some(("interrupted".to_owned(), "m".to_owned())));
     })
@@ -160,7 +164,7 @@ async fn a_topic_takes_everything_of_it_along() {
         topics::store::delete(&mut tx, topic.id).await.unwrap();
         tx.commit().await.unwrap();
         assert_eq!(super::progress(&db, id).await.unwrap(), None);
-        assert!(events_after(&db, id, 0, 10).await.unwrap().is_empty());
+        assert!(events_after(&db, id, 0, 10, BYTES).await.unwrap().is_empty());
         assert!(topics::store::find(&db, &topic.topic_id).await.unwrap().is_none());
     })
     .await;

@@ -23,8 +23,9 @@ use crate::http::events::{self, Event};
 use crate::http::{Answer, AnswerShape, Reply};
 
 static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
-/// Events that are read at once; each may be large.
+/// Events that are read at once, and their bytes: no more are begun past these.
 const READ_MAX: i64 = 16;
+const READ_MAX_BYTES: i64 = 512 * 1024;
 /// A change that nobody told of is seen after this time.
 const POLL: Duration = Duration::from_secs(5);
 /// After the store failed.
@@ -70,7 +71,7 @@ pub async fn open(app: &Arc<App>, task: Task, after: i64) -> Result<TaskEvents, 
         let message = format!("is beyond the task's last event, {last_seq}");
         return Err(Error::invalid(vec![Detail::new("after", message)]));
     }
-    let first = store::events_after(&app.db, task.id, after, READ_MAX).await?;
+    let first = store::events_after(&app.db, task.id, after, READ_MAX, READ_MAX_BYTES).await?;
     if status.is_final() && first.is_empty() {
         return Ok(TaskEvents(Reply::empty(StatusCode::NO_CONTENT)));
     }
@@ -119,7 +120,7 @@ impl Reader {
     async fn more(&mut self) -> Result<bool, Error> {
         // How far the task is comes first: after its end nothing is written.
         let progress = store::progress(&self.db, self.task).await?;
-        let read = store::events_after(&self.db, self.task, self.after, READ_MAX).await?;
+        let read = store::events_after(&self.db, self.task, self.after, READ_MAX, READ_MAX_BYTES).await?;
         self.has_ended = read.is_empty() && progress.is_none_or(|(status, _)| status.is_final());
         let is_more = self.has_ended || !read.is_empty();
         self.read = read.into_iter();

@@ -21,7 +21,8 @@ pub struct Streams {
 pub struct Watch {
     streams: Arc<Streams>,
     task_id: String,
-    told: watch::Receiver<()>,
+    /// None: it is being dropped.
+    told: Option<watch::Receiver<()>>,
 }
 
 impl Streams {
@@ -29,7 +30,7 @@ impl Streams {
     pub fn watch(self: &Arc<Streams>, task_id: &str) -> Watch {
         let mut open = self.open.lock();
         let told = open.entry(task_id.to_owned()).or_insert_with(|| watch::Sender::new(())).subscribe();
-        Watch { streams: Arc::clone(self), task_id: task_id.to_owned(), told }
+        Watch { streams: Arc::clone(self), task_id: task_id.to_owned(), told: Some(told) }
     }
 
     fn tell(&self, event: &Event) {
@@ -48,7 +49,8 @@ impl Streams {
 impl Watch {
     /// Resolves when something has happened since it was last asked.
     pub async fn changed(&mut self) {
-        if self.told.changed().await.is_err() {
+        let Some(told) = &mut self.told else { return };
+        if told.changed().await.is_err() {
             // The sender stays as long as this does.
             std::future::pending().await
         }
@@ -58,8 +60,9 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         let mut open = self.streams.open.lock();
-        // This one's own end still counts.
-        if open.get(&self.task_id).is_some_and(|told| told.receiver_count() <= 1) {
+        // While nobody else counts: of two that end at once the second must see that the first is gone.
+        self.told = None;
+        if open.get(&self.task_id).is_some_and(|told| told.receiver_count() == 0) {
             open.remove(&self.task_id);
         }
     }

@@ -9,7 +9,7 @@ use crate::audit::Change;
 use crate::datasources;
 use crate::db::Tx;
 use crate::error::{Detail, Error};
-use crate::http::form::Patch;
+use crate::http::form::{Amend, Patch};
 use crate::http::{Bare, Caller, Json, Nothing};
 use crate::nl2sql::forms::{CreateTopic, ListQuery, TopicPath, UpdateTopic};
 use crate::nl2sql::tasks;
@@ -94,7 +94,7 @@ pub async fn update(call: Call<TopicPath, Nothing, Json<UpdateTopic>>) -> Result
     call.check_if_match(&before.etag())?;
     refuse_busy(&mut tx, &before).await?;
     let mut after = before.clone();
-    if let Some(title) = &body.title {
+    if let Amend(Some(title)) = &body.title {
         after.title = title.0.clone();
     }
     after.datasources = body.datasources.clone().over(after.datasources);

@@ -120,13 +120,19 @@ pub async fn add_message(tx: &mut Tx, topic: i64, message: &Message) -> Result<b
     Ok(true)
 }
 
-/// One page of a topic's messages, the oldest first, and how many there are.
+/// One page of a topic's messages, the oldest first, and how many there are. 400 where they are too much for a page.
 pub async fn messages(db: &Db, topic: i64, paging: &Paging) -> Result<(i64, Vec<Message>), Error> {
     const COUNT: &str = "SELECT count(*) FROM messages WHERE topic = $1";
     const PAGE: &str = "SELECT message_id, task_id, role, content, artifacts, created_at FROM messages \
         WHERE topic = $1 ORDER BY id LIMIT $2 OFFSET $3";
+    const BYTES: &str = "SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT), CAST(coalesce(max(bytes), 0) AS BIGINT) FROM \
+        (SELECT octet_length(content) + octet_length(artifacts) AS bytes FROM messages WHERE topic = $1 ORDER BY id \
+        LIMIT $2 OFFSET $3) AS page";
     let total = db.read(COUNT, &[topic.into()]).await?[0].get(0)?;
-    let rows = db.read(PAGE, &[topic.into(), paging.page_size.into(), paging.offset().into()]).await?;
+    let values = [topic.into(), paging.page_size.into(), paging.offset().into()];
+    let bytes = db.read(BYTES, &values).await?;
+    paging.refuse_over("page_size", bytes[0].get(0)?, bytes[0].get(1)?)?;
+    let rows = db.read(PAGE, &values).await?;
     Ok((total, rows.iter().map(message).collect::<Result<_, _>>()?))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::db::{Db, Row, Tx, Value};
+use crate::db::{Db, Either, Row, Tx, Value};
 use crate::error::Error;
 use crate::retention::Retained;
 use crate::runner::progress::Standing;
@@ -61,27 +61,42 @@ pub struct Orphan {
     pub run_id: i64,
 }
 
-/// How each task of a run stands that was begun, or need not be.
-pub async fn standings(db: &Db, run_id: i64) -> Result<HashMap<i64, Standing>, Error> {
-    const STANDINGS: &str = "SELECT task_id, \
-        count(*) FILTER (WHERE state = 'success'), \
-        count(*) FILTER (WHERE state = 'failed' AND is_lost = 0), \
-        count(*) FILTER (WHERE is_lost = 1), \
-        count(*) FILTER (WHERE state = 'running'), \
-        max(CASE WHEN state = 'failed' AND is_lost = 0 THEN ended_at END) \
-        FROM runner_task_runs WHERE run_id = $1 GROUP BY task_id \
-        UNION ALL SELECT task_id, 1, 0, 0, 0, NULL FROM runner_taken_over WHERE run_id = $1";
-    let standing = |row: &Row| {
-        let standing = Standing {
-            is_done: row.get::<i64>(1)? > 0,
-            failures: row.get(2)?,
-            losses: row.get(3)?,
-            is_running: row.get::<i64>(4)? > 0,
-            failed_at_ms: row.get(5)?,
+/// How each task of these runs stands that was begun, or need not be; by run and task.
+pub async fn standings(db: &Db, runs: &[i64]) -> Result<HashMap<i64, HashMap<i64, Standing>>, Error> {
+    macro_rules! standings {
+        ($runs:literal) => {
+            concat!(
+                "SELECT run_id, task_id, \
+                 count(*) FILTER (WHERE state = 'success'), \
+                 count(*) FILTER (WHERE state = 'failed' AND is_lost = 0), \
+                 count(*) FILTER (WHERE is_lost = 1), \
+                 count(*) FILTER (WHERE state = 'running'), \
+                 max(CASE WHEN state = 'failed' AND is_lost = 0 THEN ended_at END) \
+                 FROM runner_task_runs WHERE run_id IN ",
+                $runs,
+                " GROUP BY run_id, task_id \
+                 UNION ALL SELECT run_id, task_id, 1, 0, 0, 0, NULL FROM runner_taken_over WHERE run_id IN ",
+                $runs
+            )
         };
-        Ok((row.get(0)?, standing))
+    }
+    const STANDINGS: Either = Either {
+        sqlite: standings!("(SELECT value FROM json_each($1))"),
+        postgres: standings!("(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))"),
     };
-    db.read(STANDINGS, &[run_id.into()]).await?.iter().map(standing).collect()
+    let runs = serde_json::to_string(runs).map_err(Error::internal)?;
+    let mut standings: HashMap<i64, HashMap<i64, Standing>> = HashMap::new();
+    for row in db.read(db.words(STANDINGS), &[runs.into()]).await? {
+        let standing = Standing {
+            is_done: row.get::<i64>(2)? > 0,
+            failures: row.get(3)?,
+            losses: row.get(4)?,
+            is_running: row.get::<i64>(5)? > 0,
+            failed_at_ms: row.get(6)?,
+        };
+        standings.entry(row.get(0)?).or_default().insert(row.get(1)?, standing);
+    }
+    Ok(standings)
 }
 
 /// Begins the next try of a task.

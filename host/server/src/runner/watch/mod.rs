@@ -4,6 +4,7 @@
 //! purged beyond it, runs are found by the time of their last change.
 
 mod store;
+mod waiting;
 
 use std::collections::HashSet;
 
@@ -14,8 +15,10 @@ use super::definition::id;
 use super::refused::Refused;
 use super::requests::{no_cursor, number, place};
 use super::store::{self as runs, Run, State};
+use super::tries::store::standings;
 use crate::time::MINUTE_MS;
 use store::{Changed, TryRow};
+use waiting::{Place, is_waiting};
 
 /// Workflows, and open runs, of one request.
 const ASKED_MAX: usize = 1_000;
@@ -27,6 +30,8 @@ const QUERIES_MAX: usize = 100;
 const INSTANCES_MAX: usize = 200;
 /// The most text of one answer.
 const LOG_MAX_BYTES: u32 = 1024 * 1024;
+/// Where a log begins, and the tries.
+const BEGINNING: i64 = 0;
 /// How far the clocks of two servers may be apart.
 const CLOCKS_APART_MS: i64 = MINUTE_MS;
 
@@ -151,24 +156,42 @@ impl Runner {
         Ok(Found { runs, cursor, more })
     }
 
+    /// First the tasks that wait, then the tries: one that is begun meanwhile is said twice, and never not at all.
     pub(super) async fn task_runs(
         &self,
         request: model::TaskRunRequest,
     ) -> Result<model::TaskRunPage, Refused> {
         at_most(request.instances.len(), INSTANCES_MAX, "runs")?;
         let ids: Vec<i64> = request.instances.iter().filter_map(|one| one.id.parse().ok()).collect();
-        let after_id = request.cursor.as_deref().map_or(Ok(0), place)?;
         let limit = request.limit.clamp(1, PAGE_MAX) as usize;
-        let mut tries = store::tries_of(&self.db, &ids, after_id, limit as i64 + 1).await?;
-        let is_more = tries.len() > limit;
-        tries.truncate(limit);
-        let next = tries.last().filter(|_| is_more).map(|last| last.id.to_string());
-        Ok(model::TaskRunPage { task_runs: tries.into_iter().map(task_run).collect(), next })
+        let (mut task_runs, mut after_id) = (Vec::new(), BEGINNING);
+        match request.cursor.as_deref() {
+            Some(cursor) if !is_waiting(cursor) => after_id = place(cursor)?,
+            cursor => {
+                let from = cursor.map_or(Some(Place::default()), Place::parse).ok_or_else(no_cursor)?;
+                let page = waiting::of_runs(&self.db, &ids, from, limit, self.clock.now_ms()).await?;
+                task_runs = page.tries;
+                if let Some(next) = page.next {
+                    return Ok(model::TaskRunPage { task_runs, next: Some(next.shown()) });
+                }
+            }
+        }
+        let room = limit - task_runs.len();
+        let mut tries = store::tries_of(&self.db, &ids, after_id, room as i64 + 1).await?;
+        let is_more = tries.len() > room;
+        tries.truncate(room);
+        let next = is_more.then(|| tries.last().map_or(after_id, |last| last.id).to_string());
+        task_runs.extend(tries.into_iter().map(task_run));
+        Ok(model::TaskRunPage { task_runs, next })
     }
 
     pub(super) async fn log(&self, request: model::LogRequest) -> Result<model::LogPage, Refused> {
-        let (run_id, task_run_id) = (number(&request.instance.id)?, number(&request.task_run)?);
-        let from = request.cursor.as_deref().map_or(Ok(0), place)?;
+        let run_id = number(&request.instance.id)?;
+        let from = request.cursor.as_deref().map_or(Ok(BEGINNING), place)?;
+        if is_waiting(&request.task_run) {
+            return self.no_log(run_id, &request.task_run).await;
+        }
+        let task_run_id = number(&request.task_run)?;
         let missing = || Refused::not_found("task run", task_run_id);
         // Whether it has ended is read before the log is: what is added between is not taken for the last.
         let state = store::state_of_try(&self.db, run_id, task_run_id).await?.ok_or_else(missing)?;
@@ -177,6 +200,16 @@ impl Runner {
         let next = from + end as i64;
         let complete = state != State::Running && end == text.len();
         Ok(model::LogPage { text: text[..end].to_owned(), next: next.to_string(), complete })
+    }
+
+    /// Of a task that waits: there is one once it has begun, and none will be once its run has ended without that.
+    async fn no_log(&self, run_id: i64, task_run: &str) -> Result<model::LogPage, Refused> {
+        let missing = || Refused::not_found("task run", task_run);
+        let task_id = waiting::task_of(task_run).ok_or_else(missing)?;
+        let run = runs::find_run(&self.db, run_id).await?.ok_or_else(missing)?;
+        let has_begun = standings(&self.db, &[run_id]).await?.values().any(|of| of.contains_key(&task_id));
+        let (text, next) = (String::new(), BEGINNING.to_string());
+        Ok(model::LogPage { text, next, complete: run.state.is_final() && !has_begun })
     }
 }
 

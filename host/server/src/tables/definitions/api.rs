@@ -1,5 +1,6 @@
 //! Handlers of definitions.
 
+use super::store::Ignored;
 use super::view::TableDetail;
 use super::{Definition, Whole, store};
 use crate::app::{App, Call};
@@ -7,7 +8,8 @@ use crate::audit::Change;
 use crate::datasources::{self, Reach};
 use crate::db::Tx;
 use crate::error::{Detail, Error};
-use crate::http::{Data, Json, Nothing};
+use crate::http::form::Draft;
+use crate::http::{Body, Data, Nothing};
 use crate::tables::forms::{ChangeQuery, CreateTable, SetComment, TablePath, UpdateTable};
 use crate::tables::physical::step::Wanted;
 use crate::tables::physical::view::{ChangeView, Changed, UnderWay};
@@ -48,13 +50,13 @@ pub async fn get(call: Call<TablePath>) -> Result<Data<TableDetail>, Error> {
 }
 
 /// `POST /api/v1/tables`
-pub async fn create(call: Call<Nothing, Nothing, Json<CreateTable>>) -> Result<Data<TableDetail>, Error> {
+pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTable>>) -> Result<Data<TableDetail>, Error> {
     let app = &call.state;
-    let wanted = Definition::of(call.body.0.clone());
+    let wanted = Definition::of(call.body.read().clone());
     check(&call, None, &wanted).await?;
     let now_ms = app.clock.now_ms();
     let mut tx = app.db.begin().await?;
-    reserve(&mut tx, &wanted, 0).await?;
+    reserve(&call, &mut tx, &wanted, 0).await?;
     let id = store::insert(&mut tx, &wanted, now_ms).await?;
     let whole = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     tx.changed(TOPIC, id.to_string());
@@ -63,7 +65,7 @@ pub async fn create(call: Call<Nothing, Nothing, Json<CreateTable>>) -> Result<D
 }
 
 /// 400 with everything that is wrong with a definition; what it was before is not looked at again.
-async fn check<P, Q, B>(
+async fn check<P, Q, B: Body>(
     call: &Call<P, Q, B>,
     before: Option<&Definition>,
     wanted: &Definition,
@@ -83,38 +85,51 @@ async fn check<P, Q, B>(
             Err(error) => return Err(error),
         }
     }
-    if wrong.is_empty() { Ok(()) } else { Err(Error::invalid(wrong)) }
+    call.body.refuse(wrong)
 }
 
-/// 409 where the name is taken, also by a change under way. Who wants a name in one data source waits for others.
-pub async fn reserve(tx: &mut Tx, wanted: &Definition, but: i64) -> Result<(), Error> {
+/// 409 where the name is taken, also by a change under way, or one that its database takes for the same. Who wants a
+/// name in one data source waits for others.
+pub async fn reserve<P, Q, B>(
+    call: &Call<P, Q, B>,
+    tx: &mut Tx,
+    wanted: &Definition,
+    but: i64,
+) -> Result<(), Error> {
+    let mut ignored = Ignored::default();
     if let Some(id) = wanted.cluster_id {
         let gone = || Error::invalid(vec![Detail::new("clusterId", format!("there is no data source {id}"))]);
-        datasources::lock(tx, id).await?.ok_or_else(gone)?;
+        let source = datasources::lock(tx, id).await?.ok_or_else(gone)?;
+        ignored = sources::ignored(&Reach::of(&call.state, &source, call.request_id.as_str()).profile()?);
     }
     if store::is_taken(tx, wanted, but).await? {
         return Err(Error::conflict("name_taken", store::name_taken(wanted)));
     }
-    Ok(())
+    let Some(other) = store::namesake(tx, wanted, but, ignored).await? else { return Ok(()) };
+    let message = format!(
+        "there is a table {other} of this data source already, and its database takes no notice of case in names; \
+         take another name"
+    );
+    Err(Error::conflict("name_taken", message))
 }
 
 /// `PUT /api/v1/tables/{id}`
 pub async fn update(
-    call: Call<TablePath, ChangeQuery, Json<UpdateTable>>,
+    call: Call<TablePath, ChangeQuery, Draft<UpdateTable>>,
 ) -> Result<Data<Changed<TableDetail>>, Error> {
-    change(&call, |before| before.changed_by(call.body.0.clone())).await
+    change(&call, |before| before.changed_by(call.body.read().clone())).await
 }
 
 /// `PUT /api/v1/tables/{id}/comment`
 pub async fn set_comment(
-    call: Call<TablePath, ChangeQuery, Json<SetComment>>,
+    call: Call<TablePath, ChangeQuery, Draft<SetComment>>,
 ) -> Result<Data<Changed<TableDetail>>, Error> {
-    let comment = super::said(Some(call.body.0.comment.clone()));
+    let comment = super::said(Some(call.body.read().comment.clone()));
     change(&call, |before| Definition { table_comment: comment.clone(), ..before.clone() }).await
 }
 
 /// Changes a definition; a physical table follows first.
-async fn change<B>(
+async fn change<B: Body>(
     call: &Call<TablePath, ChangeQuery, B>,
     lay_over: impl Fn(&Definition) -> Definition,
 ) -> Result<Data<Changed<TableDetail>>, Error> {
@@ -129,7 +144,7 @@ async fn change<B>(
 }
 
 /// None: the table is not any more as it was read.
-async fn change_from<B>(
+async fn change_from<B: Body>(
     call: &Call<TablePath, ChangeQuery, B>,
     before: Whole,
     after: Definition,
@@ -139,7 +154,10 @@ async fn change_from<B>(
     sources::refuse_wrong(&before, call.query.cluster_id)?;
     call.check_if_match(&before.etag())?;
     let definition = &before.record.definition;
-    refuse_fixed(&before, &after)?;
+    // A form that could not be read is told so first.
+    if call.body.refuse(Vec::new()).is_ok() {
+        refuse_fixed(&before, &after)?;
+    }
     check(call, Some(definition), &after).await?;
     let (wanted, planned) = planned(call, &before, after).await?;
     if call.query.dry_run {
@@ -152,7 +170,7 @@ async fn change_from<B>(
         || wanted.table.db_name != definition.db_name
         || wanted.table.cluster_id != definition.cluster_id
     {
-        reserve(&mut tx, &wanted.table, id).await?;
+        reserve(call, &mut tx, &wanted.table, id).await?;
     }
     let now = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     physical::store::refuse_running(&mut tx, id).await?;

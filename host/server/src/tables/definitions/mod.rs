@@ -11,11 +11,10 @@ pub mod view;
 use serde::{Deserialize, Serialize};
 
 use super::fields::Field;
-use super::forms::{CreateTable, UpdateTable};
+use super::forms::{CreateTable, Name, UpdateTable};
 use crate::error::{Detail, Error};
 use crate::http::etag_of;
-use crate::http::form::Patch;
-use crate::http::form::{Count, Text};
+use crate::http::form::{Amend, Count, Patch, Text};
 
 /// The longest name of a table, a database or a field, in characters.
 pub const NAME_MAX_CHARS: usize = 64;
@@ -111,8 +110,8 @@ impl Definition {
             cluster_id: form.cluster_id,
             table_model: said(form.table_model),
             distribution_column: said(form.distribution_column),
-            bucket_num: form.bucket_num.map(Count::number),
-            replica_num: form.replica_num.map(Count::number),
+            bucket_num: form.bucket_num.map(i64::from),
+            replica_num: form.replica_num.map(i64::from),
             key_columns: said(form.key_columns).and_then(|text| names_written(&text)),
             partition_column: said(form.partition_column).and_then(|text| names_written(&text)),
             business_domain: said(form.business_domain),
@@ -126,8 +125,8 @@ impl Definition {
         let before = self.clone();
         let names = |patch, before: Option<String>| text(patch, before).and_then(|text| names_written(&text));
         Definition {
-            table_name: form.table_name.map_or(before.table_name, |Text(name)| name),
-            db_name: form.db_name.map_or(before.db_name, |Text(name)| name),
+            table_name: name(form.table_name, before.table_name),
+            db_name: name(form.db_name, before.db_name),
             table_comment: text(form.table_comment, before.table_comment),
             layer: text(form.layer, before.layer),
             cluster_id: form.cluster_id.over(before.cluster_id),
@@ -207,6 +206,11 @@ fn names_problem(list: &str) -> Option<String> {
     })
 }
 
+/// What a name is after a change.
+pub fn name(given: Amend<Name>, before: String) -> String {
+    given.0.map_or(before, |Text(name)| name)
+}
+
 /// An empty text is none.
 pub fn said<const MAX: usize>(text: Option<Text<0, MAX>>) -> Option<String> {
     text.map(|Text(text)| text).filter(|text| !text.is_empty())
@@ -225,7 +229,7 @@ fn count(patch: Patch<Count>, before: Option<i64>) -> Option<i64> {
     match patch {
         Patch::Keep => before,
         Patch::Clear => None,
-        Patch::Set(count) => Some(count.number()),
+        Patch::Set(count) => Some(count.into()),
     }
 }
 

@@ -39,6 +39,13 @@ const WHOLE: Either = Either {
     ),
 };
 
+/// The names whose case a database ignores.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ignored {
+    pub databases: bool,
+    pub tables: bool,
+}
+
 type FieldRow = (i64, String, String, Option<String>, i64, i64, Option<String>, i64);
 
 fn record(row: &Row) -> Result<Record, Error> {
@@ -231,6 +238,38 @@ pub async fn is_taken(tx: &mut Tx, wanted: &Definition, but: i64) -> Result<bool
         but.into(),
     ];
     Ok(!tx.query(TAKEN, &values).await?.is_empty())
+}
+
+/// Another live table, or one of a change under way, whose name is this one to a database that ignores the case of
+/// such names: `databases`, `tables`, or both. Case is that of ASCII.
+pub async fn namesake(
+    tx: &mut Tx,
+    wanted: &Definition,
+    but: i64,
+    ignored: Ignored,
+) -> Result<Option<String>, Error> {
+    const NAMESAKE: &str = "SELECT db_name, table_name FROM tables WHERE coalesce(cluster_id, 0) = $1 \
+        AND (db_name = $2 OR lower(db_name) = $3) AND (table_name = $4 OR lower(table_name) = $5) \
+        AND status = 'active' AND id <> $6 \
+        UNION ALL SELECT db_name, CASE WHEN table_name = $4 OR lower(table_name) = $5 THEN table_name \
+        ELSE new_name END FROM table_changes WHERE cluster_id = $1 AND (db_name = $2 OR lower(db_name) = $3) \
+        AND (table_name = $4 OR new_name = $4 OR lower(table_name) = $5 OR lower(new_name) = $5) \
+        AND state = 'running' AND table_id <> $6 LIMIT 1";
+    if !ignored.databases && !ignored.tables {
+        return Ok(None);
+    }
+    let folded = |name: &str, is_ignored: bool| is_ignored.then(|| name.to_ascii_lowercase());
+    let values = [
+        wanted.cluster_id.unwrap_or_default().into(),
+        wanted.db_name.as_str().into(),
+        folded(&wanted.db_name, ignored.databases).into(),
+        wanted.table_name.as_str().into(),
+        folded(&wanted.table_name, ignored.tables).into(),
+        but.into(),
+    ];
+    let rows = tx.query(NAMESAKE, &values).await?;
+    let name = |row: &Row| Ok(format!("{}.{}", row.get::<String>(0)?, row.get::<String>(1)?));
+    rows.first().map(name).transpose()
 }
 
 fn json(ids: &[i64]) -> Result<Value, Error> {

@@ -91,6 +91,36 @@ async fn a_taken_name_is_a_conflict_and_one_of_another_source_is_not() {
 }
 
 #[tokio::test]
+async fn a_name_in_another_case_is_a_namesake_where_the_database_ignores_case() {
+    on_each_store(async |db| {
+        let mut tx = db.begin().await.unwrap();
+        let cluster = source(&mut tx).await;
+        let id = insert(&mut tx, &definition("Orders", Some(cluster)), 1).await.unwrap();
+        let (tables, both) =
+            (Ignored { tables: true, databases: false }, Ignored { tables: true, databases: true });
+        let other = definition("oRDERS", Some(cluster));
+        let elsewhere = Definition { db_name: other.db_name.to_uppercase(), ..other.clone() };
+        let name = Some(format!("{}.Orders", other.db_name));
+        assert_eq!(namesake(&mut tx, &other, 0, tables).await.unwrap(), name);
+        assert_eq!(namesake(&mut tx, &elsewhere, 0, both).await.unwrap(), name);
+        for (wanted, but, ignored) in [
+            (&other, 0, Ignored::default()),
+            (&elsewhere, 0, tables),
+            (&other, id, both),
+            (&definition("oRDERS", None), 0, both),
+            (&definition("orders2", Some(cluster)), 0, both),
+        ] {
+            assert_eq!(
+                namesake(&mut tx, wanted, but, ignored).await.unwrap(),
+                None,
+                "{wanted:?} {ignored:?}"
+            );
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn tables_of_the_recycle_bin_and_unknown_ids_are_missing() {
     on_each_store(async |db| {
         let mut tx = db.begin().await.unwrap();

@@ -11,7 +11,8 @@ use crate::audit::Change;
 use crate::datasources::Reach;
 use crate::db::Tx;
 use crate::error::{Detail, Error};
-use crate::http::{Data, Json};
+use crate::http::form::Draft;
+use crate::http::{Body, Data};
 use crate::tables::definitions::api::{TRIES, found, overtaken, unknown};
 use crate::tables::definitions::{self, Whole};
 use crate::tables::forms::{ChangeQuery, CreateField, DryRunQuery, FieldPath, TablePath, UpdateField};
@@ -42,7 +43,7 @@ pub async fn list(call: Call<TablePath>) -> Result<Data<Vec<FieldView>>, Error> 
 
 /// `POST /api/v1/tables/{id}/fields`
 pub async fn create(
-    call: Call<TablePath, ChangeQuery, Json<CreateField>>,
+    call: Call<TablePath, ChangeQuery, Draft<CreateField>>,
 ) -> Result<Data<Changed<FieldView>>, Error> {
     let (id, query) = (call.path.id, &call.query);
     for _ in 0..TRIES {
@@ -53,7 +54,7 @@ pub async fn create(
             return Err(Error::conflict("too_many_fields", message));
         }
         let place = whole.fields.last().map_or(0, |last| last.place) + 1;
-        let field = Field::of(id, place, call.body.0.clone());
+        let field = Field::of(id, place, call.body.read().clone());
         let name = field.name.clone();
         let show = |whole, change| shown(whole, change, |field| field.name == name);
         if let Some(answer) = edit(&call, whole, Edit::Add(field), query.dry_run, show).await? {
@@ -65,15 +66,17 @@ pub async fn create(
 
 /// `PUT /api/v1/tables/{id}/fields/{fieldId}`
 pub async fn update(
-    call: Call<FieldPath, DryRunQuery, Json<UpdateField>>,
+    call: Call<FieldPath, DryRunQuery, Draft<UpdateField>>,
 ) -> Result<Data<Changed<FieldView>>, Error> {
     let (id, field_id) = (call.path.id, call.path.field_id);
     for _ in 0..TRIES {
         let whole = found(&call.state, id).await?;
         let before = field_of(&whole, field_id)?;
         call.check_if_match(&before.etag())?;
-        let after = before.changed_by(call.body.0.clone());
-        if whole.record.is_physical && before.is_key != after.is_key {
+        let after = before.changed_by(call.body.read().clone());
+        // A form that could not be read is told so first.
+        let is_readable = call.body.refuse(Vec::new()).is_ok();
+        if is_readable && whole.record.is_physical && before.is_key != after.is_key {
             let message = "isPrimaryKey cannot be changed: the table is in its database";
             let detail = Detail::new("isPrimaryKey", "is fixed once the table is in its database");
             return Err(Error::conflict("not_changeable", message).with_details(vec![detail]));
@@ -118,7 +121,7 @@ fn shown(
 }
 
 /// Makes an edit on the table as it was read; none where it is not so any more.
-async fn edit<P, Q, B, T: Serialize + JsonSchema + Send + 'static>(
+async fn edit<P, Q, B: Body, T: Serialize + JsonSchema + Send + 'static>(
     call: &Call<P, Q, B>,
     whole: Whole,
     edit: Edit,
@@ -136,7 +139,8 @@ async fn edit<P, Q, B, T: Serialize + JsonSchema + Send + 'static>(
             (Some(reach), Some(profile))
         }
     };
-    check(reach.as_ref(), profile.as_ref(), &whole, &edit).await?;
+    call.body.refuse(problems(reach.as_ref(), profile.as_ref(), &edit).await?)?;
+    refuse_taken(profile.as_ref(), &whole, &edit)?;
     let definition = whole.record.definition.clone();
     let mut wanted = Wanted { table: definition.clone(), steps: Vec::new() };
     let mut planned = Planned::default();
@@ -195,6 +199,14 @@ impl Edit {
         }
     }
 
+    /// As it is; none where it is new or goes.
+    fn before(&self) -> Option<&Field> {
+        match self {
+            Edit::Alter { before, .. } => Some(before),
+            Edit::Add(_) | Edit::Drop(_) => None,
+        }
+    }
+
     fn step(&self) -> Option<Step> {
         match self {
             Edit::Add(field) => Some(Step::AddField { field: field.clone() }),
@@ -207,21 +219,16 @@ impl Edit {
     }
 }
 
-/// 400 with everything that is wrong with the field, 409 where its name is taken.
-async fn check(
+/// Everything that is wrong with the field.
+async fn problems(
     reach: Option<&Reach<'_>>,
     profile: Option<&Profile>,
-    whole: &Whole,
     edit: &Edit,
-) -> Result<(), Error> {
-    let Some(wanted) = edit.wanted() else { return Ok(()) };
-    let before = match edit {
-        Edit::Alter { before, .. } => Some(before),
-        _ => None,
-    };
+) -> Result<Vec<Detail>, Error> {
     let mut wrong = Vec::new();
-    let is_named_anew = before.is_none_or(|before| before.name != wanted.name);
-    if let Some(profile) = profile.filter(|_| is_named_anew) {
+    let Some(wanted) = edit.wanted() else { return Ok(wrong) };
+    let before = edit.before();
+    if let Some(profile) = profile.filter(|_| before.is_none_or(|before| before.name != wanted.name)) {
         let mut found = Vec::new();
         lakeport_sql::names::check(profile, "field", &wanted.name, "fieldName", &mut found);
         wrong.extend(found.into_iter().map(physical::failure::detail));
@@ -231,12 +238,18 @@ async fn check(
     } else if let Some(reach) = reach {
         wrong.extend(type_problems(reach, before, wanted).await?);
     }
-    if !wrong.is_empty() {
-        return Err(Error::invalid(wrong));
+    Ok(wrong)
+}
+
+/// 409 where a field is to have the name of another.
+fn refuse_taken(profile: Option<&Profile>, whole: &Whole, edit: &Edit) -> Result<(), Error> {
+    let Some(wanted) = edit.wanted() else { return Ok(()) };
+    if edit.before().is_some_and(|before| before.name == wanted.name) {
+        return Ok(());
     }
     let others = whole.fields.iter().filter(|field| field.id != wanted.id);
     let mut taken = others.filter(|field| sources::are_one(profile, &field.name, &wanted.name));
-    match taken.next().filter(|_| is_named_anew) {
+    match taken.next() {
         Some(other) => Err(Error::conflict("name_taken", store::name_taken(&other.name))),
         None => Ok(()),
     }

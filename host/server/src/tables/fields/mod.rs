@@ -7,10 +7,9 @@ pub mod view;
 
 use serde::{Deserialize, Serialize};
 
-use super::definitions::{said, text};
+use super::definitions::{name, said, text};
 use super::forms::{CreateField, UpdateField};
 use crate::http::etag_of;
-use crate::http::form::Text;
 
 /// Fields of one table.
 pub const FIELDS_MAX: usize = 2_000;
@@ -51,11 +50,11 @@ impl Field {
     pub fn changed_by(&self, form: UpdateField) -> Field {
         let before = self.clone();
         Field {
-            name: form.field_name.map_or(before.name, |Text(name)| name),
-            type_text: form.field_type.map_or(before.type_text, |text| text.0.trim().to_owned()),
+            name: name(form.field_name, before.name),
+            type_text: form.field_type.0.map_or(before.type_text, |text| text.0.trim().to_owned()),
             comment: text(form.field_comment, before.comment),
-            is_key: form.is_primary_key.unwrap_or(before.is_key),
-            is_nullable: form.is_nullable.unwrap_or(before.is_nullable),
+            is_key: form.is_primary_key.0.unwrap_or(before.is_key),
+            is_nullable: form.is_nullable.0.unwrap_or(before.is_nullable),
             default: text(form.default_value, before.default),
             ..before
         }

@@ -32,13 +32,15 @@ pub async fn matching(
             JOIN tables t ON t.id = f.table_id WHERE t.status = 'active' \
             AND (t.cluster_id IS NULL OR t.cluster_id IN (SELECT value FROM json_each($1))) \
             AND EXISTS (SELECT 1 FROM json_each($2) AS part WHERE \
-            instr(lower(f.field_name || ' ' || coalesce(f.field_comment, '')), part.value) > 0) LIMIT $3",
+            instr(lower(f.field_name || ' ' || coalesce(f.field_comment, '')), part.value) > 0) \
+            ORDER BY f.table_id, f.id LIMIT $3",
         postgres: "SELECT f.table_id, f.field_name, coalesce(f.field_comment, '') FROM fields f \
             JOIN tables t ON t.id = f.table_id WHERE t.status = 'active' \
             AND (t.cluster_id IS NULL OR t.cluster_id IN \
             (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) \
             AND EXISTS (SELECT 1 FROM json_array_elements_text(CAST($2 AS json)) AS part (value) WHERE \
-            position(part.value IN lower(f.field_name || ' ' || coalesce(f.field_comment, ''))) > 0) LIMIT $3",
+            position(part.value IN lower(f.field_name || ' ' || coalesce(f.field_comment, ''))) > 0) \
+            ORDER BY f.table_id, f.id LIMIT $3",
     };
     let clusters = serde_json::to_string(cluster_ids).map_err(Error::internal)?;
     let parts = serde_json::to_string(parts).map_err(Error::internal)?;

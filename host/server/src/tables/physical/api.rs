@@ -56,7 +56,7 @@ async fn create_from(
         return Ok(Some(Data::new(&Changed::DryRun(planned.view()))));
     }
     let mut tx = app.db.begin().await?;
-    reserve(&mut tx, &wanted.table, id).await?;
+    reserve(call, &mut tx, &wanted.table, id).await?;
     let now = definitions::store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     store::refuse_running(&mut tx, id).await?;
     if now.etag() != whole.etag() {

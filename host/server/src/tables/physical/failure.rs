@@ -57,6 +57,16 @@ impl From<Error> for Failure {
     }
 }
 
+/// Whether somebody else had the database to himself.
+pub fn is_locked(error: &RunError) -> bool {
+    match error {
+        RunError::Database(error) | RunError::Dialect(CallError::Answered(error)) => {
+            lakeport_physical::is_locked(error)
+        }
+        _ => false,
+    }
+}
+
 /// Why a step was not tried.
 pub fn not_tried(step: &Step, error: RunError) -> Error {
     match error {

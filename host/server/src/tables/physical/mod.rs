@@ -8,6 +8,7 @@
 pub mod api;
 mod change;
 pub mod failure;
+mod holders;
 mod plan;
 mod settle;
 pub mod step;

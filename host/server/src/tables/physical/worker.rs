@@ -15,14 +15,15 @@ use tokio::time::sleep;
 
 use super::TOPIC;
 use super::change::{change_of, look};
-use super::failure::{Failure, not_tried};
+use super::failure::{Failure, is_locked, not_tried};
+use super::holders;
 use super::plan::{notes, ran};
 use super::settle::settle;
 use super::step::Step;
 use super::store::{self, End, Kept};
 use super::view::StatementOutcome;
 use crate::app::App;
-use crate::datasources::{self, Reach};
+use crate::datasources::{self, Datasource, Reach};
 use crate::db::{Held, Tx, leases};
 use crate::error::Error;
 use crate::points;
@@ -177,16 +178,21 @@ impl Attempt {
             let (end, found) = settle(&reach, &self.change).await?;
             return Ok(Tried { end, found, is_unknown: false });
         }
-        self.carry_out(&reach, cancelled).await
+        self.carry_out(&source, &reach, cancelled).await
     }
 
     /// Runs the steps in order, and reads back what is there where not all were made.
-    async fn carry_out(&self, reach: &Reach<'_>, cancelled: &Arc<AtomicBool>) -> Result<Tried, Error> {
+    async fn carry_out(
+        &self,
+        source: &Datasource,
+        reach: &Reach<'_>,
+        cancelled: &Arc<AtomicBool>,
+    ) -> Result<Tried, Error> {
         let database = reach.database().await.map_err(|error| crate::plugins::answered(&error))?;
         let runner = reach.runner(&database, Arc::clone(cancelled));
         let place = self.place(&self.change.table_name);
         let wanted = &self.change.wanted;
-        let (mut end, mut table, mut is_touched) = (End::default(), None, false);
+        let (mut end, mut table, mut is_touched, mut is_held) = (End::default(), None, false, false);
         for step in &wanted.steps {
             let change = match change_of(reach, &place, step, &wanted.table).await {
                 Ok(change) => change,
@@ -199,6 +205,7 @@ impl Attempt {
             let outcome = match runner.run(request).await {
                 Ok(outcome) => outcome,
                 Err(error) => {
+                    is_held = is_locked(&error);
                     end.failure = Some(not_tried(step, error).into());
                     break;
                 }
@@ -208,10 +215,14 @@ impl Attempt {
             end.drift.extend(drift(&outcome));
             is_touched |= matches!(outcome.status, RunStatus::Done | RunStatus::Partly);
             end.failure = failure_of(step, &outcome);
+            is_held = outcome.error.as_ref().is_some_and(lakeport_physical::is_locked);
             table = outcome.table;
             if end.failure.is_some() {
                 break;
             }
+        }
+        if let Some(failure) = end.failure.take_if(|_| is_held) {
+            end.failure = Some(holders::named(&self.app, source, failure).await);
         }
         let mut is_unknown = false;
         let found = match (&end.failure, is_touched) {

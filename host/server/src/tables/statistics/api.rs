@@ -5,10 +5,10 @@ use serde::Serialize;
 
 use super::{Size, collected, store};
 use crate::app::{App, Call};
-use crate::error::{Detail, Error};
+use crate::error::Error;
 use crate::http::Data;
 use crate::tables::definitions::api::found;
-use crate::tables::forms::{HISTORY_MAX, HistoryQuery, StatisticsQuery, TablePath};
+use crate::tables::forms::{HistoryQuery, StatisticsQuery, TablePath};
 use crate::tables::sources;
 use crate::time::{self, DAY_MS, MINUTE_MS};
 
@@ -78,12 +78,8 @@ fn view(app: &App, table_id: i64, size: &Size, is_cached: bool) -> TableStatisti
 
 /// `GET /api/v1/tables/{id}/statistics/history`
 pub async fn history(call: Call<TablePath, HistoryQuery>) -> Result<Data<Vec<CollectedStatistics>>, Error> {
-    let limit = call.query.limit;
-    if !(1..=HISTORY_MAX).contains(&limit) {
-        return Err(Error::invalid(vec![Detail::new("limit", format!("must be from 1 to {HISTORY_MAX}"))]));
-    }
     check(&call).await?;
-    let sizes = store::last(&call.state.db, call.path.id, limit).await?;
+    let sizes = store::last(&call.state.db, call.path.id, call.query.limit.0).await?;
     Ok(Data::new(&collected_views(&call.state, &sizes)))
 }
 

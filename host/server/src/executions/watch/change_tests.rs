@@ -1,0 +1,81 @@
+use super::*;
+use crate::executions::store::{Status, Try};
+
+fn run(state: &str) -> Run {
+    let ended_at_ms = (state != "running").then_some(90);
+    Run {
+        id: 3,
+        engine: "local".to_owned(),
+        workflow_id: 7,
+        workflow_name: "daily".to_owned(),
+        key: None,
+        trigger: None,
+        instance_id: Some("11".to_owned()),
+        state: state.to_owned(),
+        cause: "manual".to_owned(),
+        business_time_ms: None,
+        asked_at_ms: 10,
+        started_at_ms: Some(20),
+        ended_at_ms,
+        message: None,
+        version: 0,
+    }
+}
+
+fn record(task_id: i64, status: Status) -> Record {
+    Record {
+        task_key: task_id.to_string(),
+        task_id: Some(task_id),
+        task_name: format!("task {task_id}"),
+        status,
+        attempt: 1,
+        start_time_ms: (status != Status::Pending).then_some(30),
+        end_time_ms: None,
+        error_message: None,
+        rows_affected: None,
+        tries: vec![Try { id: format!("{task_id}/1"), attempt: 1, ended: false }],
+    }
+}
+
+fn execution(id: i64, record: Record) -> Execution {
+    Execution {
+        id,
+        run_id: 3,
+        engine: "local".to_owned(),
+        instance_id: "11".to_owned(),
+        workflow_id: 7,
+        workflow_name: "daily".to_owned(),
+        trigger_type: "manual".to_owned(),
+        schedule_time_ms: None,
+        record,
+        created_at_ms: 25,
+        updated_at_ms: 25,
+    }
+}
+
+/// What is written and forgotten where the engine says nothing of the tasks 4, which had begun, and 5, which had not.
+fn unsaid(state: &str) -> (Vec<Record>, Vec<i64>) {
+    let seen = Seen { before: Some(run("running")), after: run(state) };
+    let there = vec![execution(1, record(4, Status::Running)), execution(2, record(5, Status::Pending))];
+    let change = Change::of(&seen, Some(Vec::new()), there);
+    (change.put, change.forget)
+}
+
+#[test]
+fn what_had_begun_is_kept_and_ends_with_its_run_though_the_engine_says_no_more_of_it() {
+    assert_eq!(unsaid("running").0, [], "it stays as it is");
+    for (state, status) in
+        [("success", Status::Success), ("failed", Status::Failed), ("stopped", Status::Killed)]
+    {
+        let (put, _) = unsaid(state);
+        let ended = (put.len(), put[0].task_id, put[0].status, put[0].end_time_ms);
+        assert_eq!(ended, (1, Some(4), status, Some(90)), "{state}");
+    }
+}
+
+#[test]
+fn what_had_not_begun_is_forgotten_when_the_engine_says_no_more_of_it() {
+    for state in ["running", "success", "failed", "stopped"] {
+        assert_eq!(unsaid(state).1, [2], "{state}");
+    }
+}

@@ -1,0 +1,36 @@
+//! Who may hold a database that is locked: the tasks that run on it, as far as they are known here.
+
+use super::failure::Failure;
+use crate::app::App;
+use crate::datasources::Datasource;
+use crate::executions::{self, ExecutionView};
+
+/// Executions that are named.
+const NAMED_MAX: usize = 3;
+
+/// The failure, and who runs there now.
+pub async fn named(app: &App, source: &Datasource, failure: Failure) -> Failure {
+    let running = executions::running_on(app, source.id).await.unwrap_or_else(|error| {
+        tracing::debug!("who holds a data source is not known: {error}");
+        Vec::new()
+    });
+    if running.is_empty() {
+        return failure;
+    }
+    let named: Vec<String> = running.iter().take(NAMED_MAX).map(name).collect();
+    let more = running.len().saturating_sub(NAMED_MAX);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let message = format!(
+        "{}; at work on `{}` now: {}{more}; POST /api/v1/executions/{}/cancel ends it",
+        failure.message,
+        source.name,
+        named.join(", "),
+        running[0].id
+    );
+    Failure { message, ..failure }
+}
+
+fn name(execution: &ExecutionView) -> String {
+    let ExecutionView { id, task_name, workflow_name, .. } = execution;
+    format!("execution {id} (task `{task_name}` of the workflow `{workflow_name}`)")
+}
