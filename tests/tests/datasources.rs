@@ -267,7 +267,11 @@ fn wrong_members_are_all_named_and_a_password_is_in_no_answer() {
     let server_url = server.post(SOURCES, &server_url);
     assert_eq!(fields(&server_url), ["url"]);
     let types = server.post(SOURCES, &json!({ "name": 1, "kind": "sqlite", "options": [], "port": "x" }));
-    assert_eq!(fields(&types), ["name", "options", "port"]);
+    assert_eq!(
+        fields(&types),
+        ["name", "options", "port", "url"],
+        "what is missing beside what is of a wrong type"
+    );
     for cron in ["0 0 0 * * *", "0 0 0 1 1 ? 2020", "0 0 0 30 2 ? *"] {
         let form = json!({ "name": "x", "kind": "sqlite", "url": "sqlite:x.db", "syncCron": cron });
         assert_eq!(fields(&server.post(SOURCES, &form)), ["syncCron"], "{cron}");

@@ -46,6 +46,7 @@ impl Server {
         app.db.execute(ADD, &[]).await.unwrap();
         shop(folder).await.close().await.unwrap();
         let workers = Workers::start(&app);
+        workers.start_others(&app);
         Server { app, workers }
     }
 

@@ -122,7 +122,7 @@ described! {
     (<const MIN_CHARS: usize, const MAX_CHARS: usize>) Text<MIN_CHARS, MAX_CHARS> =>
         json_schema!({ "type": "string", "minLength": MIN_CHARS, "maxLength": MAX_CHARS });
     (<const MIN: i64, const MAX: i64>) Number<MIN, MAX> =>
-        json_schema!({ "type": "integer", "minimum": MIN, "maximum": MAX });
+        json_schema!({ "type": "integer", "format": "int64", "minimum": MIN, "maximum": MAX });
 }
 
 #[cfg(test)]

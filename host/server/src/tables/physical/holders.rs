@@ -18,10 +18,13 @@ pub async fn named(app: &App, source: &Datasource, failure: Failure) -> Failure 
         return failure;
     }
     let named: Vec<String> = running.iter().take(NAMED_MAX).map(name).collect();
-    let more = running.len().saturating_sub(NAMED_MAX);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let more = match running.len().saturating_sub(NAMED_MAX) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let which = if running.len() == 1 { "it" } else { "the first" };
     let message = format!(
-        "{}; at work on `{}` now: {}{more}; POST /api/v1/executions/{}/cancel ends it",
+        "{}; at work on `{}` now: {}{more}; POST /api/v1/executions/{}/cancel ends {which}",
         failure.message,
         source.name,
         named.join(", "),

@@ -19,13 +19,8 @@ const VALUE_MAX_CHARS: usize = 80;
 const COMMENT_MAX_CHARS: usize = 200;
 /// Questions that could be answered instead.
 const COULD_SHOWN: usize = 3;
-/// What measures are named whose sum says nothing.
-const NOT_SUMMED: &[&str] = &[
-    "avg", "average", "mean", "median", "rate", "ratio", "percent", "share", "min", "max", "distinct",
-    "unique", "平均", "均值", "中位", "率", "占比", "比例", "最大", "最小", "去重",
-];
 
-/// Rows by name and place.
+/// Rows by name and place. What they mean is told with the SQL; nothing is guessed from names.
 struct Rows<'r> {
     language: Language,
     columns: Vec<&'r str>,
@@ -33,7 +28,14 @@ struct Rows<'r> {
     /// Places of the columns that were measured, and of the others.
     measures: Vec<usize>,
     labels: Vec<usize>,
+    /// Names of the measures whose values add up.
+    summed: Vec<&'r str>,
+    /// What a series counts by.
+    unit: Option<&'r str>,
+    /// More rows came than are here.
     is_cut: bool,
+    /// As many rows as were asked for: there may be more.
+    is_full: bool,
 }
 
 /// What the rows of a query say.
@@ -52,13 +54,7 @@ pub fn of_rows(language: Language, written: &Value, table: &Value) -> String {
         (Language::English, false) => format!("{title}: {said}"),
         (Language::Chinese, false) => format!("{title}：{said}"),
     };
-    if rows.is_cut {
-        let count = rows.rows.len();
-        answer += &match language {
-            Language::English => format!(" These are the first {count} rows; there are more."),
-            Language::Chinese => format!("以上仅为前 {count} 行，还有更多。"),
-        };
-    }
+    answer += &rows.rest();
     let explanation = text(&written["explanation"], 10 * COMMENT_MAX_CHARS);
     if explanation.is_empty() { answer } else { format!("{answer}\n\n{explanation}") }
 }
@@ -71,9 +67,28 @@ impl<'r> Rows<'r> {
             .collect();
         let named: Vec<&str> = list(&written["measures"]).iter().filter_map(Value::as_str).collect();
         let (measures, labels) = (0..columns.len()).partition(|&place| named.contains(&columns[place]));
-        let rows = list(&table["rows"]).iter().map(list).collect();
+        let rows: Vec<&[Value]> = list(&table["rows"]).iter().map(list).collect();
+        let summed = list(&written["summed"]).iter().filter_map(Value::as_str).collect();
+        let unit = written["unit"].as_str();
         let is_cut = table["truncated"].as_bool().unwrap_or(false);
-        Rows { language, columns, rows, measures, labels, is_cut }
+        let is_full = !is_cut && written["limit"].as_u64().is_some_and(|limit| rows.len() as u64 >= limit);
+        Rows { language, columns, rows, measures, labels, summed, unit, is_cut, is_full }
+    }
+
+    /// That these are not all.
+    fn rest(&self) -> String {
+        let count = self.rows.len();
+        // A series without a range goes back from its end.
+        let latest = self.unit.is_some() && self.labels.len() == 1;
+        match (self.language, self.is_cut, self.is_full && latest) {
+            (Language::English, true, _) => format!(" These are the first {count} rows; there are more."),
+            (Language::Chinese, true, _) => format!("以上仅为前 {count} 行，还有更多。"),
+            (Language::English, _, true) => {
+                format!(" These are the latest {count} rows; there may be earlier ones.")
+            }
+            (Language::Chinese, _, true) => format!("以上为最近 {count} 行，之前可能还有。"),
+            _ => String::new(),
+        }
     }
 
     fn none(&self) -> String {
@@ -101,9 +116,10 @@ impl<'r> Rows<'r> {
         self.sentence(&said.join(self.comma()))
     }
 
-    /// One figure over time: its total, where that says something, and its peak.
+    /// One figure over time: its total, where that says something, and its peak. With several rows for a point in
+    /// time, or not all of them, neither would be true.
     fn series(&self) -> String {
-        let (Some(&measure), Some(&label)) = (self.measures.first(), self.labels.first()) else {
+        let (&[measure], &[label], false) = (&self.measures[..], &self.labels[..], self.is_cut) else {
             return self.many();
         };
         let points: Vec<(&Value, Figure)> = self
@@ -116,22 +132,23 @@ impl<'r> Rows<'r> {
         };
         let (peak, figure) =
             points.iter().find(|(_, figure)| figure.value == top).expect("the highest is one of them");
-        let (peak, unit) = (self.value(peak), self.unit(peak));
-        let count = points.len();
-        if points.iter().all(|(_, figure)| figure.value == 0.0) {
+        let (peak, unit) = (self.value(peak), self.unit());
+        let count = self.rows.len();
+        if points.len() == count && points.iter().all(|(_, figure)| figure.value == 0.0) {
             return match self.language {
-                Language::English => format!("0 on every one of the {count} {unit}."),
+                Language::English => format!("0 in every one of the {count} {unit}."),
                 Language::Chinese => format!("{count} {unit}均为 0。"),
             };
         }
         let figures: Vec<Figure> = points.iter().map(|(_, figure)| figure.clone()).collect();
-        let total = sum(&figures).filter(|_| !self.is_cut && self.is_summed(measure));
+        let total = sum(&figures).filter(|_| !self.is_full && self.is_summed(measure));
         let top = figure.told();
+        let on = if matches!(self.unit, Some("day") | None) { "on" } else { "in" };
         match (self.language, total) {
             (Language::English, Some(total)) => {
-                format!("{total} in total over {count} {unit}; the most on {peak} ({top}).")
+                format!("{total} in total over {count} {unit}; the most {on} {peak} ({top}).")
             }
-            (Language::English, None) => format!("{count} {unit}; the highest on {peak} ({top})."),
+            (Language::English, None) => format!("{count} {unit}; the highest {on} {peak} ({top})."),
             (Language::Chinese, Some(total)) => {
                 format!("{count} {unit}合计 {total}，最高为 {peak}（{top}）。")
             }
@@ -139,18 +156,18 @@ impl<'r> Rows<'r> {
         }
     }
 
-    /// What stands on a series' axis, by how its first point is written.
-    fn unit(&self, point: &Value) -> &'static str {
-        let text = point.as_str().unwrap_or_default();
-        let form: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
-        match (self.language, form.as_str()) {
-            (Language::English, "0000-00-00") => "days",
-            (Language::English, "0000-00") => "months",
-            (Language::English, "0000") => "years",
+    /// What stands on a series' axis.
+    fn unit(&self) -> &'static str {
+        match (self.language, self.unit) {
+            (Language::English, Some("day")) => "days",
+            (Language::English, Some("week")) => "weeks",
+            (Language::English, Some("month")) => "months",
+            (Language::English, Some("year")) => "years",
             (Language::English, _) => "points in time",
-            (Language::Chinese, "0000-00-00") => "天",
-            (Language::Chinese, "0000-00") => "个月",
-            (Language::Chinese, "0000") => "年",
+            (Language::Chinese, Some("day")) => "天",
+            (Language::Chinese, Some("week")) => "周",
+            (Language::Chinese, Some("month")) => "个月",
+            (Language::Chinese, Some("year")) => "年",
             (Language::Chinese, _) => "个时间点",
         }
     }
@@ -158,11 +175,11 @@ impl<'r> Rows<'r> {
     /// Who is first.
     fn ranking(&self) -> String {
         let entry = |(place, row): (usize, &&[Value])| {
-            let label = self.labels.first().map(|&label| self.value(row.get(label).unwrap_or(&Value::Null)));
-            let figures =
-                self.measures.iter().map(|&measure| self.value(row.get(measure).unwrap_or(&Value::Null)));
-            let figures = figures.collect::<Vec<_>>().join(self.comma());
-            let label = label.unwrap_or_default();
+            let told = |places: &[usize]| {
+                let values = places.iter().map(|&at| self.value(row.get(at).unwrap_or(&Value::Null)));
+                values.take(COLUMNS_SHOWN).collect::<Vec<_>>().join(self.comma())
+            };
+            let (label, figures) = (told(&self.labels), told(&self.measures));
             match self.language {
                 Language::English => format!("{}. {label} ({figures})", place + 1),
                 Language::Chinese => format!("{}. {label}（{figures}）", place + 1),
@@ -175,6 +192,10 @@ impl<'r> Rows<'r> {
         let (said, count) = (entries.join(self.comma()), self.rows.len());
         match self.language {
             _ if count <= ENTRIES_SHOWN => self.sentence(&said),
+            Language::English if self.is_cut || self.is_full => {
+                format!("{said}; the table shows the first {count}.")
+            }
+            Language::Chinese if self.is_cut || self.is_full => format!("{said}；表格列出前 {count} 项。"),
             Language::English => format!("{said}; {count} in all."),
             Language::Chinese => format!("{said}；共 {count} 项。"),
         }
@@ -182,15 +203,16 @@ impl<'r> Rows<'r> {
 
     fn many(&self) -> String {
         let count = self.rows.len();
-        match self.language {
-            Language::English => format!("{count} rows; the table shows them."),
-            Language::Chinese => format!("共 {count} 行，见表格。"),
+        match (self.language, self.is_cut || self.is_full) {
+            (Language::English, false) => format!("{count} rows; the table shows them."),
+            (Language::Chinese, false) => format!("共 {count} 行，见表格。"),
+            (Language::English, true) => format!("the table shows {count} rows."),
+            (Language::Chinese, true) => format!("表格列出 {count} 行。"),
         }
     }
 
     fn is_summed(&self, measure: usize) -> bool {
-        let name = self.columns[measure].to_lowercase();
-        !NOT_SUMMED.iter().any(|part| name.contains(part))
+        self.summed.contains(&self.columns[measure])
     }
 
     fn value(&self, value: &Value) -> String {
@@ -214,10 +236,22 @@ impl<'r> Rows<'r> {
     }
 }
 
-/// Tables that were found, or the fields of the first.
-pub fn of_tables(language: Language, found: &Value, fields: bool) -> String {
+/// Tables that were found, or the fields of the one that is asked for: of the first where none is.
+pub fn of_tables(language: Language, found: &Value, fields: Option<Option<&str>>) -> String {
     let tables = list(&found["tables"]);
-    let Some(first) = tables.first() else { return no_table(language) };
+    let asked = fields.flatten();
+    let called = |table: &&Value, ends: fn(&str, &str) -> bool| {
+        let name = table["name"].as_str().unwrap_or_default().to_lowercase();
+        asked.is_some_and(|asked| ends(&name, &asked.to_lowercase()))
+    };
+    let exact = || tables.iter().find(|table| called(table, |name, asked| name == asked));
+    // `orders` for `ods_orders`, and not for `ods_order_items`, which fits the word as well.
+    let short =
+        || tables.iter().find(|table| called(table, |name, asked| name.ends_with(&format!("_{asked}"))));
+    let is_whole = asked.is_some_and(|asked| asked.contains('_'));
+    let any = || tables.first().filter(|_| !is_whole);
+    let Some(first) = exact().or_else(short).or_else(any) else { return no_table(language) };
+    let fields = fields.is_some();
     let name = |table: &Value| text(&table["name"], VALUE_MAX_CHARS);
     let line = |of: &Value, name: String| match text(&of["comment"], COMMENT_MAX_CHARS) {
         comment if comment.is_empty() => format!("- {name}"),
@@ -294,9 +328,32 @@ pub fn of_lineage(language: Language, graph: &Value, direction: Direction) -> St
     said.join("\n")
 }
 
+/// What can be asked.
+pub fn help(language: Language) -> String {
+    match language {
+        Language::English => "I answer questions about the data and its tables, for example:\n\
+            - How many workflows were published per day in the last 30 days?\n\
+            - How many tables are there per layer?\n\
+            - Which tables are about customers?\n\
+            - What is the lineage of a table?"
+            .to_owned(),
+        Language::Chinese => "我可以回答关于数据和表的问题，例如：\n\
+            - 最近30天工作流发布次数的趋势\n\
+            - 各分层有多少张表\n\
+            - 哪些表和客户有关\n\
+            - 某张表的血缘"
+            .to_owned(),
+    }
+}
+
 /// Why there is no answer, and what could be answered.
 pub fn refused(language: Language, error: &ToolError) -> String {
     let message = one_line(&error.message, 5 * COMMENT_MAX_CHARS);
+    // Said once.
+    let message = ["This cannot be answered: ", "无法回答："]
+        .iter()
+        .find_map(|said| message.strip_prefix(said))
+        .unwrap_or(&message);
     let said = match language {
         Language::English => format!("I cannot answer that: {message}"),
         Language::Chinese => format!("无法回答这个问题：{message}"),

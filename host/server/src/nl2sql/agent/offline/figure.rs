@@ -111,7 +111,7 @@ mod tests {
             (json!(12.3456), "12.3456"),
             (json!("0.00000"), "0.00"),
             (json!(42), "42"),
-            (json!(1e300), "1e300"),
+            (json!(1e300), "1e+300"),
         ] {
             assert_eq!(Figure::of(&cell).unwrap().told(), expected, "{cell}");
         }

@@ -56,8 +56,9 @@ fn next(conversation: &Conversation) -> Result<Next, ModelError> {
     let plan = Plan { conversation, language: conversation.language };
     match question::read(&conversation.question) {
         Asks::Data => plan.data(),
-        Asks::Tables { fields } => plan.tables(fields),
+        Asks::Tables { fields } => plan.tables(fields.then(|| question::named(&conversation.question))),
         Asks::Lineage(subject) => plan.lineage(&subject),
+        Asks::Help => Ok(Next::Answer(answer::help(plan.language))),
     }
 }
 
@@ -146,6 +147,10 @@ impl<'c> Plan<'c> {
             input.insert("datasource".to_owned(), written["datasource"].clone());
         }
         input.insert("sql".to_owned(), written["sql"].clone());
+        // It reads one row more where that tells that there are more.
+        if written["limit"].is_u64() {
+            input.insert("maxRows".to_owned(), written["limit"].clone());
+        }
         let thought = self.say("The SQL is written; I run it.", "SQL 已写好，现在执行。");
         self.call(thought, RUN, input.into())
     }
@@ -165,10 +170,14 @@ impl<'c> Plan<'c> {
         self.call(thought, DRAW, input)
     }
 
-    fn tables(&self, fields: bool) -> Result<Next, ModelError> {
+    /// Tables that fit, or the fields of the table that the question names.
+    fn tables(&self, fields: Option<Option<String>>) -> Result<Next, ModelError> {
         let Some(search) = self.done(SEARCH) else { return Ok(self.search(TABLES_LISTED)) };
         match &search.outcome {
-            Ok(found) => Ok(Next::Answer(answer::of_tables(self.language, found, fields))),
+            Ok(found) => {
+                let fields = fields.as_ref().map(Option::as_deref);
+                Ok(Next::Answer(answer::of_tables(self.language, found, fields)))
+            }
             Err(error) => self.cannot(SEARCH, error),
         }
     }
@@ -217,9 +226,14 @@ fn is_drawn(written: &Value, result: &Value) -> bool {
         && result["row_count"].as_u64().is_some_and(|rows| rows >= 2)
 }
 
-/// The best of the tables that were found, by its whole name.
+/// The best of the tables that were found, by its whole name: each part in quotation marks that it does not have.
 fn first_table(found: &Value) -> Option<String> {
     let table = found["tables"].get(0)?;
-    let part = |name: &str| table[name].as_str();
+    let part = |name: &str| -> Option<String> {
+        let name = table[name].as_str()?;
+        let is_plain = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+        let mark = ['"', '`', '\''].into_iter().find(|mark| !name.contains(*mark))?;
+        Some(if is_plain { name.to_owned() } else { format!("{mark}{name}{mark}") })
+    };
     Some([part("datasource")?, part("database")?, part("name")?].join("."))
 }

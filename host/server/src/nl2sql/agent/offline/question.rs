@@ -10,6 +10,8 @@ pub enum Asks {
         fields: bool,
     },
     Lineage(Subject),
+    /// What can be asked.
+    Help,
 }
 
 /// Whose lineage.
@@ -37,6 +39,20 @@ impl Direction {
     }
 }
 
+/// Whole questions that ask what can be asked.
+const HELP: &[&str] = &[
+    "hello",
+    "hi",
+    "help",
+    "what can you do",
+    "what can i ask",
+    "你好",
+    "您好",
+    "帮助",
+    "你能做什么",
+    "你会什么",
+    "能问什么",
+];
 const LINEAGE: &[&str] = &[
     "lineage",
     "upstream",
@@ -50,6 +66,12 @@ const LINEAGE: &[&str] = &[
     "依赖",
     "影响",
 ];
+/// Those of them that mean nothing else.
+const LINEAGE_ITSELF: &[&str] = &["lineage", "upstream", "downstream", "血缘", "上游", "下游"];
+/// Words that are told by how they begin: `depends`, `dependency`.
+const STEMS: &[&str] = &["depend", "impact", "affect"];
+/// Ends of forms of all words.
+const ENDS: &[&str] = &["", "s"];
 const UPSTREAM: &[&str] = &["upstream", "come from", "comes from", "origin", "made from", "上游", "来源"];
 const DOWNSTREAM: &[&str] = &["downstream", "impact", "affect", "下游", "影响"];
 const TABLES: &[&str] = &[
@@ -145,6 +167,8 @@ const OTHER_WORDS: &[&str] = &[
     "changing",
     "come",
     "comes",
+    "column",
+    "columns",
     "could",
     "data",
     "depend",
@@ -159,6 +183,8 @@ const OTHER_WORDS: &[&str] = &[
     "does",
     "feed",
     "feeds",
+    "field",
+    "fields",
     "for",
     "from",
     "get",
@@ -223,11 +249,16 @@ const OTHER_WORDS: &[&str] = &[
 
 pub fn read(question: &str) -> Asks {
     let folded = question.to_lowercase();
-    let has = |words: &[&str]| words.iter().any(|word| folded.contains(word));
+    let bare = folded
+        .trim_matches(|c: char| c.is_whitespace() || c.is_ascii_punctuation() || "？！。，".contains(c));
+    if HELP.contains(&bare) {
+        return Asks::Help;
+    }
+    let has = |words: &[&str]| words.iter().any(|word| says(&folded, word));
     if has(LINEAGE) {
         let table = named(question);
         // `how many workflows depend on …` is counted, `what depends on …` is followed.
-        if table.is_some() || !has(FIGURES) {
+        if !has(FIGURES) || table.is_some() && has(LINEAGE_ITSELF) {
             let direction = direction(&folded, table.as_deref());
             return Asks::Lineage(Subject { table, direction });
         }
@@ -242,8 +273,26 @@ pub fn read(question: &str) -> Asks {
     }
 }
 
+/// Whether a text says a word: a Chinese one anywhere, an English one as a word or the beginning of one of its forms,
+/// not as a part of another (`count` of `country`) nor of a name (`rows_affected`).
+fn says(folded: &str, word: &str) -> bool {
+    if !word.is_ascii() {
+        return folded.contains(word);
+    }
+    let word = word.trim_end();
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    folded.match_indices(word).any(|(at, _)| {
+        let begins = !folded[..at].ends_with(is_part);
+        let rest = &folded[at + word.len()..];
+        let end: &str = &rest[..rest.find(|c: char| !is_part(c)).unwrap_or(rest.len())];
+        let is_form =
+            ENDS.contains(&end) || STEMS.contains(&word) && end.chars().all(|c| c.is_ascii_alphabetic());
+        begins && is_form
+    })
+}
+
 fn direction(folded: &str, table: Option<&str>) -> Direction {
-    let has = |words: &[&str]| words.iter().any(|word| folded.contains(word));
+    let has = |words: &[&str]| words.iter().any(|word| says(folded, word));
     match (has(UPSTREAM), has(DOWNSTREAM)) {
         (true, false) => return Direction::Upstream,
         (false, true) => return Direction::Downstream,
@@ -261,7 +310,7 @@ fn direction(folded: &str, table: Option<&str>) -> Direction {
 
 /// The one name in a question that looks like a table's: in quotes, or with `_` or `.` in it, or the only word
 /// that belongs to nothing else.
-fn named(question: &str) -> Option<String> {
+pub fn named(question: &str) -> Option<String> {
     if let Some(quoted) = quoted(question) {
         return Some(quoted);
     }
@@ -309,6 +358,8 @@ mod tests {
             "How many lineage edges are there?",
             "哪张表的行数最多",
             "average amount of an order by city",
+            "total rows_affected per day",
+            "average amount of independent shops",
             "orders of last week",
         ] {
             assert_eq!(read(question), Asks::Data, "{question}");
@@ -322,11 +373,21 @@ mod tests {
             "有哪些表和订单有关",
             "哪些表存了客户信息",
             "What tables do you know?",
+            "Which tables are about accounts?",
         ] {
             assert_eq!(read(question), Asks::Tables { fields: false }, "{question}");
         }
-        for question in ["What columns does orders have?", "订单表有哪些字段"] {
+        for question in
+            ["What columns does orders have?", "订单表有哪些字段", "What columns does country_codes have?"]
+        {
             assert_eq!(read(question), Asks::Tables { fields: true }, "{question}");
+        }
+    }
+
+    #[test]
+    fn a_greeting_is_no_question() {
+        for question in ["hello", "What can you do?", "你好！", "你能做什么？"] {
+            assert_eq!(read(question), Asks::Help, "{question}");
         }
     }
 

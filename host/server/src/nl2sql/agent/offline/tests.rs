@@ -39,7 +39,15 @@ fn found(names: &[&str]) -> Value {
 
 fn written(title: &str, shape: &str, measures: &[&str]) -> Value {
     json!({ "datasource": "shop", "sql": "SELECT 1", "title": title, "explanation": "From orders.", "tables": ["orders"],
-        "shape": shape, "measures": measures })
+        "shape": shape, "measures": measures, "summed": measures, "unit": null, "limit": null })
+}
+
+/// A series by a unit whose measures add up or do not.
+fn series(title: &str, unit: &str, summed: &[&str]) -> Value {
+    let mut written = written(title, "series", &["n"]);
+    written["unit"] = json!(unit);
+    written["summed"] = json!(summed);
+    written
 }
 
 fn rows(columns: &[&str], rows: Value) -> Value {
@@ -62,22 +70,22 @@ fn told(question: &str, plan: Value, table: Value) -> (Vec<(String, Value)>, Str
 #[test]
 fn a_trend_is_searched_written_run_drawn_and_told() {
     let table = rows(&["day", "n"], json!([["2026-11-19", 2], ["2026-11-20", 0], ["2026-11-21", 5]]));
-    let (calls, answer) = told("orders per day", written("Orders per day", "series", &["n"]), table.clone());
+    let (calls, answer) = told("orders per day", series("Orders per day", "day", &["n"]), table.clone());
     assert_eq!(tools(&calls), [SEARCH, WRITE, RUN, DRAW]);
     assert_eq!(calls[2].1, json!({ "datasource": "shop", "sql": "SELECT 1" }));
     assert_eq!(calls[3].1, json!({ "callId": "call 2", "y": ["n"] }));
     assert_eq!(answer, "Orders per day: 7 in total over 3 days; the most on 2026-11-21 (5).\n\nFrom orders.");
-    let (_, answer) = told("每天的订单", written("每天的订单数", "series", &["n"]), table);
+    let (_, answer) = told("每天的订单", series("每天的订单数", "day", &["n"]), table);
     assert_eq!(answer, "每天的订单数：3 天合计 7，最高为 2026-11-21（5）。\n\nFrom orders.");
 }
 
 #[test]
 fn zeros_are_told_as_such_and_averages_are_not_summed_up() {
     let table = rows(&["day", "n"], json!([["2026-11", 0], ["2026-12", 0]]));
-    let (_, answer) = told("orders per month", written("Orders", "series", &["n"]), table);
-    assert!(answer.starts_with("Orders: 0 on every one of the 2 months."), "{answer}");
-    let table = rows(&["day", "avg_total"], json!([["2026-11-01", 1.25], ["2026-11-02", 3.5]]));
-    let (_, answer) = told("average per day", written("Average", "series", &["avg_total"]), table);
+    let (_, answer) = told("orders per month", series("Orders", "month", &["n"]), table);
+    assert!(answer.starts_with("Orders: 0 in every one of the 2 months."), "{answer}");
+    let table = rows(&["day", "n"], json!([["2026-11-01", 1.25], ["2026-11-02", 3.5]]));
+    let (_, answer) = told("average per day", series("Average", "day", &[]), table);
     assert!(answer.starts_with("Average: 2 days; the highest on 2026-11-02 (3.5)."), "{answer}");
 }
 
@@ -103,6 +111,47 @@ fn rows_that_were_cut_are_not_summed_up() {
     table["truncated"] = json!(true);
     let (_, answer) = told("orders per day", written("Orders", "series", &["n"]), table);
     assert!(!answer.contains("total") && answer.contains("the first 2 rows"), "{answer}");
+}
+
+#[test]
+fn weeks_are_no_days_and_counts_of_different_things_are_not_summed_up() {
+    let table = rows(&["week", "n"], json!([["2026-11-09", 20], ["2026-11-16", 10]]));
+    let (_, answer) = told("orders per week", series("Orders", "week", &["n"]), table.clone());
+    assert!(answer.starts_with("Orders: 30 in total over 2 weeks; the most in 2026-11-09 (20)."), "{answer}");
+    let (_, answer) = told("每周不同客户数", series("不同客户数", "week", &[]), table);
+    assert!(answer.starts_with("不同客户数：共 2 周，最高为 2026-11-09（20）。"), "{answer}");
+}
+
+#[test]
+fn a_series_with_several_rows_for_a_day_has_no_total_and_no_peak() {
+    let table = rows(
+        &["day", "channel", "n"],
+        json!([["2026-11-19", "app", 2], ["2026-11-19", "web", 3], ["2026-11-20", "app", 1]]),
+    );
+    let (_, answer) = told("orders per day per channel", series("Orders", "day", &["n"]), table);
+    assert!(answer.starts_with("Orders: 3 rows; the table shows them."), "{answer}");
+}
+
+#[test]
+fn as_many_rows_as_were_asked_for_are_not_all_of_them() {
+    let cities = |count: usize| {
+        let cities: Vec<Value> = (0..count).map(|at| json!([format!("city {at}"), "gold", 9])).collect();
+        rows(&["city", "level", "n"], json!(cities))
+    };
+    let mut plan = written("Cities", "ranking", &["n"]);
+    plan["limit"] = json!(6);
+    let (calls, answer) = told("top 6 cities", plan.clone(), cities(6));
+    assert_eq!(calls[2].1["maxRows"], 6);
+    assert!(answer.starts_with("Cities: 1. city 0, gold (9),"), "{answer}");
+    assert!(answer.contains("the table shows the first 6.") && !answer.contains("in all"), "{answer}");
+    plan["limit"] = json!(1000);
+    let (_, answer) = told("cities", plan, cities(6));
+    assert!(answer.contains("; 6 in all."), "{answer}");
+    let mut plan = series("Orders", "day", &["n"]);
+    plan["limit"] = json!(2);
+    let table = rows(&["day", "n"], json!([["2026-11-19", 2], ["2026-11-20", 1]]));
+    let (_, answer) = told("orders per day", plan, table);
+    assert!(!answer.contains("total") && answer.contains("the latest 2 rows"), "{answer}");
 }
 
 #[test]
@@ -148,6 +197,11 @@ fn lineage_is_told_by_side() {
     let (calls, answer) = played("销售订单表的上游", &outcomes);
     assert_eq!(calls[1].1, json!({ "table": "shop.main.orders", "direction": "upstream" }));
     assert!(answer.contains("orders 的上游共 1 张表：raw (1)。") && !answer.contains("下游"), "{answer}");
+    let mut odd = found(&["or\"ders"]);
+    odd["tables"][0]["datasource"] = json!("sales.eu");
+    let outcomes = [(SEARCH, Ok(odd)), (LINEAGE, Err(error("not_found", &[])))];
+    let (calls, _) = played("the upstream of the big sales report", &outcomes);
+    assert_eq!(calls[1].1["table"], "\"sales.eu\".main.`or\"ders`");
     let (_, answer) = played("lineage of nothing", &[(LINEAGE, Err(error("not_found", &[])))]);
     assert!(answer.starts_with("I cannot answer that"), "{answer}");
 }
@@ -158,6 +212,13 @@ fn tables_and_fields_are_listed_on_lines_of_their_own() {
     assert_eq!(answer, "相关的表（最相符的在前）：\n- orders (shop)：c d\n- items (shop)：c d");
     let (_, answer) = played("what columns does orders have", &[(SEARCH, Ok(found(&["orders"])))]);
     assert_eq!(answer, "The fields of orders:\n- id (INTEGER)");
+    let outcomes = [(SEARCH, Ok(found(&["ods_order_items", "ods_orders"])))];
+    for question in ["fields of ods_orders", "orders表有哪些字段"] {
+        let (_, answer) = played(question, &outcomes);
+        assert!(answer.contains("ods_orders") && !answer.contains("items"), "{answer}");
+    }
+    let (_, answer) = played("fields of ods_customers", &outcomes);
+    assert_eq!(answer, "I found no table that fits the question.");
     let (_, answer) = played("which tables are about cats", &[(SEARCH, Ok(found(&[])))]);
     assert_eq!(answer, "I found no table that fits the question.");
 }
