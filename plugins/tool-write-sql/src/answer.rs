@@ -1,12 +1,18 @@
 //! A question and a schema give SQL, or say why not. Plain data on both sides: this is what the tests run.
 
-use crate::calendar::Day;
+use std::collections::BTreeSet;
+
+use crate::calendar::{Day, Unit};
 use crate::explain;
+use crate::known::Known;
 use crate::labels::Labels;
-use crate::plan::{self, query::Query};
+use crate::plan::{
+    self,
+    query::{Column, Expr, Query},
+};
 use crate::schema::Schema;
 use crate::sql;
-use crate::understand::meaning::Unclear;
+use crate::understand::meaning::{Group, Meaning, Measure, Unclear};
 use crate::understand::understand;
 use crate::words::chinese::is_han;
 
@@ -20,6 +26,14 @@ pub struct Answer {
     pub shape: &'static str,
     /// Names of the columns with numbers.
     pub measures: Vec<String>,
+    /// Those of them whose values add up: counts of rows and sums, not averages nor counts of different things.
+    pub summed: Vec<String>,
+    /// What the first column of a series counts by.
+    pub unit: Option<&'static str>,
+    /// Tables that words of the question name, so how much of it is about this schema rather than another.
+    pub things: usize,
+    /// Rows of the answer at most: where there are so many there may be more.
+    pub limit: Option<u64>,
 }
 
 /// Whether a text is Chinese.
@@ -29,22 +43,47 @@ pub fn is_chinese(text: &str) -> bool {
 
 /// SQL for a question.
 pub fn answer(question: &str, schema: &Schema, today: Day) -> Result<Answer, Unclear> {
+    answer_of(question, &Known::of(schema), today)
+}
+
+/// The same where more than one question is asked of the schema.
+pub fn answer_of(question: &str, known: &Known<'_>, today: Day) -> Result<Answer, Unclear> {
+    let schema = known.schema;
     let labels = Labels { schema, chinese: is_chinese(question) };
-    let meaning = understand(question, schema, today)?;
-    let query = plan::plan(schema, meaning, labels, today)?;
+    let meaning = understand(question, known, today)?;
+    let things = things(&meaning);
+    let query = plan::plan(known, meaning, labels, today)?;
     Ok(Answer {
+        things,
         sql: sql::write(&query, labels),
         title: explain::title(&query, labels),
         explanation: explain::explanation(&query, labels),
         tables: tables(&query, schema),
         shape: query.shape.word(),
-        measures: query
-            .columns
-            .iter()
-            .filter(|column| column.measure)
-            .map(|column| column.alias.clone())
-            .collect(),
+        measures: named(&query, |_| true),
+        summed: named(&query, Expr::adds_up),
+        unit: query.unit.map(Unit::word),
+        limit: query.rows_told(),
     })
+}
+
+fn things(meaning: &Meaning) -> usize {
+    let counted = meaning.measures.iter().chain(meaning.having.iter().map(|(measure, ..)| measure));
+    let counted = counted.filter_map(|measure| match measure {
+        Measure::Count(table) => Some(*table),
+        Measure::Different(_) | Measure::Made(..) => None,
+    });
+    let grouped = meaning.groups.iter().filter_map(|group| match group {
+        Group::Table(table) => Some(*table),
+        Group::Field(_) => None,
+    });
+    meaning.tables.iter().copied().chain(counted).chain(grouped).collect::<BTreeSet<usize>>().len()
+}
+
+/// Names of the columns with numbers that are made so.
+fn named(query: &Query, made: impl Fn(Expr) -> bool) -> Vec<String> {
+    let fits = |column: &&Column| column.measure && made(column.expr);
+    query.columns.iter().filter(fits).map(|column| column.alias.clone()).collect()
 }
 
 fn tables(query: &Query, schema: &Schema) -> Vec<String> {

@@ -85,11 +85,17 @@ impl fmt::Display for Day {
 pub struct Range {
     pub from: Option<Day>,
     pub before: Option<Day>,
+    /// The last so many units up to today, where that was said.
+    pub last: Option<(Unit, i64)>,
 }
 
 impl Range {
     pub fn days(from: Day, before: Day) -> Range {
-        Range { from: Some(from), before: Some(before) }
+        Range::of(Some(from), Some(before))
+    }
+
+    pub fn of(from: Option<Day>, before: Option<Day>) -> Range {
+        Range { from, before, last: None }
     }
 
     pub fn one(day: Day) -> Range {
@@ -116,6 +122,15 @@ pub enum Unit {
 }
 
 impl Unit {
+    pub fn word(self) -> &'static str {
+        match self {
+            Unit::Day => "day",
+            Unit::Week => "week",
+            Unit::Month => "month",
+            Unit::Year => "year",
+        }
+    }
+
     /// The first day of the part that a day is in.
     pub fn start(self, day: Day) -> Day {
         match self {
@@ -123,6 +138,17 @@ impl Unit {
             Unit::Week => day.monday(),
             Unit::Month => day.month(0),
             Unit::Year => day.year(0),
+        }
+    }
+
+    /// The first day of the part so many parts later than the one that a day is in.
+    pub fn later(self, day: Day, parts: i64) -> Day {
+        let start = self.start(day);
+        match self {
+            Unit::Day => start.plus(parts),
+            Unit::Week => start.plus(7 * parts),
+            Unit::Month => start.month(parts),
+            Unit::Year => start.year(parts),
         }
     }
 }

@@ -3,11 +3,11 @@
 use lakeport_sdk::tool::catalog::{self, Datasource, Filter};
 use lakeport_sdk::tool::samples;
 use lakeport_sdk::tool::tables::TableHead;
-use lakeport_sdk::tool::{Cell, Error, Page};
+use lakeport_sdk::tool::{Cell, Error, Page, Timestamp, clock};
 
 use crate::calendar::Day;
 use crate::explain;
-use crate::joins::Links;
+use crate::known::Known;
 use crate::schema::{Field, Kind, Schema, Table};
 use crate::understand::named_tables;
 
@@ -31,12 +31,12 @@ pub struct Source {
 /// The data sources that may have the answer, the preferred one first.
 pub fn sources(
     question: &str,
+    mut known: Vec<Datasource>,
     wanted: Option<&str>,
     preferred: Option<&str>,
     tables: &[String],
     chinese: bool,
 ) -> Result<Vec<Source>, Error> {
-    let mut known = catalog::datasources();
     if let Some(name) = wanted {
         known.retain(|source| source.name == name);
         match known.first() {
@@ -121,11 +121,11 @@ fn field(field: catalog::Field) -> Field {
 
 impl Source {
     /// Looks at values of the tables that the question names, and of their neighbours. Without samples it is
-    /// answered with less.
-    pub fn sample(&mut self, question: &str, today: Day) {
-        let links = Links::of(&self.schema);
-        let mut tables = named_tables(question, &self.schema, today);
-        let near: Vec<usize> = tables.iter().flat_map(|table| links.neighbours(*table)).collect();
+    /// answered with less, and so it is with those that take longer than until then.
+    pub fn sample(&mut self, question: &str, today: Day, until: Timestamp) {
+        let known = Known::of(&self.schema);
+        let mut tables = named_tables(question, &known, today);
+        let near: Vec<usize> = tables.iter().flat_map(|table| known.links.neighbours(*table)).collect();
         tables.extend(near);
         tables.extend(0..self.schema.tables.len());
         let mut seen = Vec::new();
@@ -136,6 +136,9 @@ impl Source {
             }
         });
         for table in tables.into_iter().take(SAMPLED_TABLES) {
+            if clock::now() > until {
+                return;
+            }
             self.sample_table(table);
         }
     }

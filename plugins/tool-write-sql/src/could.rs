@@ -1,7 +1,8 @@
 //! Questions that could be answered instead, each tried before it is offered.
 
-use crate::answer::answer;
+use crate::answer::answer_of;
 use crate::calendar::Day;
+use crate::known::Known;
 use crate::labels::Labels;
 use crate::schema::{Kind, Schema};
 use crate::understand::named_tables;
@@ -9,21 +10,24 @@ use crate::understand::named_tables;
 /// Questions that are offered at most.
 pub const QUESTIONS_MAX: usize = 3;
 
+/// Tables that a question is looked for about: a refusal must not take longer than an answer.
+const TABLES_MAX: usize = 10;
+
 /// Questions about the tables that a question names, else about the first ones.
-pub fn questions(question: &str, schema: &Schema, today: Day, chinese: bool) -> Vec<String> {
-    let mut tables = named_tables(question, schema, today);
+pub fn questions(question: &str, known: &Known<'_>, today: Day, chinese: bool) -> Vec<String> {
+    let schema = known.schema;
+    let mut tables = named_tables(question, known, today);
     tables.extend(0..schema.tables.len());
     let mut offered: Vec<String> = Vec::new();
-    for table in tables {
-        for candidate in about(schema, table, chinese) {
-            if offered.len() < QUESTIONS_MAX
-                && !offered.contains(&candidate)
-                && answer(&candidate, schema, today).is_ok()
-            {
-                offered.push(candidate);
-                break;
-            }
+    for table in tables.into_iter().take(TABLES_MAX) {
+        if offered.len() == QUESTIONS_MAX {
+            break;
         }
+        let candidates = about(schema, table, chinese).into_iter();
+        let fits =
+            |candidate: &String| !offered.contains(candidate) && answer_of(candidate, known, today).is_ok();
+        let found = candidates.into_iter().find(fits);
+        offered.extend(found);
     }
     offered
 }
@@ -31,11 +35,11 @@ pub fn questions(question: &str, schema: &Schema, today: Day, chinese: bool) -> 
 /// The more telling ones first.
 fn about(schema: &Schema, table: usize, chinese: bool) -> Vec<String> {
     let labels = Labels { schema, chinese };
-    let name = if chinese { labels.table(table) } else { schema.table(table).name.replace('_', " ") };
+    let name = labels.table(table).replace('_', " ");
     let of_kind = |fits: &dyn Fn(Kind) -> bool| {
         schema.places(table).find(|place| {
             let field = schema.field(*place);
-            fits(field.kind()) && !field.names_identity() && !field.name.to_lowercase().ends_with("name")
+            fits(field.kind()) && !field.names_identity() && !field.name.to_lowercase().contains("name")
         })
     };
     let number = of_kind(&|kind| kind == Kind::Number).map(|place| labels.field(place).replace('_', " "));
@@ -66,7 +70,7 @@ mod tests {
     fn what_is_offered_can_be_answered() {
         let today = Day::read("2026-07-19").unwrap();
         for (question, chinese) in [("What is the weather?", false), ("天气怎么样", true)] {
-            let offered = questions(question, &shop(), today, chinese);
+            let offered = questions(question, &Known::of(&shop()), today, chinese);
             assert_eq!(offered.len(), QUESTIONS_MAX, "{offered:?}");
         }
     }

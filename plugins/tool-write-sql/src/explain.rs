@@ -2,6 +2,7 @@
 
 use crate::calendar::Unit;
 use crate::labels::Labels;
+use crate::plan::ROWS_MAX;
 use crate::plan::query::{Absent, Column, Expr, Query};
 use crate::schema::{Place, Schema};
 use crate::understand::meaning::{Filter, Test, Unclear};
@@ -34,8 +35,15 @@ pub fn title(query: &Query, labels: Labels<'_>) -> String {
 pub fn explanation(query: &Query, labels: Labels<'_>) -> String {
     let teller = Teller { schema: labels.schema, chinese: labels.chinese };
     let mut parts = vec![teller.source(query)];
-    parts.extend(query.columns.iter().filter(|column| column.measure).map(|column| teller.measure(column)));
+    parts.extend(
+        query
+            .columns
+            .iter()
+            .filter(|column| column.measure)
+            .map(|column| teller.measure(column, query.of_groups)),
+    );
     parts.extend(query.conditions.iter().map(|filter| teller.filter(filter)));
+    parts.extend(query.outer.iter().flatten().map(|filter| teller.filter(filter)));
     parts.extend(query.absent.as_ref().map(|absent| teller.absent(absent)));
     parts.extend(query.calendar.map(|(unit, _)| teller.calendar(unit)));
     parts.extend(query.having.iter().map(|(_, compare, number)| {
@@ -45,7 +53,20 @@ pub fn explanation(query: &Query, labels: Labels<'_>) -> String {
             format!("only groups whose number is {} {number}", sign(*compare))
         }
     }));
-    if query.columns.iter().any(|column| column.measure) && !query.groups.is_empty() {
+    if query.begins_within {
+        parts.push(teller.say(
+            "the first one begins before the range and is not whole",
+            "第一个周期早于所选范围开始，不完整",
+        ));
+    }
+    if matches!(query.calendar, Some((_, None))) {
+        parts.push(match teller.chinese {
+            true => format!("最多取最近 {ROWS_MAX} 个周期"),
+            false => format!("the latest {ROWS_MAX} at most"),
+        });
+    }
+    if query.outer.is_none() && query.columns.iter().any(|column| column.measure) && !query.groups.is_empty()
+    {
         parts.push(teller.say("groups without any row are left out", "没有记录的分组不列出"));
     }
     if !query.columns.iter().all(|column| column.measure) && query.calendar.is_none() {
@@ -89,9 +110,12 @@ impl Teller<'_> {
         }
     }
 
-    fn measure(&self, column: &Column) -> String {
+    fn measure(&self, column: &Column, of_groups: bool) -> String {
         let what = match column.expr {
+            Expr::Rows if of_groups => self.say("counts groups", "为分组数"),
             Expr::Rows => self.say("counts rows", "为行数"),
+            Expr::Present(place) if self.chinese => format!("为 {} 的行数，没有的计为 0", self.place(place)),
+            Expr::Present(place) => format!("counts rows with {}, also none", self.place(place)),
             Expr::Different(place) if self.chinese => format!("为 {} 的不同值个数", self.place(place)),
             Expr::Different(place) => format!("counts different values of {}", self.place(place)),
             Expr::Made(_, place) | Expr::Field(place) | Expr::Start(_, place) if self.chinese => {
@@ -119,6 +143,8 @@ impl Teller<'_> {
             (Test::Number(compare, number), false) => {
                 format!("only where {place} {} {number}", sign(*compare))
             }
+            (Test::Numbers(numbers), true) => format!("{place} 为 {}", list(numbers, " 或 ")),
+            (Test::Numbers(numbers), false) => format!("only where {place} is {}", list(numbers, " or ")),
             (Test::Between(least, most), true) => format!("{place} 在 {least} 到 {most} 之间"),
             (Test::Between(least, most), false) => {
                 format!("only where {place} is between {least} and {most}")
@@ -175,6 +201,10 @@ impl Teller<'_> {
     }
 }
 
+fn list(numbers: &[f64], or: &str) -> String {
+    numbers.iter().map(f64::to_string).collect::<Vec<String>>().join(or)
+}
+
 fn sign(compare: Compare) -> &'static str {
     match compare {
         Compare::Equal => "=",
@@ -201,6 +231,18 @@ pub fn refusal(unclear: &Unclear, chinese: bool) -> String {
         (Unclear::Shape, false) => {
             "This cannot be answered: the words are known, but not what to compute. Please put it another way.".to_owned()
         }
+        (Unclear::NoRank, true) => "无法回答：请说明按什么排名，例如“按订单数前5的客户”。".to_owned(),
+        (Unclear::NoRank, false) => {
+            "This cannot be answered: say by what the first ones are chosen, such as \"top 5 customers by number of orders\".".to_owned()
+        }
+        (Unclear::Sources(names), true) => {
+            format!("无法回答：数据源 {} 都有答案，请写明是哪一个，例如“数据源 {}”。", names.join("、"), names[0])
+        }
+        (Unclear::Sources(names), false) => format!(
+            "This cannot be answered: the data sources {} all have an answer; say which one, such as \"in the data source {}\".",
+            names.join(", "),
+            names[0]
+        ),
         (Unclear::Apart(one, other), true) => format!("无法回答：看不出表 {one} 与 {other} 如何关联。"),
         (Unclear::Apart(one, other), false) => {
             format!("This cannot be answered: nothing shows how the tables {one} and {other} hang together.")

@@ -1,7 +1,7 @@
 //! How tables hang together. The catalogue has no foreign keys, so names tell: `orders.customer_id` goes to
 //! `customers.id`, and a key that another table has a field of the same name for goes there.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use crate::schema::{Place, Schema};
 use crate::words::english::{name_words, singular};
@@ -37,16 +37,17 @@ pub struct Links(Vec<Link>);
 
 impl Links {
     pub fn of(schema: &Schema) -> Links {
-        let mut links = Vec::new();
-        for parent in 0..schema.tables.len() {
-            for child in (0..schema.tables.len()).filter(|child| *child != parent) {
-                links.extend(schema.places(child).filter_map(|place| {
-                    let target = target(schema, place, parent)?;
-                    Some(Link { child: place, parent: target })
-                }));
-            }
+        let mut called: HashMap<Vec<String>, Vec<Place>> = HashMap::new();
+        for place in (0..schema.tables.len()).flat_map(|table| schema.places(table)) {
+            called.entry(plain(&schema.field(place).name)).or_default().push(place);
         }
-        Links(links)
+        let links =
+            (0..schema.tables.len()).filter_map(|table| Target::of(schema, table)).flat_map(|target| {
+                let called = called.get(&target.words).into_iter().flatten().copied();
+                let refers = called.filter(|place| target.is_meant_by(schema, *place));
+                refers.map(|child| Link { child, parent: target.key }).collect::<Vec<Link>>()
+            });
+        Links(links.collect())
     }
 
     /// Every link between two tables, whichever way.
@@ -111,22 +112,33 @@ impl Links {
     }
 }
 
-/// The key of `parent` that a field refers to, by their names.
-fn target(schema: &Schema, place: Place, parent: usize) -> Option<Place> {
-    let key = schema.key(parent)?;
-    let (field, key_name) = (&schema.field(place).name, &schema.field(key).name);
-    let owner: Vec<String> =
-        name_words(&schema.table(parent).name).iter().map(|word| singular(word)).collect();
-    let field_words: Vec<String> = name_words(field).iter().map(|word| singular(word)).collect();
-    let key_words: Vec<String> = name_words(key_name).iter().map(|word| singular(word)).collect();
-    let generic =
-        key_words.len() == 1 && ["id", "code", "name", "key", "no"].contains(&key_words[0].as_str());
-    let full: Vec<String> = if generic { [owner.clone(), key_words].concat() } else { key_words };
-    // A key of the same name refers only to the table that it is named after.
-    let is_key = schema.key(place.table) == Some(place);
-    let refers = field_words == full
-        && (!is_key || (field_words.starts_with(&owner) && field_words.len() > owner.len()));
-    refers.then_some(key)
+/// The key of a table, with the words of the fields that refer to it.
+struct Target {
+    key: Place,
+    owner: Vec<String>,
+    words: Vec<String>,
+}
+
+impl Target {
+    fn of(schema: &Schema, table: usize) -> Option<Target> {
+        let key = schema.key(table)?;
+        let owner = plain(&schema.table(table).name);
+        let words = plain(&schema.field(key).name);
+        let generic = words.len() == 1 && ["id", "code", "name", "key", "no"].contains(&words[0].as_str());
+        let words = if generic { [owner.clone(), words].concat() } else { words };
+        Some(Target { key, owner, words })
+    }
+
+    /// A key of the same name refers only to the table that it is named after.
+    fn is_meant_by(&self, schema: &Schema, place: Place) -> bool {
+        let is_key = schema.key(place.table) == Some(place);
+        let named_after = self.words.starts_with(&self.owner) && self.words.len() > self.owner.len();
+        place.table != self.key.table && (!is_key || named_after)
+    }
+}
+
+fn plain(name: &str) -> Vec<String> {
+    name_words(name).iter().map(|word| singular(word)).collect()
 }
 
 #[cfg(test)]

@@ -10,7 +10,9 @@ mod catalogue;
 mod could;
 mod explain;
 mod joins;
+mod known;
 mod labels;
+mod naming;
 mod plan;
 pub mod schema;
 mod sql;
@@ -18,23 +20,30 @@ mod sql;
 mod testing;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_numbers;
 mod understand;
 mod words;
 
 use lakeport_sdk::serde_json::{self, Value, json};
-use lakeport_sdk::tool::{Context, Error, Outcome, Tool, ToolInfo, clock, config, guard};
+use lakeport_sdk::tool::{Context, Error, Outcome, Timestamp, Tool, ToolInfo, catalog, clock, config, guard};
 
-use answer::{Answer, answer};
+use answer::Answer;
 use calendar::Day;
 use catalogue::Source;
+use known::Known;
 use understand::meaning::Unclear;
 
 /// The longest question, in characters.
 const QUESTION_MAX_CHARS: u32 = 2_000;
 /// Tables that can be named at most.
 const TABLES_MAX: usize = 50;
+/// Data sources that are looked at once one has an answer, the preferred one first.
+const SOURCES_MAX: usize = 20;
 /// How long it may take, in milliseconds: samples are queries.
 const TIMEOUT_MS: u32 = 20_000;
+/// How much of that it looks at values, in milliseconds.
+const SAMPLING_MS: Timestamp = 10_000;
 
 struct WriteSql;
 
@@ -73,8 +82,14 @@ impl Tool for WriteSql {
         let today = Day::read(&now).ok_or_else(|| Error::internal(format!("{now:?} is no time")))?;
         let chinese = context.language.starts_with("zh");
         let first = context.default_datasource.as_deref();
-        let sources = catalogue::sources(question, input["datasource"].as_str(), first, &tables, chinese)?;
-        let (datasource, answer) = best(question, sources, today, chinese)?;
+        let known = catalog::datasources();
+        let names: Vec<&str> = known.iter().map(|source| source.name.as_str()).collect();
+        let said = naming::source(question, &names).filter(|_| input["datasource"].is_null());
+        let said = said.map(|(name, question)| (name.to_owned(), question));
+        let wanted = said.as_ref().map(|(name, _)| name.as_str()).or(input["datasource"].as_str());
+        let question = said.as_ref().map_or(question, |(_, question)| question.as_str());
+        let sources = catalogue::sources(question, known, wanted, first, &tables, chinese)?;
+        let (datasource, answer) = best(question, sources, first, today, chinese)?;
         checked(&datasource, &answer)?;
         Ok(Outcome::new(&json!({
             "datasource": datasource,
@@ -84,21 +99,46 @@ impl Tool for WriteSql {
             "tables": answer.tables,
             "shape": answer.shape,
             "measures": answer.measures,
+            "summed": answer.summed,
+            "unit": answer.unit,
+            "limit": answer.limit,
         })))
     }
 }
 
-/// The first data source that has an answer; they come in the order in which they are preferred.
-fn best(question: &str, sources: Vec<Source>, today: Day, chinese: bool) -> Result<(String, Answer), Error> {
+/// The answer of the data source that knows most of the things that are named; of several that know as much, the
+/// preferred one's.
+fn best(
+    question: &str,
+    sources: Vec<Source>,
+    preferred: Option<&str>,
+    today: Day,
+    chinese: bool,
+) -> Result<(String, Answer), Error> {
     let mut refusals: Vec<Unclear> = Vec::new();
+    let mut answers: Vec<(String, Answer)> = Vec::new();
     let mut could = Vec::new();
-    for mut source in sources {
-        source.sample(question, today);
-        match answer(question, &source.schema, today) {
-            Ok(answer) => return Ok((source.schema.datasource, answer)),
-            Err(unclear) => refusals.push(unclear),
+    let until = clock::now() + SAMPLING_MS;
+    for (at, mut source) in sources.into_iter().enumerate() {
+        if at >= SOURCES_MAX && !answers.is_empty() {
+            break;
         }
-        could.extend(could::questions(question, &source.schema, today, chinese));
+        source.sample(question, today, until);
+        let known = Known::of(&source.schema);
+        match answer::answer_of(question, &known, today) {
+            Ok(answer) => answers.push((source.schema.datasource.clone(), answer)),
+            Err(unclear) => {
+                refusals.push(unclear);
+                if answers.is_empty() && could.len() < could::QUESTIONS_MAX {
+                    could.extend(could::questions(question, &known, today, chinese));
+                }
+            }
+        }
+    }
+    match chosen(answers, preferred) {
+        Ok(Some(found)) => return Ok(found),
+        Ok(None) => {}
+        Err(unclear) => refusals.insert(0, unclear),
     }
     // A source that knows all the words tells more than one that does not.
     let told = refusals.iter().find(|unclear| !matches!(unclear, Unclear::Word(_))).or(refusals.first());
@@ -109,6 +149,22 @@ fn best(question: &str, sources: Vec<Source>, today: Day, chinese: bool) -> Resu
         .into_iter()
         .take(could::QUESTIONS_MAX)
         .fold(error, |error, question| error.with("could", question)))
+}
+
+/// One of several answers, if any of them is the one.
+fn chosen(
+    mut answers: Vec<(String, Answer)>,
+    preferred: Option<&str>,
+) -> Result<Option<(String, Answer)>, Unclear> {
+    let most = answers.iter().map(|(_, answer)| answer.things).max().unwrap_or(0);
+    answers.retain(|(_, answer)| answer.things == most);
+    if answers.len() > 1 {
+        let Some(place) = answers.iter().position(|(name, _)| Some(name.as_str()) == preferred) else {
+            return Err(Unclear::Sources(answers.into_iter().map(|(name, _)| name).collect()));
+        };
+        answers = vec![answers.swap_remove(place)];
+    }
+    Ok(answers.pop())
 }
 
 /// The host would refuse to run what its guard refuses; better to hear of it now.
@@ -163,10 +219,48 @@ fn output_schema() -> Value {
             "tables": texts,
             "shape": {"type": "string", "enum": ["value", "series", "ranking", "table"]},
             "measures": texts,
+            "summed": {
+                "type": "array",
+                "items": text,
+                "description": "the measures whose values add up to a total: counts of rows and sums",
+            },
+            "unit": {"type": ["string", "null"], "enum": ["day", "week", "month", "year", null], "description": "what a series counts by"},
+            "limit": {
+                "type": ["integer", "null"],
+                "description": "rows of the answer at most: run the SQL with maxRows of it; where so many come there may be more",
+            },
         },
-        "required": ["datasource", "sql", "title", "explanation", "tables", "shape", "measures"],
+        "required": ["datasource", "sql", "title", "explanation", "tables", "shape", "measures", "summed", "unit", "limit"],
         "additionalProperties": false,
     })
 }
 
 lakeport_sdk::tool!(WriteSql);
+
+#[cfg(test)]
+mod choosing {
+    use super::*;
+
+    fn of(schema: &schema::Schema, name: &str) -> (String, Answer) {
+        let today = Day::read("2026-07-19").unwrap();
+        (name.to_owned(), answer::answer("How many customers are there?", schema, today).unwrap())
+    }
+
+    #[test]
+    fn a_table_goes_before_a_column_of_another_data_source() {
+        let whole = testing::shop();
+        let mut column = testing::shop();
+        column.tables.remove(0);
+        column.tables[0].fields[1].name = "customer".to_owned();
+        column.tables[0].fields[1].type_text = "TEXT".to_owned();
+        let (small, large) = (of(&column, "small"), of(&whole, "large"));
+        assert!(small.1.sql.contains("DISTINCT"), "{}", small.1.sql);
+        let found = chosen(vec![small.clone(), large.clone()], Some("small")).unwrap().unwrap();
+        assert_eq!(found.0, "large");
+        let again = (large.0.clone() + "r", large.1.clone());
+        assert!(
+            matches!(chosen(vec![large.clone(), again.clone()], None), Err(Unclear::Sources(names)) if names.len() == 2)
+        );
+        assert_eq!(chosen(vec![again, large], Some("large")).unwrap().unwrap().0, "large");
+    }
+}

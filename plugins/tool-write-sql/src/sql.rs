@@ -5,12 +5,13 @@ use std::fmt::Write as _;
 use crate::calendar::{Range, Unit};
 use crate::joins::Step;
 use crate::labels::Labels;
+use crate::plan::ROWS_MAX;
 use crate::plan::query::{Absent, Expr, Query};
 use crate::schema::{Kind, Place, Schema};
 use crate::understand::meaning::{Filter, Test};
 use crate::words::phrases::{Compare, Func};
 
-/// Rows of a calendar at most.
+/// Parts of a calendar at most; without a range, the latest of those that are shown at most.
 const CALENDAR_MAX: u32 = 4_000;
 
 /// The text of a query.
@@ -41,19 +42,21 @@ impl Writer<'_> {
         let columns: Vec<String> = query
             .columns
             .iter()
-            .map(|column| format!("{} AS {}", self.expr(column.expr), name(&column.alias)))
+            .map(|column| format!("{} AS {}", self.shown(column.expr), name(&column.alias)))
             .collect();
         let different = if query.different { "DISTINCT " } else { "" };
-        let mut sql = format!("SELECT {different}{}\n{}", columns.join(", "), self.rows(query));
+        let shown = if query.of_groups { "1".to_owned() } else { columns.join(", ") };
+        let mut sql = format!("SELECT {different}{shown}\n{}", self.rows(query));
         if !query.groups.is_empty() {
             let groups: Vec<String> = query.groups.iter().map(|expr| self.expr(*expr)).collect();
             push(&mut sql, "GROUP BY", &groups.join(", "));
         }
-        let having: Vec<String> = query
+        let mut having: Vec<String> = query
             .having
             .iter()
             .map(|(expr, compare, number)| format!("{} {} {number}", self.expr(*expr), sign(*compare)))
             .collect();
+        having.extend(query.known.map(|expr| format!("{} IS NOT NULL", self.expr(expr))));
         if !having.is_empty() {
             push(&mut sql, "HAVING", &having.join(" AND "));
         }
@@ -66,7 +69,10 @@ impl Writer<'_> {
             push(&mut sql, "ORDER BY", &order.join(", "));
         }
         if !query.columns.iter().all(|column| column.measure) {
-            push(&mut sql, "LIMIT", &query.limit.to_string());
+            push(&mut sql, "LIMIT", &query.rows_read().to_string());
+        }
+        if query.of_groups {
+            sql = format!("SELECT {}\nFROM (\n  {}\n)", columns.join(", "), sql.replace('\n', "\n  "));
         }
         sql
     }
@@ -80,8 +86,10 @@ impl Writer<'_> {
             .iter()
             .enumerate()
             .map(|(at, column)| {
-                let counts =
-                    matches!(column.expr, Expr::Rows | Expr::Different(_) | Expr::Made(Func::Sum, _));
+                let counts = matches!(
+                    column.expr,
+                    Expr::Rows | Expr::Present(_) | Expr::Different(_) | Expr::Made(Func::Sum, _)
+                );
                 (format!("n{at}"), counts, column.alias.clone())
             })
             .collect();
@@ -105,7 +113,7 @@ impl Writer<'_> {
              SELECT {} AS {}, {}\nFROM \"calendar\" LEFT JOIN \"found\" ON \"found\".\"start\" = \"calendar\".\"start\"\n\
              WHERE \"calendar\".\"start\" IS NOT NULL\nORDER BY \"calendar\".\"start\"",
             calendar(unit, range),
-            shown_start(unit),
+            shown_start(unit, "\"calendar\".\"start\""),
             name(label),
             shown.join(", "),
         )
@@ -114,7 +122,10 @@ impl Writer<'_> {
     /// Everything from FROM to WHERE.
     fn rows(&self, query: &Query) -> String {
         let mut sql = format!("FROM {}", name(&self.schema.table(query.from).name));
-        sql.push_str(&self.joins(&query.joins));
+        sql.push_str(&match &query.outer {
+            Some(on) => self.outer_joins(&query.joins, on),
+            None => self.joins(&query.joins),
+        });
         let mut conditions: Vec<String> =
             query.conditions.iter().map(|filter| self.condition(filter)).collect();
         conditions.extend(query.absent.as_ref().map(|absent| self.absent(absent)));
@@ -132,6 +143,12 @@ impl Writer<'_> {
             write!(sql, "\nJOIN {table} ON {child} = {parent}").expect("a String takes all text");
         }
         sql
+    }
+
+    /// Rows without any in the other table stay.
+    fn outer_joins(&self, steps: &[Step], on: &[Filter]) -> String {
+        let on: String = on.iter().map(|filter| format!(" AND {}", self.condition(filter))).collect();
+        format!("{}{on}", self.joins(steps).replace("\nJOIN ", "\nLEFT JOIN "))
     }
 
     fn absent(&self, absent: &Absent) -> String {
@@ -161,9 +178,18 @@ impl Writer<'_> {
         }
     }
 
+    /// As a column of the answer: a month without its first day.
+    fn shown(&self, expr: Expr) -> String {
+        match expr {
+            Expr::Start(unit, _) => shown_start(unit, &self.expr(expr)),
+            _ => self.expr(expr),
+        }
+    }
+
     fn expr(&self, expr: Expr) -> String {
         match expr {
             Expr::Field(place) => self.field(place),
+            Expr::Present(place) => format!("COUNT({})", self.field(place)),
             Expr::Rows => "COUNT(*)".to_owned(),
             Expr::Different(place) => format!("COUNT(DISTINCT {})", self.field(place)),
             Expr::Made(func, place) => {
@@ -194,10 +220,18 @@ impl Writer<'_> {
                 let list: Vec<String> = values.iter().map(|value| literal(value)).collect();
                 match (&list[..], among) {
                     ([one], true) => format!("{field} = {one}"),
-                    ([one], false) => format!("{field} <> {one}"),
+                    // What has no value is not this one either.
+                    ([one], false) => format!("({field} <> {one} OR {field} IS NULL)"),
                     (_, true) => format!("{field} IN ({})", list.join(", ")),
-                    (_, false) => format!("{field} NOT IN ({})", list.join(", ")),
+                    (_, false) => format!("({field} NOT IN ({}) OR {field} IS NULL)", list.join(", ")),
                 }
+            }
+            Test::Number(Compare::NotEqual, number) => {
+                format!("({} <> {number} OR {field} IS NULL)", self.number(filter.place))
+            }
+            Test::Numbers(numbers) => {
+                let list: Vec<String> = numbers.iter().map(f64::to_string).collect();
+                format!("{} IN ({})", self.number(filter.place), list.join(", "))
             }
             Test::Number(compare, number) => {
                 format!("{} {} {number}", self.number(filter.place), sign(*compare))
@@ -240,7 +274,11 @@ fn calendar(unit: Unit, range: Option<Range>) -> String {
     let (first, last) = match ends {
         Some((first, last)) => (literal(&first.to_string()), literal(&last.to_string())),
         None => {
-            ("MIN(\"start\") FROM \"found\"".to_owned(), "(SELECT MAX(\"start\") FROM \"found\")".to_owned())
+            let earliest = earliest(unit);
+            (
+                format!("MAX(MIN(\"start\"), {earliest}) FROM \"found\""),
+                "(SELECT MAX(\"start\") FROM \"found\")".to_owned(),
+            )
         }
     };
     format!(
@@ -248,11 +286,23 @@ fn calendar(unit: Unit, range: Option<Range>) -> String {
     )
 }
 
-fn shown_start(unit: Unit) -> &'static str {
+/// Where a calendar begins at the earliest, by the last part that was found.
+fn earliest(unit: Unit) -> String {
+    let parts = ROWS_MAX - 1;
+    let back = match unit {
+        Unit::Day => format!("-{parts} days"),
+        Unit::Week => format!("-{} days", 7 * parts),
+        Unit::Month => format!("-{parts} months"),
+        Unit::Year => format!("-{parts} years"),
+    };
+    format!("date(MAX(\"start\"), '{back}')")
+}
+
+fn shown_start(unit: Unit, start: &str) -> String {
     match unit {
-        Unit::Day | Unit::Week => "\"calendar\".\"start\"",
-        Unit::Month => "substr(\"calendar\".\"start\", 1, 7)",
-        Unit::Year => "substr(\"calendar\".\"start\", 1, 4)",
+        Unit::Day | Unit::Week => start.to_owned(),
+        Unit::Month => format!("substr({start}, 1, 7)"),
+        Unit::Year => format!("substr({start}, 1, 4)"),
     }
 }
 

@@ -182,3 +182,69 @@ pub fn platform() -> Schema {
     ];
     Schema { datasource: "lakeport".to_owned(), tables }
 }
+
+/// A company with what its warehouse makes of its data: fields of one name in several tables.
+pub fn company() -> Schema {
+    let tables = vec![
+        table(
+            "ods_customers: customers (客户)",
+            &[
+                "*customer_id INTEGER number of the customer (客户编号)",
+                "customer_name TEXT name of the customer (客户姓名) [李伟, 王芳]",
+                "city TEXT city where the customer lives (城市) [Beijing, Shanghai, Wuhan]",
+                "member_level TEXT member level of the customer (会员等级): basic|silver|gold",
+                "registered_at TEXT when the customer registered (注册时间) [2026-01-02 10:00:00]",
+            ],
+        ),
+        table(
+            "ods_products: products (商品)",
+            &[
+                "*product_id INTEGER number of the product (商品编号)",
+                "product_name TEXT name of the product (商品名称) [Longjing]",
+                "category TEXT category of the product (类别) [green tea, snacks]",
+                "price REAL price of one piece (单价)",
+            ],
+        ),
+        table(
+            "ods_orders: orders (订单)",
+            &[
+                "*order_id INTEGER number of the order (订单编号)",
+                "customer_id INTEGER the customer who ordered (客户编号)",
+                "order_status TEXT status of the order (订单状态): paid|shipped|cancelled|refunded",
+                "channel TEXT where it was ordered (渠道): app|web|store",
+                "order_amount REAL amount of the order (订单金额)",
+                "ordered_at TEXT when it was ordered (下单时间) [2026-07-01 10:00:00]",
+            ],
+        ),
+        table(
+            "dwd_order_details: sales: the items of orders that were paid (销售明细)",
+            &[
+                "*order_item_id INTEGER number of the item (明细编号)",
+                "order_id INTEGER the order (订单编号)",
+                "product_id INTEGER the product that was sold (商品编号)",
+                "order_date TEXT day of the order (下单日期) [2026-07-01]",
+                "sales_amount REAL sales amount: pieces by price (销售额)",
+            ],
+        ),
+        table(
+            "dws_customer_sales: what each customer bought, by month (客户月汇总)",
+            &[
+                "*customer_id INTEGER the customer (客户编号)",
+                "*sales_month TEXT month (月份) [2026-06]",
+                "order_count INTEGER orders of that month (订单数)",
+                "revenue REAL revenue (营收)",
+            ],
+        ),
+        table(
+            "ads_city_sales: report of the cities, by month (城市月报)",
+            &[
+                "*sales_month TEXT month (月份) [2026-06]",
+                "*city TEXT city of the buyers (所在城市) [Beijing, Shanghai]",
+                "buyers INTEGER customers who bought (购买人数)",
+                "order_count INTEGER their orders (订单数)",
+                "revenue REAL revenue (营收)",
+            ],
+        ),
+    ];
+    Schema { datasource: "company".to_owned(), tables }
+}

@@ -88,6 +88,10 @@ impl Planner<'_> {
         for at in 0..self.meaning.filters.len() {
             let table = self.meaning.filters[at].place.table;
             let Test::Among(values, false) = &self.meaning.filters[at].test else { continue };
+            // `orders that are not cancelled` are orders.
+            if !self.meaning.turned.contains(&self.meaning.filters[at].place) {
+                continue;
+            }
             if table == entity || self.way(&[entity], table)?.iter().all(|step| step.up) {
                 continue;
             }

@@ -23,12 +23,17 @@ impl Planner<'_> {
             return Ok(());
         }
         let place = self.time(meaning.without.unwrap_or(query.from))?;
+        let range = meaning.range.map(|range| self.whole_parts(range, unit));
+        query.begins_within = match (range.and_then(|range| range.from), unit) {
+            (Some(from), Some(unit)) => unit.start(from) != from,
+            _ => false,
+        };
         // What did not happen in a range is looked for there, not joined.
         query.time = Some(place).filter(|place| Some(place.table) != meaning.without);
         if query.time.is_none() && unit.is_some() {
             return Err(Unclear::Shape);
         }
-        match (meaning.range, unit) {
+        match (range, unit) {
             (Some(range), _) => query.conditions.push(Filter { place, test: Test::Days(range) }),
             (None, _) => query.conditions.push(Filter { place, test: Test::Present }),
         }
@@ -39,8 +44,18 @@ impl Planner<'_> {
             (Some(from), None) if from < tomorrow => Some(Range::days(from, tomorrow)),
             _ => None,
         };
-        query.calendar = unit.map(|unit| (unit, meaning.range.and_then(until_today)));
+        query.calendar = unit.map(|unit| (unit, range.and_then(until_today)));
         Ok(())
+    }
+
+    /// The last 8 weeks by week are this one and the 7 before, each from its beginning.
+    fn whole_parts(&self, range: Range, unit: Option<Unit>) -> Range {
+        match (range.last, unit) {
+            (Some((last, count)), Some(unit)) if last == unit => {
+                Range::days(unit.later(self.today, 1 - count), self.today.plus(1))
+            }
+            _ => range,
+        }
     }
 
     fn time(&self, table: usize) -> Result<Place, Unclear> {

@@ -30,6 +30,11 @@ impl Focus {
         self.0.iter().any(|(_, known)| *known == table)
     }
 
+    /// Whether another piece than this one names it.
+    pub fn has_elsewhere(&self, table: usize, at: usize) -> bool {
+        self.others(at).any(|(_, known)| known == table)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -117,11 +122,15 @@ impl Focus {
         let written = |place: &Place| {
             before(place)
                 || (at > 1
-                    && matches!(pieces[at - 1].chunk, Chunk::Op(Op::Is | Op::Filler | Op::Of))
+                    && matches!(
+                        pieces[at - 1].chunk,
+                        Chunk::Op(Op::Is | Op::Filler | Op::Of | Op::Compare(_))
+                    )
                     && matches!(&pieces[at - 2].chunk, Chunk::Named(named) if named.iter().any(|named| matches!(named, Named::Field(field, _) if field == place))))
         };
         let focused = |(place, _): &&(Place, &String)| self.others(at).any(|(_, table)| table == place.table);
-        let steps: [Vec<(Place, &String)>; 4] = [
+        let steps: [Vec<(Place, &String)>; 5] = [
+            values.iter().filter(|value| written(&value.0) && focused(value)).copied().collect(),
             values.iter().filter(|(place, _)| written(place)).copied().collect(),
             values.iter().filter(|(place, _)| !events && beside(place)).copied().collect(),
             values.iter().filter(|value| focused(value) != events).copied().collect(),

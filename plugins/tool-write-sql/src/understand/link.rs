@@ -6,6 +6,9 @@ use crate::schema::Schema;
 use crate::words::phrases::{self, Op};
 use crate::words::{Form, Word, dates};
 
+/// Words for pieces that mean something else where no number stands before.
+const PIECES: &[&str] = &["名", "种"];
+
 /// One or more words with what they can mean.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Chunk {
@@ -25,6 +28,10 @@ pub struct Piece {
     pub chunk: Chunk,
     /// The words as they were written.
     pub text: String,
+    /// `customers'`: what follows is theirs.
+    pub possessive: bool,
+    /// The table whose rows it would count, were it no name: `订单数`.
+    pub counts: Option<usize>,
 }
 
 impl Piece {
@@ -45,7 +52,10 @@ pub fn pieces(words: &[Word], schema: &Schema, names: &Names, today: Day) -> Vec
     let mut at = 0;
     while at < words.len() {
         let (length, chunk) = linker.here(at, &pieces);
-        pieces.push(Piece { chunk, text: text(&words[at..at + length]) });
+        let here = &words[at..at + length];
+        let possessive = here.last().is_some_and(|word| word.possessive);
+        let counts = linker.counted(at, length);
+        pieces.push(Piece { chunk, text: text(here), possessive, counts });
         at += length;
     }
     pieces
@@ -73,6 +83,11 @@ impl Linker<'_> {
     /// What the words from here on are, and how many of them.
     fn here(&self, at: usize, before: &[Piece]) -> (usize, Chunk) {
         let rest = &self.words[at..];
+        // `5名客户`: after a number it is no name.
+        let numbered = before.last().is_some_and(|piece| matches!(piece.chunk, Chunk::Number(_)));
+        if numbered && PIECES.contains(&rest[0].text.as_str()) {
+            return (1, Chunk::Op(Op::Piece));
+        }
         if let Some(value) = self.value_of_field(&rest[0], before) {
             return (1, Chunk::Named(vec![value]));
         }
@@ -102,11 +117,25 @@ impl Linker<'_> {
         (1, chunk)
     }
 
+    /// The table that all words but the last name, where the last one counts.
+    fn counted(&self, at: usize, length: usize) -> Option<usize> {
+        let (last, name) = self.words[at..at + length].split_last()?;
+        let counts = last.lower == "count"
+            || phrases::all(std::slice::from_ref(last)).any(|(_, op)| op == Op::CountBefore);
+        let first = name.first().filter(|_| counts)?;
+        let mut tables = self.names.beginning(first).filter_map(|(concepts, named)| match named {
+            Named::Table(table) if concepts.iter().eq(name.iter().map(|word| &word.concept)) => Some(*table),
+            _ => None,
+        });
+        let table = tables.next()?;
+        tables.all(|other| other == table).then_some(table)
+    }
+
     /// All that the longest name here names.
     fn named(&self, at: usize) -> (usize, Vec<Named>) {
         let mut longest = 0;
         let mut found: Vec<Named> = Vec::new();
-        for (concepts, named) in &self.names.list {
+        for (concepts, named) in self.names.beginning(&self.words[at]) {
             let length = match named {
                 Named::Value(_, value) => self.value_length(at, concepts, value),
                 _ => self.name_length(at, concepts),
@@ -157,8 +186,10 @@ impl Linker<'_> {
 
     /// A short value right after its field: `sex F`.
     fn value_of_field(&self, word: &Word, before: &[Piece]) -> Option<Named> {
-        let near =
-            before.iter().rev().find(|piece| !matches!(piece.chunk, Chunk::Op(Op::Is | Op::Filler)))?;
+        let near = before
+            .iter()
+            .rev()
+            .find(|piece| !matches!(piece.chunk, Chunk::Op(Op::Is | Op::Filler | Op::Compare(_))))?;
         let Chunk::Named(named) = &near.chunk else { return None };
         if word.text.chars().count() > 2
             || phrases::longest(std::slice::from_ref(word)).is_some() && word.text != word.text.to_uppercase()

@@ -43,6 +43,8 @@ pub enum Test {
     /// One of these values; false: none of them.
     Among(Vec<String>, bool),
     Number(Compare, f64),
+    /// One of these numbers.
+    Numbers(Vec<f64>),
     Between(f64, f64),
     Days(Range),
     Present,
@@ -66,6 +68,8 @@ pub struct Meaning {
     pub groups: Vec<Group>,
     pub unit: Option<Unit>,
     pub trend: bool,
+    /// Which part of the calendar is asked for: the one that a ranking puts first.
+    pub which: bool,
     pub filters: Vec<Filter>,
     pub range: Option<Range>,
     /// Time fields that a verb of the question names: one of them is meant.
@@ -75,6 +79,22 @@ pub struct Meaning {
     /// By what, and whether the greatest comes first.
     pub rank: Option<(By, bool)>,
     pub limit: Option<u64>,
+    /// Of which table so many rows are wanted, where the number stands before it.
+    pub limited: Option<usize>,
+    /// `top`, `first`: by something.
+    pub top: bool,
+    /// `per`, and not `for each`: what stands before is counted.
+    pub per: bool,
+    /// `each day`, `every day`: perhaps on each of them.
+    pub every: bool,
+    /// The table whose rows are asked for, where it is not the first one.
+    pub entity: Option<usize>,
+    /// Fields whose value is excluded before their table is named: `without cancelled orders`.
+    pub turned: Vec<Place>,
+    /// Fields whose values are joined by `and`.
+    pub joined: Vec<Place>,
+    /// Whether the question is for a list: `which`, a plural.
+    pub listed: bool,
     /// Whether a ranking without a number asks for one thing.
     pub one: bool,
     pub order: Option<(By, bool)>,
@@ -97,4 +117,8 @@ pub enum Unclear {
     Apart(String, String),
     /// No time to go by.
     NoTime(String),
+    /// `top 5`, and not by what.
+    NoRank,
+    /// These data sources all have an answer.
+    Sources(Vec<String>),
 }

@@ -1,33 +1,35 @@
 //! From words to a meaning: [`link`] finds what the words name, [`read`] finds what is asked of it.
 
 pub mod choose;
+mod fields;
 pub mod link;
 pub mod meaning;
+mod measures;
 pub mod names;
+mod near;
 mod numbers;
+mod ranges;
 mod ranks;
 pub mod read;
 mod things;
 
 use crate::calendar::Day;
-use crate::schema::Schema;
+use crate::known::Known;
 use crate::words;
 use meaning::{Meaning, Unclear};
 
 /// What a question asks of a schema.
-pub fn understand(question: &str, schema: &Schema, today: Day) -> Result<Meaning, Unclear> {
-    let names = names::Names::of(schema);
-    let words = words::read(question, &names.dictionary);
-    let pieces = link::pieces(&words, schema, &names, today);
-    read::meaning(schema, &pieces)
+pub fn understand(question: &str, known: &Known<'_>, today: Day) -> Result<Meaning, Unclear> {
+    let words = words::read(question, &known.names.dictionary);
+    let pieces = link::pieces(&words, known.schema, &known.names, today);
+    read::meaning(known, &pieces)
 }
 
 /// The tables that a question names, itself or by their fields: those whose values are worth looking at.
-pub fn named_tables(question: &str, schema: &Schema, today: Day) -> Vec<usize> {
-    let names = names::Names::of(schema);
-    let words = words::read(question, &names.dictionary);
-    let mut tables: Vec<usize> =
-        link::pieces(&words, schema, &names, today).iter().flat_map(link::Piece::tables).collect();
+pub fn named_tables(question: &str, known: &Known<'_>, today: Day) -> Vec<usize> {
+    let words = words::read(question, &known.names.dictionary);
+    let pieces = link::pieces(&words, known.schema, &known.names, today);
+    let mut tables: Vec<usize> = pieces.iter().flat_map(link::Piece::tables).collect();
     tables.sort_unstable();
     tables.dedup();
     tables

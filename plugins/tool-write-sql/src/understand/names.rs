@@ -1,10 +1,10 @@
 //! What tables and fields can be called in a question.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use crate::schema::{Kind, Place, Schema};
 use crate::words::chinese::{Dictionary, is_han};
-use crate::words::{self, english, phrases};
+use crate::words::{self, Form, Word, english, phrases};
 
 /// Parts of a data warehouse's names that say nothing of the content.
 pub const PREFIXES: &[&str] =
@@ -49,6 +49,10 @@ pub enum Named {
 pub struct Names {
     pub list: Vec<(Vec<String>, Named)>,
     pub dictionary: Dictionary,
+    /// Places in the list, by the first word.
+    by_first: HashMap<String, Vec<usize>>,
+    /// Places of values in the list, by the whole value in lower case.
+    by_value: HashMap<String, Vec<usize>>,
 }
 
 impl Names {
@@ -141,9 +145,23 @@ impl Names {
     }
 
     fn add(&mut self, concepts: Vec<String>, named: Named) {
-        if !concepts.is_empty() {
-            self.list.push((concepts, named));
+        let Some(first) = concepts.first() else { return };
+        let place = self.list.len();
+        self.by_first.entry(first.clone()).or_default().push(place);
+        if let Named::Value(_, value) = &named {
+            self.by_value.entry(value.to_lowercase()).or_default().push(place);
         }
+        self.list.push((concepts, named));
+    }
+
+    /// The names that can begin with a word, or be it where it stands in quotation marks.
+    pub fn beginning(&self, word: &Word) -> impl Iterator<Item = &(Vec<String>, Named)> {
+        let places = if word.form == Form::Quoted {
+            self.by_value.get(&word.lower)
+        } else {
+            self.by_first.get(&word.concept)
+        };
+        places.into_iter().flatten().map(|place| &self.list[*place])
     }
 }
 

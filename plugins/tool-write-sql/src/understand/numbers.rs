@@ -1,26 +1,63 @@
-//! What the reader does with numbers and days: what they are compared with, and how.
+//! What the reader does with numbers: what they are compared with, how many things they ask for, which row they name.
+//!
+//! A number that none of that fits refuses the question.
 
 use super::link::Chunk;
 use super::meaning::{Measure, Test, Unclear};
+use super::names::Named;
 use super::read::{Last, Reader, Waiting};
-use crate::calendar::Range;
 use crate::schema::Place;
 use crate::words::phrases::{Compare, Op};
 
+impl Compare {
+    /// `not over 500`.
+    fn turned(self) -> Compare {
+        match self {
+            Compare::Equal => Compare::NotEqual,
+            Compare::NotEqual => Compare::Equal,
+            Compare::More => Compare::AtMost,
+            Compare::AtLeast => Compare::Less,
+            Compare::Less => Compare::AtLeast,
+            Compare::AtMost => Compare::More,
+        }
+    }
+}
+
 impl Reader<'_> {
+    pub(super) fn compare(&mut self, compare: Compare) {
+        let not_here =
+            self.before(|chunk| matches!(chunk, Chunk::Op(Op::Filler))) == Some(&Chunk::Op(Op::Not));
+        let compare = if not_here && self.takes_not() { compare.turned() } else { compare };
+        self.waiting.push(Waiting::Compare(compare));
+    }
+
     pub(super) fn compare_before(&mut self, compare: Compare) -> Result<(), Unclear> {
-        let Some(number) = self.number.take() else { return self.unclear() };
+        let Some((number, _)) = self.number.take() else { return self.unclear() };
         self.compared(compare, number)
     }
 
     /// A comparison that is complete but for what it is about.
     pub(super) fn compared(&mut self, compare: Compare, number: f64) -> Result<(), Unclear> {
         match self.last {
+            // `How many customers have more than 30 orders?`
+            Last::Measure(Measure::Count(table))
+                if !self.is_chinese_here() && self.is_followed_by_other(table) =>
+            {
+                self.waiting.push(Waiting::Compared(compare, number));
+                Ok(())
+            }
             // `orders above 100` compares something of the orders, not how many there are.
-            Last::Measure(Measure::Count(_)) if !self.is_chinese() && !self.says_is() => self.unclear(),
+            Last::Measure(Measure::Count(_)) if !self.is_chinese_here() && !self.says_is() => self.unclear(),
             Last::Measure(measure) => {
-                self.meaning.measures.retain(|known| *known != measure);
+                self.not_shown(measure);
                 self.meaning.having.push((measure, compare, number));
+                self.last = Last::Nothing;
+                Ok(())
+            }
+            // `订单超过30个的客户`
+            Last::Table(table) if self.is_chinese_here() && self.other_table_follows() => {
+                self.meaning.having.push((Measure::Count(table), compare, number));
+                self.meaning.tables.retain(|known| *known != table);
                 self.last = Last::Nothing;
                 Ok(())
             }
@@ -28,7 +65,10 @@ impl Reader<'_> {
                 if self.meaning.items.last() == Some(&place) && self.schema.field(place).is_number() =>
             {
                 self.meaning.items.pop();
-                self.filter(place, Test::Number(compare, number))
+                self.test(place, Test::Number(compare, number))
+            }
+            _ if let Some(place) = self.tested_just_before() => {
+                self.test(place, Test::Number(compare, number))
             }
             _ => {
                 self.waiting.push(Waiting::Compared(compare, number));
@@ -37,91 +77,46 @@ impl Reader<'_> {
         }
     }
 
+    fn test(&mut self, place: Place, test: Test) -> Result<(), Unclear> {
+        self.tested = Some((place, self.at));
+        self.filter(place, test)
+    }
+
+    /// `price over 100 and below 200`: the same field again.
+    fn tested_just_before(&self) -> Option<Place> {
+        let (place, tested) = self.tested?;
+        let holds_together = |chunk: &Chunk| {
+            matches!(
+                chunk,
+                Chunk::Mark
+                    | Chunk::Op(Op::And | Op::Filler | Op::Money | Op::Compare(_) | Op::CompareBefore(_))
+            )
+        };
+        self.pieces[tested + 1..self.at].iter().all(|piece| holds_together(&piece.chunk)).then_some(place)
+    }
+
+    /// Whether `的` and a table come next.
+    pub(super) fn other_table_follows(&self) -> bool {
+        let rest = self.pieces[self.at + 1..].iter().map(|piece| &piece.chunk);
+        let mut rest = rest.filter(|chunk| !matches!(chunk, Chunk::Op(Op::Piece) | Chunk::Number(_)));
+        let names_table = |chunk: &Chunk| matches!(chunk, Chunk::Named(named) if named.iter().any(|named| matches!(named, Named::Table(_))));
+        let says = self.pieces[self.at].text.ends_with('的');
+        (says || rest.next() == Some(&Chunk::Op(Op::Of))) && rest.next().is_some_and(names_table)
+    }
+
+    /// Whether another table than this one comes right after the number, perhaps after a value of it.
+    fn is_followed_by_other(&self, table: usize) -> bool {
+        let named = self.pieces[self.at + 1..].iter().map_while(|piece| match &piece.chunk {
+            Chunk::Named(named) => Some(named),
+            _ => None,
+        });
+        let other = |named: &Named| matches!(named, Named::Table(other) if *other != table);
+        named.take(2).any(|named| named.iter().any(other))
+    }
+
     /// Whether `is` stands before the comparison and its number.
     fn says_is(&self) -> bool {
         self.at >= 2 && self.pieces[self.at - 2].chunk == Chunk::Op(Op::Is)
-    }
-
-    pub(super) fn days(&mut self, compare: Compare) -> Result<(), Unclear> {
-        // In Chinese the day stands before: `2026-07-01之后`.
-        let han = self.is_chinese();
-        match self.meaning.range {
-            Some(range) if han => {
-                self.meaning.range = Some(open(range, compare));
-                Ok(())
-            }
-            _ => {
-                self.waiting.push(Waiting::Days(compare));
-                Ok(())
-            }
-        }
-    }
-
-    pub(super) fn range(&mut self, range: Range) -> Result<(), Unclear> {
-        let compare =
-            match self.take_last(|waiting| matches!(waiting, Waiting::Days(_) | Waiting::Compare(_))) {
-                Some(Waiting::Days(compare)) => Some(compare),
-                Some(Waiting::Compare(compare)) => {
-                    let number: f64 = self.pieces[self.at].text.parse().or_else(|_| self.unclear())?;
-                    return self.compared(compare, number);
-                }
-                _ => None,
-            };
-        if let Some(number) = self.year_number(range) {
-            return self.year(number, compare);
-        }
-        let range = compare.map_or(range, |compare| open(range, compare));
-        match &mut self.meaning.range {
-            known @ None => *known = Some(range),
-            Some(known) if known.before.is_none() && range.from.is_none() => known.before = range.before,
-            Some(known) if *known == range => {}
-            Some(_) => return self.unclear(),
-        }
-        Ok(())
-    }
-
-    /// The year, where the range is one that a field of years can have.
-    fn year_number(&self, range: Range) -> Option<f64> {
-        let whole = range.length().is_some_and(|days| days >= 365)
-            && self.pieces[self.at].text.ends_with(|letter: char| letter.is_ascii_digit() || letter == '年');
-        let (year, 1, 1) = range.from.filter(|_| whole)?.date() else { return None };
-        #[expect(clippy::cast_precision_loss, reason = "a year is small")]
-        Some(year as f64)
-    }
-
-    /// A year means a field of years where there is one, else the days of the year.
-    fn year(&mut self, number: f64, compare: Option<Compare>) -> Result<(), Unclear> {
-        if let Last::Field(place) = self.last
-            && self.meaning.items.last() == Some(&place)
-            && self.names_years(place)
-        {
-            self.meaning.items.pop();
-            return self.filter(place, Test::Number(compare.unwrap_or(Compare::Equal), number));
-        }
-        let years: Vec<Place> = self.places_in_focus().filter(|place| self.names_years(*place)).collect();
-        if let [only] = years[..] {
-            return self.filter(only, Test::Number(compare.unwrap_or(Compare::Equal), number));
-        }
-        if !years.is_empty() {
-            return self.unclear();
-        }
-        #[expect(clippy::cast_possible_truncation, reason = "it came from a year")]
-        let range = Range::year(number as i64);
-        if self.meaning.range.is_some() {
-            return self.unclear();
-        }
-        self.meaning.range = Some(compare.map_or(range, |compare| open(range, compare)));
-        Ok(())
-    }
-
-    fn names_years(&self, place: Place) -> bool {
-        let field = self.schema.field(place);
-        let lower = field.name.to_lowercase();
-        field.is_number()
-            && (lower == "year"
-                || lower.ends_with("year")
-                || lower.starts_with("year_of_f")
-                || field.comment.contains('年'))
     }
 
     pub(super) fn between(&mut self) -> Result<(), Unclear> {
@@ -129,8 +124,11 @@ impl Reader<'_> {
             Last::Field(place)
                 if self.schema.field(place).is_number() && self.meaning.items.last() == Some(&place) =>
             {
-                self.meaning.items.pop();
-                self.waiting.push(Waiting::Between(place, None));
+                self.waiting.push(Waiting::Between);
+                Ok(())
+            }
+            _ if matches!(self.next(), Some(Chunk::Range(_))) => {
+                self.waiting.push(Waiting::Between);
                 Ok(())
             }
             _ => self.unclear(),
@@ -141,46 +139,167 @@ impl Reader<'_> {
         match self.waiting.last().cloned() {
             Some(Waiting::Compare(compare)) => {
                 self.waiting.pop();
-                return self.compared(compare, number);
-            }
-            Some(Waiting::Days(compare)) => {
-                self.waiting.pop();
-                return self.compared(compare, number);
-            }
-            Some(Waiting::Between(place, None)) => {
-                self.waiting.pop();
-                self.waiting.push(Waiting::Between(place, Some(number)));
-                return Ok(());
-            }
-            Some(Waiting::Between(place, Some(least))) => {
-                self.waiting.pop();
-                return self.filter(place, Test::Between(least, number));
+                return match (compare, self.last, self.more_numbers()) {
+                    (_, _, More::None) => self.compared(compare, number),
+                    (Compare::Equal, Last::Field(place), more) => self.field_is(place, number, more),
+                    // `over 100 and 200` says nothing that holds.
+                    _ => self.unclear(),
+                };
             }
             Some(Waiting::Top) => {
                 self.waiting.pop();
-                return self.limit(number);
+                self.meaning.top = true;
+                return if self.more_numbers() == More::None { self.limit(number) } else { self.unclear() };
             }
             _ => {}
         }
-        if let Last::Field(place) = self.last
-            && self.schema.field(place).is_number()
-            && self.meaning.items.last() == Some(&place)
-            && !matches!(self.next(), Some(Chunk::Named(_) | Chunk::Op(Op::CompareBefore(_))))
-        {
-            self.meaning.items.pop();
-            return self.filter(place, Test::Number(Compare::Equal, number));
+        match self.last {
+            Last::Field(place) if self.is_value_of(place) => {
+                let more = self.more_numbers();
+                return self.field_is(place, number, more);
+            }
+            Last::Table(table) if self.names_row(table) => {
+                let key = self.schema.key(table).filter(|key| self.schema.field(*key).is_number());
+                let Some(key) = key.filter(|_| self.more_numbers() == More::None) else {
+                    return self.unclear();
+                };
+                return self.filter(key, Test::Number(Compare::Equal, number));
+            }
+            _ => {}
         }
-        self.number = Some(number);
+        if !self.counts_things() || self.takes_not() {
+            return self.unclear();
+        }
+        self.number = Some((number, self.at));
         Ok(())
+    }
+
+    /// A field has this number, or one of several, or lies between two.
+    fn field_is(&mut self, place: Place, number: f64, more: More) -> Result<(), Unclear> {
+        if self.meaning.items.last() != Some(&place) || !self.schema.field(place).is_number() {
+            return self.unclear();
+        }
+        let is_between = self.take_last(|waiting| *waiting == Waiting::Between).is_some();
+        let test = match more {
+            More::To(most, last) => {
+                self.at = last;
+                Test::Between(number, most)
+            }
+            _ if is_between => return self.unclear(),
+            More::None => Test::Number(Compare::Equal, number),
+            More::Also(others, last) => {
+                self.at = last;
+                Test::Numbers([vec![number], others].concat())
+            }
+        };
+        self.meaning.items.pop();
+        self.test(place, test)
+    }
+
+    /// The numbers that go on from the one here: `到200`, `、128和158`.
+    fn more_numbers(&self) -> More {
+        let chunk = |at: usize| self.pieces.get(at).map(|piece| &piece.chunk);
+        let past = |mut at: usize| {
+            while matches!(chunk(at), Some(Chunk::Op(Op::Money))) {
+                at += 1;
+            }
+            at
+        };
+        let between = self.waiting.last() == Some(&Waiting::Between);
+        let joint = past(self.at + 1);
+        let first = match (chunk(joint), chunk(joint + 1)) {
+            (Some(Chunk::Op(Op::To)), Some(Chunk::Number(most))) => {
+                return More::To(*most, past(joint + 2) - 1);
+            }
+            (Some(Chunk::Op(Op::And | Op::Or) | Chunk::Mark), Some(Chunk::Number(number))) => *number,
+            _ => return More::None,
+        };
+        let closes = |at: usize| matches!(chunk(at), Some(Chunk::Op(Op::Within)));
+        if between || closes(past(joint + 2)) {
+            return More::To(first, past(joint + 2) - 1);
+        }
+        // `customer 5, 10 orders`: what counts the next thing is not of the list.
+        let (mut numbers, mut last) = (Vec::new(), self.at);
+        let mut at = joint;
+        while let (Some(Chunk::Op(Op::And | Op::Or) | Chunk::Mark), Some(Chunk::Number(number))) =
+            (chunk(at), chunk(at + 1))
+        {
+            if matches!(chunk(at + 2), Some(Chunk::Op(Op::Piece) | Chunk::Named(_))) {
+                break;
+            }
+            numbers.push(*number);
+            at = past(at + 2);
+            last = at - 1;
+        }
+        if numbers.is_empty() { More::None } else { More::Also(numbers, last) }
+    }
+
+    /// `price 158`, and not `the price of 5 products` nor `价格最低的5个商品`.
+    fn is_value_of(&self, place: Place) -> bool {
+        let next = self.next_piece();
+        let of = self.at > 0 && self.pieces[self.at - 1].chunk == Chunk::Op(Op::Of);
+        self.schema.field(place).is_number()
+            && self.meaning.items.last() == Some(&place)
+            && !matches!(next, Some(Chunk::Op(Op::CompareBefore(_) | Op::Piece)))
+            && !(of && matches!(next, Some(Chunk::Named(_))))
+    }
+
+    /// `customer 5`, `客户5`: the number is the row's own.
+    fn names_row(&self, table: usize) -> bool {
+        let Some(before) = self.at.checked_sub(1).map(|at| &self.pieces[at]) else { return false };
+        let named = matches!(&before.chunk, Chunk::Named(named) if named.contains(&Named::Table(table)));
+        let word = before.text.rsplit(' ').next().unwrap_or_default().to_lowercase();
+        let is_one = !word.is_ascii() || crate::words::english::singular(&word) == word;
+        named
+            && is_one
+            && !matches!(self.next_piece(), Some(Chunk::Op(Op::Piece | Op::CompareBefore(_) | Op::To)))
+    }
+
+    /// Whether the number here says how many are wanted of what comes next.
+    fn counts_things(&self) -> bool {
+        let rest = &self.pieces[self.at + 1..];
+        let pieces = rest.iter().take_while(|piece| piece.chunk == Chunk::Op(Op::Piece)).count();
+        matches!(
+            rest.get(pieces).map(|piece| &piece.chunk),
+            Some(
+                Chunk::Named(_)
+                    | Chunk::Op(
+                        Op::Extreme(_)
+                            | Op::ExtremeOf(..)
+                            | Op::Most(_)
+                            | Op::Distinct
+                            | Op::CompareBefore(_)
+                    )
+            )
+        ) || pieces > 0 && rest.get(pieces).is_some_and(|piece| piece.chunk == Chunk::Op(Op::Of))
+    }
+
+    /// A number before a thing says how many of it are wanted, if nothing else stands between.
+    pub(super) fn number_of_things(&mut self, table: usize) -> Result<(), Unclear> {
+        let Some((number, at)) = self.number.take() else { return Ok(()) };
+        let between = &self.pieces[at + 1..self.at];
+        let of = between.first().is_some_and(|piece| piece.chunk == Chunk::Op(Op::Piece));
+        let fits = |chunk: &Chunk| match chunk {
+            Chunk::Named(_) => true,
+            Chunk::Op(Op::Of) => of,
+            Chunk::Op(op) => matches!(
+                op,
+                Op::Piece | Op::Filler | Op::Extreme(_) | Op::ExtremeOf(..) | Op::Most(_) | Op::Distinct
+            ),
+            _ => false,
+        };
+        if !between.iter().all(|piece| fits(&piece.chunk)) {
+            return Err(Unclear::Word(self.pieces[at].text.clone()));
+        }
+        self.meaning.limited = Some(table);
+        self.limit(number)
     }
 }
 
-/// `after a day`, `since a day`, `before a day`.
-fn open(range: Range, compare: Compare) -> Range {
-    match compare {
-        Compare::More => Range { from: range.before, before: None },
-        Compare::AtLeast => Range { from: range.from, before: None },
-        Compare::AtMost => Range { from: None, before: range.before },
-        _ => Range { from: None, before: range.from },
-    }
+/// Numbers that go on from one, and the place of the last piece of them.
+#[derive(Clone, Debug, PartialEq)]
+enum More {
+    None,
+    To(f64, usize),
+    Also(Vec<f64>, usize),
 }

@@ -19,7 +19,7 @@ impl Reader<'_> {
         if let Last::Measure(measure) = self.last
             && !matches!(self.next(), Some(Chunk::Named(_)) | None)
         {
-            self.meaning.measures.retain(|known| *known != measure);
+            self.not_shown(measure);
             self.rank(By::Measure(measure), true)?;
         } else if let Last::Field(place) = self.last
             && self.schema.field(place).is_number()
@@ -41,11 +41,19 @@ impl Reader<'_> {
         }
         match self.last {
             Last::Measure(measure) => {
-                self.meaning.measures.retain(|known| *known != measure);
+                self.not_shown(measure);
                 self.rank(By::Measure(measure), most)
             }
             Last::Table(table) => self.rank(By::Measure(Measure::Count(table)), most),
             Last::Field(place) => self.extreme_field(place, most),
+            // `执行失败最多的任务`
+            Last::Value if self.other_table_follows() => match self.meaning.filters.last() {
+                Some(filter) => {
+                    let table = filter.place.table;
+                    self.rank(By::Measure(Measure::Count(table)), most)
+                }
+                None => self.unclear(),
+            },
             Last::Value | Last::Group | Last::Nothing => {
                 self.waiting.push(Waiting::Most(most));
                 Ok(())
@@ -58,7 +66,7 @@ impl Reader<'_> {
         let before = self.is_chinese();
         match self.last {
             Last::Measure(measure) if before => {
-                self.meaning.measures.retain(|known| *known != measure);
+                self.not_shown(measure);
                 self.rank(By::Measure(measure), greatest)
             }
             Last::Field(place) if before => self.extreme_field(place, greatest),

@@ -5,6 +5,8 @@ use super::choose::Focus;
 use super::link::{Chunk, Piece};
 use super::meaning::{By, Filter, Meaning, Measure, Test, Unclear};
 use super::names::{Fit, Named};
+use crate::joins::Links;
+use crate::known::Known;
 use crate::schema::{Kind, Place, Schema};
 use crate::words::phrases::{Compare, Func, Op};
 
@@ -13,6 +15,9 @@ const LIMIT_MAX: f64 = 1_000.0;
 
 /// Ends of words that are done by someone.
 const PARTICIPLES: &[&str] = &["ed", "ought", "old", "ken", "ven"];
+
+/// Words that ask for each row rather than for a number.
+const LISTS: &[&str] = &["list", "列出", "清单", "列表", "明细表"];
 
 /// What waits for the next thing.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,7 +34,8 @@ pub(super) enum Waiting {
     /// A comparison with its number, for the field or table that follows.
     Compared(Compare, f64),
     Days(Compare),
-    Between(Place, Option<f64>),
+    /// Two numbers for the field before, or two days.
+    Between,
 }
 
 /// What was read last, for words that come after what they are about.
@@ -45,6 +51,7 @@ pub(super) enum Last {
 
 pub(super) struct Reader<'a> {
     pub schema: &'a Schema,
+    pub links: &'a Links,
     pub pieces: &'a [Piece],
     pub focus: Focus,
     pub at: usize,
@@ -55,17 +62,35 @@ pub(super) struct Reader<'a> {
     or: bool,
     not: bool,
     pub ascending: Option<bool>,
-    /// A number that stands before what it counts: `5 workflows`.
-    pub number: Option<f64>,
+    /// A number that stands before what it counts, with where: `5 workflows`.
+    pub number: Option<(f64, usize)>,
+    /// The field that was compared with a number last, and where that number stands.
+    pub tested: Option<(Place, usize)>,
+    /// Where the days stand that a field was given last.
+    pub dated: Option<usize>,
+    /// The measure that was named again last.
+    pub repeated: Option<Measure>,
+    /// Whether words that say what to do are Chinese.
+    chinese: bool,
+    /// `who`, `哪个`: one is asked for.
+    single: bool,
+    /// Whether a word told whose rows are asked for.
+    pub asked: bool,
     /// Whether the things that are asked for stand in the plural.
     pub several: bool,
 }
 
 /// What pieces mean.
-pub fn meaning(schema: &Schema, pieces: &[Piece]) -> Result<Meaning, Unclear> {
+pub fn meaning(known: &Known<'_>, pieces: &[Piece]) -> Result<Meaning, Unclear> {
+    let schema = known.schema;
     let focus = Focus::of(pieces);
+    let is_chinese = |piece: &Piece| {
+        matches!(piece.chunk, Chunk::Op(_)) && piece.text.chars().any(crate::words::chinese::is_han)
+    };
+    let chinese = pieces.iter().any(is_chinese);
     let mut reader = Reader {
         schema,
+        links: &known.links,
         pieces,
         focus,
         at: 0,
@@ -76,6 +101,12 @@ pub fn meaning(schema: &Schema, pieces: &[Piece]) -> Result<Meaning, Unclear> {
         not: false,
         ascending: None,
         number: None,
+        tested: None,
+        dated: None,
+        repeated: None,
+        chinese,
+        single: false,
+        asked: false,
         several: false,
     };
     while reader.at < pieces.len() {
@@ -101,9 +132,23 @@ impl Reader<'_> {
 
     fn op(&mut self, op: Op) -> Result<(), Unclear> {
         match op {
-            Op::Filler | Op::Of | Op::Is | Op::All => {}
-            Op::Which => self.several |= self.is_chinese(),
-            Op::One => self.meaning.limit = self.meaning.limit.or(Some(1)),
+            Op::Filler => {
+                self.meaning.listed |= LISTS.contains(&self.pieces[self.at].text.to_lowercase().as_str());
+            }
+            Op::Of | Op::Is | Op::Within | Op::Piece => {}
+            Op::All => self.meaning.listed = true,
+            Op::Link => self.link()?,
+            Op::To => self.to()?,
+            Op::Money => {
+                if !self.follows_number() {
+                    return self.unclear();
+                }
+            }
+            Op::Which => {
+                self.several |= self.is_chinese();
+                self.meaning.listed = true;
+            }
+            Op::One => self.single = true,
             Op::Count => self.count()?,
             Op::CountBefore => self.count_before()?,
             Op::Make(func) => self.make(func),
@@ -116,14 +161,17 @@ impl Reader<'_> {
                 let place = self.field_called(names)?;
                 self.rank(By::Field(place), greatest)?;
             }
-            Op::Each => self.waiting.push(Waiting::Each),
+            Op::Each => {
+                self.meaning.per |= self.pieces[self.at].text.eq_ignore_ascii_case("per");
+                self.waiting.push(Waiting::Each);
+            }
             // `owned by` says who did it, not what to group by.
             Op::By if self.follows_participle() => {}
             Op::By => self.waiting.push(Waiting::By),
             Op::Order => self.order_here()?,
             Op::Ascending => self.direction(false)?,
             Op::Descending => self.direction(true)?,
-            Op::Compare(compare) => self.waiting.push(Waiting::Compare(compare)),
+            Op::Compare(compare) => self.compare(compare),
             Op::CompareOf(compare, names) => {
                 let place = self.field_called(names)?;
                 self.last = Last::Field(place);
@@ -134,11 +182,20 @@ impl Reader<'_> {
             Op::After => self.days(Compare::More)?,
             Op::Before => self.days(Compare::Less)?,
             Op::Since => self.days(Compare::AtLeast)?,
+            Op::Until => self.days(Compare::AtMost)?,
             Op::Between => self.between()?,
-            Op::Not => self.not = true,
-            Op::And => {}
+            Op::Not => {
+                if std::mem::replace(&mut self.not, true) {
+                    return self.unclear();
+                }
+            }
+            Op::And => self.and()?,
             Op::Or => self.or = true,
-            Op::Each1(unit) => self.unit(unit)?,
+            Op::Each1(unit) => {
+                let text = self.pieces[self.at].text.to_lowercase();
+                self.meaning.every |= text.starts_with("every ") || text.starts_with("each ");
+                self.unit(unit)?;
+            }
             Op::Unit(unit) => {
                 let each = self.take(|waiting| matches!(waiting, Waiting::Each | Waiting::By));
                 if each.is_none() {
@@ -146,15 +203,73 @@ impl Reader<'_> {
                 }
                 self.unit(unit)?;
             }
+            Op::WhichUnit(unit) => {
+                self.meaning.which = true;
+                self.single = true;
+                self.unit(unit)?;
+            }
             Op::Trend => self.meaning.trend = true,
         }
         Ok(())
     }
 
+    /// `live in Beijing`: says nothing but that what follows belongs to what stands before.
+    fn link(&self) -> Result<(), Unclear> {
+        let passed = |chunk: &Chunk| {
+            matches!(
+                chunk,
+                Chunk::Op(
+                    Op::Filler
+                        | Op::Of
+                        | Op::Is
+                        | Op::By
+                        | Op::All
+                        | Op::Link
+                        | Op::Not
+                        | Op::Distinct
+                        | Op::One
+                        | Op::Which
+                )
+            )
+        };
+        let after = self.pieces[self.at + 1..].iter().map(|piece| &piece.chunk).find(|chunk| !passed(chunk));
+        let before = self.pieces[..self.at].iter().any(|piece| matches!(piece.chunk, Chunk::Named(_)));
+        let is_tied = match after {
+            Some(Chunk::Named(_) | Chunk::Quoted) => before || self.chinese,
+            Some(Chunk::Number(_)) => before,
+            Some(Chunk::Op(op)) => {
+                before
+                    && matches!(
+                        op,
+                        Op::Count | Op::Compare(_) | Op::Most(_) | Op::Extreme(_) | Op::Each | Op::To
+                    )
+            }
+            _ => false,
+        };
+        if is_tied { Ok(()) } else { self.unclear() }
+    }
+
+    /// Between two numbers or two days it was read with them; before another number it would say something.
+    fn to(&self) -> Result<(), Unclear> {
+        let is_english = self.pieces[self.at].text.eq_ignore_ascii_case("to");
+        let number = matches!(self.next_piece(), Some(Chunk::Number(_) | Chunk::Range(_)));
+        if is_english && !number { Ok(()) } else { self.unclear() }
+    }
+
+    /// `and` after a negation of several things would have to say which of them it is for.
+    fn and(&self) -> Result<(), Unclear> {
+        if self.not { self.unclear() } else { Ok(()) }
+    }
+
+    fn follows_number(&self) -> bool {
+        self.at > 0 && matches!(self.pieces[self.at - 1].chunk, Chunk::Number(_))
+    }
+
     fn follows_participle(&self) -> bool {
         let before = self.at.checked_sub(1).map(|at| &self.pieces[at]);
         before.is_some_and(|piece| {
-            piece.chunk == Chunk::Op(Op::Filler) && PARTICIPLES.iter().any(|end| piece.text.ends_with(end))
+            matches!(piece.chunk, Chunk::Op(Op::Filler | Op::Link))
+                && PARTICIPLES.iter().any(|end| piece.text.ends_with(end))
         })
     }
 
@@ -167,6 +282,16 @@ impl Reader<'_> {
 
     pub(super) fn is_chinese(&self) -> bool {
         self.pieces[self.at].text.chars().any(crate::words::chinese::is_han)
+    }
+
+    /// Whether the question is put in Chinese, whatever its names and values are in.
+    pub(super) fn is_chinese_here(&self) -> bool {
+        self.chinese
+    }
+
+    /// The last piece before this one that is not passed over.
+    pub(super) fn before(&self, passed: impl Fn(&Chunk) -> bool) -> Option<&Chunk> {
+        self.pieces[..self.at].iter().rev().map(|piece| &piece.chunk).find(|chunk| !passed(chunk))
     }
 
     pub(super) fn unclear<T>(&self) -> Result<T, Unclear> {
@@ -194,87 +319,6 @@ impl Reader<'_> {
     /// Only the latest, so that `average number of` is not taken for a count.
     pub(super) fn take_last(&mut self, wanted: impl Fn(&Waiting) -> bool) -> Option<Waiting> {
         if self.waiting.last().is_some_and(wanted) { self.waiting.pop() } else { None }
-    }
-
-    fn make(&mut self, func: Func) {
-        if let Some(Waiting::Make(funcs)) = self.waiting.last_mut() {
-            funcs.push(func);
-        } else {
-            self.waiting.push(Waiting::Make(vec![func]));
-        }
-    }
-
-    /// `how many orders`; in Chinese what is counted may stand before: `失败的执行有多少次`.
-    fn count(&mut self) -> Result<(), Unclear> {
-        let before = self.is_chinese() && !matches!(self.next(), Some(Chunk::Named(_)));
-        let times = self.pieces[self.at].text.ends_with('次');
-        match self.meaning.tables.last() {
-            // `每天发布多少次` counts what happened, not what it happened to.
-            Some(_) if before && times && !self.meaning.verbs.is_empty() => match self.meaning.verbs[..] {
-                [only] => self.measure(Measure::Count(only.table)),
-                _ => self.unclear(),
-            },
-            Some(table) if before => self.measure(Measure::Count(*table)),
-            _ => {
-                self.waiting.push(Waiting::Count);
-                Ok(())
-            }
-        }
-    }
-
-    /// `订单数`, `失败次数`, `发布次数`.
-    fn count_before(&mut self) -> Result<(), Unclear> {
-        let measure = match self.last {
-            Last::Table(table) => Measure::Count(table),
-            Last::Field(place)
-                if !self.schema.field(place).is_number() && self.meaning.items.last() == Some(&place) =>
-            {
-                self.meaning.items.pop();
-                Measure::Different(place)
-            }
-            Last::Value => match self.meaning.filters.last() {
-                Some(filter) => Measure::Count(filter.place.table),
-                None => return self.unclear(),
-            },
-            _ => return self.unclear(),
-        };
-        self.measure(measure)
-    }
-
-    fn make_before(&mut self, func: Func) -> Result<(), Unclear> {
-        match self.last {
-            Last::Field(place)
-                if self.schema.field(place).is_number() && self.meaning.items.last() == Some(&place) =>
-            {
-                self.meaning.items.pop();
-                self.measure(Measure::Made(func, place))
-            }
-            Last::Table(table) if func == Func::Sum => self.measure(Measure::Count(table)),
-            _ => self.unclear(),
-        }
-    }
-
-    /// A measure goes to what waits for one, else into the answer.
-    pub(super) fn measure(&mut self, measure: Measure) -> Result<(), Unclear> {
-        self.last = Last::Measure(measure);
-        let ranks =
-            |waiting: &Waiting| matches!(waiting, Waiting::Extreme(_) | Waiting::By | Waiting::Order(_));
-        match self.take(ranks) {
-            Some(Waiting::Extreme(greatest)) => return self.rank(By::Measure(measure), greatest),
-            Some(Waiting::By | Waiting::Order(None)) if self.meaning.rank.is_none() => {
-                return self.ordered(By::Measure(measure));
-            }
-            Some(Waiting::Order(Some(descending))) => {
-                self.meaning.order = Some((By::Measure(measure), descending));
-                return Ok(());
-            }
-            Some(_) => return self.unclear(),
-            None => {}
-        }
-        if !self.meaning.measures.contains(&measure) {
-            self.meaning.measures.push(measure);
-        }
-        Ok(())
     }
 
     pub(super) fn places_in_focus(&self) -> impl Iterator<Item = Place> {
@@ -315,14 +359,6 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A number before a thing says how many of it are wanted.
-    pub(super) fn number_of_things(&mut self) -> Result<(), Unclear> {
-        match self.number.take() {
-            Some(number) => self.limit(number),
-            None => Ok(()),
-        }
-    }
-
     /// A value in quotation marks, for the field right before it.
     fn quoted(&mut self) -> Result<(), Unclear> {
         let text = self.pieces[self.at].text.clone();
@@ -349,17 +385,45 @@ impl Reader<'_> {
 
     /// One more value that a field must have, or must not.
     pub(super) fn value(&mut self, place: Place, value: String) -> Result<(), Unclear> {
-        let (or, not) = (std::mem::take(&mut self.or), std::mem::take(&mut self.not));
-        self.last = Last::Value;
-        let known = self.meaning.filters.iter_mut().rfind(|filter| filter.place == place);
-        match known.map(|filter| &mut filter.test) {
-            Some(Test::Among(values, among)) if or && *among && !not => values.push(value),
-            // A field cannot have two values at once, whatever `and` was meant to say.
-            Some(_) => return self.unclear(),
-            None if or => return self.unclear(),
-            None => self.meaning.filters.push(Filter { place, test: Test::Among(vec![value], !not) }),
+        let joined = self.is_joined() && self.last == Last::Value;
+        let (or, mut not) = (std::mem::take(&mut self.or), std::mem::take(&mut self.not));
+        match self
+            .take_last(|waiting| matches!(waiting, Waiting::Compare(Compare::Equal | Compare::NotEqual)))
+        {
+            Some(Waiting::Compare(Compare::NotEqual)) => not = !not,
+            Some(_) => {}
+            None if matches!(self.waiting.last(), Some(Waiting::Compare(_))) => return self.unclear(),
+            None => {}
         }
+        // `orders by gold customers` are theirs, not told apart by them.
+        self.take_last(|waiting| *waiting == Waiting::By);
+        self.last = Last::Value;
+        let is_known = self.meaning.filters.iter().any(|filter| filter.place == place);
+        let known = self.meaning.filters.last_mut().filter(|filter| filter.place == place);
+        match known.map(|filter| &mut filter.test) {
+            // `not in Beijing or Shanghai`: in neither of them.
+            Some(Test::Among(values, _)) if !not && (or || joined) => {
+                values.push(value);
+                if !or {
+                    self.meaning.joined.push(place);
+                }
+                return Ok(());
+            }
+            Some(_) => return Err(Unclear::Shape),
+            None if or || is_known => return Err(Unclear::Shape),
+            None => {}
+        }
+        if not && !self.meaning.tables.contains(&place.table) {
+            self.meaning.turned.push(place);
+        }
+        self.meaning.filters.push(Filter { place, test: Test::Among(vec![value], !not) });
         Ok(())
+    }
+
+    /// Whether `and` or a comma stands right before.
+    pub(super) fn is_joined(&self) -> bool {
+        let before = self.before(|chunk| matches!(chunk, Chunk::Op(Op::Filler | Op::All)));
+        matches!(before, Some(Chunk::Op(Op::And) | Chunk::Mark))
     }
 
     pub(super) fn takes_not(&mut self) -> bool {
@@ -378,7 +442,7 @@ impl Reader<'_> {
         if !self.waiting.is_empty() || self.not || self.or || self.number.is_some() {
             return Err(Unclear::Shape);
         }
-        self.meaning.one = !self.several;
+        self.meaning.one = self.single || !self.several;
         Ok(self.meaning)
     }
 }

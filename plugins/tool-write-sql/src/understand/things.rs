@@ -4,7 +4,8 @@ use super::link::Chunk;
 use super::meaning::{By, Filter, Group, Measure, Test, Unclear};
 use super::names::{Fit, Named};
 use super::read::{Last, Reader, Waiting, names_field};
-use crate::schema::{Kind, Place};
+use crate::schema::Place;
+use crate::words::english::{name_words, singular};
 use crate::words::phrases::{Func, Op};
 
 impl Reader<'_> {
@@ -12,8 +13,7 @@ impl Reader<'_> {
         if self.is_unit(named) {
             return Ok(());
         }
-        let table =
-            named.iter().find_map(|named| if let Named::Table(table) = named { Some(*table) } else { None });
+        let table = self.table_of(named);
         let has_field = named.iter().any(|named| matches!(named, Named::Field(..)));
         let verbs: Vec<Place> = named
             .iter()
@@ -29,7 +29,13 @@ impl Reader<'_> {
             }
             return self.value_named(named);
         }
-        if let Some(table) = table.filter(|table| !has_field || !self.field_is_meant(*table, named)) {
+        let by_name = self.is_a_fields_own_name(named);
+        if let Some(table) =
+            table.filter(|table| !has_field || !by_name && !self.field_is_meant(*table, named))
+        {
+            if self.is_ambiguous(named) {
+                return Err(Unclear::Ambiguous(self.pieces[self.at].text.clone()));
+            }
             return self.table(table);
         }
         if has_value && !self.field_fits_better(named) {
@@ -42,6 +48,48 @@ impl Reader<'_> {
             return self.verb(&verbs);
         }
         self.unclear()
+    }
+
+    /// The tables that a name names: those that are called exactly so before those that are called so for short.
+    fn tables_of(&self, named: &[Named]) -> Vec<usize> {
+        let tables: Vec<usize> = named
+            .iter()
+            .filter_map(|named| if let Named::Table(table) = named { Some(*table) } else { None })
+            .collect();
+        let plain =
+            |text: &str| -> Vec<String> { name_words(text).iter().map(|word| singular(word)).collect() };
+        let written = plain(&self.pieces[self.at].text);
+        let exact: Vec<usize> = tables
+            .iter()
+            .copied()
+            .filter(|table| plain(&self.schema.table(*table).name) == written)
+            .collect();
+        let named_elsewhere: Vec<usize> =
+            tables.iter().copied().filter(|table| self.focus.has_elsewhere(*table, self.at)).collect();
+        [exact, named_elsewhere].into_iter().find(|some| some.len() == 1).unwrap_or(tables)
+    }
+
+    /// `buyers` is the field of that name, though buyers are customers and there is a table of those.
+    fn is_a_fields_own_name(&self, named: &[Named]) -> bool {
+        let plain =
+            |text: &str| -> Vec<String> { name_words(text).iter().map(|word| singular(word)).collect() };
+        let written = plain(&self.pieces[self.at].text);
+        let ends_so = |name: &str| plain(name).ends_with(&written);
+        let field = |named: &Named| match named {
+            Named::Field(place, Fit::Whole) => plain(&self.schema.field(*place).name) == written,
+            _ => false,
+        };
+        let table =
+            |named: &Named| matches!(named, Named::Table(table) if ends_so(&self.schema.table(*table).name));
+        written.iter().all(|word| word.is_ascii()) && named.iter().any(field) && !named.iter().any(table)
+    }
+
+    fn table_of(&self, named: &[Named]) -> Option<usize> {
+        self.tables_of(named).first().copied()
+    }
+
+    fn is_ambiguous(&self, named: &[Named]) -> bool {
+        self.tables_of(named).len() > 1
     }
 
     /// After a number, what the field that was compared with it is measured in: `100 seconds`.
@@ -59,7 +107,7 @@ impl Reader<'_> {
     fn is_verb(&self, table: Option<usize>, has_field: bool, verbs: &[Place]) -> bool {
         let text = self.pieces[self.at].text.to_lowercase();
         if text.is_ascii() {
-            return text.ends_with("ed") || table.is_none() && !has_field;
+            return text.ends_with("ed") || text == "bought" || table.is_none() && !has_field;
         }
         // `下单时间` is no time of `订单`, though both are about orders.
         let says = |place: &Place| {
@@ -148,10 +196,11 @@ impl Reader<'_> {
         self.unclear()
     }
 
-    fn table(&mut self, table: usize) -> Result<(), Unclear> {
+    pub(super) fn table(&mut self, table: usize) -> Result<(), Unclear> {
         if !self.meaning.tables.contains(&table) {
             self.meaning.tables.push(table);
         }
+        self.is_asked_for(table);
         let owner_of_next = |chunk: Option<&Chunk>| matches!(chunk, Some(Chunk::Named(named)) if named.iter().any(|named| matches!(named, Named::Field(place, _) if place.table == table)));
         let qualifies = owner_of_next(self.next_piece())
             || (matches!(self.next_piece(), Some(Chunk::Op(Op::Of)))
@@ -168,6 +217,26 @@ impl Reader<'_> {
             return Ok(());
         }
         self.table_for_what_waits(table)
+    }
+
+    /// Whose rows are asked for: in English the first table unless the next is its (`customers' orders`), in Chinese the
+    /// last one unless a word asks for another (`哪些客户有订单`).
+    fn is_asked_for(&mut self, table: usize) {
+        if !self.is_chinese_here() {
+            let owner = self.at.checked_sub(1).map(|at| &self.pieces[at]);
+            if owner.is_some_and(|piece| piece.possessive && matches!(piece.chunk, Chunk::Named(_))) {
+                self.meaning.entity = Some(table);
+            }
+            return;
+        }
+        let is_asked = matches!(
+            self.before(|chunk| matches!(chunk, Chunk::Op(Op::Filler))),
+            Some(Chunk::Op(Op::Which | Op::One))
+        );
+        if is_asked || !self.asked {
+            self.meaning.entity = Some(table);
+            self.asked |= is_asked;
+        }
     }
 
     /// `how many orders amount to …` does not occur, `how many orders` with a field right after does.
@@ -187,6 +256,11 @@ impl Reader<'_> {
                 self.take_last(|waiting| matches!(waiting, Waiting::Make(_)));
                 self.measure(Measure::Count(table))
             }
+            // `top 5 tables by access`
+            Some(Waiting::By) if self.meaning.top && self.meaning.measures.is_empty() => {
+                self.waiting.pop();
+                self.rank(By::Measure(Measure::Count(table)), true)
+            }
             Some(Waiting::Each | Waiting::By) if !self.is_counted_next() => {
                 self.waiting.pop();
                 self.meaning.groups.push(Group::Table(table));
@@ -203,20 +277,17 @@ impl Reader<'_> {
                 Ok(())
             }
             _ => {
-                if self.is_joined_by_and() {
+                if matches!(
+                    self.before(|chunk| matches!(chunk, Chunk::Op(Op::Filler | Op::All))),
+                    Some(Chunk::Op(Op::And))
+                ) {
                     return self.one_more(table);
                 }
                 self.several = self.is_plural();
                 self.last = Last::Table(table);
-                self.number_of_things()
+                self.number_of_things(table)
             }
         }
-    }
-
-    fn is_joined_by_and(&self) -> bool {
-        let before = self.pieces[..self.at].iter().rev().map(|piece| &piece.chunk);
-        let mut words = before.skip_while(|chunk| matches!(chunk, Chunk::Op(Op::Filler | Op::All)));
-        matches!(words.next(), Some(Chunk::Op(Op::And)))
     }
 
     /// `names of conductors and the orchestras`: those are shown, too.
@@ -230,7 +301,7 @@ impl Reader<'_> {
     }
 
     /// In Chinese only a word like `哪些` tells.
-    fn is_plural(&self) -> bool {
+    pub(super) fn is_plural(&self) -> bool {
         let last = self.pieces[self.at].text.rsplit(' ').next().unwrap_or_default().to_lowercase();
         if last.is_ascii() { crate::words::english::singular(&last) != last } else { self.several }
     }
@@ -241,7 +312,8 @@ impl Reader<'_> {
     }
 
     fn value_named(&mut self, named: &[Named]) -> Result<(), Unclear> {
-        let Some((place, value)) = self.focus.value(self.at, self.pieces, self.schema, named) else {
+        let value = self.focus.value(self.at, self.pieces, self.schema, named);
+        let Some((place, value)) = value.or_else(|| self.nearest_value(named)) else {
             return Err(Unclear::Ambiguous(self.pieces[self.at].text.clone()));
         };
         // `status failed`: the field only introduced its value.
@@ -249,140 +321,5 @@ impl Reader<'_> {
             self.meaning.items.pop();
         }
         self.value(place, value)
-    }
-
-    fn field_named(&mut self, named: &[Named]) -> Result<(), Unclear> {
-        let Some(place) = self.focus.field(self.at, self.schema, named) else {
-            return Err(Unclear::Ambiguous(self.pieces[self.at].text.clone()));
-        };
-        let owned = |fit: Fit| named.contains(&Named::Field(place, fit));
-        let number = self.schema.field(place).is_number();
-        if owned(Fit::Own)
-            && !number
-            && !self.focus.has(place.table)
-            && !self.meaning.tables.contains(&place.table)
-        {
-            self.meaning.tables.push(place.table);
-        }
-        // `Beijing city`, `failed status`: the value said it already.
-        if self.last == Last::Value && self.meaning.filters.last().is_some_and(|filter| filter.place == place)
-        {
-            return Ok(());
-        }
-        self.field(place)
-    }
-
-    fn field(&mut self, place: Place) -> Result<(), Unclear> {
-        let number = self.schema.field(place).is_number();
-        match self.waiting.last().cloned() {
-            Some(Waiting::Make(funcs)) if number => {
-                self.waiting.pop();
-                for func in funcs {
-                    self.measure(Measure::Made(func, place))?;
-                }
-                Ok(())
-            }
-            Some(Waiting::Make(funcs))
-                if self.schema.field(place).kind() == Kind::Date
-                    && !funcs.iter().any(|func| matches!(func, Func::Sum | Func::Average)) =>
-            {
-                self.waiting.pop();
-                funcs.into_iter().try_for_each(|func| self.measure(Measure::Made(func, place)))
-            }
-            Some(Waiting::Count) if !number || self.schema.field(place).names_identity() => {
-                self.waiting.pop();
-                self.meaning.different = false;
-                self.measure(Measure::Different(place))
-            }
-            Some(Waiting::Each) => {
-                self.waiting.pop();
-                self.group(place)
-            }
-            Some(Waiting::By)
-                if number && (self.meaning.limit.is_some() || self.meaning.measures.is_empty()) =>
-            {
-                self.waiting.pop();
-                if self.meaning.limit.is_some() {
-                    self.rank(By::Field(place), true)
-                } else {
-                    self.order(place, None)
-                }
-            }
-            Some(Waiting::By) => {
-                self.waiting.pop();
-                self.group(place)
-            }
-            Some(Waiting::Order(descending)) => {
-                self.waiting.pop();
-                self.order(place, descending)
-            }
-            Some(Waiting::Extreme(greatest)) if self.comparable(place) => {
-                self.waiting.pop();
-                self.extreme_of(place, greatest)
-            }
-            Some(Waiting::Most(most)) if number && !self.schema.field(place).names_identity() => {
-                self.waiting.pop();
-                self.extreme_of(place, most)
-            }
-            Some(Waiting::Compared(compare, wanted)) if number => {
-                self.waiting.pop();
-                self.filter(place, Test::Number(compare, wanted))
-            }
-            // `a greater weight than 10`
-            Some(Waiting::Compare(_)) if number => self.item(place),
-            None | Some(Waiting::Top) => self.item(place),
-            Some(_) => self.unclear(),
-        }
-    }
-
-    fn group(&mut self, place: Place) -> Result<(), Unclear> {
-        if self.schema.field(place).kind() == Kind::Date {
-            return self.unclear();
-        }
-        self.meaning.groups.push(Group::Field(place));
-        self.last = Last::Group;
-        Ok(())
-    }
-
-    fn order(&mut self, place: Place, descending: Option<bool>) -> Result<(), Unclear> {
-        if self.meaning.order.is_some() {
-            return self.unclear();
-        }
-        self.meaning.order = Some((By::Field(place), descending.unwrap_or(false)));
-        self.last = Last::Nothing;
-        Ok(())
-    }
-
-    /// The row that has the greatest value, or the value itself.
-    fn extreme_of(&mut self, place: Place, greatest: bool) -> Result<(), Unclear> {
-        let rows_are_asked = !self.meaning.items.is_empty() || !self.focus.is_empty() || self.asks_which();
-        if rows_are_asked && self.meaning.measures.is_empty() {
-            return self.rank(By::Field(place), greatest);
-        }
-        self.measure(Measure::Made(if greatest { Func::Greatest } else { Func::Least }, place))
-    }
-
-    fn asks_which(&self) -> bool {
-        self.pieces.iter().any(|piece| matches!(piece.chunk, Chunk::Op(Op::Which | Op::One)))
-    }
-
-    fn item(&mut self, place: Place) -> Result<(), Unclear> {
-        self.number_of_things()?;
-        if self.meaning.items.is_empty() && self.meaning.tables.is_empty() {
-            self.several = self.is_plural();
-        }
-        // A second field after `by city` and `and` is a second group.
-        if self.last == Last::Group
-            && self.at > 0
-            && matches!(self.pieces[self.at - 1].chunk, Chunk::Op(Op::And))
-            && !self.meaning.measures.is_empty()
-        {
-            return self.group(place);
-        }
-        if !self.meaning.items.contains(&place) {
-            self.meaning.items.push(place);
-        }
-        self.last = Last::Field(place);
-        Ok(())
     }
 }

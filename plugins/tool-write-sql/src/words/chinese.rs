@@ -83,7 +83,7 @@ impl Dictionary {
             push_unknown(&mut words, &mut unknown);
             let form = numeral(&piece).map_or(Form::Han, Form::Number);
             let concept = self.0.get(&piece).cloned().unwrap_or_else(|| piece.clone());
-            words.push(Word { lower: piece.clone(), text: piece, concept, form });
+            words.push(Word { lower: piece.clone(), text: piece, concept, form, possessive: false });
         }
         push_unknown(&mut words, &mut unknown);
         words
@@ -126,7 +126,13 @@ fn is_known(words: &HashMap<String, String>, piece: &str) -> bool {
 fn push_unknown(words: &mut Vec<Word>, unknown: &mut String) {
     if !unknown.is_empty() {
         let text = std::mem::take(unknown);
-        words.push(Word { lower: text.clone(), concept: text.clone(), text, form: Form::Han });
+        words.push(Word {
+            lower: text.clone(),
+            concept: text.clone(),
+            text,
+            form: Form::Han,
+            possessive: false,
+        });
     }
 }
 

@@ -21,6 +21,11 @@ const MONTHS: &[&str] = &[
     "december",
 ];
 
+/// Months that are other words as well, and mean a month only after `in`.
+const DOUBTFUL_MONTHS: &[&str] = &["may", "march"];
+/// Words before a day, a month or a year.
+const LEADS: &[&str] = &["in", "during", "for", "on", "of"];
+
 /// Chinese words for units, with `个` where it stands before them.
 const UNITS: &[(&str, Unit)] = &[
     ("天", Unit::Day),
@@ -65,7 +70,7 @@ const LAST: &[&str] = &[
 const WHOLE: &[(&str, Unit, i64)] = &[
     ("today|今天|今日", Unit::Day, 0),
     ("yesterday|昨天|昨日", Unit::Day, -1),
-    ("前天", Unit::Day, -2),
+    ("the day before yesterday|day before yesterday|前天", Unit::Day, -2),
     ("this week|the current week|本周|这周|这个星期|本星期", Unit::Week, 0),
     ("last week|the last week|previous week|上周|上星期|上个星期", Unit::Week, -1),
     ("this month|the current month|本月|这个月|当月", Unit::Month, 0),
@@ -79,17 +84,22 @@ const WHOLE: &[(&str, Unit, i64)] = &[
 pub fn chinese() -> impl Iterator<Item = &'static str> {
     let whole = WHOLE.iter().flat_map(|(words, ..)| words.split('|'));
     let units = UNITS.iter().map(|(word, _)| *word);
-    whole.chain(units).chain(LAST.iter().copied()).filter(|word| !word.is_ascii())
+    whole.chain(units).chain(LAST.iter().copied()).chain(["号"]).filter(|word| !word.is_ascii())
 }
 
 /// The days that words mean from here on, and how many words say so.
 pub fn range(words: &[Word], today: Day) -> Option<(usize, Range)> {
-    last_units(words, today)
-        .or_else(|| whole_unit(words, today))
-        .or_else(|| month(words, today))
-        .or_else(|| chinese_date(words, today))
-        .or_else(|| one_day(words))
-        .or_else(|| year(words))
+    let readings = [
+        last_units(words, today),
+        whole_unit(words, today),
+        month(words, today),
+        chinese_date(words, today),
+        days_ago(words, today),
+        one_day(words),
+        year(words),
+    ];
+    // Of two as long the earlier one.
+    readings.into_iter().flatten().rev().max_by_key(|(length, _)| *length)
 }
 
 /// How many words a phrase takes here.
@@ -117,7 +127,7 @@ fn last_units(words: &[Word], today: Day) -> Option<(usize, Range)> {
         Unit::Month => today.plus_months(-count).plus(1),
         Unit::Year => today.plus_months(-12 * count).plus(1),
     };
-    let range = Range::days(from, today.plus(1));
+    let range = Range { last: Some((*unit, count)), ..Range::days(from, today.plus(1)) };
     #[expect(clippy::cast_precision_loss, reason = "a few thousand days")]
     let fits = range.length().is_some_and(|days| days as f64 <= DAYS_MAX);
     fits.then_some((lead + 2, range))
@@ -125,11 +135,7 @@ fn last_units(words: &[Word], today: Day) -> Option<(usize, Range)> {
 
 fn whole_unit(words: &[Word], today: Day) -> Option<(usize, Range)> {
     let found = WHOLE.iter().filter_map(|(phrases, unit, from_now)| {
-        let lead = usize::from(
-            words
-                .first()
-                .is_some_and(|word| ["in", "during", "for", "on", "of"].contains(&word.lower.as_str())),
-        );
+        let lead = usize::from(words.first().is_some_and(|word| LEADS.contains(&word.lower.as_str())));
         let length = lead + longest(&words[lead..], phrases.split('|'))?;
         Some((length, range_of(*unit, *from_now, today)))
     });
@@ -152,57 +158,107 @@ fn year_number(word: &Word) -> Option<i64> {
     Some(number as i64).filter(|_| !word.text.contains(','))
 }
 
-/// `in March`, `March 2026`.
+/// A day of a month.
+fn day_number(word: &Word) -> Option<i64> {
+    let day = word.number().filter(|day| day.fract() == 0.0 && (1.0..=31.0).contains(day))?;
+    #[expect(clippy::cast_possible_truncation, reason = "it is at most 31")]
+    Some(day as i64)
+}
+
+/// The month that a word names, with its first letters alone too.
+fn month_number(word: &Word) -> Option<i64> {
+    let fits = |month: &str| {
+        month == word.lower
+            || word.lower.len() == 3 && month.starts_with(&word.lower)
+            || word.lower == "sept" && month == "september"
+    };
+    let place = MONTHS.iter().position(|month| fits(month))?;
+    Some(i64::try_from(place).expect("there are twelve") + 1)
+}
+
+/// `in March`, `March 2026`, `on October 1`, `October 1, 2026`.
 fn month(words: &[Word], today: Day) -> Option<(usize, Range)> {
-    let lead = usize::from(words.first()?.lower == "in");
-    let place = MONTHS.iter().position(|month| words.get(lead).is_some_and(|word| word.lower == *month))?;
-    let month = i64::try_from(place).expect("there are twelve") + 1;
-    match words.get(lead + 1).and_then(year_number) {
-        Some(year) => Some((lead + 2, Range::days(Day::of(year, month, 1), Day::of(year, month + 1, 1)))),
-        // Without a year it is the latest one; `may` alone is no month.
-        None if lead == 1 => {
-            let this = Day::of(today.date().0, month, 1);
-            let from = if this > today { Day::of(today.date().0 - 1, month, 1) } else { this };
-            Some((2, Range::days(from, from.month(1))))
-        }
-        None => None,
+    let lead = usize::from(LEADS.contains(&words.first()?.lower.as_str()));
+    let name = words.get(lead)?;
+    let month = month_number(name)?;
+    let day = words.get(lead + 1).and_then(day_number);
+    let after = lead + 1 + usize::from(day.is_some());
+    let comma = usize::from(day.is_some() && words.get(after).is_some_and(|word| word.lower == ","));
+    let year = words.get(after + comma).and_then(year_number);
+    let sure = lead == 1
+        || year.is_some()
+        || name.lower.len() > 3 && !DOUBTFUL_MONTHS.contains(&name.lower.as_str());
+    let length = year.map_or(after, |_| after + comma + 1);
+    let range = of_month(year, month, day, today)?;
+    sure.then_some((length, range))
+}
+
+/// Without a year it is the latest one that has begun.
+fn of_month(year: Option<i64>, month: i64, day: Option<i64>, today: Day) -> Option<Range> {
+    let this = today.date().0;
+    let first = |year: i64| Day::of(year, month, day.unwrap_or(1));
+    let year = year.unwrap_or(if first(this) > today { this - 1 } else { this });
+    match day {
+        Some(day) => Some(Range::one(Day::read(&format!("{year:04}-{month:02}-{day:02}"))?)),
+        None => Some(Range::days(first(year), Day::of(year, month + 1, 1))),
     }
 }
 
-/// `2025年`, `2025年7月`, `7月`.
+/// `2025年`, `2025年7月`, `7月`, `去年10月`, `10月1日`.
 fn chinese_date(words: &[Word], today: Day) -> Option<(usize, Range)> {
-    let is = |place: usize, letters: &str| words.get(place).is_some_and(|word| word.lower == letters);
+    let is = |place: usize, letters: &[&str]| {
+        words.get(place).is_some_and(|word| letters.contains(&word.lower.as_str()))
+    };
     let month_at = |place: usize| {
-        let month =
-            words.get(place)?.number().filter(|month| (1.0..=12.0).contains(month) && month.fract() == 0.0);
-        #[expect(clippy::cast_possible_truncation, reason = "it is at most twelve")]
-        month.filter(|_| is(place + 1, "月")).map(|month| month as i64)
+        words.get(place).and_then(day_number).filter(|month| *month <= 12 && is(place + 1, &["月"]))
     };
-    if let Some(year) = year_number(words.first()?).filter(|_| is(1, "年")) {
-        let day = words.get(4).and_then(Word::number).filter(|day| day.fract() == 0.0 && is(5, "日"));
-        return Some(match (month_at(2), day) {
-            #[expect(clippy::cast_possible_truncation, reason = "a day of a month is small")]
-            (Some(month), Some(day)) => {
-                (6, Range::one(Day::read(&format!("{year:04}-{month:02}-{:02}", day as i64))?))
-            }
-            (Some(month), None) => (4, Range::days(Day::of(year, month, 1), Day::of(year, month + 1, 1))),
-            (None, _) => (2, Range::year(year)),
-        });
-    }
-    let (year_word, year) = match words.first()?.lower.as_str() {
-        "今年" => (1, today.date().0),
-        "去年" => (1, today.date().0 - 1),
-        _ => (0, today.date().0),
+    let written = year_number(words.first()?).filter(|_| is(1, &["年"]));
+    let (years, year) = match (written, words[0].lower.as_str()) {
+        (Some(year), _) => (2, Some(year)),
+        (None, "今年") => (1, Some(today.date().0)),
+        (None, "去年") => (1, Some(today.date().0 - 1)),
+        (None, _) => (0, None),
     };
-    let month = month_at(year_word)?;
-    Some((year_word + 2, Range::days(Day::of(year, month, 1), Day::of(year, month + 1, 1))))
+    let Some(month) = month_at(years) else {
+        return written.map(|year| (2, Range::year(year)));
+    };
+    let day = words.get(years + 2).and_then(day_number).filter(|_| is(years + 3, &["日", "号"]));
+    let length = years + 2 + 2 * usize::from(day.is_some());
+    Some((length, of_month(year, month, day, today)?))
 }
 
-/// A date that is written out.
-fn one_day(words: &[Word]) -> Option<(usize, Range)> {
+/// `3 days ago`, `3天前`.
+fn days_ago(words: &[Word], today: Day) -> Option<(usize, Range)> {
     let lead = usize::from(words.first()?.lower == "on");
-    let word = words.get(lead).filter(|word| word.text.len() == 10)?;
-    Some((lead + 1, Range::one(Day::read(&word.text)?)))
+    let days =
+        words.get(lead)?.number().filter(|days| days.fract() == 0.0 && (1.0..=DAYS_MAX).contains(days))?;
+    let is = |place: usize, letters: &[&str]| {
+        words.get(lead + place).is_some_and(|word| letters.contains(&word.lower.as_str()))
+    };
+    let english = is(1, &["day", "days"]) && is(2, &["ago"]);
+    // `最近3天前5名`
+    let chinese = is(1, &["天"]) && is(2, &["前"]) && words.get(lead + 3).and_then(Word::number).is_none();
+    if !english && !chinese {
+        return None;
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "it is a whole number within DAYS_MAX")]
+    let days = days as i64;
+    Some((lead + 3, Range::one(today.plus(-days))))
+}
+
+/// A day or a month that is written out: `2026-10-01`, `2026-10`.
+fn one_day(words: &[Word]) -> Option<(usize, Range)> {
+    let lead = usize::from(LEADS.contains(&words.first()?.lower.as_str()));
+    let word = words.get(lead)?;
+    let range = match word.text.len() {
+        10 => Range::one(Day::read(&word.text)?),
+        7 => {
+            let first = Day::read(&format!("{}-01", word.text))?;
+            Range::days(first, first.month(1))
+        }
+        _ => return None,
+    };
+    Some((lead + 1, range))
 }
 
 /// `in 2025`, `in the year 2025`, `2025`.
@@ -243,6 +299,17 @@ mod tests {
             ("2026年7月1日", "2026-07-01", "2026-07-02"),
             ("in December", "2025-12-01", "2026-01-01"),
             ("on 2026-07-01", "2026-07-01", "2026-07-02"),
+            ("12月", "2025-12-01", "2026-01-01"),
+            ("7月", "2026-07-01", "2026-08-01"),
+            ("去年10月", "2025-10-01", "2025-11-01"),
+            ("10月1日", "2025-10-01", "2025-10-02"),
+            ("on October 1", "2025-10-01", "2025-10-02"),
+            ("June 30, 2026", "2026-06-30", "2026-07-01"),
+            ("in Oct", "2025-10-01", "2025-11-01"),
+            ("2026-06", "2026-06-01", "2026-07-01"),
+            ("3 days ago", "2026-07-16", "2026-07-17"),
+            ("3天前", "2026-07-16", "2026-07-17"),
+            ("the day before yesterday", "2026-07-17", "2026-07-18"),
         ] {
             assert_eq!(days(text), Some((from.to_owned(), before.to_owned())), "{text}");
         }

@@ -48,7 +48,7 @@ const LINES: &[&str] = &[
     "cancelled, canceled | 已取消, 取消",
     "refunded | 已退款",
     "completed | 已完成",
-    "order, purchase | 订单, 下单",
+    "order, purchase, buy | 订单, 下单, 购买, 买",
     "item, line | 明细, 条目",
     "customer, client, buyer | 客户, 顾客",
     "user | 用户",

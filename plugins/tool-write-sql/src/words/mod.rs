@@ -5,6 +5,7 @@ pub mod dates;
 pub mod english;
 pub mod glossary;
 pub mod phrases;
+pub mod symbols;
 
 use chinese::Dictionary;
 
@@ -28,6 +29,8 @@ pub struct Word {
     pub lower: String,
     pub concept: String,
     pub form: Form,
+    /// `customers'`: what follows is theirs.
+    pub possessive: bool,
 }
 
 impl Word {
@@ -37,7 +40,7 @@ impl Word {
             Form::Latin => concept(&lower),
             _ => lower.clone(),
         };
-        Word { text: text.to_owned(), lower, concept, form }
+        Word { text: text.to_owned(), lower, concept, form, possessive: false }
     }
 
     pub fn number(&self) -> Option<f64> {
@@ -65,27 +68,45 @@ pub fn read(question: &str, dictionary: &Dictionary) -> Vec<Word> {
         if let Some(end) = quoted(&letters, at) {
             words.push(Word::new(&text(&letters[at + 1..end]), Form::Quoted));
             at = end + 1;
-        } else if letter.is_ascii_digit() {
+        } else if letter.is_ascii_digit() || symbols::is_sign(&letters, at) {
             at = number(&letters, at, &mut words);
         } else if chinese::is_han(letter) {
             let end = run(&letters, at, chinese::is_han);
             words.extend(dictionary.words(&text(&letters[at..end])));
             at = end;
         } else if letter.is_alphabetic() {
-            let end = run(&letters, at, |next| next.is_alphanumeric() && !chinese::is_han(next));
-            // What belongs to a word as `'s` says nothing here.
-            if !(end - at == 1 && letter == 's' && at > 0 && matches!(letters[at - 1], '\'' | '’')) {
-                words.push(latin(&text(&letters[at..end])));
-            }
-            at = end;
+            at = latin_word(&letters, at, &mut words);
         } else {
-            if ",，;；.。?？!！、:：".contains(letter) {
-                words.push(Word::new(&letter.to_string(), Form::Mark));
-            }
-            at += 1;
+            let (length, word) = symbols::read(&letters, at);
+            words.extend(word);
+            at += length;
         }
     }
     words
+}
+
+/// A word of letters with what an apostrophe adds to it: `don't`, `customer's`, `customers'`.
+fn latin_word(letters: &[char], at: usize, words: &mut Vec<Word>) -> usize {
+    let end = run(letters, at, |next| next.is_alphanumeric() && !chinese::is_han(next));
+    let written = text(&letters[at..end]);
+    let apostrophe = letters.get(end).is_some_and(|letter| matches!(letter, '\'' | '’'));
+    let after = |place: usize| letters.get(place).copied();
+    let word_ends = |place: usize| !after(place).is_some_and(char::is_alphanumeric);
+    if apostrophe && written.ends_with('n') && after(end + 1) == Some('t') && word_ends(end + 2) {
+        let mut word = Word::new("not", Form::Latin);
+        word.text = text(&letters[at..end + 2]);
+        words.push(word);
+        return end + 2;
+    }
+    let mut word = latin(&written);
+    if apostrophe && after(end + 1) == Some('s') && word_ends(end + 2) {
+        word.possessive = true;
+        words.push(word);
+        return end + 2;
+    }
+    word.possessive = apostrophe && written.ends_with('s') && word_ends(end + 1);
+    words.push(word);
+    end
 }
 
 fn latin(text: &str) -> Word {
@@ -116,23 +137,60 @@ fn quoted(letters: &[char], at: usize) -> Option<usize> {
     (end > at + 1).then_some(end)
 }
 
-/// Reads a number, or a date that is one word: `2026-07-19`.
+/// Digits of a number at most: more of them are not kept exactly.
+const DIGITS_MAX: usize = 15;
+
+/// Reads a number, or a date that is one word: `2026-07-19`, `2026-07`.
 fn number(letters: &[char], at: usize, words: &mut Vec<Word>) -> usize {
-    let date = text(&letters[at..letters.len().min(at + 10)]);
-    if crate::calendar::Day::read(&date).is_some() {
+    let date: String = letters[at..letters.len().min(at + 10)]
+        .iter()
+        .map(|letter| if *letter == '/' { '-' } else { *letter })
+        .collect();
+    let ends = |place: usize| !letters.get(place).is_some_and(char::is_ascii_alphanumeric);
+    if crate::calendar::Day::read(&date).is_some() && ends(at + 10) {
         words.push(Word::new(&date, Form::Quoted));
         return at + 10;
     }
-    let inside = |place: usize| {
-        letters[place].is_ascii_digit()
-            || (matches!(letters[place], ',' | '.')
-                && letters.get(place + 1).is_some_and(char::is_ascii_digit))
+    let month: String = date.chars().take(7).collect();
+    let year = month.get(..4).and_then(|year| year.parse::<u32>().ok());
+    if year.is_some_and(|year| (1900..2100).contains(&year))
+        && month.get(4..5) == Some("-")
+        && crate::calendar::Day::read(&format!("{month}-01")).is_some()
+        && ends(at + 7)
+        && !letters.get(at + 7).is_some_and(|letter| matches!(letter, '-' | '/' | '.'))
+    {
+        words.push(Word::new(&month, Form::Quoted));
+        return at + 7;
+    }
+    let digits = at + usize::from(!letters[at].is_ascii_digit());
+    let is_digit = |place: usize| letters.get(place).is_some_and(char::is_ascii_digit);
+    // A comma divides thousands, or one number from the next.
+    let inside = |place: usize| match letters[place] {
+        ',' => (1..=3).all(|next| is_digit(place + next)) && !is_digit(place + 4),
+        '.' => is_digit(place + 1),
+        letter => letter.is_ascii_digit(),
     };
-    let end = (at..letters.len()).find(|place| !inside(*place)).unwrap_or(letters.len());
-    let written = text(&letters[at..end]);
-    let form = written.replace(',', "").parse().map_or(Form::Latin, Form::Number);
-    words.push(Word::new(&written, form));
-    end
+    let end = (digits..letters.len()).find(|place| !inside(*place)).unwrap_or(letters.len());
+    let plain = text(&letters[digits..end]).replace(',', "");
+    let (factor, length) = letters.get(end).map_or((1.0, 0), |letter| times(*letter));
+    let sign = if digits > at { -1.0 } else { 1.0 };
+    let form = match plain.parse::<f64>() {
+        Ok(number) if plain.len() <= DIGITS_MAX => Form::Number(sign * number * factor),
+        _ => Form::Latin,
+    };
+    words.push(Word::new(&text(&letters[at..end + length]), form));
+    end + length
+}
+
+/// `5万` is one number.
+fn times(letter: char) -> (f64, usize) {
+    match letter {
+        '百' => (100.0, 1),
+        '千' => (1_000.0, 1),
+        '万' => (10_000.0, 1),
+        '亿' => (100_000_000.0, 1),
+        _ => (1.0, 0),
+    }
 }
 
 #[cfg(test)]

@@ -26,8 +26,18 @@ pub enum Compare {
 /// What a phrase does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Op {
-    /// Says nothing: `please`, `的`.
+    /// Says nothing: `please`, `吗`.
     Filler,
+    /// Ties what follows to what stands before, and says nothing else: `live in`, `used by`.
+    Link,
+    /// From one number or day to the next.
+    To,
+    /// Closes a range: `100和200之间`.
+    Within,
+    /// A word for pieces after a number: `个`.
+    Piece,
+    /// A word for money after a number: `元`.
+    Money,
     /// Binds a field to what it belongs to: `of`, `的`.
     Of,
     /// Asks which one, or which ones.
@@ -64,6 +74,7 @@ pub enum Op {
     After,
     Before,
     Since,
+    Until,
     Between,
     Not,
     And,
@@ -71,6 +82,8 @@ pub enum Op {
     Is,
     Each1(Unit),
     Unit(Unit),
+    /// Asks which part of the calendar: `which month`.
+    WhichUnit(Unit),
     Trend,
     All,
 }
@@ -85,7 +98,7 @@ const DATE: &[&str] = &[];
 /// English phrases, `|` between those that do the same.
 const ENGLISH: &[(&str, Op)] = &[
     (
-        "the|a|an|please|me|us|tell me|show me|give me|list me|can you|could you|i want to know|i want|want|there|that|which are|who|whose|it|its|their|them|they|then|also|as well|in total|overall|do we have|we have|we|our|to|at|on|do|does|did|is there|are there|been|being|ever|each one|respectively|corresponding|information|info|data|records|record|for me|just|only the|as|now|currently|so far|any|where|than|out|own|owns|owned|conducted|occurred|occur|happened|received|receive|given|gave|working|work|works|live|lives|living|come|comes|located|bought|buy|purchased|performed|got|belong|belongs|use|used|uses|speak|speaks|spoken|contain|contains|covered|cover|exist|exists|both the|who have|sold|went|took|take|in the system|in the platform|on the platform|number is|together|across",
+        "the|a|an|please|me|us|tell me|show me|give me|list me|can you|could you|i want to know|i want|i would like to know|want|there|that|which are|who|whose|it|its|their|them|they|then|also|as well|in total|overall|do we have|we have|we|our|at|on|do|does|did|is there|are there|were there|was there|been|being|ever|each one|respectively|corresponding|information|info|data|records|record|for me|just|only the|as|now|currently|so far|any|where|than|occurred|occur|happened|exist|exists|both the|who have|in the system|in the platform|on the platform|number is",
         Op::Filler,
     ),
     (
@@ -93,9 +106,14 @@ const ENGLISH: &[(&str, Op)] = &[
         Op::Filler,
     ),
     (
-        "have|has|had|having|with|in|from|for|was|were|made|make|makes|placed|place|through|into|within|during",
+        "have|has|had|having|with|in|from|for|was|were|made|make|makes|placed|place|into|within|during",
         Op::Filler,
     ),
+    (
+        "own|owns|owned|conducted|received|receive|receives|given|gave|working|work|works|live|lives|lived|living|come|comes|came|located|based|performed|got|belong|belongs|use|used|uses|speak|speaks|spoken|contain|contains|covered|cover|covers|went|took|take|takes|across|through",
+        Op::Link,
+    ),
+    ("to|~", Op::To),
     ("of|belonging to|belong to|belongs to", Op::Of),
     ("which", Op::Which),
     (
@@ -142,21 +160,23 @@ const ENGLISH: &[(&str, Op)] = &[
         Op::Descending,
     ),
     (
-        "greater|larger|higher|bigger|longer|more than|greater than|larger than|higher than|bigger than|longer than|heavier than|over|above|exceeding|exceeds|is more than|exceed",
+        ">|greater|larger|higher|bigger|longer|more than|greater than|larger than|higher than|bigger than|longer than|heavier than|over|above|exceeding|exceeds|is more than|exceed",
         Op::Compare(More),
     ),
-    ("at least|no less than|not less than|no fewer than|or more", Op::Compare(AtLeast)),
+    (">=|at least|no less than|not less than|no fewer than|or more", Op::Compare(AtLeast)),
     (
-        "smaller|lower|shorter|less than|fewer than|smaller than|lower than|shorter than|lighter than|under|below",
+        "<|smaller|lower|shorter|less than|fewer than|smaller than|lower than|shorter than|lighter than|under|below",
         Op::Compare(Less),
     ),
-    ("at most|no more than|not more than|up to|not higher than|not greater than", Op::Compare(AtMost)),
-    ("equal to|equals|exactly", Op::Compare(Equal)),
+    ("<=|at most|no more than|not more than|up to|not higher than|not greater than", Op::Compare(AtMost)),
+    ("=|equal to|equals|exactly", Op::Compare(Equal)),
+    ("!=", Op::Compare(NotEqual)),
     ("older than", Op::CompareOf(More, AGE)),
     ("younger than", Op::CompareOf(Less, AGE)),
     ("after|later than", Op::After),
     ("before|earlier than|prior to", Op::Before),
     ("since|starting from|starting", Op::Since),
+    ("until|till|up to and including", Op::Until),
     ("between", Op::Between),
     ("not|no|without|never|excluding|except|except for|other than", Op::Not),
     ("and|as well as|along with|plus", Op::And),
@@ -175,6 +195,10 @@ const ENGLISH: &[(&str, Op)] = &[
         "yearly|annually|per year|by year|each year|every year|for each year|in each year",
         Op::Each1(Unit::Year),
     ),
+    ("which day|what day|on which day|on what day", Op::WhichUnit(Unit::Day)),
+    ("which week|what week|in which week", Op::WhichUnit(Unit::Week)),
+    ("which month|what month|in which month", Op::WhichUnit(Unit::Month)),
+    ("which year|what year|in which year", Op::WhichUnit(Unit::Year)),
     ("day", Op::Unit(Unit::Day)),
     ("week", Op::Unit(Unit::Week)),
     ("month", Op::Unit(Unit::Month)),
@@ -186,12 +210,17 @@ const ENGLISH: &[(&str, Op)] = &[
 /// Chinese words, `|` between those that do the same.
 const CHINESE: &[(&str, Op)] = &[
     (
-        "请|请问|一下|帮我|我|想|想知道|知道|告诉我|告诉|给我|我们|你|查询|查看|查一下|查|显示|列出|找出|看看|看|统计|计算|求|是|有|在|中|里|内|里面|当中|系统|平台|目前|现在|当前|一共|总共|共|了|吗|呢|啊|和的|情况|信息|数据|进行|过|被|从|到|对|所|于|出现|发生|产生|占|位|条|次|件|笔|元|岁|台|张|名的|来自|住在|位于|它们|他们|分别|以及各|为止|这些|那些|所有的|全部的|是多少|为多少|多大|怎样|如何|是什么|什么|之间|时|时候|的话|并|大概|大约|具体|详细|清单|列表|画|图|图表|画出|展示|使用|买|购买|支付的|拥有|属于|下的|个|家|期间|范围|整体|总体|分布|排名|排行|排行榜|名次|明细表|结果",
+        "请|请问|一下|帮我|我|想|想知道|知道|告诉我|告诉|给我|我们|你|查询|查看|查一下|查|显示|列出|找出|看看|看|统计|计算|求|是|有|在|中|里|内|里面|当中|系统|平台|目前|现在|当前|一共|总共|共|了|吗|呢|啊|和的|情况|信息|数据|进行|过|被|从|对|所|于|出现|发生|产生|名的|它们|他们|分别|以及各|这些|那些|所有的|全部的|是多少|为多少|是什么|什么|时|时候|的话|具体|详细|清单|列表|画|图|图表|画出|展示|下的|期间|整体|总体|明细表",
         Op::Filler,
     ),
+    ("使用|拥有|属于|来自|住在|位于", Op::Link),
+    ("到|至", Op::To),
+    ("之间|间", Op::Within),
+    ("位|条|次|件|笔|台|张|个|家|款|份|项", Op::Piece),
+    ("元|块|块钱", Op::Money),
     ("的", Op::Of),
     ("哪些|哪几个|有哪些", Op::Which),
-    ("哪个|哪一个|哪家|谁|是谁|哪位|哪一天|哪", Op::One),
+    ("哪个|哪一个|哪家|谁|是谁|哪位|哪款|哪", Op::One),
     (
         "多少个|多少|几个|多少条|多少次|多少张|多少位|多少名|多少家|多少笔|多少件|几次|几条|几位|几家|有多少个|有多少|数一数",
         Op::Count,
@@ -228,14 +257,15 @@ const CHINESE: &[(&str, Op)] = &[
     ("小于|低于|少于|不到|短于|不足", Op::Compare(Less)),
     ("不超过|至多|最多为|小于等于|小于或等于|不高于|不多于|不大于", Op::Compare(AtMost)),
     ("等于", Op::Compare(Equal)),
-    ("不等于|不是", Op::Compare(NotEqual)),
+    ("不等于|不是|不为", Op::Compare(NotEqual)),
     ("以上", Op::CompareBefore(AtLeast)),
     ("以下", Op::CompareBefore(AtMost)),
     ("之后|以后|后", Op::After),
     ("之前|以前", Op::Before),
-    ("以来|自|自从", Op::Since),
+    ("以来|自|自从|起", Op::Since),
+    ("为止|截至|截止", Op::Until),
     ("介于", Op::Between),
-    ("没有|不|未|无|从未|除了|非", Op::Not),
+    ("没有|没|不|未|无|从未|除了|非", Op::Not),
     ("且|并且|而且|和|与|及|以及|、", Op::And),
     ("或|或者", Op::Or),
     ("为|叫|名为", Op::Is),
@@ -243,6 +273,10 @@ const CHINESE: &[(&str, Op)] = &[
     ("每周|按周|每星期|逐周", Op::Each1(Unit::Week)),
     ("每月|按月|每个月|逐月|各月", Op::Each1(Unit::Month)),
     ("每年|按年|逐年|各年", Op::Each1(Unit::Year)),
+    ("哪天|哪一天|哪日", Op::WhichUnit(Unit::Day)),
+    ("哪周|哪一周|哪个星期", Op::WhichUnit(Unit::Week)),
+    ("哪个月|哪一个月|哪月", Op::WhichUnit(Unit::Month)),
+    ("哪年|哪一年", Op::WhichUnit(Unit::Year)),
     ("趋势|走势|变化|变化趋势|趋势图|走势图|变化情况", Op::Trend),
     ("所有|全部|全体", Op::All),
 ];
@@ -255,7 +289,7 @@ pub fn longest(words: &[Word]) -> Option<(usize, Op)> {
 /// True for a word that only holds others together.
 pub fn says_little(word: &str) -> bool {
     ENGLISH.iter().any(|(phrases, op)| {
-        matches!(op, Op::Filler | Op::Of | Op::By | Op::And | Op::Or | Op::Not)
+        matches!(op, Op::Filler | Op::Link | Op::To | Op::Of | Op::By | Op::And | Op::Or | Op::Not)
             && phrases.split('|').any(|phrase| phrase == word)
     })
 }

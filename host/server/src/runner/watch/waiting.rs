@@ -5,6 +5,7 @@
 //! run that was stopped, what was ready then.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 
 use lakeport_bindings::engine::model;
 
@@ -67,10 +68,11 @@ pub async fn of_runs(db: &Db, ids: &[i64], from: Place, limit: usize, now_ms: i6
     let mut definitions: HashMap<i64, Option<Definition>> = HashMap::new();
     let mut page = Page { tries: Vec::new(), next: None };
     for run in &runs {
-        if !definitions.contains_key(&run.revision_id) {
-            definitions.insert(run.revision_id, store::definition(db, run.revision_id).await?);
-        }
-        let Some(Some(definition)) = definitions.get(&run.revision_id) else { continue };
+        let definition = match definitions.entry(run.revision_id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(store::definition(db, run.revision_id).await?),
+        };
+        let Some(definition) = definition.as_ref() else { continue };
         let standings = standings.remove(&run.id).unwrap_or_default();
         let ready = progress::next(definition, &standings, run.strategy, now_ms).ready;
         let passed = if run.id == from.run_id { from.passed } else { 0 };

@@ -1,0 +1,247 @@
+//! Queries whose answer is a number, or one for each group.
+
+use super::Planner;
+use super::query::{Column, Expr, Query, Shape};
+use crate::joins::Step;
+use crate::schema::Place;
+use crate::understand::meaning::{By, Group, Measure, Unclear};
+use crate::words::phrases::{Compare, Func};
+
+impl Planner<'_> {
+    /// Numbers, for each group if there are any.
+    pub(super) fn numbers(&mut self) -> Result<Query, Unclear> {
+        let base = self.meaning.measures[0].table();
+        let all = self
+            .meaning
+            .measures
+            .iter()
+            .copied()
+            .chain(self.meaning.having.iter().map(|(measure, ..)| *measure));
+        if all.clone().any(|measure| measure.table() != base) {
+            return Err(Unclear::Shape);
+        }
+        self.limits(&self.grouped_tables())?;
+        self.joined_values(base)?;
+        self.turn_not(base)?;
+        let mut query = self.start(base, Shape::Value);
+        self.find_time(&mut query)?;
+        let by_events = self.count_by_events(&mut query);
+        let mut needed = self.group(&mut query)?;
+        needed.push(if by_events.is_some() { query.from } else { base });
+        self.join(&mut query, needed)?;
+        let multiplied = query.joins.iter().any(|step| !step.up);
+        // A trend of what was done counts each time: a workflow published twice on a day, twice.
+        let each_time = by_events.is_some() && self.meaning.passive && query.calendar.is_some();
+        let counted = by_events.filter(|_| !each_time);
+        for measure in self.meaning.measures.clone() {
+            let expr = self.expr(measure, counted, multiplied)?;
+            let named = if each_time { Measure::Count(query.from) } else { measure };
+            query.columns.push(Column { expr, alias: self.labels.measure(named), measure: true });
+        }
+        for (measure, compare, number) in self.meaning.having.clone() {
+            query.having.push((self.expr(measure, counted, multiplied)?, compare, number));
+        }
+        self.absent(&mut query, base)?;
+        self.finish_numbers(&mut query, counted, multiplied)?;
+        self.keep_those_without(&mut query)?;
+        self.labels.tell_apart(&mut query.columns);
+        Ok(query)
+    }
+
+    /// `which month`: months are ranked, and those without anything are none of the first.
+    fn rank_parts(&self, query: &mut Query) -> Result<(), Unclear> {
+        let (Some((unit, _)), Some(time)) = (query.calendar.take(), query.time) else {
+            return Err(Unclear::Shape);
+        };
+        if matches!(self.meaning.rank, Some((_, false))) {
+            return Err(Unclear::Shape);
+        }
+        let start = Expr::Start(unit, time);
+        query.groups.push(start);
+        query
+            .columns
+            .insert(0, Column { expr: start, alias: self.labels.unit(unit).to_owned(), measure: false });
+        Ok(())
+    }
+
+    pub(super) fn grouped_tables(&self) -> Vec<usize> {
+        let table = |group: &Group| match group {
+            Group::Table(table) => *table,
+            Group::Field(place) => place.table,
+        };
+        self.meaning.groups.iter().map(table).collect()
+    }
+
+    /// `fewer than 5 orders`, `the fewest orders`: customers without any order are the first of them.
+    pub(super) fn keep_those_without(&self, query: &mut Query) -> Result<(), Unclear> {
+        let counts = |by: &By| matches!(by, By::Measure(Measure::Count(_)));
+        let fewest = [&self.meaning.rank, &self.meaning.order]
+            .into_iter()
+            .flatten()
+            .any(|(by, greatest)| counts(by) && !greatest);
+        let fits_none = |(measure, compare, number): &(Measure, Compare, f64)| {
+            matches!(measure, Measure::Count(_))
+                && match compare {
+                    Compare::Less => *number > 0.0,
+                    Compare::AtMost => *number >= 0.0,
+                    Compare::Equal => *number == 0.0,
+                    Compare::NotEqual => *number != 0.0,
+                    Compare::More => *number < 0.0,
+                    Compare::AtLeast => *number <= 0.0,
+                }
+        };
+        let groups = self.grouped_tables();
+        let Some(&owner) = groups.first() else { return Ok(()) };
+        if !(fewest || self.meaning.having.iter().any(fits_none))
+            || owner == query.from && query.joins.is_empty()
+        {
+            return Ok(());
+        }
+        let [step] = query.joins[..] else { return Err(Unclear::Shape) };
+        let is_simple = step.up
+            && groups.iter().all(|table| *table == owner)
+            && step.to() == owner
+            && query.calendar.is_none()
+            && query.absent.is_none()
+            && query.columns.iter().all(|column| !column.measure || column.expr == Expr::Rows);
+        if !is_simple {
+            return Err(Unclear::Shape);
+        }
+        let (inside, outside) =
+            query.conditions.drain(..).partition(|filter| filter.place.table == query.from);
+        query.conditions = outside;
+        query.outer = Some(inside);
+        query.from = owner;
+        query.joins = vec![Step { up: false, ..step }];
+        let counted = |expr: &mut Expr| {
+            if *expr == Expr::Rows {
+                *expr = Expr::Present(step.link.child);
+            }
+        };
+        query.columns.iter_mut().for_each(|column| counted(&mut column.expr));
+        query.having.iter_mut().for_each(|(expr, ..)| counted(expr));
+        query.order.iter_mut().for_each(|(expr, _)| counted(expr));
+        Ok(())
+    }
+
+    pub(super) fn finish_numbers(
+        &self,
+        query: &mut Query,
+        counted: Option<Place>,
+        multiplied: bool,
+    ) -> Result<(), Unclear> {
+        let meaning = &self.meaning;
+        if meaning.which {
+            self.rank_parts(query)?;
+        } else if let Some(unit) = query.calendar.map(|(unit, _)| unit) {
+            let time = query.time.ok_or(Unclear::Shape)?;
+            query.shape = Shape::Series;
+            query.unit = Some(unit);
+            if !meaning.groups.is_empty() {
+                // A calendar for each group would be mostly empty: the days that have rows are shown.
+                query.calendar = None;
+                query.groups.insert(0, Expr::Start(unit, time));
+                query.columns.insert(
+                    0,
+                    Column {
+                        expr: Expr::Start(unit, time),
+                        alias: self.labels.unit(unit).to_owned(),
+                        measure: false,
+                    },
+                );
+                query.order = query.groups.iter().map(|expr| (*expr, false)).collect();
+            } else if meaning.rank.is_some() || !query.having.is_empty() || meaning.order.is_some() {
+                return Err(Unclear::Shape);
+            }
+            return if meaning.rank.is_some() { Err(Unclear::Shape) } else { Ok(()) };
+        }
+        if query.groups.is_empty() {
+            return if meaning.rank.is_some() || meaning.order.is_some() {
+                Err(Unclear::Shape)
+            } else {
+                Ok(())
+            };
+        }
+        query.shape = Shape::Ranking;
+        query.limit = self.limit();
+        let first = query.columns.iter().find(|column| column.measure).map(|column| column.expr);
+        let (by, greatest) = match meaning.rank.or(meaning.order) {
+            Some((By::Measure(measure), greatest)) => {
+                (Some(self.expr(measure, counted, multiplied)?), greatest)
+            }
+            Some((By::Field(place), greatest)) => {
+                if !query.groups.contains(&Expr::Field(place)) {
+                    return Err(Unclear::Shape);
+                }
+                (Some(Expr::Field(place)), greatest)
+            }
+            None => (first, true),
+        };
+        // What has no number is not the least.
+        query.known = by.filter(|by| !greatest && matches!(by, Expr::Made(..)));
+        query.order = by.into_iter().map(|expr| (expr, greatest)).collect();
+        let more: Vec<(Expr, bool)> =
+            query.groups.iter().filter(|expr| Some(**expr) != by).map(|expr| (*expr, false)).collect();
+        query.order.extend(more);
+        Ok(())
+    }
+
+    /// Groups and their columns; answers the tables that they need.
+    pub(super) fn group(&self, query: &mut Query) -> Result<Vec<usize>, Unclear> {
+        let mut needed = Vec::new();
+        for group in &self.meaning.groups {
+            let fields = match group {
+                Group::Field(place) => vec![*place],
+                Group::Table(table) => {
+                    let key = self.schema.key(*table);
+                    query.groups.extend(key.map(Expr::Field));
+                    let items: Vec<Place> =
+                        self.meaning.items.iter().copied().filter(|item| item.table == *table).collect();
+                    let title = self.schema.title(*table).or(key);
+                    if items.is_empty() { title.into_iter().collect() } else { items }
+                }
+            };
+            if fields.is_empty() {
+                return Err(Unclear::Shape);
+            }
+            needed.extend(fields.iter().map(|place| place.table));
+            query.columns.extend(match group {
+                Group::Table(table) if self.meaning.items.is_empty() && fields.len() == 1 => {
+                    vec![Column {
+                        expr: Expr::Field(fields[0]),
+                        alias: self.labels.one(*table),
+                        measure: false,
+                    }]
+                }
+                _ => self.labels.columns(&fields),
+            });
+            for place in fields {
+                if !query.groups.contains(&Expr::Field(place)) {
+                    query.groups.push(Expr::Field(place));
+                }
+            }
+        }
+        Ok(needed)
+    }
+
+    pub(super) fn expr(
+        &self,
+        measure: Measure,
+        counted: Option<Place>,
+        multiplied: bool,
+    ) -> Result<Expr, Unclear> {
+        match measure {
+            Measure::Count(table) => match counted {
+                Some(place) => Ok(Expr::Different(place)),
+                None if multiplied => self.schema.key(table).map(Expr::Different).ok_or(Unclear::Shape),
+                None => Ok(Expr::Rows),
+            },
+            Measure::Different(place) => Ok(Expr::Different(place)),
+            Measure::Made(Func::Sum | Func::Average, _) if multiplied => Err(Unclear::Shape),
+            Measure::Made(Func::Sum | Func::Average, place) if self.schema.field(place).names_identity() => {
+                Err(Unclear::Shape)
+            }
+            Measure::Made(func, place) => Ok(Expr::Made(func, place)),
+        }
+    }
+}

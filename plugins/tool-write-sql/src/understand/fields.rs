@@ -1,0 +1,154 @@
+//! What the reader does with a field: what waits for one takes it, else it is shown.
+
+use super::link::Chunk;
+use super::meaning::{By, Group, Measure, Test, Unclear};
+use super::names::{Fit, Named};
+use super::read::{Last, Reader, Waiting};
+use crate::schema::{Kind, Place};
+use crate::words::english::singular;
+use crate::words::phrases::{Func, Op};
+
+impl Reader<'_> {
+    pub(super) fn field_named(&mut self, named: &[Named]) -> Result<(), Unclear> {
+        let place = self.focus.field(self.at, self.schema, named);
+        let Some(place) = place.or_else(|| self.nearest_field(named)) else {
+            // `订单数` of several summaries, and of none of them: orders are counted.
+            if let Some(table) = self.pieces[self.at].counts {
+                self.table(table)?;
+                return self.count_before();
+            }
+            return Err(Unclear::Ambiguous(self.pieces[self.at].text.clone()));
+        };
+        let owned = |fit: Fit| named.contains(&Named::Field(place, fit));
+        let number = self.schema.field(place).is_number();
+        if owned(Fit::Own)
+            && !number
+            && !self.focus.has(place.table)
+            && !self.meaning.tables.contains(&place.table)
+        {
+            self.meaning.tables.push(place.table);
+        }
+        // `Beijing city`, `failed status`: the value said it already.
+        if self.last == Last::Value && self.meaning.filters.last().is_some_and(|filter| filter.place == place)
+        {
+            return Ok(());
+        }
+        self.field(place)
+    }
+
+    pub(super) fn field(&mut self, place: Place) -> Result<(), Unclear> {
+        let number = self.schema.field(place).is_number();
+        match self.waiting.last().cloned() {
+            Some(Waiting::Make(funcs)) if number => {
+                self.waiting.pop();
+                for func in funcs {
+                    self.measure(Measure::Made(func, place))?;
+                }
+                Ok(())
+            }
+            Some(Waiting::Make(funcs))
+                if self.schema.field(place).kind() == Kind::Date
+                    && !funcs.iter().any(|func| matches!(func, Func::Sum | Func::Average)) =>
+            {
+                self.waiting.pop();
+                funcs.into_iter().try_for_each(|func| self.measure(Measure::Made(func, place)))
+            }
+            Some(Waiting::Count) if !number || self.schema.field(place).names_identity() => {
+                self.waiting.pop();
+                self.meaning.different = false;
+                self.measure(Measure::Different(place))
+            }
+            Some(Waiting::Each) => {
+                self.waiting.pop();
+                self.group(place)
+            }
+            Some(Waiting::By)
+                if number && (self.meaning.limit.is_some() || self.meaning.measures.is_empty()) =>
+            {
+                self.waiting.pop();
+                if self.meaning.limit.is_some() {
+                    self.rank(By::Field(place), true)
+                } else {
+                    self.order(place, None)
+                }
+            }
+            Some(Waiting::By) => {
+                self.waiting.pop();
+                self.group(place)
+            }
+            Some(Waiting::Order(descending)) => {
+                self.waiting.pop();
+                self.order(place, descending)
+            }
+            Some(Waiting::Extreme(greatest)) if self.comparable(place) => {
+                self.waiting.pop();
+                self.extreme_of(place, greatest)
+            }
+            Some(Waiting::Most(most)) if number && !self.schema.field(place).names_identity() => {
+                self.waiting.pop();
+                self.extreme_of(place, most)
+            }
+            Some(Waiting::Compared(compare, wanted)) if number => {
+                self.waiting.pop();
+                self.filter(place, Test::Number(compare, wanted))
+            }
+            // `a greater weight than 10`
+            Some(Waiting::Compare(_)) if number => self.item(place),
+            None | Some(Waiting::Top) => self.item(place),
+            Some(_) => self.unclear(),
+        }
+    }
+
+    pub(super) fn group(&mut self, place: Place) -> Result<(), Unclear> {
+        if self.schema.field(place).kind() == Kind::Date {
+            return self.unclear();
+        }
+        self.meaning.groups.push(Group::Field(place));
+        self.last = Last::Group;
+        Ok(())
+    }
+
+    pub(super) fn order(&mut self, place: Place, descending: Option<bool>) -> Result<(), Unclear> {
+        if self.meaning.order.is_some() {
+            return self.unclear();
+        }
+        self.meaning.order = Some((By::Field(place), descending.unwrap_or(false)));
+        self.last = Last::Nothing;
+        Ok(())
+    }
+
+    /// The row that has the greatest value, or the value itself.
+    pub(super) fn extreme_of(&mut self, place: Place, greatest: bool) -> Result<(), Unclear> {
+        let rows_are_asked = !self.meaning.items.is_empty() || !self.focus.is_empty() || self.asks_which();
+        if rows_are_asked && self.meaning.measures.is_empty() {
+            return self.rank(By::Field(place), greatest);
+        }
+        self.measure(Measure::Made(if greatest { Func::Greatest } else { Func::Least }, place))
+    }
+
+    pub(super) fn asks_which(&self) -> bool {
+        self.pieces.iter().any(|piece| matches!(piece.chunk, Chunk::Op(Op::Which | Op::One)))
+    }
+
+    pub(super) fn item(&mut self, place: Place) -> Result<(), Unclear> {
+        self.number_of_things(place.table)?;
+        if self.meaning.items.is_empty() && self.meaning.tables.is_empty() {
+            self.several = self.is_plural();
+        }
+        let word = self.pieces[self.at].text.rsplit(' ').next().unwrap_or_default().to_lowercase();
+        self.meaning.listed |= word.is_ascii() && singular(&word) != word;
+        // A second field after `by city` and `and` is a second group.
+        if self.last == Last::Group
+            && self.at > 0
+            && matches!(self.pieces[self.at - 1].chunk, Chunk::Op(Op::And))
+            && !self.meaning.measures.is_empty()
+        {
+            return self.group(place);
+        }
+        if !self.meaning.items.contains(&place) {
+            self.meaning.items.push(place);
+        }
+        self.last = Last::Field(place);
+        Ok(())
+    }
+}

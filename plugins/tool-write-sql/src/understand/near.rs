@@ -1,0 +1,69 @@
+//! Which of several fields of one name is meant where no table says so: the one in the table whose numbers are asked
+//! for, else the one in a table that each of its rows has one row of.
+
+use super::link::{Chunk, Piece};
+use super::names::{Fit, Named};
+use super::read::Reader;
+use crate::schema::Place;
+
+impl Reader<'_> {
+    /// The field of that name that is nearest to what else is asked for.
+    pub(super) fn nearest_field(&self, named: &[Named]) -> Option<Place> {
+        let fit = named.iter().filter_map(fit).max()?;
+        let places = named.iter().filter_map(|named| match named {
+            Named::Field(place, known) if *known == fit => Some((*place, ())),
+            _ => None,
+        });
+        self.nearest(places.collect()).map(|(place, ())| place)
+    }
+
+    /// The value that is nearest to what else is asked for, with its field.
+    pub(super) fn nearest_value(&self, named: &[Named]) -> Option<(Place, String)> {
+        let values = named.iter().filter_map(|named| match named {
+            Named::Value(place, value) => Some((*place, value.clone())),
+            _ => None,
+        });
+        self.nearest(values.collect())
+    }
+
+    fn nearest<T: Clone>(&self, found: Vec<(Place, T)>) -> Option<(Place, T)> {
+        let anchors = self.anchors();
+        let far =
+            |place: &Place| anchors.iter().filter_map(|anchor| self.steps_up(*anchor, place.table)).min();
+        let least = found.iter().filter_map(|(place, _)| far(place)).min()?;
+        let mut nearest = found.iter().filter(|(place, _)| far(place) == Some(least));
+        let only = nearest.next()?;
+        nearest.next().is_none().then(|| only.clone())
+    }
+
+    /// How many steps it takes, if none of them multiplies rows.
+    fn steps_up(&self, from: usize, to: usize) -> Option<usize> {
+        if from == to {
+            return Some(0);
+        }
+        let way = self.links.way(&[from], to, self.schema.tables.len())?;
+        way.iter().all(|step| step.up).then_some(way.len())
+    }
+
+    /// The tables of the numbers that other words name beyond doubt.
+    fn anchors(&self) -> Vec<usize> {
+        let number = |(at, piece): (usize, &Piece)| {
+            let Chunk::Named(named) = &piece.chunk else { return None };
+            if named.iter().any(|named| matches!(named, Named::Table(_))) {
+                return None;
+            }
+            let place = self.focus.field(at, self.schema, named).filter(|_| at != self.at)?;
+            let field = self.schema.field(place);
+            (field.is_number() && !field.names_identity()).then_some(place.table)
+        };
+        let mut tables: Vec<usize> = self.pieces.iter().enumerate().filter_map(number).collect();
+        tables.sort_unstable();
+        tables.dedup();
+        // Numbers of two tables say nothing about which is nearer.
+        if tables.len() == 1 { tables } else { Vec::new() }
+    }
+}
+
+fn fit(named: &Named) -> Option<Fit> {
+    if let Named::Field(_, fit) = named { Some(*fit) } else { None }
+}

@@ -1,0 +1,196 @@
+//! What the reader does with days: which of them are meant, and of which field.
+
+use super::link::Chunk;
+use super::meaning::{Test, Unclear};
+use super::names::Named;
+use super::read::{Last, Reader, Waiting};
+use crate::calendar::Range;
+use crate::schema::{Kind, Place};
+use crate::words::english::singular;
+use crate::words::phrases::{Compare, Op};
+
+impl Reader<'_> {
+    pub(super) fn days(&mut self, compare: Compare) -> Result<(), Unclear> {
+        let follows = self.at > 0 && matches!(self.pieces[self.at - 1].chunk, Chunk::Range(_));
+        // In Chinese the day stands before: `2026-07-01之后`.
+        if !self.is_chinese_here() || !follows {
+            self.waiting.push(Waiting::Days(compare));
+            return Ok(());
+        }
+        if self.dated == Some(self.at - 1)
+            && let Some(filter) = self.meaning.filters.last_mut()
+            && let Test::Days(range) = &mut filter.test
+        {
+            *range = open(*range, compare);
+            return Ok(());
+        }
+        let Some(range) = self.meaning.range else { return self.unclear() };
+        self.meaning.range = Some(open(range, compare));
+        Ok(())
+    }
+
+    pub(super) fn range(&mut self, range: Range) -> Result<(), Unclear> {
+        if let Some(number) = self.bare_year() {
+            return match self.last {
+                Last::Field(place) if self.schema.field(place).is_number() && !self.names_years(place) => {
+                    self.number(number)
+                }
+                _ if matches!(self.waiting.last(), Some(Waiting::Top)) || self.follows_one_thing() => {
+                    self.number(number)
+                }
+                _ => self.range_of_days(range),
+            };
+        }
+        self.range_of_days(range)
+    }
+
+    fn range_of_days(&mut self, range: Range) -> Result<(), Unclear> {
+        // `not in October`
+        if self.takes_not() {
+            return self.unclear();
+        }
+        let range = self.range_to(range)?;
+        let compare =
+            match self.take_last(|waiting| matches!(waiting, Waiting::Days(_) | Waiting::Compare(_))) {
+                Some(Waiting::Days(compare) | Waiting::Compare(compare)) => Some(compare),
+                _ => None,
+            };
+        if let Some(number) = self.year_number(range) {
+            return self.year(number, compare);
+        }
+        if compare == Some(Compare::NotEqual) {
+            return self.unclear();
+        }
+        let range = compare.map_or(range, |compare| open(range, compare));
+        if let Some(place) = self.date_before(compare.is_some()) {
+            self.meaning.items.pop();
+            self.dated = Some(self.at);
+            return self.filter(place, Test::Days(range));
+        }
+        match &mut self.meaning.range {
+            known @ None => *known = Some(range),
+            Some(known) if known.before.is_none() && range.from.is_none() => known.before = range.before,
+            Some(known) if *known == range => {}
+            Some(_) => return self.unclear(),
+        }
+        Ok(())
+    }
+
+    /// `from 2026-10-01 to 2026-10-15`: both of them.
+    fn range_to(&mut self, range: Range) -> Result<Range, Unclear> {
+        let between = self.take_last(|waiting| *waiting == Waiting::Between).is_some();
+        let joint = self.pieces.get(self.at + 1).map(|piece| &piece.chunk);
+        let goes_on = matches!(joint, Some(Chunk::Op(Op::To)))
+            || between && matches!(joint, Some(Chunk::Op(Op::And)))
+            || matches!(joint, Some(Chunk::Op(Op::And)))
+                && self.pieces.get(self.at + 3).is_some_and(|piece| piece.chunk == Chunk::Op(Op::Within));
+        match self.pieces.get(self.at + 2).map(|piece| &piece.chunk) {
+            Some(Chunk::Range(last)) if goes_on && range.from < last.before => {
+                self.at += 2;
+                Ok(Range::of(range.from, last.before))
+            }
+            _ if between => self.unclear(),
+            _ => Ok(range),
+        }
+    }
+
+    /// The field of times that the days here are said of: `ordered_at > 2026-11-01`.
+    fn date_before(&self, is_compared: bool) -> Option<Place> {
+        let Last::Field(place) = self.last else { return None };
+        let is_date =
+            self.schema.field(place).kind() == Kind::Date && self.meaning.items.last() == Some(&place);
+        let between = self.pieces[..self.at].iter().rev();
+        let mut between = between.take_while(|piece| !matches!(piece.chunk, Chunk::Named(_)));
+        let said = between.all(|piece| {
+            matches!(
+                piece.chunk,
+                Chunk::Op(
+                    Op::Is
+                        | Op::Filler
+                        | Op::Compare(_)
+                        | Op::After
+                        | Op::Before
+                        | Op::Since
+                        | Op::Until
+                        | Op::Between
+                )
+            )
+        });
+        let counts = !self.meaning.measures.is_empty() || is_compared;
+        (is_date && said && (counts || self.is_chinese_here())).then_some(place)
+    }
+
+    /// A year that nothing but its four digits tells.
+    fn bare_year(&self) -> Option<f64> {
+        let text = &self.pieces[self.at].text;
+        if text.len() == 4 { text.parse().ok() } else { None }
+    }
+
+    /// `customer 2001`.
+    fn follows_one_thing(&self) -> bool {
+        let Some(before) = self.at.checked_sub(1).map(|at| &self.pieces[at]) else { return false };
+        let table = matches!(&before.chunk, Chunk::Named(named) if named.iter().any(|named| matches!(named, Named::Table(_))));
+        let word = before.text.rsplit(' ').next().unwrap_or_default().to_lowercase();
+        table && (!word.is_ascii() || singular(&word) == word)
+    }
+
+    /// The year, where the range is one that a field of years can have.
+    fn year_number(&self, range: Range) -> Option<f64> {
+        let whole = range.length().is_some_and(|days| days == 365 || days == 366)
+            && self.pieces[self.at].text.ends_with(|letter: char| letter.is_ascii_digit() || letter == '年');
+        let (year, 1, 1) = range.from.filter(|_| whole)?.date() else { return None };
+        #[expect(clippy::cast_precision_loss, reason = "a year is small")]
+        Some(year as f64)
+    }
+
+    /// A year means a field of years where there is one, else the days of the year.
+    fn year(&mut self, number: f64, compare: Option<Compare>) -> Result<(), Unclear> {
+        if let Last::Field(place) = self.last
+            && self.meaning.items.last() == Some(&place)
+            && self.names_years(place)
+        {
+            self.meaning.items.pop();
+            return self.filter(place, Test::Number(compare.unwrap_or(Compare::Equal), number));
+        }
+        let years: Vec<Place> = self.places_in_focus().filter(|place| self.names_years(*place)).collect();
+        if let [only] = years[..] {
+            return self.filter(only, Test::Number(compare.unwrap_or(Compare::Equal), number));
+        }
+        if !years.is_empty() || compare == Some(Compare::NotEqual) {
+            return self.unclear();
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "it came from a year")]
+        let range = Range::year(number as i64);
+        let range = compare.map_or(range, |compare| open(range, compare));
+        if let Some(place) = self.date_before(compare.is_some()) {
+            self.meaning.items.pop();
+            return self.filter(place, Test::Days(range));
+        }
+        if self.meaning.range.is_some() {
+            return self.unclear();
+        }
+        self.meaning.range = Some(range);
+        Ok(())
+    }
+
+    fn names_years(&self, place: Place) -> bool {
+        let field = self.schema.field(place);
+        let lower = field.name.to_lowercase();
+        field.is_number()
+            && (lower == "year"
+                || lower.ends_with("year")
+                || lower.starts_with("year_of_f")
+                || field.comment.contains('年'))
+    }
+}
+
+/// `after a day`, `since a day`, `before a day`.
+fn open(range: Range, compare: Compare) -> Range {
+    match compare {
+        Compare::More => Range::of(range.before, None),
+        Compare::AtLeast => Range::of(range.from, None),
+        Compare::AtMost => Range::of(None, range.before),
+        Compare::Less => Range::of(None, range.from),
+        Compare::Equal | Compare::NotEqual => range,
+    }
+}
