@@ -1,6 +1,6 @@
-"""What the fuzzer keeps its hands off: the token that it asks with, the plugin that others stand on, and addresses.
+"""What the fuzzer keeps its hands off: the token that it asks with, the plugins that others stand on, and addresses.
 
-It learns from answers, and would soon revoke its own token and quarantine the bundled dialect. It makes up data
+It learns from answers, and would soon revoke its own token and quarantine the bundled plugins. It makes up data
 sources, and none of them may name a host that somebody has.
 """
 
@@ -14,6 +14,7 @@ UNKNOWN_TOKEN = 2**53
 
 # Installed for it to do with as it likes.
 OWN_PLUGIN = "greeter"
+BUNDLED = ("sqlite", "local", "draw_chart", "lineage", "run_sql", "search_catalog", "write_sql")
 
 # Members of a body that the server may connect to, and what stands there instead: nothing listens on port 1.
 ADDRESSES = {
@@ -27,8 +28,9 @@ ADDRESSES = {
 def before_call(context: schemathesis.HookContext, case: schemathesis.Case[Any], kwargs: dict[str, Any]) -> None:
     if case.operation.path == "/api/v1/tokens/{id}" and is_own(case.path_parameters["id"]):
         case.path_parameters["id"] = UNKNOWN_TOKEN
-    if case.operation.path == "/api/v1/plugins/{name}/quarantine" and "sqlite" in str(case.path_parameters["name"]):
-        case.path_parameters["name"] = OWN_PLUGIN
+    if case.operation.path == "/api/v1/plugins/{name}/quarantine":
+        if any(name in str(case.path_parameters["name"]) for name in BUNDLED):
+            case.path_parameters["name"] = OWN_PLUGIN
     keep_here(case.body)
 
 
