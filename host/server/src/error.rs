@@ -76,6 +76,7 @@ pub const CODES: &[&str] = &[
     "not_active",
     "not_changeable",
     "not_deployed",
+    "not_deprecated",
     "not_found",
     "not_owner",
     "not_physical",

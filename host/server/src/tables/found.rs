@@ -20,7 +20,7 @@ const TEXT_MAX_CHARS: usize = 10_000;
 /// Fields of one table.
 const FIELDS_MAX: usize = 10_000;
 /// What stands between a table's name and the time at which it went into the recycle bin.
-const RECYCLE_BIN: &str = "_deprecated_";
+pub const RECYCLE_BIN: &str = "_deprecated_";
 /// `yyyyMMddHHmmss`
 const RECYCLE_BIN_TIME_DIGITS: usize = 14;
 

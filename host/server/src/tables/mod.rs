@@ -6,6 +6,7 @@ mod fields;
 pub mod forms;
 pub mod found;
 mod physical;
+mod recycle;
 mod sources;
 mod statistics;
 mod store;
@@ -21,7 +22,7 @@ use crate::error::Error;
 use crate::http::Nothing;
 use crate::http::Role::{Admin, Editor, Viewer};
 use crate::plugins::CALL_CODES;
-use forms::{AccessQuery, ChangeQuery, ConfirmedChangeQuery, PendingQuery, TablePath};
+use forms::{AccessQuery, TablePath};
 
 pub use definitions::Record;
 pub use definitions::list::page;
@@ -29,6 +30,7 @@ pub use definitions::store::all_of as records_of;
 pub use definitions::view::TableView;
 pub use fields::store::{matching as fields_matching, of_tables as fields_of};
 pub use physical::run_worker;
+pub use recycle::run_job;
 pub use statistics::{Size, store::keep as keep_size, store::last as last_sizes};
 pub use store::{entries_after, entries_of};
 
@@ -63,6 +65,8 @@ static FIELDS: LazyLock<Vec<&str>> =
     LazyLock::new(|| [CALL_CODES, CHANGE_CODES, &["too_many_fields"]].concat());
 static CREATES: LazyLock<Vec<&str>> =
     LazyLock::new(|| [CALL_CODES, CHANGE_CODES, &["already_physical", "no_fields"]].concat());
+static RECYCLED: LazyLock<Vec<&str>> =
+    LazyLock::new(|| [CALL_CODES, CHANGE_CODES, &["not_deprecated", "not_physical"]].concat());
 static QUESTIONS: LazyLock<Vec<&str>> = LazyLock::new(|| [CALL_CODES, QUESTION_CODES].concat());
 
 /// What this room remembers beside the store.
@@ -184,36 +188,43 @@ fn physical() -> Vec<Route> {
 
 fn recycle_bin() -> Vec<Route> {
     vec![
-        Route::not_yet::<TablePath, ConfirmedChangeQuery, Nothing>(
+        Route::new(
             Method::POST,
             "/api/v1/tables/{id}/soft-delete",
             Editor,
             "softDeleteTable",
             "Puts a table into the recycle bin for 30 days; the physical table is renamed",
+            recycle::api::soft_delete,
         )
+        .refuses(&CHANGES)
         .dry_run(),
-        Route::not_yet::<Nothing, PendingQuery, Nothing>(
+        Route::new(
             Method::GET,
             "/api/v1/tables/pending-deletion",
             Viewer,
             "listPendingDeletion",
-            "Tables in the recycle bin",
+            "Tables in the recycle bin, the next to go first",
+            recycle::api::pending,
         ),
-        Route::not_yet::<TablePath, ChangeQuery, Nothing>(
+        Route::new(
             Method::POST,
             "/api/v1/tables/{id}/restore",
             Editor,
             "restoreTable",
             "Takes a table out of the recycle bin, under its old name",
+            recycle::api::restore,
         )
+        .refuses(&RECYCLED)
         .dry_run(),
-        Route::not_yet::<TablePath, ConfirmedChangeQuery, Nothing>(
+        Route::new(
             Method::POST,
             "/api/v1/tables/{id}/purge-now",
             Admin,
             "purgeTable",
             "Drops a table of the recycle bin at once and for ever",
+            recycle::api::purge_now,
         )
+        .refuses(&RECYCLED)
         .dry_run(),
     ]
 }

@@ -147,6 +147,17 @@ pub async fn all_of(db: &Db, ids: &[i64]) -> Result<Vec<Record>, Error> {
     Ok(records)
 }
 
+/// Those in the recycle bin, of one data source or of all, the next to go first.
+pub async fn deprecated(db: &Db, cluster_id: Option<i64>, limit: i64) -> Result<Vec<Record>, Error> {
+    const DEPRECATED: &str = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM tables t WHERE t.status = 'deprecated' AND (CAST($1 AS BIGINT) IS NULL OR t.cluster_id = $1) \
+         ORDER BY t.purge_at, t.id LIMIT $2"
+    );
+    db.read(DEPRECATED, &[cluster_id.into(), limit.into()]).await?.iter().map(record).collect()
+}
+
 /// Of these ids those that are no table, or one in the recycle bin.
 pub async fn missing_of(tx: &mut Tx, ids: &[i64]) -> Result<Vec<i64>, Error> {
     const MISSING: Either = Either {

@@ -1,7 +1,7 @@
 //! A step as a dialect is asked for it. A table and a field that are there keep all that the step does not name.
 
 use lakeport_bindings::dialect::planner::{
-    AddField, AlterField, Change, CommentTable, DataType, DropField, RenameTable, SetCount,
+    AddField, AlterField, Change, CommentTable, DataType, DropField, DropTable, RenameTable, SetCount,
 };
 use lakeport_bindings::dialect::schema::{Field as Column, Table, TableName};
 
@@ -27,7 +27,12 @@ pub async fn change_of(
         }
         Step::SetBuckets { count } => Change::SetBuckets(SetCount { current, count: number(*count) }),
         Step::SetReplicas { count } => Change::SetReplicas(SetCount { current, count: number(*count) }),
-        Step::RenameTable { name } => Change::RenameTable(RenameTable { current, new_name: name.clone() }),
+        Step::RenameTable { name } | Step::SoftDelete { name } => {
+            Change::RenameTable(RenameTable { current, new_name: name.clone() })
+        }
+        Step::Restore { name } => Change::RestoreTable(RenameTable { current, new_name: name.clone() }),
+        // The database's own recycle bin, where it has one, is one net more.
+        Step::Purge => Change::DropTable(DropTable { current, at_once: false }),
         Step::AddField { field } => {
             let mut columns = columns(reach, std::slice::from_ref(field), "").await?;
             let field = columns.pop().expect("as many as were given");
@@ -181,6 +186,11 @@ pub async fn look(reach: &Reach<'_>, table: &TableName) -> Result<Option<Table>,
         Some(Err(error)) => Err(unanswered(lakeport_plugins::CallError::Answered(error).into())),
         None => Ok(None),
     }
+}
+
+/// Whether its database has a table, or something else of this name.
+pub async fn exists(reach: &Reach<'_>, table: &TableName) -> Result<bool, Error> {
+    look(reach, table).await.map(|found| found.is_some())
 }
 
 #[cfg(test)]

@@ -78,9 +78,10 @@ pub fn not_tried(step: &Step, error: RunError) -> Error {
         RunError::Dialect(error) => error.into(),
         RunError::Database(error) => answered(&error),
         RunError::Conflict(message) => match step {
-            Step::CreateTable { .. } | Step::RenameTable { .. } => {
-                Error::conflict("name_taken", format!("in the database {message}"))
-            }
+            Step::CreateTable { .. }
+            | Step::RenameTable { .. }
+            | Step::SoftDelete { .. }
+            | Step::Restore { .. } => Error::conflict("name_taken", format!("in the database {message}")),
             _ => drifted(&message),
         },
         RunError::NotFound(message) => drifted(&message),

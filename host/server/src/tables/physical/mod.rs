@@ -17,6 +17,7 @@ pub mod view;
 mod wait;
 mod worker;
 
+pub use change::exists;
 pub use plan::{Planned, plan};
 pub use wait::{Ended, ended, kept};
 pub use worker::run_worker;

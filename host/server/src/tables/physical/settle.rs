@@ -24,7 +24,7 @@ pub async fn settle(reach: &Reach<'_>, change: &Kept) -> Result<(End, Option<Tab
     }
     let is_made = match &found {
         Some(found) => is_as_wanted(reach, change, found).await?,
-        None => false,
+        None => change.wanted.is_purge(),
     };
     let mut end =
         End { statements: change.statements.clone(), notes: change.notes.clone(), ..End::default() };
@@ -65,7 +65,10 @@ fn is_made(step: &Step, table: &FoundTable, types: &HashMap<String, DataType>) -
         Step::CommentTable { comment } => table.comment == *comment,
         Step::SetBuckets { count } => is_count(table.buckets, *count),
         Step::SetReplicas { count } => is_count(table.replicas, *count),
-        Step::RenameTable { name } => table.name == *name,
+        Step::RenameTable { name } | Step::SoftDelete { name } | Step::Restore { name } => {
+            table.name == *name
+        }
+        Step::Purge => false,
         Step::AddField { field } => column(&field.name).is_some(),
         Step::DropField { field } => column(&field.name).is_none(),
         Step::AlterField { before, after } => column(&after.name).is_some_and(|found| {

@@ -15,14 +15,40 @@ pub struct Wanted {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Step {
-    CreateTable { fields: Vec<Field> },
-    CommentTable { comment: Option<String> },
-    SetBuckets { count: i64 },
-    SetReplicas { count: i64 },
-    RenameTable { name: String },
-    AddField { field: Field },
-    AlterField { before: Field, after: Field },
-    DropField { field: Field },
+    CreateTable {
+        fields: Vec<Field>,
+    },
+    CommentTable {
+        comment: Option<String>,
+    },
+    SetBuckets {
+        count: i64,
+    },
+    SetReplicas {
+        count: i64,
+    },
+    RenameTable {
+        name: String,
+    },
+    /// Into the recycle bin, under this name.
+    SoftDelete {
+        name: String,
+    },
+    /// And out of it.
+    Restore {
+        name: String,
+    },
+    Purge,
+    AddField {
+        field: Field,
+    },
+    AlterField {
+        before: Field,
+        after: Field,
+    },
+    DropField {
+        field: Field,
+    },
 }
 
 impl Step {
@@ -33,6 +59,9 @@ impl Step {
             Step::SetBuckets { .. } => "set_buckets",
             Step::SetReplicas { .. } => "set_replicas",
             Step::RenameTable { .. } => "rename_table",
+            Step::SoftDelete { .. } => "soft_delete",
+            Step::Restore { .. } => "restore",
+            Step::Purge => "purge",
             Step::AddField { .. } => "add_field",
             Step::AlterField { .. } => "alter_field",
             Step::DropField { .. } => "drop_field",
@@ -47,6 +76,11 @@ impl Wanted {
             [step] => step.kind(),
             _ => "change_table",
         }
+    }
+
+    /// Whether nothing is left of the table.
+    pub fn is_purge(&self) -> bool {
+        self.steps == [Step::Purge]
     }
 
     /// What a physical table must follow from one definition to another. The name is the last: until then the

@@ -1,5 +1,7 @@
 //! Physical changes in the store. What is written about one is written only while it is `running`.
 
+use std::collections::HashMap;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -7,7 +9,7 @@ use super::failure::Failure;
 use super::plan::Planned;
 use super::step::Wanted;
 use super::view::{Note, State, Statement};
-use crate::db::{Db, Row, Tx, Value};
+use crate::db::{Db, Either, Row, Tx, Value};
 use crate::error::Error;
 use crate::retention::Retained;
 use crate::tables::definitions::{Drift, Record};
@@ -147,6 +149,25 @@ pub async fn of_table(db: &Db, table_id: i64) -> Result<Vec<Kept>, Error> {
     const OF_TABLE: &str =
         concat!("SELECT ", columns!(), " FROM table_changes WHERE table_id = $1 ORDER BY id DESC LIMIT $2");
     db.read(OF_TABLE, &[table_id.into(), LISTED_MAX.into()]).await?.iter().map(kept).collect()
+}
+
+/// Why the last change of this kind failed, by the tables where it did, and when.
+pub async fn last_failures(
+    db: &Db,
+    kind: &str,
+    table_ids: &[i64],
+) -> Result<HashMap<i64, (Failure, i64)>, Error> {
+    const LAST: Either = Either {
+        sqlite: "SELECT c.table_id, c.error, c.finished_at FROM table_changes c WHERE c.kind = $1 \
+            AND c.state = 'failed' AND c.table_id IN (SELECT value FROM json_each($2)) AND NOT EXISTS \
+            (SELECT 1 FROM table_changes n WHERE n.table_id = c.table_id AND n.id > c.id)",
+        postgres: "SELECT c.table_id, c.error, c.finished_at FROM table_changes c WHERE c.kind = $1 \
+            AND c.state = 'failed' AND c.table_id IN (SELECT CAST(json_array_elements_text(CAST($2 AS json)) \
+            AS BIGINT)) AND NOT EXISTS \
+            (SELECT 1 FROM table_changes n WHERE n.table_id = c.table_id AND n.id > c.id)",
+    };
+    let rows = db.read(db.words(LAST), &[kind.into(), json(table_ids)?]).await?;
+    rows.iter().map(|row| Ok((row.get(0)?, (from_json(&row.get::<String>(1)?)?, row.get(2)?)))).collect()
 }
 
 /// All that run, the oldest first.

@@ -30,14 +30,14 @@ pub async fn ended<P, Q, B>(
     audited: audit::Change,
     begun: Kept,
 ) -> Result<Ended, Error> {
-    let (app, id) = (&call.state, begun.id);
+    let app = &call.state;
     let zone = app.config.time_zone;
     let changed = app.changes.subscribe(TOPIC);
-    tx.changed(TOPIC, id.to_string());
+    tx.changed(TOPIC, begun.id.to_string());
     // What a repeat of this request is told should this server die before the answer.
-    let under_way: Changed<()> = Changed::UnderWay(UnderWay { change: ChangeView::new(begun, zone) });
+    let under_way: Changed<()> = Changed::UnderWay(UnderWay { change: ChangeView::new(begun.clone(), zone) });
     call.commit(tx, audited, Data::new(&under_way)).await?;
-    let change = wait(app, changed, id, call.wait_until(WAIT)).await?;
+    let change = wait(app, changed, begun, call.wait_until(WAIT)).await?;
     match (change.state, &change.failure) {
         (State::Running, _) => Ok(Ended::UnderWay(ChangeView::new(change, zone))),
         (_, None) => Ok(Ended::Made(ChangeView::new(change, zone))),
@@ -60,12 +60,15 @@ pub async fn kept<P, Q, B, A: Answer>(call: &Call<P, Q, B>, answer: A) -> Result
 }
 
 /// The change once it has ended, or as it is when the time is over or the server stops.
-async fn wait(app: &App, mut changed: Subscription, id: i64, until: Instant) -> Result<Kept, Error> {
+async fn wait(app: &App, mut changed: Subscription, begun: Kept, until: Instant) -> Result<Kept, Error> {
+    let id = begun.id;
     let is_other = |event: &Event| matches!(event, Event::Changed(key) if **key != *id.to_string());
     let mut is_over = false;
     loop {
-        let gone = || Error::not_found("change", id);
-        let change = store::find(&app.db, id).await?.ok_or_else(gone)?;
+        let Some(change) = store::find(&app.db, id).await? else {
+            // Of a table that was purged nothing is kept.
+            return Ok(Kept { state: State::Success, finished_at_ms: Some(app.clock.now_ms()), ..begun });
+        };
         if is_over || change.state != State::Running {
             return Ok(change);
         }

@@ -29,7 +29,8 @@ use crate::error::Error;
 use crate::points;
 use crate::tables::definitions::{self, Definition, Drift, Record};
 use crate::tables::found::{self, FoundTable, Look};
-use crate::tables::{TOPIC as TABLES_TOPIC, fields};
+use crate::tables::{TOPIC as TABLES_TOPIC, fields, recycle};
+use crate::tasks;
 
 /// Between two looks for what others left.
 const POLL: Duration = Duration::from_secs(5);
@@ -294,14 +295,22 @@ impl Attempt {
     async fn finish(&self, held: &Held, tried: &Tried) -> Result<(), Error> {
         let (app, change) = (&self.app, &self.change);
         let now_ms = app.clock.now_ms();
+        let is_purged = tried.end.failure.is_none() && change.wanted.is_purge();
         let mut tx = app.db.begin().await?;
         tx.guard(held).await?;
+        if is_purged {
+            // Before the table's own row is locked.
+            tasks::unbind_table(&mut tx, change.table_id, &change.requested_by, now_ms).await?;
+        }
         let before = definitions::store::lock(&mut tx, change.table_id).await?;
         if !store::end(&mut tx, change.id, &tried.end, now_ms).await? {
             return Ok(());
         }
         tx.changed(TOPIC, change.id.to_string());
-        if let Some(before) = before {
+        if is_purged {
+            recycle::store::erase(&mut tx, change.table_id).await?;
+            tx.changed(TABLES_TOPIC, change.table_id.to_string());
+        } else if let Some(before) = before {
             if tried.end.failure.is_none() {
                 self.write_wanted(&mut tx, now_ms).await?;
             } else if tried.found.is_some() || tried.is_unknown {
@@ -344,6 +353,10 @@ impl Attempt {
                 Step::AddField { field } => _ = fields::store::insert(tx, field, now_ms).await?,
                 Step::AlterField { after, .. } => fields::store::update(tx, after, now_ms).await?,
                 Step::DropField { field } => fields::store::delete(tx, field).await?,
+                Step::SoftDelete { .. } => {
+                    recycle::store::put_in(tx, change.table_id, &change.table_name, now_ms).await?;
+                }
+                Step::Restore { .. } => recycle::store::take_out(tx, change.table_id, now_ms).await?,
                 _ => {}
             }
         }

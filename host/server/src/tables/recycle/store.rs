@@ -1,0 +1,36 @@
+//! The recycle bin in the store: when a table went in, what it was called, when it goes for ever.
+
+use crate::db::{Db, Tx};
+use crate::error::Error;
+use crate::tables::recycle::RETENTION_MS;
+
+/// It was called `origin`, and is called otherwise now.
+pub async fn put_in(tx: &mut Tx, id: i64, origin: &str, now_ms: i64) -> Result<(), Error> {
+    const PUT: &str = "UPDATE tables SET status = 'deprecated', origin_table_name = $2, deprecated_at = $3, \
+        purge_at = $4, updated_at = $3 WHERE id = $1";
+    let values = [id.into(), origin.into(), now_ms.into(), (now_ms + RETENTION_MS).into()];
+    tx.execute(PUT, &values).await.map(drop)
+}
+
+/// It is called as it was.
+pub async fn take_out(tx: &mut Tx, id: i64, now_ms: i64) -> Result<(), Error> {
+    const TAKE: &str = "UPDATE tables SET status = 'active', origin_table_name = NULL, deprecated_at = NULL, \
+        purge_at = NULL, updated_at = $2 WHERE id = $1";
+    let taken = "there is a table of this name already; rename it first";
+    let written = tx.execute(TAKE, &[id.into(), now_ms.into()]).await;
+    written.map(drop).map_err(|error| error.unique_as("name_taken", taken.to_owned()))
+}
+
+/// Nothing of it is kept; no task may be bound to it any more.
+pub async fn erase(tx: &mut Tx, id: i64) -> Result<(), Error> {
+    tx.execute("DELETE FROM tables WHERE id = $1", &[id.into()]).await.map(drop)
+}
+
+/// Tables whose time is over and that nobody changes, the longest over first; not those whose drop failed since.
+pub async fn due(db: &Db, now_ms: i64, failed_since_ms: i64, limit: i64) -> Result<Vec<i64>, Error> {
+    const DUE: &str = "SELECT t.id FROM tables t WHERE t.status = 'deprecated' AND t.purge_at <= $1 \
+        AND NOT EXISTS (SELECT 1 FROM table_changes c WHERE c.table_id = t.id AND (c.state = 'running' \
+        OR (c.kind = 'purge' AND c.state = 'failed' AND c.finished_at > $2))) ORDER BY t.purge_at, t.id LIMIT $3";
+    let rows = db.read(DUE, &[now_ms.into(), failed_since_ms.into(), limit.into()]).await?;
+    rows.iter().map(|row| row.get(0)).collect()
+}
