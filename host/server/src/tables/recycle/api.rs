@@ -213,7 +213,7 @@ fn confirm(typed: &str, name: &str) -> Result<(), Error> {
     }
     let message = format!("确认失败：请输入正确的表名 {name}");
     let why = "must be the table's whole name as it is now";
-    Err(Error::refused(400, "invalid", message).with_details(vec![Detail::new("confirmTableName", why)]))
+    Err(Error::bad_request("invalid_input", message).with_details(vec![Detail::new("confirmTableName", why)]))
 }
 
 /// 409 for what does not lie in the recycle bin.
