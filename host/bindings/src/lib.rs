@@ -29,6 +29,20 @@ pub mod host {
         require_store_data_send: true,
     });
     pub use lakeport::host::*;
+
+    /// An error of the host's own making, without anything special: nothing was changed, and trying again does not
+    /// help.
+    pub fn error(code: &str, message: impl Into<String>) -> types::Error {
+        types::Error {
+            code: code.to_owned(),
+            message: message.into(),
+            retryable: false,
+            retry_after_ms: None,
+            may_have_applied: false,
+            upstream: None,
+            context: Vec::new(),
+        }
+    }
 }
 
 /// `lakeport:dialect`: what a dialect exports, and the connection that the host lends it.

@@ -9,11 +9,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
+use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use libsqlite3_sys as sqlite;
 use sqlx::sqlite::LockedSqliteHandle;
-
-use crate::errors::error;
 
 /// The largest value that a query may have in its hands, bytes. A search within a text takes a time that grows with
 /// the square of it, and nothing stops SQLite within one.

@@ -1,12 +1,13 @@
 //! Values of SQLite as cells, each exactly as it is stored, and cells as values to bind.
 
 use lakeport_bindings::host::data::{Cell, Column, RowSet};
+use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use sqlx::error::BoxDynError;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
 use sqlx::{Arguments, Decode, Row, Sqlite, TypeInfo, ValueRef};
 
-use crate::errors::{error, of_sqlite};
+use crate::errors::of_sqlite;
 
 /// What a row and a cell cost besides their content, in bytes.
 const CELL_BYTES: usize = 16;

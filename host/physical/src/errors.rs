@@ -1,5 +1,6 @@
 //! What a driver says, in the words of the contract.
 
+use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::{Error, Upstream};
 
 const SYSTEM: &str = "SQLite";
@@ -37,19 +38,6 @@ fn code(cause: &Error) -> Option<u32> {
 
 fn is_lock(primary: u32) -> bool {
     matches!(primary, SQLITE_BUSY | SQLITE_LOCKED)
-}
-
-/// An error without anything special.
-pub(crate) fn error(code: &str, message: impl Into<String>) -> Error {
-    Error {
-        code: code.to_owned(),
-        message: message.into(),
-        retryable: false,
-        retry_after_ms: None,
-        may_have_applied: false,
-        upstream: None,
-        context: Vec::new(),
-    }
 }
 
 /// What SQLite, or its driver, said about a statement.

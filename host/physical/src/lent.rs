@@ -8,12 +8,12 @@ use lakeport_bindings::dialect::connection::Limits;
 use lakeport_bindings::dialect::schema::TableName;
 use lakeport_bindings::dialect::statements::Fragment;
 use lakeport_bindings::host::data::RowSet;
+use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use lakeport_plugins::LentConnection;
 use lakeport_sql::{Profile, read_statement};
 
 use crate::database::Database;
-use crate::errors::error;
 use crate::session::{Bounds, Session};
 
 /// Queries of one call.

@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lakeport_bindings::host::data::Cell;
+use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use lakeport_sql::ReadStatement;
 
-use crate::errors::error;
 use crate::session::{Bounds, Session};
 
 /// Bounds of the host's own looks.

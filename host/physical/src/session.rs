@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::TryStreamExt;
 use lakeport_bindings::host::data::{Column, RowSet};
+use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use lakeport_sql::script::ScriptStatement;
 use lakeport_sql::{ReadStatement, Statement};
@@ -25,7 +26,7 @@ use tokio::sync::Mutex;
 
 use crate::authority::{self, Authority, Views};
 use crate::cells::{Collector, arguments, shown_cells};
-use crate::errors::{error, is_unfinished, of_sqlite};
+use crate::errors::{is_unfinished, of_sqlite};
 use crate::task::{Ran, Shown};
 
 /// How long to wait for another program's lock.

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use lakeport_sql::script::ScriptStatement;
 
 use crate::database::Database;
-use crate::errors::{error, is_locked};
+use crate::errors::is_locked;
 use crate::session::Session;
 
 /// How long a task waits until other programs let it change the database.

@@ -2,10 +2,10 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 
 use crate::database::{Database, SqliteDatabase};
-use crate::errors::error;
 
 /// The longest address, in bytes.
 const URL_MAX_BYTES: usize = 4_096;

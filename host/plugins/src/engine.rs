@@ -10,7 +10,8 @@ use lakeport_bindings::engine::model::{
     Instance, LogPage, LogRequest, Receipt, RetryRequest, RunQuery, RunRequest, Schedule, Started, Target,
     TaskRunPage, TaskRunRequest, WatchPage, WatchRequest, Workflow, WorkflowRef,
 };
-use lakeport_bindings::host::types::{Error, Problem};
+use lakeport_bindings::host::error;
+use lakeport_bindings::host::types::Problem;
 use wasmtime::Store;
 
 use crate::call::{CallContext, CallError, CallFault};
@@ -249,14 +250,7 @@ impl Engine {
         if self.has_schedules()? {
             return Ok(());
         }
-        Err(CallError::Answered(Error {
-            code: "unsupported".to_owned(),
-            message: format!("the {} has no timer of its own", self.id),
-            retryable: false,
-            retry_after_ms: None,
-            may_have_applied: false,
-            upstream: None,
-            context: Vec::new(),
-        }))
+        let message = format!("the {} has no timer of its own", self.id);
+        Err(CallError::Answered(error("unsupported", message)))
     }
 }

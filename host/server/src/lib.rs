@@ -37,6 +37,7 @@ pub mod secrets;
 mod serve;
 pub mod tables;
 pub mod tasks;
+mod text;
 pub mod time;
 pub mod workers;
 pub mod workflows;

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use sqlparser::ast::{Statement, Visit};
 use sqlparser::dialect::{AnsiDialect, Dialect, MySqlDialect, PostgreSqlDialect, SQLiteDialect};
@@ -223,15 +224,7 @@ impl Guard<'_> {
 pub(crate) fn refused(rule: &str, message: impl Into<String>, position: Option<usize>) -> Error {
     let mut context = vec![("rule".to_owned(), rule.to_owned())];
     context.extend(position.map(|position| ("position".to_owned(), position.to_string())));
-    Error {
-        code: "guard_refused".to_owned(),
-        message: message.into(),
-        retryable: false,
-        retry_after_ms: None,
-        may_have_applied: false,
-        upstream: None,
-        context,
-    }
+    Error { context, ..error("guard_refused", message) }
 }
 
 fn same_places(one: &[Lexeme], other: &[Lexeme]) -> bool {

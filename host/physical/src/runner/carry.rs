@@ -7,11 +7,11 @@ use std::time::Duration;
 use lakeport_bindings::dialect::planner::Change;
 use lakeport_bindings::dialect::schema::TableName;
 use lakeport_bindings::host::data::Cell;
+use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 
 use super::{Outcome, Prepared, RunError, RunStatus, Runner, StatementStatus};
 use crate::compare::Difference;
-use crate::errors::error;
 use crate::expected;
 use crate::schema::{self, SchemaObject};
 use crate::session::Session;

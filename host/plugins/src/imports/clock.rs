@@ -3,9 +3,9 @@
 use chrono::{DateTime, Duration, LocalResult, NaiveDateTime, TimeZone, Utc};
 use chrono_tz::Tz;
 use lakeport_bindings::host::clock::Host;
+use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 
-use crate::imports::error;
 use crate::log::now_ms;
 use crate::state::CallState;
 

@@ -5,10 +5,10 @@ use futures_util::future::BoxFuture;
 use lakeport_bindings::dialect::connection::{Connection, Host, HostConnection, Limits};
 use lakeport_bindings::dialect::statements::Fragment;
 use lakeport_bindings::host::data::RowSet;
+use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use wasmtime::component::Resource;
 
-use crate::imports::error;
 use crate::state::CallState;
 
 /// A read-only session that can be lent. It bounds and guards every statement by itself.

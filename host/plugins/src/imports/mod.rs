@@ -51,16 +51,3 @@ impl host::data::Host for CallState {}
 impl dialect::schema::Host for CallState {}
 impl dialect::statements::Host for CallState {}
 impl engine::model::Host for CallState {}
-
-/// An error of the host's own making: nothing was changed, and trying again does not help.
-pub(crate) fn error(code: &str, message: impl Into<String>) -> host::types::Error {
-    host::types::Error {
-        code: code.to_owned(),
-        message: message.into(),
-        retryable: false,
-        retry_after_ms: None,
-        may_have_applied: false,
-        upstream: None,
-        context: Vec::new(),
-    }
-}

@@ -8,10 +8,10 @@ use lakeport_bindings::engine::model::{
     Instance, InstanceRef, LogPage, LogRequest, RetryRequest, RunQuery, RunRequest, Schedule, Started,
     TaskRunPage, TaskRunRequest, WatchPage, WatchRequest, Workflow,
 };
+use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::{Error, Page};
 use lakeport_bindings::runner::{Host, WorkflowPage};
 
-use crate::imports::error;
 use crate::state::CallState;
 
 /// What the runner answers, in its own time.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use lakeport_bindings::host::data::RowSet;
+use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::{Error, Page};
 use lakeport_bindings::tool::catalog::{Datasource, Filter, HitPage, Table, TablePage};
 use lakeport_bindings::tool::guard::Verdict;
@@ -16,7 +17,6 @@ use lakeport_bindings::tool::samples::FieldSample;
 use lakeport_bindings::tool::tables::TableHead;
 use lakeport_bindings::tool::{catalog, guard, lineage, query, results, samples, tables};
 
-use crate::imports::error;
 use crate::imports::runner::Answer;
 use crate::state::CallState;
 

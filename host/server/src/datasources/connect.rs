@@ -9,6 +9,7 @@ use lakeport_bindings::dialect::about::DialectInfo;
 use lakeport_bindings::dialect::planner::DataType;
 use lakeport_bindings::dialect::reader::{DatabasePage, TablePage, TableStatistics};
 use lakeport_bindings::dialect::schema::{ServerInfo, Table, TableName};
+use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::{Error as PluginError, Page, Problem};
 use lakeport_physical::{Database, Lent, Loan, Runner, url};
 use lakeport_plugins::dialect::Dialect;
@@ -316,13 +317,5 @@ impl<'a> Reach<'a> {
 
 /// More than is looked at, by the host's own bounds.
 pub fn limit(message: String) -> Unanswered {
-    Unanswered::Plugin(CallError::Answered(PluginError {
-        code: "limit_exceeded".to_owned(),
-        message,
-        retryable: false,
-        retry_after_ms: None,
-        may_have_applied: false,
-        upstream: None,
-        context: Vec::new(),
-    }))
+    Unanswered::Plugin(CallError::Answered(error("limit_exceeded", message)))
 }

@@ -12,6 +12,7 @@ use crate::catalog::{Entry, Index};
 use crate::datasources;
 use crate::error::{Detail, Error};
 use crate::http::{Caller, Data, Nothing};
+use crate::text::shortened;
 
 /// Most edges of one answer.
 const EDGES_MAX: usize = 100_000;
@@ -81,7 +82,10 @@ impl NodeView {
             layer: entry.layer.clone(),
             db_name: entry.db_name.clone(),
             cluster_id: entry.cluster_id,
-            table_comment: entry.table_comment.as_deref().map(cut),
+            table_comment: entry
+                .table_comment
+                .as_deref()
+                .map(|comment| shortened(comment, COMMENT_MAX_CHARS).into()),
             business_domain: entry.business_domain.clone(),
             data_domain: entry.data_domain.clone(),
             distance,
@@ -97,13 +101,6 @@ impl EdgeView {
             task_ids: edge.tasks.iter().take(EDGE_TASKS_MAX).copied().collect(),
             task_count: edge.tasks.len(),
         }
-    }
-}
-
-fn cut(comment: &str) -> Box<str> {
-    match comment.char_indices().nth(COMMENT_MAX_CHARS) {
-        Some((end, _)) => format!("{}…", &comment[..end]).into(),
-        None => comment.into(),
     }
 }
 

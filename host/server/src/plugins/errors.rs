@@ -6,6 +6,7 @@ use lakeport_bindings::host::types::Error as PluginError;
 use lakeport_plugins::{CallError, CallFault};
 
 use crate::error::Error;
+use crate::text::shortened;
 
 /// What such calls can be answered with; for [`crate::app::Route::refuses`].
 pub const CALL_CODES: &[&str] = &[
@@ -58,7 +59,7 @@ const RETRY_AFTER_MAX_S: u64 = 3_600;
 
 impl From<CallError> for Error {
     fn from(error: CallError) -> Error {
-        let message = shortened(&error.to_string());
+        let message = shortened(&error.to_string(), MESSAGE_MAX_CHARS);
         match error {
             CallError::Failed { fault: fault @ (CallFault::Busy | CallFault::Drained), .. } => {
                 Error::unavailable(fault.code(), message).retry_after(RETRY_AFTER_S)
@@ -81,7 +82,7 @@ const WHEN_LOCKED: &str =
 /// An error by a plugin's own words, or by the host's in its place. Its code is a text that anyone may have
 /// made up, so that few are believed.
 pub fn answered(error: &PluginError) -> Error {
-    let mut message = shortened(&error.message);
+    let mut message = shortened(&error.message, MESSAGE_MAX_CHARS);
     if lakeport_physical::is_locked(error) {
         message.push_str(WHEN_LOCKED);
     }
@@ -100,7 +101,7 @@ pub fn answered(error: &PluginError) -> Error {
 /// The same for calls of engines, whose failures have codes of their own.
 pub fn engine_failed(error: CallError) -> Error {
     let CallError::Answered(error) = error else { return error.into() };
-    let message = shortened(&error.message);
+    let message = shortened(&error.message, MESSAGE_MAX_CHARS);
     match error.code.as_str() {
         "timeout" => Error::timed_out("engine_timeout", message),
         "unreachable" => Error::bad_gateway("engine_unreachable", message),
@@ -119,13 +120,6 @@ pub fn engine_failed(error: CallError) -> Error {
 fn wait_s(error: &PluginError) -> u64 {
     let asked_s = error.retry_after_ms.map(|ms| u64::from(ms).div_ceil(1_000));
     asked_s.unwrap_or(RETRY_AFTER_S).min(RETRY_AFTER_MAX_S)
-}
-
-fn shortened(message: &str) -> String {
-    match message.char_indices().nth(MESSAGE_MAX_CHARS) {
-        Some((end, _)) => format!("{}…", &message[..end]),
-        None => message.to_owned(),
-    }
 }
 
 #[cfg(test)]

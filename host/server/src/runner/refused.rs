@@ -1,5 +1,6 @@
 //! Why the runner does not do what an engine asks of it, in the words of the contract.
 
+use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error as PluginError;
 
 use crate::error::Error;
@@ -12,15 +13,7 @@ pub struct Refused(pub PluginError);
 
 impl Refused {
     pub fn new(code: &str, message: impl Into<String>) -> Refused {
-        Refused(PluginError {
-            code: code.to_owned(),
-            message: message.into(),
-            retryable: false,
-            retry_after_ms: None,
-            may_have_applied: false,
-            upstream: None,
-            context: Vec::new(),
-        })
+        Refused(error(code, message))
     }
 
     pub fn not_found(what: &str, id: impl std::fmt::Display) -> Refused {
@@ -41,13 +34,5 @@ impl From<Error> for Refused {
                 Refused::new("internal", "the server failed; its log has the reason")
             }
         }
-    }
-}
-
-/// A message of a bounded length.
-pub fn shortened(message: &str) -> String {
-    match message.char_indices().nth(MESSAGE_MAX_CHARS) {
-        Some((end, _)) => format!("{}…", &message[..end]),
-        None => message.to_owned(),
     }
 }

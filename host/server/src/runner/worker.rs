@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::definition::{Definition, Strategy};
 use super::progress::{self, LOSSES_MAX, Next, Standing};
-use super::refused::shortened;
+use super::refused::MESSAGE_MAX_CHARS;
 use super::store::{self, Run, State};
 use super::tries::{self, Log, Stops, Try};
 use super::{TOPIC, timer};
@@ -23,6 +23,7 @@ use crate::app::App;
 use crate::db::{Event, Held, Subscription, leases};
 use crate::error::Error;
 use crate::points;
+use crate::text::shortened;
 
 const LEASE: &str = "runner";
 /// Between two attempts to get the lease.
@@ -317,7 +318,7 @@ impl Shift {
         let message = match state {
             State::Failed => tries::store::failure(&mut tx, run.id).await?.map(|(task, message)| {
                 let left = if run.strategy == Strategy::End { "; nothing more was begun" } else { "" };
-                shortened(&format!("the task {task} failed: {message}{left}"))
+                shortened(&format!("the task {task} failed: {message}{left}"), MESSAGE_MAX_CHARS)
             }),
             _ => None,
         };

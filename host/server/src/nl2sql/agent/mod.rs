@@ -33,6 +33,7 @@ use crate::app::Clock;
 use crate::db::Db;
 use crate::error::Error;
 use crate::points;
+use crate::text::shortened;
 
 /// Artifacts of an answer, and their bytes.
 const ARTIFACTS_MAX: usize = 30;
@@ -150,7 +151,7 @@ impl Run {
             self.task.usage.output_tokens += said.output_tokens;
             match said.next {
                 Next::Think(thought) => {
-                    self.push(Step::Thinking { content: shorten::text_within(&thought, THOUGHT_MAX_CHARS) });
+                    self.push(Step::Thinking { content: shortened(&thought, THOUGHT_MAX_CHARS) });
                 }
                 Next::Call { tool, input } => self.begin_call(tool, input, deadline).await?,
                 Next::Answer(content) => return self.answer(&content).await,
@@ -176,7 +177,7 @@ impl Run {
 
     async fn begin_call(&mut self, tool: String, input: Value, deadline: Instant) -> Result<(), Stop> {
         let call_id = Uuid::now_v7().to_string();
-        let tool = shorten::text_within(&tool, THOUGHT_MAX_CHARS);
+        let tool = shortened(&tool, THOUGHT_MAX_CHARS);
         let (input, _) = shorten::within(input, INPUT_MAX_BYTES);
         self.task.usage.tool_calls += 1;
         let step = Step::ToolCall { call_id: call_id.clone(), tool: tool.clone(), input: input.clone() };
@@ -230,7 +231,7 @@ impl Run {
     /// Ends the task with an answer.
     async fn answer(&mut self, content: &str) -> Result<(), Stop> {
         // PostgreSQL keeps no text with this character.
-        let content = shorten::text_within(&content.replace('\0', ""), ANSWER_MAX_CHARS);
+        let content = shortened(&content.replace('\0', ""), ANSWER_MAX_CHARS);
         let (message_id, artifacts) = (Uuid::now_v7().to_string(), self.artifacts());
         let message = Message {
             message_id: message_id.clone(),
@@ -259,7 +260,7 @@ impl Run {
 
     async fn fail(&mut self, failure: Failure) -> Result<(), Stop> {
         let Failure { code, message, retryable } = failure;
-        let message = shorten::text_within(&message.replace('\0', ""), ERROR_MAX_CHARS);
+        let message = shortened(&message.replace('\0', ""), ERROR_MAX_CHARS);
         self.push(Step::Error { code: code.clone(), message: message.clone(), retryable });
         self.store(Some((End::Failed { code: &code, message: &message }, None))).await
     }

@@ -9,6 +9,8 @@ use lakeport_bindings::tool::tool::ToolInfo;
 use parking_lot::Mutex;
 use serde_json::Value;
 
+use crate::text::shortened;
+
 /// Generations whose schemas are kept.
 const KEPT_MAX: usize = 200;
 /// Faults of one value that are told.
@@ -104,7 +106,7 @@ fn check(schema: &Result<Validator, String>, value: &Value) -> Result<(), String
     for error in validator.iter_errors(value).take(FAULTS_SHOWN) {
         let place = error.instance_path().to_string();
         let place = if place.is_empty() { "the whole" } else { place.as_str() };
-        faults.push(super::shorten::text_within(&format!("{place}: {error}"), FAULT_MAX_CHARS));
+        faults.push(shortened(&format!("{place}: {error}"), FAULT_MAX_CHARS));
     }
     if faults.is_empty() { Ok(()) } else { Err(faults.join("; ")) }
 }

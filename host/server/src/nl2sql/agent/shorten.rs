@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::text::shortened;
+
 /// Deeper than this nothing is kept.
 const DEPTH_MAX: usize = 24;
 /// Where the first try stands: items of a list, characters of a text.
@@ -40,16 +42,8 @@ fn cut(value: &Value, items: usize, chars: usize, depth: usize) -> Value {
                 |(name, member): (&String, &Value)| (name.clone(), cut(member, items, chars, depth - 1));
             Value::Object(members.iter().take(items).map(short).collect::<Map<_, _>>())
         }
-        Value::String(text) => text_within(text, chars).into(),
+        Value::String(text) => shortened(text, chars).into(),
         other => other.clone(),
-    }
-}
-
-/// So many characters of a text at most; that it had more shows.
-pub fn text_within(text: &str, chars_max: usize) -> String {
-    match text.char_indices().nth(chars_max) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

@@ -14,10 +14,11 @@ use lakeport_plugins::{
 use serde_json::Value;
 
 use super::model::Language;
-use super::shorten::{text_within, within};
+use super::shorten::within;
 use crate::app::App;
 use crate::nl2sql::reach::TopicReach;
 use crate::nl2sql::tasks::event::{ToolError, ToolResult};
+use crate::text::shortened;
 
 /// Bytes of an output that an event, and a model, is given.
 const OUTPUT_MAX_BYTES: usize = 64 * 1024;
@@ -131,7 +132,7 @@ impl PluginTools {
     fn unknown(&self, tool: &str) -> ToolError {
         let tools = self.app.plugins.registry().tools();
         let names: Vec<&str> = tools.iter().take(NAMES_SHOWN).map(|info| info.name.as_str()).collect();
-        let tool = text_within(tool, CODE_MAX_CHARS);
+        let tool = shortened(tool, CODE_MAX_CHARS);
         ToolError::new(
             "unknown_tool",
             format!("there is no tool `{tool}`; there are: {}", names.join(", ")),
@@ -215,7 +216,7 @@ fn unjoined(shown: &Value) -> Option<Artifact> {
 
 /// A failed call as the model sees it.
 fn failed(error: CallError) -> ToolError {
-    let message = text_within(&error.to_string(), MESSAGE_MAX_CHARS);
+    let message = shortened(&error.to_string(), MESSAGE_MAX_CHARS);
     match error {
         CallError::Failed { fault, .. } => {
             let retryable = matches!(fault, CallFault::Busy | CallFault::Drained | CallFault::Timeout);
@@ -233,7 +234,7 @@ fn answered(error: PluginError, message: String) -> ToolError {
     let fits =
         !error.code.is_empty() && error.code.len() <= CODE_MAX_CHARS && error.code.chars().all(is_code);
     let code = if fits { error.code } else { "tool_failed".to_owned() };
-    let short = |text: String| text_within(&text, CONTEXT_MAX_CHARS);
+    let short = |text: String| shortened(&text, CONTEXT_MAX_CHARS);
     let context =
         error.context.into_iter().take(CONTEXT_MAX).map(|(name, value)| (short(name), short(value)));
     ToolError { code, message, retryable: error.retryable, context: context.collect() }

@@ -19,6 +19,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use futures_util::future::BoxFuture;
 use lakeport_bindings::host::data::RowSet;
+use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::{Error as PluginError, Page};
 use lakeport_bindings::tool::catalog::{Datasource, Filter, HitPage, Table, TablePage};
 use lakeport_bindings::tool::guard::Verdict;
@@ -133,19 +134,6 @@ impl Topic for TopicReach {
 
     fn around(&self, request: GraphRequest) -> Answer<'_, Graph> {
         Box::pin(async move { self.graph(&request).await })
-    }
-}
-
-/// An error that a tool, and the model behind it, can do something with.
-fn error(code: &str, message: impl Into<String>) -> PluginError {
-    PluginError {
-        code: code.to_owned(),
-        message: message.into(),
-        retryable: false,
-        retry_after_ms: None,
-        may_have_applied: false,
-        upstream: None,
-        context: Vec::new(),
     }
 }
 

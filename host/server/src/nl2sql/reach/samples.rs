@@ -16,6 +16,7 @@ use lakeport_sql::{Profile, Transport, read_statement};
 use parking_lot::Mutex;
 
 use super::{TopicReach, error};
+use crate::text::shortened;
 
 /// Fields of one call; the contract's.
 const FIELDS_MAX: usize = 50;
@@ -152,10 +153,7 @@ fn statement(
 fn shown(value: Cell) -> Option<Cell> {
     match value {
         Cell::Null | Cell::Bytes(_) => None,
-        Cell::Text(text) => Some(Cell::Text(match text.char_indices().nth(TEXT_MAX_CHARS) {
-            Some((end, _)) => format!("{}…", &text[..end]),
-            None => text,
-        })),
+        Cell::Text(text) => Some(Cell::Text(shortened(&text, TEXT_MAX_CHARS))),
         other => Some(other),
     }
 }

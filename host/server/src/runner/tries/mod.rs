@@ -16,12 +16,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::TOPIC;
 use super::definition::{Definition, Task};
-use super::refused::shortened;
+use super::refused::MESSAGE_MAX_CHARS;
 use super::store::{Run, State};
 use crate::app::App;
 use crate::db::Held;
 use crate::error::Error;
 use crate::points;
+use crate::text::shortened;
 
 /// Between two attempts to write down what became of a try.
 const RECORD_AGAIN: Duration = Duration::from_millis(500);
@@ -74,7 +75,7 @@ impl Try {
             .unwrap_or_else(|_| Err(Stop::Failed("the server failed; its log has the reason".to_owned())));
         let (state, message, rows) = match outcome {
             Ok(rows) => (State::Success, None, Some(rows)),
-            Err(Stop::Failed(message)) => (State::Failed, Some(shortened(&message)), None),
+            Err(Stop::Failed(message)) => (State::Failed, Some(shortened(&message, MESSAGE_MAX_CHARS)), None),
             Err(Stop::Cancelled) => (State::Stopped, Some("it was stopped with its run".to_owned()), None),
             Err(Stop::Halted) => return,
         };

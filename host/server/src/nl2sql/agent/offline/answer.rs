@@ -6,8 +6,8 @@ use serde_json::Value;
 use super::figure::{Figure, sum};
 use super::question::Direction;
 use crate::nl2sql::agent::model::Language;
-use crate::nl2sql::agent::shorten::text_within;
 use crate::nl2sql::tasks::event::ToolError;
+use crate::text::shortened;
 
 /// First entries of a ranking, tables of a list and columns of a row that are told.
 const ENTRIES_SHOWN: usize = 5;
@@ -398,5 +398,5 @@ fn text(value: &Value, chars_max: usize) -> String {
 /// What would look like something of the answer's own stays within its line.
 fn one_line(text: &str, chars_max: usize) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    text_within(plain.trim(), chars_max)
+    shortened(plain.trim(), chars_max)
 }

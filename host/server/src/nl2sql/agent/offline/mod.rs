@@ -15,8 +15,8 @@ use serde_json::{Map, Value, json};
 
 use self::question::{Asks, Subject};
 use super::model::{Conversation, Language, Model, ModelError, Next, Said};
-use super::shorten::text_within;
 use crate::nl2sql::tasks::event::{ToolError, ToolResult};
+use crate::text::shortened;
 
 const SEARCH: &str = "search_catalog";
 const WRITE: &str = "write_sql";
@@ -89,7 +89,7 @@ impl<'c> Plan<'c> {
     }
 
     fn question(&self) -> String {
-        text_within(self.conversation.question.trim(), QUESTION_MAX_CHARS - 1)
+        shortened(self.conversation.question.trim(), QUESTION_MAX_CHARS - 1)
     }
 
     fn search(&self, limit: u32) -> Next {
@@ -197,7 +197,7 @@ impl<'c> Plan<'c> {
                 None => return Ok(Next::Answer(answer::no_table(self.language))),
             },
         };
-        let shown = text_within(&table, QUESTION_MAX_CHARS);
+        let shown = shortened(&table, QUESTION_MAX_CHARS);
         let thought = match self.language {
             Language::English => format!("I follow the lineage of {shown}."),
             Language::Chinese => format!("查看表 {shown} 的血缘。"),
