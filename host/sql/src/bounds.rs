@@ -171,7 +171,7 @@ const ABORT: Bounds = Bounds {
     rebuilds: false,
 };
 const SESSION: Bounds = Bounds {
-    heads: &["SET", "START TRANSACTION", "BEGIN", "USE"],
+    heads: &["SET", "START TRANSACTION", "BEGIN"],
     denied: &[
         "ALTER", "CREATE", "DROP", "GLOBAL", "INSERT", "PERSIST", "RENAME", "SELECT", "SYSTEM", "UPDATE",
     ],

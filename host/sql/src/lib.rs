@@ -20,6 +20,7 @@ pub mod read;
 mod rebuild;
 mod scope;
 pub mod script;
+mod session;
 mod statement;
 mod subject;
 #[cfg(test)]
@@ -32,4 +33,5 @@ pub use mentions::fields_named;
 pub use plan::{CheckedAction, CheckedPlan, CheckedProbe, CheckedStep, PlanRefused, Refusal, check_plan};
 pub use profile::{Profile, Transport};
 pub use read::{ReadStatement, read_statement};
+pub use session::{HostValues, SessionStatements, check_cancel, check_session};
 pub use write::Statement;

@@ -28,7 +28,7 @@ const NEW_NAMES_MAX: usize = 100;
 const COSTS: [&str; 4] = ["metadata", "in_place", "rewrite", "unknown"];
 const LOCKS: [&str; 5] = ["none", "brief", "writes", "all", "unknown"];
 
-/// Why a plan is refused, for the plugin's author. It counts against the plugin.
+/// Why a plan or a recipe is refused, for the plugin's author. It counts against the plugin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Refusal {
     /// Which statement: `steps[2].undo[0]`; `plan` for the whole.
@@ -36,10 +36,16 @@ pub struct Refusal {
     /// Which of its tokens, counted from 0.
     pub token: Option<usize>,
     /// The rule: `head` `words` `names` `new_names` `text_rule` `data_type` `expression` `host_value`
-    /// `unknown_token` `shape` `reread` `limits` `rebuild` `probe` `transaction`.
+    /// `unknown_token` `shape` `reread` `limits` `rebuild` `probe` `transaction` `session`.
     pub rule: &'static str,
     /// What was wrong.
     pub message: String,
+}
+
+impl Refusal {
+    pub(crate) fn at(place: String, found: Fault) -> Refusal {
+        Refusal { place, token: found.token, rule: found.rule, message: found.message }
+    }
 }
 
 impl std::fmt::Display for Refusal {
@@ -300,12 +306,7 @@ fn refused(place: &str, found: Fault) -> PlanRefused {
             message: found.message,
         });
     }
-    PlanRefused::Plugin(Refusal {
-        place: place.to_owned(),
-        token: found.token,
-        rule: found.rule,
-        message: found.message,
-    })
+    PlanRefused::Plugin(Refusal::at(place.to_owned(), found))
 }
 
 fn known(word: &str, words: &[&str]) -> String {

@@ -4,6 +4,7 @@
 //! of this crate works with words that are words and rules that are known.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use lakeport_bindings::dialect::about::{DialectInfo, NameRule, TextRule, Vocabulary};
 use lakeport_bindings::host::types::Problem;
@@ -13,6 +14,7 @@ use crate::bounds;
 use crate::guard::SqlParser;
 use crate::lex::Lexing;
 use crate::pattern;
+use crate::session::{HostValues, check_cancel, check_session};
 
 /// Words and heads of one operation, words of types, patterns, and what is merely shown.
 const LIST_MAX: usize = 1_000;
@@ -122,6 +124,9 @@ impl Profile {
             parser: info.sql.parsers.iter().find_map(|name| SqlParser::named(name)),
             denied_functions: info.sql.denied_functions.iter().map(|name| name.to_lowercase()).collect(),
         };
+        if found.0.is_empty() {
+            recipes(&profile, info, &mut found);
+        }
         if found.0.is_empty() { Ok(profile) } else { Err(found.0) }
     }
 
@@ -130,7 +135,8 @@ impl Profile {
         match self.transport {
             Transport::Sqlite => vec![Lexing::SQLITE],
             Transport::Postgres => vec![Lexing::POSTGRES],
-            Transport::MySql => vec![Lexing::MYSQL, Lexing::MYSQL_PLAIN],
+            // The host's sessions refuse NO_BACKSLASH_ESCAPES and ANSI_QUOTES, and so does `session`.
+            Transport::MySql => vec![Lexing::MYSQL],
             Transport::Http => {
                 let plain = Lexing {
                     server: crate::lex::Server::Unknown,
@@ -189,6 +195,24 @@ fn lists(info: &DialectInfo, found: &mut Problems) {
     for (index, vocabulary) in info.vocabularies.iter().enumerate() {
         let count = vocabulary.heads.len().saturating_add(vocabulary.words.len());
         found.not_too_many(&format!("vocabularies[{index}]"), count, LIST_MAX);
+    }
+}
+
+/// Writes the recipes once, so that none is refused only when a session begins.
+fn recipes(profile: &Profile, info: &DialectInfo, found: &mut Problems) {
+    let values = HostValues {
+        timeout: Duration::from_secs(1),
+        max_rows: 1,
+        session_id: Some(1),
+        query_id: Some("query".to_owned()),
+    };
+    let session = check_session(profile, &info.session, &values).map(|_| ());
+    let cancel = check_cancel(profile, &info.cancel, &values).map(|_| ());
+    for refusal in [session, cancel].into_iter().filter_map(Result::err) {
+        found.add(refusal.place.clone(), refusal.to_string());
+    }
+    if info.cancel.how == "statement" && info.cancel.statement.is_empty() {
+        found.add("cancel.statement", "is missing, although `how` says that a statement cancels");
     }
 }
 

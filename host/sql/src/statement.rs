@@ -5,6 +5,7 @@ use lakeport_bindings::dialect::statements::{Token, TypeToken};
 use crate::bounds::{self, Bounds, begins_with};
 use crate::expression;
 use crate::profile::{Profile, Transport, Words, words};
+use crate::session::HostValues;
 use crate::subject::Subject;
 use crate::write::{Statement, TOKENS_MAX, WriteError, Writer, shortened};
 
@@ -32,6 +33,8 @@ pub(crate) struct Check<'a> {
     /// The word before the token at hand; empty behind anything else.
     last_word: String,
     depth: u32,
+    /// What the host fills in; nothing in a plan.
+    values: Option<&'a HostValues>,
 }
 
 impl<'a> Check<'a> {
@@ -41,6 +44,26 @@ impl<'a> Check<'a> {
         subject: &'a Subject,
         operation: &'a str,
         tokens: &[Token],
+    ) -> Result<Statement, Fault> {
+        Check::all(profile, subject, operation, tokens, None)
+    }
+
+    /// The same for a recipe, which is about no table and may have values of the host.
+    pub fn recipe(
+        profile: &Profile,
+        operation: &str,
+        tokens: &[Token],
+        values: &HostValues,
+    ) -> Result<Statement, Fault> {
+        Check::all(profile, &Subject::default(), operation, tokens, Some(values))
+    }
+
+    fn all(
+        profile: &'a Profile,
+        subject: &'a Subject,
+        operation: &'a str,
+        tokens: &[Token],
+        values: Option<&'a HostValues>,
     ) -> Result<Statement, Fault> {
         let Some(declared) = profile.operations.get(operation) else {
             return Err(fault("words", format!("the dialect declares no words for {operation}")));
@@ -54,6 +77,7 @@ impl<'a> Check<'a> {
             head: leading_words(tokens)?,
             last_word: String::new(),
             depth: 0,
+            values,
         };
         check.head()?;
         not_too_many(tokens)?;
@@ -126,8 +150,13 @@ impl<'a> Check<'a> {
                 writer.expression(text)
             }
             Token::HostValue(name) => {
-                let message = format!("the host value {name:?} belongs in session and cancellation recipes");
-                return Err(fault("host_value", message));
+                let Some(values) = self.values else {
+                    let message =
+                        format!("the host value {name:?} belongs in session and cancellation recipes");
+                    return Err(fault("host_value", message));
+                };
+                let filled = values.token(self.operation, name)?;
+                return self.token(&filled, writer);
             }
             Token::Other(other) => {
                 let message = format!("a token of the kind {:?} is not known here", shortened(&other.kind));
