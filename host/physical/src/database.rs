@@ -6,13 +6,16 @@ use std::sync::Arc;
 use lakeport_bindings::host::types::Error;
 use lakeport_sql::Transport;
 
-use crate::session::Session;
+use crate::server::{Purpose, ServerDatabase};
+use crate::session::{Session, SqliteSession};
 
 /// A physical database.
 #[derive(Clone, Debug)]
 pub enum Database {
     /// A SQLite file.
     Sqlite(SqliteDatabase),
+    /// A server.
+    Server(ServerDatabase),
 }
 
 /// A SQLite file whose path was located below a granted root.
@@ -38,20 +41,36 @@ impl Database {
     pub fn transport(&self) -> Transport {
         match self {
             Database::Sqlite(_) => Transport::Sqlite,
+            Database::Server(server) => server.transport(),
         }
     }
 
     /// A session that cannot change anything.
     pub(crate) async fn open_to_read(&self) -> Result<Arc<Session>, Error> {
-        match self {
-            Database::Sqlite(file) => Session::open(file.path(), true).await,
-        }
+        self.open(Purpose::Read).await
     }
 
     /// A session for changes.
     pub(crate) async fn open_to_change(&self) -> Result<Arc<Session>, Error> {
-        match self {
-            Database::Sqlite(file) => Session::open(file.path(), false).await,
-        }
+        self.open(Purpose::Change).await
+    }
+
+    /// A session that only reads and that nobody had before, or has afterwards.
+    pub(crate) async fn open_to_query(&self) -> Result<Arc<Session>, Error> {
+        let session = match self {
+            Database::Sqlite(_) => return self.open(Purpose::Read).await,
+            Database::Server(server) => server.open_new(Purpose::Read).await?,
+        };
+        session.keep_from_others();
+        Ok(Arc::new(Session::Server(session)))
+    }
+
+    async fn open(&self, purpose: Purpose) -> Result<Arc<Session>, Error> {
+        Ok(Arc::new(match self {
+            Database::Sqlite(file) => {
+                Session::Sqlite(SqliteSession::open(file.path(), purpose == Purpose::Read).await?)
+            }
+            Database::Server(server) => Session::Server(server.open(purpose).await?),
+        }))
     }
 }

@@ -8,8 +8,6 @@
 //! Which files may be opened is the caller's decision: a database is made from a path that was located
 //! below a granted root.
 
-mod authority;
-mod cells;
 mod compare;
 mod database;
 mod errors;
@@ -18,15 +16,17 @@ mod lent;
 mod query;
 pub mod runner;
 mod schema;
+mod server;
 mod session;
 mod task;
 pub mod url;
 
-pub use authority::{Base, View, Views};
 pub use compare::Difference;
 pub use database::{Database, SqliteDatabase};
 pub use errors::is_locked;
 pub use lent::{Lent, Loan};
 pub use query::{QueryLimits, QuerySession};
 pub use runner::{Outcome, Request, RunError, RunStatus, Runner, StatementOutcome, StatementStatus};
+pub use server::{Login, Recipes, Resolve, ServerDatabase, Tls};
+pub use session::{Base, View, Views};
 pub use task::{Ran, Shown, TaskSession};

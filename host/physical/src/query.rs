@@ -9,9 +9,8 @@ use lakeport_bindings::host::data::{Cell, RowSet};
 use lakeport_bindings::host::types::Error;
 use lakeport_sql::ReadStatement;
 
-use crate::authority::Views;
 use crate::database::Database;
-use crate::session::{Bounds, Session};
+use crate::session::{Bounds, Session, Views};
 
 /// What the session's own statements may take when it is opened.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,7 +34,7 @@ impl QuerySession {
         views: Option<&Views>,
         cancelled: Arc<AtomicBool>,
     ) -> Result<QuerySession, Error> {
-        let session = database.open_to_read().await?;
+        let session = database.open_to_query().await?;
         session.cancelled_by(cancelled);
         session.restrict(views, OPEN_TIMEOUT).await?;
         Ok(QuerySession(session))

@@ -8,7 +8,7 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, Executor, SqliteConnection};
 
 use super::*;
-use crate::authority::{Base, View};
+use crate::session::{Base, View};
 use crate::database::SqliteDatabase;
 
 const LIMITS: QueryLimits =

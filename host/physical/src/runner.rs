@@ -2,31 +2,39 @@
 //!
 //! It reads the table as it is now, asks the dialect for a plan (twice: planning is pure), checks it, and
 //! runs it. In one transaction, it reads the whole table back on the same session before the commit and
-//! takes everything back if that is not what the change should give; otherwise it undoes what was done.
+//! takes everything back if that is not what the change should give. Without one it runs statement by statement,
+//! follows what runs on in the database to its end, and undoes what was done where one fails.
 //! What a dialect says about the database is checked against the host's own look wherever that is possible.
 //! It writes no metadata and asks no user.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use lakeport_bindings::dialect::about::DialectInfo;
 use lakeport_bindings::dialect::planner::Change;
 use lakeport_bindings::dialect::schema::{ServerInfo, Table, TableName};
+use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::{Error, Problem};
 use lakeport_plugins::dialect::Dialect;
 use lakeport_plugins::{CallContext, CallError};
 use lakeport_sql::names::check_names;
-use lakeport_sql::{CheckedPlan, CheckedStep, PlanRefused, Profile, Refusal, check_plan};
+use lakeport_sql::{CheckedPlan, CheckedStep, PlanRefused, Profile, Refusal, Transport, check_plan};
 
 use crate::compare::{Comparing, Difference};
 use crate::database::Database;
 use crate::expected;
 use crate::lent::{Lent, Loan};
-use crate::schema;
+use crate::schema::{self, Place};
 use crate::session::Session;
 
+mod action;
 mod carry;
+mod look;
+
+/// Committing a change.
+const OWN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What is to be done.
 pub struct Request {
@@ -183,9 +191,9 @@ impl Runner<'_> {
         if !problems.is_empty() {
             return Err(RunError::Invalid(problems));
         }
-        let server = self.server(&profile).await?;
         let session = self.database.open_to_read().await.map_err(RunError::Database)?;
         session.cancelled_by(self.cancelled.clone());
+        let server = self.server(&session, &profile).await?;
         let change = self.on_what_is_there(&session, &profile, &server, request).await?;
         let plan = self.plan(&profile, &server, &change).await?;
         nothing_in_the_way(&session, &change, &plan).await?;
@@ -193,10 +201,18 @@ impl Runner<'_> {
         Ok(Prepared { profile, info, server, change, plan })
     }
 
-    async fn server(&self, profile: &Arc<Profile>) -> Result<ServerInfo, RunError> {
+    async fn server(
+        &self,
+        session: &Arc<Session>,
+        profile: &Arc<Profile>,
+    ) -> Result<ServerInfo, RunError> {
         let loan = Loan { profile: profile.clone(), about: Vec::new() };
-        let lent = Lent::open(self.database, loan).await.map_err(RunError::Database)?;
-        Ok(self.dialect.server(self.context(), Box::new(lent), self.options).await?)
+        if profile.transport != self.database.transport() {
+            let message = format!("the dialect {} is not for this kind of database", profile.name);
+            return Err(RunError::Database(error("unsupported", message)));
+        }
+        let lent = Box::new(Lent::of(session.clone(), loan));
+        Ok(self.dialect.server(self.context(), lent, self.options).await?)
     }
 
     /// The change on the table as it is now.
@@ -215,21 +231,15 @@ impl Runner<'_> {
                 Some(_) => Err(RunError::Conflict(format!("a table {} is there already", name.name))),
             };
         }
-        let Some(table) = found else {
+        let Some(mut table) = found else {
             return Err(RunError::NotFound(format!("there is no table {}", name.name)));
         };
         if table.kind != "table" {
             let message = format!("{} is of the kind {}; only tables are changed", name.name, table.kind);
             return Err(RunError::Conflict(message));
         }
-        if let Some(stranger) = table.companions.iter().find(|other| !request.companions.contains(*other)) {
-            return Err(RunError::Refused(Refusal {
-                place: "table.companions".to_owned(),
-                token: None,
-                rule: "names",
-                message: format!("no earlier plan made {stranger} along with {}", name.name),
-            }));
-        }
+        // What no earlier plan made along with it stays as it is: it cannot be named then.
+        table.companions.retain(|other| request.companions.contains(other));
         expected::brought_up(request.change, table)
             .map_err(|field| RunError::NotFound(format!("{} has no field {field}", name.name)))
     }
@@ -277,13 +287,11 @@ impl Runner<'_> {
             PlanRefused::Plugin(refusal) => RunError::Refused(refusal),
             PlanRefused::Text(problem) => RunError::Invalid(vec![problem]),
         })?;
-        let actions = checked.steps.iter().flat_map(|step| step.undo.iter().chain([&step.action]));
-        if actions.into_iter().any(|action| action.probe.is_some()) {
-            return Err(refusal(
-                "plan",
-                "probe",
-                "nothing runs on in a SQLite file, so nothing can be probed",
-            ));
+        let is_probed = |step: &CheckedStep| {
+            step.undo.iter().chain([&step.action]).any(|action| action.probe.is_some())
+        };
+        if self.database.transport() != Transport::MySql && checked.steps.iter().any(is_probed) {
+            return Err(refusal("plan", "probe", "nothing runs on in such a database, so nothing can be probed"));
         }
         Ok(checked)
     }
@@ -334,8 +342,9 @@ impl Runner<'_> {
 
 /// Names that the change or the plan makes must not be there, by the host's own look.
 async fn nothing_in_the_way(session: &Session, change: &Change, plan: &CheckedPlan) -> Result<(), RunError> {
-    let objects = schema::objects(session).await.map_err(RunError::Database)?;
-    let there = |name: &str| objects.iter().any(|object| object.name.eq_ignore_ascii_case(name));
+    let objects = Place::of(change, plan).objects(session).await.map_err(RunError::Database)?;
+    let same = |one: &str, other: &str| schema::is_same_name(session.transport(), one, other);
+    let there = |name: &str| objects.iter().any(|object| same(&object.name, name));
     let (wanted, own) = match change {
         Change::CreateTable(table) => (Some(&table.name.name), None),
         Change::RenameTable(change) | Change::RestoreTable(change) => {
@@ -343,8 +352,8 @@ async fn nothing_in_the_way(session: &Session, change: &Change, plan: &CheckedPl
         }
         _ => (None, None),
     };
-    // A name that differs from the table's own in case alone is the table itself.
-    let is_own = |name: &String| own.is_some_and(|own| own.eq_ignore_ascii_case(name));
+    // A name that differs from the table's own in case alone may be the table itself.
+    let is_own = |name: &String| own.is_some_and(|own| same(own, name));
     if let Some(name) = wanted.filter(|name| !is_own(name) && there(name)) {
         return Err(RunError::Conflict(format!("{name} is there already")));
     }

@@ -1,14 +1,18 @@
 //! What is in a database by the host's own look at it, so that nothing a dialect says has to be believed:
 //! which objects there are, how many rows a table has, which foreign keys lead nowhere.
+//!
+//! A file is looked at whole. On a server others work as well, so that only the names that matter are looked for.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use lakeport_bindings::dialect::planner::Change;
 use lakeport_bindings::host::data::Cell;
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
-use lakeport_sql::ReadStatement;
+use lakeport_sql::{CheckedPlan, ReadStatement, Transport};
 
+use crate::expected;
 use crate::session::{Bounds, Session};
 
 /// Bounds of the host's own looks.
@@ -24,40 +28,115 @@ pub(crate) struct SchemaObject {
     pub table: String,
 }
 
-/// All objects but those that SQLite makes for itself.
-pub(crate) async fn objects(session: &Session) -> Result<BTreeSet<SchemaObject>, Error> {
-    let sql =
-        "SELECT type, name, tbl_name FROM main.sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'";
-    let rows = rows(session, sql, Vec::new()).await?;
-    let objects = rows.into_iter().map(|row| match row.as_slice() {
-        [Cell::Text(kind), Cell::Text(name), Cell::Text(table)] => {
-            Ok(SchemaObject { kind: kind.clone(), name: name.clone(), table: table.clone() })
-        }
-        _ => Err(error("upstream_failed", "the database's own schema cannot be read")),
-    });
-    objects.collect()
+/// Where a change is made, and the names that matter to it.
+#[derive(Clone, Debug)]
+pub(crate) struct Place {
+    database: String,
+    names: BTreeSet<String>,
 }
 
-/// How many rows a table has.
+impl Place {
+    pub fn of(change: &Change, plan: &CheckedPlan) -> Place {
+        let subject = expected::subject(change);
+        let mut names: BTreeSet<String> = plan.new_names.iter().map(|name| name.name.clone()).collect();
+        names.extend(subject.map(|table| table.name.clone()));
+        if let Change::RenameTable(change) | Change::RestoreTable(change) = change {
+            names.insert(change.new_name.clone());
+        }
+        Place { database: subject.map(|table| table.database.clone()).unwrap_or_default(), names }
+    }
+
+    /// All objects of a file but those that SQLite makes for itself; on a server those of these names.
+    pub async fn objects(&self, session: &Session) -> Result<BTreeSet<SchemaObject>, Error> {
+        let statement = match session.transport() {
+            Transport::Postgres => self.in_postgres(),
+            Transport::MySql => self.in_mysql()?,
+            Transport::Sqlite | Transport::Http => ReadStatement {
+                sql: "SELECT type, name, tbl_name FROM main.sqlite_schema \
+                      WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+                    .to_owned(),
+                binds: Vec::new(),
+            },
+        };
+        let rows = rows(session, statement).await?;
+        let objects = rows.into_iter().map(|row| match row.as_slice() {
+            [kind, name, table] => Some(SchemaObject { kind: text(kind)?, name: text(name)?, table: text(table)? }),
+            _ => None,
+        });
+        let objects: Option<BTreeSet<SchemaObject>> = objects.collect();
+        objects.ok_or_else(|| error("upstream_failed", "the database's own schema cannot be read"))
+    }
+
+    fn in_postgres(&self) -> ReadStatement {
+        let names: Vec<String> = (0..self.names.len()).map(|place| format!("${}", place + 2)).collect();
+        let sql = format!(
+            "SELECT CASE WHEN c.relkind IN ('r', 'p', 'f') THEN 'table' ELSE 'other' END, \
+             CAST(c.relname AS text), CAST(c.relname AS text) FROM pg_catalog.pg_class c \
+             JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
+             WHERE CAST(n.nspname AS text) = $1 AND CAST(c.relname AS text) IN ({})",
+            names.join(", ")
+        );
+        let binds = [&self.database].into_iter().chain(&self.names).cloned().map(Cell::Text);
+        ReadStatement { sql, binds: binds.collect() }
+    }
+
+    /// Not every server of the protocol binds values.
+    fn in_mysql(&self) -> Result<ReadStatement, Error> {
+        let names = self.names.iter().map(|name| literal(name)).collect::<Result<Vec<_>, _>>()?;
+        let sql = format!(
+            "SELECT CASE WHEN TABLE_TYPE = 'BASE TABLE' THEN 'table' ELSE 'other' END, TABLE_NAME, TABLE_NAME \
+             FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_NAME IN ({})",
+            literal(&self.database)?,
+            names.join(", ")
+        );
+        Ok(ReadStatement { sql, binds: Vec::new() })
+    }
+}
+
+/// Whether two names are one: to SQLite in whatever case, to servers as they are written.
+pub(crate) fn is_same_name(transport: Transport, one: &str, other: &str) -> bool {
+    match transport {
+        Transport::Sqlite => one.eq_ignore_ascii_case(other),
+        _ => one == other,
+    }
+}
+
+/// How many rows a table of a file has.
 pub(crate) async fn row_count(session: &Session, table: &str) -> Result<i64, Error> {
     let sql = format!("SELECT count(*) FROM main.\"{}\"", table.replace('"', "\"\""));
-    match rows(session, &sql, Vec::new()).await?.first().map(Vec::as_slice) {
+    match rows(session, ReadStatement { sql, binds: Vec::new() }).await?.first().map(Vec::as_slice) {
         Some([Cell::Integer(count)]) => Ok(*count),
         _ => Err(error("upstream_failed", "the rows of the table could not be counted")),
     }
 }
 
-/// Foreign keys that lead nowhere, counted by table, parent and key.
+/// Foreign keys of a file that lead nowhere, counted by table, parent and key.
 pub(crate) async fn broken_foreign_keys(session: &Session) -> Result<Vec<Vec<Cell>>, Error> {
     let sql = "SELECT \"table\", parent, fkid, count(*) FROM pragma_foreign_key_check \
                GROUP BY 1, 2, 3 ORDER BY 1, 2, 3";
-    rows(session, sql, Vec::new()).await
+    rows(session, ReadStatement { sql: sql.to_owned(), binds: Vec::new() }).await
 }
 
-async fn rows(session: &Session, sql: &str, binds: Vec<Cell>) -> Result<Vec<Vec<Cell>>, Error> {
-    let answer = session.read(&ReadStatement { sql: sql.to_owned(), binds }, OWN).await?;
+async fn rows(session: &Session, statement: ReadStatement) -> Result<Vec<Vec<Cell>>, Error> {
+    let answer = session.read(&statement, OWN).await?;
     if answer.truncated {
         return Err(error("limit_exceeded", "the database's schema is larger than the host reads"));
     }
     Ok(answer.rows)
+}
+
+/// A text for servers that read backslashes as escapes, which the host's sessions see to.
+fn literal(text: &str) -> Result<String, Error> {
+    if text.contains('\0') {
+        return Err(error("invalid_input", "a name has no NUL"));
+    }
+    Ok(format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''")))
+}
+
+fn text(cell: &Cell) -> Option<String> {
+    match cell {
+        Cell::Text(text) => Some(text.clone()),
+        Cell::Bytes(bytes) => String::from_utf8(bytes.clone()).ok(),
+        _ => None,
+    }
 }

@@ -17,8 +17,6 @@ use crate::session::Session;
 
 /// How long a task waits until other programs let it change the database.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(60);
-/// What is set before the end of a transaction: a wait for others is left soon once the task is to stop.
-const SHORT_WAITS: &str = "PRAGMA busy_timeout = 200";
 /// What the host's own statements may take: the end of a large transaction is one of them.
 const OWN_TIMEOUT: Duration = Duration::from_secs(600);
 /// What the session's clock, which counts in whole milliseconds, may take off a deadline.
@@ -65,10 +63,9 @@ impl TaskSession {
         let session = database.open_to_change().await?;
         session.cancelled_by(Arc::clone(&stopped));
         let task = TaskSession { session, deadline, stopped };
-        let begin = if writes { "BEGIN IMMEDIATE" } else { "BEGIN" };
         let patience = Instant::now() + LOCK_WAIT_MAX;
         loop {
-            match task.session.own(begin, task.time_left(OWN_TIMEOUT)).await {
+            match task.session.begin_task(writes, task.time_left(OWN_TIMEOUT)).await {
                 Ok(()) => return Ok(task),
                 Err(cause) if is_locked(&cause) && Instant::now() < patience && !task.is_over() => {}
                 Err(cause) => return Err(cause),
@@ -94,9 +91,9 @@ impl TaskSession {
     /// Where others are in the way SQLite keeps the transaction as it is.
     async fn commit_when_free(&self) -> Result<(), Error> {
         let patience = Instant::now() + LOCK_WAIT_MAX;
-        self.session.own(SHORT_WAITS, OWN_TIMEOUT).await?;
+        self.session.wait_shortly(OWN_TIMEOUT).await?;
         loop {
-            match self.session.own("COMMIT", OWN_TIMEOUT).await {
+            match self.session.commit(OWN_TIMEOUT).await {
                 Err(cause) if is_locked(&cause) && Instant::now() < patience && !self.is_over() => {}
                 outcome => return outcome,
             }
@@ -105,7 +102,7 @@ impl TaskSession {
 
     /// Undoes all that was changed.
     pub async fn roll_back(self) {
-        // SQLite undoes what was not kept when its session is closed.
+        // A database undoes what was not kept when its session is closed.
         self.session.close().await;
     }
 

@@ -168,7 +168,9 @@ mod tests {
         let gone = one.path().join("gone");
         let roots = [gone, one.path().to_owned(), other.path().to_owned()];
         for url in [format!("sqlite:{}", file.display()), "sqlite:b.db".to_owned()] {
-            let Database::Sqlite(found) = locate(&url, &roots, &[]).await.expect("it is there");
+            let Database::Sqlite(found) = locate(&url, &roots, &[]).await.expect("it is there") else {
+                panic!("a file is no server");
+            };
             assert_eq!(found.path(), file.canonicalize().expect("it is there"));
         }
     }

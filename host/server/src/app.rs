@@ -53,6 +53,8 @@ pub struct App {
     pub runner: Arc<Runner>,
     pub nl2sql: nl2sql::Room,
     pub egress: egress::Policy,
+    /// Database servers that there are sessions on.
+    pub servers: datasources::Servers,
     pub clock: Clock,
     pub stats: Stats,
     pub purged: Purged,
@@ -176,6 +178,7 @@ impl App {
             runner,
             nl2sql: nl2sql::Room::default(),
             egress,
+            servers: datasources::Servers::default(),
             clock,
             stats: Stats::new(),
             purged: Purged::default(),

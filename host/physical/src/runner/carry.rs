@@ -1,45 +1,49 @@
-//! Carries a checked plan out on SQLite, and takes it back where it does not give what it should.
+//! Carries a checked plan out, and takes it back where it does not give what it should.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use lakeport_bindings::dialect::planner::Change;
-use lakeport_bindings::dialect::schema::TableName;
-use lakeport_bindings::host::data::Cell;
+use lakeport_bindings::dialect::schema::{Table, TableName};
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
+use tokio::time::sleep;
 
+use super::look::{Seen, difference};
 use super::{Outcome, Prepared, RunError, RunStatus, Runner, StatementStatus};
 use crate::compare::Difference;
+use crate::errors::is_lost;
 use crate::expected;
-use crate::schema::{self, SchemaObject};
-use crate::session::Session;
+use crate::session::{Beginning, Session};
 
-/// One statement of a change: a rebuild copies all rows.
-const STATEMENT_TIMEOUT: Duration = Duration::from_secs(600);
-/// Beginning, committing, rolling back and settings.
-const OWN_TIMEOUT: Duration = Duration::from_secs(60);
-
-/// What the host saw before the change.
-struct Before {
-    objects: BTreeSet<SchemaObject>,
-    rows: Option<i64>,
-    broken_keys: Vec<Vec<Cell>>,
-}
+/// How often a database that was lost is looked for again, and the time between.
+const REOPEN_MAX: u32 = 15;
+const REOPEN_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Runner<'_> {
     pub(super) async fn carry_out(&self, prepared: &Prepared, outcome: Outcome) -> Result<Outcome, RunError> {
         let session = self.database.open_to_change().await.map_err(RunError::Database)?;
         session.cancelled_by(self.cancelled.clone());
-        let result = if prepared.plan.transactional {
-            self.in_one_transaction(&session, prepared, outcome).await
-        } else {
-            self.one_by_one(&session, prepared, outcome).await
+        let beginning = Beginning {
+            transactional: prepared.plan.transactional,
+            rebuilds: prepared.plan.rebuilds,
+            locks: expected::current(&prepared.change)
+                .filter(|_| !matches!(prepared.change, Change::CommentTable(_)))
+                .map(|table| &table.name),
         };
-        // Closing, or losing, a session in a transaction rolls it back.
-        session.close().await;
-        result
+        let begun = session.begin_change(&beginning).await.map_err(RunError::Database);
+        if prepared.plan.transactional {
+            let result = match begun {
+                Ok(()) => self.in_one_transaction(&session, prepared, outcome).await,
+                Err(error) => Err(error),
+            };
+            // Closing, or losing, a session in a transaction rolls it back.
+            session.close().await;
+            result
+        } else {
+            begun?;
+            self.one_by_one(session, prepared, outcome).await
+        }
     }
 
     async fn in_one_transaction(
@@ -48,14 +52,12 @@ impl Runner<'_> {
         prepared: &Prepared,
         mut outcome: Outcome,
     ) -> Result<Outcome, RunError> {
-        if prepared.plan.rebuilds {
-            // Within a transaction this has no effect. The check before the commit takes its place.
-            own(session, "PRAGMA foreign_keys = OFF").await?;
-        }
-        own(session, "BEGIN IMMEDIATE").await?;
         self.unchanged(session, prepared).await?;
-        let before = look(session, prepared).await.map_err(RunError::Database)?;
-        if !run_steps(session, prepared, &mut outcome).await {
+        let before = Seen::now(session, prepared).await.map_err(RunError::Database)?;
+        let mut acting = Arc::clone(session);
+        let is_run = self.run_steps(&mut acting, prepared, &mut outcome).await;
+        drop(acting);
+        if !is_run {
             return Ok(taken_back(session, outcome).await);
         }
         let verdict = self.read_back(session, prepared, &before, &mut outcome).await;
@@ -64,35 +66,46 @@ impl Runner<'_> {
             return Ok(taken_back(session, outcome).await);
         }
         if outcome.drift.iter().any(|difference| !difference.announced) {
-            let message = "the table did not become what it should; nothing was changed";
-            outcome.error = Some(error("bad_answer", message));
+            outcome.error = Some(not_as_wanted());
             return Ok(taken_back(session, outcome).await);
         }
-        if let Err(failed) = session.own("COMMIT", OWN_TIMEOUT).await {
-            outcome.error = Some(failed);
-            return Ok(taken_back(session, outcome).await);
+        match session.commit(super::OWN_TIMEOUT).await {
+            Ok(()) => outcome.status = RunStatus::Done,
+            // Whether it was kept is known to nobody but the database.
+            Err(failed) if is_lost(&failed) => return Ok(self.after_loss(prepared, outcome, failed).await),
+            Err(failed) => {
+                outcome.error = Some(failed);
+                return Ok(taken_back(session, outcome).await);
+            }
         }
-        outcome.status = RunStatus::Done;
         Ok(outcome)
     }
 
-    /// Each statement stands for itself. What was done is undone when one fails.
+    /// Each statement stands for itself. What was done is undone when one fails, or gives something else.
     async fn one_by_one(
         &self,
-        session: &Arc<Session>,
+        mut session: Arc<Session>,
         prepared: &Prepared,
         mut outcome: Outcome,
     ) -> Result<Outcome, RunError> {
-        self.unchanged(session, prepared).await?;
-        let before = look(session, prepared).await.map_err(RunError::Database)?;
-        if !run_steps(session, prepared, &mut outcome).await {
-            undo(session, prepared, &mut outcome).await;
+        self.unchanged(&session, prepared).await?;
+        let before = Seen::now(&session, prepared).await.map_err(RunError::Database)?;
+        if !self.run_steps(&mut session, prepared, &mut outcome).await {
+            if let Some(lost) = outcome.error.take_if(|failed| is_lost(failed)) {
+                return Ok(self.after_loss(prepared, outcome, lost).await);
+            }
+            self.undo(&mut session, prepared, &mut outcome).await;
+            session.close().await;
             return Ok(outcome);
         }
         outcome.status = RunStatus::Done;
-        if let Err(failed) = self.read_back(session, prepared, &before, &mut outcome).await {
+        if let Err(failed) = self.read_back(&session, prepared, &before, &mut outcome).await {
             outcome.error = Some(error("internal", format!("the table could not be read back: {failed}")));
+        } else if outcome.drift.iter().any(|difference| !difference.announced) {
+            outcome.error = Some(not_as_wanted());
+            self.undo(&mut session, prepared, &mut outcome).await;
         }
+        session.close().await;
         Ok(outcome)
     }
 
@@ -100,7 +113,7 @@ impl Runner<'_> {
     async fn unchanged(&self, session: &Arc<Session>, prepared: &Prepared) -> Result<(), RunError> {
         let Some(planned_for) = expected::current(&prepared.change) else { return Ok(()) };
         let now = self.reading(session, prepared, &planned_for.name).await?;
-        if now.as_ref() == Some(planned_for) {
+        if now.as_ref().is_some_and(|now| is_same(now, planned_for)) {
             return Ok(());
         }
         let message = format!("{} was changed by someone else meanwhile; try again", planned_for.name.name);
@@ -113,10 +126,11 @@ impl Runner<'_> {
         session: &Arc<Session>,
         prepared: &Prepared,
         name: &TableName,
-    ) -> Result<Option<lakeport_bindings::dialect::schema::Table>, RunError> {
-        own(session, "PRAGMA query_only = ON").await?;
+    ) -> Result<Option<Table>, RunError> {
+        let is_in_transaction = prepared.plan.transactional;
+        session.begin_reading(is_in_transaction).await.map_err(RunError::Database)?;
         let found = self.inspect(session, &prepared.profile, &prepared.server, name).await;
-        own(session, "PRAGMA query_only = OFF").await?;
+        session.end_reading(is_in_transaction).await.map_err(RunError::Database)?;
         found
     }
 
@@ -125,11 +139,11 @@ impl Runner<'_> {
         &self,
         session: &Arc<Session>,
         prepared: &Prepared,
-        before: &Before,
+        before: &Seen,
         outcome: &mut Outcome,
     ) -> Result<(), RunError> {
-        let after = look(session, prepared).await.map_err(RunError::Database)?;
-        outcome.drift = by_own_look(prepared, before, &after);
+        let after = Seen::now(session, prepared).await.map_err(RunError::Database)?;
+        outcome.drift = before.differences(&after, prepared);
         let wanted = expected::afterwards(&prepared.change);
         let Some(name) = wanted.as_ref().map(|table| &table.name) else { return Ok(()) };
         match self.reading(session, prepared, name).await? {
@@ -141,33 +155,165 @@ impl Runner<'_> {
         }
         Ok(())
     }
-}
 
-async fn own(session: &Session, statement: &'static str) -> Result<(), RunError> {
-    session.own(statement, OWN_TIMEOUT).await.map_err(RunError::Database)
-}
+    /// Runs the steps in order; false when one failed.
+    async fn run_steps(
+        &self,
+        session: &mut Arc<Session>,
+        prepared: &Prepared,
+        outcome: &mut Outcome,
+    ) -> bool {
+        let mut steps = prepared.plan.steps.iter().zip(&mut outcome.statements);
+        for (step, statement) in steps.by_ref() {
+            match self.act(session, &step.action).await {
+                Ok(()) => statement.status = StatementStatus::Done,
+                Err(failed) => {
+                    statement.status = StatementStatus::Failed;
+                    statement.error = Some(failed.clone());
+                    outcome.error = Some(failed);
+                    break;
+                }
+            }
+        }
+        steps.for_each(|(_, statement)| statement.status = StatementStatus::NotRun);
+        outcome.error.is_none()
+    }
 
-/// Runs the steps in order; false when one failed.
-async fn run_steps(session: &Session, prepared: &Prepared, outcome: &mut Outcome) -> bool {
-    let mut steps = prepared.plan.steps.iter().zip(&mut outcome.statements);
-    for (step, statement) in steps.by_ref() {
-        match session.change(&step.action.sql, STATEMENT_TIMEOUT).await {
-            Ok(()) => statement.status = StatementStatus::Done,
-            Err(failed) => {
-                statement.status = StatementStatus::Failed;
-                statement.error = Some(failed.clone());
-                outcome.error = Some(failed);
-                break;
+    /// Undoes what was done, the last first, and stops where that fails.
+    async fn undo(&self, session: &mut Arc<Session>, prepared: &Prepared, outcome: &mut Outcome) {
+        outcome.status = RunStatus::TakenBack;
+        outcome.table = None;
+        for (step, statement) in prepared.plan.steps.iter().zip(&mut outcome.statements).rev() {
+            if statement.status != StatementStatus::Done {
+                continue;
+            }
+            for action in &step.undo {
+                if let Err(failed) = self.act(session, action).await {
+                    statement.error = Some(failed);
+                    outcome.status = RunStatus::Partly;
+                    return;
+                }
+            }
+            if step.undo.is_empty() {
+                outcome.status = RunStatus::Partly;
+                return;
+            }
+            statement.status = StatementStatus::Undone;
+            if !step.undo_complete {
+                outcome.status = RunStatus::Partly;
             }
         }
     }
-    steps.for_each(|(_, statement)| statement.status = StatementStatus::NotRun);
-    outcome.error.is_none()
+
+    /// The database was lost in the middle: it is asked, once it answers again, what became of the change.
+    async fn after_loss(&self, prepared: &Prepared, mut outcome: Outcome, lost: Error) -> Outcome {
+        match self.found_after_loss(prepared).await {
+            Ok(found) => {
+                let verdict = self.verdict(prepared, found.as_ref()).await;
+                self.settle(prepared, &mut outcome, found, verdict, lost);
+            }
+            Err(_) => {
+                outcome.status = RunStatus::Partly;
+                outcome.error = Some(Error { may_have_applied: true, ..lost });
+            }
+        }
+        outcome
+    }
+
+    async fn found_after_loss(&self, prepared: &Prepared) -> Result<Option<Table>, RunError> {
+        let mut session = self.reopened().await.map_err(RunError::Database)?;
+        let last = prepared.plan.steps.last().and_then(|step| step.action.probe.as_ref());
+        if let Some(probe) = last {
+            self.follow_unknown(&mut session, probe).await.map_err(RunError::Database)?;
+        }
+        let name = expected::afterwards(&prepared.change).map(|table| table.name);
+        for name in name.iter().chain(expected::subject(&prepared.change)) {
+            let found = self.inspect(&session, &prepared.profile, &prepared.server, name).await?;
+            if found.is_some() {
+                session.close().await;
+                return Ok(found);
+            }
+        }
+        session.close().await;
+        Ok(None)
+    }
+
+    async fn reopened(&self) -> Result<Arc<Session>, Error> {
+        let mut tries = 0;
+        loop {
+            match self.database.open_to_read().await {
+                Err(cause) if is_lost(&cause) && tries < REOPEN_MAX => {
+                    tries += 1;
+                    sleep(REOPEN_INTERVAL).await;
+                }
+                opened => return opened,
+            }
+        }
+    }
+
+    /// How the table that is there differs from what is wanted.
+    async fn verdict(&self, prepared: &Prepared, found: Option<&Table>) -> Vec<Difference> {
+        let wanted = expected::afterwards(&prepared.change).map(|table| table.name);
+        match (wanted, found) {
+            (None, None) => Vec::new(),
+            (None, Some(found)) => vec![difference("tableName", "", &found.name.name)],
+            (Some(wanted), None) => vec![difference("tableName", &wanted.name, "")],
+            (Some(wanted), Some(found)) if wanted != found.name => {
+                vec![difference("tableName", &wanted.name, &found.name.name)]
+            }
+            (Some(wanted), Some(found)) => match self.differences(prepared, found).await {
+                Ok(differences) => differences,
+                Err(_) => vec![difference("table", &wanted.name, "not known")],
+            },
+        }
+    }
+
+    fn settle(
+        &self,
+        prepared: &Prepared,
+        outcome: &mut Outcome,
+        found: Option<Table>,
+        verdict: Vec<Difference>,
+        lost: Error,
+    ) {
+        let before = expected::current(&prepared.change);
+        let is_as_before = match (before, &found) {
+            (Some(before), Some(found)) => is_same(found, before),
+            (None, None) => true,
+            _ => false,
+        };
+        let unsure = |status: &StatementStatus| matches!(status, StatementStatus::Failed | StatementStatus::Done);
+        let is_done = verdict.iter().all(|difference| difference.announced);
+        for statement in outcome.statements.iter_mut().filter(|statement| unsure(&statement.status)) {
+            if is_done {
+                (statement.status, statement.error) = (StatementStatus::Done, None);
+            } else if is_as_before && statement.status == StatementStatus::Done {
+                statement.status = StatementStatus::Undone;
+            }
+        }
+        (outcome.status, outcome.error) = match (is_done, is_as_before) {
+            (true, _) => (RunStatus::Done, None),
+            (false, true) => (RunStatus::TakenBack, Some(lost)),
+            (false, false) => (RunStatus::Partly, Some(Error { may_have_applied: true, ..lost })),
+        };
+        outcome.drift = if is_as_before { Vec::new() } else { verdict };
+        outcome.table = found.filter(|_| !is_as_before || is_done);
+    }
+}
+
+/// Whether a table is still as it was, but for what other tables were made along with it.
+fn is_same(now: &Table, before: &Table) -> bool {
+    let companions = before.companions.clone();
+    Table { companions, ..now.clone() } == *before
+}
+
+fn not_as_wanted() -> Error {
+    error("bad_answer", "the table did not become what it should; nothing was changed")
 }
 
 async fn taken_back(session: &Session, mut outcome: Outcome) -> Outcome {
     // Some errors have rolled the transaction back already; the session's end does it in any case.
-    if let Err(failed) = session.own("ROLLBACK", OWN_TIMEOUT).await {
+    if let Err(failed) = session.roll_back().await {
         tracing::debug!(error = %failed.message, "there was nothing to roll back");
     }
     for statement in &mut outcome.statements {
@@ -178,108 +324,4 @@ async fn taken_back(session: &Session, mut outcome: Outcome) -> Outcome {
     outcome.status = RunStatus::TakenBack;
     outcome.table = None;
     outcome
-}
-
-/// Undoes what was done, the last first, and stops where that fails.
-async fn undo(session: &Session, prepared: &Prepared, outcome: &mut Outcome) {
-    outcome.status = RunStatus::TakenBack;
-    for (step, statement) in prepared.plan.steps.iter().zip(&mut outcome.statements).rev() {
-        if statement.status != StatementStatus::Done {
-            continue;
-        }
-        for action in &step.undo {
-            if let Err(failed) = session.change(&action.sql, STATEMENT_TIMEOUT).await {
-                statement.error = Some(failed);
-                outcome.status = RunStatus::Partly;
-                return;
-            }
-        }
-        if step.undo.is_empty() {
-            outcome.status = RunStatus::Partly;
-            return;
-        }
-        statement.status = StatementStatus::Undone;
-        if !step.undo_complete {
-            outcome.status = RunStatus::Partly;
-        }
-    }
-}
-
-async fn look(session: &Session, prepared: &Prepared) -> Result<Before, Error> {
-    let objects = schema::objects(session).await?;
-    if !prepared.plan.rebuilds {
-        return Ok(Before { objects, rows: None, broken_keys: Vec::new() });
-    }
-    let table = expected::current(&prepared.change).map(|table| table.name.name.as_str());
-    let there = table.filter(|name| objects.iter().any(|object| object.name == **name));
-    let rows = match there {
-        Some(name) => Some(schema::row_count(session, name).await?),
-        None => None,
-    };
-    Ok(Before { objects, rows, broken_keys: schema::broken_foreign_keys(session).await? })
-}
-
-/// What the host itself sees: objects that came or went, rows lost, foreign keys broken.
-fn by_own_look(prepared: &Prepared, before: &Before, after: &Before) -> Vec<Difference> {
-    let mut differences = Vec::new();
-    let wanted = objects_afterwards(prepared, &before.objects);
-    let named = |object: &SchemaObject| format!("{} {}", object.kind, object.name);
-    for missing in wanted.difference(&after.objects) {
-        differences.push(difference("database", &named(missing), ""));
-    }
-    for strange in after.objects.difference(&wanted) {
-        differences.push(difference("database", "", &named(strange)));
-    }
-    if before.rows != after.rows {
-        let count = |rows: Option<i64>| rows.map(|rows| rows.to_string()).unwrap_or_default();
-        differences.push(difference("rows", &count(before.rows), &count(after.rows)));
-    }
-    if before.broken_keys != after.broken_keys {
-        let count = |keys: &Vec<Vec<Cell>>| format!("{} broken foreign keys", keys.len());
-        differences.push(difference("database", &count(&before.broken_keys), &count(&after.broken_keys)));
-    }
-    differences
-}
-
-/// Which objects there should be.
-fn objects_afterwards(prepared: &Prepared, before: &BTreeSet<SchemaObject>) -> BTreeSet<SchemaObject> {
-    let table =
-        |name: &str| SchemaObject { kind: "table".to_owned(), name: name.to_owned(), table: name.to_owned() };
-    let mut objects = before.clone();
-    match &prepared.change {
-        Change::CreateTable(wanted) => {
-            objects.insert(table(&wanted.name.name));
-            objects.extend(prepared.plan.new_names.iter().map(|name| table(&name.name)));
-        }
-        Change::DropTable(change) => {
-            let current = &change.current;
-            objects.retain(|object| {
-                object.table != current.name.name && !current.companions.contains(&object.table)
-            });
-        }
-        Change::RenameTable(change) | Change::RestoreTable(change) => {
-            let (old, new) = (&change.current.name.name, &change.new_name);
-            let renamed = |mut object: SchemaObject| {
-                if object.table == *old {
-                    object.table.clone_from(new);
-                }
-                if object.kind == "table" && object.name == *old {
-                    object.name.clone_from(new);
-                }
-                object
-            };
-            objects = objects.into_iter().map(renamed).collect();
-        }
-        _ => {}
-    }
-    objects
-}
-
-fn difference(member: &str, wanted: &str, found: &str) -> Difference {
-    Difference {
-        member: member.to_owned(),
-        wanted: wanted.to_owned(),
-        found: found.to_owned(),
-        announced: false,
-    }
 }

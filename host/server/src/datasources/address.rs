@@ -3,6 +3,9 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
+use lakeport_physical::Tls;
+use lakeport_sql::Transport;
+
 use crate::secrets::Secret;
 
 /// The longest address, in bytes.
@@ -92,6 +95,30 @@ impl ServerAddress {
         let database = self.database.as_deref().map(|name| format!("/{}", encoded(name))).unwrap_or_default();
         let query = self.query.as_deref().map(|query| format!("?{query}")).unwrap_or_default();
         format!("{}://{user}{host}{port}{database}{query}", self.scheme)
+    }
+
+    /// How much the connection is protected, by its one option: `sslmode` of PostgreSQL's, `ssl-mode` of MySQL's. The
+    /// error goes on after the member's name.
+    pub fn tls(&self, transport: Transport) -> Result<Tls, String> {
+        let option = if transport == Transport::Postgres { "sslmode" } else { "ssl-mode" };
+        let mut tls = Tls::default();
+        for (name, value) in form_urlencoded::parse(self.query.as_deref().unwrap_or_default().as_bytes()) {
+            if name != option {
+                return Err(format!("has the option `{}`; there is one, `{option}`", name.escape_debug()));
+            }
+            tls = match value.to_ascii_lowercase().replace('_', "-").as_str() {
+                "disable" | "disabled" => Tls::Disable,
+                "prefer" | "preferred" | "allow" => Tls::Prefer,
+                "require" | "required" => Tls::Require,
+                "verify-ca" => Tls::VerifyCa,
+                "verify-full" | "verify-identity" => Tls::VerifyFull,
+                _ => {
+                    let known = "disable, prefer, require, verify-ca, verify-full";
+                    return Err(format!("has another `{option}` than these: {known}"));
+                }
+            };
+        }
+        Ok(tls)
     }
 
     /// Whether a password that was given for the other is given away to nobody else by this one.

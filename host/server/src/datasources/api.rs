@@ -222,7 +222,7 @@ async fn take_default(tx: &mut Tx, before: &Datasource, wanted: &Wanted, now_ms:
 /// What is wrong with the place that a form names.
 async fn misplaced(app: &App, form: &UpdateDatasource) -> Result<Vec<Detail>, Error> {
     match &form.url.0 {
-        Some(url) => Error::details_of(connect::check_place(&app.config, url).await),
+        Some(url) => Error::details_of(connect::check_place(app, url).await),
         None => Ok(Vec::new()),
     }
 }

@@ -2,8 +2,8 @@
 //! reads, and the dialect that borrows it is the one that is active then.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 use lakeport_bindings::dialect::about::DialectInfo;
 use lakeport_bindings::dialect::planner::DataType;
@@ -17,6 +17,7 @@ use lakeport_plugins::{CallContext, CallError, CallFault, Description, Family};
 use lakeport_sql::{Profile, Transport};
 
 use super::definition::{Kind, SQLITE_SCHEME};
+use super::servers::{self, Account, Opening};
 use super::store::Datasource;
 use crate::app::App;
 use crate::config::Config;
@@ -68,6 +69,8 @@ pub fn kinds(app: &App) -> Vec<Kind> {
         let Description::Dialect(info) = &active.description else { return None };
         let transport = match info.transport.as_str() {
             "sqlite" => Transport::Sqlite,
+            "postgres" => Transport::Postgres,
+            "mysql" => Transport::MySql,
             _ => return None,
         };
         Some(Kind { name: id.name, transport })
@@ -75,12 +78,14 @@ pub fn kinds(app: &App) -> Vec<Kind> {
     dialects.filter_map(kind).collect()
 }
 
-/// 400 where the address of a SQLite file lies elsewhere than the operator allows. A file that is not there yet
-/// is none of its concern, and an address of another kind neither.
-pub async fn check_place(config: &Config, address: &str) -> Result<(), Error> {
+/// 400 where the address of a SQLite file lies elsewhere than the operator allows, or is one that this server does
+/// not connect to. What is not there yet is none of its concern.
+pub async fn check_place(app: &App, address: &str) -> Result<(), Error> {
     if !address.starts_with(SQLITE_SCHEME) {
-        return Ok(());
+        return servers::check_address(&app.egress, address)
+            .map_err(|refused| Error::invalid(vec![Detail::new("url", format!("names {refused}"))]));
     }
+    let config = &app.config;
     let checked = url::check(address, &config.sqlite_roots, &forbidden(config)).await;
     checked.map_err(|error| {
         let why = if error.code == "forbidden" { outside(config) } else { error.message };
@@ -108,27 +113,30 @@ fn outside(config: &Config) -> String {
 
 /// A data source with its dialect, to be asked.
 pub struct Reach<'a> {
-    config: &'a Config,
+    app: &'a App,
     dialect: Dialect,
-    /// The dialect's name.
-    kind: String,
-    url: String,
-    options: String,
+    source: Datasource,
+    described: OnceLock<Described>,
     /// Names its calls in logs.
     call: Arc<str>,
     /// What keeps it on one side of a canary.
     key: String,
 }
 
+/// What its dialect says of itself, checked.
+struct Described {
+    info: Arc<DialectInfo>,
+    profile: Arc<Profile>,
+}
+
 impl<'a> Reach<'a> {
     /// Opens nothing yet. `call` names what is asked in logs; it is printable ASCII.
     pub fn of(app: &'a App, source: &Datasource, call: &str) -> Reach<'a> {
         Reach {
-            config: &app.config,
+            app,
             dialect: app.plugins.registry().dialect(&source.kind),
-            kind: source.kind.clone(),
-            url: source.url.clone(),
-            options: source.options.clone(),
+            source: source.clone(),
+            described: OnceLock::new(),
             call: call.get(..CALL_MAX_BYTES).unwrap_or(call).into(),
             key: format!("datasource/{}", source.id),
         }
@@ -136,18 +144,23 @@ impl<'a> Reach<'a> {
 
     /// The database itself, for a task of the scheduler's or a change. Opens nothing yet.
     pub async fn database(&self) -> Result<Database, PluginError> {
-        self.locate().await
+        self.locate(Account::Main).await
+    }
+
+    /// The database as those see it who only read. Opens nothing yet.
+    pub async fn reading(&self) -> Result<Database, PluginError> {
+        self.locate(Account::Reading).await
     }
 
     /// What server it is.
     pub async fn server(&self) -> Result<ServerInfo, Unanswered> {
         let lent = self.lend(Vec::new()).await?;
-        Ok(self.dialect.server(self.context(), lent, &self.options).await?)
+        Ok(self.dialect.server(self.context(), lent, &self.source.options).await?)
     }
 
     /// All databases: name and comment.
     pub async fn databases(&self, server: &ServerInfo) -> Result<Vec<(String, String)>, Unanswered> {
-        let hidden = self.dialect.info()?.hidden_databases.clone();
+        let hidden = self.info()?.hidden_databases.clone();
         let mut databases = Vec::new();
         let mut cursor = None;
         loop {
@@ -208,15 +221,24 @@ impl<'a> Reach<'a> {
 
     /// What its dialect says of itself.
     pub fn info(&self) -> Result<Arc<DialectInfo>, Unanswered> {
-        Ok(self.dialect.info()?)
+        Ok(Arc::clone(&self.described()?.info))
     }
 
     /// What its dialect declares, checked.
-    pub fn profile(&self) -> Result<Profile, Unanswered> {
-        let broke =
-            |_| self.broke("about.describe", "what it says of itself does not hold any more".to_owned());
+    pub fn profile(&self) -> Result<Arc<Profile>, Unanswered> {
+        Ok(Arc::clone(&self.described()?.profile))
+    }
+
+    /// Looked at once: whoever asks goes on with the same.
+    fn described(&self) -> Result<&Described, Unanswered> {
+        if let Some(described) = self.described.get() {
+            return Ok(described);
+        }
         let info = self.dialect.info()?;
-        Profile::new(&info).map_err(broke)
+        let profile = Profile::new(&info).map_err(|_| {
+            self.broke("about.describe", "what it says of itself does not hold any more".to_owned())
+        })?;
+        Ok(self.described.get_or_init(|| Described { info, profile: Arc::new(profile) }))
     }
 
     /// Types as users write them, each parsed or refused. Opens nothing.
@@ -259,7 +281,7 @@ impl<'a> Reach<'a> {
         Runner {
             database,
             dialect: &self.dialect,
-            options: &self.options,
+            options: &self.source.options,
             id: Arc::clone(&self.call),
             cancelled,
         }
@@ -267,16 +289,32 @@ impl<'a> Reach<'a> {
 
     async fn lend(&self, about: Vec<TableName>) -> Result<Box<Lent>, Unanswered> {
         let profile = self.profile()?;
-        let database = self.locate().await.map_err(Unanswered::Database)?;
-        let lent = Lent::open(&database, Loan { profile: Arc::new(profile), about }).await;
+        let database = self.reading().await.map_err(Unanswered::Database)?;
+        let lent = Lent::open(&database, Loan { profile, about }).await;
         lent.map(Box::new).map_err(Unanswered::Database)
     }
 
-    /// The file, where it may lie there.
-    async fn locate(&self) -> Result<Database, PluginError> {
-        let located = url::locate(&self.url, &self.config.sqlite_roots, &forbidden(self.config)).await;
+    /// The file, where it may lie there, or the server.
+    async fn locate(&self, account: Account) -> Result<Database, PluginError> {
+        let (app, source) = (self.app, &self.source);
+        if !source.url.starts_with(SQLITE_SCHEME) {
+            let described = self.described().map_err(|unanswered| match unanswered {
+                Unanswered::Database(error) | Unanswered::Plugin(CallError::Answered(error)) => error,
+                Unanswered::Plugin(error) => lakeport_bindings::host::error("unavailable", error.to_string()),
+            })?;
+            let opening = Opening {
+                config: &app.config,
+                keys: &app.keys,
+                egress: &app.egress,
+                info: &described.info,
+                profile: &described.profile,
+            };
+            return app.servers.database(source, account, &opening).map(Database::Server);
+        }
+        let config = &app.config;
+        let located = url::locate(&source.url, &config.sqlite_roots, &forbidden(config)).await;
         located.map_err(|error| match error.code.as_str() {
-            "forbidden" => PluginError { message: format!("the file {}", outside(self.config)), ..error },
+            "forbidden" => PluginError { message: format!("the file {}", outside(config)), ..error },
             _ => error,
         })
     }
@@ -307,7 +345,7 @@ impl<'a> Reach<'a> {
     fn broke(&self, function: &'static str, message: String) -> Unanswered {
         self.dialect.blame(&self.call, &message);
         Unanswered::Plugin(CallError::Failed {
-            plugin: format!("{}:{}", Family::Dialect.as_str(), self.kind),
+            plugin: format!("{}:{}", Family::Dialect.as_str(), self.source.kind),
             function,
             fault: CallFault::Contract,
             message,

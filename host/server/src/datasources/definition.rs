@@ -324,7 +324,10 @@ fn server(
     let read_before = before.and_then(|before| known(before.read_url.as_deref()?)).filter(of_kind);
     let mut wrong = Vec::new();
     let parsed = |member: &'static str, url: &str| match ServerAddress::parse(url) {
-        Ok((address, password)) if of_kind(&address) => Ok((address, password)),
+        Ok((address, password)) if of_kind(&address) => match address.tls(transport) {
+            Ok(_) => Ok((address, password)),
+            Err(why) => Err(Detail::new(member, why)),
+        },
         Ok(_) => Err(Detail::new(member, format!("must begin with {}://", schemes(transport)[0]))),
         Err(why) => Err(Detail::new(member, why)),
     };

@@ -9,6 +9,7 @@ mod address;
 mod api;
 mod connect;
 mod definition;
+mod servers;
 mod store;
 pub mod sync;
 mod view;
@@ -24,6 +25,7 @@ use crate::error::Error;
 use crate::http::Role::{Admin, Viewer};
 use crate::plugins::CALL_CODES;
 pub use connect::{Reach, Unanswered};
+pub use servers::Servers;
 pub use store::{Datasource, all_of, find, find_default, is_there, lock, own_id};
 pub use sync::run_worker;
 

@@ -45,8 +45,7 @@ impl TopicReach {
             return Err(error("not_yet", message));
         }
         let reach = Reach::of(&self.app, source, &self.asked.task_id);
-        let profile = reach.profile().map_err(|unanswered| of_store(unanswered.into()))?;
-        Ok(Arc::new(profile))
+        reach.profile().map_err(|unanswered| of_store(unanswered.into()))
     }
 
     /// Lets a statement through, or `guard_refused`.

@@ -68,7 +68,7 @@ impl TopicReach {
         let (database, views) = if source.is_own() {
             (self.own_database().await?, Some(self.own_views().await?))
         } else {
-            (Reach::of(&self.app, source, &self.asked.task_id).database().await?, None)
+            (Reach::of(&self.app, source, &self.asked.task_id).reading().await?, None)
         };
         QuerySession::open(&database, views.as_ref(), Arc::clone(&self.asked.cancelled)).await
     }

@@ -100,7 +100,7 @@ pub async fn reserve<P, Q, B>(
     if let Some(id) = wanted.cluster_id {
         let gone = || Error::invalid(vec![Detail::new("clusterId", format!("there is no data source {id}"))]);
         let source = datasources::lock(tx, id).await?.ok_or_else(gone)?;
-        ignored = sources::ignored(&Reach::of(&call.state, &source, call.request_id.as_str()).profile()?);
+        ignored = sources::ignored(&*Reach::of(&call.state, &source, call.request_id.as_str()).profile()?);
     }
     if store::is_taken(tx, wanted, but).await? {
         return Err(Error::conflict("name_taken", store::name_taken(wanted)));

@@ -139,8 +139,8 @@ async fn edit<P, Q, B: Body, T: Serialize + JsonSchema + Send + 'static>(
             (Some(reach), Some(profile))
         }
     };
-    call.body.refuse(problems(reach.as_ref(), profile.as_ref(), &edit).await?)?;
-    refuse_taken(profile.as_ref(), &whole, &edit)?;
+    call.body.refuse(problems(reach.as_ref(), profile.as_deref(), &edit).await?)?;
+    refuse_taken(profile.as_deref(), &whole, &edit)?;
     let definition = whole.record.definition.clone();
     let mut wanted = Wanted { table: definition.clone(), steps: Vec::new() };
     let mut planned = Planned::default();

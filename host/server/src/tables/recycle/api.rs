@@ -59,7 +59,7 @@ async fn soft_delete_from(
     confirm(&call.query.confirm_table_name, &definition.table_name)?;
     let source = source_of(call, &before, call.query.cluster_id).await?;
     let limit = match &source {
-        Some(source) => Limit::of(Some(&Reach::of(app, source, call.request_id.as_str()).profile()?)),
+        Some(source) => Limit::of(Some(&*Reach::of(app, source, call.request_id.as_str()).profile()?)),
         None => Limit::of(None),
     };
     let name = name::deprecated(&definition.table_name, now_ms, app.config.time_zone, limit);

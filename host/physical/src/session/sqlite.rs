@@ -24,8 +24,9 @@ use sqlx::{
 };
 use tokio::sync::Mutex;
 
-use crate::authority::{self, Authority, Views};
-use crate::cells::{Collector, arguments, shown_cells};
+use super::authority::{self, Authority};
+use super::cells::{Collector, arguments, shown_cells};
+use super::{Bounds, Views};
 use crate::errors::{is_unfinished, of_sqlite};
 use crate::task::{Ran, Shown};
 
@@ -41,14 +42,6 @@ const ROWS_AHEAD: usize = 1;
 const NOW_MS: u64 = 0;
 /// No deadline.
 const NEVER_MS: u64 = u64::MAX;
-
-/// What one reading statement may take.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
-    pub max_rows: usize,
-    pub max_bytes: usize,
-    pub timeout: Duration,
-}
 
 /// When a statement has to end. Looked at from within SQLite.
 struct Watch {
@@ -90,25 +83,25 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// A session, shared by the runner and the call that it is lent to.
-pub(crate) struct Session {
+/// A session on a file.
+pub(crate) struct SqliteSession {
     connection: Mutex<SqliteConnection>,
     watch: Arc<Watch>,
 }
 
-impl Session {
+impl SqliteSession {
     /// Opens a file that must be there.
-    pub async fn open(path: &Path, read_only: bool) -> Result<Arc<Session>, Error> {
+    pub async fn open(path: &Path, read_only: bool) -> Result<SqliteSession, Error> {
         // SQLite's own error does not tell a missing file from one that may not be opened.
         if !tokio::fs::try_exists(path).await.unwrap_or(false) {
             return Err(error("unreachable", "the database file is not there"));
         }
         let opening = async {
-            match Session::connect(path, read_only).await {
+            match SqliteSession::connect(path, read_only).await {
                 // SQLite rolls back what somebody left when it died, which a session that only reads may not.
                 Err(cause) if read_only && is_unfinished(&cause) => {
-                    Session::connect(path, false).await?.close().await;
-                    Session::connect(path, true).await
+                    SqliteSession::connect(path, false).await?.close().await;
+                    SqliteSession::connect(path, true).await
                 }
                 opened => opened,
             }
@@ -118,7 +111,7 @@ impl Session {
             .unwrap_or_else(|_| Err(error("timeout", "the database could not be opened in time")))
     }
 
-    async fn connect(path: &Path, read_only: bool) -> Result<Arc<Session>, Error> {
+    async fn connect(path: &Path, read_only: bool) -> Result<SqliteSession, Error> {
         let mut options = SqliteConnectOptions::new()
             .filename(path)
             .read_only(read_only)
@@ -158,7 +151,7 @@ impl Session {
             .fetch_all("SELECT 1 FROM sqlite_schema LIMIT 1")
             .await
             .map_err(|cause| of_sqlite(&cause))?;
-        Ok(Arc::new(Session { connection: Mutex::new(connection), watch }))
+        Ok(SqliteSession { connection: Mutex::new(connection), watch })
     }
 
     /// Ends whatever runs on this session once the flag is set.
@@ -257,13 +250,9 @@ impl Session {
     }
 
     /// Ends the session in order.
-    pub async fn close(self: Arc<Self>) {
-        // Where a call still holds it, the last one to let go closes it.
-        if let Some(session) = Arc::into_inner(self) {
-            let closed = session.connection.into_inner().close().await;
-            if let Err(cause) = closed {
-                tracing::warn!(%cause, "a database session did not close in order");
-            }
+    pub async fn close(self) {
+        if let Err(cause) = self.connection.into_inner().close().await {
+            tracing::warn!(%cause, "a database session did not close in order");
         }
     }
 

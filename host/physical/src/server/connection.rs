@@ -1,0 +1,233 @@
+//! One connection to a server, of whichever driver, and what all drivers have in common.
+//!
+//! A statement whose future is dropped leaves its connection in the middle of an answer: the session throws the
+//! connection away then. Nothing here waits longer than the one who asks.
+
+use std::net::SocketAddr;
+
+use futures_util::{Stream, TryStreamExt};
+use lakeport_bindings::host::data::{Cell, Column, RowSet};
+use lakeport_bindings::host::error;
+use lakeport_bindings::host::types::Error;
+use lakeport_sql::{ReadStatement, Transport};
+use sqlx::mysql::MySqlConnection;
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection as _, Either, Executor, Row, raw_sql};
+
+use super::{DriverSettings, Login, mysql, postgres};
+use crate::task::{Ran, Shown};
+
+/// What a cell costs besides its content, in bytes.
+const CELL_BYTES: usize = 16;
+
+/// An open connection.
+pub(crate) enum Connection {
+    Postgres(PgConnection),
+    MySql {
+        connection: MySqlConnection,
+        /// Nothing is ever prepared.
+        is_text_only: bool,
+    },
+}
+
+/// The rows of an answer.
+pub(crate) struct Answer {
+    pub rows: RowSet,
+    /// There are more, which nobody took: they are still on their way.
+    pub has_more: bool,
+}
+
+/// What the two drivers do each in their own way.
+pub(crate) trait Driver: sqlx::Database {
+    fn columns(row: &Self::Row) -> Vec<Column>;
+    /// Of a row of a prepared statement, or of one that was sent as text.
+    fn cell(row: &Self::Row, index: usize, is_text: bool) -> Result<Cell, Error>;
+    fn said(cause: &sqlx::Error) -> Error;
+}
+
+impl Connection {
+    /// Connects to one address; sets nothing up.
+    pub async fn open(login: &Login, address: SocketAddr, driver: DriverSettings) -> Result<Connection, Error> {
+        match login.transport {
+            Transport::Postgres => postgres::connect(login, address).await.map(Connection::Postgres),
+            Transport::MySql => {
+                let connection = mysql::connect(login, address, driver).await?;
+                Ok(Connection::MySql { connection, is_text_only: driver.text_protocol })
+            }
+            Transport::Sqlite | Transport::Http => Err(error("unsupported", "there is no driver for it here")),
+        }
+    }
+
+    /// What the host itself relies on, whatever the dialect set.
+    pub async fn check_set_up(&mut self, reads_only: bool) -> Result<(), Error> {
+        match self {
+            Connection::Postgres(connection) => postgres::check_set_up(connection, reads_only).await,
+            Connection::MySql { connection, .. } => mysql::check_set_up(connection).await,
+        }
+    }
+
+    /// Runs a statement that was judged, or is the host's own; answers how many rows it changed.
+    pub async fn execute(&mut self, sql: &str) -> Result<u64, Error> {
+        match self {
+            Connection::Postgres(connection) => execute(connection, sql).await,
+            Connection::MySql { connection, .. } => execute(connection, sql).await,
+        }
+    }
+
+    /// The rows of a statement that was judged.
+    pub async fn read(
+        &mut self,
+        statement: &ReadStatement,
+        max_rows: usize,
+        max_bytes: usize,
+    ) -> Result<Answer, Error> {
+        let mut collector = Collector::new(max_rows, max_bytes);
+        match self {
+            Connection::Postgres(connection) => {
+                postgres::read(connection, statement, &mut collector).await?;
+            }
+            Connection::MySql { connection, is_text_only } => {
+                mysql::read(connection, *is_text_only, statement, &mut collector).await?;
+            }
+        }
+        Ok(Answer { has_more: collector.rows.truncated, rows: collector.rows })
+    }
+
+    /// Runs a judged statement of a task, to its last row.
+    pub async fn script(&mut self, sql: &str, changes_rows: bool, shown: Shown) -> Result<Ran, Error> {
+        match self {
+            Connection::Postgres(connection) => script(connection, sql, changes_rows, shown).await,
+            Connection::MySql { connection, .. } => script(connection, sql, changes_rows, shown).await,
+        }
+    }
+
+    /// Says goodbye; a server that does not listen any more is none of the caller's concern.
+    pub async fn close(self) {
+        let closed = match self {
+            Connection::Postgres(connection) => connection.close().await,
+            Connection::MySql { connection, .. } => connection.close().await,
+        };
+        if let Err(cause) = closed {
+            tracing::debug!(%cause, "a database session did not close in order");
+        }
+    }
+}
+
+async fn execute<C>(connection: &mut C, sql: &str) -> Result<u64, Error>
+where
+    C: sqlx::Connection,
+    C::Database: Driver,
+    for<'c> &'c mut C: Executor<'c, Database = C::Database>,
+    <C::Database as sqlx::Database>::QueryResult: Changed,
+{
+    let done = connection.execute(raw_sql(AssertSqlSafe(sql))).await;
+    done.map(|done| done.rows()).map_err(|cause| C::Database::said(&cause))
+}
+
+async fn script<C>(connection: &mut C, sql: &str, changes_rows: bool, shown: Shown) -> Result<Ran, Error>
+where
+    C: sqlx::Connection,
+    C::Database: Driver,
+    for<'c> &'c mut C: Executor<'c, Database = C::Database>,
+    <C::Database as sqlx::Database>::QueryResult: Changed,
+{
+    let mut ran = Ran::default();
+    let mut steps = connection.fetch_many(raw_sql(AssertSqlSafe(sql)));
+    while let Some(step) = steps.try_next().await.map_err(|cause| C::Database::said(&cause))? {
+        match step {
+            Either::Right(row) => {
+                if ran.columns.is_empty() {
+                    let columns = C::Database::columns(&row);
+                    ran.columns = columns.into_iter().map(|column| column.name).collect();
+                }
+                if ran.first.len() < shown.rows {
+                    ran.first.push(shown_cells::<C::Database>(&row, shown.cell_chars)?);
+                }
+                ran.rows += 1;
+            }
+            Either::Left(done) if changes_rows => ran.changed += done.rows(),
+            Either::Left(_) => {}
+        }
+    }
+    Ok(ran)
+}
+
+fn shown_cells<DB: Driver>(row: &DB::Row, chars: usize) -> Result<Vec<String>, Error> {
+    let shown = |index| {
+        Ok(match DB::cell(row, index, true)? {
+            Cell::Null => "NULL".to_owned(),
+            Cell::Boolean(value) => value.to_string(),
+            Cell::Integer(value) => value.to_string(),
+            Cell::Float(value) => value.to_string(),
+            Cell::Text(text) => match text.char_indices().nth(chars) {
+                Some((end, _)) => format!("{}…", &text[..end]),
+                None => text,
+            },
+            Cell::Bytes(bytes) => format!("{} bytes", bytes.len()),
+        })
+    };
+    (0..row.len()).map(shown).collect()
+}
+
+/// How many rows a statement changed.
+pub(crate) trait Changed {
+    fn rows(&self) -> u64;
+}
+
+impl Changed for sqlx::postgres::PgQueryResult {
+    fn rows(&self) -> u64 {
+        self.rows_affected()
+    }
+}
+
+impl Changed for sqlx::mysql::MySqlQueryResult {
+    fn rows(&self) -> u64 {
+        self.rows_affected()
+    }
+}
+
+/// Rows that come in until a bound is reached.
+pub(super) struct Collector {
+    pub rows: RowSet,
+    max_rows: usize,
+    bytes_left: usize,
+}
+
+impl Collector {
+    fn new(max_rows: usize, max_bytes: usize) -> Collector {
+        let rows = RowSet { columns: Vec::new(), rows: Vec::new(), truncated: false };
+        Collector { rows, max_rows, bytes_left: max_bytes }
+    }
+
+    /// Takes all rows of an answer, or the first of them.
+    pub async fn take_all<DB: Driver>(
+        &mut self,
+        mut rows: impl Stream<Item = Result<DB::Row, sqlx::Error>> + Unpin,
+        is_text: bool,
+    ) -> Result<(), Error> {
+        while let Some(row) = rows.try_next().await.map_err(|cause| DB::said(&cause))? {
+            if self.rows.columns.is_empty() {
+                self.rows.columns = DB::columns(&row);
+            }
+            let cells = (0..row.len()).map(|index| DB::cell(&row, index, is_text));
+            let cells = cells.collect::<Result<Vec<_>, _>>()?;
+            let size = cells.iter().map(size).sum::<usize>();
+            if self.rows.rows.len() >= self.max_rows || size > self.bytes_left {
+                self.rows.truncated = true;
+                return Ok(());
+            }
+            self.bytes_left -= size;
+            self.rows.rows.push(cells);
+        }
+        Ok(())
+    }
+}
+
+fn size(cell: &Cell) -> usize {
+    CELL_BYTES
+        + match cell {
+            Cell::Text(text) => text.len(),
+            Cell::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        }
+}

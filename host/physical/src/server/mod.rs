@@ -1,0 +1,352 @@
+//! A database that is a server: sessions on it, those at rest kept for the next who asks, and how a statement
+//! under way is stopped there.
+//!
+//! Every session is made in the same way: connected to an address that was judged, set up by the dialect's own
+//! statements, made to read only where it does. One that broke, or in which a statement was left behind, is never
+//! used again.
+
+mod connection;
+mod mysql;
+mod postgres;
+mod session;
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+use lakeport_bindings::host::data::Cell;
+use lakeport_bindings::host::error;
+use lakeport_bindings::host::types::Error;
+use lakeport_sql::{
+    HostValues, Profile, ReadStatement, Statement, Transport, check_cancel, check_session, read_statement,
+};
+use lakeport_bindings::dialect::about::{Cancel, DialectInfo};
+use parking_lot::Mutex;
+use serde::Deserialize;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+pub(crate) use self::connection::Connection;
+pub(crate) use self::session::ServerSession;
+
+/// How long a session may take to begin, from the look-up of the host to its last setting.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(15);
+/// How long connecting to one of the host's addresses may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(8);
+/// One statement of a session's setting up.
+const SETUP_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a session waits for a lock, where its dialect asks the host for it.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+/// Telling the server to stop a statement.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
+/// Sessions on one database at the same time, for whatever purpose.
+const SESSIONS_MAX: usize = 16;
+/// How long one is waited for.
+const TURN_TIMEOUT: Duration = Duration::from_secs(20);
+/// Sessions at rest for each purpose, and for how long they rest.
+const RESTING_MAX: usize = 4;
+const RESTING: Duration = Duration::from_secs(30);
+
+/// Looks up a host and judges its addresses: those that may be connected to, the best first.
+pub type Resolve = Arc<dyn Fn(String, u16) -> BoxFuture<'static, Result<Vec<SocketAddr>, Error>> + Send + Sync>;
+
+/// How much the connection is protected.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Tls {
+    /// Not at all.
+    Disable,
+    /// Where the server can.
+    #[default]
+    Prefer,
+    /// Always, whoever answers.
+    Require,
+    /// Always, with a certificate of a known authority.
+    VerifyCa,
+    /// Always, with such a certificate for this host.
+    VerifyFull,
+}
+
+/// Where a server is and who connects.
+#[derive(Clone)]
+pub struct Login {
+    pub transport: Transport,
+    pub host: String,
+    pub port: u16,
+    pub database: Option<String>,
+    pub username: String,
+    pub password: Option<String>,
+    pub tls: Tls,
+    /// Certificates of authorities besides the usual ones.
+    pub ca_file: Option<PathBuf>,
+}
+
+impl fmt::Debug for Login {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} at {}:{}", self.transport, self.host, self.port)
+    }
+}
+
+/// What a dialect asks of its sessions, checked.
+#[derive(Clone, Debug)]
+pub struct Recipes {
+    profile: Arc<Profile>,
+    /// At the beginning of every session.
+    setup: Vec<Statement>,
+    /// After those, in one that only reads.
+    read_only: Vec<Statement>,
+    /// Asks a session for its id; none: not needed.
+    session_id: Option<ReadStatement>,
+    /// Stops, on another session, what runs in the one of the id; none: closing it does.
+    cancel: Option<Cancel>,
+    driver: DriverSettings,
+}
+
+impl Recipes {
+    /// Of a dialect's own description. The error is one of the dialect's.
+    pub fn of(profile: Arc<Profile>, info: &DialectInfo) -> Result<Recipes, Error> {
+        let wrong = |why: String| error("unsupported", format!("the dialect {}: {why}", info.name));
+        let statements = check_session(&profile, &info.session, &values(None));
+        let statements = statements.map_err(|refusal| wrong(refusal.to_string()))?;
+        let cancel = (info.cancel.how == "statement").then(|| info.cancel.clone());
+        let session_id = match cancel.as_ref().filter(|cancel| !cancel.session_id.is_empty()) {
+            Some(cancel) => Some(read_statement(&profile, &cancel.session_id, &[])?),
+            None => None,
+        };
+        let driver = DriverSettings::of(&info.session.driver_settings).map_err(wrong)?;
+        let (setup, read_only) = (statements.setup, statements.read_only);
+        Ok(Recipes { profile, setup, read_only, session_id, cancel, driver })
+    }
+
+    /// What stops, on another session, the statement of this one.
+    fn cancelling(&self, id: u64) -> Option<Statement> {
+        let cancel = self.cancel.as_ref()?;
+        check_cancel(&self.profile, cancel, &values(Some(id))).ok().flatten()
+    }
+}
+
+fn values(session_id: Option<u64>) -> HostValues {
+    HostValues { timeout: LOCK_TIMEOUT, max_rows: 0, session_id, query_id: None }
+}
+
+/// What the driver does by itself when it connects.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct DriverSettings {
+    /// Nothing is ever prepared.
+    pub text_protocol: bool,
+    pub set_sql_mode: bool,
+    pub set_time_zone: bool,
+    pub set_names: bool,
+}
+
+impl DriverSettings {
+    fn of(json: &str) -> Result<DriverSettings, String> {
+        serde_json::from_str(json).map_err(|wrong| format!("its driver settings: {wrong}"))
+    }
+}
+
+impl Default for DriverSettings {
+    fn default() -> DriverSettings {
+        DriverSettings { text_protocol: false, set_sql_mode: true, set_time_zone: true, set_names: true }
+    }
+}
+
+/// What a session is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    Read,
+    Change,
+}
+
+/// A database server; clones share its sessions.
+#[derive(Clone)]
+pub struct ServerDatabase(Arc<Inner>);
+
+struct Inner {
+    login: Login,
+    recipes: Recipes,
+    resolve: Resolve,
+    turns: Arc<Semaphore>,
+    resting: Mutex<Resting>,
+}
+
+#[derive(Default)]
+struct Resting {
+    sessions: Vec<Rested>,
+    /// Somebody sees to it that none rests too long.
+    is_watched: bool,
+}
+
+struct Rested {
+    link: Link,
+    purpose: Purpose,
+    since: Instant,
+}
+
+/// A connection that was set up.
+pub(crate) struct Link {
+    connection: Connection,
+    address: SocketAddr,
+    /// By which the server knows it; none where the recipes ask for none.
+    id: Option<u64>,
+}
+
+impl fmt::Debug for ServerDatabase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.login.fmt(f)
+    }
+}
+
+impl ServerDatabase {
+    /// Connects to nothing yet.
+    pub fn new(login: Login, recipes: Recipes, resolve: Resolve) -> ServerDatabase {
+        let turns = Arc::new(Semaphore::new(SESSIONS_MAX));
+        ServerDatabase(Arc::new(Inner { login, recipes, resolve, turns, resting: Mutex::default() }))
+    }
+
+    pub(crate) fn transport(&self) -> Transport {
+        self.0.login.transport
+    }
+
+    /// A session that rested, or a new one.
+    pub(crate) async fn open(&self, purpose: Purpose) -> Result<ServerSession, Error> {
+        let turn = self.turn().await?;
+        let link = match self.rested(purpose) {
+            Some(link) => link,
+            None => self.link(purpose).await?,
+        };
+        Ok(ServerSession::new(self.clone(), purpose, link, turn))
+    }
+
+    /// A session that nobody had before.
+    pub(crate) async fn open_new(&self, purpose: Purpose) -> Result<ServerSession, Error> {
+        let turn = self.turn().await?;
+        let link = self.link(purpose).await?;
+        Ok(ServerSession::new(self.clone(), purpose, link, turn))
+    }
+
+    async fn turn(&self) -> Result<OwnedSemaphorePermit, Error> {
+        let turn = timeout(TURN_TIMEOUT, Arc::clone(&self.0.turns).acquire_owned()).await;
+        turn.ok().and_then(Result::ok).ok_or_else(|| Error {
+            retryable: true,
+            ..error("unavailable", format!("all {SESSIONS_MAX} sessions on this database are in use"))
+        })
+    }
+
+    fn rested(&self, purpose: Purpose) -> Option<Link> {
+        let mut resting = self.0.resting.lock();
+        resting.sessions.retain(|one| one.since.elapsed() < RESTING);
+        let at = resting.sessions.iter().rposition(|one| one.purpose == purpose)?;
+        Some(resting.sessions.swap_remove(at).link)
+    }
+
+    /// Takes back a link in which nothing is under way.
+    fn rest(&self, link: Link, purpose: Purpose) {
+        let mut resting = self.0.resting.lock();
+        if resting.sessions.iter().filter(|one| one.purpose == purpose).count() >= RESTING_MAX {
+            return;
+        }
+        resting.sessions.push(Rested { link, purpose, since: Instant::now() });
+        if !std::mem::replace(&mut resting.is_watched, true) {
+            tokio::spawn(watch(Arc::downgrade(&self.0)));
+        }
+    }
+
+    async fn link(&self, purpose: Purpose) -> Result<Link, Error> {
+        timeout(OPEN_TIMEOUT, self.connected(purpose)).await.unwrap_or_else(|_| {
+            let message = format!("the database could not be opened within {} s", OPEN_TIMEOUT.as_secs());
+            Err(Error { retryable: true, ..error("unreachable", message) })
+        })
+    }
+
+    async fn connected(&self, purpose: Purpose) -> Result<Link, Error> {
+        let Inner { login, recipes, resolve, .. } = &*self.0;
+        let mut failed = error("unreachable", format!("there is no address for the host {}", login.host));
+        for address in resolve(login.host.clone(), login.port).await? {
+            let connecting = timeout(CONNECT_TIMEOUT, Connection::open(login, address, recipes.driver));
+            match connecting.await {
+                Ok(Ok(connection)) => return self.set_up(connection, address, purpose).await,
+                // Another address would hear the same.
+                Ok(Err(error)) if error.code != "unreachable" => return Err(error),
+                Ok(Err(error)) => failed = error,
+                Err(_) => failed = error("unreachable", format!("{} did not answer in time", login.host)),
+            }
+        }
+        Err(failed)
+    }
+
+    async fn set_up(
+        &self,
+        mut connection: Connection,
+        address: SocketAddr,
+        purpose: Purpose,
+    ) -> Result<Link, Error> {
+        let recipes = &self.0.recipes;
+        let read_only = recipes.read_only.iter().filter(|_| purpose == Purpose::Read);
+        for statement in recipes.setup.iter().chain(read_only) {
+            let done = timeout(SETUP_TIMEOUT, connection.execute(statement.as_str())).await;
+            let done = done.unwrap_or_else(|_| Err(error("timeout", "it took too long")));
+            done.map_err(|cause| Error {
+                message: format!("the session could not be set up ({statement}): {}", cause.message),
+                ..cause
+            })?;
+        }
+        connection.check_set_up(purpose == Purpose::Read).await?;
+        let id = match &recipes.session_id {
+            Some(question) => Some(session_id(&mut connection, question).await?),
+            None => None,
+        };
+        Ok(Link { connection, address, id })
+    }
+
+    /// Stops what runs in the session of this id. To the very address: another front end would not know it.
+    pub(crate) async fn cancel(&self, address: SocketAddr, id: u64) {
+        let Inner { login, recipes, .. } = &*self.0;
+        let Some(statement) = recipes.cancelling(id) else { return };
+        let cancelling = async {
+            let mut connection = Connection::open(login, address, recipes.driver).await?;
+            let done = connection.execute(statement.as_str()).await;
+            connection.close().await;
+            done
+        };
+        match timeout(CANCEL_TIMEOUT, cancelling).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => tracing::warn!(database = ?self, "a statement was not stopped: {}", error.message),
+            Err(_) => tracing::warn!(database = ?self, "a statement was not stopped in time"),
+        }
+    }
+
+    pub(crate) fn is_cancellable(&self) -> bool {
+        self.0.recipes.cancel.is_some()
+    }
+}
+
+/// Closes sessions that rested long enough, until there are none.
+async fn watch(database: Weak<Inner>) {
+    loop {
+        tokio::time::sleep(RESTING / 2).await;
+        let Some(inner) = database.upgrade() else { return };
+        let mut resting = inner.resting.lock();
+        resting.sessions.retain(|one| one.since.elapsed() < RESTING);
+        if resting.sessions.is_empty() {
+            resting.is_watched = false;
+            return;
+        }
+    }
+}
+
+async fn session_id(connection: &mut Connection, question: &ReadStatement) -> Result<u64, Error> {
+    let answer = connection.read(question, 1, SESSION_ID_MAX_BYTES).await?.rows;
+    let id = match answer.rows.first().and_then(|row| row.first()) {
+        Some(Cell::Integer(id)) => u64::try_from(*id).ok(),
+        Some(Cell::Text(id)) => id.parse().ok(),
+        _ => None,
+    };
+    id.ok_or_else(|| error("bad_answer", "the server did not tell the session's id"))
+}
+
+/// The answer to the question for a session's id.
+const SESSION_ID_MAX_BYTES: usize = 1_024;

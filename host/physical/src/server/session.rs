@@ -1,0 +1,220 @@
+//! A session on a server. A statement under way is stopped in the server itself, at its deadline, when its flag is
+//! set, or when nobody waits for it any more.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use lakeport_bindings::host::data::RowSet;
+use lakeport_bindings::host::error;
+use lakeport_bindings::host::types::Error;
+use lakeport_sql::{ReadStatement, Transport};
+use tokio::sync::{Mutex, OwnedSemaphorePermit};
+use tokio::time::{interval, sleep, timeout};
+
+use super::{Connection, Link, Purpose, ServerDatabase};
+use crate::errors::is_lost;
+use crate::session::Bounds;
+use crate::task::{Ran, Shown};
+
+/// Between two looks at the flag.
+const LOOK: Duration = Duration::from_millis(20);
+/// How long a statement that was told to stop may take to do so; after that its connection is closed.
+const STOP_PATIENCE: Duration = Duration::from_secs(5);
+/// What shows that a connection has come to rest: twice, because a late word to stop may meet the first.
+const AT_REST: &str = "SELECT 1";
+
+pub(crate) struct ServerSession {
+    database: ServerDatabase,
+    purpose: Purpose,
+    /// None: it broke.
+    link: Mutex<Option<Link>>,
+    cancelled: parking_lot::Mutex<Option<Arc<AtomicBool>>>,
+    /// Something was begun that only its end may give to others.
+    is_in_transaction: AtomicBool,
+    /// Whether another may have it afterwards.
+    rests: AtomicBool,
+    _turn: OwnedSemaphorePermit,
+}
+
+/// A link at work. Dropped with it, what runs there is stopped.
+struct Working<'s> {
+    session: &'s ServerSession,
+    link: Option<Link>,
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        if let Some(link) = self.link.take() {
+            self.session.stop_elsewhere(link.address, link.id);
+        }
+    }
+}
+
+impl ServerSession {
+    pub fn new(
+        database: ServerDatabase,
+        purpose: Purpose,
+        link: Link,
+        turn: OwnedSemaphorePermit,
+    ) -> ServerSession {
+        ServerSession {
+            database,
+            purpose,
+            link: Mutex::new(Some(link)),
+            cancelled: parking_lot::Mutex::new(None),
+            is_in_transaction: AtomicBool::new(false),
+            rests: AtomicBool::new(true),
+            _turn: turn,
+        }
+    }
+
+    pub fn transport(&self) -> Transport {
+        self.database.transport()
+    }
+
+    /// Ends whatever runs on this session once the flag is set.
+    pub fn cancelled_by(&self, flag: Arc<AtomicBool>) {
+        *self.cancelled.lock() = Some(flag);
+    }
+
+    /// Nobody has it afterwards: what a user's statements left in it ends with it.
+    pub fn keep_from_others(&self) {
+        self.rests.store(false, Ordering::Relaxed);
+    }
+
+    pub async fn read(&self, statement: &ReadStatement, bounds: Bounds) -> Result<RowSet, Error> {
+        let Bounds { max_rows, max_bytes, timeout } = bounds;
+        let read = async |connection: &mut Connection| connection.read(statement, max_rows, max_bytes).await;
+        let answer = self.within(timeout, read).await?;
+        if answer.has_more {
+            self.let_go_of_the_rest().await;
+        }
+        Ok(answer.rows)
+    }
+
+    /// Runs a statement that was judged, or is the host's own; answers how many rows it changed.
+    pub async fn execute(&self, sql: &str, timeout: Duration) -> Result<u64, Error> {
+        self.within(timeout, async |connection: &mut Connection| connection.execute(sql).await).await
+    }
+
+    pub async fn script(
+        &self,
+        sql: &str,
+        changes_rows: bool,
+        shown: Shown,
+        timeout: Duration,
+    ) -> Result<Ran, Error> {
+        let script = async |connection: &mut Connection| connection.script(sql, changes_rows, shown).await;
+        self.within(timeout, script).await
+    }
+
+    /// Begins what only [`ServerSession::end`] gives to others.
+    pub async fn begin(&self, sql: &str, timeout: Duration) -> Result<(), Error> {
+        self.is_in_transaction.store(true, Ordering::Relaxed);
+        self.execute(sql, timeout).await.map(drop)
+    }
+
+    /// Commits or rolls back.
+    pub async fn end(&self, sql: &str, timeout: Duration) -> Result<(), Error> {
+        self.execute(sql, timeout).await?;
+        self.is_in_transaction.store(false, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Ends the session in order, or leaves it to rest.
+    pub async fn close(self) {
+        let Some(link) = self.link.into_inner() else { return };
+        if self.rests.into_inner() && !self.is_in_transaction.into_inner() {
+            self.database.rest(link, self.purpose);
+        } else {
+            // A server that does not listen is not waited for.
+            let _ = timeout(STOP_PATIENCE, link.connection.close()).await;
+        }
+    }
+
+    async fn within<T>(
+        &self,
+        limit: Duration,
+        work: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut place = self.link.lock().await;
+        let Some(link) = place.take() else {
+            return Err(Error { retryable: true, ..error("unreachable", "the database session is broken") });
+        };
+        let (address, id) = (link.address, link.id);
+        let mut working = Working { session: self, link: Some(link) };
+        let connection = &mut working.link.as_mut().expect("it was just put there").connection;
+        let mut is_broken = false;
+        let result = {
+            let mut work = std::pin::pin!(work(connection));
+            tokio::select! {
+                biased;
+                done = &mut work => done,
+                why = self.told_to_stop(limit) => {
+                    let stopping = async {
+                        match id.filter(|_| self.database.is_cancellable()) {
+                            Some(id) => {
+                                self.database.cancel(address, id).await;
+                                work.await.map_err(|_| why.clone())
+                            }
+                            None => std::future::pending().await,
+                        }
+                    };
+                    let patience = if id.is_some() { STOP_PATIENCE } else { Duration::ZERO };
+                    timeout(patience, stopping).await.unwrap_or_else(|_| {
+                        is_broken = true;
+                        Err(why.clone())
+                    })
+                }
+            }
+        };
+        let link = working.link.take();
+        if !is_broken && !result.as_ref().is_err_and(is_lost) {
+            *place = link;
+        }
+        result
+    }
+
+    /// Until the flag is set or the time is over.
+    async fn told_to_stop(&self, limit: Duration) -> Error {
+        let flag = self.cancelled.lock().clone();
+        let cancelled = async {
+            let Some(flag) = flag else { return std::future::pending().await };
+            let mut looks = interval(LOOK);
+            while !flag.load(Ordering::Relaxed) {
+                looks.tick().await;
+            }
+        };
+        tokio::select! {
+            () = cancelled => error("cancelled", "the statement was stopped"),
+            () = sleep(limit) => {
+                let message = format!("the statement was not done after {} ms and was stopped", limit.as_millis());
+                Error { retryable: true, ..error("timeout", message) }
+            }
+        }
+    }
+
+    /// Rows that nobody takes are on their way: the server is told to send no more.
+    async fn let_go_of_the_rest(&self) {
+        let mut place = self.link.lock().await;
+        let Some(mut link) = place.take() else { return };
+        let Some(id) = link.id.filter(|_| self.database.is_cancellable()) else { return };
+        let resting = async {
+            self.database.cancel(link.address, id).await;
+            let _ = link.connection.execute(AT_REST).await;
+            link.connection.execute(AT_REST).await
+        };
+        if matches!(timeout(STOP_PATIENCE, resting).await, Ok(Ok(_))) {
+            *place = Some(link);
+        }
+    }
+
+    /// Stops a statement whose connection nobody holds any more.
+    fn stop_elsewhere(&self, address: SocketAddr, id: Option<u64>) {
+        let (Some(id), Ok(runtime)) = (id, tokio::runtime::Handle::try_current()) else { return };
+        let database = self.database.clone();
+        runtime.spawn(async move { database.cancel(address, id).await });
+    }
+}

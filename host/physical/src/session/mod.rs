@@ -1,0 +1,214 @@
+//! A session on a database, of whichever kind.
+
+mod authority;
+mod cells;
+mod sqlite;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lakeport_bindings::dialect::schema::TableName;
+use lakeport_bindings::host::data::RowSet;
+use lakeport_bindings::host::types::Error;
+use lakeport_sql::script::ScriptStatement;
+use lakeport_sql::{ReadStatement, Statement, Transport};
+
+pub use self::authority::{Base, View, Views};
+pub(crate) use self::sqlite::SqliteSession;
+use crate::server::ServerSession;
+use crate::task::{Ran, Shown};
+
+/// Beginning, committing, rolling back and settings.
+const OWN_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What one reading statement may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub max_rows: usize,
+    pub max_bytes: usize,
+    pub timeout: Duration,
+}
+
+/// A session, shared by the runner and the call that it is lent to.
+pub(crate) enum Session {
+    Sqlite(SqliteSession),
+    Server(ServerSession),
+}
+
+/// What a change of a table begins with.
+pub(crate) struct Beginning<'c> {
+    /// All of it in one transaction.
+    pub transactional: bool,
+    /// The table is written anew.
+    pub rebuilds: bool,
+    /// The table that nobody else may change meanwhile.
+    pub locks: Option<&'c TableName>,
+}
+
+impl Session {
+    pub fn transport(&self) -> Transport {
+        match self {
+            Session::Sqlite(_) => Transport::Sqlite,
+            Session::Server(session) => session.transport(),
+        }
+    }
+
+    /// Ends whatever runs on this session once the flag is set.
+    pub fn cancelled_by(&self, flag: Arc<AtomicBool>) {
+        match self {
+            Session::Sqlite(session) => session.cancelled_by(flag),
+            Session::Server(session) => session.cancelled_by(flag),
+        }
+    }
+
+    /// Runs a reading statement that the guard let through.
+    pub async fn read(&self, statement: &ReadStatement, bounds: Bounds) -> Result<RowSet, Error> {
+        match self {
+            Session::Sqlite(session) => session.read(statement, bounds).await,
+            Session::Server(session) => session.read(statement, bounds).await,
+        }
+    }
+
+    /// Runs a judged statement of a task, to its last row.
+    pub async fn script(
+        &self,
+        statement: &ScriptStatement,
+        shown: Shown,
+        timeout: Duration,
+    ) -> Result<Ran, Error> {
+        match self {
+            Session::Sqlite(session) => session.script(statement, shown, timeout).await,
+            Session::Server(session) => {
+                session.script(statement.as_str(), statement.changes_rows(), shown, timeout).await
+            }
+        }
+    }
+
+    /// Runs a statement of a checked plan.
+    pub async fn change(&self, statement: &Statement, timeout: Duration) -> Result<(), Error> {
+        match self {
+            Session::Sqlite(session) => session.change(statement, timeout).await,
+            Session::Server(session) => session.execute(statement.as_str(), timeout).await.map(drop),
+        }
+    }
+
+    /// Lets the database itself ask, where it can, for whatever a query wants, whether it may; the views are there
+    /// instead of all tables.
+    pub async fn restrict(&self, views: Option<&Views>, timeout: Duration) -> Result<(), Error> {
+        match self {
+            Session::Sqlite(session) => session.restrict(views, timeout).await,
+            Session::Server(session) => {
+                session.keep_from_others();
+                Ok(())
+            }
+        }
+    }
+
+    /// Begins a change of a table.
+    pub async fn begin_change(&self, beginning: &Beginning<'_>) -> Result<(), Error> {
+        if !beginning.transactional {
+            return Ok(());
+        }
+        match self {
+            Session::Sqlite(session) => {
+                if beginning.rebuilds {
+                    // Within a transaction this has no effect. The check before the commit takes its place.
+                    session.own("PRAGMA foreign_keys = OFF", OWN_TIMEOUT).await?;
+                }
+                session.own("BEGIN IMMEDIATE", OWN_TIMEOUT).await
+            }
+            Session::Server(session) => {
+                session.begin("BEGIN", OWN_TIMEOUT).await?;
+                let Some(table) = beginning.locks.filter(|_| session.transport() == Transport::Postgres) else {
+                    return Ok(());
+                };
+                let lock = format!(
+                    "LOCK TABLE {}.{} IN ACCESS EXCLUSIVE MODE",
+                    quoted(&table.database),
+                    quoted(&table.name)
+                );
+                session.execute(&lock, OWN_TIMEOUT).await.map(drop)
+            }
+        }
+    }
+
+    /// From here on it only reads, within a change; that is what a dialect may borrow.
+    pub async fn begin_reading(&self, is_in_transaction: bool) -> Result<(), Error> {
+        match self {
+            Session::Sqlite(session) => session.own("PRAGMA query_only = ON", OWN_TIMEOUT).await,
+            // A transaction of PostgreSQL that only reads stays so, but for what a savepoint takes back.
+            Session::Server(session) if session.transport() == Transport::Postgres => {
+                let begin = if is_in_transaction {
+                    "SAVEPOINT reading; SET LOCAL transaction_read_only TO on"
+                } else {
+                    "BEGIN READ ONLY"
+                };
+                session.execute(begin, OWN_TIMEOUT).await.map(drop)
+            }
+            // What borrows it is judged, statement by statement.
+            Session::Server(_) => Ok(()),
+        }
+    }
+
+    /// What was before [`Session::begin_reading`].
+    pub async fn end_reading(&self, is_in_transaction: bool) -> Result<(), Error> {
+        match self {
+            Session::Sqlite(session) => session.own("PRAGMA query_only = OFF", OWN_TIMEOUT).await,
+            Session::Server(session) if session.transport() == Transport::Postgres => {
+                let end = if is_in_transaction { "ROLLBACK TO SAVEPOINT reading" } else { "ROLLBACK" };
+                session.execute(end, OWN_TIMEOUT).await.map(drop)
+            }
+            Session::Server(_) => Ok(()),
+        }
+    }
+
+    /// Begins a task's transaction; one that `writes` waits until it may, where the database has one writer.
+    pub async fn begin_task(&self, writes: bool, timeout: Duration) -> Result<(), Error> {
+        match self {
+            Session::Sqlite(session) => {
+                session.own(if writes { "BEGIN IMMEDIATE" } else { "BEGIN" }, timeout).await
+            }
+            Session::Server(session) => {
+                session.keep_from_others();
+                session.begin("BEGIN", timeout).await
+            }
+        }
+    }
+
+    /// From here on waiting for others is left soon once the flag is set.
+    pub async fn wait_shortly(&self, timeout: Duration) -> Result<(), Error> {
+        match self {
+            Session::Sqlite(session) => session.own("PRAGMA busy_timeout = 200", timeout).await,
+            Session::Server(_) => Ok(()),
+        }
+    }
+
+    pub async fn commit(&self, timeout: Duration) -> Result<(), Error> {
+        match self {
+            Session::Sqlite(session) => session.own("COMMIT", timeout).await,
+            Session::Server(session) => session.end("COMMIT", timeout).await,
+        }
+    }
+
+    pub async fn roll_back(&self) -> Result<(), Error> {
+        match self {
+            Session::Sqlite(session) => session.own("ROLLBACK", OWN_TIMEOUT).await,
+            Session::Server(session) => session.end("ROLLBACK", OWN_TIMEOUT).await,
+        }
+    }
+
+    /// Ends the session in order. Where a call still holds it, the last one to let go closes it.
+    pub async fn close(self: Arc<Self>) {
+        match Arc::into_inner(self) {
+            Some(Session::Sqlite(session)) => session.close().await,
+            Some(Session::Server(session)) => session.close().await,
+            None => {}
+        }
+    }
+}
+
+/// A name of PostgreSQL's.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

@@ -1,0 +1,166 @@
+//! Data sources that are servers, as they were reached last: their sessions at rest are there for the next who asks.
+//! A change of the address, of the password or of the dialect makes another one of it.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lakeport_bindings::dialect::about::DialectInfo;
+use lakeport_bindings::host::error;
+use lakeport_bindings::host::types::Error as PluginError;
+use lakeport_physical::{Login, Recipes, Resolve, ServerDatabase};
+use lakeport_sql::{Profile, Transport};
+use parking_lot::Mutex;
+
+use super::address::ServerAddress;
+use super::store::Datasource;
+use crate::config::Config;
+use crate::egress::Policy;
+use crate::error::Error;
+use crate::secrets::{self, Keys};
+
+/// What was not asked for so long is forgotten, once there are so many.
+const UNUSED: Duration = Duration::from_secs(60 * 60);
+const KEPT_MAX: usize = 200;
+
+/// Which of a data source's two accounts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Account {
+    /// That of `url`.
+    Main,
+    /// That of `readUrl`, where there is one.
+    Reading,
+}
+
+/// The servers that this one has sessions on.
+#[derive(Default)]
+pub struct Servers(Mutex<HashMap<(i64, Account), Known>>);
+
+struct Known {
+    is_of: Identity,
+    database: ServerDatabase,
+    used: Instant,
+}
+
+/// Everything that a session depends on.
+#[derive(Clone, PartialEq, Eq)]
+struct Identity {
+    kind: String,
+    url: String,
+    secret: Option<Vec<u8>>,
+    /// The dialect's version and what it asks of its sessions.
+    dialect: String,
+}
+
+/// What a server is opened with.
+pub struct Opening<'o> {
+    pub config: &'o Config,
+    pub keys: &'o Keys,
+    pub egress: &'o Policy,
+    pub info: &'o DialectInfo,
+    pub profile: &'o Arc<Profile>,
+}
+
+impl Servers {
+    /// Connects to nothing.
+    pub fn database(
+        &self,
+        source: &Datasource,
+        account: Account,
+        opening: &Opening<'_>,
+    ) -> Result<ServerDatabase, PluginError> {
+        let (account, url, secret, column) = match (account, &source.read_url) {
+            (Account::Reading, Some(url)) => (account, url, &source.read_secret, "read_secret"),
+            _ => (Account::Main, &source.url, &source.secret, "secret"),
+        };
+        let info = opening.info;
+        let is_of = Identity {
+            kind: source.kind.clone(),
+            url: url.clone(),
+            secret: secret.clone(),
+            dialect: format!("{} {:?} {:?}", info.version, info.session, info.cancel),
+        };
+        let mut servers = self.0.lock();
+        if let Some(known) = servers.get_mut(&(source.id, account)).filter(|known| known.is_of == is_of) {
+            known.used = Instant::now();
+            return Ok(known.database.clone());
+        }
+        let password = match secret {
+            Some(sealed) => {
+                let context = secrets::context("datasources", &[&source.id.to_string()], column);
+                let opened = opening.keys.decrypt(&context, sealed);
+                let opened = opened.map_err(|cause| error("unavailable", cause.to_string()))?;
+                opened.text().map(str::to_owned)
+            }
+            None => None,
+        };
+        let login = login(source, url, password, opening)?;
+        let recipes = Recipes::of(Arc::clone(opening.profile), info)?;
+        let database = ServerDatabase::new(login, recipes, resolver(opening.egress.clone()));
+        if servers.len() >= KEPT_MAX {
+            servers.retain(|_, known| known.used.elapsed() < UNUSED);
+        }
+        let known = Known { is_of, database: database.clone(), used: Instant::now() };
+        servers.insert((source.id, account), known);
+        Ok(database)
+    }
+}
+
+fn login(
+    source: &Datasource,
+    url: &str,
+    password: Option<String>,
+    opening: &Opening<'_>,
+) -> Result<Login, PluginError> {
+    let invalid = |why: String| error("invalid_input", format!("the address of `{}`: {why}", source.name));
+    let (address, _) = ServerAddress::parse(url).map_err(|why| invalid(format!("it {why}")))?;
+    let transport = opening.profile.transport;
+    let username = address.username.clone().ok_or_else(|| invalid("it names no user".to_owned()))?;
+    Ok(Login {
+        transport,
+        tls: address.tls(transport).map_err(|why| invalid(format!("it {why}")))?,
+        port: address.port.unwrap_or_else(|| usual_port(&source.kind, transport)),
+        host: address.host,
+        database: address.database,
+        username,
+        password,
+        ca_file: opening.config.egress_ca_file.clone(),
+    })
+}
+
+/// Where such servers listen when nobody says otherwise.
+fn usual_port(kind: &str, transport: Transport) -> u16 {
+    match transport {
+        Transport::Postgres => 5432,
+        // Of a front end, for queries.
+        _ if matches!(kind, "doris" | "starrocks") => 9030,
+        _ => 3306,
+    }
+}
+
+fn resolver(policy: Policy) -> Resolve {
+    Arc::new(move |host: String, port: u16| {
+        let policy = policy.clone();
+        Box::pin(async move { policy.resolve(&host, port).await.map_err(unresolved) })
+    })
+}
+
+fn unresolved(cause: Error) -> PluginError {
+    let code = match cause.code() {
+        "egress_refused" => "forbidden",
+        "invalid_host" => "invalid_input",
+        _ => "unreachable",
+    };
+    error(code, cause.to_string())
+}
+
+/// 403 `egress_refused` where an address that is written out may not be connected to. Names are looked up when they
+/// are needed.
+pub fn check_address(policy: &Policy, url: &str) -> Result<(), Error> {
+    let Ok((address, _)) = ServerAddress::parse(url) else { return Ok(()) };
+    match address.host.parse() {
+        Ok(ip) => policy.judge(None, SocketAddr::new(ip, address.port.unwrap_or_default())),
+        Err(_) => Ok(()),
+    }
+}
