@@ -34,6 +34,22 @@ pub struct Loan {
     pub about: Vec<TableName>,
 }
 
+/// A session that only reads, for calls one after the other.
+#[derive(Clone)]
+pub struct Reading(Arc<Session>);
+
+impl Reading {
+    /// Opens a session.
+    pub async fn open(database: &Database) -> Result<Reading, Error> {
+        database.open_to_read().await.map(Reading)
+    }
+
+    /// Whether nothing can be asked on it any more.
+    pub fn is_broken(&self) -> bool {
+        self.0.is_broken()
+    }
+}
+
 /// A session for one call.
 pub struct Lent {
     session: Arc<Session>,
@@ -42,13 +58,14 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// Opens a session of its own and lends it.
-    pub async fn open(database: &Database, loan: Loan) -> Result<Lent, Error> {
-        if loan.profile.transport != database.transport() {
+    /// Lends a session that is open already.
+    pub fn on(reading: &Reading, loan: Loan) -> Result<Lent, Error> {
+        let session = Arc::clone(&reading.0);
+        if loan.profile.transport != session.transport() {
             let message = format!("the dialect {} is not for this kind of database", loan.profile.name);
             return Err(error("unsupported", message));
         }
-        Ok(Lent::of(database.open_to_read().await?, loan))
+        Ok(Lent::of(session, loan))
     }
 
     /// Lends a session that is open already. The lender sees to it that it only reads meanwhile.

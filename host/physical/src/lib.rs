@@ -24,7 +24,7 @@ pub mod url;
 pub use compare::Difference;
 pub use database::{Database, SqliteDatabase};
 pub use errors::is_locked;
-pub use lent::{Lent, Loan};
+pub use lent::{Lent, Loan, Reading};
 pub use query::{QueryLimits, QuerySession};
 pub use runner::{Outcome, Request, RunError, RunStatus, Runner, StatementOutcome, StatementStatus};
 pub use server::{Login, Recipes, Resolve, ServerDatabase, Tls};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lakeport_bindings::host::data::{Cell, RowSet};
+use lakeport_bindings::host::data::{Cell, Column, RowSet};
 use lakeport_bindings::host::types::Error;
 use lakeport_sql::ReadStatement;
 
@@ -14,6 +14,11 @@ use crate::session::{Bounds, Session, Views};
 
 /// What the session's own statements may take when it is opened.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What servers call decimal numbers; they come as texts.
+const DECIMALS: [&str; 2] = ["NUMERIC", "DECIMAL"];
+/// So many decimal digits a float holds.
+const FLOAT_DIGITS: usize = 15;
 
 /// What one query may take.
 #[derive(Clone, Copy, Debug)]
@@ -41,10 +46,18 @@ impl QuerySession {
     }
 
     /// Runs a statement that the guard let through. A column that is worked out, which SQLite gives no type, has
-    /// that of its first value; one without any value has none.
+    /// that of its first value; one without any value has none. Decimal numbers that a float holds are numbers.
     pub async fn run(&self, statement: &ReadStatement, limits: QueryLimits) -> Result<RowSet, Error> {
         let QueryLimits { max_rows, max_bytes, timeout } = limits;
         let mut found = self.0.read(statement, Bounds { max_rows, max_bytes, timeout }).await?;
+        let is_decimal = |column: &Column| DECIMALS.contains(&column.type_text.as_str());
+        let decimals: Vec<usize> =
+            (0..found.columns.len()).filter(|&place| is_decimal(&found.columns[place])).collect();
+        for row in &mut found.rows {
+            for &place in &decimals {
+                row[place] = counted(std::mem::replace(&mut row[place], Cell::Null));
+            }
+        }
         for (place, column) in
             found.columns.iter_mut().enumerate().filter(|(_, one)| one.type_text.is_empty())
         {
@@ -57,6 +70,17 @@ impl QuerySession {
     /// Ends the session in order.
     pub async fn close(self) {
         self.0.close().await;
+    }
+}
+
+/// A decimal number as one to count with, where nothing of it is lost.
+fn counted(cell: Cell) -> Cell {
+    let Cell::Text(text) = &cell else { return cell };
+    let digits = text.chars().filter(char::is_ascii_digit).count();
+    match (text.parse::<i64>(), text.parse::<f64>()) {
+        (Ok(whole), _) => Cell::Integer(whole),
+        (_, Ok(number)) if digits <= FLOAT_DIGITS => Cell::Float(number),
+        _ => cell,
     }
 }
 

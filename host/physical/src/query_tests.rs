@@ -247,3 +247,11 @@ async fn a_value_of_a_gigabyte_is_not_made() {
     let error = ask(&session, doubled).await.unwrap_err();
     assert!(error.message.contains("too big"), "{}", error.message);
 }
+
+#[test]
+fn decimal_numbers_are_numbers_where_nothing_is_lost() {
+    let text = |text: &str| Cell::Text(text.to_owned());
+    assert_eq!(counted(text("12.50")), Cell::Float(12.5));
+    assert_eq!(counted(text("-9007199254740993")), Cell::Integer(-9_007_199_254_740_993));
+    assert_eq!(counted(text("0.1234567890123456789")), text("0.1234567890123456789"));
+}

@@ -206,11 +206,11 @@ impl Runner<'_> {
         session: &Arc<Session>,
         profile: &Arc<Profile>,
     ) -> Result<ServerInfo, RunError> {
-        let loan = Loan { profile: profile.clone(), about: Vec::new() };
         if profile.transport != self.database.transport() {
             let message = format!("the dialect {} is not for this kind of database", profile.name);
             return Err(RunError::Database(error("unsupported", message)));
         }
+        let loan = Loan { profile: profile.clone(), about: Vec::new() };
         let lent = Box::new(Lent::of(session.clone(), loan));
         Ok(self.dialect.server(self.context(), lent, self.options).await?)
     }

@@ -26,6 +26,7 @@ use lakeport_sql::{
 use lakeport_bindings::dialect::about::{Cancel, DialectInfo};
 use parking_lot::Mutex;
 use serde::Deserialize;
+use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -245,13 +246,15 @@ impl ServerDatabase {
 
     /// Takes back a link in which nothing is under way.
     fn rest(&self, link: Link, purpose: Purpose) {
+        // Without a runtime nobody could see to it that it does not rest too long.
+        let Ok(runtime) = Handle::try_current() else { return };
         let mut resting = self.0.resting.lock();
         if resting.sessions.iter().filter(|one| one.purpose == purpose).count() >= RESTING_MAX {
             return;
         }
         resting.sessions.push(Rested { link, purpose, since: Instant::now() });
         if !std::mem::replace(&mut resting.is_watched, true) {
-            tokio::spawn(watch(Arc::downgrade(&self.0)));
+            runtime.spawn(watch(Arc::downgrade(&self.0)));
         }
     }
 

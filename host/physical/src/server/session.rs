@@ -52,6 +52,18 @@ impl Drop for Working<'_> {
     }
 }
 
+/// What nothing was left behind in rests. A connection that is not kept is closed, and the server undoes what was
+/// begun on it.
+impl Drop for ServerSession {
+    fn drop(&mut self) {
+        if self.may_rest()
+            && let Some(link) = self.link.get_mut().take()
+        {
+            self.database.rest(link, self.purpose);
+        }
+    }
+}
+
 impl ServerSession {
     pub fn new(
         database: ServerDatabase,
@@ -72,6 +84,11 @@ impl ServerSession {
 
     pub fn transport(&self) -> Transport {
         self.database.transport()
+    }
+
+    /// Whether the connection was lost. One that is at work is not.
+    pub fn is_broken(&self) -> bool {
+        self.link.try_lock().is_ok_and(|link| link.is_none())
     }
 
     /// Ends whatever runs on this session once the flag is set.
@@ -124,14 +141,17 @@ impl ServerSession {
     }
 
     /// Ends the session in order, or leaves it to rest.
-    pub async fn close(self) {
-        let Some(link) = self.link.into_inner() else { return };
-        if self.rests.into_inner() && !self.is_in_transaction.into_inner() {
-            self.database.rest(link, self.purpose);
-        } else {
+    pub async fn close(mut self) {
+        if !self.may_rest()
+            && let Some(link) = self.link.get_mut().take()
+        {
             // A server that does not listen is not waited for.
             let _ = timeout(STOP_PATIENCE, link.connection.close()).await;
         }
+    }
+
+    fn may_rest(&mut self) -> bool {
+        *self.rests.get_mut() && !*self.is_in_transaction.get_mut()
     }
 
     async fn within<T>(

@@ -54,6 +54,11 @@ impl Session {
         }
     }
 
+    /// Whether the connection was lost.
+    pub fn is_broken(&self) -> bool {
+        matches!(self, Session::Server(session) if session.is_broken())
+    }
+
     /// Ends whatever runs on this session once the flag is set.
     pub fn cancelled_by(&self, flag: Arc<AtomicBool>) {
         match self {
@@ -139,12 +144,12 @@ impl Session {
             Session::Sqlite(session) => session.own("PRAGMA query_only = ON", OWN_TIMEOUT).await,
             // A transaction of PostgreSQL that only reads stays so, but for what a savepoint takes back.
             Session::Server(session) if session.transport() == Transport::Postgres => {
-                let begin = if is_in_transaction {
-                    "SAVEPOINT reading; SET LOCAL transaction_read_only TO on"
+                if is_in_transaction {
+                    let savepoint = "SAVEPOINT reading; SET LOCAL transaction_read_only TO on";
+                    session.execute(savepoint, OWN_TIMEOUT).await.map(drop)
                 } else {
-                    "BEGIN READ ONLY"
-                };
-                session.execute(begin, OWN_TIMEOUT).await.map(drop)
+                    session.begin("BEGIN READ ONLY", OWN_TIMEOUT).await
+                }
             }
             // What borrows it is judged, statement by statement.
             Session::Server(_) => Ok(()),
@@ -156,8 +161,11 @@ impl Session {
         match self {
             Session::Sqlite(session) => session.own("PRAGMA query_only = OFF", OWN_TIMEOUT).await,
             Session::Server(session) if session.transport() == Transport::Postgres => {
-                let end = if is_in_transaction { "ROLLBACK TO SAVEPOINT reading" } else { "ROLLBACK" };
-                session.execute(end, OWN_TIMEOUT).await.map(drop)
+                if is_in_transaction {
+                    session.execute("ROLLBACK TO SAVEPOINT reading", OWN_TIMEOUT).await.map(drop)
+                } else {
+                    session.end("ROLLBACK", OWN_TIMEOUT).await
+                }
             }
             Session::Server(_) => Ok(()),
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use lakeport_bindings::dialect::planner::{AddField, Change};
 use lakeport_bindings::dialect::schema::{DefaultValue, ServerInfo, TableName};
 use lakeport_bindings::host::types::Error;
-use lakeport_physical::{Lent, Loan, RunError, RunStatus};
+use lakeport_physical::{Lent, Loan, Reading, RunError, RunStatus};
 use lakeport_plugins::{CallContext, CallError, CallFault};
 use lakeport_sql::Profile;
 use sqlx::{Connection, Executor};
@@ -141,7 +141,7 @@ async fn ddl(bench: &Bench, attack: &str) -> Result<String, CallError> {
     let profile = Arc::new(Profile::new(&bench.dialect.info().expect("active")).expect("sound"));
     let name = TableName { database: "main".to_owned(), name: attack.to_owned() };
     let loan = Loan { profile, about: vec![name.clone()] };
-    let lent = Box::new(Lent::open(&bench.database(), loan).await.expect("opens"));
+    let lent = Box::new(Lent::on(&Reading::open(&bench.database()).await.expect("opens"), loan).expect("it is for such"));
     let server = ServerInfo { product: "SQLite".into(), version: "3".into(), facts: "{}".into() };
     bench.dialect.ddl(CallContext::new("test"), lent, &server, &name).await
 }

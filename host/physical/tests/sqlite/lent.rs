@@ -9,7 +9,7 @@ use lakeport_bindings::dialect::schema::TableName;
 use lakeport_bindings::dialect::statements::Fragment;
 use lakeport_bindings::host::data::{Cell, RowSet};
 use lakeport_bindings::host::types::Error;
-use lakeport_physical::{Lent, Loan};
+use lakeport_physical::{Lent, Loan, Reading};
 use lakeport_plugins::LentConnection;
 use lakeport_sql::Profile;
 
@@ -22,7 +22,8 @@ async fn lent(bench: &Bench) -> Lent {
     let info = bench.dialect.info().expect("active");
     let profile = Arc::new(Profile::new(&info).expect("the dialect describes itself soundly"));
     let about = vec![TableName { database: "main".to_owned(), name: "t".to_owned() }];
-    Lent::open(&bench.database(), Loan { profile, about }).await.expect("opens")
+    let reading = Reading::open(&bench.database()).await.expect("opens");
+    Lent::on(&reading, Loan { profile, about }).expect("it is for such")
 }
 
 async fn query(lent: &mut Lent, sql: &str, limits: Limits) -> Result<RowSet, Error> {

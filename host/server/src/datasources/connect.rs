@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use lakeport_bindings::dialect::about::DialectInfo;
 use lakeport_bindings::dialect::planner::DataType;
@@ -11,10 +12,11 @@ use lakeport_bindings::dialect::reader::{DatabasePage, TablePage, TableStatistic
 use lakeport_bindings::dialect::schema::{ServerInfo, Table, TableName};
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::{Error as PluginError, Page, Problem};
-use lakeport_physical::{Database, Lent, Loan, Runner, url};
+use lakeport_physical::{Database, Lent, Loan, Reading, Runner, url};
 use lakeport_plugins::dialect::Dialect;
 use lakeport_plugins::{CallContext, CallError, CallFault, Description, Family};
 use lakeport_sql::{Profile, Transport};
+use tokio::sync::Mutex;
 
 use super::definition::{Kind, SQLITE_SCHEME};
 use super::servers::{self, Account, Opening};
@@ -34,6 +36,8 @@ const TYPES_MAX: usize = 500;
 /// The longest text that goes from one page to the next, in bytes; the contract's.
 pub const CURSOR_MAX_BYTES: usize = 2_048;
 
+/// How long calls one after the other have the same session.
+const SESSION_KEPT: Duration = Duration::from_secs(10);
 /// The longest name of a call; the plugin host's.
 const CALL_MAX_BYTES: usize = 64;
 
@@ -117,6 +121,7 @@ pub struct Reach<'a> {
     dialect: Dialect,
     source: Datasource,
     described: OnceLock<Described>,
+    session: Mutex<Option<(Reading, Instant)>>,
     /// Names its calls in logs.
     call: Arc<str>,
     /// What keeps it on one side of a canary.
@@ -137,6 +142,7 @@ impl<'a> Reach<'a> {
             dialect: app.plugins.registry().dialect(&source.kind),
             source: source.clone(),
             described: OnceLock::new(),
+            session: Mutex::new(None),
             call: call.get(..CALL_MAX_BYTES).unwrap_or(call).into(),
             key: format!("datasource/{}", source.id),
         }
@@ -288,10 +294,24 @@ impl<'a> Reach<'a> {
     }
 
     async fn lend(&self, about: Vec<TableName>) -> Result<Box<Lent>, Unanswered> {
-        let profile = self.profile()?;
-        let database = self.reading().await.map_err(Unanswered::Database)?;
-        let lent = Lent::open(&database, Loan { profile, about }).await;
-        lent.map(Box::new).map_err(Unanswered::Database)
+        let loan = Loan { profile: self.profile()?, about };
+        let reading = self.session().await.map_err(Unanswered::Database)?;
+        Lent::on(&reading, loan).map(Box::new).map_err(Unanswered::Database)
+    }
+
+    /// The session of the calls before, for a while; then where it lies is looked at anew.
+    async fn session(&self) -> Result<Reading, PluginError> {
+        let mut kept = self.session.lock().await;
+        if let Some((reading, opened)) = kept.as_ref().filter(|(reading, _)| !reading.is_broken())
+            && opened.elapsed() < SESSION_KEPT
+        {
+            return Ok(reading.clone());
+        }
+        // One at a time: the one before is given back first.
+        *kept = None;
+        let reading = Reading::open(&self.reading().await?).await?;
+        *kept = Some((reading.clone(), Instant::now()));
+        Ok(reading)
     }
 
     /// The file, where it may lie there, or the server.
