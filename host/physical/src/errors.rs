@@ -115,7 +115,8 @@ pub(crate) fn of_postgres(cause: &sqlx::Error) -> Error {
 /// What a server of the MySQL protocol, or its driver, said about a statement.
 pub(crate) fn of_mysql(cause: &sqlx::Error) -> Error {
     let Some(said) = database_error(cause) else { return of_driver(cause) };
-    let number = said.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>().map(|said| said.number().to_string());
+    let number =
+        said.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>().map(|said| said.number().to_string());
     let code = number.unwrap_or_default();
     let is = |codes: &[&str]| codes.contains(&code.as_str());
     let word = match () {
@@ -158,7 +159,10 @@ fn of_server(system: &str, word: &str, code: String, message: &str) -> Error {
 fn of_driver(cause: &sqlx::Error) -> Error {
     match cause {
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => {
-            Error { retryable: true, ..error("unreachable", format!("the database cannot be reached: {cause}")) }
+            Error {
+                retryable: true,
+                ..error("unreachable", format!("the database cannot be reached: {cause}"))
+            }
         }
         _ => error("upstream_failed", format!("the database's answer cannot be read: {cause}")),
     }

@@ -8,8 +8,8 @@ use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, Executor, SqliteConnection};
 
 use super::*;
-use crate::session::{Base, View};
 use crate::database::SqliteDatabase;
+use crate::session::{Base, View};
 
 const LIMITS: QueryLimits =
     QueryLimits { max_rows: 100, max_bytes: 1024 * 1024, timeout: Duration::from_secs(5) };

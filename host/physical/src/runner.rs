@@ -201,11 +201,7 @@ impl Runner<'_> {
         Ok(Prepared { profile, info, server, change, plan })
     }
 
-    async fn server(
-        &self,
-        session: &Arc<Session>,
-        profile: &Arc<Profile>,
-    ) -> Result<ServerInfo, RunError> {
+    async fn server(&self, session: &Arc<Session>, profile: &Arc<Profile>) -> Result<ServerInfo, RunError> {
         if profile.transport != self.database.transport() {
             let message = format!("the dialect {} is not for this kind of database", profile.name);
             return Err(RunError::Database(error("unsupported", message)));
@@ -287,11 +283,14 @@ impl Runner<'_> {
             PlanRefused::Plugin(refusal) => RunError::Refused(refusal),
             PlanRefused::Text(problem) => RunError::Invalid(vec![problem]),
         })?;
-        let is_probed = |step: &CheckedStep| {
-            step.undo.iter().chain([&step.action]).any(|action| action.probe.is_some())
-        };
+        let is_probed =
+            |step: &CheckedStep| step.undo.iter().chain([&step.action]).any(|action| action.probe.is_some());
         if self.database.transport() != Transport::MySql && checked.steps.iter().any(is_probed) {
-            return Err(refusal("plan", "probe", "nothing runs on in such a database, so nothing can be probed"));
+            return Err(refusal(
+                "plan",
+                "probe",
+                "nothing runs on in such a database, so nothing can be probed",
+            ));
         }
         Ok(checked)
     }

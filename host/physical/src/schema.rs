@@ -60,7 +60,9 @@ impl Place {
         };
         let rows = rows(session, statement).await?;
         let objects = rows.into_iter().map(|row| match row.as_slice() {
-            [kind, name, table] => Some(SchemaObject { kind: text(kind)?, name: text(name)?, table: text(table)? }),
+            [kind, name, table] => {
+                Some(SchemaObject { kind: text(kind)?, name: text(name)?, table: text(table)? })
+            }
             _ => None,
         });
         let objects: Option<BTreeSet<SchemaObject>> = objects.collect();

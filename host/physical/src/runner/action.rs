@@ -99,7 +99,8 @@ impl Runner<'_> {
             match standing(probe, &answer, earlier) {
                 Standing::Done => return Ok(()),
                 Standing::Failed(why) => {
-                    let failed = || error("upstream_failed", format!("the database gave the change up: {why}"));
+                    let failed =
+                        || error("upstream_failed", format!("the database gave the change up: {why}"));
                     return Err(stopped.unwrap_or_else(failed));
                 }
                 Standing::Running => {}
@@ -166,7 +167,8 @@ fn probe_row(probe: &CheckedProbe, answer: &RowSet, row: usize) -> Standing {
         answer.rows.get(row)?.get(at).map(shown)
     };
     let fits = |rule: &&lakeport_bindings::dialect::statements::ProbeRule| {
-        value(&rule.column).is_some_and(|found| rule.values.iter().any(|one| one.eq_ignore_ascii_case(&found)))
+        value(&rule.column)
+            .is_some_and(|found| rule.values.iter().any(|one| one.eq_ignore_ascii_case(&found)))
     };
     let word = probe.rules.iter().find(fits).map_or(&probe.otherwise, |rule| &rule.outcome);
     let why = probe.message_column.as_deref().and_then(value).unwrap_or_default();
@@ -185,7 +187,8 @@ fn of_word(word: &str, why: String) -> Standing {
 fn key(probe: &CheckedProbe, answer: &RowSet, row: usize) -> String {
     let cells = &answer.rows[row];
     let column = probe.key_column.as_ref();
-    let at = column.and_then(|name| answer.columns.iter().position(|one| one.name.eq_ignore_ascii_case(name)));
+    let at =
+        column.and_then(|name| answer.columns.iter().position(|one| one.name.eq_ignore_ascii_case(name)));
     match at.and_then(|at| cells.get(at)) {
         Some(cell) => shown(cell),
         None => cells.iter().map(shown).collect::<Vec<_>>().join("\u{1f}"),

@@ -81,14 +81,14 @@ impl Runner<'_> {
         Ok(outcome)
     }
 
-    /// Each statement stands for itself. What was done is undone when one fails, or gives something else.
+    /// Each statement stands for itself. What was done is undone when one fails, or gives something else. The table
+    /// was read a moment ago; nothing could keep it as it was.
     async fn one_by_one(
         &self,
         mut session: Arc<Session>,
         prepared: &Prepared,
         mut outcome: Outcome,
     ) -> Result<Outcome, RunError> {
-        self.unchanged(&session, prepared).await?;
         let before = Seen::now(&session, prepared).await.map_err(RunError::Database)?;
         if !self.run_steps(&mut session, prepared, &mut outcome).await {
             if let Some(lost) = outcome.error.take_if(|failed| is_lost(failed)) {
@@ -282,7 +282,8 @@ impl Runner<'_> {
             (None, None) => true,
             _ => false,
         };
-        let unsure = |status: &StatementStatus| matches!(status, StatementStatus::Failed | StatementStatus::Done);
+        let unsure =
+            |status: &StatementStatus| matches!(status, StatementStatus::Failed | StatementStatus::Done);
         let is_done = verdict.iter().all(|difference| difference.announced);
         for statement in outcome.statements.iter_mut().filter(|statement| unsure(&statement.status)) {
             if is_done {

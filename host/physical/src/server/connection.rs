@@ -47,14 +47,20 @@ pub(crate) trait Driver: sqlx::Database {
 
 impl Connection {
     /// Connects to one address; sets nothing up.
-    pub async fn open(login: &Login, address: SocketAddr, driver: DriverSettings) -> Result<Connection, Error> {
+    pub async fn open(
+        login: &Login,
+        address: SocketAddr,
+        driver: DriverSettings,
+    ) -> Result<Connection, Error> {
         match login.transport {
             Transport::Postgres => postgres::connect(login, address).await.map(Connection::Postgres),
             Transport::MySql => {
                 let connection = mysql::connect(login, address, driver).await?;
                 Ok(Connection::MySql { connection, is_text_only: driver.text_protocol })
             }
-            Transport::Sqlite | Transport::Http => Err(error("unsupported", "there is no driver for it here")),
+            Transport::Sqlite | Transport::Http => {
+                Err(error("unsupported", "there is no driver for it here"))
+            }
         }
     }
 

@@ -17,13 +17,13 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
+use lakeport_bindings::dialect::about::{Cancel, DialectInfo};
 use lakeport_bindings::host::data::Cell;
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use lakeport_sql::{
     HostValues, Profile, ReadStatement, Statement, Transport, check_cancel, check_session, read_statement,
 };
-use lakeport_bindings::dialect::about::{Cancel, DialectInfo};
 use parking_lot::Mutex;
 use serde::Deserialize;
 use tokio::runtime::Handle;
@@ -52,7 +52,8 @@ const RESTING_MAX: usize = 4;
 const RESTING: Duration = Duration::from_secs(30);
 
 /// Looks up a host and judges its addresses: those that may be connected to, the best first.
-pub type Resolve = Arc<dyn Fn(String, u16) -> BoxFuture<'static, Result<Vec<SocketAddr>, Error>> + Send + Sync>;
+pub type Resolve =
+    Arc<dyn Fn(String, u16) -> BoxFuture<'static, Result<Vec<SocketAddr>, Error>> + Send + Sync>;
 
 /// How much the connection is protected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -317,7 +318,9 @@ impl ServerDatabase {
         };
         match timeout(CANCEL_TIMEOUT, cancelling).await {
             Ok(Ok(_)) => {}
-            Ok(Err(error)) => tracing::warn!(database = ?self, "a statement was not stopped: {}", error.message),
+            Ok(Err(error)) => {
+                tracing::warn!(database = ?self, "a statement was not stopped: {}", error.message)
+            }
             Err(_) => tracing::warn!(database = ?self, "a statement was not stopped in time"),
         }
     }

@@ -68,10 +68,13 @@ pub(super) async fn check_set_up(connection: &mut MySqlConnection) -> Result<(),
         Cell::Bytes(mode) => String::from_utf8_lossy(&mode).into_owned(),
         _ => String::new(),
     };
-    let otherwise = mode.split(',').find(|word| OTHERWISE.iter().any(|other| word.eq_ignore_ascii_case(other)));
+    let otherwise =
+        mode.split(',').find(|word| OTHERWISE.iter().any(|other| word.eq_ignore_ascii_case(other)));
     match otherwise {
         None => Ok(()),
-        Some(word) => Err(error("unsupported", format!("the server reads texts otherwise ({word} in sql_mode)"))),
+        Some(word) => {
+            Err(error("unsupported", format!("the server reads texts otherwise ({word} in sql_mode)")))
+        }
     }
 }
 
@@ -83,7 +86,8 @@ pub(super) async fn read(
 ) -> Result<(), Error> {
     let sql = AssertSqlSafe(statement.sql.clone()).into_sql_str();
     if !statement.binds.is_empty() {
-        let bound = sqlx::query_with(sql, arguments(&statement.binds)?).persistent(false);
+        // Kept prepared: to forget one is a message without an answer, and the next one would wait for it.
+        let bound = sqlx::query_with(sql, arguments(&statement.binds)?);
         return collector.take_all::<MySql>(bound.fetch(connection), false).await;
     }
     if !is_text_only {
@@ -140,9 +144,8 @@ impl Driver for MySql {
             "DATETIME" | "TIMESTAMP" => {
                 <NaiveDateTime as Decode<MySql>>::decode(value).map(|time| Cell::Text(time.to_string()))
             }
-            "TIME" => {
-                <sqlx::mysql::types::MySqlTime as Decode<MySql>>::decode(value).map(|time| Cell::Text(time.to_string()))
-            }
+            "TIME" => <sqlx::mysql::types::MySqlTime as Decode<MySql>>::decode(value)
+                .map(|time| Cell::Text(time.to_string())),
             kind => {
                 let bytes = <&[u8] as Decode<MySql>>::decode(value);
                 bytes.map(|bytes| text_or_bytes(kind, bytes))
@@ -161,7 +164,9 @@ fn of_text(kind: &str, bytes: &[u8]) -> Cell {
     let text = std::str::from_utf8(bytes).unwrap_or_default();
     let or_text = |cell: Option<Cell>| cell.unwrap_or_else(|| Cell::Text(text.to_owned()));
     match kind {
-        "BIT" if bytes.len() <= 8 => of_unsigned(bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))),
+        "BIT" if bytes.len() <= 8 => {
+            of_unsigned(bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
+        }
         "BOOLEAN" | "TINYINT" | "SMALLINT" | "INT" | "MEDIUMINT" | "BIGINT" | "YEAR" => {
             or_text(text.parse().ok().map(Cell::Integer))
         }
@@ -206,7 +211,10 @@ mod tests {
     #[test]
     fn values_come_as_the_server_writes_them() {
         assert_eq!(of_text("BIGINT", b"-5"), Cell::Integer(-5));
-        assert_eq!(of_text("BIGINT UNSIGNED", b"18446744073709551615"), Cell::Text("18446744073709551615".into()));
+        assert_eq!(
+            of_text("BIGINT UNSIGNED", b"18446744073709551615"),
+            Cell::Text("18446744073709551615".into())
+        );
         assert_eq!(of_text("BIT", &[1, 0]), Cell::Integer(256));
         assert_eq!(of_text("DECIMAL", b"12.50"), Cell::Text("12.50".to_owned()));
         assert_eq!(of_text("VARCHAR", "订单".as_bytes()), Cell::Text("订单".to_owned()));

@@ -11,11 +11,12 @@ use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use lakeport_sql::ReadStatement;
 use sqlx::postgres::{
-    PgArguments, PgConnectOptions, PgConnection, PgRow, PgSslMode, PgValueFormat, PgValueRef, Postgres,
+    PgArguments, PgConnectOptions, PgConnection, PgRow, PgSslMode, PgTypeInfo, PgValueFormat, PgValueRef,
+    Postgres,
 };
 use sqlx::{
-    Arguments, AssertSqlSafe, Column as _, ConnectOptions, Executor, Row, SqlSafeStr, Statement as _, TypeInfo,
-    ValueRef, raw_sql,
+    Arguments, AssertSqlSafe, Column as _, ConnectOptions, Executor, Row, SqlSafeStr, Statement as _,
+    Type, TypeInfo, ValueRef, raw_sql,
 };
 
 use super::connection::{Collector, Driver};
@@ -23,7 +24,8 @@ use super::{Login, Tls};
 use crate::errors::of_postgres;
 
 /// What the host sets itself: a session that only reads, and an end of statements whose server is gone.
-const READ_ONLY: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; SET statement_timeout TO 120000";
+const READ_ONLY: &str =
+    "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; SET statement_timeout TO 120000";
 const CHANGES: &str = "SET statement_timeout TO 900000; SET idle_in_transaction_session_timeout TO 900000";
 /// What the reading of texts relies on.
 const MUST_BE: &str = "SELECT current_setting('standard_conforming_strings')";
@@ -55,7 +57,8 @@ pub(super) async fn connect(login: &Login, address: SocketAddr) -> Result<PgConn
 pub(super) async fn check_set_up(connection: &mut PgConnection, reads_only: bool) -> Result<(), Error> {
     let settings = if reads_only { READ_ONLY } else { CHANGES };
     connection.execute(raw_sql(settings)).await.map_err(|cause| of_postgres(&cause))?;
-    let is: String = sqlx::query_scalar(MUST_BE).fetch_one(connection).await.map_err(|cause| of_postgres(&cause))?;
+    let is: String =
+        sqlx::query_scalar(MUST_BE).fetch_one(connection).await.map_err(|cause| of_postgres(&cause))?;
     if is == "on" {
         return Ok(());
     }
@@ -68,7 +71,9 @@ pub(super) async fn read(
     collector: &mut Collector,
 ) -> Result<(), Error> {
     let sql = AssertSqlSafe(statement.sql.clone()).into_sql_str();
-    let prepared = connection.prepare(sql.clone()).await.map_err(|cause| of_postgres(&cause))?;
+    // Else the server would take a number to be of another width than it is sent in.
+    let types: Vec<PgTypeInfo> = statement.binds.iter().map(type_of).collect();
+    let prepared = connection.prepare_with(sql.clone(), &types).await.map_err(|cause| of_postgres(&cause))?;
     let described = prepared.columns().iter().map(|column| Column {
         name: column.name().to_owned(),
         type_text: column.type_info().name().to_owned(),
@@ -77,7 +82,7 @@ pub(super) async fn read(
     if statement.binds.is_empty() {
         return collector.take_all::<Postgres>(connection.fetch(raw_sql(sql)), true).await;
     }
-    let bound = prepared.query_with(arguments(&statement.binds)?).persistent(false);
+    let bound = prepared.query_with(arguments(&statement.binds)?);
     collector.take_all::<Postgres>(bound.fetch(connection), false).await
 }
 
@@ -100,7 +105,9 @@ impl Driver for Postgres {
             PgValueFormat::Text => value.as_str().ok().map(|text| of_text(&kind, text)),
             PgValueFormat::Binary => of_bytes(&kind, &value),
         };
-        cell.ok_or_else(|| error("upstream_failed", format!("a value of the type {kind} cannot be read here")))
+        cell.ok_or_else(|| {
+            error("upstream_failed", format!("a value of the type {kind} cannot be read here"))
+        })
     }
 
     fn said(cause: &sqlx::Error) -> Error {
@@ -147,6 +154,16 @@ fn of_bytes(kind: &str, value: &PgValueRef<'_>) -> Option<Cell> {
         }
         _ => return None,
     })
+}
+
+fn type_of(bind: &Cell) -> PgTypeInfo {
+    match bind {
+        Cell::Boolean(_) => <bool as Type<Postgres>>::type_info(),
+        Cell::Integer(_) => <i64 as Type<Postgres>>::type_info(),
+        Cell::Float(_) => <f64 as Type<Postgres>>::type_info(),
+        Cell::Null | Cell::Text(_) => <String as Type<Postgres>>::type_info(),
+        Cell::Bytes(_) => <Vec<u8> as Type<Postgres>>::type_info(),
+    }
 }
 
 fn arguments(binds: &[Cell]) -> Result<PgArguments, Error> {

@@ -125,7 +125,8 @@ impl Session {
             }
             Session::Server(session) => {
                 session.begin("BEGIN", OWN_TIMEOUT).await?;
-                let Some(table) = beginning.locks.filter(|_| session.transport() == Transport::Postgres) else {
+                let Some(table) = beginning.locks.filter(|_| session.transport() == Transport::Postgres)
+                else {
                     return Ok(());
                 };
                 let lock = format!(
