@@ -1,6 +1,7 @@
 //! Tables: their definitions and fields, the recycle bin, statistics, and the physical tables that follow. It
 //! writes no statement itself: a dialect plans, the host runs.
 
+mod accesses;
 mod definitions;
 mod fields;
 pub mod forms;
@@ -19,10 +20,8 @@ use crate::app::{App, Route};
 use crate::datasources;
 use crate::db::{Db, Tx};
 use crate::error::Error;
-use crate::http::Nothing;
 use crate::http::Role::{Admin, Editor, Viewer};
 use crate::plugins::CALL_CODES;
-use forms::{AccessQuery, TablePath};
 
 pub use definitions::Record;
 pub use definitions::list::page;
@@ -285,13 +284,15 @@ fn figures() -> Vec<Route> {
             statistics::api::get,
         )
         .refuses(&QUESTIONS),
-        Route::not_yet::<TablePath, AccessQuery, Nothing>(
+        Route::new(
             Method::GET,
             "/api/v1/tables/{id}/access-stats",
             Viewer,
             "getTableAccessStats",
             "How often and by whom a table is read",
-        ),
+            accesses::api::get,
+        )
+        .refuses(&["datasource_not_allowed", "wrong_cluster"]),
         Route::new(
             Method::GET,
             "/api/v1/tables/{id}/statistics/history",
