@@ -29,7 +29,8 @@ pub use definitions::store::all_of as records_of;
 pub use definitions::view::TableView;
 pub use fields::store::{matching as fields_matching, of_tables as fields_of};
 pub use physical::run_worker;
-pub use recycle::run_job;
+pub use recycle::run_job as run_recycle_bin;
+pub use statistics::daily::run_job as run_statistics;
 pub use statistics::{Size, store::keep as keep_size, store::last as last_sizes};
 pub use store::{entries_after, entries_of};
 
