@@ -335,7 +335,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "retention.tables_days",
         default: Default::Fixed("400"),
-        meaning: "days that statistics of tables and their physical changes are kept, the last change of each for ever",
+        meaning: "days that statistics of tables, their physical changes and what became of their schemas are kept, the last change of each for ever",
         set: |config, text| parse::days(text).map(|days| config.retention.tables_days = days),
         shown: |config| config.retention.tables_days.to_string(),
     },

@@ -35,6 +35,21 @@ pub struct TablePath {
 }
 
 #[derive(Deserialize, JsonSchema)]
+pub struct VersionPath {
+    pub id: i64,
+    pub version: i64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PageQuery {
+    #[schemars(extend("default" = 1))]
+    pub page_num: Option<PageNum>,
+    #[schemars(extend("default" = PAGE_SIZE_DEFAULT))]
+    pub page_size: Option<PageSize>,
+}
+
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct FieldPath {
     pub id: i64,

@@ -6,6 +6,7 @@ mod definitions;
 mod fields;
 pub mod forms;
 pub mod found;
+mod history;
 mod physical;
 mod recycle;
 mod sources;
@@ -28,6 +29,7 @@ pub use definitions::list::page;
 pub use definitions::store::all_of as records_of;
 pub use definitions::view::TableView;
 pub use fields::store::{matching as fields_matching, of_tables as fields_of};
+pub use history::Source as SchemaSource;
 pub use physical::run_worker;
 pub use recycle::run_job as run_recycle_bin;
 pub use statistics::daily::run_job as run_statistics;
@@ -35,8 +37,8 @@ pub use statistics::{Size, store::keep as keep_size, store::last as last_sizes};
 pub use store::{entries_after, entries_of};
 
 /// What grows here.
-pub const RETAINED: [crate::retention::Retained; 2] =
-    [statistics::store::RETAINED, physical::store::RETAINED];
+pub const RETAINED: [crate::retention::Retained; 3] =
+    [statistics::store::RETAINED, physical::store::RETAINED, history::RETAINED];
 
 /// What the change log calls a change of a table or its fields.
 pub const TOPIC: &str = "tables";
@@ -172,6 +174,24 @@ fn physical() -> Vec<Route> {
             "listTableChanges",
             "Physical changes of a table, the newest first",
             physical::api::list,
+        )
+        .refuses(&["datasource_not_allowed"]),
+        Route::new(
+            Method::GET,
+            "/api/v1/tables/{id}/schema-history",
+            Viewer,
+            "listSchemaHistory",
+            "What became of a table's schema, the newest first",
+            history::api::list,
+        )
+        .refuses(&["datasource_not_allowed"]),
+        Route::new(
+            Method::GET,
+            "/api/v1/tables/{id}/schema-history/{version}",
+            Viewer,
+            "getSchemaVersion",
+            "One version of a table's schema, with the fields as they were",
+            history::api::get,
         )
         .refuses(&["datasource_not_allowed"]),
         Route::new(

@@ -230,15 +230,19 @@ pub async fn physical_after(
     rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).collect()
 }
 
-/// They are defined in the catalogue and no longer there.
-pub async fn set_missing(tx: &mut Tx, ids: &[i64], now_ms: i64) -> Result<(), Error> {
+/// They are defined in the catalogue and no longer there; answers those that had been.
+pub async fn set_missing(tx: &mut Tx, ids: &[i64], now_ms: i64) -> Result<Vec<i64>, Error> {
     const SET: Either = Either {
         sqlite: "UPDATE tables SET physical = 0, updated_at = $2 WHERE physical = 1 AND status = 'active' \
-            AND id IN (SELECT value FROM json_each($1))",
+            AND id IN (SELECT value FROM json_each($1)) RETURNING id",
         postgres: "UPDATE tables SET physical = 0, updated_at = $2 WHERE physical = 1 AND status = 'active' \
-            AND id IN (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))",
+            AND id IN (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)) RETURNING id",
     };
-    write(tx, SET, ids, &[now_ms.into()]).await
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = tx.query(tx.words(SET), &[json(ids)?, now_ms.into()]).await?;
+    rows.iter().map(|row| row.get(0)).collect()
 }
 
 /// Tables of a data source, those that are being made in it among them.
