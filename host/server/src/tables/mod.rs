@@ -122,6 +122,15 @@ fn definitions() -> Vec<Route> {
         )
         .refuses(&CREATED),
         Route::new(
+            Method::PATCH,
+            "/api/v1/tables",
+            Editor,
+            "updateTables",
+            "Sets what only the catalogue says on many tables, on all or on none",
+            definitions::bulk::update,
+        )
+        .refuses(&["change_running", "datasource_not_allowed", "deprecated"]),
+        Route::new(
             Method::GET,
             "/api/v1/tables/{id}",
             Viewer,

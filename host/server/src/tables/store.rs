@@ -257,10 +257,10 @@ pub async fn count_of(tx: &mut Tx, cluster_id: i64) -> Result<i64, Error> {
 pub async fn entries_of(db: &Db, ids: &[i64]) -> Result<Vec<Entry>, Error> {
     const ENTRIES: Either = Either {
         sqlite: "SELECT id, cluster_id, db_name, table_name, table_comment, layer, business_domain, data_domain, \
-            owner, status = 'deprecated', physical = 1, row_count, data_size, index_size, created_at, updated_at \
+            owner, status = 'deprecated', physical = 1, row_count, data_size, index_size, created_at, updated_at, tags \
             FROM tables WHERE id IN (SELECT value FROM json_each($1))",
         postgres: "SELECT id, cluster_id, db_name, table_name, table_comment, layer, business_domain, data_domain, \
-            owner, status = 'deprecated', physical = 1, row_count, data_size, index_size, created_at, updated_at \
+            owner, status = 'deprecated', physical = 1, row_count, data_size, index_size, created_at, updated_at, tags \
             FROM tables WHERE id IN (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))",
     };
     if ids.is_empty() {
@@ -273,7 +273,7 @@ pub async fn entries_of(db: &Db, ids: &[i64]) -> Result<Vec<Entry>, Error> {
 pub async fn entries_after(db: &Db, after_id: i64, limit: i64) -> Result<Vec<Entry>, Error> {
     const ENTRIES: &str = "SELECT id, cluster_id, db_name, table_name, table_comment, layer, business_domain, \
         data_domain, owner, status = 'deprecated', physical = 1, row_count, data_size, index_size, created_at, \
-        updated_at FROM tables WHERE id > $1 ORDER BY id LIMIT $2";
+        updated_at, tags FROM tables WHERE id > $1 ORDER BY id LIMIT $2";
     db.read(ENTRIES, &[after_id.into(), limit.into()]).await?.iter().map(entry).collect()
 }
 
@@ -296,6 +296,7 @@ fn entry(row: &Row) -> Result<Entry, Error> {
         index_size: row.get(13)?,
         created_at_ms: row.get(14)?,
         updated_at_ms: row.get(15)?,
+        tags: serde_json::from_str(&row.get::<String>(16)?).map_err(Error::internal)?,
     })
 }
 

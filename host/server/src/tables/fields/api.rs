@@ -214,7 +214,7 @@ impl Edit {
     fn step(&self) -> Option<Step> {
         match self {
             Edit::Add(field) => Some(Step::AddField { field: field.clone() }),
-            Edit::Alter { before, after } if before == after => None,
+            Edit::Alter { before, after } if before.is_as_in_database(after) => None,
             Edit::Alter { before, after } => {
                 Some(Step::AlterField { before: before.clone(), after: after.clone() })
             }
