@@ -37,7 +37,7 @@ pub struct Order {
 }
 
 impl Filter<'_> {
-    fn fits(&self, entry: &Entry) -> bool {
+    pub(super) fn fits(&self, entry: &Entry) -> bool {
         !entry.is_deprecated
             && self.layer.is_none_or(|layer| entry.layer.as_deref() == Some(layer))
             && self.business_domain.is_none_or(|domain| entry.business_domain.as_deref() == Some(domain))

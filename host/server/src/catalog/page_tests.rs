@@ -1,4 +1,5 @@
 use super::*;
+use crate::catalog::Texts;
 
 const BY_NAME: SortBy = SortBy::Text(|entry| Some(&entry.table_name));
 const BY_LAYER: SortBy = SortBy::Text(|entry| entry.layer.as_deref());
@@ -28,7 +29,7 @@ fn entry(id: i64, table_name: &str, layer: Option<&str>, row_count: Option<i64>)
 
 fn index(entries: Vec<Entry>) -> Index {
     let mut index = Index::default();
-    entries.into_iter().for_each(|entry| index.put(entry));
+    entries.into_iter().for_each(|entry| index.put(entry, &Texts::default()));
     index
 }
 

@@ -19,6 +19,19 @@ pub async fn of_tables(db: &Db, table_ids: &[i64], at_most: i64) -> Result<Vec<F
     db.read(db.words(OF), &[ids.into(), at_most.into()]).await?.iter().map(field).collect()
 }
 
+/// Those of these ids, in no order.
+pub async fn of_ids(db: &Db, ids: &[i64]) -> Result<Vec<Field>, Error> {
+    const OF: Either = Either {
+        sqlite: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
+            default_value, field_order, description FROM fields WHERE id IN (SELECT value FROM json_each($1))",
+        postgres: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
+            default_value, field_order, description FROM fields WHERE id IN \
+            (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))",
+    };
+    let ids = serde_json::to_string(ids).map_err(Error::internal)?;
+    db.read(db.words(OF), &[ids.into()]).await?.iter().map(field).collect()
+}
+
 /// Fields of live tables in these data sources, or in none, with one of these parts, lower case, in their names or
 /// comments: the table, the name, the comment.
 pub async fn matching(
