@@ -28,7 +28,7 @@ use crate::runner::Runner;
 use crate::secrets::Keys;
 use crate::{
     audit, datasources, description, engines, executions, health, idempotency, lineage, metrics, nl2sql,
-    plugins, tables, tasks, workflows,
+    plugins, search, tables, tasks, workflows,
 };
 
 /// A request to this server: parameters of the path, of the query, the body.
@@ -206,6 +206,7 @@ impl App {
             lineage::routes(),
             engines::routes(),
             tables::routes(),
+            search::routes(),
         ];
         rooms.into_iter().flatten().collect()
     }

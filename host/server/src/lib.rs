@@ -33,6 +33,7 @@ pub mod points;
 pub mod queries;
 pub mod retention;
 pub mod runner;
+mod search;
 pub mod secrets;
 mod serve;
 pub mod tables;

@@ -1,7 +1,7 @@
 //! Times as answers show them and requests write them: `yyyy-MM-dd HH:mm:ss` in the configured zone. In the
 //! store they are milliseconds since 1970, UTC.
 
-use chrono::{DateTime, NaiveDateTime, TimeZone, Utc};
+use chrono::{DateTime, NaiveDate, NaiveDateTime, TimeZone, Utc};
 use chrono_tz::Tz;
 
 const FORM: &str = "%Y-%m-%d %H:%M:%S";
@@ -34,6 +34,18 @@ pub fn parse(text: &str, zone: Tz) -> Result<i64, String> {
     let at = zone.from_local_datetime(&local).earliest();
     let skipped = || format!("is skipped by the clocks of {}", zone.name());
     Ok(at.ok_or_else(skipped)?.timestamp_millis())
+}
+
+/// The day of a time in the zone.
+pub fn day_of(at_ms: i64, zone: Tz) -> NaiveDate {
+    DateTime::<Utc>::from_timestamp_millis(at_ms).unwrap_or_default().with_timezone(&zone).date_naive()
+}
+
+/// When a day begins in the zone; where midnight is skipped, what comes after it.
+pub fn begin_of(day: NaiveDate, zone: Tz) -> Option<i64> {
+    let quarters = (0..96).filter_map(|quarter| day.and_hms_opt(quarter / 4, quarter % 4 * 15, 0));
+    let mut times = quarters.filter_map(|local| zone.from_local_datetime(&local).earliest());
+    times.next().map(|at| at.timestamp_millis())
 }
 
 #[cfg(test)]

@@ -35,7 +35,8 @@ impl Workers {
         self.0.spawn(executions::run_worker(Arc::clone(app)));
         self.0.spawn(nl2sql::run_worker(Arc::clone(app)));
         self.0.spawn(runner::run_worker(Arc::clone(app)));
-        self.0.spawn(tables::run_job(Arc::clone(app)));
+        self.0.spawn(tables::run_recycle_bin(Arc::clone(app)));
+        self.0.spawn(tables::run_statistics(Arc::clone(app)));
         self.0.spawn(retention::run(Arc::clone(app), app.stopping.clone()));
     }
 

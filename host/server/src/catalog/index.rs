@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::said::{Said, Texts};
+
 /// What the catalogue knows of a table. Sizes in bytes, times in milliseconds since 1970 UTC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
@@ -14,6 +16,7 @@ pub struct Entry {
     pub business_domain: Option<Box<str>>,
     pub data_domain: Option<Box<str>>,
     pub owner: Option<Box<str>>,
+    pub tags: Box<[Box<str>]>,
     pub is_deprecated: bool,
     pub is_physical: bool,
     pub row_count: Option<i64>,
@@ -33,10 +36,16 @@ struct Place {
 #[derive(Default)]
 pub struct Index {
     places: Vec<Place>,
+    /// What is searched of each, in the same order; beside the places, so that a list does not walk over it.
+    said: Vec<Said>,
+    /// Bytes of the fields in there.
+    pub(super) fields_bytes: usize,
     /// Id to place.
     by_id: HashMap<i64, usize>,
 }
 
+/// Bytes of all fields that are searched; tables whose fields find no room are searched without them.
+const FIELDS_MAX_BYTES: usize = 512 * 1024 * 1024;
 /// Stands between the two names of a folded one; no name has it.
 const BETWEEN: char = '\0';
 
@@ -75,14 +84,27 @@ impl Index {
         })
     }
 
-    pub(super) fn put(&mut self, entry: Entry) {
+    /// Each with its name in lower case and what is searched of it, in no order.
+    pub(super) fn searched(&self) -> impl Iterator<Item = (&Entry, &str, &Said)> {
+        self.places.iter().zip(&self.said).map(|(place, said)| {
+            let name = place.folded.split_once(BETWEEN).map_or("", |(_, name)| name);
+            (&place.entry, name, said)
+        })
+    }
+
+    pub(super) fn put(&mut self, entry: Entry, texts: &Texts) {
         let folded = format!("{}{BETWEEN}{}", entry.db_name.to_lowercase(), entry.table_name.to_lowercase());
+        let at = self.by_id.get(&entry.id).copied();
+        self.fields_bytes -= at.map_or(0, |at| self.said[at].fields_bytes());
+        let said = Said::of(&entry, texts, FIELDS_MAX_BYTES - self.fields_bytes);
+        self.fields_bytes += said.fields_bytes();
         let (id, place) = (entry.id, Place { entry, folded: folded.into() });
-        match self.by_id.get(&id) {
-            Some(&at) => self.places[at] = place,
+        match at {
+            Some(at) => (self.places[at], self.said[at]) = (place, said),
             None => {
                 self.by_id.insert(id, self.places.len());
                 self.places.push(place);
+                self.said.push(said);
             }
         }
     }
@@ -90,6 +112,7 @@ impl Index {
     pub(super) fn remove(&mut self, id: i64) {
         let Some(at) = self.by_id.remove(&id) else { return };
         self.places.swap_remove(at);
+        self.fields_bytes -= self.said.swap_remove(at).fields_bytes();
         if let Some(moved) = self.places.get(at) {
             self.by_id.insert(moved.entry.id, at);
         }
@@ -97,10 +120,10 @@ impl Index {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
 
-    fn entry(id: i64, db_name: &str, table_name: &str) -> Entry {
+    pub fn entry(id: i64, db_name: &str, table_name: &str) -> Entry {
         Entry {
             id,
             cluster_id: Some(1),
@@ -111,6 +134,7 @@ mod tests {
             business_domain: None,
             data_domain: None,
             owner: None,
+            tags: Box::default(),
             is_deprecated: false,
             is_physical: false,
             row_count: None,
@@ -130,9 +154,9 @@ mod tests {
     #[test]
     fn a_keyword_is_looked_for_in_both_names_whatever_its_case() {
         let mut index = Index::default();
-        index.put(entry(1, "main", "Orders"));
-        index.put(entry(2, "SALES", "items"));
-        index.put(entry(3, "main", "订单明细"));
+        index.put(entry(1, "main", "Orders"), &Texts::default());
+        index.put(entry(2, "SALES", "items"), &Texts::default());
+        index.put(entry(3, "main", "订单明细"), &Texts::default());
         assert_eq!(ids(index.matching("ORD")), [1]);
         assert_eq!(ids(index.matching("sales")), [2]);
         assert_eq!(ids(index.matching("单")), [3]);
@@ -144,10 +168,10 @@ mod tests {
     fn what_is_removed_is_gone_and_the_others_are_found() {
         let mut index = Index::default();
         for id in 1..=4 {
-            index.put(entry(id, "main", &format!("t{id}")));
+            index.put(entry(id, "main", &format!("t{id}")), &Texts::default());
         }
         index.remove(2);
-        index.put(entry(4, "main", "renamed"));
+        index.put(entry(4, "main", "renamed"), &Texts::default());
         index.remove(9);
         assert_eq!(ids(index.iter()), [1, 3, 4]);
         assert_eq!(index.get(2), None);

@@ -1,4 +1,4 @@
-//! The catalogue in memory: one index of the tables' names, comments and filter columns.
+//! The catalogue in memory: one index of the tables' names, comments and filter columns, and of what a search finds.
 //!
 //! The list's keyword search, the lineage and the agent read it instead of the store. It is fed by the change log
 //! alone, so that every server on one store has it; a reader that must see its own writes waits for them with
@@ -6,6 +6,8 @@
 
 mod index;
 mod page;
+mod said;
+mod search;
 
 use parking_lot::{RwLock, RwLockReadGuard};
 
@@ -14,9 +16,11 @@ use crate::error::Error;
 use crate::tables;
 pub use index::{Entry, Index};
 pub use page::{Filter, Order, SortBy};
+pub use said::{FIELD_SAID_MAX_CHARS, FIELDS_MAX, SAID_MAX_CHARS, Texts, plain};
+pub use search::Hit;
 
 /// Tables that are read from the store in one go.
-const PAGE: i64 = 2_000;
+const PAGE: i64 = 500;
 
 /// The index, and how far it follows the store.
 pub struct Catalog {
@@ -56,10 +60,10 @@ impl Catalog {
         let mut after = 0;
         loop {
             let entries = tables::entries_after(&self.db, after, PAGE).await?;
-            let Some(last) = entries.last() else { break };
+            let Some((last, _)) = entries.last() else { break };
             after = last.id;
-            for entry in entries {
-                index.put(entry);
+            for (entry, texts) in entries {
+                index.put(entry, &texts);
             }
         }
         *self.index.write() = index;
@@ -81,8 +85,8 @@ impl Follows for Catalog {
         for id in &ids {
             index.remove(*id);
         }
-        for entry in entries {
-            index.put(entry);
+        for (entry, texts) in entries {
+            index.put(entry, &texts);
         }
         Ok(())
     }

@@ -13,6 +13,10 @@ pub struct Filter<'f> {
     /// Part of the database's or the table's name, case ignored; empty: any.
     pub keyword: &'f str,
     pub layer: Option<&'f str>,
+    pub business_domain: Option<&'f str>,
+    pub data_domain: Option<&'f str>,
+    pub owner: Option<&'f str>,
+    pub tag: Option<&'f str>,
     pub cluster_id: Option<i64>,
     /// None of this data source.
     pub but_cluster_id: Option<i64>,
@@ -33,9 +37,13 @@ pub struct Order {
 }
 
 impl Filter<'_> {
-    fn fits(&self, entry: &Entry) -> bool {
+    pub(super) fn fits(&self, entry: &Entry) -> bool {
         !entry.is_deprecated
             && self.layer.is_none_or(|layer| entry.layer.as_deref() == Some(layer))
+            && self.business_domain.is_none_or(|domain| entry.business_domain.as_deref() == Some(domain))
+            && self.data_domain.is_none_or(|domain| entry.data_domain.as_deref() == Some(domain))
+            && self.owner.is_none_or(|owner| entry.owner.as_deref() == Some(owner))
+            && self.tag.is_none_or(|tag| entry.tags.iter().any(|known| **known == *tag))
             && (self.cluster_id.is_none() || entry.cluster_id == self.cluster_id)
             && (self.but_cluster_id.is_none() || entry.cluster_id != self.but_cluster_id)
     }

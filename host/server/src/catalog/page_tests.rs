@@ -1,4 +1,5 @@
 use super::*;
+use crate::catalog::Texts;
 
 const BY_NAME: SortBy = SortBy::Text(|entry| Some(&entry.table_name));
 const BY_LAYER: SortBy = SortBy::Text(|entry| entry.layer.as_deref());
@@ -15,6 +16,7 @@ fn entry(id: i64, table_name: &str, layer: Option<&str>, row_count: Option<i64>)
         business_domain: None,
         data_domain: None,
         owner: None,
+        tags: Box::default(),
         is_deprecated: false,
         is_physical: false,
         row_count,
@@ -27,7 +29,7 @@ fn entry(id: i64, table_name: &str, layer: Option<&str>, row_count: Option<i64>)
 
 fn index(entries: Vec<Entry>) -> Index {
     let mut index = Index::default();
-    entries.into_iter().for_each(|entry| index.put(entry));
+    entries.into_iter().for_each(|entry| index.put(entry, &Texts::default()));
     index
 }
 
@@ -36,7 +38,12 @@ fn few() -> Index {
         entry(1, "b", Some("ODS"), Some(5)),
         entry(2, "a", None, None),
         entry(3, "B", Some("DWD"), Some(9)),
-        entry(4, "表", Some("ODS"), Some(5)),
+        Entry {
+            owner: Some("ann".into()),
+            business_domain: Some("sales".into()),
+            tags: Box::new(["a".into(), "核心".into()]),
+            ..entry(4, "表", Some("ODS"), Some(5))
+        },
         Entry { is_deprecated: true, ..entry(5, "gone", None, Some(1)) },
     ])
 }
@@ -64,6 +71,13 @@ fn each_filter_counts_what_fits() {
     assert_eq!(total(Filter::default()), 4);
     assert_eq!(total(Filter { keyword: "b", ..Filter::default() }), 2);
     assert_eq!(total(Filter { layer: Some("ODS"), ..Filter::default() }), 2);
+    assert_eq!(total(Filter { owner: Some("ann"), ..Filter::default() }), 1);
+    assert_eq!(total(Filter { tag: Some("核心"), ..Filter::default() }), 1);
+    assert_eq!(total(Filter { tag: Some("核"), ..Filter::default() }), 0);
+    assert_eq!(
+        total(Filter { business_domain: Some("sales"), data_domain: Some("x"), ..Filter::default() }),
+        0
+    );
     assert_eq!(total(Filter { cluster_id: Some(2), ..Filter::default() }), 2);
     assert_eq!(total(Filter { but_cluster_id: Some(2), ..Filter::default() }), 2);
     assert_eq!(total(Filter { keyword: "gone", ..Filter::default() }), 0);

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
+use chrono::NaiveTime;
 use chrono_tz::Tz;
 
 pub use explain::{Explained, explain};
@@ -63,6 +64,8 @@ pub struct Config {
     pub sqlite_roots: Vec<PathBuf>,
     /// Who submits a publication may not approve it.
     pub publication_four_eyes: bool,
+    /// `None`: they are not collected by themselves.
+    pub statistics_daily_at: Option<NaiveTime>,
     pub runner_tasks_at_once: usize,
     pub egress_allow: Vec<String>,
     pub egress_ca_file: Option<PathBuf>,
@@ -275,6 +278,7 @@ impl Config {
             key: None,
             sqlite_roots: Vec::new(),
             publication_four_eyes: true,
+            statistics_daily_at: None,
             runner_tasks_at_once: 0,
             egress_allow: Vec::new(),
             egress_ca_file: None,

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use chrono::NaiveTime;
 use chrono_tz::Tz;
 use tracing_subscriber::EnvFilter;
 
@@ -118,6 +119,23 @@ pub fn shown_path(path: Option<&std::path::Path>) -> String {
 /// Whole days; at least one, at most a hundred years.
 pub fn days(text: &str) -> Result<u64, String> {
     number(text, 1, 36_500)
+}
+
+/// What turns off what goes by a time of day.
+const OFF: &str = "off";
+const TIME_OF_DAY: &str = "%H:%M";
+
+/// `HH:mm`, or `off`.
+pub fn time_of_day(text: &str) -> Result<Option<NaiveTime>, String> {
+    if text == OFF {
+        return Ok(None);
+    }
+    let time = NaiveTime::parse_from_str(text, TIME_OF_DAY);
+    time.map(Some).map_err(|_| format!("is `{text}`; write a time of day like 02:00, or {OFF}"))
+}
+
+pub fn shown_time_of_day(time: Option<NaiveTime>) -> String {
+    time.map_or_else(|| OFF.to_owned(), |time| time.format(TIME_OF_DAY).to_string())
 }
 
 /// `scheme://host[:port]`, as browsers write an origin; with commas between.

@@ -191,6 +191,13 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     Setting {
+        key: "statistics_daily_at",
+        default: Default::Fixed("02:00"),
+        meaning: "time of day, in time_zone, from which all physical tables are measured once a day, like 02:00; off: never",
+        set: |config, text| parse::time_of_day(text).map(|time| config.statistics_daily_at = time),
+        shown: |config| parse::shown_time_of_day(config.statistics_daily_at),
+    },
+    Setting {
         key: "runner_tasks_at_once",
         default: Default::Fixed("8"),
         meaning: "tasks that the embedded scheduler runs at the same time, on all workflows",
@@ -328,7 +335,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "retention.tables_days",
         default: Default::Fixed("400"),
-        meaning: "days that statistics of tables and their physical changes are kept, the last change of each for ever",
+        meaning: "days that statistics of tables, their physical changes and what became of their schemas are kept, the last change of each for ever",
         set: |config, text| parse::days(text).map(|days| config.retention.tables_days = days),
         shown: |config| config.retention.tables_days.to_string(),
     },

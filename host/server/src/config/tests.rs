@@ -64,6 +64,7 @@ fn a_wrong_value_says_where_it_stands_and_what_would_be_right() {
         ("LAKEPORT_LOG_FORMAT", "xml", "text or json"),
         ("LAKEPORT_TIME_ZONE", "Asia/Shangai", "Asia/Shanghai"),
         ("LAKEPORT_BODY_MAX_BYTES", "4 MB", "4 MiB"),
+        ("LAKEPORT_STATISTICS_DAILY_AT", "2 am", "02:00"),
         ("LAKEPORT_PLUGINS_WITHHOLD", "http", "lakeport:host/http"),
         ("LAKEPORT_PLUGINS_MEMORY_MAX_MB", "512", "from 1 to 256"),
         ("LAKEPORT_DATABASE_URL", "mysql://a/b", "sqlite:<path>"),

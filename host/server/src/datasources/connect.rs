@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use lakeport_bindings::dialect::about::DialectInfo;
 use lakeport_bindings::dialect::planner::DataType;
-use lakeport_bindings::dialect::reader::{DatabasePage, TablePage, TableStatistics};
+use lakeport_bindings::dialect::reader::{
+    AccessPage, AccessRequest, DatabasePage, TablePage, TableStatistics,
+};
 use lakeport_bindings::dialect::schema::{ServerInfo, Table, TableName};
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::{Error as PluginError, Page, Problem};
@@ -280,6 +282,18 @@ impl<'a> Reach<'a> {
         let mut answer = self.dialect.statistics(self.context(), lent, server, tables, true).await?;
         let one = answer.pop().expect("as many as were asked for");
         Ok(one.map_err(CallError::Answered)?)
+    }
+
+    /// Some of the accesses to tables, as far as the database keeps them.
+    pub async fn accesses(
+        &self,
+        server: &ServerInfo,
+        request: &AccessRequest,
+    ) -> Result<AccessPage, Unanswered> {
+        let lent = self.lend(request.tables.clone()).await?;
+        let answer = self.dialect.access(self.context(), lent, server, request).await?;
+        let next = self.checked_cursor("reader.access", request.page.cursor.as_deref(), answer.next)?;
+        Ok(AccessPage { next, ..answer })
     }
 
     /// What changes its tables. Set `cancelled` once nobody wants the change any more.

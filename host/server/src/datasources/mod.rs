@@ -39,6 +39,15 @@ const OWN_URL: &str = "lakeport:";
 /// The dialects of the two stores.
 const OWN_KIND: Either = Either { sqlite: "sqlite", postgres: "postgres" };
 
+/// The database users that Lakeport itself is to a data source.
+pub fn accounts_of(source: &Datasource) -> Vec<String> {
+    let urls = std::iter::once(&source.url).chain(&source.read_url);
+    let names = urls.filter_map(|url| address::ServerAddress::parse(url).ok()?.0.username);
+    let mut names: Vec<String> = names.collect();
+    names.dedup();
+    names
+}
+
 /// The routes of this room.
 pub fn routes() -> Vec<Route> {
     [definitions(), questions(), sync::routes()].into_iter().flatten().collect()

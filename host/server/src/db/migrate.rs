@@ -40,6 +40,8 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(7, "0007_query_log"),
     migration!(8, "0008_nl2sql"),
     migration!(9, "0009_demo"),
+    migration!(10, "0010_schema_history"),
+    migration!(11, "0011_catalogue"),
 ];
 
 /// Held while migrations run; any number that nobody else uses.

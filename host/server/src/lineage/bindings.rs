@@ -218,6 +218,7 @@ mod tests {
             business_domain: None,
             data_domain: None,
             owner: None,
+            tags: Box::default(),
             is_deprecated: false,
             is_physical: true,
             row_count: None,

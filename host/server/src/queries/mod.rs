@@ -2,4 +2,4 @@
 
 mod store;
 
-pub use store::{Outcome, Query, RETAINED, record};
+pub use store::{Outcome, Query, RETAINED, Reader, readers, reads, record};

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::db::{Db, Either};
+use crate::db::{Db, Either, Row};
 use crate::error::Error;
 use crate::retention::Retained;
 
@@ -68,6 +68,52 @@ pub async fn record(db: &Db, query: &Query) -> Result<(), Error> {
         Value::Array(tables).to_string().into(),
     ];
     db.execute(db.words(RECORD), &values).await.map(drop)
+}
+
+/// Who read a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reader {
+    pub name: String,
+    pub count: i64,
+    pub last_ms: i64,
+}
+
+/// How many queries read a table of a data source in each of these spans: from a time on and before another. What
+/// failed or was cancelled is no read.
+pub async fn reads(
+    db: &Db,
+    datasource_id: i64,
+    table_id: i64,
+    spans: &[(i64, i64)],
+) -> Result<Vec<i64>, Error> {
+    const READS: Either = Either {
+        sqlite: "SELECT (SELECT count(*) FROM query_log WHERE table_id = $2 AND datasource_id = $1 \
+            AND at >= json_extract(span.value, '$[0]') AND at < json_extract(span.value, '$[1]') \
+            AND outcome = 'success') FROM json_each($3) AS span ORDER BY span.key",
+        postgres: "SELECT (SELECT count(*) FROM query_log WHERE table_id = $2 AND datasource_id = $1 \
+            AND at >= CAST(span.value ->> 0 AS BIGINT) AND at < CAST(span.value ->> 1 AS BIGINT) \
+            AND outcome = 'success') \
+            FROM json_array_elements(CAST($3 AS json)) WITH ORDINALITY AS span (value, place) ORDER BY span.place",
+    };
+    let spans = serde_json::to_string(spans).map_err(Error::internal)?;
+    let rows = db.read(db.words(READS), &[datasource_id.into(), table_id.into(), spans.into()]).await?;
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+/// Who read a table of a data source from a time on, the most frequent first.
+pub async fn readers(
+    db: &Db,
+    datasource_id: i64,
+    table_id: i64,
+    from_ms: i64,
+    at_most: i64,
+) -> Result<Vec<Reader>, Error> {
+    const READERS: &str = "SELECT asked_by, count(*) AS reads, max(at) FROM query_log \
+        WHERE table_id = $2 AND datasource_id = $1 AND at >= $3 AND outcome = 'success' \
+        GROUP BY asked_by ORDER BY reads DESC, asked_by LIMIT $4";
+    let values = [datasource_id.into(), table_id.into(), from_ms.into(), at_most.into()];
+    let reader = |row: &Row| Ok(Reader { name: row.get(0)?, count: row.get(1)?, last_ms: row.get(2)? });
+    db.read(READERS, &values).await?.iter().map(reader).collect()
 }
 
 #[cfg(test)]

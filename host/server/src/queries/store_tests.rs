@@ -51,3 +51,24 @@ async fn what_is_too_old_is_purged() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn reads_are_counted_by_spans_and_by_who_asked() {
+    on_each_store(async |db| {
+        for (asked_by, at_ms) in [("ada", 1_000), ("bob", 1_999), ("ada", 2_000), ("ada", 4_000)] {
+            let asked_by = asked_by.to_owned();
+            record(&db, &Query { asked_by, ..query(&[(7, "orders")], at_ms) }).await.unwrap();
+        }
+        let failed = Query { outcome: Outcome::Failed, ..query(&[(7, "orders")], 1_500) };
+        record(&db, &failed).await.unwrap();
+        record(&db, &Query { datasource_id: 4, ..query(&[(7, "orders")], 1_500) }).await.unwrap();
+        record(&db, &query(&[(8, "items")], 1_500)).await.unwrap();
+        let spans = [(1_000, 2_000), (2_000, 3_000), (3_000, 4_000)];
+        assert_eq!(reads(&db, 3, 7, &spans).await.unwrap(), [2, 1, 0]);
+        assert_eq!(reads(&db, 3, 7, &[]).await.unwrap(), [] as [i64; 0]);
+        let named = |name: &str, count, last_ms| Reader { name: name.to_owned(), count, last_ms };
+        let readers = readers(&db, 3, 7, 1_500, 10).await.unwrap();
+        assert_eq!(readers, [named("ada", 2, 4_000), named("bob", 1, 1_999)]);
+    })
+    .await;
+}

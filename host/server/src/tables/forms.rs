@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::definitions::NAME_MAX_CHARS;
+use super::definitions::{NAME_MAX_CHARS, TAG_MAX_CHARS};
 use crate::http::form::{Amend, Count, Number, Patch, Text};
 use crate::http::{PageNum, PageSize};
 
@@ -11,6 +11,8 @@ use crate::http::{PageNum, PageSize};
 const TEXT_MAX_CHARS: usize = 10_000;
 /// The longest layer, model, domain or owner, in characters.
 const WORD_MAX_CHARS: usize = 200;
+/// The longest description, in characters.
+const DESCRIPTION_MAX_CHARS: usize = 4_000;
 /// Records of a page where the request does not say.
 pub const PAGE_SIZE_DEFAULT: i64 = 20;
 /// Collected statistics where the request does not say how many.
@@ -28,10 +30,28 @@ pub const TOP_USERS_DEFAULT: i64 = 5;
 pub type Name = Text<1, NAME_MAX_CHARS>;
 type Word = Text<0, WORD_MAX_CHARS>;
 type LongText = Text<0, TEXT_MAX_CHARS>;
+type Description = Text<0, DESCRIPTION_MAX_CHARS>;
+/// A tag of a table.
+pub type Tag = Text<1, TAG_MAX_CHARS>;
 
 #[derive(Deserialize, JsonSchema)]
 pub struct TablePath {
     pub id: i64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+pub struct VersionPath {
+    pub id: i64,
+    pub version: i64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PageQuery {
+    #[schemars(extend("default" = 1))]
+    pub page_num: Option<PageNum>,
+    #[schemars(extend("default" = PAGE_SIZE_DEFAULT))]
+    pub page_size: Option<PageSize>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -80,6 +100,11 @@ pub struct ListQuery {
     /// Part of the database's or the table's name, case ignored.
     pub keyword: Option<String>,
     pub cluster_id: Option<i64>,
+    pub business_domain: Option<String>,
+    pub data_domain: Option<String>,
+    pub owner: Option<String>,
+    /// Only tables that have this tag.
+    pub tag: Option<String>,
     /// `rowCount`, `dataSize`, `indexSize`, `createdAt` and `updatedAt` are taken, too; absent: the newest first.
     pub sort_field: Option<SortField>,
     /// Absent: `asc`, where a `sortField` is given.
@@ -110,6 +135,10 @@ pub struct CreateTable {
     pub business_domain: Option<Word>,
     pub data_domain: Option<Word>,
     pub owner: Option<Word>,
+    /// What the catalogue alone says of it; `tableComment` is what its database says.
+    pub description: Option<Description>,
+    /// 50 at most, each once.
+    pub tags: Option<Vec<Tag>>,
 }
 
 #[derive(Clone, Deserialize, JsonSchema)]
@@ -150,6 +179,39 @@ pub struct UpdateTable {
     pub data_domain: Patch<Word>,
     #[serde(default)]
     pub owner: Patch<Word>,
+    #[serde(default)]
+    pub description: Patch<Description>,
+    #[serde(default)]
+    pub tags: Patch<Vec<Tag>>,
+}
+
+/// What many tables are to have in common.
+#[derive(Clone, Deserialize, JsonSchema)]
+pub struct UpdateTables {
+    /// 1,000 at most.
+    pub ids: Vec<i64>,
+    pub set: SetOnTables,
+}
+
+/// Members of the catalogue alone; what is absent stays, null takes away.
+#[derive(Clone, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SetOnTables {
+    #[serde(default)]
+    pub layer: Patch<Word>,
+    #[serde(default)]
+    pub business_domain: Patch<Word>,
+    #[serde(default)]
+    pub data_domain: Patch<Word>,
+    #[serde(default)]
+    pub owner: Patch<Word>,
+    #[serde(default)]
+    pub description: Patch<Description>,
+    /// In place of all that there are; `removeTags` and `addTags` come after it.
+    #[serde(default)]
+    pub tags: Patch<Vec<Tag>>,
+    pub remove_tags: Option<Vec<Tag>>,
+    pub add_tags: Option<Vec<Tag>>,
 }
 
 #[derive(Clone, Deserialize, JsonSchema)]
@@ -218,6 +280,8 @@ pub struct CreateField {
     pub is_nullable: Option<bool>,
     /// A value, not an expression; absent: none.
     pub default_value: Option<LongText>,
+    /// What the catalogue alone says of it; `fieldComment` is what its database says.
+    pub description: Option<Description>,
 }
 
 #[derive(Clone, Deserialize, JsonSchema)]
@@ -235,6 +299,8 @@ pub struct UpdateField {
     pub is_nullable: Amend<bool>,
     #[serde(default)]
     pub default_value: Patch<LongText>,
+    #[serde(default)]
+    pub description: Patch<Description>,
 }
 
 #[derive(Deserialize, JsonSchema)]

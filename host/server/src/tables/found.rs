@@ -9,6 +9,7 @@ use std::collections::{HashMap, HashSet};
 use lakeport_bindings::dialect::schema::{DefaultValue, Field, Table};
 use serde::Serialize;
 
+use super::history::{self, Schema, Shape, Source};
 use super::{TOPIC, physical, store};
 use crate::db::Tx;
 use crate::error::Error;
@@ -199,6 +200,8 @@ struct Difference {
     new_fields: Vec<KnownField>,
     updated_fields: Vec<KnownField>,
     missing_fields: Vec<i64>,
+    /// What became of its schema; none: nothing.
+    history: Option<history::New>,
 }
 
 fn difference(known: &Known, found: &FoundTable) -> Difference {
@@ -233,8 +236,22 @@ fn difference(known: &Known, found: &FoundTable) -> Difference {
         && difference.new_fields.is_empty()
         && difference.updated_fields.is_empty()
         && difference.missing_fields.is_empty();
-    difference.table = (!is_same).then_some(table);
+    if !is_same {
+        difference.history = history_of(known, &table, found);
+        difference.table = Some(table);
+    }
     difference
+}
+
+fn history_of(known: &Known, table: &Known, found: &FoundTable) -> Option<history::New> {
+    let before = Schema::of_known(known, known.is_physical, known.fields.iter().map(Shape::of_known));
+    let by_name: HashMap<&str, &KnownField> =
+        known.fields.iter().map(|field| (field.name.as_str(), field)).collect();
+    let fields = found.fields.iter().enumerate().map(|(index, field)| {
+        let before = by_name.get(field.name.as_str()).copied();
+        Shape::of_known(&wanted_field(known.id, index, field, before))
+    });
+    history::between(known.id, &before, &Schema::of_known(table, true, fields))
 }
 
 fn wanted_field(table_id: i64, index: usize, found: &FoundField, before: Option<&KnownField>) -> KnownField {
@@ -272,6 +289,8 @@ pub struct Look<'l> {
     pub found: &'l [FoundTable],
     /// What ended from here on may have come after it.
     pub began_ms: i64,
+    /// Who looks. A change writes its part of the schema's history itself.
+    pub source: Source,
 }
 
 /// Makes the catalogue have tables as they were found; those that it has and that are there are told back by
@@ -315,7 +334,12 @@ pub async fn take_over(tx: &mut Tx, look: &Look<'_>, now_ms: i64) -> Result<Take
         tx.changed(TOPIC, id.to_string());
         let fields = table.fields.iter().enumerate();
         let new_fields = fields.map(|(index, field)| wanted_field(id, index, field, None)).collect();
-        differences.push(Difference { new_fields, ..Difference::default() });
+        let history = Some(history::New::created(id, &table.name));
+        differences.push(Difference { new_fields, history, ..Difference::default() });
+    }
+    if look.source == Source::Sync {
+        let new: Vec<history::New> = differences.iter_mut().filter_map(|of| of.history.take()).collect();
+        history::add(tx, &new, Source::Sync, None, now_ms).await?;
     }
     write(tx, differences, &mut taken, now_ms).await?;
     Ok(taken)
@@ -376,10 +400,12 @@ pub async fn mark_missing(
         !is_changed && !seen.contains(id) && !unread.contains(database)
     };
     let gone: Vec<i64> = tables.into_iter().filter(is_gone).map(|(id, ..)| id).collect();
+    let gone = store::set_missing(tx, &gone, now_ms).await?;
     for id in &gone {
         tx.changed(TOPIC, id.to_string());
     }
-    store::set_missing(tx, &gone, now_ms).await?;
+    let new: Vec<history::New> = gone.iter().map(|id| history::New::missing(*id)).collect();
+    history::add(tx, &new, Source::Sync, None, now_ms).await?;
     Ok(Looked { last, missing: gone.len() as i64 })
 }
 

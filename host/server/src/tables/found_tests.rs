@@ -66,6 +66,7 @@ impl Bench {
             listed: &listed,
             found: &found,
             began_ms: now_ms,
+            source: Source::Sync,
         };
         let taken = take_over(&mut tx, &look, now_ms).await.unwrap();
         tx.commit().await.unwrap();
@@ -298,4 +299,37 @@ fn names_of_the_recycle_bin_are_known() {
     {
         assert!(!is_of_recycle_bin(other), "{other}");
     }
+}
+
+#[tokio::test]
+async fn a_synchronisation_writes_what_became_of_schemas_and_nothing_where_that_is_nothing() {
+    const WHAT: &str = "SELECT count(*) FROM schema_history h JOIN tables t ON t.id = h.table_id \
+        WHERE h.source = 'sync' AND h.version = t.schema_version AND h.changed_by IS NULL";
+    const LAST: &str = "SELECT changes FROM schema_history ORDER BY id DESC LIMIT 1";
+    on_each_store(async |db| {
+        let bench = Bench::new(&db).await;
+        let seen = bench.take(&[orders()], 10).await.seen;
+        bench.take(&[orders()], 20).await;
+        assert_eq!(bench.number(WHAT).await, 1);
+        let last = async || db.read(LAST, &[]).await.unwrap()[0].get::<String>(0).unwrap();
+        assert!(last().await.contains("table_created"));
+        let mut changed = orders();
+        changed.comment = "said".to_owned();
+        changed.fields[0].type_text = "BIGINT".to_owned();
+        changed.fields.push(field("more", "TEXT"));
+        bench.take(std::slice::from_ref(&changed), 30).await;
+        bench.take(&[changed], 40).await;
+        let last_change = last().await;
+        for part in ["comment_changed", "fieldType", "field_added", "\"more\""] {
+            assert!(last_change.contains(part), "{part}: {last_change}");
+        }
+        assert_eq!(bench.number("SELECT count(*) FROM schema_history").await, 2);
+        assert_eq!(bench.missing(&[], &[]).await, 1);
+        assert!(last().await.contains("physical"));
+        assert_eq!(bench.missing(&[], &[]).await, 0);
+        bench.take(&[orders()], 60).await;
+        assert_eq!(bench.number("SELECT max(version) FROM schema_history").await, 4);
+        assert_eq!(seen.len(), 1);
+    })
+    .await;
 }

@@ -1,10 +1,12 @@
 //! Tables: their definitions and fields, the recycle bin, statistics, and the physical tables that follow. It
 //! writes no statement itself: a dialect plans, the host runs.
 
+mod accesses;
 mod definitions;
 mod fields;
 pub mod forms;
 pub mod found;
+mod history;
 mod physical;
 mod recycle;
 mod sources;
@@ -19,24 +21,25 @@ use crate::app::{App, Route};
 use crate::datasources;
 use crate::db::{Db, Tx};
 use crate::error::Error;
-use crate::http::Nothing;
 use crate::http::Role::{Admin, Editor, Viewer};
 use crate::plugins::CALL_CODES;
-use forms::{AccessQuery, TablePath};
 
 pub use definitions::Record;
 pub use definitions::list::page;
 pub use definitions::store::all_of as records_of;
 pub use definitions::view::TableView;
-pub use fields::store::{matching as fields_matching, of_tables as fields_of};
+pub use fields::Field;
+pub use fields::store::{matching as fields_matching, of_ids as fields_of_ids, of_tables as fields_of};
+pub use history::Source as SchemaSource;
 pub use physical::run_worker;
-pub use recycle::run_job;
+pub use recycle::run_job as run_recycle_bin;
+pub use statistics::daily::run_job as run_statistics;
 pub use statistics::{Size, store::keep as keep_size, store::last as last_sizes};
 pub use store::{entries_after, entries_of};
 
 /// What grows here.
-pub const RETAINED: [crate::retention::Retained; 2] =
-    [statistics::store::RETAINED, physical::store::RETAINED];
+pub const RETAINED: [crate::retention::Retained; 3] =
+    [statistics::store::RETAINED, physical::store::RETAINED, history::RETAINED];
 
 /// What the change log calls a change of a table or its fields.
 pub const TOPIC: &str = "tables";
@@ -120,6 +123,15 @@ fn definitions() -> Vec<Route> {
         )
         .refuses(&CREATED),
         Route::new(
+            Method::PATCH,
+            "/api/v1/tables",
+            Editor,
+            "updateTables",
+            "Sets what only the catalogue says on many tables, on all or on none",
+            definitions::bulk::update,
+        )
+        .refuses(&["change_running", "datasource_not_allowed", "deprecated"]),
+        Route::new(
             Method::GET,
             "/api/v1/tables/{id}",
             Viewer,
@@ -172,6 +184,24 @@ fn physical() -> Vec<Route> {
             "listTableChanges",
             "Physical changes of a table, the newest first",
             physical::api::list,
+        )
+        .refuses(&["datasource_not_allowed"]),
+        Route::new(
+            Method::GET,
+            "/api/v1/tables/{id}/schema-history",
+            Viewer,
+            "listSchemaHistory",
+            "What became of a table's schema, the newest first",
+            history::api::list,
+        )
+        .refuses(&["datasource_not_allowed"]),
+        Route::new(
+            Method::GET,
+            "/api/v1/tables/{id}/schema-history/{version}",
+            Viewer,
+            "getSchemaVersion",
+            "One version of a table's schema, with the fields as they were",
+            history::api::get,
         )
         .refuses(&["datasource_not_allowed"]),
         Route::new(
@@ -285,13 +315,15 @@ fn figures() -> Vec<Route> {
             statistics::api::get,
         )
         .refuses(&QUESTIONS),
-        Route::not_yet::<TablePath, AccessQuery, Nothing>(
+        Route::new(
             Method::GET,
             "/api/v1/tables/{id}/access-stats",
             Viewer,
             "getTableAccessStats",
             "How often and by whom a table is read",
-        ),
+            accesses::api::get,
+        )
+        .refuses(&["datasource_not_allowed", "wrong_cluster"]),
         Route::new(
             Method::GET,
             "/api/v1/tables/{id}/statistics/history",

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::found::{FoundTable, Known, KnownField};
-use crate::catalog::Entry;
+use crate::catalog::{Entry, FIELD_SAID_MAX_CHARS, FIELDS_MAX, SAID_MAX_CHARS, Texts};
 use crate::db::{Db, Either, Row, Tx, Value};
 use crate::error::Error;
 
@@ -230,15 +230,19 @@ pub async fn physical_after(
     rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).collect()
 }
 
-/// They are defined in the catalogue and no longer there.
-pub async fn set_missing(tx: &mut Tx, ids: &[i64], now_ms: i64) -> Result<(), Error> {
+/// They are defined in the catalogue and no longer there; answers those that had been.
+pub async fn set_missing(tx: &mut Tx, ids: &[i64], now_ms: i64) -> Result<Vec<i64>, Error> {
     const SET: Either = Either {
         sqlite: "UPDATE tables SET physical = 0, updated_at = $2 WHERE physical = 1 AND status = 'active' \
-            AND id IN (SELECT value FROM json_each($1))",
+            AND id IN (SELECT value FROM json_each($1)) RETURNING id",
         postgres: "UPDATE tables SET physical = 0, updated_at = $2 WHERE physical = 1 AND status = 'active' \
-            AND id IN (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))",
+            AND id IN (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)) RETURNING id",
     };
-    write(tx, SET, ids, &[now_ms.into()]).await
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
+    let rows = tx.query(tx.words(SET), &[json(ids)?, now_ms.into()]).await?;
+    rows.iter().map(|row| row.get(0)).collect()
 }
 
 /// Tables of a data source, those that are being made in it among them.
@@ -249,28 +253,80 @@ pub async fn count_of(tx: &mut Tx, cluster_id: i64) -> Result<i64, Error> {
     rows.first().map_or(Ok(0), |row| row.get(0))
 }
 
-/// What the index of names has of these tables; of those that are not there nothing.
-pub async fn entries_of(db: &Db, ids: &[i64]) -> Result<Vec<Entry>, Error> {
+/// Columns of an entry, in the order of [`entry`], from `tables t`; `$fields` are those of its fields.
+macro_rules! entries {
+    ($cut:literal, $fields:literal) => {
+        concat!(
+            "SELECT t.id, t.cluster_id, t.db_name, t.table_name, t.table_comment, t.layer, t.business_domain, \
+             t.data_domain, t.owner, t.status = 'deprecated', t.physical = 1, t.row_count, t.data_size, t.index_size, \
+             t.created_at, t.updated_at, t.tags, substr(t.description, 1, ",
+            $cut,
+            "), ",
+            $fields,
+            " FROM tables t WHERE "
+        )
+    };
+}
+
+/// What is searched of a table's fields: as arrays of id, name and what is said of it.
+macro_rules! sqlite_entries {
+    ($which:literal) => {
+        concat!(
+            entries!(
+                "300",
+                "(SELECT json_group_array(json_array(f.id, f.field_name, substr(coalesce(f.field_comment, '') || ' ' \
+                 || coalesce(f.description, ''), 1, 100))) FROM fields f \
+                 WHERE f.table_id = t.id AND f.field_order <= 2000)"
+            ),
+            $which
+        )
+    };
+}
+
+macro_rules! postgres_entries {
+    ($which:literal) => {
+        concat!(
+            entries!(
+                "300",
+                "(SELECT coalesce(CAST(json_agg(json_build_array(f.id, f.field_name, \
+                 substr(coalesce(f.field_comment, '') || ' ' || coalesce(f.description, ''), 1, 100))) AS TEXT), '[]') \
+                 FROM fields f WHERE f.table_id = t.id AND f.field_order <= 2000)"
+            ),
+            $which
+        )
+    };
+}
+
+/// What the index in memory has of these tables; of those that are not there nothing.
+pub async fn entries_of(db: &Db, ids: &[i64]) -> Result<Vec<(Entry, Texts)>, Error> {
     const ENTRIES: Either = Either {
-        sqlite: "SELECT id, cluster_id, db_name, table_name, table_comment, layer, business_domain, data_domain, \
-            owner, status = 'deprecated', physical = 1, row_count, data_size, index_size, created_at, updated_at \
-            FROM tables WHERE id IN (SELECT value FROM json_each($1))",
-        postgres: "SELECT id, cluster_id, db_name, table_name, table_comment, layer, business_domain, data_domain, \
-            owner, status = 'deprecated', physical = 1, row_count, data_size, index_size, created_at, updated_at \
-            FROM tables WHERE id IN (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))",
+        sqlite: sqlite_entries!("t.id IN (SELECT value FROM json_each($1))"),
+        postgres: postgres_entries!(
+            "t.id IN (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))"
+        ),
     };
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    db.read(db.words(ENTRIES), &[json(ids)?]).await?.iter().map(entry).collect()
+    db.read(db.words(ENTRIES), &[json(ids)?]).await?.iter().map(entry_and_texts).collect()
 }
 
 /// The next tables after an id, in the order of their ids.
-pub async fn entries_after(db: &Db, after_id: i64, limit: i64) -> Result<Vec<Entry>, Error> {
-    const ENTRIES: &str = "SELECT id, cluster_id, db_name, table_name, table_comment, layer, business_domain, \
-        data_domain, owner, status = 'deprecated', physical = 1, row_count, data_size, index_size, created_at, \
-        updated_at FROM tables WHERE id > $1 ORDER BY id LIMIT $2";
-    db.read(ENTRIES, &[after_id.into(), limit.into()]).await?.iter().map(entry).collect()
+pub async fn entries_after(db: &Db, after_id: i64, limit: i64) -> Result<Vec<(Entry, Texts)>, Error> {
+    const ENTRIES: Either = Either {
+        sqlite: sqlite_entries!("t.id > $1 ORDER BY t.id LIMIT $2"),
+        postgres: postgres_entries!("t.id > $1 ORDER BY t.id LIMIT $2"),
+    };
+    let rows = db.read(db.words(ENTRIES), &[after_id.into(), limit.into()]).await?;
+    rows.iter().map(entry_and_texts).collect()
+}
+
+// What the statements say.
+const _: () = assert!(SAID_MAX_CHARS == 300 && FIELD_SAID_MAX_CHARS == 100 && FIELDS_MAX == 2_000);
+
+fn entry_and_texts(row: &Row) -> Result<(Entry, Texts), Error> {
+    let fields = serde_json::from_str(&row.get::<String>(18)?).map_err(Error::internal)?;
+    Ok((entry(row)?, Texts { description: row.get(17)?, fields }))
 }
 
 fn entry(row: &Row) -> Result<Entry, Error> {
@@ -292,6 +348,7 @@ fn entry(row: &Row) -> Result<Entry, Error> {
         index_size: row.get(13)?,
         created_at_ms: row.get(14)?,
         updated_at_ms: row.get(15)?,
+        tags: serde_json::from_str(&row.get::<String>(16)?).map_err(Error::internal)?,
     })
 }
 

@@ -16,6 +16,7 @@ use crate::datasources::{Datasource, Reach, Unanswered};
 use crate::db::Lease;
 use crate::error::Error;
 use crate::points;
+use crate::tables::SchemaSource as Source;
 use crate::tables::found::{self, Counts, FoundTable, Look};
 
 /// Tables of one page of names.
@@ -229,6 +230,7 @@ impl Reading<'_> {
             listed: &listed,
             found: &batch.found,
             began_ms,
+            source: Source::Sync,
         };
         for _ in 1..WRITES {
             match self.write_batch(&look, names.len()).await {

@@ -4,7 +4,7 @@ mod store;
 
 use std::collections::BTreeMap;
 
-use chrono::{DateTime, Days, NaiveDate, TimeZone, Utc};
+use chrono::{DateTime, Days, NaiveDate, Utc};
 use chrono_tz::Tz;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::store::Status;
 use crate::db::Db;
 use crate::error::Error;
-use crate::time::SECOND_MS;
+use crate::time::{SECOND_MS, begin_of};
 pub use store::Span;
 use store::{Count, Quarter};
 
@@ -127,13 +127,6 @@ fn days(start_ms: Option<i64>, end_ms: Option<i64>, now_ms: i64, zone: Tz) -> Ve
     let Some(first) = start_ms.map_or(default, date) else { return Vec::new() };
     let earliest = last.checked_sub_days(Days::new(TREND_DAYS_MAX - 1)).unwrap_or(first);
     first.max(earliest).iter_days().take_while(|day| *day <= last).collect()
-}
-
-/// When a day begins in the zone; where midnight is skipped, what comes after it.
-fn begin_of(day: NaiveDate, zone: Tz) -> Option<i64> {
-    let quarters = (0..96).filter_map(|quarter| day.and_hms_opt(quarter / 4, quarter % 4 * 15, 0));
-    let mut times = quarters.filter_map(|local| zone.from_local_datetime(&local).earliest());
-    times.next().map(|at| at.timestamp_millis())
 }
 
 fn trend(days: &[NaiveDate], quarters: &[Quarter], zone: Tz) -> Vec<TrendPoint> {

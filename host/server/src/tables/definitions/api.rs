@@ -11,6 +11,7 @@ use crate::error::{Detail, Error};
 use crate::http::form::Draft;
 use crate::http::{Body, Data, Nothing};
 use crate::tables::forms::{ChangeQuery, CreateTable, SetComment, TablePath, UpdateTable};
+use crate::tables::history::{self, Source};
 use crate::tables::physical::step::Wanted;
 use crate::tables::physical::view::{ChangeView, Changed, UnderWay};
 use crate::tables::physical::{self, Ended, Planned};
@@ -58,6 +59,8 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTable>>) -> Result<
     let mut tx = app.db.begin().await?;
     reserve(&call, &mut tx, &wanted, 0).await?;
     let id = store::insert(&mut tx, &wanted, now_ms).await?;
+    let new = [history::New::created(id, &wanted.table_name)];
+    history::add(&mut tx, &new, Source::Catalogue, Some(&call.caller.name), now_ms).await?;
     let whole = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     tx.changed(TOPIC, id.to_string());
     let change = Change::of("table", id).after(&whole.versioned());
@@ -179,7 +182,8 @@ async fn change_from<B: Body>(
     }
     let audited = Change::of("table", id).before(&before.versioned());
     if planned.statements.is_empty() {
-        let whole = in_catalogue(&mut tx, &before, &wanted.table, now_ms).await?;
+        let by = &call.caller.name;
+        let whole = in_catalogue(&mut tx, &before, &wanted.table, by, now_ms).await?;
         let audited = audited.after(&whole.versioned());
         return call.commit(tx, audited, done(app, whole, None)).await.map(Some);
     }
@@ -210,13 +214,22 @@ async fn planned<B>(
 }
 
 /// What no database follows; answers the table afterwards.
-async fn in_catalogue(tx: &mut Tx, before: &Whole, after: &Definition, now_ms: i64) -> Result<Whole, Error> {
+async fn in_catalogue(
+    tx: &mut Tx,
+    before: &Whole,
+    after: &Definition,
+    by: &str,
+    now_ms: i64,
+) -> Result<Whole, Error> {
     let id = before.record.id;
-    if before.record.definition != *after {
-        store::update(tx, id, after, before.record.is_physical, now_ms).await?;
-        tx.changed(TOPIC, id.to_string());
+    if before.record.definition == *after {
+        return Ok(before.clone());
     }
-    store::lock(tx, id).await?.ok_or_else(|| unknown(id))
+    store::update(tx, id, after, before.record.is_physical, now_ms).await?;
+    tx.changed(TOPIC, id.to_string());
+    let after = store::lock(tx, id).await?.ok_or_else(|| unknown(id))?;
+    history::add_of_whole(tx, before, &after, Source::Catalogue, by, now_ms).await?;
+    Ok(after)
 }
 
 /// 409 naming what a physical table cannot change.

@@ -16,7 +16,11 @@ pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<TableView>
     let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
     let filter = Filter {
         keyword: query.keyword.as_deref().unwrap_or_default(),
-        layer: query.layer.as_deref().filter(|layer| !layer.is_empty()),
+        layer: said(&query.layer),
+        business_domain: said(&query.business_domain),
+        data_domain: said(&query.data_domain),
+        owner: said(&query.owner),
+        tag: said(&query.tag),
         cluster_id: query.cluster_id,
         but_cluster_id: Some(app.tables.own_cluster(&app.db).await?),
     };
@@ -25,6 +29,11 @@ pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<TableView>
     let zone = app.config.time_zone;
     let views = records.into_iter().map(|record| TableView::new(record, zone)).collect();
     Ok(Data::new(&paging.page(total, views)))
+}
+
+/// An empty text is none.
+fn said(text: &Option<String>) -> Option<&str> {
+    text.as_deref().filter(|text| !text.is_empty())
 }
 
 /// How many tables fit, and those of one page.

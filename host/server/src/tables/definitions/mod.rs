@@ -4,6 +4,7 @@
 //! what a physical table must follow is worked out from the two.
 
 pub mod api;
+pub mod bulk;
 pub mod list;
 pub mod store;
 pub mod view;
@@ -11,13 +12,18 @@ pub mod view;
 use serde::{Deserialize, Serialize};
 
 use super::fields::Field;
-use super::forms::{CreateTable, Name, UpdateTable};
+use super::forms::{CreateTable, Name, SetOnTables, Tag, UpdateTable};
 use crate::error::{Detail, Error};
 use crate::http::etag_of;
 use crate::http::form::{Amend, Count, Patch, Text};
 
 /// The longest name of a table, a database or a field, in characters.
 pub const NAME_MAX_CHARS: usize = 64;
+
+/// The longest tag, in characters.
+pub const TAG_MAX_CHARS: usize = 64;
+/// Tags of one table.
+const TAGS_MAX: usize = 50;
 
 /// What somebody says of a table. Texts are never empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,6 +43,12 @@ pub struct Definition {
     pub business_domain: Option<String>,
     pub data_domain: Option<String>,
     pub owner: Option<String>,
+    /// Of the catalogue alone.
+    #[serde(default)]
+    pub description: Option<String>,
+    /// Each once, in the order they were given.
+    #[serde(default)]
+    pub tags: Vec<String>,
 }
 
 /// A table as it is kept, without its fields.
@@ -117,6 +129,8 @@ impl Definition {
             business_domain: said(form.business_domain),
             data_domain: said(form.data_domain),
             owner: said(form.owner),
+            description: said(form.description),
+            tags: tags_written(form.tags.unwrap_or_default()),
         }
     }
 
@@ -139,17 +153,42 @@ impl Definition {
             business_domain: text(form.business_domain, before.business_domain),
             data_domain: text(form.data_domain, before.data_domain),
             owner: text(form.owner, before.owner),
+            description: text(form.description, before.description),
+            tags: tags(form.tags, before.tags),
         }
     }
 
-    /// What is wrong with it by itself: lists of names that are none.
+    /// With what is set on many tables laid over it.
+    pub fn said_by(&self, form: SetOnTables) -> Definition {
+        let before = self.clone();
+        let mut tags = tags(form.tags, before.tags);
+        let removed = tags_written(form.remove_tags.unwrap_or_default());
+        tags.retain(|tag| !removed.contains(tag));
+        for tag in tags_written(form.add_tags.unwrap_or_default()) {
+            if !tags.contains(&tag) {
+                tags.push(tag);
+            }
+        }
+        Definition {
+            layer: text(form.layer, before.layer),
+            business_domain: text(form.business_domain, before.business_domain),
+            data_domain: text(form.data_domain, before.data_domain),
+            owner: text(form.owner, before.owner),
+            description: text(form.description, before.description),
+            tags,
+            ..before
+        }
+    }
+
+    /// What is wrong with it by itself: lists of names that are none, too many tags.
     pub fn problems(&self) -> Vec<Detail> {
         let lists = [("keyColumns", &self.key_columns), ("partitionColumn", &self.partition_column)];
         let wrong = lists.into_iter().filter_map(|(member, list)| {
             let why = names_problem(list.as_deref()?)?;
             Some(Detail::new(member, why))
         });
-        wrong.collect()
+        let too_many = (self.tags.len() > TAGS_MAX).then(|| Detail::new("tags", too_many_tags()));
+        wrong.chain(too_many).collect()
     }
 
     /// Members that the two have otherwise and that a physical table cannot change.
@@ -222,6 +261,32 @@ pub fn text<const MAX: usize>(patch: Patch<Text<0, MAX>>, before: Option<String>
         Patch::Keep => before,
         Patch::Clear => None,
         Patch::Set(text) => said(Some(text)),
+    }
+}
+
+/// What a table is told that would have too many tags.
+pub fn too_many_tags() -> String {
+    format!("must be {TAGS_MAX} at most on one table")
+}
+
+/// Tags as they are kept: without blanks around them, each once.
+fn tags_written(given: Vec<Tag>) -> Vec<String> {
+    let mut tags: Vec<String> = Vec::with_capacity(given.len());
+    for Text(tag) in given {
+        let tag = tag.trim();
+        if !tags.iter().any(|known| known == tag) {
+            tags.push(tag.to_owned());
+        }
+    }
+    tags
+}
+
+/// What tags are after a change.
+fn tags(patch: Patch<Vec<Tag>>, before: Vec<String>) -> Vec<String> {
+    match patch {
+        Patch::Keep => before,
+        Patch::Clear => Vec::new(),
+        Patch::Set(given) => tags_written(given),
     }
 }
 

@@ -12,12 +12,12 @@ macro_rules! columns {
          t.distribution_column, t.bucket_num, t.replica_num, t.key_columns, t.partition_column, \
          t.business_domain, t.data_domain, t.owner, t.status = 'deprecated', t.physical = 1, t.row_count, \
          t.data_size, t.index_size, t.statistics_time, t.origin_table_name, t.deprecated_at, t.purge_at, \
-         t.created_at, t.updated_at"
+         t.created_at, t.updated_at, t.description, t.tags"
     };
 }
 
 /// How many those are.
-const COLUMNS: usize = 26;
+const COLUMNS: usize = 28;
 
 /// A table with its data source and its fields, by one statement: fields as arrays, in the order of [`FieldRow`].
 const WHOLE: Either = Either {
@@ -25,7 +25,8 @@ const WHOLE: Either = Either {
         "SELECT ",
         columns!(),
         ", d.name, d.kind, t.drift, (SELECT json_group_array(json_array(f.id, f.field_name, f.field_type, \
-         f.field_comment, f.is_primary_key, f.is_nullable, f.default_value, f.field_order)) \
+         f.field_comment, f.is_primary_key, f.is_nullable, f.default_value, f.field_order, \
+         f.description)) \
          FROM fields f WHERE f.table_id = t.id) \
          FROM tables t LEFT JOIN datasources d ON d.id = t.cluster_id WHERE t.id = $1"
     ),
@@ -33,7 +34,8 @@ const WHOLE: Either = Either {
         "SELECT ",
         columns!(),
         ", d.name, d.kind, t.drift, (SELECT coalesce(CAST(json_agg(json_build_array(f.id, f.field_name, \
-         f.field_type, f.field_comment, f.is_primary_key, f.is_nullable, f.default_value, f.field_order)) \
+         f.field_type, f.field_comment, f.is_primary_key, f.is_nullable, f.default_value, f.field_order, \
+         f.description)) \
          AS TEXT), '[]') FROM fields f WHERE f.table_id = t.id) \
          FROM tables t LEFT JOIN datasources d ON d.id = t.cluster_id WHERE t.id = $1"
     ),
@@ -46,7 +48,7 @@ pub struct Ignored {
     pub tables: bool,
 }
 
-type FieldRow = (i64, String, String, Option<String>, i64, i64, Option<String>, i64);
+type FieldRow = (i64, String, String, Option<String>, i64, i64, Option<String>, i64, Option<String>);
 
 fn record(row: &Row) -> Result<Record, Error> {
     Ok(Record {
@@ -66,6 +68,8 @@ fn record(row: &Row) -> Result<Record, Error> {
             business_domain: row.get(12)?,
             data_domain: row.get(13)?,
             owner: row.get(14)?,
+            description: row.get(26)?,
+            tags: serde_json::from_str(&row.get::<String>(27)?).map_err(Error::internal)?,
         },
         is_deprecated: row.get(15)?,
         is_physical: row.get(16)?,
@@ -90,17 +94,19 @@ fn whole(row: &Row) -> Result<Whole, Error> {
         drift.map(|drift| serde_json::from_str(&drift)).transpose().map_err(Error::internal)?;
     let fields: Vec<FieldRow> =
         serde_json::from_str(&row.get::<String>(COLUMNS + 3)?).map_err(Error::internal)?;
-    let field = |(id, name, type_text, comment, is_key, is_nullable, default, place): FieldRow| Field {
-        id,
-        table_id: record.id,
-        name,
-        type_text,
-        comment,
-        is_key: is_key == 1,
-        is_nullable: is_nullable == 1,
-        default,
-        place,
-    };
+    let field =
+        |(id, name, type_text, comment, is_key, is_nullable, default, place, description): FieldRow| Field {
+            id,
+            table_id: record.id,
+            name,
+            type_text,
+            comment,
+            is_key: is_key == 1,
+            is_nullable: is_nullable == 1,
+            default,
+            place,
+            description,
+        };
     let mut fields: Vec<Field> = fields.into_iter().map(field).collect();
     fields.sort_by_key(|field| (field.place, field.id));
     Ok(Whole { fields, cluster: name.zip(kind), drift: drift.unwrap_or_default(), record })
@@ -179,9 +185,9 @@ pub async fn missing_of(tx: &mut Tx, ids: &[i64]) -> Result<Vec<i64>, Error> {
 pub async fn insert(tx: &mut Tx, new: &Definition, now_ms: i64) -> Result<i64, Error> {
     const INSERT: &str = "INSERT INTO tables (table_name, db_name, table_comment, layer, cluster_id, table_model, \
         distribution_column, bucket_num, replica_num, key_columns, partition_column, business_domain, \
-        data_domain, owner, created_at, updated_at) \
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15) RETURNING id";
-    let mut values = values(new);
+        data_domain, owner, description, tags, created_at, updated_at) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $17) RETURNING id";
+    let mut values = values(new)?;
     values.push(now_ms.into());
     let rows = tx.query(INSERT, &values).await.map_err(|error| taken(error, new))?;
     rows.first().map_or_else(|| Err(Error::internal(anyhow::anyhow!("it was not stored"))), |row| row.get(0))
@@ -198,14 +204,14 @@ pub async fn update(
     const UPDATE: &str = "UPDATE tables SET table_name = $1, db_name = $2, table_comment = $3, layer = $4, \
         cluster_id = $5, table_model = $6, distribution_column = $7, bucket_num = $8, replica_num = $9, \
         key_columns = $10, partition_column = $11, business_domain = $12, data_domain = $13, owner = $14, \
-        updated_at = $15, physical = $16 WHERE id = $17";
-    let mut values = values(after);
+        description = $15, tags = $16, updated_at = $17, physical = $18 WHERE id = $19";
+    let mut values = values(after)?;
     values.extend([now_ms.into(), i64::from(is_physical).into(), id.into()]);
     tx.execute(UPDATE, &values).await.map(drop).map_err(|error| taken(error, after))
 }
 
-fn values(of: &Definition) -> Vec<Value> {
-    vec![
+fn values(of: &Definition) -> Result<Vec<Value>, Error> {
+    Ok(vec![
         of.table_name.as_str().into(),
         of.db_name.as_str().into(),
         of.table_comment.as_deref().into(),
@@ -220,7 +226,58 @@ fn values(of: &Definition) -> Vec<Value> {
         of.business_domain.as_deref().into(),
         of.data_domain.as_deref().into(),
         of.owner.as_deref().into(),
-    ]
+        of.description.as_deref().into(),
+        serde_json::to_string(&of.tags).map_err(Error::internal)?.into(),
+    ])
+}
+
+/// Those of these ids that are there, in the recycle bin too, by id; nobody else changes them before the
+/// transaction ends.
+pub async fn lock_all(tx: &mut Tx, ids: &[i64]) -> Result<Vec<Record>, Error> {
+    const LOCK: Either = Either {
+        sqlite: concat!(
+            "SELECT ",
+            columns!(),
+            " FROM tables t WHERE t.id IN (SELECT value FROM json_each($1)) ORDER BY t.id"
+        ),
+        postgres: concat!(
+            "SELECT ",
+            columns!(),
+            " FROM tables t WHERE t.id IN (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)) \
+             ORDER BY t.id FOR NO KEY UPDATE"
+        ),
+    };
+    tx.query(tx.words(LOCK), &[json(ids)?]).await?.iter().map(record).collect()
+}
+
+/// Writes what only the catalogue says of these tables.
+pub async fn say(tx: &mut Tx, tables: &[(i64, Definition)], now_ms: i64) -> Result<(), Error> {
+    const SAY: Either = Either {
+        sqlite: "UPDATE tables SET layer = json_extract(given.value, '$.layer'), \
+            business_domain = json_extract(given.value, '$.business_domain'), \
+            data_domain = json_extract(given.value, '$.data_domain'), owner = json_extract(given.value, '$.owner'), \
+            description = json_extract(given.value, '$.description'), tags = json_extract(given.value, '$.tags'), \
+            updated_at = $2 FROM json_each($1) AS given WHERE tables.id = json_extract(given.value, '$.id')",
+        postgres: "UPDATE tables SET layer = given.layer, business_domain = given.business_domain, \
+            data_domain = given.data_domain, owner = given.owner, description = given.description, \
+            tags = given.tags, updated_at = $2 FROM json_to_recordset(CAST($1 AS json)) AS given (id BIGINT, \
+            layer TEXT, business_domain TEXT, data_domain TEXT, owner TEXT, description TEXT, tags TEXT) \
+            WHERE tables.id = given.id",
+    };
+    let said = |(id, of): &(i64, Definition)| {
+        let tags = serde_json::to_string(&of.tags).map_err(Error::internal)?;
+        // Named one by one, so that nothing but these is written here.
+        Ok(serde_json::json!({
+            "id": id, "layer": of.layer, "business_domain": of.business_domain, "data_domain": of.data_domain,
+            "owner": of.owner, "description": of.description, "tags": tags,
+        }))
+    };
+    if tables.is_empty() {
+        return Ok(());
+    }
+    let given = tables.iter().map(said).collect::<Result<Vec<_>, Error>>()?;
+    let given = serde_json::to_string(&given).map_err(Error::internal)?;
+    tx.execute(tx.words(SAY), &[given.into(), now_ms.into()]).await.map(drop)
 }
 
 /// Its definition has another version: of its fields.

@@ -12,6 +12,8 @@ fn definition(name: &str, cluster_id: Option<i64>) -> Definition {
         table_comment: Some("it's \"one\"".to_owned()),
         cluster_id,
         bucket_num: Some(7),
+        tags: vec!["核心".to_owned(), "a\"b".to_owned()],
+        description: Some("long".to_owned()),
         ..Definition::default()
     }
 }
@@ -27,6 +29,7 @@ fn field(table_id: i64, name: &str, place: i64) -> Field {
         is_nullable: place != 1,
         default: Some("\"quoted\"; 表".to_owned()),
         place,
+        description: Some("of the catalogue".to_owned()),
     }
 }
 

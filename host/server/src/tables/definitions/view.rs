@@ -31,6 +31,9 @@ pub struct TableView {
     business_domain: Option<String>,
     data_domain: Option<String>,
     owner: Option<String>,
+    /// Of the catalogue alone.
+    description: Option<String>,
+    tags: Vec<String>,
     status: TableStatus,
     /// It exists in its database.
     physical: bool,
@@ -98,6 +101,8 @@ impl TableView {
             business_domain,
             data_domain,
             owner,
+            description,
+            tags,
         } = record.definition;
         let shown = |at_ms: i64| time::shown(at_ms, zone);
         TableView {
@@ -116,6 +121,8 @@ impl TableView {
             business_domain,
             data_domain,
             owner,
+            description,
+            tags,
             status: if record.is_deprecated { TableStatus::Deprecated } else { TableStatus::Active },
             physical: record.is_physical,
             row_count: record.row_count,

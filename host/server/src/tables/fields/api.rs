@@ -16,6 +16,7 @@ use crate::http::{Body, Data};
 use crate::tables::definitions::api::{TRIES, found, overtaken, unknown};
 use crate::tables::definitions::{self, Whole};
 use crate::tables::forms::{ChangeQuery, CreateField, DryRunQuery, FieldPath, TablePath, UpdateField};
+use crate::tables::history::{self, Source};
 use crate::tables::physical::step::{Step, Wanted};
 use crate::tables::physical::view::{ChangeView, Changed, UnderWay};
 use crate::tables::physical::{self, Ended, Planned};
@@ -161,7 +162,10 @@ async fn edit<P, Q, B: Body, T: Serialize + JsonSchema + Send + 'static>(
     }
     let audited = Change::of("table", id).before(&whole.versioned());
     if planned.statements.is_empty() {
+        let by = &call.caller.name;
+        let before = whole;
         let whole = in_catalogue(&mut tx, id, &edit, now_ms).await?;
+        history::add_of_whole(&mut tx, &before, &whole, Source::Catalogue, by, now_ms).await?;
         let audited = audited.after(&whole.versioned());
         return call.commit(tx, audited, show(whole, None)?).await.map(Some);
     }
@@ -210,7 +214,7 @@ impl Edit {
     fn step(&self) -> Option<Step> {
         match self {
             Edit::Add(field) => Some(Step::AddField { field: field.clone() }),
-            Edit::Alter { before, after } if before == after => None,
+            Edit::Alter { before, after } if before.is_as_in_database(after) => None,
             Edit::Alter { before, after } => {
                 Some(Step::AlterField { before: before.clone(), after: after.clone() })
             }

@@ -29,6 +29,9 @@ pub struct Field {
     pub default: Option<String>,
     /// From 1.
     pub place: i64,
+    /// Of the catalogue alone.
+    #[serde(default)]
+    pub description: Option<String>,
 }
 
 impl Field {
@@ -43,6 +46,7 @@ impl Field {
             is_nullable: form.is_nullable.unwrap_or(true),
             default: said(form.default_value),
             place,
+            description: said(form.description),
         }
     }
 
@@ -56,8 +60,14 @@ impl Field {
             is_key: form.is_primary_key.0.unwrap_or(before.is_key),
             is_nullable: form.is_nullable.0.unwrap_or(before.is_nullable),
             default: text(form.default_value, before.default),
+            description: text(form.description, before.description),
             ..before
         }
+    }
+
+    /// Whether a database has nothing to follow from one to the other.
+    pub fn is_as_in_database(&self, other: &Field) -> bool {
+        Field { description: None, ..self.clone() } == Field { description: None, ..other.clone() }
     }
 
     pub fn etag(&self) -> String {

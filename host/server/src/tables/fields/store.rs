@@ -8,15 +8,28 @@ use crate::error::Error;
 pub async fn of_tables(db: &Db, table_ids: &[i64], at_most: i64) -> Result<Vec<Field>, Error> {
     const OF: Either = Either {
         sqlite: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
-            default_value, field_order FROM fields WHERE table_id IN (SELECT value FROM json_each($1)) \
+            default_value, field_order, description FROM fields WHERE table_id IN (SELECT value FROM json_each($1)) \
             ORDER BY table_id, field_order LIMIT $2",
         postgres: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
-            default_value, field_order FROM fields WHERE table_id IN \
+            default_value, field_order, description FROM fields WHERE table_id IN \
             (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)) \
             ORDER BY table_id, field_order LIMIT $2",
     };
     let ids = serde_json::to_string(table_ids).map_err(Error::internal)?;
     db.read(db.words(OF), &[ids.into(), at_most.into()]).await?.iter().map(field).collect()
+}
+
+/// Those of these ids, in no order.
+pub async fn of_ids(db: &Db, ids: &[i64]) -> Result<Vec<Field>, Error> {
+    const OF: Either = Either {
+        sqlite: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
+            default_value, field_order, description FROM fields WHERE id IN (SELECT value FROM json_each($1))",
+        postgres: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
+            default_value, field_order, description FROM fields WHERE id IN \
+            (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))",
+    };
+    let ids = serde_json::to_string(ids).map_err(Error::internal)?;
+    db.read(db.words(OF), &[ids.into()]).await?.iter().map(field).collect()
 }
 
 /// Fields of live tables in these data sources, or in none, with one of these parts, lower case, in their names or
@@ -59,14 +72,15 @@ fn field(row: &Row) -> Result<Field, Error> {
         is_nullable: row.get(6)?,
         default: row.get(7)?,
         place: row.get(8)?,
+        description: row.get(9)?,
     })
 }
 
 /// Adds one; answers its id. 409 when the name is taken.
 pub async fn insert(tx: &mut Tx, new: &Field, now_ms: i64) -> Result<i64, Error> {
     const INSERT: &str = "INSERT INTO fields (field_name, field_type, field_comment, is_primary_key, is_nullable, \
-        default_value, field_order, created_at, updated_at, table_id) \
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9) RETURNING id";
+        default_value, field_order, created_at, updated_at, description, table_id) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9, $10) RETURNING id";
     let mut values = values(new, now_ms);
     values.push(new.table_id.into());
     let rows = tx.query(INSERT, &values).await.map_err(|error| taken(error, new))?;
@@ -76,8 +90,8 @@ pub async fn insert(tx: &mut Tx, new: &Field, now_ms: i64) -> Result<i64, Error>
 /// Writes all that a change can touch. 409 when the name is taken.
 pub async fn update(tx: &mut Tx, after: &Field, now_ms: i64) -> Result<(), Error> {
     const UPDATE: &str = "UPDATE fields SET field_name = $1, field_type = $2, field_comment = $3, \
-        is_primary_key = $4, is_nullable = $5, default_value = $6, field_order = $7, updated_at = $8 \
-        WHERE id = $9";
+        is_primary_key = $4, is_nullable = $5, default_value = $6, field_order = $7, updated_at = $8, \
+        description = $9 WHERE id = $10";
     let mut values = values(after, now_ms);
     values.push(after.id.into());
     tx.execute(UPDATE, &values).await.map(drop).map_err(|error| taken(error, after))
@@ -93,6 +107,7 @@ fn values(of: &Field, now_ms: i64) -> Vec<Value> {
         of.default.as_deref().into(),
         of.place.into(),
         now_ms.into(),
+        of.description.as_deref().into(),
     ]
 }
 

@@ -23,6 +23,8 @@ pub struct FieldView {
     default_value: Option<String>,
     /// From 1.
     field_order: i64,
+    /// Of the catalogue alone.
+    description: Option<String>,
     /// The physical change that this answer tells of.
     change: Option<ChangeView>,
 }
@@ -39,6 +41,7 @@ impl FieldView {
             is_nullable: field.is_nullable,
             default_value: field.default,
             field_order: field.place,
+            description: field.description,
             change,
         }
     }

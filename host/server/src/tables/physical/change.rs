@@ -208,6 +208,7 @@ mod tests {
             is_nullable: true,
             default: None,
             place: 1,
+            description: None,
         }
     }
 

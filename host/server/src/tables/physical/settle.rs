@@ -139,6 +139,7 @@ mod tests {
             is_nullable: true,
             default: None,
             place: 1,
+            description: None,
         }
     }
 

@@ -108,7 +108,8 @@ impl Wanted {
         self.steps.retain(|step| match step {
             Step::CommentTable { .. } => has("table_comment"),
             Step::AlterField { before, after } => {
-                let is_comment_alone = Field { comment: after.comment.clone(), ..before.clone() } == *after;
+                let commented = Field { comment: after.comment.clone(), ..before.clone() };
+                let is_comment_alone = commented.is_as_in_database(after);
                 !is_comment_alone || has("field_comment")
             }
             _ => true,
@@ -168,6 +169,7 @@ mod tests {
             is_nullable: true,
             default: None,
             place: 1,
+            description: None,
         };
         let steps = vec![
             Step::AlterField { before: field("a", "f"), after: field("b", "f") },

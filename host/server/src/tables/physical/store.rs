@@ -183,6 +183,18 @@ pub async fn refuse_running(tx: &mut Tx, table_id: i64) -> Result<(), Error> {
     if tx.query(ONE, &[table_id.into()]).await?.is_empty() { Ok(()) } else { Err(super::running()) }
 }
 
+/// Those of these tables that are changed in their databases.
+pub async fn running_of(tx: &mut Tx, table_ids: &[i64]) -> Result<Vec<i64>, Error> {
+    const RUNNING: Either = Either {
+        sqlite: "SELECT table_id FROM table_changes WHERE state = 'running' \
+            AND table_id IN (SELECT value FROM json_each($1))",
+        postgres: "SELECT table_id FROM table_changes WHERE state = 'running' AND table_id IN \
+            (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))",
+    };
+    let ids = serde_json::to_string(table_ids).map_err(Error::internal)?;
+    tx.query(tx.words(RUNNING), &[ids.into()]).await?.iter().map(|row| row.get(0)).collect()
+}
+
 /// Writes down that a server begins; answers whether one had before. None where it does not run any more.
 pub async fn claim(tx: &mut Tx, id: i64) -> Result<Option<bool>, Error> {
     const LOOK: &str = "SELECT claimed = 1 FROM table_changes WHERE id = $1 AND state = 'running'";

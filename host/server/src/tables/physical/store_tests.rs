@@ -4,6 +4,7 @@ use super::*;
 use crate::db::testing::on_each_store;
 use crate::tables::definitions::{self, Definition};
 use crate::tables::found::{self, FoundField, FoundTable, Look};
+use crate::tables::history::Source;
 use crate::tables::physical::step::Step;
 use crate::tables::physical::view::PlannedStatement;
 
@@ -124,7 +125,7 @@ async fn neither_name_of_a_change_under_way_is_free_or_read_in() {
 /// What is taken over of a look that found one table, and began at this time.
 async fn take(tx: &mut Tx, cluster_id: i64, found: &FoundTable, began_ms: i64) -> found::Taken {
     let (listed, found) = ([found.name.clone()], std::slice::from_ref(found));
-    let look = Look { cluster_id, database: "main", listed: &listed, found, began_ms };
+    let look = Look { cluster_id, database: "main", listed: &listed, found, began_ms, source: Source::Sync };
     found::take_over(tx, &look, 30).await.unwrap()
 }
 

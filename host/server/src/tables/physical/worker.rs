@@ -29,6 +29,7 @@ use crate::error::Error;
 use crate::points;
 use crate::tables::definitions::{self, Definition, Drift, Record};
 use crate::tables::found::{self, FoundTable, Look};
+use crate::tables::history::{self, Source};
 use crate::tables::{TOPIC as TABLES_TOPIC, fields, recycle};
 use crate::tasks;
 
@@ -322,6 +323,10 @@ impl Attempt {
             } else if tried.is_unknown {
                 definitions::store::set_drift(&mut tx, change.table_id, &not_known(&change.kind)).await?;
             }
+            if let Some(after) = definitions::store::lock(&mut tx, change.table_id).await? {
+                let by = &change.requested_by;
+                history::add_of_whole(&mut tx, &before, &after, Source::Change, by, now_ms).await?;
+            }
             tx.changed(TABLES_TOPIC, change.table_id.to_string());
         }
         tx.commit().await?;
@@ -372,6 +377,7 @@ impl Attempt {
             found: std::slice::from_ref(found),
             // After this change, which has ended by now.
             began_ms: now_ms + 1,
+            source: Source::Change,
         };
         found::take_over(tx, &look, now_ms).await.map(drop)
     }

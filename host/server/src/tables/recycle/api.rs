@@ -13,6 +13,7 @@ use crate::tables::definitions::api::{TRIES, followed, found, overtaken, reserve
 use crate::tables::definitions::view::TableDetail;
 use crate::tables::definitions::{self, Definition, Whole};
 use crate::tables::forms::{ChangeQuery, ConfirmedChangeQuery, PendingQuery, TablePath};
+use crate::tables::history::{self, Source};
 use crate::tables::physical::step::{Step, Wanted};
 use crate::tables::physical::store as changes;
 use crate::tables::physical::view::{Changed, DryRun, UnderWay};
@@ -75,6 +76,7 @@ async fn soft_delete_from(
     let Some(prepared) = prepared else {
         definitions::store::update(&mut tx, id, &wanted.table, false, now_ms).await?;
         store::put_in(&mut tx, id, &definition.table_name, now_ms).await?;
+        add_history(call, &mut tx, &before, now_ms).await?;
         tx.changed(TOPIC, id.to_string());
         let mut record = now.record;
         record.origin_table_name = Some(definition.table_name.clone());
@@ -89,6 +91,20 @@ async fn soft_delete_from(
         Ended::Made(_) => Changed::Done(soft_deleted(app, found(app, id).await?).await?),
     };
     physical::kept(call, Data::new(&answer)).await.map(Some)
+}
+
+/// Writes what became of a table that is in the catalogue alone; answers it as it is now.
+async fn add_history<Q>(
+    call: &Call<TablePath, Q>,
+    tx: &mut Tx,
+    before: &Whole,
+    now_ms: i64,
+) -> Result<Whole, Error> {
+    let id = before.record.id;
+    let after = definitions::store::lock(tx, id).await?.ok_or_else(|| unknown(id))?;
+    let by = &call.caller.name;
+    history::add_of_whole(tx, before, &after, Source::Catalogue, by, now_ms).await?;
+    Ok(after)
 }
 
 /// `GET /api/v1/tables/pending-deletion`
@@ -143,7 +159,7 @@ async fn restore_from(
         definitions::store::update(&mut tx, id, &wanted.table, false, now_ms).await?;
         store::take_out(&mut tx, id, now_ms).await?;
         tx.changed(TOPIC, id.to_string());
-        let whole = definitions::store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
+        let whole = add_history(call, &mut tx, &before, now_ms).await?;
         let etag = whole.etag();
         let detail = TableDetail::new(whole, None, app.config.time_zone);
         let answer = Data::new(&Changed::Done(detail)).with_etag(&etag);

@@ -5,6 +5,7 @@
 
 pub mod api;
 mod collect;
+pub mod daily;
 pub mod store;
 
 use std::collections::HashMap;

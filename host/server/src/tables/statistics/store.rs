@@ -92,6 +92,27 @@ pub async fn since(db: &Db, table_id: i64, from_ms: i64) -> Result<Vec<Size>, Er
     rows.iter().rev().map(size).collect()
 }
 
+/// Data sources with physical tables that were there at a time and were not measured since.
+pub async fn sources_with_due(db: &Db, due_ms: i64) -> Result<Vec<i64>, Error> {
+    const SOURCES: &str = "SELECT DISTINCT cluster_id FROM tables WHERE physical = 1 AND status = 'active' \
+        AND cluster_id IS NOT NULL AND created_at < $1 AND coalesce(statistics_time, 0) < $1 ORDER BY cluster_id";
+    db.read(SOURCES, &[due_ms.into()]).await?.iter().map(|row| row.get(0)).collect()
+}
+
+/// The next of those tables after an id, of one data source.
+pub async fn due(
+    db: &Db,
+    source_id: i64,
+    due_ms: i64,
+    after_id: i64,
+    at_most: i64,
+) -> Result<Vec<i64>, Error> {
+    const DUE: &str = "SELECT id FROM tables WHERE cluster_id = $1 AND physical = 1 AND status = 'active' \
+        AND created_at < $2 AND coalesce(statistics_time, 0) < $2 AND id > $3 ORDER BY id LIMIT $4";
+    let values = [source_id.into(), due_ms.into(), after_id.into(), at_most.into()];
+    db.read(DUE, &values).await?.iter().map(|row| row.get(0)).collect()
+}
+
 #[cfg(test)]
 #[path = "store_tests.rs"]
 mod tests;

@@ -1,0 +1,189 @@
+//! The search over tables and fields: who may see which, and what is shown of a hit. What is found is the business of
+//! the catalogue in memory.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use ::http::Method;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::app::{App, Call, Route};
+use crate::catalog::{Entry, Filter, Hit, plain};
+use crate::datasources;
+use crate::error::Error;
+use crate::http::form::Text;
+use crate::http::{Caller, Data, Nothing, Page, PageNum, PageSize, Paging, Role};
+use crate::tables::{self, Field, Record};
+
+/// Hits of a page where the request does not say.
+const PAGE_SIZE_DEFAULT: i64 = 20;
+/// The longest keyword, in characters.
+const KEYWORD_MAX_CHARS: usize = 200;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct SearchQuery {
+    /// Part of a name, a comment, a description or a tag, case ignored; every character stands for itself.
+    keyword: Text<1, KEYWORD_MAX_CHARS>,
+    /// Only tables of this data source.
+    cluster_id: Option<i64>,
+    #[schemars(extend("default" = 1))]
+    page_num: Option<PageNum>,
+    #[schemars(extend("default" = PAGE_SIZE_DEFAULT))]
+    page_size: Option<PageSize>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "SearchHitType")]
+enum HitType {
+    Table,
+    Field,
+}
+
+/// A table, or a field of one.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "SearchHit")]
+struct HitView {
+    #[serde(rename = "type")]
+    kind: HitType,
+    table_id: i64,
+    table_name: String,
+    db_name: String,
+    cluster_id: Option<i64>,
+    field_id: Option<i64>,
+    field_name: Option<String>,
+    /// Of the field, or of the table.
+    comment: Option<String>,
+    description: Option<String>,
+    /// Members that have the keyword.
+    matched: Vec<&'static str>,
+}
+
+/// The routes of this room.
+pub fn routes() -> Vec<Route> {
+    vec![Route::new(
+        Method::GET,
+        "/api/v1/search",
+        Role::Viewer,
+        "search",
+        "Tables and fields with a keyword: by their names first, then by what is said of them",
+        search,
+    )]
+}
+
+/// `GET /api/v1/search`
+async fn search(call: Call<Nothing, SearchQuery>) -> Result<Data<Page<HitView>>, Error> {
+    let (app, query) = (&call.state, &call.query);
+    let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
+    let keyword = plain(query.keyword.0.trim());
+    let seen = Seen::of(app, &call.caller).await?;
+    app.catalog.caught_up(&app.changes).await?;
+    let (total, hits) = found(app, &keyword, seen, query.cluster_id, &paging).await?;
+    let views = shown(app, &keyword, &hits).await?;
+    Ok(Data::new(&paging.page(total as i64, views)))
+}
+
+/// Which data sources' tables the caller may see.
+struct Seen {
+    names: HashMap<i64, String>,
+    caller: Arc<Caller>,
+}
+
+impl Seen {
+    async fn of(app: &App, caller: &Arc<Caller>) -> Result<Seen, Error> {
+        Ok(Seen { names: datasources::names_by_id(&app.db).await?, caller: Arc::clone(caller) })
+    }
+
+    fn has(&self, entry: &Entry) -> bool {
+        // A table without a data source is in nobody's.
+        let Some(id) = entry.cluster_id else { return true };
+        match self.names.get(&id) {
+            Some(name) => name != datasources::OWN_NAME && self.caller.may_read(name),
+            None => self.caller.datasources.is_none(),
+        }
+    }
+}
+
+/// On a thread of its own: a search goes through all fields, and threads that answer requests have no time for that.
+async fn found(
+    app: &Arc<App>,
+    keyword: &str,
+    seen: Seen,
+    cluster_id: Option<i64>,
+    paging: &Paging,
+) -> Result<(usize, Vec<Hit>), Error> {
+    let (app, keyword, paging) = (Arc::clone(app), keyword.to_owned(), *paging);
+    let search = move || {
+        let filter = Filter { cluster_id, ..Filter::default() };
+        let (offset, size) = (paging.offset() as usize, paging.page_size as usize);
+        app.catalog.read().search(&keyword, &filter, |entry| seen.has(entry), offset, size)
+    };
+    tokio::task::spawn_blocking(search).await.map_err(Error::internal)
+}
+
+/// What the store has of them now; what is gone meanwhile is left out.
+async fn shown(app: &App, keyword: &str, hits: &[Hit]) -> Result<Vec<HitView>, Error> {
+    let table_ids: BTreeSet<i64> = hits.iter().map(|hit| hit.table_id).collect();
+    let table_ids: Vec<i64> = table_ids.into_iter().collect();
+    let field_ids: Vec<i64> = hits.iter().filter_map(|hit| hit.field_id).collect();
+    let tables = tables::records_of(&app.db, &table_ids).await?;
+    let tables: HashMap<i64, Record> = tables.into_iter().map(|table| (table.id, table)).collect();
+    let fields = tables::fields_of_ids(&app.db, &field_ids).await?;
+    let fields: HashMap<i64, Field> = fields.into_iter().map(|field| (field.id, field)).collect();
+    let view = |hit: &Hit| {
+        let table = tables.get(&hit.table_id)?;
+        match hit.field_id {
+            None => Some(HitView::of_table(table, keyword)),
+            Some(id) => Some(HitView::of_field(table, fields.get(&id)?, keyword)),
+        }
+    };
+    Ok(hits.iter().filter_map(view).collect())
+}
+
+fn has(text: Option<&str>, keyword: &str) -> bool {
+    text.is_some_and(|text| text.to_lowercase().contains(keyword))
+}
+
+impl HitView {
+    fn of_table(table: &Record, keyword: &str) -> HitView {
+        let of = &table.definition;
+        let members = [
+            ("tableName", has(Some(&of.table_name), keyword)),
+            ("tableComment", has(of.table_comment.as_deref(), keyword)),
+            ("tags", of.tags.iter().any(|tag| has(Some(tag), keyword))),
+            ("description", has(of.description.as_deref(), keyword)),
+        ];
+        HitView {
+            kind: HitType::Table,
+            table_id: table.id,
+            table_name: of.table_name.clone(),
+            db_name: of.db_name.clone(),
+            cluster_id: of.cluster_id,
+            field_id: None,
+            field_name: None,
+            comment: of.table_comment.clone(),
+            description: of.description.clone(),
+            matched: members.into_iter().filter(|(_, has)| *has).map(|(member, _)| member).collect(),
+        }
+    }
+
+    fn of_field(table: &Record, field: &Field, keyword: &str) -> HitView {
+        let members = [
+            ("fieldName", has(Some(&field.name), keyword)),
+            ("fieldComment", has(field.comment.as_deref(), keyword)),
+            ("description", has(field.description.as_deref(), keyword)),
+        ];
+        HitView {
+            kind: HitType::Field,
+            field_id: Some(field.id),
+            field_name: Some(field.name.clone()),
+            comment: field.comment.clone(),
+            description: field.description.clone(),
+            matched: members.into_iter().filter(|(_, has)| *has).map(|(member, _)| member).collect(),
+            ..HitView::of_table(table, keyword)
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! What the database itself keeps of accesses. It is asked within a bounded time; what does not come is told, and
+//! hinders nothing.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use chrono::NaiveDate;
+use lakeport_bindings::dialect::reader::{
+    AccessCounter, AccessPage, AccessRequest, AccessRow, AccessSubject, StatementText,
+};
+use lakeport_bindings::dialect::schema::TableName;
+use lakeport_bindings::host::types::Page;
+use tokio::time::{Instant, timeout_at};
+
+use super::{Tally, USERS_MAX, Window};
+use crate::app::App;
+use crate::datasources::{self, Datasource, Reach};
+use crate::error::Error;
+use crate::time::day_of;
+
+/// The longest wait for the database.
+pub const WAIT: Duration = Duration::from_secs(10);
+/// Rows of one page, and pages of one question; what comes after is not counted.
+const PAGE_ROWS: u32 = 5_000;
+const PAGES_MAX: usize = 20;
+/// Different statements that are read for the tables in them.
+const STATEMENTS_MAX: usize = 5_000;
+
+/// All that came of one question.
+#[derive(Default)]
+struct Told {
+    rows: Vec<AccessRow>,
+    counters: Vec<AccessCounter>,
+    source: String,
+    is_complete: bool,
+    covers_from_ms: Option<i64>,
+    note: String,
+    has_more: bool,
+}
+
+/// Adds what the database has, or why it has nothing.
+pub async fn count(
+    app: &App,
+    source: &Datasource,
+    table: &TableName,
+    window: &Window,
+    call: &str,
+    until: Instant,
+    tally: &mut Tally,
+) {
+    let told = async {
+        let told = ask(app, source, table, window, call).await?;
+        Ok::<_, Error>((uses(&source.kind, table, &told.rows).await?, told))
+    };
+    match timeout_at(until, told).await {
+        Ok(Ok((uses, told))) => add(uses, told, source, table, window, tally),
+        Ok(Err(Error::Refused(refusal))) => {
+            tally.missing.push(format!("the database was not counted: {}", refusal.message));
+        }
+        Ok(Err(Error::Internal(cause))) => {
+            tracing::error!("the accesses of a table were not read: {cause:#}");
+            tally
+                .missing
+                .push("the database was not counted: the server failed; its log has the reason".to_owned());
+        }
+        Err(_) => {
+            let seconds = WAIT.as_secs();
+            tally.missing.push(format!("the database was not counted: it did not answer within {seconds} s"));
+        }
+    }
+}
+
+async fn ask(
+    app: &App,
+    source: &Datasource,
+    table: &TableName,
+    window: &Window,
+    call: &str,
+) -> Result<Told, Error> {
+    let reach = Reach::of(app, source, call);
+    let server = reach.server().await?;
+    let mut request = AccessRequest {
+        tables: vec![table.clone()],
+        since: window.begins_ms(window.first()),
+        until: app.clock.now_ms() + 1,
+        time_zone: window.zone.name().to_owned(),
+        without_users: datasources::accounts_of(source),
+        page: Page { cursor: None, limit: PAGE_ROWS },
+    };
+    let mut told = Told { is_complete: true, ..Told::default() };
+    for _ in 0..PAGES_MAX {
+        let AccessPage { rows, counters, next, source, complete, covers_from, note } =
+            reach.accesses(&server, &request).await?;
+        told.rows.extend(rows);
+        told.counters.extend(counters);
+        told.is_complete &= complete;
+        (told.source, told.note) = (source, note);
+        told.covers_from_ms = told.covers_from_ms.max(covers_from);
+        told.has_more = next.is_some();
+        request.page.cursor = next;
+        if !told.has_more {
+            break;
+        }
+    }
+    Ok(told)
+}
+
+/// Which rows are about the table, and how many statements could not be read.
+struct Uses {
+    are_uses: Vec<bool>,
+    unread: usize,
+}
+
+/// Finds the table in the texts of statements, off the threads that answer requests.
+async fn uses(kind: &str, table: &TableName, rows: &[AccessRow]) -> Result<Uses, Error> {
+    let mut statements: Vec<StatementText> = Vec::new();
+    let mut places: HashMap<(&str, &str), usize> = HashMap::new();
+    let name = table.name.to_lowercase();
+    let mut unread = 0;
+    for row in rows {
+        let AccessSubject::Statement(statement) = &row.subject else { continue };
+        let key = (statement.text.as_str(), statement.database.as_str());
+        // Most statements are about other tables.
+        if places.contains_key(&key) || !statement.text.to_lowercase().contains(&name) {
+            continue;
+        }
+        if statements.len() >= STATEMENTS_MAX {
+            unread += 1;
+            continue;
+        }
+        places.insert(key, statements.len());
+        statements.push(statement.clone());
+    }
+    let (kind, wanted) = (kind.to_owned(), table.clone());
+    let read = move || statements.iter().map(|text| is_read_by(&kind, &wanted, text)).collect::<Vec<_>>();
+    let read = tokio::task::spawn_blocking(read).await.map_err(Error::internal)?;
+    unread += read.iter().filter(|is_read| is_read.is_none()).count();
+    let is_use = |row: &AccessRow| match &row.subject {
+        AccessSubject::Table(name) => name == table,
+        AccessSubject::Statement(statement) => {
+            let place = places.get(&(statement.text.as_str(), statement.database.as_str()));
+            place.and_then(|place| read[*place]).unwrap_or(false)
+        }
+    };
+    Ok(Uses { are_uses: rows.iter().map(is_use).collect(), unread })
+}
+
+/// Whether a statement reads a table; none: it cannot be read.
+fn is_read_by(kind: &str, table: &TableName, statement: &StatementText) -> Option<bool> {
+    let found = lakeport_sql::lineage::tables(kind, &statement.text);
+    if !found.errors.is_empty() && found.inputs.is_empty() {
+        return None;
+    }
+    let is_it = |name: &lakeport_sql::lineage::Name| {
+        let database = name.schema.as_deref().unwrap_or(&statement.database);
+        name.table.eq_ignore_ascii_case(&table.name) && database.eq_ignore_ascii_case(&table.database)
+    };
+    Some(found.inputs.iter().any(is_it))
+}
+
+fn add(uses: Uses, told: Told, source: &Datasource, table: &TableName, window: &Window, tally: &mut Tally) {
+    let mut broken = 0;
+    for (row, _) in told.rows.into_iter().zip(uses.are_uses).filter(|(_, is_use)| *is_use) {
+        match row.day.parse::<NaiveDate>() {
+            Ok(day) if (window.first()..=window.today).contains(&day) => add_row(day, row, window, tally),
+            Ok(_) => {}
+            Err(_) => broken += 1,
+        }
+    }
+    for counter in told.counters.iter().filter(|counter| counter.table == *table) {
+        add_counter(counter, window, tally);
+    }
+    if !told.source.is_empty() {
+        tally.sources.push(told.source.clone());
+        tally.notes.extend(whose(&datasources::accounts_of(source)));
+    }
+    let first_ms = window.begins_ms(window.first());
+    let is_late = told.covers_from_ms.is_some_and(|from_ms| from_ms > first_ms);
+    let why = [
+        (uses.unread > 0).then(|| format!("{} statements in it could not be read", uses.unread)),
+        (broken > 0).then(|| format!("{broken} rows of it have no day that can be read")),
+        told.has_more.then(|| "it has more than was looked at".to_owned()),
+        is_late.then(|| "it does not go back as far".to_owned()),
+        (!told.is_complete && told.note.is_empty())
+            .then(|| "the database does not keep every access".to_owned()),
+    ];
+    tally.missing.extend(why.into_iter().flatten());
+    match (told.note.is_empty(), told.is_complete) {
+        (true, _) => {}
+        (false, true) => tally.notes.push(told.note),
+        (false, false) => tally.missing.push(told.note),
+    }
+}
+
+/// What keeps a query from being counted twice.
+fn whose(accounts: &[String]) -> Option<String> {
+    (!accounts.is_empty()).then(|| {
+        format!(
+            "what is run as the database user {} is counted by Lakeport's own log alone",
+            accounts.join(" or ")
+        )
+    })
+}
+
+fn add_row(day: NaiveDate, row: AccessRow, window: &Window, tally: &mut Tally) {
+    let count = i64::try_from(row.count).unwrap_or(i64::MAX);
+    tally.add(day, count);
+    if day < window.recent {
+        return;
+    }
+    let last_ms = row.last;
+    tally.last_ms = tally.last_ms.max(last_ms);
+    let Some(name) = row.user else { return };
+    if tally.users.contains_key(&name) || (tally.users.len() as i64) < USERS_MAX {
+        tally.add_user(name, count, last_ms);
+    }
+}
+
+/// A sum without days: all of it where it began to count within the days asked for, else the last time alone.
+fn add_counter(counter: &AccessCounter, window: &Window, tally: &mut Tally) {
+    let from_ms = window.begins_ms(window.recent);
+    let last_ms = counter.last.filter(|last_ms| *last_ms >= from_ms);
+    tally.last_ms = tally.last_ms.max(last_ms);
+    let count = i64::try_from(counter.count).unwrap_or(i64::MAX);
+    let why = if counter.since.is_some_and(|since_ms| since_ms >= from_ms) {
+        let day = last_ms.map_or(window.today, |at_ms| day_of(at_ms, window.zone));
+        tally.add(day.min(window.today), count);
+        "the database only has a sum, which stands on the day of the last access and names no users"
+            .to_owned()
+    } else {
+        format!("the database only has a sum that began before these days ({count}), which is not counted")
+    };
+    tally.missing.push(why);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ORDERS: &str = "orders";
+    /// 2026-03-29 12:00 UTC.
+    const NOW_MS: i64 = 1_774_785_600_000;
+    const DAY_MS: i64 = 86_400_000;
+
+    fn named(name: &str) -> TableName {
+        TableName { database: "shop".to_owned(), name: name.to_owned() }
+    }
+
+    fn statement(text: &str, database: &str) -> AccessSubject {
+        AccessSubject::Statement(StatementText { text: text.to_owned(), database: database.to_owned() })
+    }
+
+    fn row(subject: AccessSubject, day: &str, user: Option<&str>, count: u64) -> AccessRow {
+        AccessRow { subject, day: day.to_owned(), user: user.map(str::to_owned), count, last: Some(NOW_MS) }
+    }
+
+    fn source(url: &str) -> Datasource {
+        Datasource {
+            id: 1,
+            name: "shop".to_owned(),
+            kind: "mysql".to_owned(),
+            url: url.to_owned(),
+            read_url: None,
+            secret: None,
+            read_secret: None,
+            options: "{}".to_owned(),
+            is_default: false,
+            sync_cron: None,
+            next_sync_at_ms: None,
+            last_sync_time_ms: None,
+            created_at_ms: 0,
+            updated_at_ms: 0,
+        }
+    }
+
+    async fn tallied(told: Told) -> Tally {
+        let window = Window::until(NOW_MS, chrono_tz::UTC, 7, 14);
+        let uses = uses("mysql", &named(ORDERS), &told.rows).await.unwrap();
+        let mut tally = Tally::default();
+        let source = source("mysql://app@db.example.com/shop");
+        add(uses, told, &source, &named(ORDERS), &window, &mut tally);
+        tally
+    }
+
+    #[tokio::test]
+    async fn rows_count_where_they_are_about_the_table_by_name_or_by_statement() {
+        let rows = vec![
+            row(AccessSubject::Table(named(ORDERS)), "2026-03-29", Some("ann"), 2),
+            row(AccessSubject::Table(named("items")), "2026-03-29", Some("ann"), 100),
+            row(
+                statement("SELECT * FROM Orders o JOIN items USING (id)", "shop"),
+                "2026-03-28",
+                Some("bob"),
+                3,
+            ),
+            row(statement("SELECT * FROM shop.orders", "other"), "2026-03-28", None, 4),
+            row(statement("SELECT * FROM orders", "other"), "2026-03-28", Some("eve"), 100),
+            row(statement("SELECT 'orders' FROM items", "shop"), "2026-03-28", Some("eve"), 100),
+            row(statement("INSERT INTO orders SELECT * FROM items", "shop"), "2026-03-28", Some("eve"), 100),
+            row(AccessSubject::Table(named(ORDERS)), "2026-03-17", Some("old"), 5),
+            row(AccessSubject::Table(named(ORDERS)), "2026-03-01", Some("old"), 100),
+        ];
+        let told = Told { rows, is_complete: true, source: "audit log".to_owned(), ..Told::default() };
+        let tally = tallied(told).await;
+        let days: Vec<(String, i64)> =
+            tally.days.iter().map(|(day, count)| (day.to_string(), *count)).collect();
+        let expected = [("2026-03-17", 5), ("2026-03-28", 7), ("2026-03-29", 2)];
+        assert_eq!(days, expected.map(|(day, count)| (day.to_owned(), count)));
+        let users: Vec<&str> = tally.users.keys().map(String::as_str).collect();
+        assert_eq!(users, ["ann", "bob"]);
+        assert_eq!(tally.missing, [] as [String; 0]);
+        assert!(tally.notes[0].contains("app"), "{:?}", tally.notes);
+    }
+
+    #[tokio::test]
+    async fn what_is_not_complete_says_why() {
+        let rows = vec![
+            row(statement("SELECT FROM WHERE orders (", "shop"), "2026-03-29", None, 1),
+            row(AccessSubject::Table(named(ORDERS)), "yesterday", None, 1),
+        ];
+        let told = Told {
+            rows,
+            has_more: true,
+            covers_from_ms: Some(NOW_MS - DAY_MS),
+            note: "the plugin is off".to_owned(),
+            ..Told::default()
+        };
+        let tally = tallied(told).await;
+        assert!(tally.days.is_empty() && tally.sources.is_empty());
+        let said = tally.missing.join("; ");
+        for part in ["1 statements", "1 rows", "more than was looked at", "go back", "the plugin is off"] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_sum_counts_only_where_it_began_within_the_days() {
+        let counter = |since_ms| AccessCounter {
+            table: named(ORDERS),
+            count: 9,
+            since: Some(since_ms),
+            last: Some(NOW_MS - DAY_MS),
+        };
+        let told = |since_ms| Told { counters: vec![counter(since_ms)], ..Told::default() };
+        let within = tallied(told(NOW_MS - 2 * DAY_MS)).await;
+        assert_eq!(within.days.into_iter().collect::<Vec<_>>(), [("2026-03-28".parse().unwrap(), 9)]);
+        let before = tallied(told(0)).await;
+        assert!(before.days.is_empty() && !before.missing.is_empty());
+        assert_eq!(before.last_ms, Some(NOW_MS - DAY_MS));
+    }
+}

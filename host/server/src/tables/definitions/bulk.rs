@@ -1,0 +1,151 @@
+//! What only the catalogue says, set on many tables at once: all of them or none.
+
+use std::collections::{BTreeSet, HashMap};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Definition, Record, api, store};
+use crate::app::Call;
+use crate::audit::Change;
+use crate::datasources;
+use crate::error::{Detail, Error};
+use crate::http::form::Draft;
+use crate::http::{Caller, Data, Nothing};
+use crate::tables::forms::{SetOnTables, UpdateTables};
+use crate::tables::{TOPIC, physical};
+
+/// Tables of one request.
+const TABLES_MAX: usize = 1_000;
+
+/// What became of tables.
+#[derive(Serialize, JsonSchema)]
+pub struct UpdatedTables {
+    /// How many are otherwise than before.
+    changed: usize,
+    /// By id.
+    tables: Vec<UpdatedTable>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct UpdatedTable {
+    id: i64,
+    outcome: Outcome,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "UpdateOutcome")]
+enum Outcome {
+    Changed,
+    /// It was so already.
+    Unchanged,
+}
+
+/// `PATCH /api/v1/tables`
+pub async fn update(call: Call<Nothing, Nothing, Draft<UpdateTables>>) -> Result<Data<UpdatedTables>, Error> {
+    let app = &call.state;
+    let form = call.body.read();
+    call.body.refuse(problems(form))?;
+    let ids: Vec<i64> = form.ids.iter().copied().collect::<BTreeSet<i64>>().into_iter().collect();
+    let now_ms = app.clock.now_ms();
+    let names = datasources::names_by_id(&app.db).await?;
+    let mut tx = app.db.begin().await?;
+    let records = store::lock_all(&mut tx, &ids).await?;
+    refuse_unknown(&form.ids, &records)?;
+    refuse_hidden(&call.caller, &names, &form.ids, &records)?;
+    let running = physical::store::running_of(&mut tx, &ids).await?;
+    let why = "is being changed in its database at this moment; try again";
+    refuse_some(Error::conflict, "change_running", why, &form.ids, &running)?;
+    let said = |record: &Record| (record.id, record.definition.said_by(form.set.clone()));
+    let after: Vec<(i64, Definition)> = records.iter().map(said).collect();
+    refuse_too_many_tags(&form.ids, &after)?;
+    let is_changed = |(record, (_, after)): &(&Record, &(i64, Definition))| record.definition != *after;
+    let changed: Vec<(i64, Definition)> =
+        records.iter().zip(&after).filter(is_changed).map(|(_, after)| after.clone()).collect();
+    store::say(&mut tx, &changed, now_ms).await?;
+    for (id, _) in &changed {
+        tx.changed(TOPIC, id.to_string());
+    }
+    let is_changed: BTreeSet<i64> = changed.iter().map(|(id, _)| *id).collect();
+    let outcome = |id: i64| if is_changed.contains(&id) { Outcome::Changed } else { Outcome::Unchanged };
+    let tables = ids.iter().map(|&id| UpdatedTable { id, outcome: outcome(id) }).collect();
+    let answer = Data::new(&UpdatedTables { changed: changed.len(), tables });
+    let before: Vec<(i64, &Definition)> =
+        records.iter().map(|record| (record.id, &record.definition)).collect();
+    let named = ids.iter().map(i64::to_string).collect::<Vec<_>>().join(",");
+    call.commit(tx, Change::of("table", named).before(&before).after(&after), answer).await
+}
+
+fn problems(form: &UpdateTables) -> Vec<Detail> {
+    let mut wrong = Vec::new();
+    if form.ids.is_empty() || form.ids.len() > TABLES_MAX {
+        wrong.push(Detail::new("ids", format!("must be 1 to {TABLES_MAX} ids")));
+    }
+    if form.set == SetOnTables::default() {
+        wrong.push(Detail::new("set", "names no member that could be set"));
+    }
+    wrong
+}
+
+/// 404 naming every id that is no table, 409 naming every one in the recycle bin.
+fn refuse_unknown(asked: &[i64], records: &[Record]) -> Result<(), Error> {
+    let known: BTreeSet<i64> = records.iter().map(|record| record.id).collect();
+    let unknown: Vec<(usize, i64)> =
+        asked.iter().copied().enumerate().filter(|(_, id)| !known.contains(id)).collect();
+    if let Some((_, first)) = unknown.first() {
+        let detail =
+            |(at, id): &(usize, i64)| Detail::new(format!("ids[{at}]"), format!("there is no table {id}"));
+        return Err(api::unknown(*first).with_details(unknown.iter().map(detail).collect()));
+    }
+    let deprecated: Vec<i64> =
+        records.iter().filter(|record| record.is_deprecated).map(|record| record.id).collect();
+    refuse_some(
+        Error::conflict,
+        "deprecated",
+        "lies in the recycle bin; restore it first",
+        asked,
+        &deprecated,
+    )
+}
+
+/// Names those of the ids.
+fn refuse_some(
+    refuse: fn(&'static str, String) -> Error,
+    code: &'static str,
+    why: &str,
+    asked: &[i64],
+    some: &[i64],
+) -> Result<(), Error> {
+    let Some(first) = some.first() else { return Ok(()) };
+    let named = asked.iter().enumerate().filter(|(_, id)| some.contains(id));
+    let details = named.map(|(at, id)| Detail::new(format!("ids[{at}]"), format!("the table {id} {why}")));
+    Err(refuse(code, format!("the table {first} {why}")).with_details(details.collect()))
+}
+
+/// 403 naming every one that is in a data source which the caller may not read. `names`: of those that there are.
+fn refuse_hidden(
+    caller: &Caller,
+    names: &HashMap<i64, String>,
+    asked: &[i64],
+    records: &[Record],
+) -> Result<(), Error> {
+    let is_hidden = |record: &&Record| {
+        let name = record.definition.cluster_id.and_then(|id| names.get(&id));
+        name.is_some_and(|name| !caller.may_read(name))
+    };
+    let hidden: Vec<i64> = records.iter().filter(is_hidden).map(|record| record.id).collect();
+    let why = format!("lies in a data source that {} may not read", caller.name);
+    refuse_some(Error::forbidden, "datasource_not_allowed", &why, asked, &hidden)
+}
+
+fn refuse_too_many_tags(asked: &[i64], after: &[(i64, Definition)]) -> Result<(), Error> {
+    let after: HashMap<i64, &Definition> = after.iter().map(|(id, of)| (*id, of)).collect();
+    let named = asked.iter().enumerate().filter(|(_, id)| {
+        after.get(id).is_some_and(|of| of.problems().iter().any(|wrong| wrong.field == "tags"))
+    });
+    let why = super::too_many_tags();
+    let wrong: Vec<Detail> =
+        named.map(|(at, id)| Detail::new(format!("ids[{at}]"), format!("tags of {id} {why}"))).collect();
+    if wrong.is_empty() { Ok(()) } else { Err(Error::invalid(wrong)) }
+}

@@ -1,0 +1,213 @@
+//! What became of a table's schema: each change of its names, its fields and what its database is told of it, with
+//! when, by whom and where it came from. What only the catalogue says of a table (an owner, tags) is no schema.
+//!
+//! An entry is written in the transaction of its change. It holds what changed, for people, and what it takes to go
+//! back by one version, so that the fields of any kept version are those of now, taken back step by step.
+
+pub mod api;
+mod difference;
+pub mod store;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::definitions::{Definition, Record, Whole};
+use super::fields::Field;
+use super::found::{Known, KnownField};
+use crate::db::Tx;
+use crate::error::Error;
+pub use difference::{between, taken_back};
+pub use store::{RETAINED, add};
+
+/// Entries that are kept of one table.
+pub const ENTRIES_MAX: i64 = 500;
+
+/// Where a change came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "SchemaChangeSource")]
+pub enum Source {
+    /// It was found in the database.
+    Sync,
+    /// It was made in the database from here.
+    Change,
+    /// It was made in the catalogue alone.
+    Catalogue,
+}
+
+impl Source {
+    fn as_str(self) -> &'static str {
+        match self {
+            Source::Sync => "sync",
+            Source::Change => "change",
+            Source::Catalogue => "catalogue",
+        }
+    }
+
+    fn named(name: &str) -> Source {
+        match name {
+            "sync" => Source::Sync,
+            "change" => Source::Change,
+            _ => Source::Catalogue,
+        }
+    }
+}
+
+/// A field as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shape {
+    /// 0: it has none yet. What keeps it keeps its field through a change of its name.
+    #[serde(skip)]
+    id: i64,
+    pub name: String,
+    pub type_text: String,
+    pub comment: Option<String>,
+    pub is_key: bool,
+    pub is_nullable: bool,
+    pub default: Option<String>,
+    pub place: i64,
+}
+
+/// A table's schema at one time.
+#[derive(Debug, Clone, Default)]
+pub struct Schema {
+    table_name: String,
+    comment: Option<String>,
+    /// What else is told of it, by the interface's names.
+    members: Vec<(&'static str, Value)>,
+    /// In their order.
+    fields: Vec<Shape>,
+}
+
+/// One thing that changed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "SchemaChangePart")]
+pub struct Part {
+    /// `table_created`, `table_renamed`, `table_changed`, `comment_changed`, `field_added`, `field_removed`,
+    /// `field_renamed`, `field_changed`, `fields_reordered`; more may come.
+    pub what: String,
+    /// The field, by its name after the change; before it, where it was removed.
+    pub field: Option<String>,
+    /// The member of the table or the field, such as `fieldType`.
+    pub member: Option<String>,
+    /// The member's value, or the name, before; null: there was none.
+    pub before: Value,
+    pub after: Value,
+}
+
+/// What it takes to go back by one version.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undo {
+    /// Names of fields that were not there.
+    pub remove: Vec<String>,
+    /// Fields that were there otherwise.
+    pub put: Vec<Shape>,
+}
+
+/// What became of a schema, about to be written.
+#[derive(Debug)]
+pub struct New {
+    pub table_id: i64,
+    pub parts: Vec<Part>,
+    pub undo: Undo,
+}
+
+impl New {
+    /// That there is a table from now on.
+    pub fn created(table_id: i64, table_name: &str) -> New {
+        let part = Part { what: "table_created".to_owned(), after: table_name.into(), ..Part::default() };
+        New { table_id, parts: vec![part], undo: Undo::default() }
+    }
+
+    /// That it is in its database no longer.
+    pub fn missing(table_id: i64) -> New {
+        let part = Part {
+            what: "table_changed".to_owned(),
+            member: Some("physical".to_owned()),
+            before: true.into(),
+            after: false.into(),
+            ..Part::default()
+        };
+        New { table_id, parts: vec![part], undo: Undo::default() }
+    }
+}
+
+/// Writes what became of a table, whose row nobody else changes before the transaction ends; where that is nothing
+/// of its schema, nothing.
+pub async fn add_of_whole(
+    tx: &mut Tx,
+    before: &Whole,
+    after: &Whole,
+    source: Source,
+    by: &str,
+    now_ms: i64,
+) -> Result<(), Error> {
+    let new = between(after.record.id, &Schema::of_whole(before), &Schema::of_whole(after));
+    add(tx, new.as_slice(), source, Some(by), now_ms).await
+}
+
+impl Schema {
+    fn of_whole(whole: &Whole) -> Schema {
+        let Record { definition, is_physical, is_deprecated, .. } = &whole.record;
+        let Definition { table_name, table_comment, .. } = definition;
+        let members = vec![
+            ("dbName", definition.db_name.as_str().into()),
+            ("clusterId", definition.cluster_id.into()),
+            ("tableModel", definition.table_model.as_deref().into()),
+            ("keyColumns", definition.key_columns.as_deref().into()),
+            ("partitionColumn", definition.partition_column.as_deref().into()),
+            ("distributionColumn", definition.distribution_column.as_deref().into()),
+            ("bucketNum", definition.bucket_num.into()),
+            ("replicaNum", definition.replica_num.into()),
+            ("physical", (*is_physical).into()),
+            ("status", if *is_deprecated { "deprecated" } else { "active" }.into()),
+        ];
+        let fields = whole.fields.iter().map(Shape::of).collect();
+        Schema { table_name: table_name.clone(), comment: table_comment.clone(), members, fields }
+    }
+
+    /// As a synchronisation knows a table, with the fields that it has or is to have.
+    pub fn of_known(known: &Known, is_physical: bool, fields: impl Iterator<Item = Shape>) -> Schema {
+        let members = vec![
+            ("tableModel", known.model.as_deref().into()),
+            ("keyColumns", known.keys.as_deref().into()),
+            ("partitionColumn", known.partition.as_deref().into()),
+            ("distributionColumn", known.distribution.as_deref().into()),
+            ("bucketNum", known.buckets.into()),
+            ("replicaNum", known.replicas.into()),
+            ("physical", is_physical.into()),
+        ];
+        let mut fields: Vec<Shape> = fields.collect();
+        fields.sort_by_key(|field| field.place);
+        Schema { table_name: known.name.clone(), comment: known.comment.clone(), members, fields }
+    }
+}
+
+impl Shape {
+    pub fn of(field: &Field) -> Shape {
+        Shape {
+            id: field.id,
+            name: field.name.clone(),
+            type_text: field.type_text.clone(),
+            comment: field.comment.clone(),
+            is_key: field.is_key,
+            is_nullable: field.is_nullable,
+            default: field.default.clone(),
+            place: field.place,
+        }
+    }
+
+    pub fn of_known(field: &KnownField) -> Shape {
+        Shape {
+            id: field.id,
+            name: field.name.clone(),
+            type_text: field.type_text.clone(),
+            comment: field.comment.clone(),
+            is_key: field.is_key == 1,
+            is_nullable: field.is_nullable == 1,
+            default: field.default.clone(),
+            place: field.place,
+        }
+    }
+}

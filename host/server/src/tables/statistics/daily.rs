@@ -1,0 +1,192 @@
+//! The job that measures every physical table once a day: one server at a time, one question after another in each
+//! data source, few data sources at once.
+//!
+//! What is due stands in the store alone: a table that was last measured before the day's time. So a server that was
+//! away at that time makes up for it, and a table that somebody asked about since then is left alone. A data source
+//! rests after each question as long as that took. What fails is tried again later; a data source that fails several
+//! times in a row is left alone until then, and holds up no other.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono::{Days, NaiveTime, TimeZone};
+use chrono_tz::Tz;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::{collected, store};
+use crate::app::App;
+use crate::datasources::{self, Datasource};
+use crate::db::{Held, leases};
+use crate::error::Error;
+use crate::tables::definitions::{self, Record};
+use crate::time::{begin_of, day_of};
+
+/// Between two rounds.
+const INTERVAL: Duration = Duration::from_secs(60);
+/// The first round waits until the start is over.
+const FIRST_AFTER: Duration = Duration::from_secs(5);
+/// Data sources that are asked at the same time.
+const SOURCES_AT_ONCE: usize = 4;
+/// Tables that are read from the store in one go.
+const BATCH: i64 = 100;
+/// Questions in a row that may fail before a data source is left alone.
+const FAILURES_MAX: u32 = 3;
+/// A data source where something failed is asked again after.
+const AGAIN_AFTER: Duration = Duration::from_secs(3600);
+/// The longest rest between two questions to one data source.
+const REST_MAX: Duration = Duration::from_secs(5);
+const LEASE: &str = "table_statistics";
+
+/// Measures until the server stops.
+pub async fn run_job(app: Arc<App>) {
+    let Some(daily_at) = app.config.statistics_daily_at else { return };
+    let mut left_alone = HashMap::new();
+    let mut wait = FIRST_AFTER;
+    while app.stopping.run_until_cancelled(sleep(wait)).await.is_some() {
+        wait = INTERVAL;
+        match app.leases.claim(LEASE, leases::TTL).await {
+            Ok(Some(lease)) => {
+                let held = lease.hold();
+                if let Err(error) = round(&app, &held, daily_at, &mut left_alone).await {
+                    tracing::warn!("the statistics of the day were not collected: {error}");
+                }
+                if let Err(error) = held.release().await {
+                    tracing::debug!("the lease of the statistics was not given back: {error}");
+                }
+            }
+            // Another server is at it.
+            Ok(None) => {}
+            Err(error) => tracing::warn!("the statistics of the day were not collected: {error}"),
+        }
+    }
+}
+
+/// A data source in which something failed.
+#[derive(Clone, Copy)]
+struct Left {
+    until: Instant,
+    /// Where to go on, so that what fails does not keep what comes behind it waiting.
+    after_id: i64,
+}
+
+/// Goes through all data sources once.
+async fn round(
+    app: &Arc<App>,
+    held: &Held,
+    daily_at: NaiveTime,
+    left_alone: &mut HashMap<i64, Left>,
+) -> Result<(), Error> {
+    let due_ms = last_time(daily_at, app.clock.now_ms(), app.config.time_zone);
+    let mut waiting = store::sources_with_due(&app.db, due_ms).await?;
+    let now = Instant::now();
+    waiting.retain(|id| left_alone.get(id).is_none_or(|left| left.until <= now));
+    let mut passes = JoinSet::new();
+    loop {
+        while passes.len() < SOURCES_AT_ONCE
+            && let Some(id) = waiting.pop()
+        {
+            let pass = Pass { app: Arc::clone(app), due_ms, lost: held.lost() };
+            let after_id = left_alone.remove(&id).map_or(0, |left| left.after_id);
+            passes.spawn(async move { (id, pass.run(id, after_id).await) });
+        }
+        let (id, outcome) = match passes.join_next().await {
+            None => return Ok(()),
+            Some(done) => done.map_err(Error::internal)?,
+        };
+        let after_id = outcome.unwrap_or_else(|error| {
+            tracing::warn!(datasource = id, "its tables were not measured: {error}");
+            Some(0)
+        });
+        if let Some(after_id) = after_id {
+            left_alone.insert(id, Left { until: Instant::now() + AGAIN_AFTER, after_id });
+        }
+    }
+}
+
+/// The last moment at which clocks of the zone showed a time of day, or came to show a later one.
+fn last_time(daily_at: NaiveTime, now_ms: i64, zone: Tz) -> i64 {
+    let today = day_of(now_ms, zone);
+    let of = |day: chrono::NaiveDate| {
+        let exact = zone.from_local_datetime(&day.and_time(daily_at)).earliest();
+        // Where clocks are put forward over it, the day begins it.
+        exact.map_or_else(|| begin_of(day, zone).unwrap_or_default(), |at| at.timestamp_millis())
+    };
+    let at_ms = of(today);
+    if at_ms <= now_ms { at_ms } else { of(today.checked_sub_days(Days::new(1)).unwrap_or(today)) }
+}
+
+/// One way through the tables of a data source.
+struct Pass {
+    app: Arc<App>,
+    due_ms: i64,
+    /// Another server goes on.
+    lost: CancellationToken,
+}
+
+impl Pass {
+    /// None: nothing failed; else where to go on later.
+    async fn run(&self, source_id: i64, mut after_id: i64) -> Result<Option<i64>, Error> {
+        let Some(source) = datasources::find(&self.app.db, source_id).await? else { return Ok(None) };
+        let (mut has_failed, mut in_a_row) = (false, 0);
+        loop {
+            let due = store::due(&self.app.db, source_id, self.due_ms, after_id, BATCH).await?;
+            let Some(last) = due.last() else { return Ok(has_failed.then_some(0)) };
+            after_id = *last;
+            for record in definitions::store::all_of(&self.app.db, &due).await? {
+                if self.app.stopping.is_cancelled() || self.lost.is_cancelled() {
+                    return Ok(None);
+                }
+                let is_measured = self.measure(&source, &record).await;
+                has_failed |= !is_measured;
+                in_a_row = if is_measured { 0 } else { in_a_row + 1 };
+                if in_a_row >= FAILURES_MAX {
+                    return Ok(Some(record.id));
+                }
+            }
+        }
+    }
+
+    async fn measure(&self, source: &Datasource, table: &Record) -> bool {
+        let began = Instant::now();
+        let call = format!("statistics-{}", table.id);
+        let outcome = collected(&self.app, table, source, &call).await;
+        if let Err(error) = &outcome {
+            tracing::warn!(
+                datasource = source.name,
+                table = table.definition.table_name,
+                "a table was not measured: {error}"
+            );
+        }
+        let rest = began.elapsed().min(REST_MAX);
+        self.app.stopping.run_until_cancelled(sleep(rest)).await;
+        outcome.is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::{parse, shown};
+
+    fn last(now: &str, at: &str, zone: Tz) -> String {
+        let now_ms = parse(now, zone).unwrap();
+        shown(last_time(at.parse().unwrap(), now_ms, zone), zone)
+    }
+
+    #[test]
+    fn a_day_begins_at_its_time_and_lasts_until_the_next() {
+        let zone = chrono_tz::Asia::Shanghai;
+        assert_eq!(last("2026-03-05 01:59:59", "02:00:00", zone), "2026-03-04 02:00:00");
+        assert_eq!(last("2026-03-05 02:00:00", "02:00:00", zone), "2026-03-05 02:00:00");
+        assert_eq!(last("2026-03-05 23:00:00", "02:00:00", zone), "2026-03-05 02:00:00");
+    }
+
+    #[test]
+    fn a_time_that_clocks_skip_is_the_beginning_of_that_day() {
+        let zone = chrono_tz::Europe::Berlin;
+        assert_eq!(last("2026-03-29 12:00:00", "02:30:00", zone), "2026-03-29 00:00:00");
+    }
+}
