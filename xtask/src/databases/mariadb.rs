@@ -117,7 +117,12 @@ pub fn start(binaries: &Binaries) -> Result<Database> {
     let serve = |port: u16| {
         let mut command = home.command(&server)?;
         with_places(&mut command, &home, &base);
-        command.args(["--bind-address=127.0.0.1", &format!("--port={port}"), "--skip-log-bin"]);
+        command.args([
+            "--bind-address=127.0.0.1",
+            &format!("--port={port}"),
+            "--skip-log-bin",
+            "--skip-name-resolve",
+        ]);
         command.arg(format!("--socket={}", socket.display()));
         command.args(["--innodb-buffer-pool-size=64M", "--innodb-flush-log-at-trx-commit=0"]);
         command.args(["--performance-schema=ON", "--max-connections=300"]);

@@ -18,6 +18,9 @@ const RECIPE: &str = "1";
 /// Tests open a handful of connections each, several at a time.
 const CONNECTIONS: &str = "max_connections=300";
 
+/// Who logs in as a member of this role is asked for a password; everybody else is let in.
+const PASSWORD_ROLE: &str = "lakeport_by_password";
+
 /// Where the programs are, and what they need to run.
 pub struct Binaries {
     bin: PathBuf,
@@ -105,6 +108,7 @@ pub fn start(binaries: &Binaries) -> Result<Database> {
     init.args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync", "-D"]);
     init.arg(home.data());
     home.init(init)?;
+    ask_for_passwords(&home.data().join("pg_hba.conf"))?;
     let serve = |port: u16| {
         let mut command = home.command(&bin.join("postgres"))?;
         command.arg("-D").arg(home.data()).args(["-p", &port.to_string(), "-k"]).arg(&home.folder);
@@ -119,6 +123,13 @@ pub fn start(binaries: &Binaries) -> Result<Database> {
     let (port, server) = home.start(Signal::SIGINT, serve, || is_ready(&home))?;
     let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
     Ok(Database::own(url, server, folder))
+}
+
+/// The first line that fits a log-in decides.
+fn ask_for_passwords(rules: &Path) -> Result<()> {
+    let others = fs::read_to_string(rules)?;
+    let rule = format!("host all +{PASSWORD_ROLE} 127.0.0.1/32 scram-sha-256");
+    Ok(fs::write(rules, format!("{rule}\n{others}"))?)
 }
 
 /// The last line of `postmaster.pid` is the server's state.
