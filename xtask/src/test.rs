@@ -165,7 +165,7 @@ impl Run<'_> {
         };
         println!("{}: its tests, one program after the other", suite.name);
         let start = Instant::now();
-        let covered = |program: &&Program| self.budgets.covers(suite, &program.package);
+        let covered = |program: &&Program| self.budgets.runs(suite, &program.package, &program.target);
         let chosen: Vec<&Program> = ground.programs.iter().filter(covered).collect();
         let counts = suite::run(suite, &chosen, &env, &mut self.outcome)?;
         self.outcome.counts.add(counts);
@@ -271,6 +271,7 @@ impl Ground<'_> {
             ("LAKEPORT_BIN", path(&workspace::target().join("ci/lakeport"))),
             ("LAKEPORT_WASM_DIR", path(&self.wasm.folder())),
             (routes::HITS_VARIABLE, path(self.hits)),
+            ("LAKEPORT_TEST_TIER", suite.tier.name().to_owned()),
         ];
         if suite.store == Some(Store::Postgres) && self.postgres.is_none() {
             return Err("there is no PostgreSQL".to_owned());
