@@ -52,6 +52,24 @@ impl Response {
     }
 }
 
+/// Panics unless it was refused in this way.
+#[track_caller]
+pub fn refused(response: &Response, status: u16, code: &str) {
+    assert_eq!((response.status, response.error().as_str()), (status, code), "{response:?}");
+}
+
+/// The members that a refusal names, sorted.
+#[track_caller]
+pub fn named(response: &Response) -> Vec<String> {
+    assert_eq!(response.status, 400, "{response:?}");
+    let body = response.json();
+    let details = body["details"].as_array().unwrap_or_else(|| panic!("{body}"));
+    let mut fields: Vec<String> =
+        details.iter().map(|detail| detail["field"].as_str().expect("a field").to_owned()).collect();
+    fields.sort_unstable();
+    fields
+}
+
 impl std::fmt::Debug for Response {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         const SHOWN_BYTES: usize = 2_000;

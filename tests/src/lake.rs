@@ -1,4 +1,4 @@
-//! A server beside a folder of SQLite databases that it may open.
+//! A server beside databases that it may open: a folder of SQLite files, and servers on this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, Row as _};
 
-use crate::{Options, Server, Store};
+use crate::{Kind, Options, Server, Store, Warehouse, stores};
 
 /// A server, and the one root of its data sources.
 pub struct Lake {
@@ -25,7 +25,14 @@ impl Lake {
     pub fn prepare(store: &Store) -> Lake {
         let files = tempfile::tempdir().expect("a folder");
         let roots = files.path().display().to_string();
-        let environment = &[("LAKEPORT_SQLITE_ROOTS", roots.as_str()), ("LAKEPORT_TIME_ZONE", "UTC")];
+        // Compiled once for all of them: that is most of a start's time.
+        let compiled = crate::binary().with_file_name("compiled-for-tests").display().to_string();
+        let environment = &[
+            ("LAKEPORT_PLUGINS_CACHE_DIR", compiled.as_str()),
+            ("LAKEPORT_SQLITE_ROOTS", roots.as_str()),
+            ("LAKEPORT_EGRESS_ALLOW", "127.0.0.1"),
+            ("LAKEPORT_TIME_ZONE", "UTC"),
+        ];
         let server = Server::prepare(store, Options { environment, ..Options::default() });
         Lake { server, files }
     }
@@ -68,9 +75,54 @@ impl Lake {
         id_of(&self.server.post("/api/v1/datasources", &form).data())
     }
 
+    /// A new database with its data source.
+    pub fn warehouse(&self, kind: Kind) -> Warehouse {
+        let file = self.files.path();
+        let number = std::fs::read_dir(file).expect("the folder is there").count();
+        let mut warehouse = Warehouse::create(kind, &file.join(format!("warehouse-{number}.db")));
+        let form = json!({ "name": warehouse.name, "kind": kind.dialect(), "url": warehouse.url });
+        warehouse.source = id_of(&self.server.post("/api/v1/datasources", &form).data());
+        warehouse
+    }
+
+    /// Another data source for the same database, which knows nothing of the first one's tables; answers its id.
+    pub fn another_source_of(&self, warehouse: &Warehouse) -> i64 {
+        let name = format!("{} again", warehouse.name);
+        let form = json!({ "name": name, "kind": warehouse.kind.dialect(), "url": warehouse.url });
+        id_of(&self.server.post("/api/v1/datasources", &form).data())
+    }
+
+    /// A table of the catalogue with its fields, the first one its key; answers its id.
+    pub fn table_of(&self, warehouse: &Warehouse, name: &str, fields: &[(&str, &str)]) -> i64 {
+        self.table_in(warehouse.source, &warehouse.db, name, fields)
+    }
+
+    /// The same, made in its database.
+    pub fn physical_table_of(&self, warehouse: &Warehouse, name: &str, fields: &[(&str, &str)]) -> i64 {
+        let id = self.table_of(warehouse, name, fields);
+        self.server.post(&format!("/api/v1/tables/{id}/physical"), &json!({})).data();
+        id
+    }
+
+    /// Reads a data source's tables in, and waits for the end.
+    pub fn read_in(&self, source: i64) -> Value {
+        let path = format!("/api/v1/datasources/{source}/sync");
+        let first = self.server.post(&path, &json!({})).data();
+        if first["state"] != "running" {
+            return first;
+        }
+        crate::eventually("the tables are read in", std::time::Duration::from_secs(60), || {
+            Some(self.server.get(&path).data()).filter(|sync| sync["state"] != "running")
+        })
+    }
+
     /// A table of the catalogue with its fields: `("id", "INTEGER")`, the first one its key; answers its id.
     pub fn table(&self, source: i64, name: &str, fields: &[(&str, &str)]) -> i64 {
-        let form = json!({ "tableName": name, "dbName": "main", "clusterId": source });
+        self.table_in(source, "main", name, fields)
+    }
+
+    fn table_in(&self, source: i64, db: &str, name: &str, fields: &[(&str, &str)]) -> i64 {
+        let form = json!({ "tableName": name, "dbName": db, "clusterId": source });
         let id = id_of(&self.server.post("/api/v1/tables", &form).data());
         for (place, (field, type_text)) in fields.iter().enumerate() {
             let form = json!({ "fieldName": field, "fieldType": type_text, "isPrimaryKey": place == 0 });
@@ -144,6 +196,28 @@ impl Lake {
             (executions.len() >= count && executions.iter().all(is_over)).then_some(executions)
         })
     }
+}
+
+/// A server on each store beside an empty database of each kind, one after the other.
+pub fn everywhere() -> impl Iterator<Item = (Lake, Warehouse)> {
+    on(Kind::all())
+}
+
+/// The same, where the database is a server of its own.
+pub fn on_servers() -> impl Iterator<Item = (Lake, Warehouse)> {
+    on(Kind::servers())
+}
+
+fn on(kinds: Vec<Kind>) -> impl Iterator<Item = (Lake, Warehouse)> {
+    let pairs = stores()
+        .into_iter()
+        .flat_map(move |store| kinds.clone().into_iter().map(move |kind| (store.clone(), kind)));
+    pairs.map(|(store, kind)| {
+        eprintln!("on {kind:?}, with the store {store:?}");
+        let lake = Lake::start(&store);
+        let warehouse = lake.warehouse(kind);
+        (lake, warehouse)
+    })
 }
 
 /// Works on a SQLite file, which is made where it is not there.

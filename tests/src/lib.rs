@@ -10,16 +10,20 @@ mod issuer;
 mod lake;
 pub mod measure;
 mod server;
+mod session;
 mod store;
+mod warehouse;
 
 use std::path::PathBuf;
 
-pub use client::{Response, request};
+pub use client::{Response, named, refused, request};
 pub use events::{Event, EventStream};
 pub use issuer::{Issuer, SigningKey};
-pub use lake::{Lake, id_of, on_sqlite};
+pub use lake::{Lake, everywhere, id_of, on_servers, on_sqlite};
 pub use server::{Client, KEY, Options, Server, eventually};
+pub use session::{Cells, Session};
 pub use store::{Store, stores};
+pub use warehouse::{Kind, PASSWORD, Warehouse};
 
 /// A fixture component's bytes; `misbehave`, `greeter_v1`. It must have been built: `cargo xtask test` does.
 pub fn component(name: &str) -> Vec<u8> {

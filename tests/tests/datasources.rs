@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lakeport_tests::{Lake, Options, Response, Server, Store, eventually, on_sqlite, stores};
+use lakeport_tests::{Lake, Options, Response, Server, Store, eventually, named, on_sqlite, refused, stores};
 use serde_json::{Value, json};
 use sqlx::Executor as _;
 
@@ -51,10 +51,6 @@ fn many(count: usize) -> String {
 
 fn counts(sync: &Value, what: &str) -> [i64; 3] {
     ["new", "updated", "missing"].map(|which| sync[what][which].as_i64().expect("a count"))
-}
-
-fn refused(response: &Response, status: u16, code: &str) {
-    assert_eq!((response.status, response.error().as_str()), (status, code), "{response:?}");
 }
 
 fn path(id: impl std::fmt::Display) -> String {
@@ -693,15 +689,6 @@ fn replicas_share_the_work() {
 fn all_faults_of_a_data_source_are_told_at_once_and_null_where_there_is_always_a_value() {
     for store in stores() {
         let lake = Lake::start(&store);
-        let named = |response: &Response| -> Vec<String> {
-            assert_eq!(response.status, 400, "{response:?}");
-            let body = response.json();
-            let details = body["details"].as_array().unwrap_or_else(|| panic!("{body}"));
-            let mut fields: Vec<String> =
-                details.iter().map(|detail| detail["field"].as_str().expect("a field").to_owned()).collect();
-            fields.sort_unstable();
-            fields
-        };
         let id = lake.source("a.db");
         let form = json!({ "name": " ", "kind": "sqlite", "url": "sqlite:/etc/passwd", "options": 7,
             "syncCron": "0 0 0 30 2 ? *", "isDefault": "yes" });

@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lakeport_tests::{Lake, Response, eventually, stores};
+use lakeport_tests::{Lake, eventually, refused, stores};
 use serde_json::{Value, json};
 
 const EXECUTIONS: &str = "/api/v1/executions";
@@ -14,10 +14,6 @@ const CANCELLED_WITHIN: Duration = Duration::from_secs(2);
 /// Takes minutes.
 const ENDLESS: &str = "INSERT INTO a (v) WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 1000000000000) \
     SELECT max(x) FROM n";
-
-fn refused(response: &Response, status: u16, code: &str) {
-    assert_eq!((response.status, response.error().as_str()), (status, code), "{response:?}");
-}
 
 /// A data source, and three tables with an ascending key: a, b, c.
 fn tables(lake: &Lake) -> (i64, [i64; 3]) {

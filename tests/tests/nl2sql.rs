@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use lakeport_tests::{Client, Event, EventStream, Lake, Options, Response, Server, eventually, stores};
+use lakeport_tests::{
+    Client, Event, EventStream, Lake, Options, Response, Server, eventually, refused, stores,
+};
 use serde_json::{Value, json};
 
 const TOPICS: &str = "/api/v1/nl2sql/topics";
@@ -12,10 +14,6 @@ const SOON: Duration = Duration::from_secs(30);
 const TREND: &str = "How many workflows were published per day in the last 30 days?";
 const TREND_CHINESE: &str = "最近30天工作流发布次数的趋势";
 const NONSENSE: &str = "How many blue rainbows sing in the kitchen?";
-
-fn refused(response: &Response, status: u16, code: &str) {
-    assert_eq!((response.status, response.error().as_str()), (status, code), "{response:?}");
-}
 
 fn ok(response: Response) -> Value {
     assert_eq!(response.status, 200, "{response:?}");

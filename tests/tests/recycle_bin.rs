@@ -1,19 +1,13 @@
-//! The recycle bin over HTTP, against real SQLite files (contract, section 4.3).
+//! The recycle bin over HTTP, against real databases of every kind (contract, section 4.3).
 
-use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use lakeport_tests::{Lake, Response, eventually, stores};
+use lakeport_tests::{Kind, Lake, Response, Warehouse, eventually, everywhere, named, refused, stores};
 use serde_json::{Value, json};
 
 const TABLES: &str = "/api/v1/tables";
 const SOON: Duration = Duration::from_secs(20);
-const FIELDS: &[(&str, &str)] = &[("id", "INTEGER"), ("total", "REAL")];
-
-fn refused(response: &Response, status: u16, code: &str) {
-    assert_eq!((response.status, response.error().as_str()), (status, code), "{response:?}");
-}
 
 /// A query value, whatever is in it.
 fn encoded(text: &str) -> String {
@@ -43,8 +37,13 @@ fn get(lake: &Lake, id: i64) -> Value {
     lake.server.get(&format!("{TABLES}/{id}")).data()
 }
 
-fn tables_of(lake: &Lake, file: &str) -> Vec<String> {
-    lake.texts(file, "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
+/// A table with a key and a number, made in its database.
+fn made(lake: &Lake, shop: &Warehouse, name: &str) -> i64 {
+    lake.physical_table_of(shop, name, &fields(shop))
+}
+
+fn fields(shop: &Warehouse) -> [(&'static str, &'static str); 2] {
+    ["id", "total"].map(|name| (name, shop.kind.integer()))
 }
 
 fn text<'v>(value: &'v Value, member: &str) -> &'v str {
@@ -53,11 +52,9 @@ fn text<'v>(value: &'v Value, member: &str) -> &'v str {
 
 #[test]
 fn a_table_is_renamed_kept_for_30_days_and_comes_back_with_its_rows() {
-    for store in stores() {
-        let lake = Lake::start(&store);
-        let source = lake.source("shop.db");
-        let id = lake.physical_table(source, "orders", FIELDS);
-        lake.run("shop.db", "INSERT INTO orders VALUES (1, 10), (2, 20)");
+    for (lake, shop) in everywhere() {
+        let id = made(&lake, &shop, "orders");
+        shop.run("INSERT INTO orders VALUES (1, 10), (2, 20)");
 
         let wrong = soft_delete(&lake, id, "order");
         assert_eq!(wrong.status, 400);
@@ -69,7 +66,7 @@ fn a_table_is_renamed_kept_for_30_days_and_comes_back_with_its_rows() {
         let target = format!("{TABLES}/{id}/soft-delete?confirmTableName=orders&dryRun=true");
         let dry = lake.server.post(&target, &json!({})).data();
         assert!(text(&dry["statements"][0], "sql").contains("RENAME TO"), "{dry}");
-        assert_eq!(tables_of(&lake, "shop.db"), ["orders"]);
+        assert_eq!(shop.tables(), ["orders"]);
 
         let entry = soft_delete(&lake, id, "orders").data();
         let name = text(&entry, "tableName").to_owned();
@@ -78,18 +75,19 @@ fn a_table_is_renamed_kept_for_30_days_and_comes_back_with_its_rows() {
             "{name}"
         );
         assert_eq!((text(&entry, "originTableName"), text(&entry, "status")), ("orders", "deprecated"));
-        assert_eq!((&entry["remainingDays"], &entry["clusterId"]), (&json!(30), &json!(source)));
+        assert_eq!((&entry["remainingDays"], &entry["clusterId"]), (&json!(30), &json!(shop.source)));
         assert_eq!(entry["referencedByTasks"], json!([]));
-        assert_eq!(tables_of(&lake, "shop.db"), [name.as_str()]);
+        assert_eq!(shop.tables(), [name.as_str()]);
         assert_eq!(pending(&lake).len(), 1);
         assert_eq!(text(&pending(&lake)[0], "tableName"), name);
         assert_eq!(lake.server.get(TABLES).data()["total"], 0);
-        let other = lake.server.get(&format!("{TABLES}/pending-deletion?clusterId={}", source + 1)).data();
+        let other =
+            lake.server.get(&format!("{TABLES}/pending-deletion?clusterId={}", shop.source + 1)).data();
         assert_eq!(other, json!([]));
 
         refused(&soft_delete(&lake, id, &name), 409, "deprecated");
         refused(&lake.server.put(&format!("{TABLES}/{id}"), &json!({ "owner": "ann" })), 409, "deprecated");
-        lake.server.post(&format!("/api/v1/datasources/{source}/sync"), &json!({})).data();
+        lake.read_in(shop.source);
         assert_eq!(lake.server.get(TABLES).data()["total"], 0, "what lies in the bin is not read in anew");
 
         let back = restore(&lake, id).data();
@@ -97,10 +95,7 @@ fn a_table_is_renamed_kept_for_30_days_and_comes_back_with_its_rows() {
         for member in ["originTableName", "deprecatedAt", "purgeAt"] {
             assert_eq!(back[member], Value::Null, "{member}");
         }
-        assert_eq!(
-            lake.numbers("shop.db", "SELECT CAST(total AS INTEGER) FROM orders ORDER BY id"),
-            [10, 20]
-        );
+        assert_eq!(shop.numbers("SELECT total FROM orders ORDER BY id"), [10, 20]);
         assert_eq!(pending(&lake), [] as [Value; 0]);
         let changes = lake.server.get(&format!("{TABLES}/{id}/changes")).data();
         let kinds: Vec<&str> =
@@ -111,14 +106,12 @@ fn a_table_is_renamed_kept_for_30_days_and_comes_back_with_its_rows() {
 
 #[test]
 fn a_purge_by_hand_needs_the_whole_name_and_leaves_nothing() {
-    for store in stores() {
-        let lake = Lake::start(&store);
-        let source = lake.source("shop.db");
-        let id = lake.physical_table(source, "orders", FIELDS);
-        let other = lake.physical_table(source, "turnover", FIELDS);
+    for (lake, shop) in everywhere() {
+        let id = made(&lake, &shop, "orders");
+        let other = made(&lake, &shop, "turnover");
         let workflow = lake.workflow("sums");
         let sql = "INSERT INTO turnover SELECT id, total FROM orders";
-        let task = lake.task(workflow, "sum up", source, sql, [&[id], &[other]]);
+        let task = lake.task(workflow, "sum up", shop.source, sql, [&[id], &[other]]);
 
         let entry = soft_delete(&lake, id, "orders").data();
         assert_eq!(entry["referencedByTasks"], json!([{ "id": task, "taskName": "sum up" }]));
@@ -127,11 +120,11 @@ fn a_purge_by_hand_needs_the_whole_name_and_leaves_nothing() {
         assert_eq!((wrong.status, wrong.message()), (400, format!("确认失败：请输入正确的表名 {name}")));
         let dry = format!("{TABLES}/{id}/purge-now?confirmTableName={name}&dryRun=true");
         let dry = lake.server.post(&dry, &json!({})).data();
-        assert_eq!((&dry["statements"][0]["destroys"], tables_of(&lake, "shop.db").len()), (&json!(true), 2));
+        assert_eq!((&dry["statements"][0]["destroys"], shop.tables().len()), (&json!(true), 2));
 
         let purged = purge(&lake, id, &name).data();
         assert_eq!((&purged["purged"], text(&purged, "originTableName")), (&json!(true), "orders"));
-        assert_eq!(tables_of(&lake, "shop.db"), ["turnover"]);
+        assert_eq!(shop.tables(), ["turnover"]);
         assert_eq!(lake.server.get(&format!("{TABLES}/{id}")).status, 404);
         refused(&purge(&lake, id, &name), 404, "not_found");
         let detail = lake.server.get(&format!("/api/v1/workflows/{workflow}")).data();
@@ -141,62 +134,105 @@ fn a_purge_by_hand_needs_the_whole_name_and_leaves_nothing() {
         let graph = lake.server.get(&format!("/api/v1/lineage?tableId={other}")).data();
         assert_eq!(graph["nodes"].as_array().map(Vec::len), Some(1), "{graph}");
         // The name is free again.
-        lake.physical_table(source, "orders", FIELDS);
+        made(&lake, &shop, "orders");
     }
 }
 
 #[test]
 fn odd_names_go_in_and_come_out_as_they_were() {
-    for store in stores() {
-        let lake = Lake::start(&store);
-        let source = lake.source("odd.db");
-        for name in
-            ["select", "a b", "订单", "quo'te", "\"quoted\"", "back`tick", "semi;colon--", &"x".repeat(64)]
-        {
-            let id = lake.physical_table(source, name, FIELDS);
-            let entry = soft_delete(&lake, id, name).data();
+    for (lake, shop) in everywhere() {
+        for name in odd_names(shop.kind) {
+            let id = made(&lake, &shop, &name);
+            assert_eq!(shop.tables(), [name.as_str()]);
+            let entry = soft_delete(&lake, id, &name).data();
             assert_eq!(text(&entry, "originTableName"), name);
-            assert_eq!(tables_of(&lake, "odd.db"), [text(&entry, "tableName")]);
+            assert_eq!(shop.tables(), [text(&entry, "tableName")]);
+            let (_, time) = text(&entry, "tableName").rsplit_once("_deprecated_").expect("the suffix");
+            assert!(time.len() == 14 && time.bytes().all(|byte| byte.is_ascii_digit()), "{entry}");
             assert_eq!(text(&restore(&lake, id).data(), "tableName"), name);
-            let entry = soft_delete(&lake, id, name).data();
+            assert_eq!(shop.tables(), [name.as_str()]);
+            let entry = soft_delete(&lake, id, &name).data();
             purge(&lake, id, text(&entry, "tableName")).data();
-            assert_eq!(tables_of(&lake, "odd.db"), [] as [String; 0], "{name}");
+            assert_eq!(shop.tables(), [] as [String; 0], "{name}");
         }
+    }
+}
+
+/// Names that a database takes, the longest ones among them.
+fn odd_names(kind: Kind) -> Vec<String> {
+    let any = [
+        "select",
+        "a b",
+        "订单",
+        "quo'te",
+        "\"quoted\"",
+        "back`tick",
+        "semi;colon--",
+        "back\\slash",
+        "a.b",
+        "100%",
+        "${x}",
+        "MixedCase",
+        "/* c */",
+    ];
+    let longest = match kind {
+        Kind::Sqlite => ["x".repeat(64), "表".repeat(64)],
+        Kind::Postgres => ["x".repeat(63), "表".repeat(21)],
+        // As a file's name, each takes five bytes.
+        Kind::Mariadb => ["x".repeat(64), "表".repeat(48)],
+    };
+    any.into_iter().map(str::to_owned).chain(longest).collect()
+}
+
+#[test]
+fn a_name_over_the_limit_is_refused_before_it_is_sent() {
+    for (lake, shop) in everywhere() {
+        let too_long = match shop.kind {
+            Kind::Sqlite => continue,
+            Kind::Postgres => ["x".repeat(64), "表".repeat(22)],
+            Kind::Mariadb => ["x".repeat(65), "表".repeat(49)],
+        };
+        let id = made(&lake, &shop, "orders");
+        for name in too_long {
+            let renamed = lake.server.put(&format!("{TABLES}/{id}"), &json!({ "tableName": name }));
+            assert_eq!(named(&renamed), ["tableName"], "{name}");
+        }
+        assert_eq!(shop.tables(), ["orders"]);
     }
 }
 
 #[test]
 fn a_name_that_was_taken_meanwhile_is_not_taken_back() {
-    for store in stores() {
-        let lake = Lake::start(&store);
-        let source = lake.source("shop.db");
-        let id = lake.physical_table(source, "orders", FIELDS);
+    for (lake, shop) in everywhere() {
+        let id = made(&lake, &shop, "orders");
         let name = text(&soft_delete(&lake, id, "orders").data(), "tableName").to_owned();
-        let designed = lake.table(source, "orders", FIELDS);
+        let designed = lake.table_of(&shop, "orders", &fields(&shop));
         refused(&restore(&lake, id), 409, "name_taken");
         lake.server.put(&format!("{TABLES}/{designed}"), &json!({ "tableName": "orders2" })).data();
         // Behind our back, in the database alone.
-        lake.run("shop.db", "CREATE TABLE orders (n INTEGER)");
+        shop.run("CREATE TABLE orders (n INTEGER)");
         refused(&restore(&lake, id), 409, "name_taken");
         assert_eq!(get(&lake, id)["status"], "deprecated");
-        assert_eq!(tables_of(&lake, "shop.db"), ["orders", name.as_str()]);
-        lake.run("shop.db", "DROP TABLE orders");
+        assert_eq!(shop.tables(), ["orders", name.as_str()]);
+        shop.run("DROP TABLE orders");
         assert_eq!(restore(&lake, id).data()["status"], "active");
     }
 }
 
 #[test]
 fn what_somebody_dropped_or_renamed_behind_our_back_is_told_and_can_go() {
-    for store in stores() {
-        let lake = Lake::start(&store);
-        let source = lake.source("shop.db");
-        let id = lake.physical_table(source, "orders", FIELDS);
-        let name = text(&soft_delete(&lake, id, "orders").data(), "tableName").to_owned();
-        lake.run("shop.db", &format!("DROP TABLE {name}"));
-        refused(&restore(&lake, id), 409, "drifted");
-        assert_eq!(get(&lake, id)["status"], "deprecated");
-        assert_eq!(purge(&lake, id, &name).data()["purged"], true);
-        assert_eq!(lake.server.get(&format!("{TABLES}/{id}")).status, 404);
+    for (lake, shop) in everywhere() {
+        for behind_our_back in ["DROP TABLE", "ALTER TABLE"] {
+            let id = made(&lake, &shop, "orders");
+            let name = text(&soft_delete(&lake, id, "orders").data(), "tableName").to_owned();
+            let then = if behind_our_back == "DROP TABLE" { "" } else { "RENAME TO hidden" };
+            shop.run(&format!("{behind_our_back} {name} {then}"));
+            refused(&restore(&lake, id), 409, "drifted");
+            assert_eq!(get(&lake, id)["status"], "deprecated");
+            assert_eq!(purge(&lake, id, &name).data()["purged"], true);
+            assert_eq!(lake.server.get(&format!("{TABLES}/{id}")).status, 404);
+        }
+        assert_eq!(shop.tables(), ["hidden"], "nobody else's table goes");
     }
 }
 
@@ -219,16 +255,15 @@ fn a_table_in_no_database_goes_in_and_out_in_the_catalogue_alone() {
 
 #[test]
 fn the_job_purges_what_is_past_its_time_and_shows_what_it_could_not_drop() {
-    for store in stores() {
-        let mut lake = Lake::start(&store);
-        let (here, away) = (lake.source("here.db"), lake.source("away.db"));
-        let gone = lake.physical_table(here, "orders", FIELDS);
-        let young = lake.physical_table(here, "young", FIELDS);
-        let kept = lake.physical_table(away, "orders", FIELDS);
+    for (mut lake, here) in everywhere() {
+        let away = lake.warehouse(here.kind);
+        let gone = made(&lake, &here, "orders");
+        let young = made(&lake, &here, "young");
+        let kept = made(&lake, &away, "orders");
         for (id, name) in [(gone, "orders"), (young, "young"), (kept, "orders")] {
             soft_delete(&lake, id, name).data();
         }
-        fs::rename(lake.path("away.db"), lake.path("elsewhere.db")).expect("it is there");
+        away.close();
         lake.server.execute(&format!("UPDATE tables SET purge_at = 1 WHERE id IN ({gone}, {kept})"));
         // The job looks soon after a start.
         lake.server.restart();
@@ -238,28 +273,27 @@ fn the_job_purges_what_is_past_its_time_and_shows_what_it_could_not_drop() {
             (entries.len() == 2 && !error.is_null()).then_some(())
         });
         assert_eq!(lake.server.get(&format!("{TABLES}/{gone}")).status, 404);
-        let left = tables_of(&lake, "here.db");
+        let left = here.tables();
         assert!(left.len() == 1 && left[0].starts_with("young_deprecated_"), "{left:?}");
-        fs::rename(lake.path("elsewhere.db"), lake.path("away.db")).expect("it is there");
+        away.reopen();
         lake.server.execute("UPDATE table_changes SET finished_at = 1 WHERE state = 'failed'");
         lake.server.restart();
         eventually("it is tried again", SOON, || (pending(&lake).len() == 1).then_some(()));
-        assert_eq!(tables_of(&lake, "away.db"), [] as [String; 0]);
+        assert_eq!(away.tables(), [] as [String; 0]);
     }
 }
 
 #[test]
 fn a_server_killed_while_a_table_goes_in_or_out_leaves_no_disagreement() {
-    for store in stores() {
-        for point in ["tables.change_claimed", "tables.physical_done"] {
-            let mut lake = Lake::start(&store);
-            let source = lake.source("shop.db");
-            let id = lake.physical_table(source, "orders", FIELDS);
+    for (mut lake, shop) in everywhere() {
+        for (number, point) in ["tables.change_claimed", "tables.physical_done"].into_iter().enumerate() {
+            let name = format!("orders{number}");
+            let id = made(&lake, &shop, &name);
             lake.server.stop();
             lake.server.set("LAKEPORT_KILL_AT", point);
             lake.server.run();
             let client = lake.server.client();
-            let target = format!("{TABLES}/{id}/soft-delete?confirmTableName=orders");
+            let target = format!("{TABLES}/{id}/soft-delete?confirmTableName={name}");
             let asked = thread::spawn(move || {
                 std::panic::catch_unwind(move || client.post(&target, &json!({})).status)
             });
@@ -272,9 +306,10 @@ fn a_server_killed_while_a_table_goes_in_or_out_leaves_no_disagreement() {
                 let changes = lake.server.get(&format!("{TABLES}/{id}/changes")).data();
                 (changes[0]["state"] != "running").then(|| get(&lake, id))
             });
-            let there = tables_of(&lake, "shop.db");
+            let there = shop.tables();
             assert_eq!(there, [text(&settled, "tableName")], "{point}");
-            assert_eq!(settled["status"] == "deprecated", there != ["orders"], "{point}");
+            assert_eq!(settled["status"] == "deprecated", there != [name.clone()], "{point}");
+            shop.run(&format!("DROP TABLE {}", there[0]));
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use lakeport_tests::{Lake, Response, Store, eventually, id_of, stores};
+use lakeport_tests::{Lake, Store, eventually, id_of, named, refused, stores};
 use serde_json::{Value, json};
 
 const TABLES: &str = "/api/v1/tables";
@@ -12,21 +12,6 @@ const SOON: Duration = Duration::from_secs(20);
 
 fn path(id: i64) -> String {
     format!("{TABLES}/{id}")
-}
-
-fn refused(response: &Response, status: u16, code: &str) {
-    assert_eq!((response.status, response.error().as_str()), (status, code), "{response:?}");
-}
-
-/// The members that a refusal names, sorted.
-fn named(response: &Response) -> Vec<String> {
-    assert_eq!(response.status, 400, "{response:?}");
-    let body = response.json();
-    let details = body["details"].as_array().unwrap_or_else(|| panic!("{body}"));
-    let mut fields: Vec<String> =
-        details.iter().map(|detail| detail["field"].as_str().expect("a field").to_owned()).collect();
-    fields.sort_unstable();
-    fields
 }
 
 fn names(page: &Value) -> Vec<String> {

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use lakeport_tests::{Client, Lake, Response, eventually, id_of, stores};
+use lakeport_tests::{Client, Lake, eventually, id_of, named, refused, stores};
 use serde_json::{Value, json};
 
 const WORKFLOWS: &str = "/api/v1/workflows";
@@ -12,20 +12,6 @@ const SOON: Duration = Duration::from_secs(20);
 
 fn path(id: i64) -> String {
     format!("{WORKFLOWS}/{id}")
-}
-
-fn refused(response: &Response, status: u16, code: &str) {
-    assert_eq!((response.status, response.error().as_str()), (status, code), "{response:?}");
-}
-
-fn named(response: &Response) -> Vec<String> {
-    assert_eq!(response.status, 400, "{response:?}");
-    let body = response.json();
-    let details = body["details"].as_array().unwrap_or_else(|| panic!("{body}"));
-    let mut fields: Vec<String> =
-        details.iter().map(|detail| detail["field"].as_str().expect("a field").to_owned()).collect();
-    fields.sort_unstable();
-    fields
 }
 
 /// A data source with three physical tables: a, b, c.

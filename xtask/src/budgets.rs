@@ -39,6 +39,7 @@ pub enum StepName {
     Licences,
     Compile,
     Postgres,
+    Mariadb,
     ClientTools,
     Routes,
     UnitFile,
@@ -56,6 +57,7 @@ impl StepName {
             Self::Licences => "licences",
             Self::Compile => "compile",
             Self::Postgres => "postgres",
+            Self::Mariadb => "mariadb",
             Self::ClientTools => "client tools",
             Self::Routes => "routes",
             Self::UnitFile => "unit file",
@@ -72,6 +74,9 @@ pub struct Suite {
     pub seconds: u64,
     /// Empty: every package that no other suite names.
     pub packages: Vec<String>,
+    /// Of these packages, only these test programs; empty: all.
+    #[serde(default)]
+    pub programs: Vec<String>,
     /// None: the tests run on every store they know.
     pub store: Option<Store>,
     /// True if the tests run programs of others, set up by [`crate::clients`].
@@ -96,6 +101,17 @@ pub enum Tier {
 pub enum Store {
     Sqlite,
     Postgres,
+}
+
+impl Tier {
+    /// As `LAKEPORT_TEST_TIER` names it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Test => "test",
+            Self::Engines => "engines",
+            Self::Slow => "slow",
+        }
+    }
 }
 
 impl Store {
@@ -127,8 +143,14 @@ impl Budgets {
         self.total_seconds + more
     }
 
+    /// True if the suite runs this program of the package.
+    pub fn runs(&self, suite: &Suite, package: &str, program: &str) -> bool {
+        let is_chosen = suite.programs.is_empty() || suite.programs.iter().any(|name| name == program);
+        is_chosen && self.covers(suite, package)
+    }
+
     /// True if the suite runs the package's tests.
-    pub fn covers(&self, suite: &Suite, package: &str) -> bool {
+    fn covers(&self, suite: &Suite, package: &str) -> bool {
         let named = |suite: &Suite| suite.packages.iter().any(|name| name == package);
         if suite.packages.is_empty() { !self.suites.iter().any(named) } else { named(suite) }
     }
@@ -162,6 +184,7 @@ mod tests {
             Licences,
             Compile,
             Postgres,
+            Mariadb,
             ClientTools,
             Routes,
             UnitFile,

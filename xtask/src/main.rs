@@ -7,8 +7,8 @@ mod budgets;
 mod cargo;
 mod child;
 mod clients;
+mod databases;
 mod outcome;
-mod postgres;
 mod routes;
 mod suite;
 mod test;
@@ -40,7 +40,9 @@ Environment:
                                                 first that works: the toolchain has it, rustup adds it, or
                                                 Debian's packages are unpacked and used
   LAKEPORT_POSTGRES=download                    unpacks PostgreSQL for the tests though one is installed
+  LAKEPORT_MARIADB=download                     the same for MariaDB
   LAKEPORT_TEST_POSTGRES=postgres://…           tests use this PostgreSQL instead of one of their own
+  LAKEPORT_TEST_MARIADB=mysql://…               tests use this MariaDB instead of one of their own
   XDG_CACHE_HOME                                where downloads are kept (~/.cache), below lakeport/";
 
 #[derive(Subcommand)]
@@ -55,7 +57,7 @@ enum Task {
     Build,
     /// Builds the components alone: the bundled plugins and the tests' fixtures
     Fixtures,
-    /// Formatting, lints and every test, on SQLite and PostgreSQL
+    /// Formatting, lints and every test, on SQLite and PostgreSQL, and on MariaDB as a data source
     Test {
         /// And the suites with programs of others: clients generated from the interface's description, a fuzzer
         #[arg(long, conflicts_with = "slow")]

@@ -21,7 +21,7 @@ const HANGING: u32 = 3;
 pub struct Program {
     pub package: String,
     /// `lib`, or the name of the binary or test file.
-    target: String,
+    pub target: String,
     executable: PathBuf,
     package_folder: PathBuf,
 }

@@ -13,14 +13,17 @@ use serde::Deserialize;
 
 use crate::budgets::{Budgets, StepName, Store, Suite, Tier};
 use crate::clients::{self, Tools};
+use crate::databases::{Database, mariadb, postgres};
 use crate::outcome::{Counts, Outcome, Row};
-use crate::postgres::{Binaries, Postgres};
 use crate::suite::{self, Environment, Program};
 use crate::wasm::Wasm;
 use crate::{cargo, child, routes, unit_file, workspace};
 
 /// Names a PostgreSQL to use instead of one of our own, and tells the tests where it is.
 const POSTGRES_VARIABLE: &str = "LAKEPORT_TEST_POSTGRES";
+
+/// The same for MariaDB.
+const MARIADB_VARIABLE: &str = "LAKEPORT_TEST_MARIADB";
 
 /// Runs tiers as one and prints the report. False if anything failed.
 pub fn run(tiers: &[Tier]) -> Result<bool> {
@@ -47,6 +50,7 @@ struct Ground<'a> {
     programs: &'a [Program],
     wasm: &'a Wasm,
     postgres: Option<Database>,
+    mariadb: Option<Database>,
     tools: Option<Tools>,
     /// Where tests write what they asked for.
     hits: &'a Path,
@@ -54,7 +58,8 @@ struct Ground<'a> {
 
 impl Run<'_> {
     fn all(&mut self) -> Result<()> {
-        let fetched = std::thread::spawn(fetch_postgres);
+        let fetched = std::thread::spawn(|| fetch(POSTGRES_VARIABLE, postgres::Binaries::obtain));
+        let mariadb = std::thread::spawn(|| fetch(MARIADB_VARIABLE, mariadb::Binaries::obtain));
         let tools = self.has(StepName::ClientTools).then(|| std::thread::spawn(clients::obtain));
         self.step(StepName::Format, || cargo_plainly(&["fmt", "--all", "--check"]))?;
         let Some(wasm) = self.step(StepName::WasmTarget, Wasm::set_up)? else { return Ok(()) };
@@ -68,13 +73,14 @@ impl Run<'_> {
         self.step(StepName::Lint, lint)?;
         self.licences()?;
         let Some(programs) = self.step(StepName::Compile, compile)? else { return Ok(()) };
-        let postgres = self.step(StepName::Postgres, || start_postgres(fetched))?;
+        let postgres = self.step(StepName::Postgres, || joined(fetched)?.started(postgres::start))?;
+        let mariadb = self.mariadb(mariadb)?;
         let tools = match tools {
             Some(tools) => self.step(StepName::ClientTools, || joined(tools))?,
             None => None,
         };
         let hits = routes::make_folder()?;
-        let ground = Ground { programs: &programs, wasm: &wasm, postgres, tools, hits: &hits };
+        let ground = Ground { programs: &programs, wasm: &wasm, postgres, mariadb, tools, hits: &hits };
         for suite in self.budgets.suites_of(self.tiers) {
             self.suite(suite, &ground)?;
         }
@@ -127,6 +133,19 @@ impl Run<'_> {
         self.step(StepName::Licences, || cargo_plainly(&arguments)).map(drop)
     }
 
+    /// Without it, its tests are skipped: no store of Lakeport's lies there.
+    fn mariadb(
+        &mut self,
+        fetched: JoinHandle<Result<Fetched<mariadb::Binaries>>>,
+    ) -> Result<Option<Database>> {
+        let started = self.step(StepName::Mariadb, || match joined(fetched) {
+            Ok(fetched) => fetched.started(mariadb::start).map(Ok),
+            Err(error) => Ok(Err(error)),
+        })?;
+        let missing = |error| format!("mariadb: nothing was tested on it, it could not be had: {error:#}");
+        Ok(started.and_then(|had| had.map_err(|error| self.outcome.skip(missing(error))).ok()))
+    }
+
     fn unit_file(&mut self) -> Result<()> {
         if self.has(StepName::UnitFile) && !unit_file::can_be_checked() {
             self.outcome.skip("unit file: systemd-analyze is not installed".to_owned());
@@ -146,7 +165,7 @@ impl Run<'_> {
         };
         println!("{}: its tests, one program after the other", suite.name);
         let start = Instant::now();
-        let covered = |program: &&Program| self.budgets.covers(suite, &program.package);
+        let covered = |program: &&Program| self.budgets.runs(suite, &program.package, &program.target);
         let chosen: Vec<&Program> = ground.programs.iter().filter(covered).collect();
         let counts = suite::run(suite, &chosen, &env, &mut self.outcome)?;
         self.outcome.counts.add(counts);
@@ -216,34 +235,26 @@ fn package_names() -> Result<HashMap<PathBuf, String>> {
     Ok(metadata.packages.into_iter().map(|package| (package.manifest_path, package.name)).collect())
 }
 
-/// A PostgreSQL that tests may use.
-enum Database {
-    Own(Postgres),
+/// A database server's programs, or the URL of one that somebody else runs.
+enum Fetched<Binaries> {
+    Programs(Binaries),
     Given(String),
 }
 
-impl Database {
-    fn url(&self) -> &str {
-        match self {
-            Self::Own(postgres) => postgres.url(),
-            Self::Given(url) => url,
-        }
+/// Nothing is fetched if the variable names a server.
+fn fetch<Binaries>(variable: &str, obtain: impl FnOnce() -> Result<Binaries>) -> Result<Fetched<Binaries>> {
+    match std::env::var(variable).ok().filter(|url| !url.is_empty()) {
+        Some(url) => Ok(Fetched::Given(url)),
+        None => obtain().map(Fetched::Programs),
     }
 }
 
-fn given_postgres() -> Option<String> {
-    std::env::var(POSTGRES_VARIABLE).ok().filter(|url| !url.is_empty())
-}
-
-/// Nothing is fetched if one is given.
-fn fetch_postgres() -> Result<Option<Binaries>> {
-    if given_postgres().is_some() { Ok(None) } else { Binaries::obtain().map(Some) }
-}
-
-fn start_postgres(fetched: JoinHandle<Result<Option<Binaries>>>) -> Result<Database> {
-    match joined(fetched)? {
-        Some(binaries) => Postgres::start(&binaries).map(Database::Own),
-        None => Ok(Database::Given(given_postgres().unwrap_or_default())),
+impl<Binaries> Fetched<Binaries> {
+    fn started(self, start: impl FnOnce(&Binaries) -> Result<Database>) -> Result<Database> {
+        match self {
+            Self::Programs(binaries) => start(&binaries),
+            Self::Given(url) => Ok(Database::given(url)),
+        }
     }
 }
 
@@ -260,6 +271,7 @@ impl Ground<'_> {
             ("LAKEPORT_BIN", path(&workspace::target().join("ci/lakeport"))),
             ("LAKEPORT_WASM_DIR", path(&self.wasm.folder())),
             (routes::HITS_VARIABLE, path(self.hits)),
+            ("LAKEPORT_TEST_TIER", suite.tier.name().to_owned()),
         ];
         if suite.store == Some(Store::Postgres) && self.postgres.is_none() {
             return Err("there is no PostgreSQL".to_owned());
@@ -271,7 +283,9 @@ impl Ground<'_> {
                 None => return Err("its tools could not be fetched".to_owned()),
             }
         }
-        env.extend(self.postgres.as_ref().map(|postgres| (POSTGRES_VARIABLE, postgres.url().to_owned())));
+        for (variable, server) in [(POSTGRES_VARIABLE, &self.postgres), (MARIADB_VARIABLE, &self.mariadb)] {
+            env.extend(server.as_ref().map(|server| (variable, server.url().to_owned())));
+        }
         env.extend(suite.store.map(|store| ("LAKEPORT_TEST_STORE", store.name().to_owned())));
         Ok(env)
     }
