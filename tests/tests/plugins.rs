@@ -19,13 +19,15 @@ fn a_fresh_server_lists_what_is_bundled() {
     for store in stores() {
         let server = Server::start(&store);
         let plugins = server.get("/api/v1/plugins").data();
-        let sqlite =
-            plugins.as_array().unwrap().iter().find(|p| p["name"] == "sqlite").expect("the bundled dialect");
-        assert_eq!(sqlite["family"], "dialect");
-        assert_eq!(sqlite["state"], "active");
-        assert_eq!(sqlite["grants"], json!(["lakeport:dialect/connection"]));
-        assert_eq!(sqlite["digest"], sqlite["generations"][0]["digest"]);
-        assert_eq!(sqlite["reason"], Value::Null);
+        for name in ["doris", "mysql", "postgres", "sqlite"] {
+            let named = plugins.as_array().unwrap().iter().find(|p| p["name"] == name);
+            let dialect = named.unwrap_or_else(|| panic!("{name} is not bundled"));
+            assert_eq!(dialect["family"], "dialect");
+            assert_eq!(dialect["state"], "active", "{name}");
+            assert_eq!(dialect["grants"], json!(["lakeport:dialect/connection"]), "{name}");
+            assert_eq!(dialect["digest"], dialect["generations"][0]["digest"], "{name}");
+            assert_eq!(dialect["reason"], Value::Null, "{name}");
+        }
     }
 }
 

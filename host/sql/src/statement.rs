@@ -206,8 +206,11 @@ impl<'a> Check<'a> {
             || self.operation == "create_table";
         let table = self.subject.table_named(parts).is_some();
         let qualified = parts.len() > 1 || self.profile.transport == Transport::Sqlite || before == "TO";
-        let allowed =
-            if wants_table { table && qualified } else { table || self.subject.has_field(parts, whole) };
+        let allowed = match before {
+            _ if wants_table => table && qualified,
+            "AFTER" if self.may_follow(parts) => true,
+            _ => table || self.subject.has_field(parts, whole),
+        };
         if allowed {
             return Ok(());
         }
@@ -221,6 +224,12 @@ impl<'a> Check<'a> {
                 self.subject.table
             ),
         ))
+    }
+
+    /// Whether an undo may put the dropped field back behind this one.
+    fn may_follow(&self, parts: &[String]) -> bool {
+        let undoes_drop = self.subject.operation == "drop_field" && self.operation == "add_field";
+        undoes_drop && matches!(parts, [field] if self.subject.before_dropped.as_ref() == Some(field))
     }
 
     fn data_type(&self, tokens: &[TypeToken]) -> Result<(), Fault> {

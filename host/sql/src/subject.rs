@@ -25,6 +25,8 @@ pub(crate) struct Subject {
     pub kept_fields: usize,
     /// The field's name before and after, where it is altered.
     pub renamed: Option<(String, String)>,
+    /// The field before the one that is dropped. The undo may put that one back behind it.
+    pub before_dropped: Option<String>,
     /// Expressions handed in.
     pub expressions: BTreeSet<String>,
 }
@@ -59,11 +61,17 @@ impl Subject {
             Change::DropField(drop) => {
                 let mut subject = Subject::about("drop_field", &drop.current, [].iter());
                 subject.fields.insert(drop.field.clone());
+                subject.before_dropped = before(&drop.current, &drop.field);
                 let own = |field: &&Field| field.name == drop.field && field.generated.is_none();
                 subject.kept_fields -= drop.current.fields.iter().filter(own).count();
                 subject
             }
-            Change::SetBuckets(set) => Subject::about("set_buckets", &set.current, [].iter()),
+            Change::SetBuckets(set) => {
+                let mut subject = Subject::about("set_buckets", &set.current, [].iter());
+                // Servers take the number together with the fields that the rows are spread by.
+                subject.fields.extend(set.current.distribution.iter().cloned());
+                subject
+            }
             Change::SetReplicas(set) => Subject::about("set_replicas", &set.current, [].iter()),
             Change::Other(other) => {
                 let mut subject = match &other.current {
@@ -124,3 +132,13 @@ impl Subject {
         known && (table.is_empty() || self.table_named(table).is_some())
     }
 }
+
+/// The field before this one.
+fn before(table: &Table, field: &str) -> Option<String> {
+    let at = table.fields.iter().position(|one| one.name == field)?;
+    Some(table.fields[at.checked_sub(1)?].name.clone())
+}
+
+#[cfg(test)]
+#[path = "subject_tests.rs"]
+mod tests;

@@ -14,7 +14,18 @@ UNKNOWN_TOKEN = 2**53
 
 # Installed for it to do with as it likes.
 OWN_PLUGIN = "greeter"
-BUNDLED = ("sqlite", "local", "draw_chart", "lineage", "run_sql", "search_catalog", "write_sql")
+BUNDLED = (
+    "doris",
+    "mysql",
+    "postgres",
+    "sqlite",
+    "local",
+    "draw_chart",
+    "lineage",
+    "run_sql",
+    "search_catalog",
+    "write_sql",
+)
 
 # Members of a body that the server may connect to, and what stands there instead: nothing listens on port 1.
 ADDRESSES = {

@@ -1,0 +1,89 @@
+//! The dialect of Apache Doris, and of StarRocks, which grew out of it.
+//!
+//! Its one idea: both products speak nearly the same, so there is one dialect, and where their statements
+//! part it asks [`server::Server`] which of the two it plans for. Everything but sending a query is a pure
+//! function. What either product would do silently and wrongly (a comment that loses its backslashes, a
+//! bucket number for partitions that never come) is refused here, before anything is sent.
+
+pub mod defaults;
+pub mod describe;
+#[cfg(test)]
+mod host_tests;
+pub mod plan;
+pub mod read;
+pub mod server;
+pub mod texts;
+pub mod types;
+
+use lakeport_sdk::dialect::{
+    AccessPage, AccessRequest, Change, ChangePlan, Connection, DataType, DatabasePage, Dialect, DialectInfo,
+    Error, Page, Problem, ServerInfo, Table, TableName, TablePage, TableStatistics,
+};
+
+use server::Server;
+
+/// The dialect.
+pub struct Doris;
+
+impl Dialect for Doris {
+    fn describe() -> DialectInfo {
+        describe::describe()
+    }
+
+    fn parse_types(server: Option<ServerInfo>, texts: Vec<String>) -> Vec<Result<DataType, Problem>> {
+        let product = server.as_ref().map(Server::of).unwrap_or_default().product;
+        texts.iter().map(|text| types::parse(product, text)).collect()
+    }
+
+    fn plan(server: ServerInfo, change: Change) -> Result<ChangePlan, Vec<Problem>> {
+        plan::plan(&Server::of(&server), &change)
+    }
+
+    fn server(connection: Connection, options: String) -> Result<ServerInfo, Error> {
+        read::server(&connection, &options)
+    }
+
+    fn databases(connection: Connection, _server: ServerInfo, page: Page) -> Result<DatabasePage, Error> {
+        read::databases(&connection, &page)
+    }
+
+    fn tables(
+        connection: Connection,
+        _server: ServerInfo,
+        database: String,
+        page: Page,
+    ) -> Result<TablePage, Error> {
+        read::tables(&connection, &database, &page)
+    }
+
+    fn inspect(
+        connection: Connection,
+        server: ServerInfo,
+        tables: Vec<TableName>,
+    ) -> Result<Vec<Result<Table, Error>>, Error> {
+        read::inspect(&connection, &Server::of(&server), &tables)
+    }
+
+    fn ddl(connection: Connection, _server: ServerInfo, table: TableName) -> Result<String, Error> {
+        read::ddl(&connection, &table)
+    }
+
+    fn statistics(
+        connection: Connection,
+        server: ServerInfo,
+        tables: Vec<TableName>,
+        fresh: bool,
+    ) -> Result<Vec<Result<TableStatistics, Error>>, Error> {
+        read::statistics(&connection, &Server::of(&server), &tables, fresh)
+    }
+
+    fn access(
+        connection: Connection,
+        server: ServerInfo,
+        request: AccessRequest,
+    ) -> Result<AccessPage, Error> {
+        read::access(&connection, &Server::of(&server), &request)
+    }
+}
+
+lakeport_sdk::dialect!(Doris);

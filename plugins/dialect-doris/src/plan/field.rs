@@ -1,0 +1,344 @@
+//! Changes of one field.
+//!
+//! A definition replaces the whole of the one before, so what a field is beyond the change is written
+//! again; what cannot be written again stands against the change.
+
+use lakeport_sdk::dialect::{
+    Action, AddField, AlterField, ChangePlan, DropField, Field, Problem, Statement, Step, Table,
+};
+
+use super::job::{self, Job};
+use super::problems::{Problems, adjusted, same_name};
+use super::shape::{self, Column};
+use super::steps;
+use crate::defaults;
+use crate::server::{Product, Server};
+use crate::texts::{Clause, comment_rule};
+use crate::types::{Refusal, Work, change};
+
+/// From here on StarRocks renames fields.
+const STARROCKS_RENAME: (u32, u32, u32) = (3, 3, 2);
+
+/// A new field, behind the key.
+pub fn add(server: &Server, request: &AddField) -> Result<ChangePlan, Vec<Problem>> {
+    let (table, field) = (&request.current, &request.field);
+    let mut problems = Problems::default();
+    problems.only_tables(table);
+    problems.field_name(server, "fieldName", &field.name);
+    let column = Column::of(server, field, "", &mut problems);
+    if let Some(other) = table.fields.iter().find(|other| same_name(&other.name, &field.name)) {
+        let message =
+            format!("there is a field {:?} already; the case of letters does not count", other.name);
+        problems.add("fieldName", "conflict", message);
+    }
+    if field.key {
+        problems.unsupported("isPrimaryKey", "the key of a table that is there is not changed");
+    }
+    if table.model.as_deref() == Some("AGGREGATE") {
+        let message = "a field of a table that aggregates needs to know how, which cannot be said here";
+        problems.unsupported("", message);
+    }
+    if !field.nullable && !defaults::gives_a_value(&field.defaults_to) {
+        let message = "the rows that are there need a value: allow NULL, or give a default other than NULL";
+        problems.unsupported("isNullable", message);
+    }
+    let (behind, notes) = place(request);
+    problems.check()?;
+    let column = column.expect("a field without problems is a column");
+    let undo = job::action(shape::drop_column(&table.name, &field.name), &table.name, Job::Column);
+    let statement = shape::add_column(&table.name, &column, behind);
+    let step = Step {
+        action: job::action(statement, &table.name, Job::Column),
+        undo: vec![undo],
+        undo_complete: true,
+        ..Step::new(format!("adds the field {} to {}", field.name, table.name.name), Statement::new())
+    };
+    Ok(steps(vec![step], notes))
+}
+
+/// Behind which field. The key stays a prefix: within it, nothing is put.
+fn place(request: &AddField) -> (Option<&str>, Vec<Problem>) {
+    let Some(behind) = &request.behind else { return (None, Vec::new()) };
+    let fields = &request.current.fields;
+    let at = fields.iter().position(|field| field.name == *behind);
+    let within_key = at.and_then(|at| fields.get(at + 1)).is_some_and(|next| next.key);
+    if within_key {
+        let message = "the fields of the key stay together, so the new field comes last";
+        return (None, vec![adjusted("fieldOrder", message)]);
+    }
+    (Some(behind), Vec::new())
+}
+
+/// Another shape, comment or name.
+pub fn alter(server: &Server, request: &AlterField) -> Result<ChangePlan, Vec<Problem>> {
+    let (before, after) = (&request.before, &request.after);
+    let mut problems = Problems::default();
+    problems.only_tables(&request.current);
+    if before.name != after.name {
+        renamable(server, request, &mut problems);
+    }
+    if before.key != after.key {
+        problems.unsupported("isPrimaryKey", "the key of a table that is there is not changed");
+    }
+    let reshapes = reshapes(server, request, &mut problems);
+    let recomments = before.comment != after.comment;
+    let mut planned = Vec::new();
+    if let Some(work) = reshapes {
+        planned.extend(redefine(server, request, work, &mut problems));
+    } else if recomments {
+        planned.extend(recomment(server, request, &mut problems));
+    }
+    if before.name != after.name {
+        planned.push(rename(server, request));
+    }
+    problems.or(|| steps(planned, Vec::new()))
+}
+
+/// Whether the type or the nullability changes, and with how much work; what stands against it is said.
+fn reshapes(server: &Server, request: &AlterField, problems: &mut Problems) -> Option<Work> {
+    let (before, after) = (&request.before, &request.after);
+    let nullability = before.nullable != after.nullable;
+    if before.nullable && !after.nullable {
+        let message =
+            format!("{} does not take NULL away from a field that allows it", server.product.short());
+        problems.unsupported("isNullable", message);
+    }
+    if !defaults::same(&before.defaults_to, &after.defaults_to) {
+        let message =
+            format!("{} does not change the default of a field that is there", server.product.short());
+        problems.unsupported("defaultValue", message);
+    }
+    if before.type_text == after.type_text {
+        return nullability
+            .then_some(Work::Rewrite)
+            .inspect(|_| defined_anew(request, "isNullable", problems));
+    }
+    let to = shape::typed(server.product, after, "", problems)?;
+    let Some(from) = shape::typed(server.product, before, "", &mut Problems::default()) else {
+        let message =
+            format!("{} is of the type {}, which is not changed here", before.name, before.type_text);
+        problems.unsupported("fieldType", message);
+        return None;
+    };
+    let (shown_from, shown_to) = (from.canonical(server.product), to.canonical(server.product));
+    let work = match change(&from, &to) {
+        Ok(Work::None) if !nullability => return None,
+        Ok(_) if nullability => Work::Rewrite,
+        Ok(work) => work,
+        Err(Refusal::Loses) => {
+            let message = format!(
+                "as {shown_to}, not every value of {shown_from} would stay what it is; add a field and fill it"
+            );
+            problems.unsupported("fieldType", message);
+            return None;
+        }
+        Err(Refusal::Impossible) => {
+            let short = server.product.short();
+            problems.unsupported("fieldType", format!("{short} does not make {shown_from} into {shown_to}"));
+            return None;
+        }
+    };
+    defined_anew(request, "fieldType", problems);
+    Some(work)
+}
+
+/// What stands against defining a field anew.
+fn defined_anew(request: &AlterField, member: &str, problems: &mut Problems) {
+    let (table, field) = (&request.current, &request.before);
+    let name = &field.name;
+    if field.key || table.keys.contains(name) {
+        problems.unsupported(member, format!("{name} belongs to the key, which is not changed"));
+    } else if table.distribution.contains(name) || table.partition.contains(name) {
+        problems.unsupported(member, format!("{name} decides where rows lie, and is not changed"));
+    } else if field.generated.is_some() {
+        problems
+            .unsupported(member, format!("{name} is generated, and its expression could not be said again"));
+    } else if shape::is_numbered(field) {
+        problems
+            .unsupported(member, format!("{name} is numbered by the server, which could not be said again"));
+    } else if table.model.as_deref() == Some("AGGREGATE") && !can_say_aggregate(field) {
+        let message = format!("how the values of {name} are put together could not be said again");
+        problems.unsupported(member, message);
+    }
+}
+
+/// The host lets no statement have the word REPLACE.
+fn can_say_aggregate(field: &Field) -> bool {
+    shape::aggregate(field).is_some_and(|kind| matches!(kind.as_str(), "SUM" | "MIN" | "MAX"))
+}
+
+/// The field's definition anew, and its comment besides where a definition cannot carry it.
+fn redefine(server: &Server, request: &AlterField, work: Work, problems: &mut Problems) -> Vec<Step> {
+    let (table, before, after) = (&request.current, &request.before, &request.after);
+    // It still has its old name; the new one comes last.
+    let field = Field { name: before.name.clone(), ..after.clone() };
+    let apart = comment_rule(server.product, Clause::Definition, &after.comment).is_err();
+    let column = match apart {
+        true => Column::without_comment(server, &field, "", problems),
+        false => Column::of(server, &field, "", problems),
+    };
+    let Some(column) = column else { return Vec::new() };
+    let statement = shape::modify_column(&table.name, &column);
+    let mut planned = vec![Step {
+        action: job::action(statement, &table.name, Job::Column),
+        cost: if work == Work::Metadata { "metadata" } else { "rewrite" }.to_owned(),
+        locks: "unknown".to_owned(),
+        ..Step::new(format!("changes the field {} of {}", before.name, table.name.name), Statement::new())
+    }];
+    if apart {
+        planned.extend(comment_alone(server, request, &after.comment, problems));
+    }
+    planned
+}
+
+/// Another comment alone.
+fn recomment(server: &Server, request: &AlterField, problems: &mut Problems) -> Vec<Step> {
+    let (table, before, after) = (&request.current, &request.before, &request.after);
+    let by_itself = comment_rule(server.product, Clause::Change, &after.comment).is_ok();
+    if server.product == Product::Doris && by_itself {
+        return comment_alone(server, request, &after.comment, problems).into_iter().collect();
+    }
+    // All that is left is the whole definition with the comment in it.
+    if let Err(message) = comment_rule(server.product, Clause::Definition, &after.comment) {
+        problems.not_representable("fieldComment", message);
+        return Vec::new();
+    }
+    if before.key {
+        let message = format!(
+            "{} changes this comment only with the whole definition, and that of a key is not changed",
+            server.product.short()
+        );
+        problems.not_representable("fieldComment", message);
+    }
+    defined_anew(request, "fieldComment", problems);
+    let field = |comment: &str| Field { comment: comment.to_owned(), ..before.clone() };
+    let Some(column) = Column::of(server, &field(&after.comment), "", problems) else { return Vec::new() };
+    let back = Column::of(server, &field(&before.comment), "", &mut Problems::default());
+    let write =
+        |column: &Column| job::action(shape::modify_column(&table.name, column), &table.name, Job::Column);
+    let undo: Vec<Action> = back.as_ref().map(write).into_iter().collect();
+    vec![Step {
+        action: write(&column),
+        undo_complete: !undo.is_empty(),
+        undo,
+        ..Step::new(purpose(request), Statement::new())
+    }]
+}
+
+fn comment_alone(
+    server: &Server,
+    request: &AlterField,
+    comment: &str,
+    problems: &mut Problems,
+) -> Option<Step> {
+    let (table, before) = (&request.current, &request.before);
+    let write = |comment: &str| {
+        let rule = comment_rule(server.product, Clause::Change, comment)?;
+        Ok(shape::comment_column(&table.name, &before.name, comment, rule))
+    };
+    match write(comment) {
+        Ok(statement) => {
+            let undo: Vec<Action> =
+                write(&before.comment).map(Action::new).map_err(|_: String| ()).into_iter().collect();
+            Some(Step { undo_complete: !undo.is_empty(), undo, ..Step::new(purpose(request), statement) })
+        }
+        Err(message) => {
+            problems.not_representable("fieldComment", message);
+            None
+        }
+    }
+}
+
+fn purpose(request: &AlterField) -> String {
+    format!("changes the comment of the field {} of {}", request.before.name, request.current.name.name)
+}
+
+fn renamable(server: &Server, request: &AlterField, problems: &mut Problems) {
+    let (table, before, after) = (&request.current, &request.before, &request.after);
+    problems.field_name(server, "fieldName", &after.name);
+    let taken = |field: &&Field| field.name != before.name && same_name(&field.name, &after.name);
+    if let Some(other) = table.fields.iter().find(taken) {
+        let message =
+            format!("there is a field {:?} already; the case of letters does not count", other.name);
+        problems.add("fieldName", "conflict", message);
+    } else if same_name(&before.name, &after.name) {
+        let message = "the case of letters does not count in names of fields, so nothing would be renamed";
+        problems.unsupported("fieldName", message);
+    }
+    if table.partition.contains(&before.name) {
+        let message = format!("{} parts the table, and its partitions are made by that name", before.name);
+        problems.unsupported("fieldName", message);
+    }
+    if server.product == Product::StarRocks && !server.is_at_least(STARROCKS_RENAME) {
+        let message = format!("{} cannot rename fields; 3.3.2 can", server.shown());
+        problems.unsupported("fieldName", message);
+    }
+}
+
+fn rename(server: &Server, request: &AlterField) -> Step {
+    let (table, before, after) = (&request.current.name, &request.before.name, &request.after.name);
+    let write = |from: &str, to: &str| shape::rename_column(server.product, table, from, to);
+    Step {
+        undo: vec![Action::new(write(after, before))],
+        undo_complete: true,
+        ..Step::new(format!("renames the field {before} of {} to {after}", table.name), write(before, after))
+    }
+}
+
+/// A field goes, and its values with it.
+pub fn drop(server: &Server, request: &DropField) -> Result<ChangePlan, Vec<Problem>> {
+    let table = &request.current;
+    let mut problems = Problems::default();
+    problems.only_tables(table);
+    let field = table.fields.iter().find(|field| field.name == request.field);
+    match field {
+        None => {
+            let message = format!("{} has no field {:?}", table.name.name, request.field);
+            problems.add("fieldName", "missing", message);
+        }
+        Some(field) => droppable(server, table, field, &mut problems),
+    }
+    problems.check()?;
+    let again = field.and_then(|field| as_added_again(server, field));
+    let at = table.fields.iter().position(|one| one.name == request.field).unwrap_or_default();
+    let behind = at.checked_sub(1).map(|before| table.fields[before].name.as_str());
+    let undo = again
+        .map(|column| job::action(shape::add_column(&table.name, &column, behind), &table.name, Job::Column));
+    let statement = shape::drop_column(&table.name, &request.field);
+    let step = Step {
+        action: job::action(statement, &table.name, Job::Column),
+        undo: undo.into_iter().collect(),
+        destroys: true,
+        ..Step::new(
+            format!("drops the field {} of {} with its values", request.field, table.name.name),
+            Statement::new(),
+        )
+    };
+    Ok(steps(vec![step], Vec::new()))
+}
+
+fn droppable(server: &Server, table: &Table, field: &Field, problems: &mut Problems) {
+    let name = &field.name;
+    if field.key || table.keys.contains(name) {
+        let message =
+            format!("{name} belongs to the key; without it rows would be put together or lie elsewhere");
+        problems.unsupported("fieldName", message);
+    } else if table.distribution.contains(name) || table.partition.contains(name) {
+        let message = format!("{name} decides where rows lie; {} does not drop it", server.product.short());
+        problems.unsupported("fieldName", message);
+    } else if table.fields.len() == 1 {
+        problems.unsupported("fieldName", format!("{name} is the last field; drop the table instead"));
+    }
+}
+
+/// A dropped field as it can be added to a table with rows; none where its definition could not be said.
+fn as_added_again(server: &Server, field: &Field) -> Option<Column> {
+    if field.generated.is_some() || shape::is_numbered(field) || shape::aggregate(field).is_some() {
+        return None;
+    }
+    let nullable = field.nullable || !defaults::gives_a_value(&field.defaults_to);
+    let mut problems = Problems::default();
+    let column = Column::of(server, &Field { nullable, ..field.clone() }, "", &mut problems);
+    problems.check().ok()?;
+    column
+}

@@ -1,0 +1,92 @@
+use lakeport_sdk::dialect::{AlterField, Change, DefaultValue, Field, OtherChange, Table, TableName};
+
+use super::*;
+
+fn field(name: &str, type_text: &str) -> Field {
+    Field {
+        name: name.to_owned(),
+        type_text: type_text.to_owned(),
+        nullable: true,
+        key: false,
+        comment: String::new(),
+        defaults_to: DefaultValue::Absent,
+        generated: None,
+        extra: None,
+    }
+}
+
+fn with_extra(extra: &str) -> Field {
+    Field { extra: Some(extra.to_owned()), ..field("v", "INT") }
+}
+
+fn altered(model: &str, before: Field, edit: fn(&mut Field)) -> Result<ChangePlan, Vec<Problem>> {
+    let mut after = before.clone();
+    edit(&mut after);
+    let current = Table {
+        name: TableName::new("ods", "t"),
+        kind: "table".to_owned(),
+        comment: String::new(),
+        fields: vec![Field { key: true, ..field("k", "INT") }, before.clone()],
+        keys: vec!["k".to_owned()],
+        model: Some(model.to_owned()),
+        distribution: vec!["k".to_owned()],
+        buckets: None,
+        replicas: None,
+        partition: Vec::new(),
+        companions: Vec::new(),
+        extra: None,
+    };
+    plan(&Server::default(), &Change::AlterField(AlterField { current, before, after }))
+}
+
+fn refused(planned: Result<ChangePlan, Vec<Problem>>) -> Vec<(String, String)> {
+    let problems = planned.expect_err("the change is impossible");
+    assert!(problems.iter().all(|problem| problem.message.len() > 15), "{problems:?}");
+    problems.into_iter().map(|problem| (problem.member, problem.code)).collect()
+}
+
+fn one(member: &str, code: &str) -> Vec<(String, String)> {
+    vec![(member.to_owned(), code.to_owned())]
+}
+
+#[test]
+fn what_a_definition_could_not_say_again_keeps_a_field_as_it_is() {
+    fn widen(field: &mut Field) {
+        field.type_text = "BIGINT".to_owned();
+    }
+    let refusal = one("fieldType", "unsupported_by_dialect");
+    assert_eq!(refused(altered("DUPLICATE", with_extra("{\"autoIncrement\":true}"), widen)), refusal);
+    assert_eq!(refused(altered("AGGREGATE", field("v", "INT"), widen)), refusal);
+    assert_eq!(refused(altered("AGGREGATE", with_extra("{\"aggregate\":\"REPLACE\"}"), widen)), refusal);
+    let generated = Field { generated: Some(String::new()), ..field("v", "INT") };
+    assert_eq!(refused(altered("DUPLICATE", generated, widen)), refusal);
+    assert_eq!(altered("AGGREGATE", with_extra("{\"aggregate\":\"SUM\"}"), widen).unwrap().steps.len(), 1);
+    assert_eq!(refused(altered("DUPLICATE", field("v", "bitmap"), widen)), refusal);
+}
+
+#[test]
+fn a_comment_that_only_a_change_of_its_own_can_carry_is_kept_through_another_type() {
+    fn widen(field: &mut Field) {
+        field.type_text = "BIGINT".to_owned();
+    }
+    let kept = Field { comment: "C:\\dir".to_owned(), ..field("v", "INT") };
+    assert_eq!(altered("DUPLICATE", kept, widen).unwrap().steps.len(), 2);
+    let lost = Field { comment: "it's \"C:\\\"".to_owned(), ..field("v", "INT") };
+    assert_eq!(refused(altered("DUPLICATE", lost, widen)), one("fieldComment", "not_representable"));
+}
+
+#[test]
+fn nothing_is_planned_where_nothing_changes() {
+    let same = altered("DUPLICATE", field("v", "int(11)"), |field| field.type_text = "INT".to_owned());
+    assert!(same.unwrap().steps.is_empty());
+    let same = altered("DUPLICATE", field("v", "INT"), |field| field.defaults_to = DefaultValue::Null);
+    assert!(same.unwrap().steps.is_empty());
+    let case = altered("DUPLICATE", field("v", "INT"), |field| field.name = "V".to_owned());
+    assert_eq!(refused(case), one("fieldName", "unsupported_by_dialect"));
+}
+
+#[test]
+fn a_change_that_is_not_known_is_refused() {
+    let other = OtherChange { operation: "swap".to_owned(), current: None, input: "{}".to_owned() };
+    assert_eq!(refused(plan(&Server::default(), &Change::Other(other))), one("", "unsupported_by_dialect"));
+}

@@ -1,0 +1,165 @@
+//! The layout of a table out of `SHOW CREATE TABLE`, for servers whose catalogue does not tell it.
+//!
+//! That text is ambiguous: Doris writes comments without escaping their quotes, so that a comment may look
+//! like a clause. But the comment of the table is known from elsewhere, letter by letter, and all other
+//! comments stand before it. So it is read from its end, and what does not fit is not known.
+
+use lakeport_sdk::dialect::{Error, Query, RowSet, TableName};
+
+use super::plain;
+
+/// What the statement says besides the fields.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Shown {
+    /// Its model.
+    pub model: Option<String>,
+    /// Names in the partition clause, as they were found.
+    pub partition: Vec<String>,
+    /// Names in the distribution clause.
+    pub distribution: Vec<String>,
+    /// Whether rows are spread by chance.
+    pub random: bool,
+    /// Buckets, where they are a number.
+    pub buckets: Option<u32>,
+    /// Copies.
+    pub replicas: Option<u32>,
+}
+
+pub(super) fn query(table: &TableName) -> Query {
+    Query::new("SHOW CREATE TABLE ").name([&table.database, &table.name])
+}
+
+/// The text in an answer: `Create Table`, of a view `Create View`.
+pub(super) fn text_of(rows: &RowSet) -> Result<&str, Error> {
+    let row = rows.first().ok_or_else(|| Error::bad_answer("SHOW CREATE TABLE had no answer"))?;
+    ["Create Table", "Create View", "Create Materialized View"]
+        .iter()
+        .find_map(|column| row.text(column).ok())
+        .ok_or_else(|| Error::bad_answer("the answer of SHOW CREATE TABLE has no statement in it"))
+}
+
+pub(super) fn layout_of(rows: &RowSet, comment: &str, fields: &[&str]) -> Option<Shown> {
+    shown(plain(&rows.first()?, "Create Table")?.as_ref(), comment, fields)
+}
+
+/// The layout in a text; nothing where it is not understood.
+pub fn shown(text: &str, comment: &str, fields: &[&str]) -> Option<Shown> {
+    let (before, after) = rsplit(text, "\nDISTRIBUTED BY ")?;
+    let (distributed, properties) = after.split_once("\nPROPERTIES (").unwrap_or((after, ""));
+    let (head, partition) = head_and_partition(before, comment)?;
+    let random = distributed.starts_with("RANDOM");
+    Some(Shown {
+        model: model_in(head),
+        partition: partition.map(|clause| names_in(clause_head(clause), fields)).unwrap_or_default(),
+        distribution: if random { Vec::new() } else { names_in(between(distributed)?, fields) },
+        random,
+        buckets: distributed
+            .split_once("BUCKETS ")
+            .and_then(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next())
+            .and_then(|digits| digits.parse().ok()),
+        replicas: replicas_in(properties),
+    })
+}
+
+/// What stands before the table's comment, and the partition clause behind it. The comment is written as it
+/// is but for a backslash before each double quote (Doris) or in double quotes (StarRocks).
+fn head_and_partition<'a>(before: &'a str, comment: &str) -> Option<(&'a str, Option<&'a str>)> {
+    let partition = |rest: &'a str| match rest.trim() {
+        "" => Some(None),
+        clause if clause.starts_with("PARTITION BY ") || clause.starts_with("AUTO PARTITION BY ") => {
+            Some(Some(clause))
+        }
+        _ => None,
+    };
+    if comment.is_empty() {
+        // The key clause is a line of its own, and nothing but names is in it.
+        let (_, behind) = rsplit(before, "\n) ENGINE=")?;
+        let line_end = |text: &str| text.find('\n').unwrap_or(text.len());
+        let key_at = line_end(behind) + 1;
+        let key = behind.get(key_at..)?;
+        let end = key_at + line_end(key);
+        let split = before.len() - behind.len() + end.min(behind.len());
+        return partition(&before[split..]).map(|found| (&before[..split], found));
+    }
+    [comment.replace('"', "\\\""), comment.to_owned()].iter().find_map(|written| {
+        ["'", "\""].iter().find_map(|quote| {
+            let clause = format!("\nCOMMENT {quote}{written}{quote}");
+            let (head, rest) = rsplit(before, &clause)?;
+            partition(rest).map(|found| (head, found))
+        })
+    })
+}
+
+fn rsplit<'a>(text: &'a str, at: &str) -> Option<(&'a str, &'a str)> {
+    text.rfind(at).map(|start| (&text[..start], &text[start + at.len()..]))
+}
+
+/// The model, in the last line of what stands before the comment.
+fn model_in(head: &str) -> Option<String> {
+    let line = head.lines().next_back()?;
+    let model = line.split_once(" KEY(").map(|(model, _)| model)?;
+    ["DUPLICATE", "UNIQUE", "AGGREGATE", "PRIMARY"].contains(&model).then(|| model.to_owned())
+}
+
+/// The first parentheses.
+fn between(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once('(')?;
+    rest.split_once(')').map(|(inside, _)| inside)
+}
+
+/// A partition clause without the partitions themselves, which begin on a line of their own.
+fn clause_head(clause: &str) -> &str {
+    clause.split_once('\n').map_or(clause, |(head, _)| head)
+}
+
+/// Names of fields in a list or an expression, in their order and once each. Texts and the names of
+/// functions are no fields.
+pub(super) fn names_in(text: &str, fields: &[&str]) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let (name, behind) = match c {
+            '\'' | '"' => {
+                let inside = &rest[1..];
+                let end = inside.find(c).map_or(inside.len(), |end| end + 1);
+                (None, &inside[end..])
+            }
+            '`' => match rest[1..].split_once('`') {
+                Some((name, behind)) => (Some(name), behind),
+                None => (None, ""),
+            },
+            c if is_word(c) => {
+                let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
+                let behind = &rest[end..];
+                (Some(&rest[..end]).filter(|_| !behind.starts_with('(')), behind)
+            }
+            c => (None, &rest[c.len_utf8()..]),
+        };
+        let known = name.and_then(|name| fields.iter().find(|field| field.eq_ignore_ascii_case(name)));
+        if let Some(field) = known.filter(|field| found.iter().all(|other| other != *field)) {
+            found.push((*field).to_owned());
+        }
+        rest = behind;
+    }
+    found
+}
+
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// `"replication_num" = "3"` or `"replication_allocation" = "tag.location.default: 3"`, all tags together.
+fn replicas_in(properties: &str) -> Option<u32> {
+    properties.lines().find_map(|line| {
+        let (name, value) = line.trim().split_once(" = ")?;
+        let value = value.trim_end_matches(',').trim_matches('"');
+        match name.trim_matches('"') {
+            "replication_num" => value.parse().ok(),
+            "replication_allocation" => value
+                .split(',')
+                .map(|tag| tag.rsplit(':').next().unwrap_or_default().trim().parse::<u32>().ok())
+                .sum(),
+            _ => None,
+        }
+    })
+}

@@ -1,0 +1,90 @@
+//! The dialect of MySQL 8 and 9 and of MariaDB 10.6 to 11.
+//!
+//! Its one idea: a field is only ever written whole, because `MODIFY COLUMN` forgets what it is not told.
+//! What the contract has no member for (character set, ON UPDATE, AUTO_INCREMENT, indexes it is part of) is
+//! read into [`extra`] and written back from there; what could not be written back is refused.
+//!
+//! Everything but sending a query is a pure function. What the server would do in silence (round a default,
+//! shorten an index, put `?` for a character) is refused before it is sent.
+
+pub mod defaults;
+pub mod describe;
+pub mod extra;
+pub mod plan;
+pub mod read;
+pub mod server;
+pub mod text;
+pub mod types;
+
+use lakeport_sdk::dialect::{
+    AccessPage, AccessRequest, Change, ChangePlan, Connection, DataType, DatabasePage, Dialect, DialectInfo,
+    Error, Page, Problem, ServerInfo, Table, TableName, TablePage, TableStatistics,
+};
+
+use server::Server;
+
+/// The dialect.
+pub struct MySql;
+
+impl Dialect for MySql {
+    fn describe() -> DialectInfo {
+        describe::describe()
+    }
+
+    fn parse_types(server: Option<ServerInfo>, texts: Vec<String>) -> Vec<Result<DataType, Problem>> {
+        let server = server.as_ref().map(Server::of);
+        texts.iter().map(|text| types::data_type(text, server.as_ref())).collect()
+    }
+
+    fn plan(server: ServerInfo, change: Change) -> Result<ChangePlan, Vec<Problem>> {
+        plan::plan(&Server::of(&server), &change)
+    }
+
+    fn server(connection: Connection, _options: String) -> Result<ServerInfo, Error> {
+        read::server(&connection)
+    }
+
+    fn databases(connection: Connection, _server: ServerInfo, page: Page) -> Result<DatabasePage, Error> {
+        read::databases(&connection, &page)
+    }
+
+    fn tables(
+        connection: Connection,
+        _server: ServerInfo,
+        database: String,
+        page: Page,
+    ) -> Result<TablePage, Error> {
+        read::tables(&connection, &database, &page)
+    }
+
+    fn inspect(
+        connection: Connection,
+        server: ServerInfo,
+        tables: Vec<TableName>,
+    ) -> Result<Vec<Result<Table, Error>>, Error> {
+        read::inspect(&connection, &Server::of(&server), &tables)
+    }
+
+    fn ddl(connection: Connection, _server: ServerInfo, table: TableName) -> Result<String, Error> {
+        read::ddl(&connection, &table)
+    }
+
+    fn statistics(
+        connection: Connection,
+        server: ServerInfo,
+        tables: Vec<TableName>,
+        fresh: bool,
+    ) -> Result<Vec<Result<TableStatistics, Error>>, Error> {
+        read::statistics(&connection, &Server::of(&server), &tables, fresh)
+    }
+
+    fn access(
+        connection: Connection,
+        server: ServerInfo,
+        request: AccessRequest,
+    ) -> Result<AccessPage, Error> {
+        read::access(&connection, &Server::of(&server), &request)
+    }
+}
+
+lakeport_sdk::dialect!(MySql);

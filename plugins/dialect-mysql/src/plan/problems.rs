@@ -1,0 +1,114 @@
+//! Collecting what is wrong, all at once and one problem for each member.
+
+use lakeport_sdk::dialect::{Problem, Table};
+
+use crate::extra::TableExtra;
+use crate::server::Server;
+use crate::text;
+
+pub const NO_BUCKETS: &str = "MySQL and MariaDB have no buckets";
+pub const NO_REPLICAS: &str = "how many copies MySQL and MariaDB keep is no matter of a table";
+
+/// The longest comment of a table, in characters.
+pub const TABLE_COMMENT_MAX: usize = 2_048;
+/// The longest comment of a field, in characters.
+pub const FIELD_COMMENT_MAX: usize = 1_024;
+
+/// The longest name of a table as that of a file, in bytes: 255 less what the server puts behind it, the
+/// name of the partition included.
+const FILE_NAME_MAX_BYTES: usize = 240;
+
+/// Problems so far.
+#[derive(Debug, Default)]
+pub struct Problems {
+    found: Vec<Problem>,
+}
+
+impl Problems {
+    /// Adds one, unless the member has one already.
+    pub fn add(&mut self, member: impl Into<String>, code: &str, message: impl Into<String>) {
+        let member = member.into();
+        if self.found.iter().all(|problem| problem.member != member) {
+            self.found.push(Problem::new(member, code, message));
+        }
+    }
+
+    /// What the server cannot do at all.
+    pub fn unsupported(&mut self, member: impl Into<String>, message: impl Into<String>) {
+        self.add(member, "unsupported_by_dialect", message);
+    }
+
+    /// Something stands in the way.
+    pub fn conflict(&mut self, member: impl Into<String>, message: impl Into<String>) {
+        self.add(member, "conflict", message);
+    }
+
+    /// Only tables are planned for.
+    pub fn only_tables(&mut self, table: &Table) {
+        if table.kind != "table" {
+            self.unsupported("", format!("{} is a {}; only tables are changed", table.name.name, table.kind));
+        }
+    }
+
+    /// Fields of a table that keeps its history are not changed by the server either.
+    pub fn no_history(&mut self, table: &Table) {
+        if TableExtra::of(table).versioned {
+            let message = "the table keeps its history (WITH SYSTEM VERSIONING); its fields stay as they are";
+            self.unsupported("", message);
+        }
+    }
+
+    /// A new name of a table. It becomes the name of a file, in which every character but ASCII letters,
+    /// digits and `_` takes five bytes.
+    pub fn table_name(&mut self, server: &Server, name: &str) {
+        let start = name.to_ascii_lowercase();
+        if name.is_empty() {
+            self.add("tableName", "missing", "a table needs a name");
+        } else if start.starts_with("#mysql50#") || start.starts_with("#sql") {
+            self.add(
+                "tableName",
+                "invalid_name",
+                "the server keeps names that begin with #sql or #mysql50# for itself",
+            );
+        } else if server.lower_case_table_names == 1 && name.to_lowercase() != name {
+            let message = "this server keeps names of tables in lower case (lower_case_table_names)";
+            self.add("tableName", "invalid_name", message);
+        }
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let length: usize = name.chars().map(|c| if is_plain(c) { 1 } else { 5 }).sum();
+        if length > FILE_NAME_MAX_BYTES {
+            let message = format!(
+                "the name takes {length} bytes as that of a file; {FILE_NAME_MAX_BYTES} at most (a character \
+                 beyond ASCII letters, digits and _ takes 5)"
+            );
+            self.add("tableName", "name_too_long", message);
+        }
+    }
+
+    /// A comment within its limit, and without what the catalogue would replace.
+    pub fn comment(&mut self, member: impl Into<String>, comment: &str, most: usize) {
+        let length = comment.chars().count();
+        if length > most {
+            let message = format!("the comment has {length} characters; {most} at most");
+            self.add(member, "not_representable", message);
+        } else if let Some(c) = text::beyond_catalogue(comment) {
+            let message = format!("the server cannot keep {c:?} in a comment and would put ? for it");
+            self.add(member, "not_representable", message);
+        }
+    }
+
+    /// The answer, if nothing was found.
+    pub fn or<T>(self, answer: impl FnOnce() -> T) -> Result<T, Vec<Problem>> {
+        if self.found.is_empty() { Ok(answer()) } else { Err(self.found) }
+    }
+
+    /// Ends here if anything was found.
+    pub fn check(self) -> Result<(), Vec<Problem>> {
+        self.or(|| ())
+    }
+}
+
+/// A note: the server stores something other than was asked.
+pub fn adjusted(member: impl Into<String>, message: impl Into<String>) -> Problem {
+    Problem::new(member, "adjusted", message)
+}

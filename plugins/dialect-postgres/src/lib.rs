@@ -1,0 +1,88 @@
+//! The PostgreSQL dialect. What the platform calls a database is a schema here; the database is the
+//! connection's.
+//!
+//! Its one idea: everything but sending a query is a pure function. [`types`], [`plan`] and [`describe`]
+//! depend on their arguments alone; [`read`] and [`ddl`] keep questions and the reading of answers apart.
+//!
+//! What PostgreSQL would do without a word is refused: a name cut off, a key or an index dropped along with
+//! a field, a collation forgotten with a type.
+
+pub mod ddl;
+pub mod defaults;
+pub mod describe;
+pub mod facts;
+pub mod plan;
+mod quote;
+pub mod read;
+pub mod types;
+mod version;
+
+use lakeport_sdk::dialect::{
+    AccessPage, AccessRequest, Change, ChangePlan, Connection, DataType, DatabasePage, Dialect, DialectInfo,
+    Error, Page, Problem, ServerInfo, Table, TableName, TablePage, TableStatistics,
+};
+
+/// The PostgreSQL dialect.
+pub struct Postgres;
+
+impl Dialect for Postgres {
+    fn describe() -> DialectInfo {
+        describe::describe()
+    }
+
+    fn parse_types(server: Option<ServerInfo>, texts: Vec<String>) -> Vec<Result<DataType, Problem>> {
+        texts.iter().map(|text| types::parse_for(server.as_ref(), text)).collect()
+    }
+
+    fn plan(server: ServerInfo, change: Change) -> Result<ChangePlan, Vec<Problem>> {
+        plan::plan(&server, &change)
+    }
+
+    fn server(connection: Connection, _options: String) -> Result<ServerInfo, Error> {
+        read::server(&connection)
+    }
+
+    fn databases(connection: Connection, _server: ServerInfo, page: Page) -> Result<DatabasePage, Error> {
+        read::databases(&connection, &page)
+    }
+
+    fn tables(
+        connection: Connection,
+        _server: ServerInfo,
+        database: String,
+        page: Page,
+    ) -> Result<TablePage, Error> {
+        read::tables(&connection, &database, &page)
+    }
+
+    fn inspect(
+        connection: Connection,
+        server: ServerInfo,
+        tables: Vec<TableName>,
+    ) -> Result<Vec<Result<Table, Error>>, Error> {
+        read::inspect(&connection, &server, &tables)
+    }
+
+    fn ddl(connection: Connection, server: ServerInfo, table: TableName) -> Result<String, Error> {
+        ddl::ddl(&connection, &server, &table)
+    }
+
+    fn statistics(
+        connection: Connection,
+        _server: ServerInfo,
+        tables: Vec<TableName>,
+        fresh: bool,
+    ) -> Result<Vec<Result<TableStatistics, Error>>, Error> {
+        read::statistics(&connection, &tables, fresh)
+    }
+
+    fn access(
+        connection: Connection,
+        server: ServerInfo,
+        request: AccessRequest,
+    ) -> Result<AccessPage, Error> {
+        read::access(&connection, &server, &request)
+    }
+}
+
+lakeport_sdk::dialect!(Postgres);

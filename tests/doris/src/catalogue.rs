@@ -1,0 +1,187 @@
+//! What the server holds in memory: databases, tables, jobs.
+
+use std::collections::BTreeMap;
+
+/// Which product it plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Product {
+    Doris,
+    StarRocks,
+}
+
+/// A column.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Column {
+    pub name: String,
+    /// As `DESC` says it.
+    pub type_text: String,
+    pub nullable: bool,
+    pub key: bool,
+    pub default: Option<String>,
+    pub comment: String,
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    pub columns: Vec<Column>,
+    /// `DUPLICATE`, `UNIQUE`, `PRIMARY`.
+    pub model: String,
+    pub comment: String,
+    /// The clause as it was written, and its column; none: not partitioned.
+    pub partition: Option<(String, String)>,
+    /// Columns; empty: by chance.
+    pub distribution: Vec<String>,
+    /// None: chosen by the server.
+    pub buckets: Option<u32>,
+    /// Of partitions to come.
+    pub default_replicas: u32,
+    /// Of all partitions that are there.
+    pub replicas: u32,
+    pub rows: u64,
+    pub bytes: u64,
+}
+
+impl Table {
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
+    }
+
+    /// What the contract's tests like to look at.
+    pub fn to_json(&self) -> serde_json::Value {
+        let columns: Vec<_> = self
+            .columns
+            .iter()
+            .map(|column| {
+                serde_json::json!({
+                    "name": column.name, "type": column.type_text, "nullable": column.nullable, "key": column.key,
+                    "default": column.default, "comment": column.comment,
+                })
+            })
+            .collect();
+        serde_json::json!({
+            "columns": columns, "model": self.model, "comment": self.comment,
+            "partition": self.partition.as_ref().map(|(_, column)| column), "distribution": self.distribution,
+            "buckets": self.buckets, "defaultReplicas": self.default_replicas, "replicas": self.replicas,
+        })
+    }
+}
+
+/// States of a job, in their order.
+pub const STATES: [&str; 4] = ["PENDING", "WAITING_TXN", "RUNNING", "FINISHED"];
+
+/// An asynchronous change.
+#[derive(Clone, Debug)]
+pub struct Job {
+    pub id: u64,
+    pub database: String,
+    pub table: String,
+    /// `COLUMN` or `OPTIMIZE`.
+    pub kind: &'static str,
+    pub state: String,
+    pub message: String,
+    /// What the table becomes when it is finished.
+    pub after: Option<Table>,
+    pub created_s: u64,
+    /// Whether it was shown once in its state.
+    pub shown: bool,
+}
+
+impl Job {
+    pub fn is_open(&self) -> bool {
+        !matches!(self.state.as_str(), "FINISHED" | "CANCELLED")
+    }
+}
+
+/// Everything.
+pub struct Catalogue {
+    pub product: Product,
+    pub version: String,
+    /// Whether information_schema tells the layout of tables.
+    pub new_catalogue: bool,
+    pub backends: u32,
+    pub databases: BTreeMap<String, BTreeMap<String, Table>>,
+    /// Tables that were dropped without FORCE.
+    pub recycled: Vec<(String, String, Table)>,
+    pub jobs: Vec<Job>,
+    next_job: u64,
+}
+
+impl Catalogue {
+    pub fn new(product: Product, version: String, new_catalogue: bool) -> Catalogue {
+        let databases = ["information_schema", "__internal_schema", "mysql", "ods", "dwd"];
+        Catalogue {
+            product,
+            version,
+            new_catalogue,
+            backends: 3,
+            databases: databases.iter().map(|name| ((*name).to_owned(), BTreeMap::new())).collect(),
+            recycled: Vec::new(),
+            jobs: Vec::new(),
+            next_job: 10_000,
+        }
+    }
+
+    pub fn table(&self, database: &str, table: &str) -> Result<&Table, (u16, String)> {
+        let tables = self
+            .databases
+            .get(database)
+            .ok_or_else(|| (1049, format!("errCode = 2, detailMessage = Unknown database '{database}'")))?;
+        tables.get(table).ok_or_else(|| {
+            (
+                1146,
+                format!(
+                    "errCode = 2, detailMessage = Table '{table}' does not exist in database '{database}'"
+                ),
+            )
+        })
+    }
+
+    pub fn put(&mut self, database: &str, table: &str, value: Table) {
+        self.databases.entry(database.to_owned()).or_default().insert(table.to_owned(), value);
+    }
+
+    /// A new job, or one of the past where nothing comes `after`.
+    pub fn submit(
+        &mut self,
+        database: &str,
+        table: &str,
+        kind: &'static str,
+        state: &str,
+        message: &str,
+        after: Option<Table>,
+    ) -> u64 {
+        self.next_job += 1;
+        self.jobs.push(Job {
+            id: self.next_job,
+            database: database.to_owned(),
+            table: table.to_owned(),
+            kind,
+            state: state.to_owned(),
+            message: message.to_owned(),
+            after,
+            created_s: 1_795_000_000 + self.next_job,
+            shown: false,
+        });
+        self.next_job
+    }
+
+    pub fn open_job(&mut self, database: &str, table: &str) -> Option<&mut Job> {
+        self.jobs.iter_mut().rev().find(|job| job.database == database && job.table == table && job.is_open())
+    }
+
+    /// Brings a job to a state; its change is made when it is finished.
+    pub fn settle(&mut self, id: u64, state: &str, message: &str) {
+        let Some(job) = self.jobs.iter_mut().find(|job| job.id == id) else { return };
+        job.state = state.to_owned();
+        job.message = message.to_owned();
+        job.shown = false;
+        if state != "FINISHED" {
+            return;
+        }
+        let (database, table, after) = (job.database.clone(), job.table.clone(), job.after.take());
+        if let Some(after) = after {
+            self.put(&database, &table, after);
+        }
+    }
+}

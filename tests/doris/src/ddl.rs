@@ -1,0 +1,184 @@
+//! Statements that change: parsed for the shapes that plans have, judged by the server's own rules, and
+//! carried out at once or as a job.
+
+mod alter;
+mod clauses;
+
+use alter::alter;
+use clauses::{Clause, column, comment, distribution, partition, replicas};
+
+use crate::catalogue::{Catalogue, Column, Product, Table};
+use crate::lexer::{Lexeme, escapes, literal};
+use crate::parse::{Reader, Syntax};
+
+/// What light schema changes do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Light {
+    /// Done at once, and no job to be seen.
+    Unseen,
+    /// Done at once, with a finished job.
+    Seen,
+    /// They run as jobs like the others.
+    Off,
+}
+
+fn refused(message: impl Into<String>) -> Syntax {
+    (1105, format!("errCode = 2, detailMessage = {}", message.into()))
+}
+
+/// Carries a statement out. `None`: it is none of these.
+pub fn run(catalogue: &mut Catalogue, light: Light, lexemes: &[Lexeme]) -> Option<Result<(), Syntax>> {
+    let mut reader = Reader::new(lexemes);
+    if reader.takes("CREATE TABLE") {
+        Some(create(catalogue, &mut reader))
+    } else if reader.takes("DROP TABLE") {
+        Some(drop(catalogue, &mut reader))
+    } else if reader.takes("ALTER TABLE") {
+        Some(alter(catalogue, light, &mut reader))
+    } else if reader.takes("CANCEL ALTER TABLE") {
+        Some(cancel(catalogue, &mut reader))
+    } else {
+        None
+    }
+}
+
+fn create(catalogue: &mut Catalogue, reader: &mut Reader) -> Result<(), Syntax> {
+    let product = catalogue.product;
+    let (database, name) = reader.path()?;
+    reader.symbol('(')?;
+    let mut columns = vec![column(product, reader)?];
+    while reader.takes_symbol(',') {
+        columns.push(column(product, reader)?);
+    }
+    reader.symbol(')')?;
+    reader.expects("ENGINE")?;
+    reader.symbol('=')?;
+    reader.expects("OLAP")?;
+    let models = ["DUPLICATE", "UNIQUE", "AGGREGATE", "PRIMARY"];
+    let model = models
+        .into_iter()
+        .find(|model| reader.takes(&format!("{model} KEY")))
+        .ok_or_else(|| reader.error())?;
+    if model == "PRIMARY" && product == Product::Doris {
+        return Err(reader.error());
+    }
+    let keys = reader.names()?;
+    let mut table = Table {
+        columns,
+        model: model.to_owned(),
+        comment: String::new(),
+        partition: None,
+        distribution: Vec::new(),
+        buckets: None,
+        default_replicas: 3,
+        replicas: 3,
+        rows: 0,
+        bytes: 0,
+    };
+    if reader.takes("COMMENT") {
+        table.comment = comment(product, Clause::NewTable, reader.raw()?);
+    }
+    table.partition = partition(product, reader)?;
+    reader.expects("DISTRIBUTED BY")?;
+    (table.distribution, table.buckets) = distribution(product, reader)?;
+    if reader.takes("PROPERTIES") {
+        table.replicas = replicas(reader, "replication_num")?;
+        table.default_replicas = table.replicas;
+    }
+    reader.end()?;
+    sound(catalogue, &mut table, &keys)?;
+    if !catalogue.databases.contains_key(&database) {
+        return Err((1049, format!("errCode = 2, detailMessage = Unknown database '{database}'")));
+    }
+    if catalogue.table(&database, &name).is_ok() {
+        return Err((1050, format!("errCode = 2, detailMessage = Table '{name}' already exists")));
+    }
+    catalogue.put(&database, &name, table);
+    Ok(())
+}
+
+/// The rules of a new table.
+fn sound(catalogue: &Catalogue, table: &mut Table, keys: &[String]) -> Result<(), Syntax> {
+    let prefix = table.columns.iter().map(|column| &column.name).take(keys.len());
+    if !keys.iter().eq(prefix) {
+        return Err(refused("Key columns should be a ordered prefix of the schema."));
+    }
+    for column in table.columns.iter_mut().take(keys.len()) {
+        column.key = true;
+    }
+    let of = |name: &String| table.columns.iter().find(|column| column.name == *name);
+    for name in keys.iter().chain(&table.distribution) {
+        let column = of(name).ok_or_else(|| refused(format!("column({name}) doesn't exist")))?;
+        let unfit = ["float", "double", "text", "string", "json", "array", "map", "struct", "variant"];
+        if unfit.iter().any(|start| column.type_text.starts_with(start)) {
+            return Err(refused(format!(
+                "{} type should not be used in key or distribution",
+                column.type_text
+            )));
+        }
+    }
+    let by_key = table.model != "DUPLICATE";
+    let unkeyed = |name: &String| by_key && !keys.contains(name);
+    if by_key && table.distribution.is_empty() {
+        return Err(refused("Create unique keys table should not contain random distribution desc"));
+    }
+    if let Some(name) = table.distribution.iter().find(|name| unkeyed(name)) {
+        return Err(refused(format!("Distribution column[{name}] is not key column")));
+    }
+    if let Some((_, name)) = &table.partition {
+        let column = of(name).ok_or_else(|| refused(format!("partition column {name} doesn't exist")))?;
+        if unkeyed(name) {
+            return Err(refused(format!(
+                "Merge-on-Write table's partition column must be KEY column: {name}"
+            )));
+        }
+        if column.nullable {
+            return Err(refused("AUTO RANGE PARTITION doesn't support NULL column"));
+        }
+    }
+    for (index, column) in table.columns.iter().enumerate() {
+        if table.columns[..index].iter().any(|other| other.name.eq_ignore_ascii_case(&column.name)) {
+            return Err((
+                1060,
+                format!("errCode = 2, detailMessage = Duplicate column name '{}'", column.name),
+            ));
+        }
+    }
+    if table.replicas > catalogue.backends {
+        return Err(refused(format!(
+            "replication num should be less than the number of available backends. replication num is {}, \
+             available backend num is {}",
+            table.replicas, catalogue.backends
+        )));
+    }
+    Ok(())
+}
+
+fn drop(catalogue: &mut Catalogue, reader: &mut Reader) -> Result<(), Syntax> {
+    let (database, name) = reader.path()?;
+    let force = reader.takes("FORCE");
+    reader.end()?;
+    let table = catalogue.table(&database, &name)?.clone();
+    catalogue.databases.entry(database.clone()).or_default().remove(&name);
+    if !force {
+        catalogue.recycled.push((database, name, table));
+    }
+    Ok(())
+}
+
+fn cancel(catalogue: &mut Catalogue, reader: &mut Reader) -> Result<(), Syntax> {
+    let kind = if reader.takes("OPTIMIZE") {
+        "OPTIMIZE"
+    } else {
+        reader.expects("COLUMN")?;
+        "COLUMN"
+    };
+    reader.expects("FROM")?;
+    let (database, name) = reader.path()?;
+    reader.end()?;
+    catalogue.table(&database, &name)?;
+    let open = catalogue.open_job(&database, &name).filter(|job| job.kind == kind).map(|job| job.id);
+    let id = open.ok_or_else(|| refused(format!("Table[{name}] is not under SCHEMA_CHANGE.")))?;
+    catalogue.settle(id, "CANCELLED", "user cancelled");
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! A server over the MySQL protocol that answers as the front end of Apache Doris or StarRocks does, for tests of
+//! those who speak to one. Neither can be had from a package registry.
+//!
+//! Its one idea: what it does not know is an error, and everything that is sent is written down. It keeps a
+//! catalogue in memory and no rows. Tests steer it with [`Double::tell`], one JSON object each; `steer` says which.
+//!
+//! Rules that it keeps, by clause: the three ways of comments (and the one of StarRocks), the key as a prefix, key
+//! and distribution types, distribution and partition within the key, NULL to NOT NULL, defaults that do not change,
+//! the servers' own matrix of types, texts that do not shrink, one job a table and no other ALTER meanwhile, buckets
+//! of partitioned tables only, `RENAME COLUMN` with `TO` in StarRocks alone, SET with constants only, no prepared
+//! statements, `NO_BACKSLASH_ESCAPES` (the lexing turns).
+
+mod catalogue;
+mod ddl;
+mod lexer;
+mod parse;
+mod select;
+mod session;
+mod show;
+mod steer;
+mod wire;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+use catalogue::Catalogue;
+pub use catalogue::Product;
+use session::Session;
+use steer::World;
+
+/// What the double is.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Which of the two.
+    pub product: Product,
+    /// Its version.
+    pub version: String,
+    /// Whether `information_schema` tells layouts and defaults, as the newest versions do.
+    pub new_catalogue: bool,
+}
+
+impl Settings {
+    /// An Apache Doris.
+    pub fn doris() -> Settings {
+        Settings { product: Product::Doris, version: "3.0.6".to_owned(), new_catalogue: false }
+    }
+
+    /// A StarRocks.
+    pub fn starrocks() -> Settings {
+        Settings { product: Product::StarRocks, version: "3.5.8".to_owned(), new_catalogue: false }
+    }
+}
+
+/// A running double. It ends when it is dropped, its connections with it.
+pub struct Double {
+    address: SocketAddr,
+    world: Arc<Mutex<World>>,
+    _runtime: Runtime,
+}
+
+impl Double {
+    /// Starts one on a free port of this machine. Databases `ods` and `dwd` are there.
+    pub fn start(settings: Settings) -> io::Result<Double> {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let Settings { product, version, new_catalogue } = settings;
+        let world = Arc::new(Mutex::new(World::new(Catalogue::new(product, version, new_catalogue))));
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
+        let address = listener.local_addr()?;
+        runtime.spawn(accept(listener, world.clone()));
+        Ok(Double { address, world, _runtime: runtime })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Steers it, or asks it something.
+    pub fn tell(&self, asked: &Value) -> Result<Value, String> {
+        self.world.lock().control(asked)
+    }
+
+    /// The texts that it was sent and carried out, in their order.
+    pub fn carried_out(&self) -> Vec<String> {
+        self.world.lock().carried_out()
+    }
+}
+
+async fn accept(listener: TcpListener, world: Arc<Mutex<World>>) {
+    let mut id = 0;
+    while let Ok((stream, _)) = listener.accept().await {
+        id += 1;
+        // A connection that ends, in order or not, concerns nobody else.
+        tokio::spawn(Session::serve(id, world.clone(), stream));
+    }
+}

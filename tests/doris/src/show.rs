@@ -1,0 +1,165 @@
+//! `SHOW` and `DESC`, as the front end words them.
+
+use crate::catalogue::{Catalogue, Product, STATES, Table};
+use crate::parse::{Reader, Syntax};
+use crate::select::Answer;
+use crate::steer::Jobs;
+
+fn answer(columns: &[&str], rows: Vec<Vec<Option<String>>>) -> Answer {
+    Answer { columns: columns.iter().map(|&column| column.to_owned()).collect(), rows }
+}
+
+/// `DESC db.t`.
+pub fn describe(catalogue: &Catalogue, reader: &mut Reader) -> Result<Answer, Syntax> {
+    let (database, name) = reader.path()?;
+    reader.end()?;
+    let table = catalogue.table(&database, &name)?;
+    let yes = |value: bool| if value { "Yes" } else { "No" };
+    let rows = table.columns.iter().map(|column| {
+        let extra = if column.key { "" } else { "NONE" };
+        vec![
+            Some(column.name.clone()),
+            Some(column.type_text.clone()),
+            Some(yes(column.nullable).to_owned()),
+            Some(column.key.to_string()),
+            column.default.clone(),
+            Some(extra.to_owned()),
+        ]
+    });
+    Ok(answer(&["Field", "Type", "Null", "Key", "Default", "Extra"], rows.collect()))
+}
+
+/// `SHOW CREATE TABLE db.t`: as Doris writes it, with comments in single quotes, of whose quotes only the
+/// double ones get a backslash.
+pub fn create_table(catalogue: &Catalogue, reader: &mut Reader) -> Result<Answer, Syntax> {
+    let (database, name) = reader.path()?;
+    reader.end()?;
+    let text = create_text(catalogue.product, &name, catalogue.table(&database, &name)?);
+    Ok(answer(&["Table", "Create Table"], vec![vec![Some(name), Some(text)]]))
+}
+
+fn create_text(product: Product, name: &str, table: &Table) -> String {
+    let quoted = |text: &str| match product {
+        Product::Doris => format!("'{}'", text.replace('"', "\\\"")),
+        Product::StarRocks => format!("\"{}\"", text.replace('"', "\\\"")),
+    };
+    let list = |names: &mut dyn Iterator<Item = &String>| {
+        names.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+    };
+    let columns: Vec<String> = table
+        .columns
+        .iter()
+        .map(|column| {
+            let null = if column.nullable { "NULL" } else { "NOT NULL" };
+            let default = match column.default.as_deref() {
+                None => String::new(),
+                Some(now) if now.starts_with("CURRENT_TIMESTAMP") => format!(" DEFAULT {now}"),
+                Some(text) => format!(" DEFAULT \"{}\"", text.replace('"', "\\\"")),
+            };
+            let comment = if column.comment.is_empty() {
+                String::new()
+            } else {
+                format!(" COMMENT {}", quoted(&column.comment))
+            };
+            format!("  `{}` {} {null}{default}{comment}", column.name, column.type_text)
+        })
+        .collect();
+    let keys = list(&mut table.columns.iter().filter(|column| column.key).map(|column| &column.name));
+    let comment = match table.comment.as_str() {
+        "" => String::new(),
+        comment => format!("COMMENT {}\n", quoted(comment)),
+    };
+    let partition = table.partition.as_ref().map(|(clause, _)| format!("{clause}\n()\n")).unwrap_or_default();
+    let distribution = match table.distribution.as_slice() {
+        [] => "RANDOM".to_owned(),
+        columns => format!("HASH({})", list(&mut columns.iter())),
+    };
+    let buckets = table.buckets.map_or("AUTO".to_owned(), |buckets| buckets.to_string());
+    let replicas = match product {
+        Product::Doris => {
+            format!("\"replication_allocation\" = \"tag.location.default: {}\"", table.replicas)
+        }
+        Product::StarRocks => format!("\"replication_num\" = \"{}\"", table.replicas),
+    };
+    format!(
+        "CREATE TABLE `{name}` (\n{}\n) ENGINE=OLAP\n{} KEY({keys})\n{comment}{partition}DISTRIBUTED BY {distribution} \
+         BUCKETS {buckets}\nPROPERTIES (\n{replicas},\n\"min_load_replica_num\" = \"-1\"\n);",
+        columns.join(",\n"),
+        table.model
+    )
+}
+
+/// `SHOW VARIABLES LIKE "…"`.
+pub fn variables(reader: &mut Reader, value: impl Fn(&str) -> Option<String>) -> Result<Answer, Syntax> {
+    reader.expects("LIKE")?;
+    let name = reader.text()?;
+    reader.end()?;
+    let rows = value(&name).map(|found| vec![Some(name.clone()), Some(found)]);
+    Ok(answer(&["Variable_name", "Value"], rows.into_iter().collect()))
+}
+
+/// `SHOW ALTER TABLE COLUMN FROM db WHERE TableName = "t" ORDER BY CreateTime DESC LIMIT 1`. A job that
+/// nobody holds goes on by one state each time it is looked at.
+pub fn jobs(
+    catalogue: &mut Catalogue,
+    jobs: &Jobs,
+    kind: &'static str,
+    reader: &mut Reader,
+) -> Result<Answer, Syntax> {
+    reader.expects("FROM")?;
+    let database = reader.name()?;
+    reader.expects("WHERE TableName")?;
+    reader.symbol('=')?;
+    let table = reader.text()?;
+    reader.expects("ORDER BY CreateTime DESC LIMIT")?;
+    let limit = reader.number()? as usize;
+    reader.end()?;
+    let own =
+        |job: &&crate::catalogue::Job| job.database == database && job.table == table && job.kind == kind;
+    let open = catalogue.jobs.iter().rev().find(|job| own(job) && job.is_open()).cloned();
+    if let Some(job) = open
+        && job.shown
+    {
+        go_on(catalogue, jobs, job.id, &job.state);
+    }
+    let mut rows = Vec::new();
+    for job in catalogue.jobs.iter_mut().rev().filter(|job| own(&&**job)).take(limit) {
+        job.shown = true;
+        let some = |text: &str| Some(text.to_owned());
+        let time =
+            |seconds: u64| Some(format!("2026-11-{:02} 00:00:{:02}", 1 + seconds / 60 % 28, seconds % 60));
+        let finished = if job.is_open() { None } else { time(job.created_s + 1) };
+        rows.push(vec![
+            Some(job.id.to_string()),
+            some(&job.table),
+            time(job.created_s),
+            finished,
+            some(&job.table),
+            some(&job.state),
+            some(&job.message),
+            some("N/A"),
+            some("2592000"),
+        ]);
+    }
+    let columns = [
+        "JobId",
+        "TableName",
+        "CreateTime",
+        "FinishTime",
+        "IndexName",
+        "State",
+        "Msg",
+        "Progress",
+        "Timeout",
+    ];
+    Ok(answer(&columns, rows))
+}
+
+fn go_on(catalogue: &mut Catalogue, jobs: &Jobs, id: u64, state: &str) {
+    let at = STATES.iter().position(|known| *known == state).unwrap_or(0);
+    match (jobs, STATES.get(at + 1)) {
+        (Jobs::Hold, _) | (_, None) => {}
+        (Jobs::Cancel(message), Some(&"FINISHED")) => catalogue.settle(id, "CANCELLED", &message.clone()),
+        (_, Some(next)) => catalogue.settle(id, next, ""),
+    }
+}

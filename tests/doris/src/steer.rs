@@ -1,0 +1,219 @@
+//! What tests steer: the fate of jobs, statements that fail, hang or lose their connection, and the record of
+//! everything that was sent.
+//!
+//! | object | what it does |
+//! |---|---|
+//! | `{"do":"record"}`, `{"do":"clear"}` | all statements `{connection, sql, outcome, message}`; the outcome is `done` `error` `lost` `prepared` |
+//! | `{"do":"jobs","then":"go_on"}`, `"hold"`, `"cancel","message":…` | new jobs go PENDING, WAITING_TXN, RUNNING, FINISHED, one state each time they are looked at; stay; or end CANCELLED |
+//! | `{"do":"job","table":"ods.t","state":"RUNNING","message":""}` | brings the open job to a state; without one, puts a job of the past there |
+//! | `{"do":"light","changes":"unseen"}`, `"seen"`, `"off"` | light schema changes: no job to be seen, a finished one, a real one |
+//! | `{"do":"lose","at":"before","with":"ADD COLUMN"}`, `"after"`, `"middle"` | the next statement with this text loses its connection: nothing done, done without an answer, in the middle of the answer |
+//! | `{"do":"slow","ms":60000,"with":…}` | it hangs; `KILL QUERY id` ends it |
+//! | `{"do":"fail","with":…,"code":1105,"message":…}` | it is refused |
+//! | `{"do":"rows","table":"ods.t","rows":12,"bytes":3400}` | sizes |
+//! | `{"do":"database","name":…}`, `{"do":"backends","count":1}`, `{"do":"unicode","on":true}` | databases, nodes (too many copies are refused), names beyond ASCII |
+//! | `{"do":"audit","began":1,"columns":[…],"rows":[[…]]}` | what the audit log answers |
+//! | `{"do":"table","table":"ods.t"}`, `{"do":"recycled"}` | a definition as it is kept; what was dropped without FORCE |
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::sync::Notify;
+
+use crate::catalogue::Catalogue;
+use crate::ddl::Light;
+use crate::select::Answer;
+
+/// What becomes of new jobs.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Jobs {
+    /// They go on by one state each time they are looked at, to the end.
+    GoOn,
+    /// They stay where they are until they are told.
+    Hold,
+    /// They go on, and are cancelled in the end with this message.
+    Cancel(String),
+}
+
+/// Where a connection is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lose {
+    /// Before the statement has done anything.
+    Before,
+    /// When it has, and no answer was sent.
+    After,
+    /// In the middle of the answer.
+    Middle,
+}
+
+/// Something that the next statement with a text in it meets.
+#[derive(Clone, Debug)]
+pub enum Trap {
+    Lose(Lose),
+    Slow(Duration),
+    Fail(u16, String),
+}
+
+/// Everything that sessions and the control share.
+pub struct World {
+    pub catalogue: Catalogue,
+    pub jobs: Jobs,
+    pub light: Light,
+    traps: Vec<(String, Trap)>,
+    /// Statements in their order.
+    record: Vec<Value>,
+    /// Who can be stopped, by connection.
+    pub running: BTreeMap<u32, Arc<Notify>>,
+    /// What the audit log answers, and from when it has anything.
+    pub audit: Answer,
+    pub audit_began_s: Option<u64>,
+    pub unicode_names: bool,
+}
+
+impl World {
+    pub fn new(catalogue: Catalogue) -> World {
+        World {
+            catalogue,
+            jobs: Jobs::GoOn,
+            light: Light::Unseen,
+            traps: Vec::new(),
+            record: Vec::new(),
+            running: BTreeMap::new(),
+            audit: Answer::default(),
+            audit_began_s: None,
+            unicode_names: false,
+        }
+    }
+
+    pub fn write_down(&mut self, connection: u32, sql: &str, outcome: &str, message: &str) {
+        self.record
+            .push(json!({"connection": connection, "sql": sql, "outcome": outcome, "message": message}));
+    }
+
+    /// The texts that were carried out, in their order.
+    pub fn carried_out(&self) -> Vec<String> {
+        let done = self.record.iter().filter(|one| one["outcome"] == "done");
+        done.filter_map(|one| one["sql"].as_str().map(str::to_owned)).collect()
+    }
+
+    /// The trap that this statement meets; it is gone then.
+    pub fn trap(&mut self, sql: &str) -> Option<Trap> {
+        let at = self.traps.iter().position(|(text, _)| sql.contains(text.as_str()))?;
+        Some(self.traps.remove(at).1)
+    }
+
+    /// Carries out one line of the control.
+    pub fn control(&mut self, asked: &Value) -> Result<Value, String> {
+        let text = |name: &str| asked[name].as_str().map(str::to_owned);
+        let needed = |name: &str| text(name).ok_or_else(|| format!("{name} is missing"));
+        let number = |name: &str| asked[name].as_u64();
+        match asked["do"].as_str().unwrap_or_default() {
+            "record" => return Ok(json!(self.record)),
+            "clear" => self.record.clear(),
+            "jobs" => {
+                self.jobs = match needed("then")?.as_str() {
+                    "go_on" => Jobs::GoOn,
+                    "hold" => Jobs::Hold,
+                    "cancel" => Jobs::Cancel(text("message").unwrap_or_else(|| "no reason".to_owned())),
+                    other => return Err(format!("{other:?} is not go_on, hold or cancel")),
+                };
+            }
+            "job" => {
+                self.one_job(&needed("table")?, &needed("state")?, &text("message").unwrap_or_default())?
+            }
+            "light" => {
+                self.light = match needed("changes")?.as_str() {
+                    "unseen" => Light::Unseen,
+                    "seen" => Light::Seen,
+                    "off" => Light::Off,
+                    other => return Err(format!("{other:?} is not unseen, seen or off")),
+                };
+            }
+            "lose" => {
+                let lose = match needed("at")?.as_str() {
+                    "before" => Lose::Before,
+                    "after" => Lose::After,
+                    "middle" => Lose::Middle,
+                    other => return Err(format!("{other:?} is not before, after or middle")),
+                };
+                self.traps.push((needed("with")?, Trap::Lose(lose)));
+            }
+            "slow" => {
+                let wait = Duration::from_millis(number("ms").ok_or("ms is missing")?);
+                self.traps.push((needed("with")?, Trap::Slow(wait)));
+            }
+            "fail" => {
+                let code = number("code").and_then(|code| u16::try_from(code).ok()).unwrap_or(1105);
+                self.traps.push((needed("with")?, Trap::Fail(code, needed("message")?)));
+            }
+            "rows" => {
+                let (database, name) = place(&needed("table")?)?;
+                let mut table =
+                    self.catalogue.table(&database, &name).map_err(|(_, message)| message)?.clone();
+                table.rows = number("rows").unwrap_or(table.rows);
+                table.bytes = number("bytes").unwrap_or(table.bytes);
+                self.catalogue.put(&database, &name, table);
+            }
+            "database" => {
+                self.catalogue.databases.entry(needed("name")?).or_default();
+            }
+            "backends" => {
+                let count = number("count").ok_or("count is missing")?;
+                self.catalogue.backends = u32::try_from(count).map_err(|_| "too many")?;
+            }
+            "unicode" => self.unicode_names = asked["on"].as_bool().unwrap_or(true),
+            "audit" => {
+                let strings = |value: &Value| -> Vec<Option<String>> {
+                    let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
+                    items
+                        .iter()
+                        .map(|item| {
+                            item.as_str().map(str::to_owned).or_else(|| item.as_u64().map(|n| n.to_string()))
+                        })
+                        .collect()
+                };
+                let columns = strings(&asked["columns"]).into_iter().flatten().collect();
+                let rows = asked["rows"]
+                    .as_array()
+                    .map(|rows| rows.iter().map(strings).collect())
+                    .unwrap_or_default();
+                self.audit = Answer { columns, rows };
+                self.audit_began_s = number("began");
+            }
+            "table" => {
+                let (database, name) = place(&needed("table")?)?;
+                return match self.catalogue.table(&database, &name) {
+                    Ok(table) => Ok(table.to_json()),
+                    Err(_) => Ok(Value::Null),
+                };
+            }
+            "recycled" => {
+                let names =
+                    self.catalogue.recycled.iter().map(|(database, name, _)| format!("{database}.{name}"));
+                return Ok(json!(names.collect::<Vec<_>>()));
+            }
+            other => return Err(format!("{other:?} is not known here")),
+        }
+        Ok(json!("done"))
+    }
+
+    /// Brings the newest open job of a table to a state, or, where there is none, puts one of the past there.
+    fn one_job(&mut self, table: &str, state: &str, message: &str) -> Result<(), String> {
+        let (database, name) = place(table)?;
+        let open = self.catalogue.open_job(&database, &name).map(|job| job.id);
+        match open {
+            Some(id) => self.catalogue.settle(id, state, message),
+            None => {
+                self.catalogue.submit(&database, &name, "COLUMN", state, message, None);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn place(text: &str) -> Result<(String, String), String> {
+    let (database, name) = text.split_once('.').ok_or("a table is database.name")?;
+    Ok((database.to_owned(), name.to_owned()))
+}

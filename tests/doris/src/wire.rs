@@ -1,0 +1,216 @@
+//! The server's side of the MySQL protocol, as much of it as text statements take: a greeting, one log-in that is
+//! always right, statements, answers of texts.
+
+use std::io;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::select::Answer;
+
+/// The longest packet that is taken, in bytes. The protocol's own limit is where packets are cut in parts.
+const PACKET_MAX_BYTES: usize = 0xff_ffff;
+const VERSION: &str = "5.7.99";
+const PLUGIN: &str = "mysql_native_password";
+/// Nobody's password is looked at, so nobody has to guess.
+const NONCE: &[u8; 20] = b"01234567890123456789";
+const UTF8MB4: u16 = 45;
+const AUTOCOMMIT: u16 = 2;
+const VAR_STRING: u8 = 0xfd;
+const NULL: u8 = 0xfb;
+
+const CONNECT_WITH_DATABASE: u32 = 0x8;
+const PROTOCOL_41: u32 = 0x200;
+const SECURE_CONNECTION: u32 = 0x8000;
+const PLUGIN_AUTH: u32 = 0x8_0000;
+const LENGTH_OF_AUTH: u32 = 0x20_0000;
+const OFFERED: u32 = 0x1
+    | 0x2
+    | 0x4
+    | CONNECT_WITH_DATABASE
+    | PROTOCOL_41
+    | 0x2000
+    | SECURE_CONNECTION
+    | PLUGIN_AUTH
+    | LENGTH_OF_AUTH;
+
+/// What a client asks for.
+pub enum Command {
+    Query(String),
+    Prepare(String),
+    Use(String),
+    Ping,
+    Quit,
+    Unknown,
+}
+
+/// One connection.
+pub struct Wire {
+    stream: TcpStream,
+    sequence: u8,
+}
+
+fn broken(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
+}
+
+impl Wire {
+    /// Greets, and answers the database that the client wants to begin in.
+    pub async fn greet(stream: TcpStream, id: u32) -> io::Result<(Wire, Option<String>)> {
+        stream.set_nodelay(true)?;
+        let mut wire = Wire { stream, sequence: 0 };
+        let mut greeting = vec![10];
+        greeting.extend(VERSION.bytes().chain([0]));
+        greeting.extend(id.to_le_bytes());
+        greeting.extend(NONCE[..8].iter().chain(&[0]));
+        greeting.extend(&OFFERED.to_le_bytes()[..2]);
+        greeting.push(UTF8MB4 as u8);
+        greeting.extend(AUTOCOMMIT.to_le_bytes());
+        greeting.extend(&OFFERED.to_le_bytes()[2..]);
+        greeting.push(NONCE.len() as u8 + 1);
+        greeting.extend([0; 10]);
+        greeting.extend(NONCE[8..].iter().chain(&[0]));
+        greeting.extend(PLUGIN.bytes().chain([0]));
+        wire.send(&greeting).await?;
+        let response = wire.receive().await?;
+        let database = database_of(&response).ok_or_else(|| broken("a log-in that cannot be read"))?;
+        Ok((wire, database))
+    }
+
+    /// The next command.
+    pub async fn command(&mut self) -> io::Result<Command> {
+        self.sequence = 0;
+        let packet = self.receive().await?;
+        let (code, rest) = packet.split_first().ok_or_else(|| broken("an empty packet"))?;
+        let text = || String::from_utf8(rest.to_vec()).map_err(|_| broken("a text that is not UTF-8"));
+        Ok(match code {
+            0x01 => Command::Quit,
+            0x02 => Command::Use(text()?),
+            0x03 => Command::Query(text()?),
+            0x0e => Command::Ping,
+            0x16 => Command::Prepare(text()?),
+            _ => Command::Unknown,
+        })
+    }
+
+    pub async fn ok(&mut self) -> io::Result<()> {
+        let [low, high] = AUTOCOMMIT.to_le_bytes();
+        self.send(&[0, 0, 0, low, high, 0, 0]).await
+    }
+
+    pub async fn error(&mut self, code: u16, message: &str) -> io::Result<()> {
+        let state = match code {
+            1146 => "42S02",
+            1049 => "42000",
+            _ => "HY000",
+        };
+        let mut packet = vec![0xff];
+        packet.extend(code.to_le_bytes());
+        packet.extend(b"#".iter().copied().chain(state.bytes()).chain(message.bytes()));
+        self.send(&packet).await
+    }
+
+    /// All of the answer, or no more than so many bytes of it.
+    pub async fn rows(&mut self, answer: &Answer, no_more_than: Option<usize>) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        let mut packets = vec![vec![u8::try_from(answer.columns.len()).map_err(|_| broken("many columns"))?]];
+        packets.extend(answer.columns.iter().map(|name| column(name)));
+        packets.push(end());
+        for row in &answer.rows {
+            let mut packet = Vec::new();
+            for cell in row {
+                match cell {
+                    Some(text) => put(&mut packet, text.as_bytes()),
+                    None => packet.push(NULL),
+                }
+            }
+            packets.push(packet);
+        }
+        packets.push(end());
+        for packet in packets {
+            bytes.extend(self.header(packet.len())?);
+            bytes.extend(packet);
+        }
+        bytes.truncate(no_more_than.unwrap_or(bytes.len()));
+        self.stream.write_all(&bytes).await
+    }
+
+    async fn send(&mut self, packet: &[u8]) -> io::Result<()> {
+        let mut bytes = self.header(packet.len())?.to_vec();
+        bytes.extend(packet);
+        self.stream.write_all(&bytes).await
+    }
+
+    fn header(&mut self, length: usize) -> io::Result<[u8; 4]> {
+        let length = u32::try_from(length).ok().filter(|length| (*length as usize) < PACKET_MAX_BYTES);
+        let [one, two, three, _] = length.ok_or_else(|| broken("a packet too long"))?.to_le_bytes();
+        let header = [one, two, three, self.sequence];
+        self.sequence = self.sequence.wrapping_add(1);
+        Ok(header)
+    }
+
+    async fn receive(&mut self) -> io::Result<Vec<u8>> {
+        let mut header = [0; 4];
+        self.stream.read_exact(&mut header).await?;
+        let length = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
+        if length >= PACKET_MAX_BYTES {
+            return Err(broken("a packet too long"));
+        }
+        self.sequence = header[3].wrapping_add(1);
+        let mut packet = vec![0; length];
+        self.stream.read_exact(&mut packet).await?;
+        Ok(packet)
+    }
+}
+
+/// The database of a log-in. `None`: it is not one.
+fn database_of(response: &[u8]) -> Option<Option<String>> {
+    const BEFORE_USER: usize = 4 + 4 + 1 + 23;
+    let flags = u32::from_le_bytes(response.get(..4)?.try_into().ok()?);
+    let rest = response.get(BEFORE_USER..)?;
+    let user = rest.iter().position(|byte| *byte == 0)?;
+    let rest = rest.get(user + 1..)?;
+    // What proves a password is shorter than what takes a second byte for its length.
+    let proof = usize::from(*rest.first()?);
+    let rest = rest.get(1 + proof..)?;
+    if flags & CONNECT_WITH_DATABASE == 0 {
+        return Some(None);
+    }
+    let end = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
+    let name = String::from_utf8(rest[..end].to_vec()).ok()?;
+    Some((!name.is_empty()).then_some(name))
+}
+
+fn column(name: &str) -> Vec<u8> {
+    let mut packet = Vec::new();
+    for text in ["def", "", "", "", name, ""] {
+        put(&mut packet, text.as_bytes());
+    }
+    packet.push(0x0c);
+    packet.extend(UTF8MB4.to_le_bytes());
+    packet.extend(u32::from(u16::MAX).to_le_bytes());
+    packet.push(VAR_STRING);
+    packet.extend([0; 5]);
+    packet
+}
+
+fn end() -> Vec<u8> {
+    let [low, high] = AUTOCOMMIT.to_le_bytes();
+    vec![0xfe, 0, 0, low, high]
+}
+
+/// A text with its length before it.
+fn put(packet: &mut Vec<u8>, text: &[u8]) {
+    match text.len() {
+        length @ 0..=250 => packet.push(length as u8),
+        length @ 251..=0xffff => {
+            packet.push(0xfc);
+            packet.extend(&length.to_le_bytes()[..2]);
+        }
+        length => {
+            packet.push(0xfd);
+            packet.extend(&length.to_le_bytes()[..3]);
+        }
+    }
+    packet.extend(text);
+}

@@ -1,0 +1,184 @@
+//! The double as a plain client of the MySQL protocol sees it.
+
+use std::time::Duration;
+
+use lakeport_doris_double::{Double, Settings};
+use serde_json::json;
+use sqlx::mysql::{MySqlConnectOptions, MySqlConnection, MySqlSslMode};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Row};
+
+const ORDERS: &str = "CREATE TABLE `ods`.`orders` (`id` BIGINT NOT NULL COMMENT \"the order\", `v` INT NULL) \
+                      ENGINE = OLAP UNIQUE KEY (`id`) COMMENT \"what was ordered\" \
+                      DISTRIBUTED BY HASH (`id`) BUCKETS 4 PROPERTIES (\"replication_num\" = \"1\")";
+const JOBS: &str =
+    "SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = \"orders\" ORDER BY CreateTime DESC LIMIT 1";
+
+struct Client(MySqlConnection);
+
+impl Client {
+    fn options(double: &Double) -> MySqlConnectOptions {
+        MySqlConnectOptions::new()
+            .host("127.0.0.1")
+            .port(double.address().port())
+            .username("root")
+            .ssl_mode(MySqlSslMode::Disabled)
+            .pipes_as_concat(false)
+            .no_engine_substitution(false)
+            .timezone(None)
+            .set_names(false)
+    }
+
+    async fn connect(double: &Double) -> Client {
+        Client(Client::options(double).connect().await.expect("it takes a session"))
+    }
+
+    /// Rows of texts, or the error's words.
+    async fn say(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, String> {
+        let rows = sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).fetch_all(&mut self.0).await;
+        let rows = rows.map_err(|error| error.to_string())?;
+        Ok(rows.iter().map(|row| (0..row.len()).map(|at| row.get(at)).collect()).collect())
+    }
+
+    async fn state(&mut self) -> Option<String> {
+        let rows = self.say(JOBS).await.expect("jobs are told");
+        rows.first()
+            .and_then(|row| row.iter().flatten().find(|cell| STATES.contains(&cell.as_str())).cloned())
+    }
+}
+
+const STATES: [&str; 5] = ["PENDING", "WAITING_TXN", "RUNNING", "FINISHED", "CANCELLED"];
+
+fn on(settings: Settings, test: impl AsyncFnOnce(&Double)) {
+    let double = Double::start(settings).expect("it starts");
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(test(&double));
+}
+
+fn tell(double: &Double, asked: serde_json::Value) -> serde_json::Value {
+    double.tell(&asked).unwrap_or_else(|message| panic!("{asked}: {message}"))
+}
+
+#[test]
+fn a_table_is_made_described_renamed_and_dropped() {
+    on(Settings::doris(), async |double| {
+        let mut client = Client::connect(double).await;
+        client.say(ORDERS).await.expect("made");
+        let rows = client.say("DESC `ods`.`orders`").await.expect("described");
+        assert_eq!(rows[0][0].as_deref(), Some("id"));
+        client.say("ALTER TABLE `ods`.`orders` RENAME `bills`").await.expect("renamed");
+        assert!(client.say("DESC `ods`.`orders`").await.is_err());
+        client.say("DROP TABLE `ods`.`bills`").await.expect("dropped");
+        assert_eq!(tell(double, json!({"do": "recycled"})), json!(["ods.bills"]));
+    });
+}
+
+#[test]
+fn what_it_does_not_know_is_an_error_and_everything_is_written_down() {
+    on(Settings::doris(), async |double| {
+        let mut client = Client::connect(double).await;
+        assert!(client.say("CREATE TABLE t (k INT PRIMARY KEY) ENGINE=InnoDB").await.is_err());
+        assert!(client.say("SELECT 1; SELECT 2").await.is_err());
+        client.say(ORDERS).await.expect("made");
+        assert_eq!(double.carried_out(), [ORDERS]);
+        let record = tell(double, json!({"do": "record"}));
+        assert_eq!(record.as_array().map(Vec::len), Some(3));
+    });
+}
+
+#[test]
+fn a_change_runs_on_as_a_job_until_it_is_done() {
+    on(Settings::doris(), async |double| {
+        let mut client = Client::connect(double).await;
+        client.say(ORDERS).await.expect("made");
+        client.say("ALTER TABLE `ods`.`orders` MODIFY COLUMN `v` BIGINT NULL").await.expect("submitted");
+        let mut seen = Vec::new();
+        for _ in 0..4 {
+            seen.push(client.state().await.expect("there is a job"));
+        }
+        assert_eq!(seen.last().map(String::as_str), Some("FINISHED"), "{seen:?}");
+        tell(double, json!({"do": "jobs", "then": "cancel", "message": "not enough memory"}));
+        client.say("ALTER TABLE `ods`.`orders` MODIFY COLUMN `v` LARGEINT NULL").await.expect("submitted");
+        for _ in 0..4 {
+            seen.push(client.state().await.expect("there is a job"));
+        }
+        assert_eq!(seen.last().map(String::as_str), Some("CANCELLED"), "{seen:?}");
+    });
+}
+
+#[test]
+fn while_a_job_runs_nothing_else_is_altered() {
+    on(Settings::doris(), async |double| {
+        let mut client = Client::connect(double).await;
+        client.say(ORDERS).await.expect("made");
+        tell(double, json!({"do": "jobs", "then": "hold"}));
+        client.say("ALTER TABLE `ods`.`orders` MODIFY COLUMN `v` BIGINT NULL").await.expect("submitted");
+        let refused = client.say("ALTER TABLE `ods`.`orders` RENAME `bills`").await.expect_err("it is busy");
+        assert!(refused.contains("not NORMAL"), "{refused}");
+        client.say("CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`").await.expect("stopped");
+        client.say("ALTER TABLE `ods`.`orders` RENAME `bills`").await.expect("it is free again");
+    });
+}
+
+#[test]
+fn starrocks_refuses_what_doris_takes_and_the_settings_of_drivers() {
+    on(Settings::starrocks(), async |double| {
+        let driver = Client::options(double).pipes_as_concat(true).connect().await;
+        assert!(driver.expect_err("it sets an expression").to_string().contains("constant expr"));
+        let mut client = Client::connect(double).await;
+        client.say(&ORDERS.replace("UNIQUE KEY", "PRIMARY KEY")).await.expect("made");
+        assert!(client.say("ALTER TABLE `ods`.`orders` MODIFY COMMENT \"x\"").await.is_err());
+        assert!(client.say("ALTER TABLE `ods`.`orders` RENAME COLUMN `v` `w`").await.is_err());
+        client.say("ALTER TABLE `ods`.`orders` COMMENT = \"x\"").await.expect("said in its way");
+        client.say("ALTER TABLE `ods`.`orders` RENAME COLUMN `v` TO `w`").await.expect("renamed");
+    });
+}
+
+#[test]
+fn no_statement_is_prepared() {
+    on(Settings::doris(), async |double| {
+        let mut client = Client::connect(double).await;
+        let prepared = sqlx::query("SHOW CREATE TABLE `ods`.`orders`").execute(&mut client.0).await;
+        assert!(prepared.is_err());
+        let record = tell(double, json!({"do": "record"}));
+        assert_eq!(record[0]["outcome"], "prepared");
+    });
+}
+
+#[test]
+fn a_connection_is_lost_where_it_was_wanted() {
+    on(Settings::doris(), async |double| {
+        for (at, made) in [("before", false), ("after", true)] {
+            let mut client = Client::connect(double).await;
+            tell(double, json!({"do": "lose", "at": at, "with": "CREATE TABLE"}));
+            assert!(client.say(ORDERS).await.is_err());
+            assert_eq!(!tell(double, json!({"do": "table", "table": "ods.orders"})).is_null(), made, "{at}");
+        }
+        let mut client = Client::connect(double).await;
+        tell(double, json!({"do": "lose", "at": "middle", "with": "DESC"}));
+        assert!(client.say("DESC `ods`.`orders`").await.is_err());
+    });
+}
+
+#[test]
+fn a_slow_statement_is_stopped_from_another_session() {
+    on(Settings::doris(), async |double| {
+        let (mut one, mut other) = (Client::connect(double).await, Client::connect(double).await);
+        one.say(ORDERS).await.expect("made");
+        let id = one.say("SELECT connection_id() AS id").await.expect("an id")[0][0].clone().expect("an id");
+        tell(double, json!({"do": "slow", "ms": 60_000, "with": "SELECT count(*)"}));
+        let kill = async {
+            // The first to come may come before the statement has begun to wait.
+            let mut every = tokio::time::interval(Duration::from_millis(20));
+            loop {
+                every.tick().await;
+                other.say(&format!("KILL QUERY {id}")).await.expect("taken");
+            }
+        };
+        let stopped = tokio::select! {
+            answer = one.say("SELECT count(*) AS n FROM `ods`.`orders`") => answer,
+            () = kill => Ok(Vec::new()),
+        };
+        assert!(stopped.expect_err("it was stopped").contains("cancel query"));
+        one.0.ping().await.expect("the session goes on");
+    });
+}
