@@ -101,7 +101,7 @@ pub struct Warehouse {
 
 impl Warehouse {
     /// A new one; `sqlite` is the file where it is one.
-    pub(crate) fn create(kind: Kind, sqlite: &std::path::Path) -> Warehouse {
+    pub fn create(kind: Kind, sqlite: &std::path::Path) -> Warehouse {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("lp_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let (db, url) = match kind {

@@ -81,13 +81,16 @@ struct Bench {
     name: &'static str,
     package: &'static str,
     binary: &'static str,
+    /// It is given a PostgreSQL and a MariaDB.
+    on_databases: bool,
 }
 
 const BENCHES: &[Bench] = &[
-    Bench { name: "demo", package: "lakeport-tests", binary: "bench-demo" },
-    Bench { name: "edge", package: "lakeport-tests", binary: "bench-edge" },
-    Bench { name: "plugins", package: "lakeport-tests", binary: "bench-plugins" },
-    Bench { name: "threads", package: "lakeport-tests", binary: "bench-threads" },
+    Bench { name: "demo", package: "lakeport-tests", binary: "bench-demo", on_databases: false },
+    Bench { name: "edge", package: "lakeport-tests", binary: "bench-edge", on_databases: false },
+    Bench { name: "plugins", package: "lakeport-tests", binary: "bench-plugins", on_databases: false },
+    Bench { name: "tables", package: "lakeport-tests", binary: "bench-tables", on_databases: true },
+    Bench { name: "threads", package: "lakeport-tests", binary: "bench-threads", on_databases: false },
 ];
 
 fn main() -> ExitCode {
@@ -156,7 +159,9 @@ fn bench(name: &str, arguments: &[String]) -> Result<()> {
     child::check_not_interrupted()?;
     let release = workspace::target().join("release");
     let mut command = Command::new(release.join(bench.binary));
+    let databases = if bench.on_databases { test::databases()? } else { Vec::new() };
     command
+        .envs(databases.iter().map(|(variable, database)| (variable, database.url())))
         .args(arguments)
         .current_dir(workspace::root())
         .env("LAKEPORT_BIN", release.join("lakeport"))

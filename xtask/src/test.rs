@@ -241,6 +241,13 @@ enum Fetched<Binaries> {
     Given(String),
 }
 
+/// A PostgreSQL and a MariaDB, each with the variable that says where it is.
+pub fn databases() -> Result<Vec<(&'static str, Database)>> {
+    let postgres = fetch(POSTGRES_VARIABLE, postgres::Binaries::obtain)?.started(postgres::start)?;
+    let mariadb = fetch(MARIADB_VARIABLE, mariadb::Binaries::obtain)?.started(mariadb::start)?;
+    Ok(vec![(POSTGRES_VARIABLE, postgres), (MARIADB_VARIABLE, mariadb)])
+}
+
 /// Nothing is fetched if the variable names a server.
 fn fetch<Binaries>(variable: &str, obtain: impl FnOnce() -> Result<Binaries>) -> Result<Fetched<Binaries>> {
     match std::env::var(variable).ok().filter(|url| !url.is_empty()) {

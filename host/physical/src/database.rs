@@ -55,10 +55,12 @@ impl Database {
         self.open(Purpose::Change).await
     }
 
-    /// A session that only reads and that nobody had before, or has afterwards.
-    pub(crate) async fn open_to_query(&self) -> Result<Arc<Session>, Error> {
+    /// A session for queries that nobody had before, or has afterwards. It only reads, or will once views were made in
+    /// it.
+    pub(crate) async fn open_to_query(&self, makes_views: bool) -> Result<Arc<Session>, Error> {
         let session = match self {
             Database::Sqlite(_) => return self.open(Purpose::Read).await,
+            Database::Server(server) if makes_views => server.open_new(Purpose::Change).await?,
             Database::Server(server) => server.open_new(Purpose::Read).await?,
         };
         session.keep_from_others();

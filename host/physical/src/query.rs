@@ -39,7 +39,7 @@ impl QuerySession {
         views: Option<&Views>,
         cancelled: Arc<AtomicBool>,
     ) -> Result<QuerySession, Error> {
-        let session = database.open_to_query().await?;
+        let session = database.open_to_query(views.is_some()).await?;
         session.cancelled_by(cancelled);
         session.restrict(views, OPEN_TIMEOUT).await?;
         Ok(QuerySession(session))

@@ -462,18 +462,6 @@ async fn the_platform_is_asked_about_itself() {
     .await;
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn on_postgresql_the_platform_does_not_answer_about_itself_yet() {
-    on_each_store(async |server| {
-        if server.schema.is_none() {
-            return;
-        }
-        let error = ask(&server.topic(None), "lakeport", "SELECT * FROM workflows").await.unwrap_err();
-        assert!(error.code == "not_yet" && error.message.contains("PostgreSQL"), "{error:?}");
-    })
-    .await;
-}
-
 /// Whatever the guard lets past here, the database's own authorizer would still refuse; that is tested beside it.
 const HOSTILE: &[(&str, &str)] = &[
     ("INSERT INTO orders VALUES (9, 'x', 1, '')", "reads_only"),

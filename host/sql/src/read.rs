@@ -134,10 +134,13 @@ fn may_read(profile: &Profile, about: &[TableName], object: &Object) -> bool {
     declared || !object.function && about.iter().any(|table| is_table(profile, table, &object.parts))
 }
 
-/// Only where one file is one database can a name go without it.
+/// Only where one file is one database, or the table is in none, can a name go without it.
 fn is_table(profile: &Profile, table: &TableName, parts: &[String]) -> bool {
     match parts {
-        [name] => profile.transport == Transport::Sqlite && *name == table.name,
+        [name] => {
+            let is_alone = profile.transport == Transport::Sqlite || table.database.is_empty();
+            is_alone && *name == table.name
+        }
         [database, name] => *database == table.database && *name == table.name,
         _ => false,
     }

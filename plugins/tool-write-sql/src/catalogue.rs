@@ -6,13 +6,14 @@ use lakeport_sdk::tool::tables::TableHead;
 use lakeport_sdk::tool::{Cell, Error, Page, Timestamp, clock};
 
 use crate::calendar::Day;
+use crate::dialect::Dialect;
 use crate::explain;
 use crate::known::Known;
 use crate::schema::{Field, Kind, Schema, Table};
 use crate::understand::named_tables;
 
-/// The kind of data sources whose SQL is written here.
-const KIND: &str = "sqlite";
+/// What `database` means where there is one, and tables are named without it.
+const FILE: &str = "file";
 /// Tables of one data source that are looked at: what fits the question first.
 const TABLES_MAX: u32 = 60;
 /// Tables whose values are looked at.
@@ -41,13 +42,13 @@ pub fn sources(
         known.retain(|source| source.name == name);
         match known.first() {
             None => return Err(Error::not_found(explain::no_datasource(name, chinese))),
-            Some(source) if source.kind != KIND => {
+            Some(source) if Dialect::of(&source.kind).is_none() => {
                 return Err(Error::new("cannot_answer", explain::other_kind(name, &source.kind, chinese)));
             }
             Some(_) => {}
         }
     }
-    known.retain(|source| source.kind == KIND);
+    known.retain(|source| Dialect::of(&source.kind).is_some());
     known.sort_by_key(|source| Some(source.name.as_str()) != preferred);
     let named: Vec<TableHead> = named(tables, chinese)?;
     let mut sources = Vec::new();
@@ -58,7 +59,7 @@ pub fn sources(
             named.iter().filter(|head| head.datasource == source.name).cloned().collect()
         };
         if !heads.is_empty() {
-            sources.push(with_fields(source.name, &heads)?);
+            sources.push(with_fields(source, &heads)?);
         }
     }
     Ok(sources)
@@ -95,12 +96,16 @@ fn fitting(question: &str, source: &Datasource) -> Result<Vec<TableHead>, Error>
     Ok(heads)
 }
 
-fn with_fields(datasource: String, heads: &[TableHead]) -> Result<Source, Error> {
+fn with_fields(datasource: Datasource, heads: &[TableHead]) -> Result<Source, Error> {
     let ids: Vec<u64> = heads.iter().map(|head| head.id).collect();
-    let mut source = Source { schema: Schema { datasource, tables: Vec::new() }, ids: Vec::new() };
+    let dialect = Dialect::of(&datasource.kind).unwrap_or_default();
+    let is_file = datasource.database_term == FILE;
+    let schema = Schema { datasource: datasource.name, dialect, tables: Vec::new() };
+    let mut source = Source { schema, ids: Vec::new() };
     for table in catalog::get(&ids)?.into_iter().flatten() {
         source.ids.push(table.head.id);
         source.schema.tables.push(Table {
+            database: Some(table.head.database).filter(|_| !is_file),
             name: table.head.name,
             comment: table.head.comment,
             fields: table.fields.into_iter().map(field).collect(),

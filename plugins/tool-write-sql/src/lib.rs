@@ -8,6 +8,7 @@ pub mod answer;
 pub mod calendar;
 mod catalogue;
 mod could;
+mod dialect;
 mod explain;
 mod joins;
 mod known;
@@ -56,7 +57,7 @@ impl Tool for WriteSql {
             ..ToolInfo::new(
                 "write_sql",
                 env!("CARGO_PKG_VERSION"),
-                "Writes SQLite SQL for one question in English or Chinese over the tables of a data source: counts, \
+                "Writes SQL for one question in English or Chinese over the tables of a data source: counts, \
                  sums, averages, rankings, groups, trends over days, filters by values, numbers and dates, joins. \
                  It names every assumption in `explanation`, and fails with cannot_answer where a word of the \
                  question means nothing to it. Run the SQL with run_sql.",

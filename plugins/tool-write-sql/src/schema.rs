@@ -1,6 +1,7 @@
 //! Tables as the planner sees them: plain data, wherever they came from.
 
 use crate::calendar::Day;
+use crate::dialect::Dialect;
 use crate::words::chinese::is_han;
 
 /// The longest value that a comment can list, in letters.
@@ -10,11 +11,14 @@ const VALUE_MAX: usize = 40;
 #[derive(Clone, Debug, Default)]
 pub struct Schema {
     pub datasource: String,
+    pub dialect: Dialect,
     pub tables: Vec<Table>,
 }
 
 #[derive(Clone, Debug, Default)]
 pub struct Table {
+    /// What it is named with; none where a name alone will do.
+    pub database: Option<String>,
     pub name: String,
     pub comment: String,
     pub fields: Vec<Field>,

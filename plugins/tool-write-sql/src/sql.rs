@@ -1,8 +1,9 @@
-//! A query as SQLite's SQL. Every name is quoted and every value is a literal made here.
+//! A query as SQL. Every name is quoted and every value is a literal made here.
 
 use std::fmt::Write as _;
 
 use crate::calendar::{Range, Unit};
+use crate::dialect::Dialect;
 use crate::joins::Step;
 use crate::labels::Labels;
 use crate::plan::ROWS_MAX;
@@ -16,25 +17,16 @@ const CALENDAR_MAX: u32 = 4_000;
 
 /// The text of a query.
 pub fn write(query: &Query, labels: Labels<'_>) -> String {
-    let writer = Writer { schema: labels.schema };
+    let writer = Writer { schema: labels.schema, dialect: labels.schema.dialect };
     match query.calendar {
         Some((unit, range)) => writer.series(query, unit, range, labels.unit(unit)),
         None => writer.select(query),
     }
 }
 
-/// A quoted name.
-pub fn name(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-/// A text as a literal.
-pub fn literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''").replace('\0', ""))
-}
-
 struct Writer<'a> {
     schema: &'a Schema,
+    dialect: Dialect,
 }
 
 impl Writer<'_> {
@@ -42,7 +34,7 @@ impl Writer<'_> {
         let columns: Vec<String> = query
             .columns
             .iter()
-            .map(|column| format!("{} AS {}", self.shown(column.expr), name(&column.alias)))
+            .map(|column| format!("{} AS {}", self.shown(column.expr), self.name(&column.alias)))
             .collect();
         let different = if query.different { "DISTINCT " } else { "" };
         let shown = if query.of_groups { "1".to_owned() } else { columns.join(", ") };
@@ -72,7 +64,12 @@ impl Writer<'_> {
             push(&mut sql, "LIMIT", &query.rows_read().to_string());
         }
         if query.of_groups {
-            sql = format!("SELECT {}\nFROM (\n  {}\n)", columns.join(", "), sql.replace('\n', "\n  "));
+            sql = format!(
+                "SELECT {}\nFROM (\n  {}\n){}",
+                columns.join(", "),
+                sql.replace('\n', "\n  "),
+                self.dialect.inner_name()
+            );
         }
         sql
     }
@@ -93,9 +90,11 @@ impl Writer<'_> {
                 (format!("n{at}"), counts, column.alias.clone())
             })
             .collect();
-        let mut found = format!("SELECT {start} AS \"start\"");
+        let [found_name, calendar_name, start_name] =
+            ["found", "calendar", "start"].map(|one| self.name(one));
+        let mut found = format!("SELECT {start} AS {start_name}");
         for (column, (inner, ..)) in query.columns.iter().zip(&numbers) {
-            write!(found, ", {} AS {}", self.expr(column.expr), name(inner))
+            write!(found, ", {} AS {}", self.expr(column.expr), self.name(inner))
                 .expect("a String takes all text");
         }
         write!(found, "\n  {}\n  GROUP BY 1", self.rows(query).replace('\n', "\n  "))
@@ -103,25 +102,64 @@ impl Writer<'_> {
         let shown: Vec<String> = numbers
             .iter()
             .map(|(inner, counts, alias)| {
-                let value = format!("\"found\".{}", name(inner));
+                let value = format!("{found_name}.{}", self.name(inner));
                 let value = if *counts { format!("COALESCE({value}, 0)") } else { value };
-                format!("{value} AS {}", name(alias))
+                format!("{value} AS {}", self.name(alias))
             })
             .collect();
+        let of_calendar = format!("{calendar_name}.{start_name}");
         format!(
-            "WITH RECURSIVE \"found\" AS (\n  {found}\n), \"calendar\"(\"start\") AS (\n  {}\n)\n\
-             SELECT {} AS {}, {}\nFROM \"calendar\" LEFT JOIN \"found\" ON \"found\".\"start\" = \"calendar\".\"start\"\n\
-             WHERE \"calendar\".\"start\" IS NOT NULL\nORDER BY \"calendar\".\"start\"",
-            calendar(unit, range),
-            shown_start(unit, "\"calendar\".\"start\""),
-            name(label),
+            "WITH RECURSIVE {found_name} AS (\n  {found}\n), {calendar_name}({start_name}{}) AS (\n  {}\n)\n\
+             SELECT {} AS {}, {}\nFROM {calendar_name} LEFT JOIN {found_name} ON {found_name}.{start_name} = \
+             {of_calendar}\nWHERE {of_calendar} IS NOT NULL\nORDER BY {of_calendar}",
+            if self.counts_parts() { format!(", {}", self.name("part")) } else { String::new() },
+            self.calendar(unit, range),
+            shown_start(unit, &of_calendar),
+            self.name(label),
             shown.join(", "),
+        )
+    }
+
+    /// Where a recursion has no LIMIT, the parts of the calendar are counted.
+    fn counts_parts(&self) -> bool {
+        self.dialect != Dialect::Sqlite
+    }
+
+    /// The parts of the calendar in a range, or from the first that was found to the last.
+    fn calendar(&self, unit: Unit, range: Option<Range>) -> String {
+        let dialect = self.dialect;
+        let [found, calendar, start, part] = ["found", "calendar", "start", "part"].map(|one| self.name(one));
+        let ends =
+            range.and_then(|range| Some((unit.start(range.from?), unit.start(range.before?.plus(-1)))));
+        let (first, from, last) = match ends {
+            Some((first, last)) => {
+                (dialect.literal(&first.to_string()), String::new(), dialect.literal(&last.to_string()))
+            }
+            None => {
+                let earliest = dialect.later(&format!("MAX({start})"), 1 - ROWS_MAX as i64, unit);
+                (
+                    dialect.greater(&format!("MIN({start})"), &earliest),
+                    format!(" FROM {found}"),
+                    format!("(SELECT MAX({start}) FROM {found})"),
+                )
+            }
+        };
+        let next = dialect.later(&start, 1, unit);
+        if self.counts_parts() {
+            return format!(
+                "SELECT {first}, 1{from}\n  UNION ALL\n  SELECT {next}, {part} + 1 FROM {calendar} WHERE {start} < \
+                 {last} AND {part} < {CALENDAR_MAX}"
+            );
+        }
+        format!(
+            "SELECT {first}{from}\n  UNION ALL\n  SELECT {next} FROM {calendar} WHERE {start} < {last} LIMIT \
+             {CALENDAR_MAX}"
         )
     }
 
     /// Everything from FROM to WHERE.
     fn rows(&self, query: &Query) -> String {
-        let mut sql = format!("FROM {}", name(&self.schema.table(query.from).name));
+        let mut sql = format!("FROM {}", self.table(query.from));
         sql.push_str(&match &query.outer {
             Some(on) => self.outer_joins(&query.joins, on),
             None => self.joins(&query.joins),
@@ -138,7 +176,7 @@ impl Writer<'_> {
     fn joins(&self, steps: &[Step]) -> String {
         let mut sql = String::new();
         for step in steps {
-            let table = name(&self.schema.table(step.to()).name);
+            let table = self.table(step.to());
             let (child, parent) = (self.field(step.link.child), self.field(step.link.parent));
             write!(sql, "\nJOIN {table} ON {child} = {parent}").expect("a String takes all text");
         }
@@ -158,24 +196,34 @@ impl Writer<'_> {
         format!(
             "{} NOT IN (SELECT {child} FROM {}{} WHERE {})",
             self.field(absent.key),
-            name(&self.schema.table(absent.child.table).name),
+            self.table(absent.child.table),
             self.joins(&absent.steps).replace('\n', " "),
             conditions.join(" AND "),
         )
     }
 
+    fn name(&self, name: &str) -> String {
+        self.dialect.name(name)
+    }
+
+    /// A table as FROM names it.
+    fn table(&self, table: usize) -> String {
+        let table = self.schema.table(table);
+        match &table.database {
+            Some(database) => format!("{}.{}", self.name(database), self.name(&table.name)),
+            None => self.name(&table.name),
+        }
+    }
+
     fn field(&self, place: Place) -> String {
-        format!("{}.{}", name(&self.schema.table(place.table).name), name(&self.schema.field(place).name))
+        let (table, field) = (&self.schema.table(place.table).name, &self.schema.field(place).name);
+        format!("{}.{}", self.name(table), self.name(field))
     }
 
     /// A field whose values are numbers, as a number.
     fn number(&self, place: Place) -> String {
         let field = self.field(place);
-        if self.schema.field(place).kind() == Kind::NumberText {
-            format!("CAST({field} AS REAL)")
-        } else {
-            field
-        }
+        if self.schema.field(place).kind() == Kind::NumberText { self.dialect.number(&field) } else { field }
     }
 
     /// As a column of the answer: a month without its first day.
@@ -193,23 +241,15 @@ impl Writer<'_> {
             Expr::Rows => "COUNT(*)".to_owned(),
             Expr::Different(place) => format!("COUNT(DISTINCT {})", self.field(place)),
             Expr::Made(func, place) => {
-                let func = match func {
-                    Func::Sum => "SUM",
-                    Func::Average => "AVG",
-                    Func::Least => "MIN",
-                    Func::Greatest => "MAX",
-                };
-                format!("{func}({})", self.number(place))
+                let number = self.number(place);
+                match func {
+                    Func::Sum => format!("SUM({number})"),
+                    Func::Average => self.dialect.average(&number),
+                    Func::Least => format!("MIN({number})"),
+                    Func::Greatest => format!("MAX({number})"),
+                }
             }
-            Expr::Start(unit, place) => {
-                let steps = match unit {
-                    Unit::Day => "",
-                    Unit::Week => ", '-6 days', 'weekday 1'",
-                    Unit::Month => ", 'start of month'",
-                    Unit::Year => ", 'start of year'",
-                };
-                format!("date({}{steps})", self.field(place))
-            }
+            Expr::Start(unit, place) => self.dialect.start(unit, &self.field(place)),
         }
     }
 
@@ -217,7 +257,7 @@ impl Writer<'_> {
         let field = self.field(filter.place);
         match &filter.test {
             Test::Among(values, among) => {
-                let list: Vec<String> = values.iter().map(|value| literal(value)).collect();
+                let list: Vec<String> = values.iter().map(|value| self.dialect.literal(value)).collect();
                 match (&list[..], among) {
                     ([one], true) => format!("{field} = {one}"),
                     // What has no value is not this one either.
@@ -238,8 +278,10 @@ impl Writer<'_> {
             }
             Test::Between(least, most) => format!("{} BETWEEN {least} AND {most}", self.number(filter.place)),
             Test::Days(range) => {
-                let from = range.from.map(|day| format!("{field} >= {}", literal(&day.to_string())));
-                let before = range.before.map(|day| format!("{field} < {}", literal(&day.to_string())));
+                let from =
+                    range.from.map(|day| format!("{field} >= {}", self.dialect.literal(&day.to_string())));
+                let before =
+                    range.before.map(|day| format!("{field} < {}", self.dialect.literal(&day.to_string())));
                 from.into_iter().chain(before).collect::<Vec<String>>().join(" AND ")
             }
             Test::Present => format!("{field} IS NOT NULL"),
@@ -262,57 +304,10 @@ fn sign(compare: Compare) -> &'static str {
     }
 }
 
-/// The parts of the calendar in a range, or from the first that was found to the last.
-fn calendar(unit: Unit, range: Option<Range>) -> String {
-    let step = match unit {
-        Unit::Day => "'+1 day'",
-        Unit::Week => "'+7 days'",
-        Unit::Month => "'+1 month'",
-        Unit::Year => "'+1 year'",
-    };
-    let ends = range.and_then(|range| Some((unit.start(range.from?), unit.start(range.before?.plus(-1)))));
-    let (first, last) = match ends {
-        Some((first, last)) => (literal(&first.to_string()), literal(&last.to_string())),
-        None => {
-            let earliest = earliest(unit);
-            (
-                format!("MAX(MIN(\"start\"), {earliest}) FROM \"found\""),
-                "(SELECT MAX(\"start\") FROM \"found\")".to_owned(),
-            )
-        }
-    };
-    format!(
-        "SELECT {first}\n  UNION ALL\n  SELECT date(\"start\", {step}) FROM \"calendar\" WHERE \"start\" < {last} LIMIT {CALENDAR_MAX}"
-    )
-}
-
-/// Where a calendar begins at the earliest, by the last part that was found.
-fn earliest(unit: Unit) -> String {
-    let parts = ROWS_MAX - 1;
-    let back = match unit {
-        Unit::Day => format!("-{parts} days"),
-        Unit::Week => format!("-{} days", 7 * parts),
-        Unit::Month => format!("-{parts} months"),
-        Unit::Year => format!("-{parts} years"),
-    };
-    format!("date(MAX(\"start\"), '{back}')")
-}
-
 fn shown_start(unit: Unit, start: &str) -> String {
     match unit {
         Unit::Day | Unit::Week => start.to_owned(),
         Unit::Month => format!("substr({start}, 1, 7)"),
         Unit::Year => format!("substr({start}, 1, 4)"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_and_texts_cannot_break_out() {
-        assert_eq!(name("a\"; DROP TABLE x"), "\"a\"\"; DROP TABLE x\"");
-        assert_eq!(literal("O'Neil"), "'O''Neil'");
     }
 }

@@ -6,6 +6,7 @@ use crate::schema::{Field, Schema, Table};
 fn table(head: &str, fields: &[&str]) -> Table {
     let (name, comment) = head.split_once(": ").unwrap_or((head, ""));
     Table {
+        database: None,
         name: name.to_owned(),
         comment: comment.to_owned(),
         fields: fields.iter().map(|line| field(line)).collect(),
@@ -64,7 +65,7 @@ pub fn shop() -> Schema {
             ],
         ),
     ];
-    Schema { datasource: "shop".to_owned(), tables }
+    Schema { datasource: "shop".to_owned(), tables, ..Schema::default() }
 }
 
 /// The platform's own tables, as the host describes them.
@@ -180,7 +181,7 @@ pub fn platform() -> Schema {
             ],
         ),
     ];
-    Schema { datasource: "lakeport".to_owned(), tables }
+    Schema { datasource: "lakeport".to_owned(), tables, ..Schema::default() }
 }
 
 /// A company with what its warehouse makes of its data: fields of one name in several tables.
@@ -246,5 +247,5 @@ pub fn company() -> Schema {
             ],
         ),
     ];
-    Schema { datasource: "company".to_owned(), tables }
+    Schema { datasource: "company".to_owned(), tables, ..Schema::default() }
 }

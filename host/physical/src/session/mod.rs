@@ -22,6 +22,9 @@ use crate::task::{Ran, Shown};
 /// Beginning, committing, rolling back and settings.
 const OWN_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Of PostgreSQL, where views of the server's own store are made first.
+const READ_ONLY_FROM_HERE: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY";
+
 /// What one reading statement may take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
@@ -105,7 +108,11 @@ impl Session {
             Session::Sqlite(session) => session.restrict(views, timeout).await,
             Session::Server(session) => {
                 session.keep_from_others();
-                Ok(())
+                let Some(views) = views else { return Ok(()) };
+                for statement in views.plain_statements() {
+                    session.execute(&statement, timeout).await?;
+                }
+                session.execute(READ_ONLY_FROM_HERE, timeout).await.map(drop)
             }
         }
     }

@@ -14,7 +14,7 @@ use lakeport_bindings::dialect::reader::{
 use lakeport_bindings::dialect::schema::{ServerInfo, Table, TableName};
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::{Error as PluginError, Page, Problem};
-use lakeport_physical::{Database, Lent, Loan, Reading, Runner, url};
+use lakeport_physical::{Database, Lent, Loan, Reading, Runner, SqliteDatabase, url};
 use lakeport_plugins::dialect::Dialect;
 use lakeport_plugins::{CallContext, CallError, CallFault, Description, Family};
 use lakeport_sql::{Profile, Transport};
@@ -158,6 +158,20 @@ impl<'a> Reach<'a> {
     /// The database as those see it who only read. Opens nothing yet.
     pub async fn reading(&self) -> Result<Database, PluginError> {
         self.locate(Account::Reading).await
+    }
+
+    /// The server's own store, for a session over views of it. Opens nothing yet.
+    pub async fn own_store(&self) -> Result<Database, PluginError> {
+        match &self.app.config.database.address {
+            Address::Sqlite(path) => {
+                let path = tokio::fs::canonicalize(path).await;
+                let path = path.map_err(|_| error("unreachable", "the server's own store is not there"))?;
+                Ok(Database::Sqlite(SqliteDatabase::at(path)))
+            }
+            Address::Postgres(url) => {
+                self.app.servers.own(&self.source, url, &self.opening()?).map(Database::Server)
+            }
+        }
     }
 
     /// What server it is.
@@ -332,18 +346,7 @@ impl<'a> Reach<'a> {
     async fn locate(&self, account: Account) -> Result<Database, PluginError> {
         let (app, source) = (self.app, &self.source);
         if !source.url.starts_with(SQLITE_SCHEME) {
-            let described = self.described().map_err(|unanswered| match unanswered {
-                Unanswered::Database(error) | Unanswered::Plugin(CallError::Answered(error)) => error,
-                Unanswered::Plugin(error) => lakeport_bindings::host::error("unavailable", error.to_string()),
-            })?;
-            let opening = Opening {
-                config: &app.config,
-                keys: &app.keys,
-                egress: &app.egress,
-                info: &described.info,
-                profile: &described.profile,
-            };
-            return app.servers.database(source, account, &opening).map(Database::Server);
+            return app.servers.database(source, account, &self.opening()?).map(Database::Server);
         }
         let config = &app.config;
         let located = url::locate(&source.url, &config.sqlite_roots, &forbidden(config)).await;
@@ -351,6 +354,16 @@ impl<'a> Reach<'a> {
             "forbidden" => PluginError { message: format!("the file {}", outside(config)), ..error },
             _ => error,
         })
+    }
+
+    /// What its sessions are opened with.
+    fn opening(&self) -> Result<Opening<'_>, PluginError> {
+        let Described { info, profile } = self.described().map_err(|unanswered| match unanswered {
+            Unanswered::Database(cause) | Unanswered::Plugin(CallError::Answered(cause)) => cause,
+            Unanswered::Plugin(cause) => error("unavailable", cause.to_string()),
+        })?;
+        let App { config, keys, egress, .. } = self.app;
+        Ok(Opening { config, keys, egress, info, profile })
     }
 
     fn context(&self) -> CallContext {

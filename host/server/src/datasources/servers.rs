@@ -24,6 +24,8 @@ use crate::secrets::{self, Keys};
 const UNUSED: Duration = Duration::from_secs(60 * 60);
 const KEPT_MAX: usize = 200;
 
+const POSTGRES_PORT: u16 = 5432;
+
 /// Which of a data source's two accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Account {
@@ -81,28 +83,70 @@ impl Servers {
             secret: secret.clone(),
             dialect: format!("{} {:?} {:?}", info.version, info.session, info.cancel),
         };
+        self.kept((source.id, account), is_of, || {
+            let password = match secret {
+                Some(sealed) => {
+                    let context = secrets::context("datasources", &[&source.id.to_string()], column);
+                    let opened = opening.keys.decrypt(&context, sealed);
+                    let opened = opened.map_err(|cause| error("unavailable", cause.to_string()))?;
+                    opened.text().map(str::to_owned)
+                }
+                None => None,
+            };
+            let login = login(source, url, password, opening)?;
+            let recipes = Recipes::of(Arc::clone(opening.profile), info)?;
+            Ok(ServerDatabase::new(login, recipes, resolver(opening.egress.clone())))
+        })
+    }
+
+    /// The server's own store, where it is a PostgreSQL: the operator's word for where it is will do.
+    pub fn own(
+        &self,
+        source: &Datasource,
+        url: &str,
+        opening: &Opening<'_>,
+    ) -> Result<ServerDatabase, PluginError> {
+        let is_of = Identity {
+            kind: source.kind.clone(),
+            url: url.to_owned(),
+            secret: None,
+            dialect: opening.info.version.clone(),
+        };
+        self.kept((source.id, Account::Main), is_of, || {
+            let unreachable =
+                || error("unreachable", "the server's own store cannot be opened for questions");
+            let (address, password) = ServerAddress::parse(url).map_err(|_| unreachable())?;
+            let login = Login {
+                transport: Transport::Postgres,
+                tls: address.tls(Transport::Postgres).unwrap_or_default(),
+                port: address.port.unwrap_or(POSTGRES_PORT),
+                host: address.host,
+                database: address.database,
+                username: address.username.ok_or_else(unreachable)?,
+                password: password.and_then(|secret| secret.text().map(str::to_owned)),
+                ca_file: None,
+            };
+            let recipes = Recipes::of(Arc::clone(opening.profile), opening.info)?;
+            Ok(ServerDatabase::new(login, recipes, plain_resolver()))
+        })
+    }
+
+    fn kept(
+        &self,
+        key: (i64, Account),
+        is_of: Identity,
+        make: impl FnOnce() -> Result<ServerDatabase, PluginError>,
+    ) -> Result<ServerDatabase, PluginError> {
         let mut servers = self.0.lock();
-        if let Some(known) = servers.get_mut(&(source.id, account)).filter(|known| known.is_of == is_of) {
+        if let Some(known) = servers.get_mut(&key).filter(|known| known.is_of == is_of) {
             known.used = Instant::now();
             return Ok(known.database.clone());
         }
-        let password = match secret {
-            Some(sealed) => {
-                let context = secrets::context("datasources", &[&source.id.to_string()], column);
-                let opened = opening.keys.decrypt(&context, sealed);
-                let opened = opened.map_err(|cause| error("unavailable", cause.to_string()))?;
-                opened.text().map(str::to_owned)
-            }
-            None => None,
-        };
-        let login = login(source, url, password, opening)?;
-        let recipes = Recipes::of(Arc::clone(opening.profile), info)?;
-        let database = ServerDatabase::new(login, recipes, resolver(opening.egress.clone()));
+        let database = make()?;
         if servers.len() >= KEPT_MAX {
             servers.retain(|_, known| known.used.elapsed() < UNUSED);
         }
-        let known = Known { is_of, database: database.clone(), used: Instant::now() };
-        servers.insert((source.id, account), known);
+        servers.insert(key, Known { is_of, database: database.clone(), used: Instant::now() });
         Ok(database)
     }
 }
@@ -132,7 +176,7 @@ fn login(
 /// Where such servers listen when nobody says otherwise.
 fn usual_port(kind: &str, transport: Transport) -> u16 {
     match transport {
-        Transport::Postgres => 5432,
+        Transport::Postgres => POSTGRES_PORT,
         // Of a front end, for queries.
         _ if matches!(kind, "doris" | "starrocks") => 9030,
         _ => 3306,
@@ -143,6 +187,16 @@ fn resolver(policy: Policy) -> Resolve {
     Arc::new(move |host: String, port: u16| {
         let policy = policy.clone();
         Box::pin(async move { policy.resolve(&host, port).await.map_err(unresolved) })
+    })
+}
+
+/// Of a host that the operator names.
+fn plain_resolver() -> Resolve {
+    Arc::new(move |host: String, port: u16| {
+        Box::pin(async move {
+            let found = tokio::net::lookup_host((host.as_str(), port)).await;
+            found.map(Iterator::collect).map_err(|cause| error("unreachable", format!("{host}: {cause}")))
+        })
     })
 }
 

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::own;
 use super::sources::Sources;
-use super::{TopicReach, error, of_store};
+use super::{TopicReach, of_store};
 use crate::catalog::{Entry, Index};
 use crate::datasources::{Datasource, Reach};
 
@@ -36,14 +36,8 @@ pub struct Used {
 }
 
 impl TopicReach {
-    /// What a dialect declares, for one of the topic's data sources. `not_yet` for the server's own store where
-    /// that is no SQLite file.
+    /// What a dialect declares, for one of the topic's data sources.
     pub(super) fn profile(&self, source: &Datasource) -> Result<Arc<Profile>, PluginError> {
-        if source.is_own() && own::file(&self.app.config).is_none() {
-            let message = "questions about the platform itself are answered only where its store is SQLite; on \
-                           PostgreSQL they are not answered yet";
-            return Err(error("not_yet", message));
-        }
         let reach = Reach::of(&self.app, source, &self.asked.task_id);
         reach.profile().map_err(|unanswered| of_store(unanswered.into()))
     }

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use lakeport_bindings::host::types::Error as PluginError;
 use lakeport_bindings::tool::query::{QueryRequest, QueryResult};
-use lakeport_physical::{Database, QueryLimits, QuerySession, SqliteDatabase, Views};
+use lakeport_physical::{QueryLimits, QuerySession, Views};
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::judge::{Judged, Used};
-use super::{TopicReach, error, own};
+use super::{TopicReach, error, of_store, own};
 use crate::datasources::{Datasource, Reach};
 use crate::db::Db;
 use crate::queries::{self, Outcome, Query};
@@ -65,19 +65,13 @@ impl TopicReach {
         if self.asked.cancelled.load(Ordering::Relaxed) {
             return Err(error("cancelled", "the task was cancelled"));
         }
+        let reach = Reach::of(&self.app, source, &self.asked.task_id);
         let (database, views) = if source.is_own() {
-            (self.own_database().await?, Some(self.own_views().await?))
+            (reach.own_store().await?, Some(self.own_views().await?))
         } else {
-            (Reach::of(&self.app, source, &self.asked.task_id).reading().await?, None)
+            (reach.reading().await?, None)
         };
         QuerySession::open(&database, views.as_ref(), Arc::clone(&self.asked.cancelled)).await
-    }
-
-    async fn own_database(&self) -> Result<Database, PluginError> {
-        let unreachable = || error("unreachable", "the server's own store cannot be opened for reading");
-        let file = own::file(&self.app.config).ok_or_else(unreachable)?;
-        let path = tokio::fs::canonicalize(file).await.map_err(|_| unreachable())?;
-        Ok(Database::Sqlite(SqliteDatabase::at(path)))
     }
 
     async fn own_views(&self) -> Result<Views, PluginError> {
@@ -86,7 +80,8 @@ impl TopicReach {
         random.map_err(|_| error("internal", "the system gives no random numbers"))?;
         let bound = self.sources().await?.bound_ids();
         let (now_ms, zone) = (self.app.clock.now_ms(), self.app.config.time_zone);
-        let views = own::store::views(now_ms, zone, bound.as_deref());
+        let store = own::store::Store::of(&self.app.db, now_ms, zone).await.map_err(of_store)?;
+        let views = store.views(bound.as_deref());
         Ok(Views::new(views, own::store::BASES, hex::encode(secret)))
     }
 

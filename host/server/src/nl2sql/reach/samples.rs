@@ -16,6 +16,7 @@ use lakeport_sql::{Profile, Transport, read_statement};
 use parking_lot::Mutex;
 
 use super::{TopicReach, error};
+use crate::datasources::OWN_NAME;
 use crate::text::shortened;
 
 /// Fields of one call; the contract's.
@@ -125,12 +126,11 @@ fn statement(
     field: &str,
 ) -> Result<lakeport_sql::ReadStatement, PluginError> {
     let head = &table.head;
-    let name = match profile.transport {
-        // The views of the store are found without a database alone.
-        Transport::Sqlite => vec![head.name.clone()],
-        _ => vec![head.database.clone(), head.name.clone()],
-    };
-    let about = TableName { database: head.database.clone(), name: head.name.clone() };
+    // The views of the store are found without a database alone.
+    let is_alone = profile.transport == Transport::Sqlite || head.datasource == OWN_NAME;
+    let database = if head.datasource == OWN_NAME { String::new() } else { head.database.clone() };
+    let name = if is_alone { vec![head.name.clone()] } else { vec![database.clone(), head.name.clone()] };
+    let about = TableName { database, name: head.name.clone() };
     let sql = |text: &str| Fragment::Sql(text.to_owned());
     let field = || Fragment::Name(vec![field.to_owned()]);
     let fragments = [

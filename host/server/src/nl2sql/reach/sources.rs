@@ -14,6 +14,8 @@ use crate::error::Error;
 
 /// What `database` means where no dialect says it.
 const DATABASE_TERM: &str = "database";
+/// What it means where there is but one.
+const FILE_TERM: &str = "file";
 /// Names of data sources that a message shows.
 const NAMES_SHOWN: usize = 20;
 
@@ -105,9 +107,12 @@ impl Sources {
             catalog::Datasource {
                 name: source.name.clone(),
                 kind: source.kind.clone(),
-                database_term: info
-                    .as_ref()
-                    .map_or(DATABASE_TERM.to_owned(), |info| info.database_term.clone()),
+                database_term: match &info {
+                    // Its views are named without one.
+                    _ if source.is_own() => FILE_TERM.to_owned(),
+                    Some(info) => info.database_term.clone(),
+                    None => DATABASE_TERM.to_owned(),
+                },
                 sql_hints: info.map(|info| info.sql.hints.clone()).unwrap_or_default(),
             }
         };

@@ -8,14 +8,10 @@ mod fields;
 pub mod store;
 mod zone;
 
-use std::path::Path;
-
 use lakeport_bindings::tool::catalog::{Field, Table};
 use lakeport_bindings::tool::tables::TableHead;
 
-use crate::config::Config;
 use crate::datasources::OWN_NAME;
-use crate::db::Address;
 
 /// What the one database is called.
 pub const DATABASE: &str = "main";
@@ -32,14 +28,6 @@ pub struct OwnTable {
 
 /// All of them; the place gives the id.
 pub const TABLES: &[OwnTable] = fields::TABLES;
-
-/// Where the store lies, if it is a file that can be opened a second time.
-pub fn file(config: &Config) -> Option<&Path> {
-    match &config.database.address {
-        Address::Sqlite(path) => Some(path),
-        Address::Postgres(_) => None,
-    }
-}
 
 /// The view of this id.
 pub fn find(id: u64) -> Option<&'static OwnTable> {

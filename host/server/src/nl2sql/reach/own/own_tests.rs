@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::zone::Offsets;
 use super::*;
+use crate::db::Address;
 use crate::time::shown;
 
 const LIMITS: QueryLimits =
@@ -22,7 +23,8 @@ async fn store() -> (tempfile::TempDir, Database) {
 }
 
 async fn open(database: &Database, datasources: Option<&[i64]>) -> QuerySession {
-    let views = store::views(NOW_MS, chrono_tz::Asia::Shanghai, datasources);
+    let store = store::Store::Sqlite(Offsets::around(NOW_MS, chrono_tz::Asia::Shanghai));
+    let views = store.views(datasources);
     let views = Views::new(views, store::BASES, "c0ffee".to_owned());
     QuerySession::open(database, Some(&views), std::sync::Arc::default()).await.unwrap()
 }

@@ -5,6 +5,8 @@ use chrono_tz::Tz;
 use lakeport_physical::{Base, View};
 
 use super::zone::Offsets;
+use crate::db::{Db, Either};
+use crate::error::Error;
 
 /// All tables that views are made of, and of some only these columns.
 pub const BASES: &[Base] = &[
@@ -18,19 +20,74 @@ pub const BASES: &[Base] = &[
     Base { table: "query_log", columns: &[] },
 ];
 
-/// The views, with times in this zone. `datasources`: ids of those whose tables may be seen; none: all.
-pub fn views(now_ms: i64, zone: Tz, datasources: Option<&[i64]>) -> Vec<View> {
-    let at = Offsets::around(now_ms, zone);
-    let seen = Seen(datasources);
-    vec![
-        View { name: "workflows", select: workflows(&at) },
-        View { name: "publications", select: publications(&at) },
-        View { name: "tasks", select: tasks(&at) },
-        View { name: "executions", select: executions(&at) },
-        View { name: "tables", select: tables(&at, &seen) },
-        View { name: "lineage", select: lineage(&seen) },
-        View { name: "access", select: access(&at, &seen) },
-    ]
+/// The store, as its product says things.
+pub enum Store {
+    Sqlite(Offsets),
+    Postgres {
+        /// Where its tables lie.
+        schema: String,
+        zone: Tz,
+    },
+}
+
+impl Store {
+    /// The store of this server, with times in this zone.
+    pub async fn of(db: &Db, now_ms: i64, zone: Tz) -> Result<Store, Error> {
+        const SCHEMA: Either = Either { sqlite: "SELECT NULL", postgres: "SELECT current_schema()" };
+        let rows = db.read(db.words(SCHEMA), &[]).await?;
+        let schema: Option<String> = match rows.first() {
+            Some(row) => row.get(0)?,
+            None => None,
+        };
+        Ok(match schema {
+            Some(schema) => Store::Postgres { schema, zone },
+            None => Store::Sqlite(Offsets::around(now_ms, zone)),
+        })
+    }
+
+    /// The views. `datasources`: ids of those whose tables may be seen; none: all.
+    pub fn views(&self, datasources: Option<&[i64]>) -> Vec<View> {
+        let (at, seen) = (self, Seen(datasources));
+        let views = [
+            ("workflows", workflows(at)),
+            ("publications", publications(at)),
+            ("tasks", tasks(at)),
+            ("executions", executions(at)),
+            ("tables", tables(at, &seen)),
+            ("lineage", lineage(&seen)),
+            ("access", access(at, &seen)),
+        ];
+        views.map(|(name, select)| View { name, select: self.placed(select) }).into()
+    }
+
+    /// Tables stand in a view with `main.` in front.
+    fn placed(&self, select: String) -> String {
+        match self {
+            Store::Sqlite(_) => select,
+            Store::Postgres { schema, .. } => {
+                select.replace(" main.", &format!(" \"{}\".", schema.replace('"', "\"\"")))
+            }
+        }
+    }
+
+    /// The expression that shows a column of milliseconds as `yyyy-MM-dd HH:mm:ss`; NULL stays NULL.
+    fn shown(&self, column: &str) -> String {
+        match self {
+            Store::Sqlite(offsets) => offsets.shown(column),
+            Store::Postgres { zone, .. } => format!(
+                "to_char(to_timestamp({column} / 1000) AT TIME ZONE '{}', 'YYYY-MM-DD HH24:MI:SS')",
+                zone.name()
+            ),
+        }
+    }
+
+    /// A text within a column of JSON.
+    fn member(&self, column: &str, name: &str) -> String {
+        match self {
+            Store::Sqlite(_) => format!("json_extract({column}, '$.{name}')"),
+            Store::Postgres { .. } => format!("CAST({column} AS json) ->> '{name}'"),
+        }
+    }
 }
 
 /// Whose tables may be seen.
@@ -39,16 +96,17 @@ struct Seen<'d>(Option<&'d [i64]>);
 impl Seen<'_> {
     /// A condition on a data source's id. A table without a data source is in nobody's.
     fn condition(&self, column: &str) -> String {
-        let Some(ids) = self.0 else { return "1".to_owned() };
+        let Some(ids) = self.0 else { return "TRUE".to_owned() };
         let ids: Vec<String> = ids.iter().map(i64::to_string).collect();
         format!("({column} IS NULL OR {column} IN ({}))", ids.join(", "))
     }
 }
 
-fn workflows(at: &Offsets) -> String {
+fn workflows(at: &Store) -> String {
     let (created, updated) = (at.shown("w.created_at"), at.shown("w.updated_at"));
+    let description = at.member("w.content", "description");
     format!(
-        "SELECT w.id AS id, w.name AS name, json_extract(w.content, '$.description') AS description, \
+        "SELECT w.id AS id, w.name AS name, {description} AS description, \
          w.scheduler_engine AS engine, w.status AS status, \
          CASE WHEN w.publication <> 'none' THEN w.publication WHEN w.published_version IS NULL THEN 'never' \
          WHEN w.changed_version > w.published_version THEN 'outdated' ELSE 'published' END AS publish_status, \
@@ -58,7 +116,7 @@ fn workflows(at: &Offsets) -> String {
     )
 }
 
-fn publications(at: &Offsets) -> String {
+fn publications(at: &Store) -> String {
     let (submitted, decided) = (at.shown("p.submitted_at"), at.shown("p.decided_at"));
     let finished = at.shown("p.deployment_finished_at");
     format!(
@@ -70,7 +128,7 @@ fn publications(at: &Offsets) -> String {
     )
 }
 
-fn tasks(at: &Offsets) -> String {
+fn tasks(at: &Store) -> String {
     let (created, updated) = (at.shown("t.created_at"), at.shown("t.updated_at"));
     format!(
         "SELECT t.id AS id, t.workflow_id AS workflow_id, w.name AS workflow_name, t.task_name AS name, \
@@ -80,19 +138,19 @@ fn tasks(at: &Offsets) -> String {
     )
 }
 
-fn executions(at: &Offsets) -> String {
+fn executions(at: &Store) -> String {
     let [schedule, start, end, created] =
         ["e.schedule_time", "e.start_time", "e.end_time", "e.created_at"].map(|column| at.shown(column));
     format!(
         "SELECT e.id AS id, e.workflow_id AS workflow_id, e.workflow_name AS workflow_name, e.task_id AS task_id, \
          e.task_name AS task_name, e.status AS status, e.trigger_type AS trigger_type, \
          {schedule} AS schedule_time, e.attempt AS attempt, {start} AS started_at, {end} AS ended_at, \
-         e.duration / 1000.0 AS duration_seconds, e.rows_affected AS rows_affected, {created} AS created_at \
+         CAST(e.duration AS DOUBLE PRECISION) / 1000 AS duration_seconds, e.rows_affected AS rows_affected, {created} AS created_at \
          FROM main.executions e"
     )
 }
 
-fn tables(at: &Offsets, seen: &Seen<'_>) -> String {
+fn tables(at: &Store, seen: &Seen<'_>) -> String {
     let (created, updated) = (at.shown("t.created_at"), at.shown("t.updated_at"));
     let seen = seen.condition("t.cluster_id");
     format!(
@@ -117,7 +175,7 @@ fn lineage(seen: &Seen<'_>) -> String {
     )
 }
 
-fn access(at: &Offsets, seen: &Seen<'_>) -> String {
+fn access(at: &Store, seen: &Seen<'_>) -> String {
     let (when, seen) = (at.shown("q.at"), seen.condition("q.datasource_id"));
     format!(
         "SELECT q.id AS id, q.table_id AS table_id, q.table_name AS table_name, q.asked_by AS asked_by, \

@@ -1,0 +1,160 @@
+//! What the databases write each in its own way: names, texts, days and numbers. Days are texts `yyyy-MM-dd` in all of
+//! them, so that they compare, and are shown, alike.
+
+use crate::calendar::Unit;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Dialect {
+    #[default]
+    Sqlite,
+    Postgres,
+    /// MySQL, MariaDB, Doris, StarRocks.
+    MySql,
+}
+
+impl Dialect {
+    /// Of a kind of data sources; none: its SQL is not written here.
+    pub fn of(kind: &str) -> Option<Dialect> {
+        match kind {
+            "sqlite" => Some(Dialect::Sqlite),
+            "postgres" => Some(Dialect::Postgres),
+            "mysql" | "doris" | "starrocks" => Some(Dialect::MySql),
+            _ => None,
+        }
+    }
+
+    /// A quoted name.
+    pub fn name(self, name: &str) -> String {
+        match self {
+            Dialect::MySql => format!("`{}`", name.replace('`', "``")),
+            _ => format!("\"{}\"", name.replace('"', "\"\"")),
+        }
+    }
+
+    /// A text as a literal.
+    pub fn literal(self, text: &str) -> String {
+        let text = text.replace('\'', "''").replace('\0', "");
+        match self {
+            Dialect::MySql => format!("'{}'", text.replace('\\', "\\\\")),
+            _ => format!("'{text}'"),
+        }
+    }
+
+    /// A text as the number that it is.
+    pub fn number(self, text: &str) -> String {
+        match self {
+            Dialect::Sqlite => format!("CAST({text} AS REAL)"),
+            Dialect::Postgres => format!("CAST({text} AS DOUBLE PRECISION)"),
+            Dialect::MySql => format!("CAST({text} AS DOUBLE)"),
+        }
+    }
+
+    /// The average of numbers.
+    pub fn average(self, number: &str) -> String {
+        match self {
+            // Else it comes with more digits than a number has.
+            Dialect::Postgres => format!("CAST(AVG({number}) AS DOUBLE PRECISION)"),
+            _ => format!("AVG({number})"),
+        }
+    }
+
+    /// The greater of two.
+    pub fn greater(self, one: &str, other: &str) -> String {
+        let function = if self == Dialect::Sqlite { "MAX" } else { "GREATEST" };
+        format!("{function}({one}, {other})")
+    }
+
+    /// What stands behind a query within FROM.
+    pub fn inner_name(self) -> String {
+        if self == Dialect::Sqlite { String::new() } else { format!(" AS {}", self.name("groups")) }
+    }
+
+    /// The first day of the part of the calendar that a time is in.
+    pub fn start(self, unit: Unit, time: &str) -> String {
+        match self {
+            Dialect::Sqlite => {
+                let steps = match unit {
+                    Unit::Day => "",
+                    Unit::Week => ", '-6 days', 'weekday 1'",
+                    Unit::Month => ", 'start of month'",
+                    Unit::Year => ", 'start of year'",
+                };
+                format!("date({time}{steps})")
+            }
+            Dialect::Postgres => {
+                let part = word(unit);
+                postgres_day(&format!("date_trunc('{part}', CAST({time} AS TIMESTAMP))"))
+            }
+            Dialect::MySql => match unit {
+                Unit::Day => format!("DATE_FORMAT({time}, '%Y-%m-%d')"),
+                Unit::Week => {
+                    format!("DATE_FORMAT(DATE_SUB({time}, INTERVAL WEEKDAY({time}) DAY), '%Y-%m-%d')")
+                }
+                Unit::Month => format!("DATE_FORMAT({time}, '%Y-%m-01')"),
+                Unit::Year => format!("DATE_FORMAT({time}, '%Y-01-01')"),
+            },
+        }
+    }
+
+    /// The day so many parts of the calendar later.
+    pub fn later(self, day: &str, count: i64, unit: Unit) -> String {
+        let (count, unit) = match unit {
+            Unit::Week => (count * 7, Unit::Day),
+            unit => (count, unit),
+        };
+        let part = word(unit);
+        match self {
+            Dialect::Sqlite => {
+                let several = if count.abs() == 1 { "" } else { "s" };
+                format!("date({day}, '{count:+} {part}{several}')")
+            }
+            Dialect::Postgres => {
+                postgres_day(&format!("CAST({day} AS TIMESTAMP) + INTERVAL '{count} {part}'"))
+            }
+            Dialect::MySql => {
+                let part = part.to_uppercase();
+                format!("DATE_FORMAT(DATE_ADD({day}, INTERVAL {count} {part}), '%Y-%m-%d')")
+            }
+        }
+    }
+}
+
+fn postgres_day(time: &str) -> String {
+    format!("to_char({time}, 'YYYY-MM-DD')")
+}
+
+fn word(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Day => "day",
+        Unit::Week => "week",
+        Unit::Month => "month",
+        Unit::Year => "year",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_texts_cannot_break_out() {
+        assert_eq!(Dialect::Sqlite.name("a\"; DROP TABLE x"), "\"a\"\"; DROP TABLE x\"");
+        assert_eq!(Dialect::MySql.name("a`; DROP TABLE x"), "`a``; DROP TABLE x`");
+        assert_eq!(Dialect::Postgres.literal("O'Neil \\"), "'O''Neil \\'");
+        assert_eq!(Dialect::MySql.literal("O'Neil \\"), "'O''Neil \\\\'");
+    }
+
+    #[test]
+    fn days_are_texts_everywhere() {
+        assert_eq!(Dialect::Sqlite.later("d", 1, Unit::Week), "date(d, '+7 days')");
+        assert_eq!(Dialect::Sqlite.later("d", -999, Unit::Month), "date(d, '-999 months')");
+        assert_eq!(
+            Dialect::Postgres.start(Unit::Week, "t"),
+            "to_char(date_trunc('week', CAST(t AS TIMESTAMP)), 'YYYY-MM-DD')"
+        );
+        assert_eq!(
+            Dialect::MySql.later("d", 1, Unit::Year),
+            "DATE_FORMAT(DATE_ADD(d, INTERVAL 1 YEAR), '%Y-%m-%d')"
+        );
+    }
+}
