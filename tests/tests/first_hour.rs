@@ -97,7 +97,7 @@ fn the_first_hour_of_the_readme_works_word_for_word() {
         let environment = &[("LAKEPORT_SQLITE_ROOTS", roots.as_str())];
         let server = Server::start_as(&store, Options { environment, ..Options::default() });
         let blocks = blocks("The first hour");
-        assert_eq!(blocks.len(), 7, "a block more or less needs a look at what follows here");
+        assert_eq!(blocks.len(), 8, "a block more or less needs a look at what follows here");
         let mut shell = Shell::start_in(&server, files.path());
 
         let answers = shell.run(&blocks[0]);
@@ -133,6 +133,11 @@ fn the_first_hour_of_the_readme_works_word_for_word() {
         let graph = &answers[2]["data"];
         assert_eq!(graph["nodes"].as_array().map(Vec::len), Some(2), "{graph}");
         assert_eq!((&graph["edges"][0]["source"], &graph["edges"][0]["target"]), (&json!("1"), &json!("2")));
+
+        let answers = shell.run(&blocks[7]);
+        assert_eq!((&answers[0]["data"]["changed"], &answers[1]["data"]["total"]), (&json!(2), &json!(2)));
+        assert_eq!(answers[2]["data"]["records"][0]["fieldName"], "total");
+        assert_eq!(answers[4]["data"]["fields"].as_array().map(Vec::len), Some(1), "{}", answers[4]);
     }
 }
 

@@ -106,6 +106,10 @@ const BESIDES: &[Endpoint] = &[
     ("POST", "/api/v1/lineage/openlineage", Editor, &[]),
     ("POST", "/api/v1/tables/{id}/physical", Editor, &["clusterId", "dryRun"]),
     ("GET", "/api/v1/tables/{id}/changes", Viewer, &[]),
+    ("PATCH", "/api/v1/tables", Editor, &[]),
+    ("GET", "/api/v1/tables/{id}/schema-history", Viewer, &["pageNum", "pageSize"]),
+    ("GET", "/api/v1/tables/{id}/schema-history/{version}", Viewer, &[]),
+    ("GET", "/api/v1/search", Viewer, &["keyword", "clusterId", "pageNum", "pageSize"]),
 ];
 
 /// Parameters that Lakeport's endpoints of the interface take besides.
@@ -117,6 +121,7 @@ const MORE_PARAMETERS: &[(&str, &[&str])] = &[
     ("GET /api/v1/workflows/import/scheduler", &["schedulerEngine", "pageNum", "pageSize"]),
     ("GET /api/v1/executions/{id}", &["logOffset"]),
     ("GET /api/v1/lineage", &["direction", "maxNodes", "includeDeprecated"]),
+    ("GET /api/v1/tables", &["businessDomain", "dataDomain", "owner", "tag"]),
     ("PUT /api/v1/tables/{id}", &["dryRun"]),
     ("PUT /api/v1/tables/{id}/comment", &["dryRun"]),
     ("POST /api/v1/tables/{id}/soft-delete", &["dryRun"]),

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use lakeport_bindings::dialect::schema::{DefaultValue, Field, Table};
 use serde::Serialize;
 
-use super::history::{self, Schema, Shape, Source};
+use super::history::{self, Source};
 use super::{TOPIC, physical, store};
 use crate::db::Tx;
 use crate::error::Error;
@@ -217,19 +217,24 @@ fn difference(known: &Known, found: &FoundTable) -> Difference {
         partition: text(&found.partition, &known.partition),
         ..known.clone()
     };
-    let mut difference = Difference::default();
-    let mut before: HashMap<&str, &KnownField> =
+    let before: HashMap<&str, &KnownField> =
         known.fields.iter().map(|field| (field.name.as_str(), field)).collect();
-    for (index, field) in found.fields.iter().enumerate() {
-        let known_field = before.remove(field.name.as_str());
-        let wanted = wanted_field(known.id, index, field, known_field);
-        match known_field {
-            None => difference.new_fields.push(wanted),
-            Some(known_field) if *known_field != wanted => difference.updated_fields.push(wanted),
+    let wanted =
+        found.fields.iter().enumerate().map(|(index, field)| {
+            wanted_field(known.id, index, field, before.get(field.name.as_str()).copied())
+        });
+    let wanted: Vec<KnownField> = wanted.collect();
+    let names: HashSet<&str> = wanted.iter().map(|field| field.name.as_str()).collect();
+    let missing = known.fields.iter().filter(|field| !names.contains(field.name.as_str()));
+    let mut difference =
+        Difference { missing_fields: missing.map(|field| field.id).collect(), ..Difference::default() };
+    for field in &wanted {
+        match before.get(field.name.as_str()) {
+            None => difference.new_fields.push(field.clone()),
+            Some(before) if *before != field => difference.updated_fields.push(field.clone()),
             Some(_) => {}
         }
     }
-    difference.missing_fields = before.into_values().map(|field| field.id).collect();
     let is_same = known.is_physical
         && !known.has_drift
         && table.is_defined_as(known)
@@ -237,21 +242,10 @@ fn difference(known: &Known, found: &FoundTable) -> Difference {
         && difference.updated_fields.is_empty()
         && difference.missing_fields.is_empty();
     if !is_same {
-        difference.history = history_of(known, &table, found);
+        difference.history = history::of_found(known, &table, &wanted);
         difference.table = Some(table);
     }
     difference
-}
-
-fn history_of(known: &Known, table: &Known, found: &FoundTable) -> Option<history::New> {
-    let before = Schema::of_known(known, known.is_physical, known.fields.iter().map(Shape::of_known));
-    let by_name: HashMap<&str, &KnownField> =
-        known.fields.iter().map(|field| (field.name.as_str(), field)).collect();
-    let fields = found.fields.iter().enumerate().map(|(index, field)| {
-        let before = by_name.get(field.name.as_str()).copied();
-        Shape::of_known(&wanted_field(known.id, index, field, before))
-    });
-    history::between(known.id, &before, &Schema::of_known(table, true, fields))
 }
 
 fn wanted_field(table_id: i64, index: usize, found: &FoundField, before: Option<&KnownField>) -> KnownField {

@@ -16,7 +16,7 @@ use super::fields::Field;
 use super::found::{Known, KnownField};
 use crate::db::Tx;
 use crate::error::Error;
-pub use difference::{between, taken_back};
+use difference::{between, taken_back};
 pub use store::{RETAINED, add};
 
 /// Entries that are kept of one table.
@@ -147,6 +147,12 @@ pub async fn add_of_whole(
     add(tx, new.as_slice(), source, Some(by), now_ms).await
 }
 
+/// What became of a table that a synchronisation found, from what was known of it.
+pub fn of_found(before: &Known, after: &Known, fields: &[KnownField]) -> Option<New> {
+    let then = Schema::of_known(before, before.is_physical, &before.fields);
+    between(before.id, &then, &Schema::of_known(after, true, fields))
+}
+
 impl Schema {
     fn of_whole(whole: &Whole) -> Schema {
         let Record { definition, is_physical, is_deprecated, .. } = &whole.record;
@@ -168,7 +174,7 @@ impl Schema {
     }
 
     /// As a synchronisation knows a table, with the fields that it has or is to have.
-    pub fn of_known(known: &Known, is_physical: bool, fields: impl Iterator<Item = Shape>) -> Schema {
+    fn of_known(known: &Known, is_physical: bool, fields: &[KnownField]) -> Schema {
         let members = vec![
             ("tableModel", known.model.as_deref().into()),
             ("keyColumns", known.keys.as_deref().into()),
@@ -178,14 +184,14 @@ impl Schema {
             ("replicaNum", known.replicas.into()),
             ("physical", is_physical.into()),
         ];
-        let mut fields: Vec<Shape> = fields.collect();
+        let mut fields: Vec<Shape> = fields.iter().map(Shape::of_known).collect();
         fields.sort_by_key(|field| field.place);
         Schema { table_name: known.name.clone(), comment: known.comment.clone(), members, fields }
     }
 }
 
 impl Shape {
-    pub fn of(field: &Field) -> Shape {
+    fn of(field: &Field) -> Shape {
         Shape {
             id: field.id,
             name: field.name.clone(),
@@ -198,7 +204,7 @@ impl Shape {
         }
     }
 
-    pub fn of_known(field: &KnownField) -> Shape {
+    fn of_known(field: &KnownField) -> Shape {
         Shape {
             id: field.id,
             name: field.name.clone(),
