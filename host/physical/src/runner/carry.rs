@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use super::look::{Seen, difference};
 use super::{Outcome, Prepared, RunError, RunStatus, Runner, StatementStatus};
 use crate::compare::Difference;
-use crate::errors::is_lost;
+use crate::errors::{is_locked, is_lost};
 use crate::expected;
 use crate::session::{Beginning, Session};
 
@@ -58,7 +58,7 @@ impl Runner<'_> {
         let is_run = self.run_steps(&mut acting, prepared, &mut outcome).await;
         drop(acting);
         if !is_run {
-            return Ok(taken_back(session, outcome).await);
+            return not_begun(taken_back(session, outcome).await);
         }
         let verdict = self.read_back(session, prepared, &before, &mut outcome).await;
         if let Err(failed) = verdict {
@@ -96,7 +96,7 @@ impl Runner<'_> {
             }
             self.undo(&mut session, prepared, &mut outcome).await;
             session.close().await;
-            return Ok(outcome);
+            return not_begun(outcome);
         }
         outcome.status = RunStatus::Done;
         if let Err(failed) = self.read_back(&session, prepared, &before, &mut outcome).await {
@@ -299,6 +299,15 @@ impl Runner<'_> {
         };
         outcome.drift = if is_as_before { Vec::new() } else { verdict };
         outcome.table = found.filter(|_| !is_as_before || is_done);
+    }
+}
+
+/// Where the first statement had to wait for others in vain, nothing was begun.
+fn not_begun(outcome: Outcome) -> Result<Outcome, RunError> {
+    let is_first = outcome.statements.first().is_some_and(|first| first.status == StatementStatus::Failed);
+    match outcome.error {
+        Some(locked) if is_first && is_locked(&locked) => Err(RunError::Database(locked)),
+        _ => Ok(outcome),
     }
 }
 

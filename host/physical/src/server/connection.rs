@@ -10,8 +10,8 @@ use lakeport_bindings::host::data::{Cell, Column, RowSet};
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use lakeport_sql::{ReadStatement, Transport};
-use sqlx::mysql::MySqlConnection;
-use sqlx::postgres::PgConnection;
+use sqlx::mysql::{MySql, MySqlConnection};
+use sqlx::postgres::{PgConnection, Postgres};
 use sqlx::{AssertSqlSafe, Connection as _, Either, Executor, Row, raw_sql};
 
 use super::{DriverSettings, Login, mysql, postgres};
@@ -69,6 +69,18 @@ impl Connection {
         match self {
             Connection::Postgres(connection) => postgres::check_set_up(connection, reads_only).await,
             Connection::MySql { connection, .. } => mysql::check_set_up(connection).await,
+        }
+    }
+
+    /// Whether the server still answers.
+    pub async fn check(&mut self) -> Result<(), Error> {
+        match self {
+            Connection::Postgres(connection) => {
+                connection.ping().await.map_err(|cause| Postgres::said(&cause))
+            }
+            Connection::MySql { connection, .. } => {
+                connection.ping().await.map_err(|cause| MySql::said(&cause))
+            }
         }
     }
 

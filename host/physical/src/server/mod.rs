@@ -41,6 +41,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(8);
 const SETUP_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a session waits for a lock, where its dialect asks the host for it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+/// Asking one that rested whether it is still there.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Telling the server to stop a statement.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Sessions on one database at the same time, for whatever purpose.
@@ -216,10 +218,13 @@ impl ServerDatabase {
     /// A session that rested, or a new one.
     pub(crate) async fn open(&self, purpose: Purpose) -> Result<ServerSession, Error> {
         let turn = self.turn().await?;
-        let link = match self.rested(purpose) {
-            Some(link) => link,
-            None => self.link(purpose).await?,
-        };
+        // What ended while it rested shows only when it is asked.
+        while let Some(mut link) = self.rested(purpose) {
+            if matches!(timeout(CHECK_TIMEOUT, link.connection.check()).await, Ok(Ok(()))) {
+                return Ok(ServerSession::new(self.clone(), purpose, link, turn));
+            }
+        }
+        let link = self.link(purpose).await?;
         Ok(ServerSession::new(self.clone(), purpose, link, turn))
     }
 
@@ -262,7 +267,7 @@ impl ServerDatabase {
     async fn link(&self, purpose: Purpose) -> Result<Link, Error> {
         timeout(OPEN_TIMEOUT, self.connected(purpose)).await.unwrap_or_else(|_| {
             let message = format!("the database could not be opened within {} s", OPEN_TIMEOUT.as_secs());
-            Err(Error { retryable: true, ..error("unreachable", message) })
+            Err(Error { retryable: true, ..error("timeout", message) })
         })
     }
 
@@ -276,7 +281,10 @@ impl ServerDatabase {
                 // Another address would hear the same.
                 Ok(Err(error)) if error.code != "unreachable" => return Err(error),
                 Ok(Err(error)) => failed = error,
-                Err(_) => failed = error("unreachable", format!("{} did not answer in time", login.host)),
+                Err(_) => {
+                    let message = format!("{} did not answer in time", login.host);
+                    failed = Error { retryable: true, ..error("timeout", message) };
+                }
             }
         }
         Err(failed)

@@ -10,11 +10,13 @@ use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use lakeport_sql::ReadStatement;
 use sqlx::error::BoxDynError;
-use sqlx::mysql::{MySql, MySqlArguments, MySqlConnectOptions, MySqlConnection, MySqlRow, MySqlSslMode};
+use sqlx::mysql::{
+    MySql, MySqlArguments, MySqlConnectOptions, MySqlConnection, MySqlRow, MySqlSslMode, MySqlTypeInfo,
+};
 use sqlx::types::chrono::{NaiveDate, NaiveDateTime};
 use sqlx::{
     Arguments, AssertSqlSafe, Column as _, ConnectOptions, Decode, Executor, Row, SqlSafeStr, Statement as _,
-    TypeInfo, ValueRef, raw_sql,
+    Type, TypeInfo, ValueRef, raw_sql,
 };
 
 use super::connection::{Collector, Driver};
@@ -24,6 +26,9 @@ use crate::errors::of_mysql;
 /// What the reading of texts relies on: a mode with this word would read them otherwise.
 const MODE: &str = "SELECT @@SESSION.sql_mode";
 const OTHERWISE: [&str; 2] = ["NO_BACKSLASH_ESCAPES", "ANSI_QUOTES"];
+/// What texts are called.
+const TEXT: &str = "TEXT";
+const VARCHAR: &str = "VARCHAR";
 /// Statements that cannot be prepared everywhere.
 const CANNOT_PREPARE: &str = "1295";
 
@@ -106,10 +111,15 @@ pub(super) async fn read(
 }
 
 fn columns(columns: &[sqlx::mysql::MySqlColumn]) -> Vec<Column> {
-    let columns = columns.iter().map(|column| Column {
-        name: column.name().to_owned(),
-        type_text: column.type_info().name().to_owned(),
-    });
+    let type_text = |kind: &MySqlTypeInfo| match kind.name() {
+        // A text of a collation by bytes is called binary, too.
+        "BINARY" | "VARBINARY" if <str as Type<MySql>>::compatible(kind) => VARCHAR.to_owned(),
+        name if name.ends_with("BLOB") && <str as Type<MySql>>::compatible(kind) => TEXT.to_owned(),
+        name => name.to_owned(),
+    };
+    let columns = columns
+        .iter()
+        .map(|column| Column { name: column.name().to_owned(), type_text: type_text(column.type_info()) });
     columns.collect()
 }
 
@@ -123,7 +133,9 @@ impl Driver for MySql {
         if value.is_null() {
             return Ok(Cell::Null);
         }
-        let kind = value.type_info().name().to_owned();
+        // A text of a collation by bytes is called binary, too.
+        let is_text_type = <str as Type<MySql>>::compatible(&value.type_info());
+        let kind = if is_text_type { TEXT.to_owned() } else { value.type_info().name().to_owned() };
         let strange = |cause: BoxDynError| {
             error("upstream_failed", format!("a value of the type {kind} cannot be read: {cause}"))
         };

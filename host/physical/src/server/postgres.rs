@@ -15,8 +15,8 @@ use sqlx::postgres::{
     Postgres,
 };
 use sqlx::{
-    Arguments, AssertSqlSafe, Column as _, ConnectOptions, Executor, Row, SqlSafeStr, Statement as _,
-    Type, TypeInfo, ValueRef, raw_sql,
+    Arguments, AssertSqlSafe, Column as _, ConnectOptions, Executor, Row, SqlSafeStr, Statement as _, Type,
+    TypeInfo, ValueRef, raw_sql,
 };
 
 use super::connection::{Collector, Driver};

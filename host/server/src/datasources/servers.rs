@@ -18,6 +18,7 @@ use super::store::Datasource;
 use crate::config::Config;
 use crate::egress::Policy;
 use crate::error::Error;
+use crate::plugins::EGRESS_REFUSED;
 use crate::secrets::{self, Keys};
 
 /// What was not asked for so long is forgotten, once there are so many.
@@ -202,11 +203,15 @@ fn plain_resolver() -> Resolve {
 
 fn unresolved(cause: Error) -> PluginError {
     let code = match cause.code() {
-        "egress_refused" => "forbidden",
+        "egress_refused" => EGRESS_REFUSED,
+        "lookup_timed_out" => "timeout",
         "invalid_host" => "invalid_input",
         _ => "unreachable",
     };
-    error(code, cause.to_string())
+    match cause {
+        Error::Refused(refusal) => error(code, refusal.message),
+        Error::Internal(cause) => error("internal", cause.to_string()),
+    }
 }
 
 /// 403 `egress_refused` where an address that is written out may not be connected to. Names are looked up when they

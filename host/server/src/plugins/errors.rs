@@ -8,8 +8,12 @@ use lakeport_plugins::{CallError, CallFault};
 use crate::error::Error;
 use crate::text::shortened;
 
+/// An address that this server does not connect to.
+pub const EGRESS_REFUSED: &str = "egress_refused";
+
 /// What such calls can be answered with; for [`crate::app::Route::refuses`].
 pub const CALL_CODES: &[&str] = &[
+    EGRESS_REFUSED,
     "plugin_answer_too_large",
     "plugin_broke_contract",
     "plugin_busy",
@@ -89,6 +93,7 @@ pub fn answered(error: &PluginError) -> Error {
     match error.code.as_str() {
         "timeout" => Error::timed_out("upstream_timeout", message),
         "unreachable" => Error::bad_gateway("unreachable", message),
+        EGRESS_REFUSED => Error::forbidden(EGRESS_REFUSED, message),
         "unauthorized" | "forbidden" => Error::bad_gateway("upstream_denied", message),
         "unavailable" | "rate_limited" => {
             Error::unavailable("upstream_unavailable", message).retry_after(wait_s(error))

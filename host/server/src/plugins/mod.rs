@@ -11,7 +11,7 @@ mod room;
 mod store;
 mod view;
 
-pub use errors::{CALL_CODES, ENGINE_CALL_CODES, answered, engine_failed};
+pub use errors::{CALL_CODES, EGRESS_REFUSED, ENGINE_CALL_CODES, answered, engine_failed};
 pub use room::Room;
 
 use ::http::Method;
