@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use lakeport_tests::measure::{self, Connection, Measured, pin_to_load_core};
-use lakeport_tests::{Kind, Session, Warehouse};
+use lakeport_tests::{Kind, Warehouse};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use tokio::time::sleep;

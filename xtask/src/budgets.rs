@@ -41,6 +41,7 @@ pub enum StepName {
     Postgres,
     Mariadb,
     ClientTools,
+    Grammars,
     Routes,
     UnitFile,
     Documentation,
@@ -59,6 +60,7 @@ impl StepName {
             Self::Postgres => "postgres",
             Self::Mariadb => "mariadb",
             Self::ClientTools => "client tools",
+            Self::Grammars => "grammars",
             Self::Routes => "routes",
             Self::UnitFile => "unit file",
             Self::Documentation => "documentation",
@@ -82,6 +84,9 @@ pub struct Suite {
     /// True if the tests run programs of others, set up by [`crate::clients`].
     #[serde(default, rename = "client-tools")]
     pub client_tools: bool,
+    /// True if the tests ask the databases' own grammars, set up by [`crate::grammars`].
+    #[serde(default)]
+    pub grammars: bool,
 }
 
 /// How often a suite is worth its time.
@@ -90,7 +95,7 @@ pub struct Suite {
 pub enum Tier {
     /// Every change.
     Test,
-    /// Together with programs of others: generated clients, a fuzzer.
+    /// Together with programs of others: generated clients, a fuzzer, the grammars of databases.
     Engines,
     /// Too long for every change.
     Slow,
@@ -186,6 +191,7 @@ mod tests {
             Postgres,
             Mariadb,
             ClientTools,
+            Grammars,
             Routes,
             UnitFile,
             Documentation,
@@ -197,7 +203,7 @@ mod tests {
     #[test]
     fn every_package_is_in_a_suite() {
         let budgets = Budgets::read().expect("it parses");
-        for package in ["xtask", "lakeport", "lakeport-tests", "lakeport-clients"] {
+        for package in ["xtask", "lakeport", "lakeport-tests", "lakeport-clients", "lakeport-grammars"] {
             assert!(budgets.suites.iter().any(|suite| budgets.covers(suite, package)), "{package}");
         }
         assert!(!budgets.covers(&budgets.suites[0], "lakeport-tests"), "it is named by another suite");

@@ -8,10 +8,12 @@ mod cargo;
 mod child;
 mod clients;
 mod databases;
+mod grammars;
 mod outcome;
 mod routes;
 mod suite;
 mod test;
+mod tools;
 mod unit_file;
 mod wasm;
 mod workspace;
@@ -59,7 +61,8 @@ enum Task {
     Fixtures,
     /// Formatting, lints and every test, on SQLite and PostgreSQL, and on MariaDB as a data source
     Test {
-        /// And the suites with programs of others: clients generated from the interface's description, a fuzzer
+        /// And the suites with programs of others: clients generated from the interface's description, a fuzzer,
+        /// the grammars of databases
         #[arg(long, conflicts_with = "slow")]
         engines: bool,
         /// The suites that are too long for every change, instead

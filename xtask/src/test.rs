@@ -12,12 +12,12 @@ use anyhow::{Result, anyhow};
 use serde::Deserialize;
 
 use crate::budgets::{Budgets, StepName, Store, Suite, Tier};
-use crate::clients::{self, Tools};
 use crate::databases::{Database, mariadb, postgres};
 use crate::outcome::{Counts, Outcome, Row};
 use crate::suite::{self, Environment, Program};
+use crate::tools::Tools;
 use crate::wasm::Wasm;
-use crate::{cargo, child, routes, unit_file, workspace};
+use crate::{cargo, child, clients, grammars, routes, unit_file, workspace};
 
 /// Names a PostgreSQL to use instead of one of our own, and tells the tests where it is.
 const POSTGRES_VARIABLE: &str = "LAKEPORT_TEST_POSTGRES";
@@ -52,6 +52,7 @@ struct Ground<'a> {
     postgres: Option<Database>,
     mariadb: Option<Database>,
     tools: Option<Tools>,
+    grammars: Option<Tools>,
     /// Where tests write what they asked for.
     hits: &'a Path,
 }
@@ -61,6 +62,7 @@ impl Run<'_> {
         let fetched = std::thread::spawn(|| fetch(POSTGRES_VARIABLE, postgres::Binaries::obtain));
         let mariadb = std::thread::spawn(|| fetch(MARIADB_VARIABLE, mariadb::Binaries::obtain));
         let tools = self.has(StepName::ClientTools).then(|| std::thread::spawn(clients::obtain));
+        let grammars = self.has(StepName::Grammars).then(|| std::thread::spawn(grammars::obtain));
         self.step(StepName::Format, || cargo_plainly(&["fmt", "--all", "--check"]))?;
         let Some(wasm) = self.step(StepName::WasmTarget, Wasm::set_up)? else { return Ok(()) };
         let built = self.step(StepName::Components, || {
@@ -79,8 +81,13 @@ impl Run<'_> {
             Some(tools) => self.step(StepName::ClientTools, || joined(tools))?,
             None => None,
         };
+        let grammars = match grammars {
+            Some(grammars) => self.step(StepName::Grammars, || joined(grammars))?,
+            None => None,
+        };
         let hits = routes::make_folder()?;
-        let ground = Ground { programs: &programs, wasm: &wasm, postgres, mariadb, tools, hits: &hits };
+        let ground =
+            Ground { programs: &programs, wasm: &wasm, postgres, mariadb, tools, grammars, hits: &hits };
         for suite in self.budgets.suites_of(self.tiers) {
             self.suite(suite, &ground)?;
         }
@@ -283,9 +290,13 @@ impl Ground<'_> {
         if suite.store == Some(Store::Postgres) && self.postgres.is_none() {
             return Err("there is no PostgreSQL".to_owned());
         }
-        if suite.client_tools {
-            match &self.tools {
-                Some(Tools::Ready(folder)) => env.push((clients::VARIABLE, path(folder))),
+        for (wanted, tools, variable) in [
+            (suite.client_tools, &self.tools, clients::VARIABLE),
+            (suite.grammars, &self.grammars, grammars::VARIABLE),
+        ] {
+            match tools {
+                _ if !wanted => {}
+                Some(Tools::Ready(folder)) => env.push((variable, path(folder))),
                 Some(Tools::Missing(why)) => return Err(why.clone()),
                 None => return Err("its tools could not be fetched".to_owned()),
             }

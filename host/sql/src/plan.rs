@@ -20,8 +20,10 @@ use crate::statement::{Check, Fault, fault};
 use crate::subject::Subject;
 use crate::write::Statement;
 
-/// Steps of a plan, and statements of one undo.
-pub const STEPS_MAX: usize = 100;
+/// Steps of a plan: a wide table with a comment on each of its fields takes one for each.
+pub const STEPS_MAX: usize = 2_000;
+/// Statements of the undo of one step.
+const UNDO_MAX: usize = 100;
 /// Names that a plan may announce.
 const NEW_NAMES_MAX: usize = 100;
 /// What a step may say that it costs, and what others wait for.
@@ -199,8 +201,8 @@ impl Planning<'_> {
         let operation = self.subject.operation.as_str();
         let place = format!("steps[{index}]");
         let action = self.action(&format!("{place}.action"), operation, &step.action, transactional)?;
-        if step.undo.len() > STEPS_MAX {
-            let message = format!("an undo has {} statements; {STEPS_MAX} at most", step.undo.len());
+        if step.undo.len() > UNDO_MAX {
+            let message = format!("an undo has {} statements; {UNDO_MAX} at most", step.undo.len());
             return Err(refused(&place, fault("limits", message)));
         }
         let reverse = bounds::reverse(operation);

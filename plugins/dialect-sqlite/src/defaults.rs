@@ -42,6 +42,14 @@ fn word(text: &str) -> DefaultValue {
     }
 }
 
+/// The longest number that is written, in bytes.
+pub const NUMBER_MAX_BYTES: usize = 100;
+
+/// A number as the contract has them, with its sign.
+pub fn is_number(text: &str) -> bool {
+    text.len() <= NUMBER_MAX_BYTES && is_plain(text.strip_prefix(['-', '+']).unwrap_or(text))
+}
+
 /// Digits, a fraction and an exponent, as the contract's numbers are; SQLite has other ways too.
 fn is_plain(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());

@@ -26,6 +26,9 @@ enum Family {
         /// of the dialect's products, with no version and no facts
         #[arg(long, value_name = r#"{"product":"…","version":"…","facts":{…}}"#, value_parser = server)]
         server: Vec<ServerInfo>,
+        /// The `extra` that the dialect's reader gives a plain table, where it gives one
+        #[arg(long, value_name = "{…}")]
+        table_extra: Option<String>,
     },
 }
 
@@ -39,11 +42,11 @@ fn server(text: &str) -> Result<ServerInfo, String> {
 }
 
 fn main() -> ExitCode {
-    let Family::Dialect { component, server } = Arguments::parse().family;
+    let Family::Dialect { component, server, table_extra } = Arguments::parse().family;
     let read = std::fs::read(&component).map_err(|error| format!("{}: {error}", component.display()));
     let run = |bytes| {
         let runtime = tokio::runtime::Runtime::new().map_err(|error| format!("no threads: {error}"))?;
-        let conformance = Conformance { component: bytes, servers: server };
+        let conformance = Conformance { component: bytes, servers: server, table_extra };
         runtime.block_on(conformance.run()).map_err(|error| format!("{}: {error}", component.display()))
     };
     match read.and_then(run) {

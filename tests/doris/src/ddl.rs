@@ -7,8 +7,8 @@ mod clauses;
 use alter::alter;
 use clauses::{Clause, column, comment, distribution, partition, replicas};
 
-use crate::catalogue::{Catalogue, Column, Product, Table};
-use crate::lexer::{Lexeme, escapes, literal};
+use crate::catalogue::{Catalogue, Product, Table};
+use crate::lexer::Lexeme;
 use crate::parse::{Reader, Syntax};
 
 /// What light schema changes do.

@@ -39,6 +39,14 @@ impl Column {
                 format!("CURRENT_TIMESTAMP of SQLite has whole seconds, not {digits} digits of a second"),
             );
         }
+        if let DefaultValue::Number(text) = &field.defaults_to
+            && !defaults::is_number(text)
+        {
+            let most = defaults::NUMBER_MAX_BYTES;
+            let message =
+                format!("a number has a sign, digits, a fraction and an exponent, {most} bytes at most");
+            problems.add(format!("{prefix}defaultValue"), "invalid_value", message);
+        }
         if field.generated.is_some() {
             problems.unsupported(
                 format!("{prefix}fieldName"),

@@ -565,3 +565,19 @@ fn plans_have_only_words_that_are_declared() {
         }
     }
 }
+
+#[test]
+fn what_is_no_number_is_no_number_for_a_default() {
+    let long = "9".repeat(101);
+    for text in ["", "-", "1; DROP TABLE orders", "0x10", "1.", ".5", "--1", "1e", long.as_str()] {
+        let number = DefaultValue::Number(text.to_owned());
+        let added = Field { defaults_to: number, ..field("more", "INTEGER") };
+        let problems =
+            plan(&server(), &Change::AddField(AddField { current: orders(), field: added, behind: None }))
+                .expect_err(text);
+        assert_eq!(
+            (problems[0].member.as_str(), problems[0].code.as_str()),
+            ("defaultValue", "invalid_value")
+        );
+    }
+}

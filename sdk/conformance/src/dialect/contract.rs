@@ -136,8 +136,8 @@ pub async fn changes(trial: &mut Trial, samples: &Samples, offered: &mut Offered
             let place = format!("{}, create_table: three fields and a key", trial.server.product);
             trial.report.add(Area::Contract, &place, what, "every dialect makes a plain table");
         }
-        offered.note("partition", !table.partition.is_empty(), &verdict);
-        offered.note("distribution", !table.distribution.is_empty(), &verdict);
+        offered.note_layout("partition", !table.partition.is_empty(), &verdict);
+        offered.note_layout("distribution", !table.distribution.is_empty(), &verdict);
         for (capability, change) in on(&table, samples) {
             let verdict = trial.judge(Area::Contract, "a plain one", &change).await;
             let always = matches!(operation(&change), "rename_table" | "restore_table" | "drop_table");
@@ -184,13 +184,22 @@ impl Offered {
             self.asynchronous |= plan.steps.iter().any(probed);
         }
         if asked {
-            // What is left out with a note is not done; what is hindered by something else could be.
+            // What is hindered by something else could be done.
             let done = match verdict {
-                Verdict::Planned(plan) => !plan.steps.is_empty() && plan.notes.is_empty(),
+                Verdict::Planned(plan) => !plan.steps.is_empty(),
                 Verdict::Refused(_) => !verdict.has_code("unsupported_by_dialect"),
                 Verdict::Wrong => true,
             };
             *self.planned.entry(capability).or_default() |= done;
+        }
+    }
+
+    /// A table is made without what has no place, which a note then says.
+    fn note_layout(&mut self, capability: &'static str, asked: bool, verdict: &Verdict) {
+        let left_out = matches!(verdict, Verdict::Planned(plan) if !plan.notes.is_empty());
+        self.note(capability, asked && !left_out, verdict);
+        if asked {
+            self.planned.entry(capability).or_default();
         }
     }
 }

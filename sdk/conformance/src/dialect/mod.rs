@@ -26,6 +26,8 @@ pub struct Conformance {
     pub component: Vec<u8>,
     /// Servers to plan for; empty: each product, without a version and facts.
     pub servers: Vec<ServerInfo>,
+    /// `extra` of a plain table, as the dialect's reader would make it; absent where it makes none.
+    pub table_extra: Option<String>,
 }
 
 impl Conformance {
@@ -34,6 +36,7 @@ impl Conformance {
         let again = Loaded::new(self.component.clone()).await?;
         let loaded = Loaded::new(self.component).await?;
         let mut trial = Trial::new(&loaded)?;
+        trial.extra = self.table_extra;
         let same = match (&loaded.generation.description, &again.generation.description) {
             (Description::Dialect(first), Description::Dialect(second)) => first == second,
             _ => false,

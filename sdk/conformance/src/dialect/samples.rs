@@ -46,6 +46,8 @@ pub struct Samples {
     pub text: String,
     /// A type of days, where there is one.
     pub date: Option<String>,
+    /// What the reader would say of a plain table besides its members.
+    extra: Option<String>,
 }
 
 impl Samples {
@@ -67,7 +69,8 @@ impl Samples {
             return None;
         };
         let date = of_family("date");
-        Some(Samples { types: accepted.into_iter().map(|(text, _)| text).collect(), number, text, date })
+        let types = accepted.into_iter().map(|(text, _)| text).collect();
+        Some(Samples { types, number, text, date, extra: trial.extra.clone() })
     }
 
     pub fn number(&self, name: &str) -> Field {
@@ -81,12 +84,14 @@ impl Samples {
     /// `orders (id, note, total)`, `id` the key.
     pub fn orders(&self) -> Table {
         let id = Field { key: true, nullable: false, ..self.number("id") };
-        table("orders", vec![id, self.text("note"), self.number("total")])
+        let fields = vec![id, self.text("note"), self.number("total")];
+        Table { extra: self.extra.clone(), ..table("orders", fields) }
     }
 
     /// Tables with all that a model may have: each of the dialect's models, partitioned and spread.
     pub fn tables(&self, trial: &Trial) -> Vec<Table> {
         let mut tables = vec![self.orders()];
+        tables.extend(self.parted(self.orders()));
         let models = trial.info.models.iter().cloned().map(Some);
         for model in std::iter::once(None).chain(models) {
             let mut table = Table { model, ..self.orders() };
@@ -94,14 +99,18 @@ impl Samples {
             table.buckets = Some(4);
             table.replicas = Some(1);
             tables.push(table.clone());
-            if let Some(date) = &self.date {
-                table.fields.insert(1, Field { key: true, nullable: false, ..field("day", date) });
-                table.keys.push("day".to_owned());
-                table.partition = vec!["day".to_owned()];
-                tables.push(table);
-            }
+            tables.extend(self.parted(table));
         }
         tables
+    }
+
+    /// The table, parted by a day of its key, where there are days.
+    fn parted(&self, mut table: Table) -> Option<Table> {
+        let date = self.date.as_ref()?;
+        table.fields.insert(1, Field { key: true, nullable: false, ..field("day", date) });
+        table.keys.push("day".to_owned());
+        table.partition = vec!["day".to_owned()];
+        Some(table)
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Trial {
     pub profile: Profile,
     pub report: Report,
     pub server: ServerInfo,
+    /// What the reader would say of a plain table besides its members.
+    pub extra: Option<String>,
     dialect: Dialect,
 }
 
@@ -54,6 +56,7 @@ impl Trial {
             dialect: loaded.registry.dialect(&info.name),
             report: Report::new(format!("dialect {} {}", info.name, info.version)),
             server: ServerInfo { product: String::new(), version: String::new(), facts: "{}".to_owned() },
+            extra: None,
             info: (**info).clone(),
             profile,
         })

@@ -1,8 +1,8 @@
 //! `ALTER TABLE`: at once, or as a job.
 
-use super::clauses::{Clause, column, comment, distribution, replicas, type_text};
+use super::clauses::{Clause, column, comment, distribution, replicas};
 use super::{Light, refused};
-use crate::catalogue::{Catalogue, Column, Product, Table};
+use crate::catalogue::{Catalogue, Product, Table};
 use crate::lexer::Lexeme;
 use crate::parse::{Reader, Syntax};
 

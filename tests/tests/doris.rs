@@ -1,0 +1,317 @@
+//! Data sources of the kind `doris` over HTTP: a real server against a double that speaks MySQL's protocol and answers
+//! as Apache Doris and StarRocks do (contract, sections 1 and 4).
+
+use std::time::Duration;
+
+use lakeport_doris_double::{Double, Settings};
+use lakeport_tests::{Options, Response, Server, Store, eventually, id_of, stores};
+use serde_json::{Value, json};
+
+const TABLES: &str = "/api/v1/tables";
+const SOON: Duration = Duration::from_secs(30);
+
+/// A server beside a double that it may reach, and the data source that this is.
+struct Lake {
+    server: Server,
+    double: Double,
+    source: i64,
+}
+
+impl Lake {
+    fn start(store: &Store, settings: Settings) -> Lake {
+        Lake::with(store, settings, &[])
+    }
+
+    fn with(store: &Store, settings: Settings, more: &[(&str, &str)]) -> Lake {
+        let double = Double::start(settings).expect("the double starts");
+        let environment =
+            [&[("LAKEPORT_EGRESS_ALLOW", "127.0.0.1"), ("LAKEPORT_TIME_ZONE", "UTC")], more].concat();
+        let server = Server::start_as(store, Options { environment: &environment, ..Options::default() });
+        let url = format!("mysql://root@{}/ods", double.address());
+        let form = json!({ "name": "lake", "kind": "doris", "url": url });
+        let source = id_of(&server.post("/api/v1/datasources", &form).data());
+        Lake { server, double, source }
+    }
+
+    fn tell(&self, asked: Value) -> Value {
+        self.double.tell(&asked).unwrap_or_else(|message| panic!("{asked}: {message}"))
+    }
+
+    /// The definition that the double keeps.
+    fn there(&self, name: &str) -> Value {
+        self.tell(json!({ "do": "table", "table": format!("ods.{name}") }))
+    }
+
+    fn columns(&self, name: &str) -> Vec<String> {
+        let table = self.there(name);
+        let columns = table["columns"].as_array().unwrap_or_else(|| panic!("no table {name}"));
+        columns.iter().map(|column| column["name"].as_str().expect("a name").to_owned()).collect()
+    }
+
+    /// `ods.orders`, of a model, parted by its day, with four fields; answers its id.
+    fn defined(&self, model: &str) -> i64 {
+        let form = json!({
+            "tableName": "orders", "dbName": "ods", "clusterId": self.source, "tableModel": model,
+            "tableComment": "what's \"ordered\" \\ in C:\\dir", "keyColumns": "id,dt", "partitionColumn": "dt",
+            "distributionColumn": "id", "bucketNum": 10, "replicaNum": 3,
+        });
+        let id = id_of(&self.server.post(TABLES, &form).data());
+        for (name, type_text, key) in [
+            ("id", "BIGINT", true),
+            ("dt", "DATE", true),
+            ("note", "VARCHAR(64)", false),
+            ("total", "INT", false),
+        ] {
+            let form = json!({ "fieldName": name, "fieldType": type_text, "isPrimaryKey": key,
+                "isNullable": !key, "fieldComment": format!("the '{name}'") });
+            self.server.post(&format!("{}/fields", path(id)), &form).data();
+        }
+        id
+    }
+
+    /// The same, made in the database.
+    fn made(&self, model: &str) -> i64 {
+        let id = self.defined(model);
+        self.server.post(&format!("{}/physical", path(id)), &json!({})).data();
+        id
+    }
+
+    /// The path of a field.
+    fn field(&self, id: i64, name: &str) -> String {
+        let fields = self.server.get(&format!("{}/fields", path(id))).data();
+        let fields = fields.as_array().expect("fields");
+        let field = fields.iter().find(|field| field["fieldName"] == name);
+        format!("{}/fields/{}", path(id), field.unwrap_or_else(|| panic!("no {name} in {fields:?}"))["id"])
+    }
+
+    /// What sync finds that differs.
+    fn drift(&self, id: i64) -> Value {
+        let sync = format!("/api/v1/datasources/{}/sync", self.source);
+        self.server.post(&sync, &json!({})).data();
+        eventually("the synchronisation ends", SOON, || {
+            let state = self.server.get(&sync).data();
+            assert_ne!(state["state"], "failed", "{state}");
+            (state["state"] != "running").then_some(())
+        });
+        self.server.get(&path(id)).data()["drift"].clone()
+    }
+}
+
+fn path(id: i64) -> String {
+    format!("{TABLES}/{id}")
+}
+
+fn products() -> [(Settings, &'static str); 2] {
+    [(Settings::doris(), "UNIQUE"), (Settings::starrocks(), "PRIMARY")]
+}
+
+fn failed(answer: &Response) -> Value {
+    assert_eq!(answer.status, 502, "{answer:?}");
+    answer.json()
+}
+
+#[test]
+fn a_server_of_either_product_is_reached_as_it_wants_to_be() {
+    for (settings, _) in products() {
+        let lake = Lake::start(&stores()[0], settings);
+        let test = lake.server.post(&format!("/api/v1/datasources/{}/test", lake.source), &json!({}));
+        assert_eq!(test.status, 200, "{test:?}");
+        let record = lake.tell(json!({ "do": "record" }));
+        let record = record.as_array().expect("statements");
+        assert!(!record.is_empty());
+        for statement in record {
+            assert_eq!(statement["outcome"], "done", "{statement}");
+        }
+        assert_eq!(record[0]["sql"], "SET sql_mode = \"ONLY_FULL_GROUP_BY\"");
+    }
+}
+
+#[test]
+fn a_table_is_made_with_its_layout_and_follows_its_definition() {
+    for store in stores() {
+        for (settings, model) in products() {
+            let lake = Lake::start(&store, settings);
+            let id = lake.defined(model);
+            let physical = format!("{}/physical", path(id));
+            let plan = lake.server.post(&format!("{physical}?dryRun=true"), &json!({})).data();
+            let sql = plan["statements"][0]["sql"].as_str().expect("a text");
+            assert!(sql.starts_with("CREATE TABLE `ods`.`orders`") && sql.contains("BUCKETS 10"), "{sql}");
+            assert_eq!(lake.there("orders"), Value::Null);
+            lake.server.post(&physical, &json!({})).data();
+            let there = lake.there("orders");
+            assert_eq!(there["comment"], "what's \"ordered\" \\ in C:\\dir");
+            assert_eq!((&there["model"], &there["partition"]), (&json!(model), &json!("dt")), "{there}");
+            assert_eq!((&there["buckets"], &there["replicas"]), (&json!(10), &json!(3)), "{there}");
+            assert_eq!(there["columns"][2]["comment"], "the 'note'");
+
+            let form = json!({ "fieldName": "more", "fieldType": "INT", "fieldComment": "how \"many\"" });
+            lake.server.post(&format!("{}/fields", path(id)), &form).data();
+            assert_eq!(lake.columns("orders"), ["id", "dt", "note", "total", "more"]);
+            lake.server.put(&lake.field(id, "more"), &json!({ "fieldType": "BIGINT" })).data();
+            lake.server.put(&lake.field(id, "more"), &json!({ "fieldName": "amount" })).data();
+            lake.server.put(&lake.field(id, "amount"), &json!({ "fieldComment": "it's less" })).data();
+            let last = lake.there("orders")["columns"][4].clone();
+            assert_eq!((&last["name"], &last["comment"]), (&json!("amount"), &json!("it's less")), "{last}");
+            assert!(last["type"].as_str().is_some_and(|text| text.eq_ignore_ascii_case("bigint")), "{last}");
+            assert_eq!(lake.server.delete(&lake.field(id, "amount")).status, 200);
+            assert_eq!(lake.columns("orders"), ["id", "dt", "note", "total"]);
+
+            lake.server.put(&format!("{}/comment", path(id)), &json!({ "comment": "it's other" })).data();
+            assert_eq!(lake.there("orders")["comment"], "it's other");
+            lake.server.put(&path(id), &json!({ "replicaNum": 1 })).data();
+            assert_eq!(lake.there("orders")["replicas"], 1);
+            lake.server.put(&path(id), &json!({ "bucketNum": 32 })).data();
+            lake.server.put(&path(id), &json!({ "tableName": "bills" })).data();
+            assert_eq!(lake.there("orders"), Value::Null);
+            let ddl = lake.server.get(&format!("{}/ddl", path(id))).data();
+            assert!(ddl.as_str().expect("a text").contains("CREATE TABLE `bills`"), "{ddl}");
+            assert_eq!(lake.drift(id), json!([]));
+            let changes = lake.server.get(&format!("{}/changes", path(id))).data();
+            let changes = changes.as_array().expect("changes");
+            assert!(changes.len() >= 9 && changes.iter().all(|one| one["state"] == "success"), "{changes:?}");
+        }
+    }
+}
+
+#[test]
+fn a_job_that_fails_is_the_changes_failure_and_changes_nothing() {
+    for (settings, model) in products() {
+        let lake = Lake::start(&stores()[0], settings);
+        let id = lake.made(model);
+        // A job of last week that failed is nobody's.
+        lake.tell(
+            json!({ "do": "job", "table": "ods.orders", "state": "CANCELLED", "message": "last week" }),
+        );
+        let widened = json!({ "fieldType": "BIGINT" });
+        lake.server.put(&lake.field(id, "total"), &widened).data();
+        lake.tell(json!({ "do": "jobs", "then": "cancel", "message": "not enough memory" }));
+        let before = lake.there("orders");
+        let answer = failed(&lake.server.put(&lake.field(id, "total"), &json!({ "fieldType": "LARGEINT" })));
+        assert!(answer.to_string().contains("not enough memory"), "{answer}");
+        assert!(answer.to_string().contains("\"failed\""), "each statement has its outcome: {answer}");
+        assert_eq!(lake.there("orders"), before);
+        let field = lake.server.get(&format!("{}/fields", path(id))).data()[3].clone();
+        assert!(
+            field["fieldType"].as_str().is_some_and(|text| text.eq_ignore_ascii_case("BIGINT")),
+            "{field}"
+        );
+        assert_eq!(lake.drift(id), json!([]));
+    }
+}
+
+#[test]
+fn a_job_that_runs_on_is_a_change_that_runs_on() {
+    for store in stores() {
+        let lake = Lake::with(&store, Settings::doris(), &[("LAKEPORT_REQUEST_TIMEOUT_S", "3")]);
+        let id = lake.made("UNIQUE");
+        lake.tell(json!({ "do": "jobs", "then": "hold" }));
+        let answer = lake.server.put(&lake.field(id, "total"), &json!({ "fieldType": "BIGINT" })).data();
+        assert_eq!(answer["change"]["state"], "running", "{answer}");
+        let other = lake.server.put(&format!("{}/comment", path(id)), &json!({ "comment": "meanwhile" }));
+        assert_eq!((other.status, other.error()), (409, "change_running".to_owned()), "{other:?}");
+        lake.tell(json!({ "do": "job", "table": "ods.orders", "state": "FINISHED" }));
+        eventually("the change ends", SOON, || {
+            let changes = lake.server.get(&format!("{}/changes", path(id))).data();
+            assert_ne!(changes[0]["state"], "failed", "{changes}");
+            (changes[0]["state"] == "success").then_some(())
+        });
+        let field = lake.server.get(&format!("{}/fields", path(id))).data()[3].clone();
+        assert!(
+            field["fieldType"].as_str().is_some_and(|text| text.eq_ignore_ascii_case("BIGINT")),
+            "{field}"
+        );
+    }
+}
+
+#[test]
+fn no_comment_leaves_its_quotes_and_every_one_that_is_taken_reads_back() {
+    for (settings, model) in products() {
+        let lake = Lake::start(&stores()[0], settings);
+        let id = lake.made(model);
+        let comment = format!("{}/comment", path(id));
+        let (mut kept, mut refused) = (0, 0);
+        for text in [
+            "'; DROP TABLE `ods`.`orders`; -- ",
+            "\"; DROP TABLE `ods`.`orders`; -- ",
+            "\\'; DROP TABLE `ods`.`orders`; -- ",
+            "\\\"; DROP TABLE `ods`.`orders`; -- ",
+            "both ' and \"",
+            "C:\\dir\\",
+            "line\nbreak\t; 字 %_",
+            "''\"\"",
+        ] {
+            for (target, answer) in [
+                (None, lake.server.put(&comment, &json!({ "comment": text }))),
+                (Some(3), lake.server.put(&lake.field(id, "total"), &json!({ "fieldComment": text }))),
+            ] {
+                let there = lake.there("orders");
+                let found = target.map_or(&there["comment"], |at: usize| &there["columns"][at]["comment"]);
+                match answer.status {
+                    200 => {
+                        assert_eq!(found, text);
+                        kept += 1;
+                    }
+                    400 | 409 => refused += 1,
+                    _ => panic!("{text:?}: {answer:?}"),
+                }
+            }
+        }
+        assert!(kept > refused, "{kept} kept, {refused} refused");
+        assert_eq!(lake.drift(id), json!([]));
+    }
+}
+
+#[test]
+fn after_a_lost_connection_catalogue_and_database_agree() {
+    for at in ["before", "after"] {
+        let lake = Lake::start(&stores()[0], Settings::doris());
+        let id = lake.made("UNIQUE");
+        lake.tell(json!({ "do": "lose", "at": at, "with": "ADD COLUMN" }));
+        let form = json!({ "fieldName": "lost", "fieldType": "INT" });
+        let answer = lake.server.post(&format!("{}/fields", path(id)), &form);
+        assert!(matches!(answer.status, 200 | 502), "{at}: {answer:?}");
+        let fields = lake.server.get(&format!("{}/fields", path(id))).data();
+        let known: Vec<&str> = fields
+            .as_array()
+            .expect("fields")
+            .iter()
+            .filter_map(|field| field["fieldName"].as_str())
+            .collect();
+        assert_eq!(lake.columns("orders"), known, "{at}");
+        assert_eq!(answer.status == 200, known.contains(&"lost"), "{at}: {answer:?}");
+        assert_eq!(lake.drift(id), json!([]), "{at}");
+    }
+}
+
+#[test]
+fn a_deleted_table_is_renamed_comes_back_and_goes_into_the_servers_own_bin() {
+    for (settings, model) in products() {
+        let lake = Lake::start(&stores()[0], settings);
+        let id = lake.made(model);
+        let delete = format!("{}/soft-delete?confirmTableName=orders", path(id));
+        let pending = lake.server.post(&delete, &json!({})).data();
+        let name = pending["tableName"].as_str().expect("a name").to_owned();
+        assert!(name.starts_with("orders_deprecated_") && !lake.there(&name).is_null(), "{pending}");
+        lake.server.post(&format!("{}/restore", path(id)), &json!({})).data();
+        assert!(!lake.there("orders").is_null());
+        let name =
+            lake.server.post(&delete, &json!({})).data()["tableName"].as_str().expect("a name").to_owned();
+        let purge = format!("{}/purge-now?confirmTableName={name}", path(id));
+        assert_eq!(lake.server.post(&purge, &json!({})).status, 200);
+        assert_eq!(lake.there(&name), Value::Null);
+    }
+}
+
+#[test]
+fn tables_that_are_there_are_read_with_their_sizes() {
+    for new_catalogue in [false, true] {
+        let lake = Lake::start(&stores()[0], Settings { new_catalogue, ..Settings::doris() });
+        let id = lake.made("UNIQUE");
+        lake.tell(json!({ "do": "rows", "table": "ods.orders", "rows": 12, "bytes": 3400 }));
+        assert_eq!(lake.drift(id), json!([]));
+        let statistics = format!("{}/statistics", path(id));
+        let sizes = lake.server.get(&statistics).data();
+        assert_eq!((&sizes["rowCount"], &sizes["dataSize"]), (&json!(12), &json!(3400)), "{sizes}");
+        assert_eq!(sizes["exact"], false, "{sizes}");
+    }
+}
