@@ -24,7 +24,7 @@ const ODD: [char; 32] = [
     '{', '}', '(', ')', '#', '@', '?', '表', 'ü', 'é', '№', 'ß',
 ];
 /// Besides in texts, which take what names do not.
-const ODDER: [char; 6] = ['\n', '\t', '\r', '😀', '\u{200b}', '\u{202e}'];
+const ODDER: [char; 6] = ['\n', '\t', '\r', '✓', '\u{200b}', '\u{202e}'];
 
 /// The same numbers for the same seed: SplitMix64.
 struct Numbers(u64);
@@ -227,8 +227,7 @@ fn shape(kind: Kind, comment: &Value, keys: &str, fields: &[Value]) -> Value {
     let field = |field: &Value| {
         json!({
             "name": field["fieldName"],
-            // Dialects differ in case and in spaces.
-            "type": field["fieldType"].as_str().map(|text| text.to_uppercase().replace(' ', "")),
+            "type": field["fieldType"].as_str().map(plainly),
             "comment": said(&field["fieldComment"]),
             "key": field["isPrimaryKey"],
             "nullable": field["isNullable"],
@@ -236,6 +235,16 @@ fn shape(kind: Kind, comment: &Value, keys: &str, fields: &[Value]) -> Value {
         })
     };
     json!({ "comment": said(comment), "keys": keys, "fields": fields.iter().map(field).collect::<Vec<_>>() })
+}
+
+/// A type without what spellings differ in: case, spaces, and widths to which MariaDB shows integers.
+fn plainly(type_text: &str) -> String {
+    let plain = type_text.to_uppercase().replace(' ', "");
+    match plain.as_str() {
+        "TINYINT(1)" => "BOOLEAN".to_owned(),
+        "INT(11)" | "BIGINT(20)" | "SMALLINT(6)" => plain.split('(').next().unwrap_or_default().to_owned(),
+        _ => plain,
+    }
 }
 
 fn seed() -> u64 {

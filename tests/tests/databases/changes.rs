@@ -273,23 +273,27 @@ fn what_is_beside_a_change_stays_as_it_was() {
         shop.run(match shop.kind {
             Kind::Mariadb => {
                 "CREATE TABLE orders (id INT PRIMARY KEY AUTO_INCREMENT, total INT UNSIGNED NOT NULL DEFAULT 7 COMMENT \
-                 'sum', INDEX by_total (total), CHECK (total < 1000))"
+                 'sum', word VARCHAR(20) NOT NULL DEFAULT '', INDEX by_total (total), CHECK (total < 1000))"
             }
             _ => {
                 "CREATE TABLE orders (id integer PRIMARY KEY GENERATED ALWAYS AS IDENTITY, total integer NOT NULL \
-                 DEFAULT 7 CHECK (total < 1000)); CREATE INDEX by_total ON orders (total); \
+                 DEFAULT 7 CHECK (total < 1000), word varchar(20) NOT NULL DEFAULT ''); CREATE INDEX by_total ON orders (total); \
                  COMMENT ON COLUMN orders.total IS 'sum'"
             }
         });
         lake.read_in(shop.source);
         let id = super::id_named(&lake, &shop, "orders");
         let before = column(&shop, "orders", "total");
+        let word =
+            fields(&lake, id).into_iter().find(|field| field["fieldName"] == "word").expect("it is there");
+        assert_eq!(word["defaultValue"], "", "an empty text is a default: {word}");
+        lake.server.put(&field_path(&lake, id, "word"), &json!({ "fieldComment": "said" })).data();
         lake.server.post(&format!("{}/fields", path(id)), &more(&shop)).data();
         lake.server.put(&field_path(&lake, id, "more"), &json!({ "fieldName": "less" })).data();
         lake.server.put(&path(id), &json!({ "tableName": "bills" })).data();
         assert_eq!(column(&shop, "bills", "total"), before);
         shop.run("INSERT INTO bills (total) VALUES (DEFAULT)");
-        assert_eq!(shop.numbers("SELECT id FROM bills WHERE total = 7"), [1]);
+        assert_eq!(shop.numbers("SELECT id FROM bills WHERE total = 7 AND word = ''"), [1]);
         shop.session().try_run("INSERT INTO bills (total) VALUES (1000)").expect_err("it is still checked");
         let indexes = shop.texts(match shop.kind {
             Kind::Mariadb => "SHOW INDEX FROM bills WHERE Key_name = 'by_total'",

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lakeport_tests::{Kind, Lake, PASSWORD, Response, Session, Warehouse, eventually, on_servers, refused};
+use lakeport_tests::{Kind, Lake, PASSWORD, Session, Warehouse, eventually, on_servers, refused};
 use serde_json::{Value, json};
 
 use super::{
@@ -39,10 +39,6 @@ fn waits(shop: &Warehouse) {
     };
     let mut admin = shop.admin();
     eventually("the change waits for the lock", SOON, || (!admin.texts(&query).is_empty()).then_some(()));
-}
-
-fn code(response: &Response) -> (u16, String) {
-    (response.status, response.error())
 }
 
 #[test]
@@ -215,6 +211,7 @@ fn what_the_operator_did_not_allow_is_not_connected_to() {
         lake.server.run();
         let told = lake.server.post(&format!("{SOURCES}/{}/test", shop.source), &json!({}));
         refused(&told, 403, "egress_refused");
+        assert!(told.message().contains("egress_allow"), "{told:?}");
         assert_eq!(lake.read_in(shop.source)["state"], "failed");
     }
 }
@@ -289,14 +286,15 @@ fn a_table_that_was_made_before_the_server_died_is_found_by_the_next_reading() {
 }
 
 #[test]
-fn only_a_lock_is_worth_another_try() {
+fn who_waited_for_a_lock_in_vain_is_told_so() {
     for (lake, shop) in on_servers() {
         let id = orders(&lake, &shop);
         let held = holder(&shop, "orders");
         let answer = lake.server.put(&path(id), &json!({ "tableName": "bills" }));
         drop(held);
+        // Or it goes on, and is waited for.
         if answer.status != 200 {
-            assert_eq!(code(&answer), (504, "upstream_timeout".to_owned()), "{answer:?}");
+            refused(&answer, 504, "upstream_timeout");
             assert!(answer.message().contains("lock"), "{answer:?}");
         }
         settled(&lake, id);

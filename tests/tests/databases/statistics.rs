@@ -24,9 +24,10 @@ fn rows_are_counted_remembered_for_five_minutes_and_kept_as_history() {
         let first = ask(&lake, id, "");
         let shown = (&first["rowCount"], &first["cached"], &first["exact"], &first["clusterId"]);
         assert_eq!(shown, (&json!(3), &json!(false), &json!(true), &json!(shop.source)), "{first}");
-        for bytes in ["dataSize", "indexSize"] {
-            assert!(first[bytes].as_i64().is_some_and(|bytes| bytes > 0), "{bytes}: {first}");
-        }
+        // MariaDB keeps the rows in the index of the key.
+        let least = if shop.kind == Kind::Mariadb { 0 } else { 1 };
+        assert!(first["dataSize"].as_i64().is_some_and(|bytes| bytes > 0), "{first}");
+        assert!(first["indexSize"].as_i64().is_some_and(|bytes| bytes >= least), "{first}");
         shop.run("INSERT INTO orders VALUES (4, 4)");
         assert_eq!(count(&lake, id, ""), (json!(3), json!(true)));
         // The store's clock is turned back, as though the time had passed.

@@ -66,7 +66,9 @@ fn tables_of_three_databases_are_read_in_with_all_that_is_known_of_them() {
         assert_eq!((text(&table, "tableComment"), text(&table, "keyColumns")), ("one row an order", "id"));
         assert_eq!((&table["physical"], &table["drift"]), (&json!(true), &json!([])));
         let types: [&[&str]; 5] = match shop.kind {
-            Kind::Mariadb => [&["INT"], &["VARCHAR(40)"], &["DECIMAL(12,2)"], &["DATETIME(3)"], &["TEXT"]],
+            Kind::Mariadb => {
+                [&["INT", "INT(11)"], &["VARCHAR(40)"], &["DECIMAL(12,2)"], &["DATETIME(3)"], &["TEXT"]]
+            }
             _ => [
                 &["INTEGER"],
                 &["VARCHAR(40)", "CHARACTER VARYING(40)"],

@@ -278,7 +278,7 @@ pub struct CreateField {
     pub is_primary_key: Option<bool>,
     #[schemars(extend("default" = true))]
     pub is_nullable: Option<bool>,
-    /// A value, not an expression; absent: none.
+    /// A value, not an expression; empty is an empty text; absent: none.
     pub default_value: Option<LongText>,
     /// What the catalogue alone says of it; `fieldComment` is what its database says.
     pub description: Option<Description>,

@@ -128,7 +128,7 @@ impl FoundField {
             comment: said(&field.comment),
             is_key: field.key,
             is_nullable: field.nullable,
-            default: default_text(&field.defaults_to).and_then(|text| said(&text)),
+            default: default_text(&field.defaults_to).map(|text| bounded(&text)),
         }
     }
 }
@@ -146,10 +146,14 @@ fn default_text(default: &DefaultValue) -> Option<String> {
     }
 }
 
-/// A text within its bound; empty is none. PostgreSQL's texts have no NUL.
+/// A text within its bound. PostgreSQL's texts have no NUL.
+fn bounded(text: &str) -> String {
+    text.chars().filter(|&c| c != '\0').take(TEXT_MAX_CHARS).collect()
+}
+
+/// The same; empty is none.
 fn said(text: &str) -> Option<String> {
-    let text: String = text.chars().filter(|&c| c != '\0').take(TEXT_MAX_CHARS).collect();
-    (!text.is_empty()).then_some(text)
+    Some(bounded(text)).filter(|text| !text.is_empty())
 }
 
 /// A table as the catalogue has it.

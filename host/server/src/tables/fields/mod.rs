@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::definitions::{name, said, text};
 use super::forms::{CreateField, UpdateField};
 use crate::http::etag_of;
+use crate::http::form::{Patch, Text};
 
 /// Fields of one table.
 pub const FIELDS_MAX: usize = 2_000;
@@ -25,7 +26,7 @@ pub struct Field {
     pub comment: Option<String>,
     pub is_key: bool,
     pub is_nullable: bool,
-    /// As a user writes it; `CURRENT_TIMESTAMP` is the time of the insert.
+    /// As a user writes it; `CURRENT_TIMESTAMP` is the time of the insert, and an empty text is one.
     pub default: Option<String>,
     /// From 1.
     pub place: i64,
@@ -44,7 +45,7 @@ impl Field {
             comment: said(form.field_comment),
             is_key: form.is_primary_key.unwrap_or(false),
             is_nullable: form.is_nullable.unwrap_or(true),
-            default: said(form.default_value),
+            default: form.default_value.map(|Text(text)| text),
             place,
             description: said(form.description),
         }
@@ -59,7 +60,11 @@ impl Field {
             comment: text(form.field_comment, before.comment),
             is_key: form.is_primary_key.0.unwrap_or(before.is_key),
             is_nullable: form.is_nullable.0.unwrap_or(before.is_nullable),
-            default: text(form.default_value, before.default),
+            default: match form.default_value {
+                Patch::Keep => before.default,
+                Patch::Clear => None,
+                Patch::Set(Text(text)) => Some(text),
+            },
             description: text(form.description, before.description),
             ..before
         }
