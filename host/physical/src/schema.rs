@@ -19,6 +19,9 @@ use crate::session::{Bounds, Session};
 const OWN: Bounds =
     Bounds { max_rows: 1_000_000, max_bytes: 256 * 1024 * 1024, timeout: Duration::from_secs(120) };
 
+/// What servers call their tables: MySQL's word, and PostgreSQL's letters of ordinary, partitioned and foreign ones.
+const TABLES: [&str; 4] = ["BASE TABLE", "r", "p", "f"];
+
 /// A table, view, index or trigger.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SchemaObject {
@@ -63,6 +66,11 @@ impl Place {
             [kind, name, table] => {
                 Some(SchemaObject { kind: text(kind)?, name: text(name)?, table: text(table)? })
             }
+            [kind, name] => {
+                let (kind, name) = (text(kind)?, text(name)?);
+                let kind = if TABLES.contains(&kind.as_str()) { "table" } else { "other" };
+                Some(SchemaObject { kind: kind.to_owned(), table: name.clone(), name })
+            }
             _ => None,
         });
         let objects: Option<BTreeSet<SchemaObject>> = objects.collect();
@@ -72,8 +80,7 @@ impl Place {
     fn in_postgres(&self) -> ReadStatement {
         let names: Vec<String> = (0..self.names.len()).map(|place| format!("${}", place + 2)).collect();
         let sql = format!(
-            "SELECT CASE WHEN c.relkind IN ('r', 'p', 'f') THEN 'table' ELSE 'other' END, \
-             CAST(c.relname AS text), CAST(c.relname AS text) FROM pg_catalog.pg_class c \
+            "SELECT CAST(c.relkind AS text), CAST(c.relname AS text) FROM pg_catalog.pg_class c \
              JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
              WHERE CAST(n.nspname AS text) = $1 AND CAST(c.relname AS text) IN ({})",
             names.join(", ")
@@ -86,8 +93,8 @@ impl Place {
     fn in_mysql(&self) -> Result<ReadStatement, Error> {
         let names = self.names.iter().map(|name| literal(name)).collect::<Result<Vec<_>, _>>()?;
         let sql = format!(
-            "SELECT CASE WHEN TABLE_TYPE = 'BASE TABLE' THEN 'table' ELSE 'other' END, TABLE_NAME, TABLE_NAME \
-             FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_NAME IN ({})",
+            "SELECT TABLE_TYPE, TABLE_NAME FROM information_schema.tables \
+             WHERE TABLE_SCHEMA = {} AND TABLE_NAME IN ({})",
             literal(&self.database)?,
             names.join(", ")
         );

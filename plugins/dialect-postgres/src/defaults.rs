@@ -83,8 +83,14 @@ fn time(text: &str, type_text: &str) -> Option<DefaultValue> {
     Some(DefaultValue::Now(digits))
 }
 
+/// The longest number that is written, in bytes.
+const NUMBER_MAX_BYTES: usize = 100;
+
 /// A number as PostgreSQL keeps it: no sign but `-`, no exponent, no zeros before the first digit.
-fn is_number(text: &str) -> bool {
+pub fn is_number(text: &str) -> bool {
+    if text.len() > NUMBER_MAX_BYTES {
+        return false;
+    }
     let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = match unsigned.split_once('.') {

@@ -24,7 +24,7 @@ use super::{DriverSettings, Login, Tls};
 use crate::errors::of_mysql;
 
 /// What the reading of texts relies on: a mode with this word would read them otherwise.
-const MODE: &str = "SELECT @@SESSION.sql_mode";
+const MODE: &str = "SELECT @@sql_mode";
 const OTHERWISE: [&str; 2] = ["NO_BACKSLASH_ESCAPES", "ANSI_QUOTES"];
 /// What texts are called.
 const TEXT: &str = "TEXT";

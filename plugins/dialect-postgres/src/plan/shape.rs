@@ -109,7 +109,11 @@ pub fn is_writable(default: &DefaultValue) -> bool {
         "uuid_generate_v4",
     ];
     const EXPRESSION_MAX_BYTES: usize = 500;
-    let DefaultValue::Expression(text) = default else { return true };
+    let text = match default {
+        DefaultValue::Expression(text) => text,
+        DefaultValue::Number(text) => return defaults::is_number(text),
+        _ => return true,
+    };
     let calls_known = text.match_indices('(').all(|(at, _)| {
         let before = text[..at].trim_end();
         let start = before.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |at| at + 1);

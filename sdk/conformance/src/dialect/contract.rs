@@ -38,11 +38,22 @@ const FAMILIES: [&str; 14] = [
 const HINTS_MAX: usize = 20;
 const HINT_MAX_CHARS: usize = 200;
 
+/// Whether something was planned at all; the order is from less to more.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Outcome {
+    #[default]
+    Unsupported,
+    /// There was a note: it was done otherwise, or left out, which only people can tell.
+    Noted,
+    /// Planned, or hindered by something else.
+    Done,
+}
+
 /// What was planned, over all servers.
 #[derive(Default)]
 pub struct Offered {
-    /// Whether a plan was made at all, by capability, of those that were asked for.
-    planned: BTreeMap<&'static str, bool>,
+    /// By capability, of those that were asked for.
+    planned: BTreeMap<&'static str, Outcome>,
     transactional: bool,
     asynchronous: bool,
 }
@@ -127,7 +138,7 @@ pub fn description(trial: &mut Trial, same: bool) {
 pub async fn changes(trial: &mut Trial, samples: &Samples, offered: &mut Offered) {
     for table in samples.tables(trial) {
         let verdict = trial.judge(Area::Contract, "a table", &Change::CreateTable(table.clone())).await;
-        let plain = table.model.is_none() && table.distribution.is_empty();
+        let plain = table.model.is_none() && table.distribution.is_empty() && table.partition.is_empty();
         if plain && !matches!(verdict, Verdict::Planned(_)) {
             let what = match &verdict {
                 Verdict::Refused(problems) => super::trial::said(problems),
@@ -184,30 +195,38 @@ impl Offered {
             self.asynchronous |= plan.steps.iter().any(probed);
         }
         if asked {
-            // What is hindered by something else could be done.
-            let done = match verdict {
-                Verdict::Planned(plan) => !plan.steps.is_empty(),
-                Verdict::Refused(_) => !verdict.has_code("unsupported_by_dialect"),
-                Verdict::Wrong => true,
-            };
-            *self.planned.entry(capability).or_default() |= done;
+            self.raise(capability, outcome(verdict));
         }
     }
 
     /// A table is made without what has no place, which a note then says.
     fn note_layout(&mut self, capability: &'static str, asked: bool, verdict: &Verdict) {
-        let left_out = matches!(verdict, Verdict::Planned(plan) if !plan.notes.is_empty());
-        self.note(capability, asked && !left_out, verdict);
+        let is_noted = matches!(verdict, Verdict::Planned(plan) if !plan.notes.is_empty());
+        self.note(capability, false, verdict);
         if asked {
-            self.planned.entry(capability).or_default();
+            self.raise(capability, if is_noted { Outcome::Noted } else { outcome(verdict) });
         }
     }
+
+    fn raise(&mut self, capability: &'static str, outcome: Outcome) {
+        let known = self.planned.entry(capability).or_default();
+        *known = outcome.max(*known);
+    }
+}
+
+fn outcome(verdict: &Verdict) -> Outcome {
+    let is_done = match verdict {
+        Verdict::Planned(plan) => !plan.steps.is_empty(),
+        Verdict::Refused(_) => !verdict.has_code("unsupported_by_dialect"),
+        Verdict::Wrong => true,
+    };
+    if is_done { Outcome::Done } else { Outcome::Unsupported }
 }
 
 /// What is declared against what was planned.
 pub fn capabilities(trial: &mut Trial, offered: &Offered) {
     let declared: BTreeSet<String> = trial.info.capabilities.iter().cloned().collect();
-    let mut compare = |capability: &str, planned: bool| {
+    let mut compare = |capability: &str, planned: Outcome| {
         let says = declared.contains(capability);
         let what = if says {
             format!("{capability} is declared, and no change that takes it is planned")
@@ -215,11 +234,13 @@ pub fn capabilities(trial: &mut Trial, offered: &Offered) {
             format!("{capability} is not declared, and a change that takes it is planned")
         };
         let why = "forms offer what is declared; a plan has the last word and must not surprise";
-        trial.report.expect(Area::Contract, says == planned, "about.describe, capabilities", &what, why);
+        let agrees = planned == Outcome::Noted || says == (planned == Outcome::Done);
+        trial.report.expect(Area::Contract, agrees, "about.describe, capabilities", &what, why);
     };
     for (capability, planned) in &offered.planned {
         compare(capability, *planned);
     }
-    compare("transactional_ddl", offered.transactional);
-    compare("asynchronous_ddl", offered.asynchronous);
+    let seen = |was_seen: bool| if was_seen { Outcome::Done } else { Outcome::Unsupported };
+    compare("transactional_ddl", seen(offered.transactional));
+    compare("asynchronous_ddl", seen(offered.asynchronous));
 }
