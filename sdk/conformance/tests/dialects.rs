@@ -6,7 +6,6 @@ use lakeport_bindings::dialect::schema::ServerInfo;
 use lakeport_conformance::dialect::Conformance;
 use lakeport_conformance::{Area, Report};
 
-#[expect(clippy::disallowed_methods, reason = "a test has no configuration but its environment")]
 fn component(path: &str) -> Vec<u8> {
     let folder = std::env::var_os("LAKEPORT_WASM_DIR").map_or_else(
         || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/wasm/wasm32-wasip2")),

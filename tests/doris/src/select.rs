@@ -11,10 +11,12 @@ use crate::parse::{Reader, Syntax};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
     pub columns: Vec<String>,
-    pub rows: Vec<Vec<Option<String>>>,
+    pub rows: Vec<Cells>,
 }
 
-type Source = (Vec<&'static str>, Vec<Vec<Option<String>>>);
+/// A row as texts; `None` is NULL.
+type Cells = Vec<Option<String>>;
+type Source = (Vec<&'static str>, Vec<Cells>);
 
 enum Item {
     Column(String),
@@ -103,7 +105,7 @@ pub fn select(catalogue: &Catalogue, reader: &mut Reader) -> Result<Answer, Synt
     }
     let limit = if reader.takes("LIMIT") { reader.number()? as usize } else { usize::MAX };
     reader.end()?;
-    let mut groups: Vec<Vec<Vec<Option<String>>>> = Vec::new();
+    let mut groups: Vec<Vec<Cells>> = Vec::new();
     for row in rows {
         match group.and_then(|at| groups.iter_mut().find(|rows| rows[0][at] == row[at])) {
             Some(rows) => rows.push(row),
@@ -177,7 +179,7 @@ fn condition(reader: &mut Reader) -> Result<Condition, Syntax> {
 fn source(catalogue: &Catalogue, table: &str) -> Result<Source, Syntax> {
     let doris = catalogue.product == Product::Doris;
     let some = |text: &str| Some(text.to_owned());
-    let each = |write: &dyn Fn(&str, &str, &Table) -> Vec<Vec<Option<String>>>| {
+    let each = |write: &dyn Fn(&str, &str, &Table) -> Vec<Cells>| {
         let databases = catalogue.databases.iter();
         databases
             .flat_map(|(database, tables)| tables.iter().map(move |(name, table)| (database, name, table)))
@@ -327,7 +329,7 @@ fn layout(
 }
 
 /// Columns of the catalogue's own tables, by which a reader knows what it can ask for.
-fn own_columns(catalogue: &Catalogue) -> Vec<Vec<Option<String>>> {
+fn own_columns(catalogue: &Catalogue) -> Vec<Cells> {
     let mut own = vec![
         ("information_schema", "schemata", vec!["CATALOG_NAME", "SCHEMA_NAME"]),
         ("__internal_schema", "audit_log", vec!["time", "user", "db", "state", "is_query", "stmt"]),

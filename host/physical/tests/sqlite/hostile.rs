@@ -141,7 +141,9 @@ async fn ddl(bench: &Bench, attack: &str) -> Result<String, CallError> {
     let profile = Arc::new(Profile::new(&bench.dialect.info().expect("active")).expect("sound"));
     let name = TableName { database: "main".to_owned(), name: attack.to_owned() };
     let loan = Loan { profile, about: vec![name.clone()] };
-    let lent = Box::new(Lent::on(&Reading::open(&bench.database()).await.expect("opens"), loan).expect("it is for such"));
+    let lent = Box::new(
+        Lent::on(&Reading::open(&bench.database()).await.expect("opens"), loan).expect("it is for such"),
+    );
     let server = ServerInfo { product: "SQLite".into(), version: "3".into(), facts: "{}".into() };
     bench.dialect.ddl(CallContext::new("test"), lent, &server, &name).await
 }

@@ -134,8 +134,9 @@ async fn database(app: &App, task: &Task, task_run_id: i64) -> Result<Database, 
     if source.name == datasources::OWN_NAME {
         return Err(format!("no task runs on the data source `{}`, the server's own store", source.name));
     }
-    let files_alone =
-        || format!("tasks run on SQLite data sources alone; `{}` is one of kind {}", source.name, source.kind);
+    let files_alone = || {
+        format!("tasks run on SQLite data sources alone; `{}` is one of kind {}", source.name, source.kind)
+    };
     let reach = Reach::of(app, &source, &format!("task-{task_run_id}"));
     match reach.database().await {
         Ok(Database::Server(_)) => Err(files_alone()),
