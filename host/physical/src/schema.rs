@@ -93,8 +93,8 @@ impl Place {
     fn in_mysql(&self) -> Result<ReadStatement, Error> {
         let names = self.names.iter().map(|name| literal(name)).collect::<Result<Vec<_>, _>>()?;
         let sql = format!(
-            "SELECT TABLE_TYPE, TABLE_NAME FROM information_schema.tables \
-             WHERE TABLE_SCHEMA = {} AND TABLE_NAME IN ({})",
+            "SELECT t.TABLE_TYPE AS kind, t.TABLE_NAME AS name FROM information_schema.tables AS t \
+             WHERE t.TABLE_SCHEMA = {} AND t.TABLE_NAME IN ({})",
             literal(&self.database)?,
             names.join(", ")
         );
