@@ -312,6 +312,7 @@ fn tables_that_are_there_are_read_with_their_sizes() {
         let statistics = format!("{}/statistics", path(id));
         let sizes = lake.server.get(&statistics).data();
         assert_eq!((&sizes["rowCount"], &sizes["dataSize"]), (&json!(12), &json!(3400)), "{sizes}");
-        assert_eq!(sizes["exact"], false, "{sizes}");
+        // Its own numbers are estimates, so that the rows are counted.
+        assert_eq!(sizes["exact"], true, "{sizes}");
     }
 }
