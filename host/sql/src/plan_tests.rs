@@ -305,7 +305,7 @@ fn a_rebuild_that_loses_something_is_refused() {
 
 #[test]
 fn limits_of_plans() {
-    let many = (0..101).map(|_| step(add(vec![]), vec![])).collect();
+    let many = (0..=STEPS_MAX).map(|_| step(add(vec![]), vec![])).collect();
     assert_eq!(refusal(&adding(), &plan(many, &[])).rule, "limits");
     let mut asked = plan(vec![step(add(vec![]), vec![])], &[]);
     asked.steps[0].action.probe = Some(Probe {

@@ -345,7 +345,7 @@ impl<'a> Reach<'a> {
     /// The file, where it may lie there, or the server.
     async fn locate(&self, account: Account) -> Result<Database, PluginError> {
         let (app, source) = (self.app, &self.source);
-        if !source.url.starts_with(SQLITE_SCHEME) {
+        if !source.is_file() {
             return app.servers.database(source, account, &self.opening()?).map(Database::Server);
         }
         let config = &app.config;

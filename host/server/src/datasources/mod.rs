@@ -141,6 +141,11 @@ impl Datasource {
         self.name == OWN_NAME
     }
 
+    /// It is a SQLite file.
+    pub fn is_file(&self) -> bool {
+        self.url.starts_with(definition::SQLITE_SCHEME)
+    }
+
     /// 409 where it is the server's own.
     fn refuse_own(&self) -> Result<(), Error> {
         if !self.is_own() {

@@ -134,17 +134,13 @@ async fn database(app: &App, task: &Task, task_run_id: i64) -> Result<Database, 
     if source.name == datasources::OWN_NAME {
         return Err(format!("no task runs on the data source `{}`, the server's own store", source.name));
     }
-    let files_alone = || {
-        format!("tasks run on SQLite data sources alone; `{}` is one of kind {}", source.name, source.kind)
-    };
-    let reach = Reach::of(app, &source, &format!("task-{task_run_id}"));
-    match reach.database().await {
-        Ok(Database::Server(_)) => Err(files_alone()),
-        Err(error) if error.code == "unsupported" => Err(files_alone()),
-        found => found.map_err(|error| {
-            format!("the data source `{}` cannot be opened: {}", source.name, error.message)
-        }),
+    if !source.is_file() {
+        let (name, kind) = (&source.name, &source.kind);
+        return Err(format!("tasks run on SQLite data sources alone; `{name}` is one of kind {kind}"));
     }
+    let reach = Reach::of(app, &source, &format!("task-{task_run_id}"));
+    let database = reach.database().await;
+    database.map_err(|error| format!("the data source `{}` cannot be opened: {}", source.name, error.message))
 }
 
 /// Waits for it, writes the log meanwhile, and stops it when it is to stop.
