@@ -8,8 +8,13 @@ use serde_json::{Value, json};
 const SOON: Duration = Duration::from_secs(20);
 /// Areas B and C, and what they stand on.
 const AREAS: [&str; 7] = ["datasources", "engines", "workflows", "tasks", "executions", "lineage", "tables"];
-/// What is rightly empty: nothing runs, nothing was thrown away.
-const EMPTY: [&str; 2] = ["/api/v1/executions/running", "/api/v1/tables/pending-deletion"];
+/// What is rightly empty: nothing runs, nothing was thrown away, and no table was ever another.
+const EMPTY: [&str; 4] = [
+    "/api/v1/executions/running",
+    "/api/v1/tables/pending-deletion",
+    "/api/v1/tables/{id}/schema-history",
+    "/api/v1/tables/{id}/schema-history/{version}",
+];
 
 /// A server with the example company, not started; what it serves lies in its folder.
 fn prepare(store: &Store) -> Lake {
