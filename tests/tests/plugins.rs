@@ -164,7 +164,18 @@ fn each_component_that_misbehaves_gets_a_clear_error_and_the_server_goes_on() {
     let listed = server.get("/api/v1/plugins").data();
     let plugins = listed.as_array().expect("a list");
     let names: Vec<&str> = plugins.iter().filter_map(|plugin| plugin["name"].as_str()).collect();
-    let bundled = ["sqlite", "local", "draw_chart", "lineage", "run_sql", "search_catalog", "write_sql"];
+    let bundled = [
+        "doris",
+        "mysql",
+        "postgres",
+        "sqlite",
+        "local",
+        "draw_chart",
+        "lineage",
+        "run_sql",
+        "search_catalog",
+        "write_sql",
+    ];
     assert_eq!(names, bundled, "the bundled ones, and nothing that was refused");
 }
 
