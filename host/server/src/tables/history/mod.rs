@@ -93,6 +93,7 @@ pub struct Part {
     pub member: Option<String>,
     /// The member's value, or the name, before; null: there was none.
     pub before: Value,
+    /// The same, afterwards; null: there is none any more.
     pub after: Value,
 }
 
