@@ -185,8 +185,7 @@ impl Runner<'_> {
 
     /// Reads what is there, asks for the plan and checks it. Changes nothing.
     async fn prepare(&self, request: Request) -> Result<Prepared, RunError> {
-        let info = self.dialect.info()?;
-        let profile = Arc::new(Profile::new(&info).map_err(RunError::Invalid)?);
+        let (info, profile) = self.dialect.described()?;
         let problems = check_names(&profile, &request.change);
         if !problems.is_empty() {
             return Err(RunError::Invalid(problems));

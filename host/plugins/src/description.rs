@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use lakeport_bindings::host::types::Problem;
 use lakeport_bindings::{dialect, engine, tool};
+use lakeport_sql::Profile;
 
 use crate::prepared::Description;
 
@@ -18,9 +19,9 @@ const TASK_TYPES_MAX: usize = 200;
 /// Addresses that an engine or a tool may want.
 const ADDRESSES_MAX: usize = 8;
 
-/// Everything that is wrong, one problem a member.
-pub fn problems(description: &Description) -> Vec<Problem> {
-    let mut found = Vec::new();
+/// What a dialect declares; or everything that is wrong, one problem a member.
+pub fn check(description: &Description) -> Result<Option<Profile>, Vec<Problem>> {
+    let (mut found, mut profile) = (Vec::new(), None);
     check_name(description, &mut found);
     if let Err(error) = semver::Version::parse(description.version()) {
         found.push(problem(
@@ -32,11 +33,11 @@ pub fn problems(description: &Description) -> Vec<Problem> {
         found.push(problem("title", "is empty; say in a few words what the plugin is for"));
     }
     match description {
-        Description::Dialect(info) => dialect(info, &mut found),
+        Description::Dialect(info) => profile = dialect(info, &mut found),
         Description::Engine(info) => engine(info, &mut found),
         Description::Tool(info) => tool(info, &mut found),
     }
-    found
+    if found.is_empty() { Ok(profile) } else { Err(found) }
 }
 
 fn check_name(description: &Description, found: &mut Vec<Problem>) {
@@ -55,11 +56,9 @@ fn check_name(description: &Description, found: &mut Vec<Problem>) {
     }
 }
 
-fn dialect(info: &dialect::about::DialectInfo, found: &mut Vec<Problem>) {
+fn dialect(info: &dialect::about::DialectInfo, found: &mut Vec<Problem>) -> Option<Profile> {
     check_json("optionsSchema", &info.options_schema, found);
-    if let Err(problems) = lakeport_sql::Profile::new(info) {
-        found.extend(problems);
-    }
+    Profile::new(info).map_err(|problems| found.extend(problems)).ok()
 }
 
 fn engine(info: &engine::about::EngineInfo, found: &mut Vec<Problem>) {

@@ -9,6 +9,7 @@ use lakeport_bindings::dialect::reader::{
 };
 use lakeport_bindings::dialect::schema::{ServerInfo, Table, TableName};
 use lakeport_bindings::host::types::{Error, Page, Problem};
+use lakeport_sql::Profile;
 use wasmtime::Store;
 
 use crate::call::{CallContext, CallError};
@@ -58,9 +59,15 @@ impl Registry {
 impl Dialect {
     /// What the active generation says of itself.
     pub fn info(&self) -> Result<Arc<DialectInfo>, CallError> {
+        self.described().map(|(info, _)| info)
+    }
+
+    /// What the active generation says of itself, and what of that it declares about writing and reading.
+    pub fn described(&self) -> Result<(Arc<DialectInfo>, Arc<Profile>), CallError> {
         let view = self.registry.view(&self.id);
-        match view.as_ref().and_then(|view| view.active.as_ref()).map(|active| &active.description) {
-            Some(Description::Dialect(info)) => Ok(Arc::new((**info).clone())),
+        let active = view.as_ref().and_then(|view| view.active.as_ref());
+        match active.map(|active| (&active.description, &active.profile)) {
+            Some((Description::Dialect(info), Some(profile))) => Ok((Arc::clone(info), Arc::clone(profile))),
             _ => Err(CallError::NotActive(format!("no generation of the plugin {} is active", self.id))),
         }
     }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use lakeport_sql::Profile;
 use tokio::sync::watch;
 use wasmtime::Store;
 
@@ -51,6 +52,8 @@ pub struct Generation {
     pub grants: Grants,
     /// What it says of itself.
     pub description: Description,
+    /// What a dialect declares, checked.
+    pub(crate) profile: Option<Arc<Profile>>,
     /// How it came here.
     pub origin: Origin,
     /// When, milliseconds since 1970 UTC.
@@ -72,6 +75,7 @@ pub(crate) struct Parts {
     pub inspection: Inspection,
     pub grants: Grants,
     pub description: Description,
+    pub profile: Option<Arc<Profile>>,
     pub origin: Origin,
     pub staged_at_ms: i64,
     pub prepared: Prepared,
@@ -89,6 +93,7 @@ impl Generation {
             imports: parts.inspection.imports,
             grants: parts.grants,
             description: parts.description,
+            profile: parts.profile,
             origin: parts.origin,
             staged_at_ms: parts.staged_at_ms,
             counters: Counters::default(),
@@ -183,7 +188,7 @@ pub(crate) async fn trial(
                         Box::pin(async move {
                             let plugin = pre.instantiate_async(&mut *store).await?;
                             let info = plugin.lakeport_dialect_about().call_describe(store).await?;
-                            Ok(Description::Dialect(Box::new(info)))
+                            Ok(Description::Dialect(Arc::new(info)))
                         })
                     })
                     .await

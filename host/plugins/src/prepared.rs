@@ -58,7 +58,7 @@ impl EnginePre {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Description {
     /// A dialect.
-    Dialect(Box<dialect::about::DialectInfo>),
+    Dialect(Arc<dialect::about::DialectInfo>),
     /// An engine.
     Engine(Box<engine::about::EngineInfo>),
     /// A tool.

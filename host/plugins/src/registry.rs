@@ -286,15 +286,13 @@ impl Registry {
             .await
             .map_err(|(fault, message)| StageError::Trial { fault, message })?;
         // A description may be large: reading it takes processor time, too.
-        let (description, found) = tokio::task::spawn_blocking(move || {
-            let found = crate::description::problems(&description);
-            (description, found)
+        let (description, checked) = tokio::task::spawn_blocking(move || {
+            let checked = crate::description::check(&description);
+            (description, checked)
         })
         .await
         .map_err(|error| StageError::Link(format!("reading its description failed: {error}")))?;
-        if !found.is_empty() {
-            return Err(StageError::Description(found));
-        }
+        let profile = checked.map_err(StageError::Description)?;
         if let Description::Tool(info) = &description {
             grants.check_optional(&info.optional_needs)?;
         }
@@ -306,6 +304,7 @@ impl Registry {
             inspection,
             grants,
             description,
+            profile: profile.map(Arc::new),
             origin,
             staged_at_ms,
             prepared,

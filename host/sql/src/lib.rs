@@ -18,6 +18,7 @@ pub mod plan;
 pub mod profile;
 pub mod read;
 mod rebuild;
+mod remembered;
 mod scope;
 pub mod script;
 mod session;

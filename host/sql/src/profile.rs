@@ -14,6 +14,7 @@ use crate::bounds;
 use crate::guard::SqlParser;
 use crate::lex::Lexing;
 use crate::pattern;
+use crate::remembered::Remembered;
 use crate::session::{HostValues, check_cancel, check_session};
 
 /// Words and heads of one operation, words of types, patterns, and what is merely shown.
@@ -98,6 +99,8 @@ pub struct Profile {
     pub parser: Option<SqlParser>,
     /// Functions denied besides the host's own list, lower case.
     pub denied_functions: BTreeSet<String>,
+    /// Reading statements that were let through.
+    pub(crate) remembered: Remembered,
 }
 
 impl Profile {
@@ -123,6 +126,7 @@ impl Profile {
             placeholders: placeholders(info, transport, &mut found),
             parser: info.sql.parsers.iter().find_map(|name| SqlParser::named(name)),
             denied_functions: info.sql.denied_functions.iter().map(|name| name.to_lowercase()).collect(),
+            remembered: Remembered::default(),
         };
         if found.0.is_empty() {
             recipes(&profile, info, &mut found);

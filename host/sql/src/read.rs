@@ -1,5 +1,7 @@
 //! Fragments of a reading statement to text, values bound or written as literals, and on to the guard.
 
+use std::sync::Arc;
+
 use lakeport_bindings::dialect::schema::TableName;
 use lakeport_bindings::dialect::statements::Fragment;
 use lakeport_bindings::host::data::Cell;
@@ -34,6 +36,11 @@ pub fn read_statement(
         return Err(refused("parse", format!("the statement has more than {FRAGMENTS_MAX} parts"), None));
     }
     let (sql, binds) = written(profile, fragments)?;
+    if let Some(judged) = profile.remembered.find(&sql)
+        && judged.objects.iter().all(|object| may_read(profile, about, object))
+    {
+        return Ok(ReadStatement { sql: judged.sql.clone(), binds });
+    }
     let heads = profile.operations.get("read").map(|words| words.heads.as_slice()).unwrap_or_default();
     let allowed = |object: &Object| may_read(profile, about, object);
     let readings = profile.readings();
@@ -47,8 +54,11 @@ pub fn read_statement(
     let judged = guard.check(&sql)?;
     if !judged.parsed {
         named_only(profile, fragments, about)?;
+        return Ok(ReadStatement { sql: judged.sql, binds });
     }
-    Ok(ReadStatement { sql: judged.sql, binds })
+    let judged = Arc::new(judged);
+    profile.remembered.keep(sql, &judged);
+    Ok(ReadStatement { sql: judged.sql.clone(), binds })
 }
 
 fn written(profile: &Profile, fragments: &[Fragment]) -> Result<(String, Vec<Cell>), Error> {

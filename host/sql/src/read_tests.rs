@@ -71,3 +71,15 @@ fn values_are_literals_where_nothing_binds() {
         assert!(read_statement(&profile, &[sql("SELECT "), Fragment::Value(cell)], &[]).is_err());
     }
 }
+
+#[test]
+fn what_was_read_for_one_table_is_judged_again_for_the_next() {
+    let profile = Profile::new(&info()).expect("sound");
+    let of = |name: &str| [TableName { database: "main".to_owned(), name: name.to_owned() }];
+    let fragments = [sql("SELECT count(*) FROM "), name(&["main", "a"]), sql(" -- rows")];
+    let first = read_statement(&profile, &fragments, &of("a")).expect("it is about this table");
+    assert_eq!(first.sql.trim_end(), r#"SELECT count(*) FROM "main"."a""#);
+    assert_eq!(read_statement(&profile, &fragments, &of("a")), Ok(first));
+    let refused = read_statement(&profile, &fragments, &of("b")).expect_err("it is about another");
+    assert!(refused.context.iter().any(|(name, _)| name == "position"), "{refused:?}");
+}

@@ -1,14 +1,12 @@
 //! A dialect that plans and sends what it must not. Each attack gets nowhere: the file stays as it is, byte
 //! for byte, and the error names the rule.
 
-use std::sync::Arc;
 
 use lakeport_bindings::dialect::planner::{AddField, Change};
 use lakeport_bindings::dialect::schema::{DefaultValue, ServerInfo, TableName};
 use lakeport_bindings::host::types::Error;
 use lakeport_physical::{Lent, Loan, Reading, RunError, RunStatus};
 use lakeport_plugins::{CallContext, CallError, CallFault};
-use lakeport_sql::Profile;
 use sqlx::{Connection, Executor};
 
 use crate::support::{Bench, dialect_of, field, named, table};
@@ -138,7 +136,7 @@ async fn a_plan_that_gives_something_else_is_taken_back() {
 }
 
 async fn ddl(bench: &Bench, attack: &str) -> Result<String, CallError> {
-    let profile = Arc::new(Profile::new(&bench.dialect.info().expect("active")).expect("sound"));
+    let (_, profile) = bench.dialect.described().expect("active");
     let name = TableName { database: "main".to_owned(), name: attack.to_owned() };
     let loan = Loan { profile, about: vec![name.clone()] };
     let lent = Box::new(

@@ -1,6 +1,5 @@
 //! A session lent to a dialect: what passes, what is cut off, what is stopped.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::support::Bench;
@@ -11,7 +10,6 @@ use lakeport_bindings::host::data::{Cell, RowSet};
 use lakeport_bindings::host::types::Error;
 use lakeport_physical::{Lent, Loan, Reading};
 use lakeport_plugins::LentConnection;
-use lakeport_sql::Profile;
 
 const NONE: Limits = Limits { max_rows: 0, max_bytes: 0, timeout_ms: 0 };
 /// Counts without end.
@@ -19,8 +17,7 @@ const ENDLESS: &str =
     "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
 
 async fn lent(bench: &Bench) -> Lent {
-    let info = bench.dialect.info().expect("active");
-    let profile = Arc::new(Profile::new(&info).expect("the dialect describes itself soundly"));
+    let (_, profile) = bench.dialect.described().expect("active");
     let about = vec![TableName { database: "main".to_owned(), name: "t".to_owned() }];
     let reading = Reading::open(&bench.database()).await.expect("opens");
     Lent::on(&reading, Loan { profile, about }).expect("it is for such")

@@ -130,7 +130,7 @@ pub struct Reach<'a> {
     key: String,
 }
 
-/// What its dialect says of itself, checked.
+/// What its dialect says of itself.
 struct Described {
     info: Arc<DialectInfo>,
     profile: Arc<Profile>,
@@ -256,11 +256,8 @@ impl<'a> Reach<'a> {
         if let Some(described) = self.described.get() {
             return Ok(described);
         }
-        let info = self.dialect.info()?;
-        let profile = Profile::new(&info).map_err(|_| {
-            self.broke("about.describe", "what it says of itself does not hold any more".to_owned())
-        })?;
-        Ok(self.described.get_or_init(|| Described { info, profile: Arc::new(profile) }))
+        let (info, profile) = self.dialect.described()?;
+        Ok(self.described.get_or_init(|| Described { info, profile }))
     }
 
     /// Types as users write them, each parsed or refused. Opens nothing.

@@ -47,13 +47,17 @@ struct Known {
 }
 
 /// Everything that a session depends on.
-#[derive(Clone, PartialEq, Eq)]
 struct Identity {
-    kind: String,
     url: String,
     secret: Option<Vec<u8>>,
-    /// The dialect's version and what it asks of its sessions.
-    dialect: String,
+    /// That of the dialect's generation which set the sessions up.
+    profile: Arc<Profile>,
+}
+
+impl PartialEq for Identity {
+    fn eq(&self, other: &Identity) -> bool {
+        self.url == other.url && self.secret == other.secret && Arc::ptr_eq(&self.profile, &other.profile)
+    }
 }
 
 /// What a server is opened with.
@@ -77,13 +81,8 @@ impl Servers {
             (Account::Reading, Some(url)) => (account, url, &source.read_secret, "read_secret"),
             _ => (Account::Main, &source.url, &source.secret, "secret"),
         };
-        let info = opening.info;
-        let is_of = Identity {
-            kind: source.kind.clone(),
-            url: url.clone(),
-            secret: secret.clone(),
-            dialect: format!("{} {:?} {:?}", info.version, info.session, info.cancel),
-        };
+        let profile = Arc::clone(opening.profile);
+        let is_of = Identity { url: url.clone(), secret: secret.clone(), profile };
         self.kept((source.id, account), is_of, || {
             let password = match secret {
                 Some(sealed) => {
@@ -95,7 +94,7 @@ impl Servers {
                 None => None,
             };
             let login = login(source, url, password, opening)?;
-            let recipes = Recipes::of(Arc::clone(opening.profile), info)?;
+            let recipes = Recipes::of(Arc::clone(opening.profile), opening.info)?;
             Ok(ServerDatabase::new(login, recipes, resolver(opening.egress.clone())))
         })
     }
@@ -107,12 +106,7 @@ impl Servers {
         url: &str,
         opening: &Opening<'_>,
     ) -> Result<ServerDatabase, PluginError> {
-        let is_of = Identity {
-            kind: source.kind.clone(),
-            url: url.to_owned(),
-            secret: None,
-            dialect: opening.info.version.clone(),
-        };
+        let is_of = Identity { url: url.to_owned(), secret: None, profile: Arc::clone(opening.profile) };
         self.kept((source.id, Account::Main), is_of, || {
             let unreachable =
                 || error("unreachable", "the server's own store cannot be opened for questions");
