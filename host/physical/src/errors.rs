@@ -28,6 +28,8 @@ const MYSQL_LOCKED: [&str; 3] = ["1205", "1213", "3572"];
 /// The statement was stopped.
 const POSTGRES_CANCELLED: &str = "57014";
 const MYSQL_CANCELLED: [&str; 3] = ["1317", "1969", "3024"];
+/// There is no database of that name: PostgreSQL's word and MySQL's.
+const NO_DATABASE: [&str; 2] = ["3D000", "1049"];
 /// Who asks is not known, or may not come in.
 const MYSQL_DENIED: [&str; 4] = ["1044", "1045", "1698", "1130"];
 /// There is no place for one more session.
@@ -48,7 +50,18 @@ pub fn is_locked(cause: &Error) -> bool {
 
 /// Whether the session is broken: nobody can say what became of the statement that was under way.
 pub(crate) fn is_lost(cause: &Error) -> bool {
-    cause.code == "unreachable"
+    let code = cause.upstream.as_ref().and_then(|said| said.code.as_deref());
+    cause.code == "unreachable" && !code.is_some_and(|code| NO_DATABASE.contains(&code))
+}
+
+/// Whether a statement may still run in the database, or have done so to its end.
+pub(crate) fn is_unknown(cause: &Error) -> bool {
+    cause.may_have_applied || is_lost(cause)
+}
+
+/// Whether nothing was begun because others are at work there.
+pub(crate) fn is_busy(cause: &Error) -> bool {
+    is_locked(cause) || cause.code == "unavailable"
 }
 
 /// Whether a transaction that nobody will end must be rolled back before the file can be read.
@@ -106,7 +119,7 @@ pub(crate) fn of_postgres(cause: &sqlx::Error) -> Error {
         "53300" => "unavailable",
         code if code.starts_with("08") => "unreachable",
         code if code.starts_with("28") => "unauthorized",
-        "3D000" => "unreachable",
+        code if NO_DATABASE.contains(&code) => "unreachable",
         _ => "upstream_failed",
     };
     of_server(POSTGRES, word, code, said.message())
@@ -124,7 +137,7 @@ pub(crate) fn of_mysql(cause: &sqlx::Error) -> Error {
         () if is(&MYSQL_CANCELLED) => "cancelled",
         () if is(&MYSQL_DENIED) => "unauthorized",
         () if is(&MYSQL_FULL) => "unavailable",
-        () if is(&MYSQL_ENDED) || code == "1049" => "unreachable",
+        () if is(&MYSQL_ENDED) || is(&NO_DATABASE) => "unreachable",
         () => "upstream_failed",
     };
     of_server(MYSQL, word, code, said.message())
@@ -138,6 +151,9 @@ fn of_server(system: &str, word: &str, code: String, message: &str) -> Error {
     let text = match word {
         "timeout" => format!("a lock of the table did not come in time: {message}"),
         "cancelled" => "the statement was stopped".to_owned(),
+        "unreachable" if NO_DATABASE.contains(&code.as_str()) => {
+            format!("the server has no such database: {message}")
+        }
         "unreachable" => format!("the database ended the session: {message}"),
         "unauthorized" => format!("the database does not let the user in: {message}"),
         "unavailable" => format!("the database has no place for one more session: {message}"),

@@ -42,8 +42,6 @@ pub struct Request {
     pub change: Change,
     /// True: say what would be done, and do nothing.
     pub dry_run: bool,
-    /// Tables that earlier plans made along with this one. A dialect cannot name others as companions.
-    pub companions: BTreeSet<String>,
 }
 
 /// How far it came.
@@ -112,6 +110,8 @@ pub struct Outcome {
     pub drift: Vec<Difference>,
     /// Why it did not come to its end.
     pub error: Option<Error>,
+    /// What was made; none where nothing was.
+    made: Option<Arc<Prepared>>,
 }
 
 /// Why a change was not tried.
@@ -129,9 +129,15 @@ pub enum RunError {
     /// The database could not be opened or read.
     #[error("{}", .0.message)]
     Database(Error),
-    /// Something is there that should not be, or changed meanwhile.
+    /// A name that the change gives is something's already.
     #[error("{0}")]
-    Conflict(String),
+    NameTaken(String),
+    /// What is there is no table that can be changed.
+    #[error("{0}")]
+    NotATable(String),
+    /// It was changed by someone else meanwhile.
+    #[error("{0}")]
+    Overtaken(String),
     /// The table, or the field named, is not there.
     #[error("{0}")]
     NotFound(String),
@@ -152,6 +158,7 @@ pub struct Runner<'a> {
 }
 
 /// A plan that may run, and what it was made for.
+#[derive(Clone, Debug)]
 struct Prepared {
     profile: Arc<Profile>,
     info: Arc<DialectInfo>,
@@ -176,11 +183,31 @@ impl Runner<'_> {
             table: None,
             drift: Vec::new(),
             error: None,
+            made: None,
         };
         if dry_run {
             return Ok(outcome);
         }
-        self.carry_out(&prepared, outcome).await
+        let mut outcome = self.carry_out(&prepared, outcome).await?;
+        outcome.made = (outcome.status == RunStatus::Done).then(|| Arc::new(prepared));
+        Ok(outcome)
+    }
+
+    /// Waits until nothing of a change runs in the database that a server which is gone had begun: neither one of its
+    /// `statements` nor a job of theirs. An error where it still does when nobody wants to know any more.
+    pub async fn wait_for_what_was_left(
+        &self,
+        change: Change,
+        statements: &[String],
+    ) -> Result<(), RunError> {
+        self.wait_for_statements(statements).await.map_err(RunError::Database)?;
+        // What cannot be planned any more was made, or is in nobody's way.
+        let Ok(prepared) = self.prepare(Request { change, dry_run: true }).await else { return Ok(()) };
+        let mut session = self.database.open_to_read().await.map_err(RunError::Database)?;
+        for probe in prepared.plan.steps.iter().filter_map(|step| step.action.probe.as_ref()) {
+            self.follow_unknown(&mut session, probe).await.map_err(RunError::Database)?;
+        }
+        Ok(())
     }
 
     /// Reads what is there, asks for the plan and checks it. Changes nothing.
@@ -223,18 +250,22 @@ impl Runner<'_> {
         if let Change::CreateTable(_) = request.change {
             return match found {
                 None => Ok(request.change),
-                Some(_) => Err(RunError::Conflict(format!("a table {} is there already", name.name))),
+                Some(_) => Err(RunError::NameTaken(format!("a table {} is there already", name.name))),
             };
         }
         let Some(mut table) = found else {
             return Err(RunError::NotFound(format!("there is no table {}", name.name)));
         };
         if table.kind != "table" {
-            let message = format!("{} is of the kind {}; only tables are changed", name.name, table.kind);
-            return Err(RunError::Conflict(message));
+            let message =
+                format!("{} is no table but {}; only tables are changed", name.name, a(&table.kind));
+            return Err(RunError::NotATable(message));
         }
-        // What no earlier plan made along with it stays as it is: it cannot be named then.
-        table.companions.retain(|other| request.companions.contains(other));
+        // A dialect cannot have others changed by calling them companions.
+        if !table.companions.is_empty() {
+            let parts = schema::partitions(session, &name).await.map_err(RunError::Database)?;
+            table.companions.retain(|other| parts.contains(other));
+        }
         expected::brought_up(request.change, table)
             .map_err(|field| RunError::NotFound(format!("{} has no field {field}", name.name)))
     }
@@ -353,11 +384,11 @@ async fn nothing_in_the_way(session: &Session, change: &Change, plan: &CheckedPl
     // A name that differs from the table's own in case alone may be the table itself.
     let is_own = |name: &String| own.is_some_and(|own| same(own, name));
     if let Some(name) = wanted.filter(|name| !is_own(name) && there(name)) {
-        return Err(RunError::Conflict(format!("{name} is there already")));
+        return Err(RunError::NameTaken(format!("{name} is there already")));
     }
     match plan.new_names.iter().find(|name| there(&name.name)) {
-        Some(name) => Err(RunError::Conflict(format!(
-            "the change needs the name {} for a while, and something of that name is there",
+        Some(name) => Err(RunError::NameTaken(format!(
+            "the change needs the name {}, and something of that name is there",
             name.name
         ))),
         None => Ok(()),
@@ -375,6 +406,14 @@ fn planned(step: &CheckedStep) -> StatementOutcome {
         locks: step.locks.clone(),
         status: StatementStatus::Planned,
         error: None,
+    }
+}
+
+/// A kind of thing, in a sentence.
+fn a(kind: &str) -> String {
+    match kind {
+        "external" => "one that lies elsewhere".to_owned(),
+        kind => format!("a {}", kind.replace('_', " ")),
     }
 }
 

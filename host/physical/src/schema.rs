@@ -7,17 +7,22 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use lakeport_bindings::dialect::planner::Change;
+use lakeport_bindings::dialect::schema::TableName;
 use lakeport_bindings::host::data::Cell;
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use lakeport_sql::{CheckedPlan, ReadStatement, Transport};
 
+use crate::errors::is_lost;
 use crate::expected;
 use crate::session::{Bounds, Session};
 
 /// Bounds of the host's own looks.
 const OWN: Bounds =
     Bounds { max_rows: 1_000_000, max_bytes: 256 * 1024 * 1024, timeout: Duration::from_secs(120) };
+
+/// Of a statement that runs a server shows so much at least.
+const SHOWN_MIN_BYTES: usize = 99;
 
 /// What servers call their tables: MySQL's word, and PostgreSQL's letters of ordinary, partitioned and foreign ones.
 const TABLES: [&str; 4] = ["BASE TABLE", "r", "p", "f"];
@@ -43,6 +48,7 @@ impl Place {
         let subject = expected::subject(change);
         let mut names: BTreeSet<String> = plan.new_names.iter().map(|name| name.name.clone()).collect();
         names.extend(subject.map(|table| table.name.clone()));
+        names.extend(expected::current(change).into_iter().flat_map(|table| table.companions.clone()));
         if let Change::RenameTable(change) | Change::RestoreTable(change) = change {
             names.insert(change.new_name.clone());
         }
@@ -91,15 +97,63 @@ impl Place {
 
     /// Not every server of the protocol binds values.
     fn in_mysql(&self) -> Result<ReadStatement, Error> {
+        let database = literal(&self.database)?;
         let names = self.names.iter().map(|name| literal(name)).collect::<Result<Vec<_>, _>>()?;
-        let sql = format!(
-            "SELECT t.TABLE_TYPE AS kind, t.TABLE_NAME AS name FROM information_schema.tables AS t \
-             WHERE t.TABLE_SCHEMA = {} AND t.TABLE_NAME IN ({})",
-            literal(&self.database)?,
-            names.join(", ")
-        );
+        let of = |names: &str| {
+            format!(
+                "SELECT t.TABLE_TYPE AS kind, t.TABLE_NAME AS name FROM information_schema.tables AS t \
+                 WHERE t.TABLE_SCHEMA = {database} AND t.TABLE_NAME IN ({names})"
+            )
+        };
+        let alike: BTreeSet<String> = names.iter().map(|name| name.to_lowercase()).collect();
+        let sql = if alike.len() == names.len() {
+            of(&names.join(", "))
+        } else {
+            // Of names that differ in case alone MariaDB finds none when it is asked for all at once.
+            names.iter().map(|name| of(name)).collect::<Vec<_>>().join(" UNION ALL ")
+        };
         Ok(ReadStatement { sql, binds: Vec::new() })
     }
+}
+
+/// Whether the server runs one of these statements, word for word, at this moment, as far as this user may see.
+pub(crate) async fn runs_any(session: &Session, statements: &[String]) -> Result<bool, Error> {
+    let sql = match session.transport() {
+        // Of a text that is long it shows the beginning.
+        Transport::Postgres => {
+            "SELECT query FROM pg_catalog.pg_stat_activity WHERE state = 'active' \
+             AND pid <> pg_catalog.pg_backend_pid()"
+        }
+        Transport::MySql => "SELECT INFO FROM information_schema.PROCESSLIST WHERE INFO IS NOT NULL",
+        Transport::Sqlite | Transport::Http => return Ok(false),
+    };
+    let rows = match rows(session, ReadStatement { sql: sql.to_owned(), binds: Vec::new() }).await {
+        Err(cause) if is_lost(&cause) => return Err(cause),
+        // A server that does not tell runs statements of jobs, which are asked for themselves.
+        Err(_) => return Ok(false),
+        Ok(rows) => rows,
+    };
+    let running = rows.iter().filter_map(|row| text(row.first()?));
+    Ok(running.into_iter().any(|one| {
+        let is_cut = one.len() >= SHOWN_MIN_BYTES;
+        statements.iter().any(|statement| *statement == one || is_cut && statement.starts_with(&one))
+    }))
+}
+
+/// Tables that are parts of this one and beside it, so that whatever befalls it befalls them.
+pub(crate) async fn partitions(session: &Session, table: &TableName) -> Result<BTreeSet<String>, Error> {
+    if session.transport() != Transport::Postgres {
+        return Ok(BTreeSet::new());
+    }
+    let sql = "SELECT CAST(c.relname AS text) FROM pg_catalog.pg_inherits i \
+               JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid \
+               JOIN pg_catalog.pg_class p ON p.oid = i.inhparent \
+               JOIN pg_catalog.pg_namespace n ON n.oid = p.relnamespace \
+               WHERE CAST(n.nspname AS text) = $1 AND CAST(p.relname AS text) = $2 \
+               AND c.relispartition AND c.relnamespace = p.relnamespace";
+    let binds = [&table.database, &table.name].map(|name| Cell::Text(name.clone())).into();
+    let rows = rows(session, ReadStatement { sql: sql.to_owned(), binds }).await?;
+    Ok(rows.iter().filter_map(|row| text(row.first()?)).collect())
 }
 
 /// Whether two names are one: to SQLite in whatever case, to servers as they are written.

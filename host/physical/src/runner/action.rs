@@ -13,6 +13,7 @@ use tokio::time::sleep;
 
 use super::Runner;
 use crate::errors::is_lost;
+use crate::schema;
 use crate::session::{Bounds, Session};
 
 /// One statement of a change: a rebuild copies all rows.
@@ -26,6 +27,8 @@ const ABORT_TIMEOUT: Duration = Duration::from_secs(60);
 /// Between two questions, whatever a dialect asks for.
 const POLL_MIN: Duration = Duration::from_millis(100);
 const POLL_MAX: Duration = Duration::from_secs(60);
+/// Between two looks for statements that a server which is gone had begun.
+const STATEMENT_POLL: Duration = Duration::from_millis(500);
 /// How often a session that was lost while a job was followed is opened again, and the time between.
 const REOPEN_MAX: u32 = 20;
 const REOPEN_INTERVAL: Duration = Duration::from_secs(1);
@@ -52,35 +55,50 @@ impl Runner<'_> {
         self.follow(session, probe, &earlier).await
     }
 
-    /// Waits for what runs on after a statement that nobody knows more of.
+    /// Waits until the server runs none of these statements of this user any more.
+    pub(super) async fn wait_for_statements(&self, statements: &[String]) -> Result<(), Error> {
+        let until = Instant::now() + JOB_TIMEOUT;
+        loop {
+            let session = self.database.open_to_read().await?;
+            let runs = schema::runs_any(&session, statements).await?;
+            session.close().await;
+            if !runs {
+                return Ok(());
+            }
+            if Instant::now() > until || self.cancelled.load(Ordering::Relaxed) {
+                return Err(left_running());
+            }
+            sleep(STATEMENT_POLL).await;
+        }
+    }
+
+    /// Waits for what runs on after a statement that nobody knows more of. An error where it still does when nobody
+    /// wants the change any more.
     pub(super) async fn follow_unknown(
         &self,
         session: &mut Arc<Session>,
         probe: &CheckedProbe,
     ) -> Result<(), Error> {
-        loop {
-            let answer = self.ask(session, probe).await?;
-            let rows: Vec<usize> = (0..answer.rows.len()).collect();
-            let runs = |row: &usize| matches!(probe_row(probe, &answer, *row), Standing::Running);
-            if !rows.iter().any(runs) || self.cancelled.load(Ordering::Relaxed) {
-                return Ok(());
+        let until = Instant::now() + JOB_TIMEOUT;
+        while is_running(probe, &self.ask(session, probe).await?) {
+            if Instant::now() > until || self.cancelled.load(Ordering::Relaxed) {
+                return Err(left_running());
             }
             sleep(poll(probe)).await;
         }
+        Ok(())
     }
 
     async fn earlier(&self, session: &mut Arc<Session>, probe: &CheckedProbe) -> Result<Earlier, Error> {
         let begun = Instant::now();
         loop {
             let answer = self.ask(session, probe).await?;
-            let mut runs = (0..answer.rows.len())
-                .filter(|row| matches!(probe_row(probe, &answer, *row), Standing::Running));
-            if runs.next().is_none() {
+            if !is_running(probe, &answer) {
                 return Ok(Earlier((0..answer.rows.len()).map(|row| key(probe, &answer, row)).collect()));
             }
             if begun.elapsed() > EARLIER_TIMEOUT || self.cancelled.load(Ordering::Relaxed) {
                 let message = "an earlier change of the table still runs in the database; nothing was begun";
-                return Err(Error { retryable: true, ..error("timeout", message) });
+                return Err(Error { retryable: true, ..error("unavailable", message) });
             }
             sleep(poll(probe)).await;
         }
@@ -114,6 +132,7 @@ impl Runner<'_> {
                 };
                 stopped = Some(error(code, why));
                 until = Instant::now() + ABORT_TIMEOUT;
+                session.not_cancelled();
                 match &probe.abort {
                     Some(abort) => _ = session.change(abort, STATEMENT_TIMEOUT).await,
                     None => return Err(left_running()),
@@ -143,7 +162,12 @@ impl Runner<'_> {
     }
 }
 
-fn left_running() -> Error {
+/// Whether any job runs.
+fn is_running(probe: &CheckedProbe, answer: &RowSet) -> bool {
+    (0..answer.rows.len()).any(|row| matches!(probe_row(probe, answer, row), Standing::Running))
+}
+
+pub(super) fn left_running() -> Error {
     let message = "the change could not be stopped and may still run in the database; synchronise it later";
     Error { may_have_applied: true, ..error("timeout", message) }
 }

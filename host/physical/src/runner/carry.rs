@@ -9,10 +9,11 @@ use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use tokio::time::sleep;
 
+use super::action::left_running;
 use super::look::{Seen, difference};
 use super::{Outcome, Prepared, RunError, RunStatus, Runner, StatementStatus};
 use crate::compare::Difference;
-use crate::errors::{is_locked, is_lost};
+use crate::errors::{is_busy, is_lost, is_unknown};
 use crate::expected;
 use crate::session::{Beginning, Session};
 
@@ -28,7 +29,7 @@ impl Runner<'_> {
             transactional: prepared.plan.transactional,
             rebuilds: prepared.plan.rebuilds,
             locks: expected::current(&prepared.change)
-                .filter(|_| !matches!(prepared.change, Change::CommentTable(_)))
+                .filter(|_| locks_table(&prepared.change))
                 .map(|table| &table.name),
         };
         let begun = session.begin_change(&beginning).await.map_err(RunError::Database);
@@ -72,7 +73,9 @@ impl Runner<'_> {
         match session.commit(super::OWN_TIMEOUT).await {
             Ok(()) => outcome.status = RunStatus::Done,
             // Whether it was kept is known to nobody but the database.
-            Err(failed) if is_lost(&failed) => return Ok(self.after_loss(prepared, outcome, failed).await),
+            Err(failed) if is_unknown(&failed) => {
+                return Ok(self.after_loss(session, prepared, outcome, failed).await);
+            }
             Err(failed) => {
                 outcome.error = Some(failed);
                 return Ok(taken_back(session, outcome).await);
@@ -91,8 +94,8 @@ impl Runner<'_> {
     ) -> Result<Outcome, RunError> {
         let before = Seen::now(&session, prepared).await.map_err(RunError::Database)?;
         if !self.run_steps(&mut session, prepared, &mut outcome).await {
-            if let Some(lost) = outcome.error.take_if(|failed| is_lost(failed)) {
-                return Ok(self.after_loss(prepared, outcome, lost).await);
+            if let Some(lost) = outcome.error.take_if(|failed| is_unknown(failed)) {
+                return Ok(self.after_loss(&session, prepared, outcome, lost).await);
             }
             self.undo(&mut session, prepared, &mut outcome).await;
             session.close().await;
@@ -117,7 +120,7 @@ impl Runner<'_> {
             return Ok(());
         }
         let message = format!("{} was changed by someone else meanwhile; try again", planned_for.name.name);
-        Err(RunError::Conflict(message))
+        Err(RunError::Overtaken(message))
     }
 
     /// Inspects on a session that may change things, which it may not while the dialect has it.
@@ -179,8 +182,35 @@ impl Runner<'_> {
         outcome.error.is_none()
     }
 
-    /// Undoes what was done, the last first, and stops where that fails.
+    /// Takes back a change that was made, by its own undo. The outcome says how far that came.
+    pub async fn take_back(&self, outcome: &mut Outcome) {
+        let Some(prepared) = outcome.made.take() else { return };
+        if let Err(failed) = self.taking_back(&prepared, outcome).await {
+            outcome.status = RunStatus::Partly;
+            outcome.error = Some(failed);
+        }
+    }
+
+    async fn taking_back(&self, prepared: &Prepared, outcome: &mut Outcome) -> Result<(), Error> {
+        let mut session = self.database.open_to_change().await?;
+        let is_transactional = prepared.plan.transactional;
+        let afterwards = expected::afterwards(&prepared.change).map(|table| table.name);
+        let locks = afterwards.as_ref().filter(|_| locks_table(&prepared.change));
+        let beginning =
+            Beginning { transactional: is_transactional, rebuilds: prepared.plan.rebuilds, locks };
+        session.begin_change(&beginning).await?;
+        self.undo(&mut session, prepared, outcome).await;
+        if is_transactional && outcome.status == RunStatus::TakenBack {
+            session.commit(super::OWN_TIMEOUT).await?;
+        }
+        // Closing a session in a transaction rolls it back: then everything is as it was made.
+        session.close().await;
+        Ok(())
+    }
+
+    /// Undoes what was done, the last first, and stops where that fails. Nobody stops it any more.
     async fn undo(&self, session: &mut Arc<Session>, prepared: &Prepared, outcome: &mut Outcome) {
+        session.not_cancelled();
         outcome.status = RunStatus::TakenBack;
         outcome.table = None;
         for (step, statement) in prepared.plan.steps.iter().zip(&mut outcome.statements).rev() {
@@ -205,9 +235,21 @@ impl Runner<'_> {
         }
     }
 
-    /// The database was lost in the middle: it is asked, once it answers again, what became of the change.
-    async fn after_loss(&self, prepared: &Prepared, mut outcome: Outcome, lost: Error) -> Outcome {
-        match self.found_after_loss(prepared).await {
+    /// The database was lost in the middle: it is asked, once it answers again and nothing of the change runs there
+    /// any more, what became of it.
+    async fn after_loss(
+        &self,
+        session: &Session,
+        prepared: &Prepared,
+        mut outcome: Outcome,
+        lost: Error,
+    ) -> Outcome {
+        let found = if session.has_stopped().await {
+            self.found_after_loss(prepared).await
+        } else {
+            Err(RunError::Database(left_running()))
+        };
+        match found {
             Ok(found) => {
                 let verdict = self.verdict(prepared, found.as_ref()).await;
                 self.settle(prepared, &mut outcome, found, verdict, lost);
@@ -306,9 +348,14 @@ impl Runner<'_> {
 fn not_begun(outcome: Outcome) -> Result<Outcome, RunError> {
     let is_first = outcome.statements.first().is_some_and(|first| first.status == StatementStatus::Failed);
     match outcome.error {
-        Some(locked) if is_first && is_locked(&locked) => Err(RunError::Database(locked)),
+        Some(busy) if is_first && is_busy(&busy) => Err(RunError::Database(busy)),
         _ => Ok(outcome),
     }
+}
+
+/// A comment is in nobody's way, nor is anybody in its.
+fn locks_table(change: &Change) -> bool {
+    !matches!(change, Change::CommentTable(_))
 }
 
 /// Whether a table is still as it was, but for what other tables were made along with it.
@@ -322,6 +369,7 @@ fn not_as_wanted() -> Error {
 }
 
 async fn taken_back(session: &Session, mut outcome: Outcome) -> Outcome {
+    session.not_cancelled();
     // Some errors have rolled the transaction back already; the session's end does it in any case.
     if let Err(failed) = session.roll_back().await {
         tracing::debug!(error = %failed.message, "there was nothing to roll back");

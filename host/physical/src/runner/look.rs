@@ -75,6 +75,11 @@ fn objects_afterwards(prepared: &Prepared, before: &BTreeSet<SchemaObject>) -> B
         }
         Change::RenameTable(change) | Change::RestoreTable(change) => {
             let (old, new) = (&change.current.name.name, &change.new_name);
+            // Its companions have names after its own.
+            if !prepared.plan.new_names.is_empty() {
+                objects.retain(|object| !change.current.companions.contains(&object.name));
+                objects.extend(prepared.plan.new_names.iter().map(|name| table(&name.name)));
+            }
             let renamed = |mut object: SchemaObject| {
                 if object.table == *old {
                     object.table.clone_from(new);

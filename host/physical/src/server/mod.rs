@@ -32,6 +32,7 @@ use tokio::time::timeout;
 
 pub(crate) use self::connection::Connection;
 pub(crate) use self::session::ServerSession;
+use crate::errors::is_lost;
 
 /// How long a session may take to begin, from the look-up of the host to its last setting.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(15);
@@ -39,12 +40,17 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(15);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(8);
 /// One statement of a session's setting up.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a session waits for a lock, where its dialect asks the host for it.
+/// How long a session waits for a lock, where its dialect asks the host for it: one that only reads, so that this
+/// is told before the call that reads is over; and one for changes.
+const READING_LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 /// Asking one that rested whether it is still there.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Telling the server to stop a statement.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a statement that was left behind may take to stop, and the time between two looks.
+const STOP_TIMEOUT: Duration = Duration::from_secs(30);
+const STOP_INTERVAL: Duration = Duration::from_millis(100);
 /// Sessions on one database at the same time, for whatever purpose.
 const SESSIONS_MAX: usize = 16;
 /// How long one is waited for.
@@ -97,10 +103,10 @@ impl fmt::Debug for Login {
 #[derive(Clone, Debug)]
 pub struct Recipes {
     profile: Arc<Profile>,
-    /// At the beginning of every session.
-    setup: Vec<Statement>,
-    /// After those, in one that only reads.
-    read_only: Vec<Statement>,
+    /// At the beginning of a session for changes.
+    changing: Vec<Statement>,
+    /// At the beginning of one that only reads.
+    reading: Vec<Statement>,
     /// Asks a session for its id; none: not needed.
     session_id: Option<ReadStatement>,
     /// Stops, on another session, what runs in the one of the id; none: closing it does.
@@ -112,16 +118,21 @@ impl Recipes {
     /// Of a dialect's own description. The error is one of the dialect's.
     pub fn of(profile: Arc<Profile>, info: &DialectInfo) -> Result<Recipes, Error> {
         let wrong = |why: String| error("unsupported", format!("the dialect {}: {why}", info.name));
-        let statements = check_session(&profile, &info.session, &values(None));
-        let statements = statements.map_err(|refusal| wrong(refusal.to_string()))?;
+        let statements = |lock_timeout| {
+            let values = HostValues { timeout: lock_timeout, ..values(None) };
+            let checked = check_session(&profile, &info.session, &values);
+            checked.map_err(|refusal| wrong(refusal.to_string()))
+        };
+        let changing = statements(LOCK_TIMEOUT)?.setup;
+        let reading = statements(READING_LOCK_TIMEOUT)?;
+        let reading = reading.setup.into_iter().chain(reading.read_only).collect();
         let cancel = (info.cancel.how == "statement").then(|| info.cancel.clone());
         let session_id = match cancel.as_ref().filter(|cancel| !cancel.session_id.is_empty()) {
             Some(cancel) => Some(read_statement(&profile, &cancel.session_id, &[])?),
             None => None,
         };
         let driver = DriverSettings::of(&info.session.driver_settings).map_err(wrong)?;
-        let (setup, read_only) = (statements.setup, statements.read_only);
-        Ok(Recipes { profile, setup, read_only, session_id, cancel, driver })
+        Ok(Recipes { profile, changing, reading, session_id, cancel, driver })
     }
 
     /// What stops, on another session, the statement of this one.
@@ -297,8 +308,8 @@ impl ServerDatabase {
         purpose: Purpose,
     ) -> Result<Link, Error> {
         let recipes = &self.0.recipes;
-        let read_only = recipes.read_only.iter().filter(|_| purpose == Purpose::Read);
-        for statement in recipes.setup.iter().chain(read_only) {
+        let statements = if purpose == Purpose::Read { &recipes.reading } else { &recipes.changing };
+        for statement in statements {
             let done = timeout(SETUP_TIMEOUT, connection.execute(statement.as_str())).await;
             let done = done.unwrap_or_else(|_| Err(error("timeout", "it took too long")));
             done.map_err(|cause| Error {
@@ -331,6 +342,44 @@ impl ServerDatabase {
             }
             Err(_) => tracing::warn!(database = ?self, "a statement was not stopped in time"),
         }
+    }
+
+    /// Stops the statement that a session left behind, and waits until it has. False: it may still run.
+    pub(crate) async fn has_stopped(&self, address: SocketAddr, id: u64) -> bool {
+        self.cancel(address, id).await;
+        let until = Instant::now() + STOP_TIMEOUT;
+        loop {
+            match self.is_at_work(address, id).await {
+                Ok(false) => return true,
+                // A server that does not tell runs statements of jobs, which are asked for themselves.
+                Err(cause) if !is_lost(&cause) => return true,
+                _ if Instant::now() > until => return false,
+                _ => tokio::time::sleep(STOP_INTERVAL).await,
+            }
+        }
+    }
+
+    /// Whether the server runs a statement in the session of this id.
+    async fn is_at_work(&self, address: SocketAddr, id: u64) -> Result<bool, Error> {
+        let Inner { login, recipes, .. } = &*self.0;
+        let sql = match login.transport {
+            Transport::Postgres => {
+                format!("SELECT pid FROM pg_catalog.pg_stat_activity WHERE pid = {id} AND state = 'active'")
+            }
+            _ => format!(
+                "SELECT ID FROM information_schema.PROCESSLIST WHERE ID = {id} AND COMMAND <> 'Sleep'"
+            ),
+        };
+        let question = ReadStatement { sql, binds: Vec::new() };
+        let asking = async {
+            let mut connection = Connection::open(login, address, recipes.driver).await?;
+            let answer = connection.read(&question, 1, SESSION_ID_MAX_BYTES).await;
+            connection.close().await;
+            answer.map(|answer| !answer.rows.rows.is_empty())
+        };
+        timeout(CANCEL_TIMEOUT, asking)
+            .await
+            .unwrap_or_else(|_| Err(error("unreachable", "no answer in time")))
     }
 
     pub(crate) fn is_cancellable(&self) -> bool {

@@ -28,6 +28,9 @@ const AT_REST: &str = "SELECT 1";
 pub(crate) struct ServerSession {
     database: ServerDatabase,
     purpose: Purpose,
+    address: SocketAddr,
+    /// By which the server knows it.
+    id: Option<u64>,
     /// None: it broke.
     link: Mutex<Option<Link>>,
     cancelled: parking_lot::Mutex<Option<Arc<AtomicBool>>>,
@@ -74,6 +77,8 @@ impl ServerSession {
         ServerSession {
             database,
             purpose,
+            address: link.address,
+            id: link.id,
             link: Mutex::new(Some(link)),
             cancelled: parking_lot::Mutex::new(None),
             is_in_transaction: AtomicBool::new(false),
@@ -94,6 +99,14 @@ impl ServerSession {
     /// Ends whatever runs on this session once the flag is set.
     pub fn cancelled_by(&self, flag: Arc<AtomicBool>) {
         *self.cancelled.lock() = Some(flag);
+    }
+
+    /// After it broke: whether what it left behind has stopped. False: a statement may still run.
+    pub async fn has_stopped(&self) -> bool {
+        match self.id.filter(|_| self.database.is_cancellable()) {
+            Some(id) => self.database.has_stopped(self.address, id).await,
+            None => true,
+        }
     }
 
     /// Nobody has it afterwards: what a user's statements left in it ends with it.
@@ -166,13 +179,14 @@ impl ServerSession {
         let (address, id) = (link.address, link.id);
         let mut working = Working { session: self, link: Some(link) };
         let connection = &mut working.link.as_mut().expect("it was just put there").connection;
-        let mut is_broken = false;
+        let (mut is_broken, mut was_stopped) = (false, false);
         let result = {
             let mut work = std::pin::pin!(work(connection));
             tokio::select! {
                 biased;
                 done = &mut work => done,
                 why = self.told_to_stop(limit) => {
+                    was_stopped = true;
                     let stopping = async {
                         match id.filter(|_| self.database.is_cancellable()) {
                             Some(id) => {
@@ -185,11 +199,20 @@ impl ServerSession {
                     let patience = if id.is_some() { STOP_PATIENCE } else { Duration::ZERO };
                     timeout(patience, stopping).await.unwrap_or_else(|_| {
                         is_broken = true;
-                        Err(why.clone())
+                        // Nobody saw it stop.
+                        Err(Error { may_have_applied: true, ..why.clone() })
                     })
                 }
             }
         };
+        if was_stopped && !is_broken {
+            // The word to stop may have come too late for this statement; the next one must not hear it.
+            let resting = async {
+                let _ = connection.execute(AT_REST).await;
+                let _ = connection.execute(AT_REST).await;
+            };
+            is_broken = timeout(STOP_PATIENCE, resting).await.is_err();
+        }
         let link = working.link.take();
         if !is_broken && !result.as_ref().is_err_and(is_lost) {
             *place = link;

@@ -70,6 +70,19 @@ impl Session {
         }
     }
 
+    /// What is to come is not stopped any more: taking back, above all.
+    pub fn not_cancelled(&self) {
+        self.cancelled_by(Arc::new(AtomicBool::new(false)));
+    }
+
+    /// After the connection was lost: whether what it left behind has stopped. False: a statement may still run.
+    pub async fn has_stopped(&self) -> bool {
+        match self {
+            Session::Sqlite(_) => true,
+            Session::Server(session) => session.has_stopped().await,
+        }
+    }
+
     /// Runs a reading statement that the guard let through.
     pub async fn read(&self, statement: &ReadStatement, bounds: Bounds) -> Result<RowSet, Error> {
         match self {

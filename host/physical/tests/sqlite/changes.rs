@@ -173,13 +173,13 @@ async fn what_cannot_be_is_said_before_anything_runs() {
     .await;
     let before = bench.bytes();
     let twice = Change::CreateTable(table("orders", vec![field("a", "TEXT")]));
-    assert!(matches!(bench.run(twice).await, Err(RunError::Conflict(_))));
-    assert!(matches!(bench.run(rename("orders", "TAKEN")).await, Err(RunError::Conflict(_))));
+    assert!(matches!(bench.run(twice).await, Err(RunError::NameTaken(_))));
+    assert!(matches!(bench.run(rename("orders", "TAKEN")).await, Err(RunError::NameTaken(_))));
     assert!(matches!(bench.run(drop_table("missing")).await, Err(RunError::NotFound(_))));
     assert!(matches!(bench.run(drop_field("orders", "missing")).await, Err(RunError::NotFound(_))));
-    assert!(matches!(bench.run(drop_table("seen")).await, Err(RunError::Conflict(_))));
+    assert!(matches!(bench.run(drop_table("seen")).await, Err(RunError::NotATable(_))));
     let rebuild = alter("orders", "total", field("total", "INTEGER"));
-    assert!(matches!(bench.run(rebuild).await, Err(RunError::Conflict(_))));
+    assert!(matches!(bench.run(rebuild).await, Err(RunError::NameTaken(_))));
     let buckets = Change::SetBuckets(SetCount { current: named("orders"), count: 3 });
     assert_eq!(problem(bench.run(buckets).await), "bucketNum unsupported_by_dialect");
     assert_eq!(problem(bench.run(add("orders", field("total", "TEXT"))).await), "fieldName conflict");

@@ -1,7 +1,6 @@
 //! A dialect that plans and sends what it must not. Each attack gets nowhere: the file stays as it is, byte
 //! for byte, and the error names the rule.
 
-
 use lakeport_bindings::dialect::planner::{AddField, Change};
 use lakeport_bindings::dialect::schema::{DefaultValue, ServerInfo, TableName};
 use lakeport_bindings::host::types::Error;
@@ -78,7 +77,7 @@ async fn each_plan_is_refused_by_its_rule() {
         assert_eq!(bench.bytes(), before, "{attack}");
     }
     let taken = bench.run(adding("taken_name")).await;
-    assert!(matches!(&taken, Err(RunError::Conflict(message)) if message.contains("victim")), "{taken:?}");
+    assert!(matches!(&taken, Err(RunError::NameTaken(message)) if message.contains("victim")), "{taken:?}");
     assert_eq!(bench.bytes(), before);
 }
 

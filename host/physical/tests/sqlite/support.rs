@@ -1,6 +1,5 @@
 //! A SQLite file, the real dialect in the real plugin host, and the runner on both.
 
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -102,7 +101,7 @@ impl Bench {
             id: "test".into(),
             cancelled: Arc::new(AtomicBool::new(false)),
         };
-        runner.run(Request { change, dry_run, companions: BTreeSet::new() }).await
+        runner.run(Request { change, dry_run }).await
     }
 }
 

@@ -5,6 +5,7 @@ mod api;
 pub mod store;
 
 use std::fmt::Display;
+use std::time::Duration;
 
 use ::http::Method;
 use serde::Serialize;
@@ -66,7 +67,29 @@ impl Change {
 
 impl<P, Q, B> crate::http::Call<App, P, Q, B> {
     /// Ends a change: writes it down, keeps its answer for repeats of the request, and commits, all at once.
-    pub async fn commit<A: Answer>(&self, mut tx: Tx, change: Change, answer: A) -> Result<A, Error> {
+    pub async fn commit<A: Answer>(&self, tx: Tx, change: Change, answer: A) -> Result<A, Error> {
+        self.committed(tx, change, answer, None).await
+    }
+
+    /// The same for a change that begins something, whose end the request waits for, so long at most; the answer is
+    /// what repeats are told should this server die meanwhile.
+    pub async fn commit_begun<A: Answer>(
+        &self,
+        tx: Tx,
+        change: Change,
+        answer: A,
+        waits: Duration,
+    ) -> Result<A, Error> {
+        self.committed(tx, change, answer, Some(waits)).await
+    }
+
+    async fn committed<A: Answer>(
+        &self,
+        mut tx: Tx,
+        change: Change,
+        answer: A,
+        waits: Option<Duration>,
+    ) -> Result<A, Error> {
         let Some(attempt) = &self.attempt else {
             let message = "a route that changes nothing tried to commit a change";
             return Err(Error::internal(anyhow::anyhow!(message)));
@@ -83,7 +106,7 @@ impl<P, Q, B> crate::http::Call<App, P, Q, B> {
             after_digest: digest(change.after.as_ref()),
         };
         store::add(&mut tx, &entry, app.clock.now_ms()).await?;
-        idempotency::keep(app, &mut tx, attempt, answer.reply()).await?;
+        idempotency::keep(app, &mut tx, attempt, answer.reply(), waits).await?;
         tx.commit().await?;
         attempt.set_recorded();
         Ok(answer)

@@ -122,6 +122,8 @@ pub struct Reach<'a> {
     app: &'a App,
     dialect: Dialect,
     source: Datasource,
+    /// Who reads.
+    account: Account,
     described: OnceLock<Described>,
     session: Mutex<Option<(Reading, Instant)>>,
     /// Names its calls in logs.
@@ -139,10 +141,20 @@ struct Described {
 impl<'a> Reach<'a> {
     /// Opens nothing yet. `call` names what is asked in logs; it is printable ASCII.
     pub fn of(app: &'a App, source: &Datasource, call: &str) -> Reach<'a> {
+        Reach::with(app, source, Account::Reading, call)
+    }
+
+    /// For what is about to be changed: whoever changes it reads it, too, for another may not see all that is there.
+    pub fn of_main(app: &'a App, source: &Datasource, call: &str) -> Reach<'a> {
+        Reach::with(app, source, Account::Main, call)
+    }
+
+    fn with(app: &'a App, source: &Datasource, account: Account, call: &str) -> Reach<'a> {
         Reach {
             app,
             dialect: app.plugins.registry().dialect(&source.kind),
             source: source.clone(),
+            account,
             described: OnceLock::new(),
             session: Mutex::new(None),
             call: call.get(..CALL_MAX_BYTES).unwrap_or(call).into(),
@@ -324,8 +336,12 @@ impl<'a> Reach<'a> {
         Lent::on(&reading, loan).map(Box::new).map_err(Unanswered::Database)
     }
 
-    /// The session of the calls before, for a while; then where it lies is looked at anew.
+    /// The session of the calls before, for a while; then where it lies is looked at anew. One on a server is given
+    /// back each time, as others may be waiting for it: there it rests for the next call.
     async fn session(&self) -> Result<Reading, PluginError> {
+        if !self.source.is_file() {
+            return Reading::open(&self.locate(self.account).await?).await;
+        }
         let mut kept = self.session.lock().await;
         if let Some((reading, opened)) = kept.as_ref().filter(|(reading, _)| !reading.is_broken())
             && opened.elapsed() < SESSION_KEPT

@@ -75,9 +75,16 @@ async fn claim(app: &App, attempt: &Attempt, key: &str, digest: &str) -> Result<
 }
 
 /// Keeps the answer in the change's own transaction. Fails when the claim was lost: the change must not be
-/// made twice.
-pub async fn keep(app: &App, tx: &mut Tx, attempt: &Attempt, reply: &Reply) -> Result<(), Error> {
-    if attempt.idempotency_key.is_none() || keep_if_ours(app, tx, attempt, reply).await? {
+/// made twice. Where the request goes on to wait for the end of what it began, so long, it is the answer only should
+/// its server die meanwhile: until then repeats wait, too.
+pub async fn keep(
+    app: &App,
+    tx: &mut Tx,
+    attempt: &Attempt,
+    reply: &Reply,
+    waits: Option<Duration>,
+) -> Result<(), Error> {
+    if attempt.idempotency_key.is_none() || keep_if_ours(app, tx, attempt, reply, waits).await? {
         return Ok(());
     }
     let message = "the request took so long that its Idempotency-Key was taken over; nothing was changed";
@@ -85,7 +92,13 @@ pub async fn keep(app: &App, tx: &mut Tx, attempt: &Attempt, reply: &Reply) -> R
 }
 
 /// False where there is no key, or where it is not this attempt's.
-async fn keep_if_ours(app: &App, tx: &mut Tx, attempt: &Attempt, reply: &Reply) -> Result<bool, Error> {
+async fn keep_if_ours(
+    app: &App,
+    tx: &mut Tx,
+    attempt: &Attempt,
+    reply: &Reply,
+    waits: Option<Duration>,
+) -> Result<bool, Error> {
     let (Some(key), Some(body)) = (&attempt.idempotency_key, reply.content.whole()) else { return Ok(false) };
     let headers: Vec<(&str, &str)> = KEPT_HEADERS
         .iter()
@@ -103,7 +116,8 @@ async fn keep_if_ours(app: &App, tx: &mut Tx, attempt: &Attempt, reply: &Reply) 
         body,
         encrypted: attempt.secret,
     };
-    store::keep(tx, attempt, key, &kept, now_ms + kept_ms).await
+    let waits_until_ms = waits.map(|waits| now_ms + i64::try_from(waits.as_millis()).unwrap_or(i64::MAX / 2));
+    store::keep(tx, attempt, key, &kept, now_ms + kept_ms, waits_until_ms).await
 }
 
 /// After a change that did not keep its answer itself: kept if below 500, else the key is free again.
@@ -120,7 +134,7 @@ pub async fn end(app: &App, attempt: &Attempt, outcome: Result<&Reply, &Error>) 
     };
     let mut tx = app.db.begin().await?;
     // One that was refused before it claimed its key has nothing to keep.
-    keep_if_ours(app, &mut tx, attempt, reply).await?;
+    keep_if_ours(app, &mut tx, attempt, reply, None).await?;
     tx.commit().await
 }
 

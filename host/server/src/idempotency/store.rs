@@ -60,6 +60,7 @@ pub async fn claim(
                          expires_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8) \
                          ON CONFLICT (caller, method, path, key) DO UPDATE SET body_digest = excluded.body_digest, \
                          claim = excluded.claim, status = NULL, headers = NULL, body = NULL, encrypted = 0, \
+                         waits_until = NULL, \
                          created_at = excluded.created_at, expires_at = excluded.expires_at \
                          WHERE idempotency_keys.expires_at < $7";
     let mut values = row_of(attempt, key).to_vec();
@@ -74,13 +75,15 @@ pub async fn claim(
 
 /// What became of another's claim, without taking anything; `None`: its time ran out, or it was given back.
 pub async fn look(db: &Db, attempt: &Attempt, key: &str, now_ms: i64) -> Result<Option<Claimed>, Error> {
-    const READ: &str = "SELECT body_digest, status, headers, body, encrypted FROM idempotency_keys \
+    const READ: &str = "SELECT body_digest, status, headers, body, encrypted, waits_until FROM idempotency_keys \
                         WHERE caller = $1 AND method = $2 AND path = $3 AND key = $4 AND expires_at >= $5";
     let mut values = row_of(attempt, key).to_vec();
     values.push(now_ms.into());
     let rows = db.read(READ, &values).await?;
     let Some(row) = rows.first() else { return Ok(None) };
-    Ok(Some(Claimed::Theirs { body_digest: row.get(0)?, answer: kept(row)? }))
+    let waits = row.get::<Option<i64>>(5)?.is_some_and(|until_ms| until_ms > now_ms);
+    let answer = if waits { None } else { kept(row)? };
+    Ok(Some(Claimed::Theirs { body_digest: row.get(0)?, answer }))
 }
 
 fn kept(row: &Row) -> Result<Option<Kept>, Error> {
@@ -93,16 +96,17 @@ fn kept(row: &Row) -> Result<Option<Kept>, Error> {
     }))
 }
 
-/// False when the claim is not the attempt's any more.
+/// False when the claim is not the attempt's any more. `waits_until_ms`: another answer may come until then.
 pub async fn keep(
     tx: &mut Tx,
     attempt: &Attempt,
     key: &str,
     kept: &Kept,
     expires_at_ms: i64,
+    waits_until_ms: Option<i64>,
 ) -> Result<bool, Error> {
     const SQL: &str = "UPDATE idempotency_keys SET status = $6, headers = $7, body = $8, encrypted = $9, \
-                       expires_at = $10 WHERE caller = $1 AND method = $2 AND path = $3 AND key = $4 AND claim = $5";
+                       expires_at = $10, waits_until = $11 WHERE caller = $1 AND method = $2 AND path = $3 AND key = $4 AND claim = $5";
     let mut values = row_of(attempt, key).to_vec();
     values.extend([
         attempt.claim.as_str().into(),
@@ -111,6 +115,7 @@ pub async fn keep(
         kept.body.clone().into(),
         i64::from(kept.encrypted).into(),
         expires_at_ms.into(),
+        waits_until_ms.into(),
     ]);
     Ok(tx.execute(SQL, &values).await? == 1)
 }

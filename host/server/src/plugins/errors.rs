@@ -79,16 +79,19 @@ impl From<CallError> for Error {
     }
 }
 
-/// What a person can do about a database that is locked.
-const WHEN_LOCKED: &str =
+/// What a person can do about a file that is locked, and about a table of a server.
+const WHEN_FILE_LOCKED: &str =
     ": wait for its end, or cancel it (GET /api/v1/executions/running tells what runs), then try again";
+const WHEN_TABLE_LOCKED: &str =
+    ": the database's own list of sessions tells who has it; try again when they are done";
 
 /// An error by a plugin's own words, or by the host's in its place. Its code is a text that anyone may have
 /// made up, so that few are believed.
 pub fn answered(error: &PluginError) -> Error {
     let mut message = shortened(&error.message, MESSAGE_MAX_CHARS);
     if lakeport_physical::is_locked(error) {
-        message.push_str(WHEN_LOCKED);
+        let is_file = error.upstream.as_ref().is_some_and(|said| said.system == "SQLite");
+        message.push_str(if is_file { WHEN_FILE_LOCKED } else { WHEN_TABLE_LOCKED });
     }
     match error.code.as_str() {
         "timeout" => Error::timed_out("upstream_timeout", message),

@@ -98,7 +98,7 @@ pub async fn start(call: Call<DatasourcePath>) -> Result<Data<SyncView>, Error> 
         started_at_ms,
         finished_at_ms: None,
     };
-    call.commit(tx, Change::of("datasource", id), Data::new(&view(app, begun))).await?;
+    call.commit_begun(tx, Change::of("datasource", id), Data::new(&view(app, begun)), WAIT).await?;
     let sync = ended(app, changed, sync_id, call.wait_until(WAIT)).await?;
     let answer = Data::new(&view(app, sync));
     if let Some(attempt) = &call.attempt {

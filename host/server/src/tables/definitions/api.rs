@@ -81,7 +81,7 @@ async fn check<P, Q, B: Body>(
     if let Some(id) = wanted.cluster_id.filter(|_| before.map(place) != Some(place(wanted))) {
         match sources::given(app, &call.caller, id).await {
             Ok(source) => {
-                let reach = Reach::of(app, &source, call.request_id.as_str());
+                let reach = Reach::of_main(app, &source, call.request_id.as_str());
                 wrong.extend(sources::name_problems(&reach, wanted)?);
             }
             Err(Error::Refused(refusal)) if refusal.status == 400 => wrong.extend(refusal.details),
@@ -207,7 +207,7 @@ async fn planned<B>(
     }
     let mut wanted = Wanted::between(definition, after);
     let source = sources::of_table(&call.state, &call.caller, before, call.query.cluster_id).await?;
-    let reach = Reach::of(&call.state, &source, call.request_id.as_str());
+    let reach = Reach::of_main(&call.state, &source, call.request_id.as_str());
     wanted.without_places(&reach.info()?.capabilities);
     let planned = physical::plan(&reach, &sources::place(definition), &wanted).await?;
     Ok((wanted, planned))

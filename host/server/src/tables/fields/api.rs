@@ -135,7 +135,7 @@ async fn edit<P, Q, B: Body, T: Serialize + JsonSchema + Send + 'static>(
         None => (None, None),
         Some(_) => {
             let source = sources::of_table(app, &call.caller, &whole, None).await?;
-            let reach = Reach::of(app, &source, call.request_id.as_str());
+            let reach = Reach::of_main(app, &source, call.request_id.as_str());
             let profile = reach.profile()?;
             (Some(reach), Some(profile))
         }

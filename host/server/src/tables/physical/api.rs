@@ -49,7 +49,7 @@ async fn create_from(
         table: Definition { cluster_id: Some(source.id), ..definition.clone() },
         steps: vec![Step::CreateTable { fields: whole.fields.clone() }],
     };
-    let reach = Reach::of(app, &source, call.request_id.as_str());
+    let reach = Reach::of_main(app, &source, call.request_id.as_str());
     refuse_unknown_database(&reach, &definition.db_name).await?;
     let planned = physical::plan(&reach, &sources::place(definition), &wanted).await?;
     if call.query.dry_run {

@@ -70,21 +70,16 @@ pub fn is_locked(error: &RunError) -> bool {
 /// Why a step was not tried.
 pub fn not_tried(step: &Step, error: RunError) -> Error {
     match error {
-        RunError::Invalid(problems) => refused_by(problems),
+        RunError::Invalid(problems) => refused_by(step, problems),
         RunError::Refused(refusal) => {
             let message = format!("the dialect's plan was refused: {refusal}");
             Error::bad_gateway("plugin_broke_contract", message)
         }
         RunError::Dialect(error) => error.into(),
         RunError::Database(error) => answered(&error),
-        RunError::Conflict(message) => match step {
-            Step::CreateTable { .. }
-            | Step::RenameTable { .. }
-            | Step::SoftDelete { .. }
-            | Step::Restore { .. } => Error::conflict("name_taken", format!("in the database {message}")),
-            _ => drifted(&message),
-        },
-        RunError::NotFound(message) => drifted(&message),
+        RunError::NameTaken(message) => Error::conflict("name_taken", format!("in the database {message}")),
+        RunError::NotATable(message) => Error::conflict("not_a_table", format!("in the database {message}")),
+        RunError::Overtaken(message) | RunError::NotFound(message) => drifted(&message),
     }
 }
 
@@ -105,17 +100,36 @@ pub fn unanswered(error: Unanswered) -> Error {
     }
 }
 
-/// 409 where the database cannot do it or has something of that name, else 400; every member is named.
-fn refused_by(problems: Vec<Problem>) -> Error {
+/// 409 where the database cannot do it, has something of that name, or uses what would go; else 400. Every member
+/// is named.
+fn refused_by(step: &Step, problems: Vec<Problem>) -> Error {
     let are_all = |codes: &[&str]| problems.iter().all(|problem| codes.contains(&problem.code.as_str()));
-    let (is_unsupported, is_taken) =
+    let (is_unsupported, is_conflict) =
         (are_all(&["unsupported_by_dialect", "not_representable"]), are_all(&["conflict"]));
+    let in_the_way = if gives_name(step) && problems.iter().all(|problem| !problem.member.is_empty()) {
+        "name_taken"
+    } else {
+        "in_use"
+    };
     let details: Vec<Detail> = problems.into_iter().map(detail).collect();
     let shown: Vec<String> = details.iter().map(|d| format!("{}: {}", d.field, d.message)).collect();
-    match (is_unsupported, is_taken) {
+    match (is_unsupported, is_conflict) {
         (true, _) => Error::conflict("unsupported_by_dialect", shown.join("; ")).with_details(details),
-        (_, true) => Error::conflict("name_taken", shown.join("; ")).with_details(details),
+        (_, true) => Error::conflict(in_the_way, shown.join("; ")).with_details(details),
         _ => Error::invalid(details),
+    }
+}
+
+/// Whether something is to have a name that another may have.
+fn gives_name(step: &Step) -> bool {
+    match step {
+        Step::CreateTable { .. }
+        | Step::RenameTable { .. }
+        | Step::SoftDelete { .. }
+        | Step::Restore { .. }
+        | Step::AddField { .. } => true,
+        Step::AlterField { before, after } => before.name != after.name,
+        _ => false,
     }
 }
 
@@ -134,7 +148,7 @@ mod tests {
 
     fn refused(problems: &[(&str, &str)]) -> (u16, &'static str) {
         let problems = problems.iter().map(|(member, code)| problem(member, code)).collect();
-        let step = Step::SetBuckets { count: 3 };
+        let step = Step::RenameTable { name: "t".to_owned() };
         let error = not_tried(&step, RunError::Invalid(problems));
         assert!(CODES.contains(&error.code()));
         (error.status(), error.code())
@@ -149,11 +163,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_way_is_a_taken_name_where_one_was_wanted() {
-        let conflict = || RunError::Conflict("t is there already".to_owned());
+    fn what_is_in_the_way_has_a_code_of_its_own() {
+        let conflict = |member: &str| RunError::Invalid(vec![problem(member, "conflict")]);
         let rename = Step::RenameTable { name: "t".to_owned() };
-        assert_eq!(not_tried(&rename, conflict()).code(), "name_taken");
-        assert_eq!(not_tried(&Step::SetBuckets { count: 1 }, conflict()).code(), "drifted");
+        for (step, error, code) in [
+            (&rename, RunError::NameTaken("t is there already".to_owned()), "name_taken"),
+            (&rename, RunError::NotATable("t is no table but a view".to_owned()), "not_a_table"),
+            (&rename, RunError::Overtaken("t was changed".to_owned()), "drifted"),
+            (&rename, conflict("tableName"), "name_taken"),
+            (&rename, conflict(""), "in_use"),
+            (&Step::Purge, conflict(""), "in_use"),
+        ] {
+            let error = not_tried(step, error);
+            assert_eq!((error.status(), error.code()), (409, code));
+            assert!(CODES.contains(&code));
+        }
     }
 
     #[test]

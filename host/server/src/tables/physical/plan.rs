@@ -1,6 +1,5 @@
 //! What a change would run, before it is begun: whatever a user should be told of at once is found here.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -44,7 +43,7 @@ pub async fn plan(reach: &Reach<'_>, table: &TableName, wanted: &Wanted) -> Resu
     let runner = reach.runner(&database, Arc::new(AtomicBool::new(false)));
     for step in &wanted.steps {
         let change = change_of(reach, table, step, &wanted.table).await?;
-        let request = Request { change, dry_run: true, companions: BTreeSet::new() };
+        let request = Request { change, dry_run: true };
         let outcome = runner.run(request).await.map_err(|error| not_tried(step, error))?;
         planned.notes.extend(notes(&outcome));
         planned.statements.extend(outcome.statements.iter().map(statement));

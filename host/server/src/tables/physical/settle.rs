@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use lakeport_bindings::dialect::planner::DataType;
 use lakeport_bindings::dialect::schema::{Table, TableName};
+use lakeport_physical::Runner;
 
-use super::change::look;
-use super::failure::Failure;
+use super::change::{change_of, look};
+use super::failure::{Failure, not_tried};
 use super::step::Step;
 use super::store::{End, Kept};
 use super::view::StatementOutcome;
@@ -16,16 +17,16 @@ use crate::tables::fields::default;
 use crate::tables::found::FoundTable;
 
 /// The change as it ended, and the table as it is there.
-pub async fn settle(reach: &Reach<'_>, change: &Kept) -> Result<(End, Option<Table>), Error> {
-    let place = |name: &str| TableName { database: change.db_name.clone(), name: name.to_owned() };
-    let mut found = look(reach, &place(&change.new_name)).await?;
-    if found.is_none() && change.table_name != change.new_name {
-        found = look(reach, &place(&change.table_name)).await?;
+pub async fn settle(
+    reach: &Reach<'_>,
+    runner: &Runner<'_>,
+    change: &Kept,
+) -> Result<(End, Option<Table>), Error> {
+    let (mut found, mut is_made) = standing(reach, change).await?;
+    if !is_made {
+        wait_for_what_was_left(reach, runner, change).await?;
+        (found, is_made) = standing(reach, change).await?;
     }
-    let is_made = match &found {
-        Some(found) => is_as_wanted(reach, change, found).await?,
-        None => change.wanted.is_purge(),
-    };
     let mut end =
         End { statements: change.statements.clone(), notes: change.notes.clone(), ..End::default() };
     if is_made {
@@ -38,6 +39,41 @@ pub async fn settle(reach: &Reach<'_>, change: &Kept) -> Result<(End, Option<Tab
         end.failure = Some(Failure::new(502, "interrupted", message));
     }
     Ok((end, found))
+}
+
+/// The table as it is there, and whether that is what was wanted.
+async fn standing(reach: &Reach<'_>, change: &Kept) -> Result<(Option<Table>, bool), Error> {
+    let found = look_for(reach, change).await?;
+    let is_made = match &found {
+        Some(found) => is_as_wanted(reach, change, found).await?,
+        None => change.wanted.is_purge(),
+    };
+    Ok((found, is_made))
+}
+
+/// The table under the name that it should have, or else under that which it had.
+pub async fn look_for(reach: &Reach<'_>, change: &Kept) -> Result<Option<Table>, Error> {
+    for name in [&change.new_name, &change.table_name] {
+        let place = TableName { database: change.db_name.clone(), name: name.clone() };
+        if let Some(found) = look(reach, &place).await? {
+            return Ok(Some(found));
+        }
+    }
+    Ok(None)
+}
+
+/// A statement, or a job of one, outlives the server that had begun it.
+async fn wait_for_what_was_left(reach: &Reach<'_>, runner: &Runner<'_>, change: &Kept) -> Result<(), Error> {
+    let statements: Vec<String> =
+        change.statements.iter().map(|statement| statement.planned.sql.clone()).collect();
+    let place = TableName { database: change.db_name.clone(), name: change.table_name.clone() };
+    for step in &change.wanted.steps {
+        // What cannot be asked for any more is not under way either.
+        let Ok(wanted) = change_of(reach, &place, step, &change.wanted.table).await else { continue };
+        let left = runner.wait_for_what_was_left(wanted, &statements).await;
+        left.map_err(|error| not_tried(step, error))?;
+    }
+    Ok(())
 }
 
 async fn is_as_wanted(reach: &Reach<'_>, change: &Kept, found: &Table) -> Result<bool, Error> {

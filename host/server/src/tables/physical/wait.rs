@@ -36,7 +36,7 @@ pub async fn ended<P, Q, B>(
     tx.changed(TOPIC, begun.id.to_string());
     // What a repeat of this request is told should this server die before the answer.
     let under_way: Changed<()> = Changed::UnderWay(UnderWay { change: ChangeView::new(begun.clone(), zone) });
-    call.commit(tx, audited, Data::new(&under_way)).await?;
+    call.commit_begun(tx, audited, Data::new(&under_way), WAIT).await?;
     let change = wait(app, changed, begun, call.wait_until(WAIT)).await?;
     match (change.state, &change.failure) {
         (State::Running, _) => Ok(Ended::UnderWay(ChangeView::new(change, zone))),

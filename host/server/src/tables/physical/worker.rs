@@ -1,7 +1,7 @@
 //! The worker of each server: it makes the changes that nobody works on, and looks at what became of those whose
 //! server is gone. When the server stops it gives a change some time, then has it taken back.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,16 +9,16 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use lakeport_bindings::dialect::schema::{Table, TableName};
-use lakeport_physical::{Outcome, Request, RunStatus};
+use lakeport_physical::{Outcome, Request, RunStatus, Runner};
 use tokio::task::{self, JoinSet};
 use tokio::time::sleep;
 
 use super::TOPIC;
-use super::change::{change_of, look};
+use super::change::change_of;
 use super::failure::{Failure, is_locked, not_tried};
 use super::holders;
 use super::plan::{notes, ran};
-use super::settle::settle;
+use super::settle::{look_for, settle};
 use super::step::Step;
 use super::store::{self, End, Kept};
 use super::view::StatementOutcome;
@@ -35,8 +35,9 @@ use crate::tasks;
 
 /// Between two looks for what others left.
 const POLL: Duration = Duration::from_secs(5);
-/// Tables that one server changes at the same time.
-const CHANGES_AT_ONCE: usize = 8;
+/// Tables that one server changes at the same time, and those of one data source: each has a session on it.
+const CHANGES_AT_ONCE: usize = 64;
+const CHANGES_OF_SOURCE: usize = 8;
 /// After an end that the store did not take.
 const RETRY: Duration = Duration::from_secs(1);
 /// How often the store is asked to take it: who goes on with the change afterwards knows less.
@@ -57,7 +58,7 @@ pub async fn run_worker(app: Arc<App>) {
             event = changed.next() => if event.is_none() { break },
             Some(done) = worker.tasks.join_next_with_id() => {
                 let id = done.map_or_else(|error| error.id(), |(id, ())| id);
-                worker.working.retain(|_, task| *task != id);
+                worker.working.retain(|_, (task, _)| *task != id);
             }
             () = sleep(POLL) => {}
         }
@@ -68,8 +69,8 @@ pub async fn run_worker(app: Arc<App>) {
 
 struct Worker {
     app: Arc<App>,
-    /// By table: the lease of one that has just ended is given back first.
-    working: HashMap<i64, task::Id>,
+    /// By table, with its data source: the lease of one that has just ended is given back first.
+    working: HashMap<i64, (task::Id, i64)>,
     tasks: JoinSet<()>,
 }
 
@@ -81,14 +82,16 @@ impl Worker {
                 break;
             }
             let table_id = change.table_id;
-            if self.working.contains_key(&table_id) {
+            let source_id = change.cluster_id;
+            let of_source = self.working.values().filter(|(_, source)| *source == source_id).count();
+            if self.working.contains_key(&table_id) || of_source >= CHANGES_OF_SOURCE {
                 continue;
             }
             let name = format!("table_change/{table_id}");
             let Some(lease) = self.app.leases.claim(&name, leases::TTL).await? else { continue };
             let attempt = Attempt { app: Arc::clone(&self.app), change };
             let task = self.tasks.spawn(attempt.run(lease.hold())).id();
-            self.working.insert(table_id, task);
+            self.working.insert(table_id, (task, source_id));
         }
         Ok(())
     }
@@ -106,6 +109,13 @@ struct Tried {
     found: Option<Table>,
     /// Something may have been done, and the database could not be asked.
     is_unknown: bool,
+}
+
+/// Why a step was not made.
+struct NotMade {
+    failure: Failure,
+    /// Somebody else has the table, or the database.
+    is_held: bool,
 }
 
 impl Attempt {
@@ -145,6 +155,10 @@ impl Attempt {
             }
         };
         let tried = tried.await.unwrap_or_else(|_| self.unknown("the server failed; its log has the reason"));
+        if had_begun && tried.is_unknown && cancelled.load(Ordering::Relaxed) {
+            // Whoever comes next goes on looking.
+            return Ok(());
+        }
         points::reach("tables.physical_done");
         self.recorded(held, &tried).await?;
         points::reach("tables.change_recorded");
@@ -175,68 +189,69 @@ impl Attempt {
     async fn on_its_source(&self, had_begun: bool, cancelled: &Arc<AtomicBool>) -> Result<Tried, Error> {
         let source = datasources::find(&self.app.db, self.change.cluster_id).await?;
         let source = source.ok_or_else(|| Error::not_found("data source", self.change.cluster_id))?;
-        let reach = Reach::of(&self.app, &source, &format!("change-{}", self.change.id));
-        if had_begun {
-            let (end, found) = settle(&reach, &self.change).await?;
-            return Ok(Tried { end, found, is_unknown: false });
-        }
-        self.carry_out(&source, &reach, cancelled).await
-    }
-
-    /// Runs the steps in order, and reads back what is there where not all were made.
-    async fn carry_out(
-        &self,
-        source: &Datasource,
-        reach: &Reach<'_>,
-        cancelled: &Arc<AtomicBool>,
-    ) -> Result<Tried, Error> {
+        let reach = Reach::of_main(&self.app, &source, &format!("change-{}", self.change.id));
         let database = reach.database().await.map_err(|error| crate::plugins::answered(&error))?;
         let runner = reach.runner(&database, Arc::clone(cancelled));
-        let place = self.place(&self.change.table_name);
-        let wanted = &self.change.wanted;
-        let (mut end, mut table, mut is_touched, mut is_held) = (End::default(), None, false, false);
-        for step in &wanted.steps {
-            let change = match change_of(reach, &place, step, &wanted.table).await {
-                Ok(change) => change,
-                Err(error) => {
-                    end.failure = Some(error.into());
-                    break;
-                }
-            };
-            let request = Request { change, dry_run: false, companions: BTreeSet::new() };
-            let outcome = match runner.run(request).await {
-                Ok(outcome) => outcome,
-                Err(error) => {
-                    is_held = is_locked(&error);
-                    end.failure = Some(not_tried(step, error).into());
-                    break;
-                }
-            };
+        if had_begun {
+            let (end, found) = settle(&reach, &runner, &self.change).await?;
+            return Ok(Tried { end, found, is_unknown: false });
+        }
+        Ok(self.carry_out(&source, &reach, &runner).await)
+    }
+
+    /// Runs the steps in order. Where one is not made those before it are taken back, and what is there is read.
+    async fn carry_out(&self, source: &Datasource, reach: &Reach<'_>, runner: &Runner<'_>) -> Tried {
+        let mut outcomes = Vec::new();
+        let failed = self.run_steps(reach, runner, &mut outcomes).await.err();
+        let mut end = End::default();
+        if let Some(NotMade { failure, is_held }) = failed {
+            let made = outcomes.iter().take_while(|outcome| outcome.status == RunStatus::Done).count();
+            for outcome in outcomes[..made].iter_mut().rev() {
+                runner.take_back(outcome).await;
+            }
+            let failure = if is_held { holders::named(&self.app, source, failure).await } else { failure };
+            end.failure = Some(told(failure, &outcomes[..made]));
+        }
+        for outcome in &outcomes {
             end.statements.extend(outcome.statements.iter().map(ran));
-            end.notes.extend(notes(&outcome));
-            end.drift.extend(drift(&outcome));
-            is_touched |= matches!(outcome.status, RunStatus::Done | RunStatus::Partly);
-            end.failure = failure_of(step, &outcome);
-            is_held = outcome.error.as_ref().is_some_and(lakeport_physical::is_locked);
-            table = outcome.table;
-            if end.failure.is_some() {
-                break;
+            end.notes.extend(notes(outcome));
+            end.drift.extend(drift(outcome));
+        }
+        let is_touched = outcomes.iter().any(|outcome| outcome.status == RunStatus::Partly);
+        let (mut found, mut is_unknown) = (None, false);
+        if end.failure.is_none() {
+            found = outcomes.pop().and_then(|last| last.table);
+        } else if is_touched {
+            found = look_for(reach, &self.change).await.unwrap_or_default();
+            is_unknown = found.is_none();
+        }
+        self.add_not_run(&mut end);
+        Tried { end, found, is_unknown }
+    }
+
+    /// What came of each step that was tried, up to the first that was not made.
+    async fn run_steps(
+        &self,
+        reach: &Reach<'_>,
+        runner: &Runner<'_>,
+        outcomes: &mut Vec<Outcome>,
+    ) -> Result<(), NotMade> {
+        let (place, wanted) = (self.place(&self.change.table_name), &self.change.wanted);
+        for step in &wanted.steps {
+            let change = change_of(reach, &place, step, &wanted.table).await;
+            let change = change.map_err(|error| NotMade { failure: error.into(), is_held: false })?;
+            let outcome = runner.run(Request { change, dry_run: false }).await.map_err(|error| {
+                let is_held = is_locked(&error);
+                NotMade { failure: not_tried(step, error).into(), is_held }
+            })?;
+            let failure = failure_of(step, &outcome);
+            let is_held = outcome.error.as_ref().is_some_and(lakeport_physical::is_locked);
+            outcomes.push(outcome);
+            if let Some(failure) = failure {
+                return Err(NotMade { failure, is_held });
             }
         }
-        if let Some(failure) = end.failure.take_if(|_| is_held) {
-            end.failure = Some(holders::named(&self.app, source, failure).await);
-        }
-        let mut is_unknown = false;
-        let found = match (&end.failure, is_touched) {
-            (None, _) => table,
-            (Some(_), false) => None,
-            (Some(_), true) => look(reach, &place).await.unwrap_or_else(|_| {
-                is_unknown = true;
-                None
-            }),
-        };
-        self.add_not_run(&mut end);
-        Ok(Tried { end, found, is_unknown })
+        Ok(())
     }
 
     fn place(&self, name: &str) -> TableName {
@@ -397,6 +412,16 @@ fn drift(outcome: &Outcome) -> impl Iterator<Item = Drift> {
         expected: difference.wanted.clone(),
         found: difference.found.clone(),
     })
+}
+
+/// With what became of the steps before it.
+fn told(mut failure: Failure, before: &[Outcome]) -> Failure {
+    if before.iter().any(|outcome| outcome.status != RunStatus::TakenBack) {
+        failure.message.push_str("; what was done before it could not be taken back");
+    } else if !before.is_empty() {
+        failure.message.push_str("; what was done before it was taken back");
+    }
+    failure
 }
 
 /// Why a step that was tried was not made.

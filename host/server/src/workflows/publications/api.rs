@@ -110,10 +110,10 @@ pub async fn decide(
     let change = Change::of("publication", after.id).before(&before.status).after(&after.status);
     // What a repeat of this request is told should this server die before the answer.
     let answer = Data::new(&PublicationView::new(&after, app.config.time_zone));
-    let answer = call.commit(tx, change, answer).await?;
     if form.status == Decision::Rejected {
-        return Ok(answer);
+        return call.commit(tx, change, answer).await;
     }
+    call.commit_begun(tx, change, answer, WAIT).await?;
     let ended = ended(app, changed, after).await?;
     let answer = Data::new(&PublicationView::new(&ended, app.config.time_zone));
     if let Some(attempt) = &call.attempt {
