@@ -28,7 +28,8 @@ const COLUMNS: usize = 20;
 /// Changes for each median.
 const CHANGES: usize = 31;
 /// Rows of the table that is changed for a second and more.
-const LONG_ROWS: usize = 3_000_000;
+const LONG_ROWS: usize = 2_000_000;
+const LONG_CHANGES: usize = 5;
 /// A reading is waited for so long.
 const SYNC_MAX: Duration = Duration::from_secs(1_200);
 const LOOK: Duration = Duration::from_millis(20);
@@ -151,31 +152,33 @@ fn changes(runtime: &Runtime) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A change for which the database copies every row.
+/// Changes for which the database copies every row, by turns.
 fn long_change(bench: &mut Bench<'_>, warehouse: &Warehouse, source: i64) -> anyhow::Result<()> {
     let mut session = warehouse.session();
     for table in ["long_bare", "long_changed"] {
         session.run(&format!(
-            "CREATE TABLE {table} AS SELECT n AS id, md5(n::text) AS word FROM generate_series(1, {LONG_ROWS}) n"
+            "CREATE TABLE {table} AS SELECT n AS c0, n AS c1, n AS c2, n AS c3, n AS c4, md5(n::text) AS word \
+             FROM generate_series(1, {LONG_ROWS}) n"
         ));
     }
     bench.synced(source)?;
     let table = bench.ask("GET", "/api/v1/tables?keyword=long_changed", &Value::Null)?;
     let id = table["records"][0]["id"].as_i64().context("the table was read in")?;
     let fields = bench.ask("GET", &format!("/api/v1/tables/{id}/fields"), &Value::Null)?;
-    let field = fields[0]["id"].as_i64().context("a field")?;
-    let begun = Instant::now();
-    session.run("ALTER TABLE long_bare ALTER COLUMN id TYPE bigint");
-    let bare = begun.elapsed();
-    let begun = Instant::now();
-    let path = format!("/api/v1/tables/{id}/fields/{field}");
-    bench.ask("PUT", &path, &json!({ "fieldType": "bigint" }))?;
-    let ours = begun.elapsed();
+    let (mut bares, mut ours) = (Vec::new(), Vec::new());
+    for (n, field) in fields.as_array().context("fields")?.iter().take(LONG_CHANGES).enumerate() {
+        let begun = Instant::now();
+        session.run(&format!("ALTER TABLE long_bare ALTER COLUMN c{n} TYPE bigint"));
+        bares.push(begun.elapsed());
+        let begun = Instant::now();
+        let path = format!("/api/v1/tables/{id}/fields/{}", field["id"]);
+        bench.ask("PUT", &path, &json!({ "fieldType": "bigint" }))?;
+        ours.push(begun.elapsed());
+    }
+    let (bare, ours) = (median(bares), median(ours));
     println!(
-        "| Postgres, {LONG_ROWS} rows written anew, once | {:.0} | {:.0} | {:.2} × |",
-        bare.as_secs_f64() * 1e3,
-        ours.as_secs_f64() * 1e3,
-        ours.as_secs_f64() / bare.as_secs_f64()
+        "| Postgres, {LONG_ROWS} rows written anew, {LONG_CHANGES} times | {bare:.0} | {ours:.0} | {:.2} × |",
+        ours / bare
     );
     Ok(())
 }

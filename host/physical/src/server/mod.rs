@@ -79,6 +79,20 @@ pub enum Tls {
     VerifyFull,
 }
 
+impl Tls {
+    /// By the words of PostgreSQL and of MySQL. The error names those that are known.
+    pub fn named(mode: &str) -> Result<Tls, &'static str> {
+        Ok(match mode.to_ascii_lowercase().replace('_', "-").as_str() {
+            "disable" | "disabled" => Tls::Disable,
+            "prefer" | "preferred" | "allow" => Tls::Prefer,
+            "require" | "required" => Tls::Require,
+            "verify-ca" => Tls::VerifyCa,
+            "verify-full" | "verify-identity" => Tls::VerifyFull,
+            _ => return Err("disable, prefer, require, verify-ca, verify-full"),
+        })
+    }
+}
+
 /// Where a server is and who connects.
 #[derive(Clone)]
 pub struct Login {

@@ -77,8 +77,7 @@ impl ServerAddress {
         if self.host.is_empty() || !self.host.chars().all(is_host) {
             return Err("must name a host, by its name or its IP address".to_owned());
         }
-        let query = self.query.as_deref().unwrap_or_default();
-        for (name, _) in form_urlencoded::parse(query.as_bytes()) {
+        for (name, _) in self.options() {
             if NOT_OPTIONS.contains(&name.to_ascii_lowercase().as_str()) {
                 return Err(format!("must not say `{name}` after `?`: it has a member of its own, or none"));
             }
@@ -97,26 +96,22 @@ impl ServerAddress {
         format!("{}://{user}{host}{port}{database}{query}", self.scheme)
     }
 
+    /// What it says after `?`.
+    pub fn options(&self) -> impl Iterator<Item = (String, String)> + '_ {
+        form_urlencoded::parse(self.query.as_deref().unwrap_or_default().as_bytes()).into_owned()
+    }
+
     /// How much the connection is protected, by its one option: `sslmode` of PostgreSQL's, `ssl-mode` of MySQL's. The
     /// error goes on after the member's name.
     pub fn tls(&self, transport: Transport) -> Result<Tls, String> {
         let option = if transport == Transport::Postgres { "sslmode" } else { "ssl-mode" };
         let mut tls = Tls::default();
-        for (name, value) in form_urlencoded::parse(self.query.as_deref().unwrap_or_default().as_bytes()) {
+        for (name, value) in self.options() {
             if name != option {
                 return Err(format!("has the option `{}`; there is one, `{option}`", name.escape_debug()));
             }
-            tls = match value.to_ascii_lowercase().replace('_', "-").as_str() {
-                "disable" | "disabled" => Tls::Disable,
-                "prefer" | "preferred" | "allow" => Tls::Prefer,
-                "require" | "required" => Tls::Require,
-                "verify-ca" => Tls::VerifyCa,
-                "verify-full" | "verify-identity" => Tls::VerifyFull,
-                _ => {
-                    let known = "disable, prefer, require, verify-ca, verify-full";
-                    return Err(format!("has another `{option}` than these: {known}"));
-                }
-            };
+            tls =
+                Tls::named(&value).map_err(|known| format!("has another `{option}` than these: {known}"))?;
         }
         Ok(tls)
     }

@@ -3,13 +3,14 @@
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use lakeport_bindings::dialect::about::DialectInfo;
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error as PluginError;
-use lakeport_physical::{Login, Recipes, Resolve, ServerDatabase};
+use lakeport_physical::{Login, Recipes, Resolve, ServerDatabase, Tls};
 use lakeport_sql::{Profile, Transport};
 use parking_lot::Mutex;
 
@@ -111,15 +112,19 @@ impl Servers {
             let unreachable =
                 || error("unreachable", "the server's own store cannot be opened for questions");
             let (address, password) = ServerAddress::parse(url).map_err(|_| unreachable())?;
+            // Of all that such an address may say, this is what a session here has.
+            let options: HashMap<String, String> = address.options().collect();
+            let mode = options.get("sslmode").or(options.get("ssl-mode"));
+            let tls = mode.map_or(Ok(Tls::default()), |mode| Tls::named(mode)).map_err(|_| unreachable())?;
             let login = Login {
                 transport: Transport::Postgres,
-                tls: address.tls(Transport::Postgres).unwrap_or_default(),
+                tls,
                 port: address.port.unwrap_or(POSTGRES_PORT),
                 host: address.host,
                 database: address.database,
                 username: address.username.ok_or_else(unreachable)?,
                 password: password.and_then(|secret| secret.text().map(str::to_owned)),
-                ca_file: None,
+                ca_file: options.get("sslrootcert").or(options.get("ssl-root-cert")).map(PathBuf::from),
             };
             let recipes = Recipes::of(Arc::clone(opening.profile), opening.info)?;
             Ok(ServerDatabase::new(login, recipes, plain_resolver()))
