@@ -17,7 +17,7 @@ const IN_TIME: Duration = Duration::from_secs(30);
 const UNREACHABLE_IN_TIME: Duration = Duration::from_secs(20);
 
 /// A session that holds a table, so that no change of it comes through until it is dropped.
-fn holder(shop: &Warehouse, table: &str) -> Session {
+pub fn holder(shop: &Warehouse, table: &str) -> Session {
     let mut session = shop.session();
     let table = shop.kind.quoted(table);
     session.run("BEGIN");
@@ -27,7 +27,7 @@ fn holder(shop: &Warehouse, table: &str) -> Session {
 }
 
 /// Waits until a statement of the server's waits for the lock.
-fn waits(shop: &Warehouse) {
+pub fn waits(shop: &Warehouse) {
     let name = &shop.name;
     let query = match shop.kind {
         Kind::Mariadb => format!(
@@ -124,7 +124,7 @@ fn a_connection_that_is_cut_in_the_middle_of_a_change_leaves_no_disagreement() {
 }
 
 /// The last change of a table once it is over.
-fn settled(lake: &Lake, id: i64) -> Value {
+pub fn settled(lake: &Lake, id: i64) -> Value {
     eventually("the change is settled", TAKEN_OVER, || {
         let change = lake.server.get(&format!("{}/changes", path(id))).data()[0].clone();
         (change["state"] != "running").then_some(change)
