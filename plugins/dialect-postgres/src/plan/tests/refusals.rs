@@ -19,7 +19,7 @@ fn all_that_is_wrong_with_a_new_table_is_said_at_once() {
         fields: vec![
             field("id", "INT COMMENT 'x'"),
             Field { defaults_to: DefaultValue::Number("1e3".to_owned()), ..field("ctid", "int") },
-            field("doc", "jsonb"),
+            field("doc", "json"),
             field("doc", "text"),
         ],
         ..orders()
