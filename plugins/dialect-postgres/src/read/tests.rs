@@ -2,6 +2,7 @@ use lakeport_sdk::dialect::{AccessRequest, Cell, Column, DefaultValue, Page, Tab
 use std::cell::RefCell;
 
 use super::*;
+use crate::facts::FieldFacts;
 
 /// Answers questions in turn.
 struct Script(RefCell<Vec<RowSet>>);
@@ -154,6 +155,16 @@ fn what_hangs_on_one_field_is_the_fields_and_the_rest_is_the_tables() {
         orders.fields[1].extra.as_deref(),
         Some(r#"{"own":["index by_note"],"shared":["index by_both"],"users":["the view shop.report"]}"#)
     );
+}
+
+#[test]
+fn a_default_that_is_another_one_in_a_partition_is_known() {
+    let mut given = answers();
+    given[0].rows[0][3] = text("p");
+    given.push(rows(&["relation", "number"], vec![vec![int(7), int(3)]]));
+    let orders = inspected(given, &["orders"]).remove(0).unwrap();
+    let differs = |index: usize| FieldFacts::of(&orders.fields[index]).defaults_differ;
+    assert_eq!((differs(0), differs(1)), (false, true));
 }
 
 #[test]
