@@ -158,6 +158,15 @@ fn what_hangs_on_one_field_is_the_fields_and_the_rest_is_the_tables() {
 }
 
 #[test]
+fn a_primary_key_is_not_dropped_with_a_field_that_it_includes() {
+    let mut given = answers();
+    given[4] = rows(&DEPENDENT, vec![dependent(3, 95, "constraint p", (7, "orders"), "orders_pkey")]);
+    let orders = inspected(given, &["orders"]).remove(0).unwrap();
+    assert_eq!(orders.extra.as_deref(), Some(r#"{"parts":["primary key orders_pkey"]}"#));
+    assert_eq!(orders.fields[1].extra.as_deref(), Some(r#"{"shared":["primary key orders_pkey"]}"#));
+}
+
+#[test]
 fn a_default_that_is_another_one_in_a_partition_is_known() {
     let mut given = answers();
     given[0].rows[0][3] = text("p");
