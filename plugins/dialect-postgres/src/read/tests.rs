@@ -1,4 +1,4 @@
-use lakeport_sdk::dialect::{AccessRequest, Cell, Column, DefaultValue, Page, Table};
+use lakeport_sdk::dialect::{AccessRequest, Cell, Column, DefaultValue, Fragment, Page, Table};
 use std::cell::RefCell;
 
 use super::*;
@@ -10,6 +10,26 @@ struct Script(RefCell<Vec<RowSet>>);
 impl Source for Script {
     fn ask(&self, _query: Query) -> Result<RowSet, Error> {
         Ok(self.0.borrow_mut().remove(0))
+    }
+}
+
+/// Answers with sizes, or with a count.
+struct Counting {
+    sizes: RowSet,
+    count: RowSet,
+    asked: RefCell<Vec<String>>,
+}
+
+impl Source for Counting {
+    fn ask(&self, query: Query) -> Result<RowSet, Error> {
+        let said = |fragment: &Fragment| match fragment {
+            Fragment::Sql(sql) => sql.clone(),
+            _ => "…".to_owned(),
+        };
+        let sql: String = query.fragments().iter().map(said).collect();
+        let answer = if sql.starts_with("SELECT count(*)") { &self.count } else { &self.sizes };
+        self.asked.borrow_mut().push(sql);
+        Ok(answer.clone())
     }
 }
 
@@ -242,6 +262,46 @@ fn an_estimate_that_was_never_made_is_unknown_and_not_none() {
         (None, "unknown", Some(8192))
     );
     assert_eq!(of("v", 0).data_bytes, None);
+}
+
+#[test]
+fn rows_are_counted_where_the_count_is_that_of_the_table() {
+    let columns = [
+        "schema_name",
+        "name",
+        "kind",
+        "relation",
+        "has_heirs",
+        "hides_rows",
+        "row_count",
+        "unknown_members",
+        "data_bytes",
+        "index_bytes",
+        "partitions",
+        "never_analyzed",
+        "analyzed_ms",
+    ];
+    let of = |has_heirs: bool, hides_rows: bool| {
+        let mut line = vec![text("shop"), text("orders"), text("r"), int(7)];
+        line.extend([Cell::Boolean(has_heirs), Cell::Boolean(hides_rows)]);
+        line.extend([int(5), int(0), int(8192), int(0), int(0), int(0), int(99)]);
+        let source = Counting {
+            sizes: rows(&columns, vec![line]),
+            count: rows(&["n"], vec![vec![int(6)]]),
+            asked: RefCell::new(Vec::new()),
+        };
+        let found = sizes::statistics(&source, &[TableName::new("shop", "orders")], true).unwrap();
+        (found.into_iter().next().unwrap().unwrap(), source.asked.take().pop().unwrap())
+    };
+    let (plain, asked) = of(false, false);
+    assert_eq!((plain.row_count, plain.row_accuracy.as_str()), (Some(6), "exact"));
+    assert!(asked.starts_with("SELECT count(*)") && !asked.contains("tableoid"), "{asked}");
+    let (parent, asked) = of(true, false);
+    assert_eq!((parent.row_count, parent.row_accuracy.as_str()), (Some(6), "exact"));
+    assert!(asked.contains("t.tableoid ="), "{asked}");
+    let (hidden, asked) = of(false, true);
+    assert_eq!((hidden.row_count, hidden.row_accuracy.as_str()), (Some(5), "estimate"));
+    assert!(hidden.note.contains("row-level security") && !asked.starts_with("SELECT count(*)"));
 }
 
 #[test]
