@@ -195,7 +195,8 @@ fn sequences_query(relations: &[i64]) -> Query {
     numbered(query, relations).sql(" ORDER BY 1, 2")
 }
 
-/// Whole statements, in the order in which they are run.
+/// Whole statements, in the order in which they are run. Of a trigger that came from the table of a partition
+/// there is only what is set for it, where that is something else there.
 fn others_query(relations: &[i64]) -> Query {
     let query = Query::new(
         "SELECT CAST(s.stxrelid AS bigint) AS relation, CAST(1 AS bigint) AS place, CAST(s.stxname AS text) AS name, \
@@ -217,6 +218,14 @@ fn others_query(relations: &[i64]) -> Query {
          pg_catalog.pg_get_triggerdef(t.oid), CASE t.tgenabled WHEN 'D' THEN 'DISABLE TRIGGER ' \
          WHEN 'R' THEN 'ENABLE REPLICA TRIGGER ' WHEN 'A' THEN 'ENABLE ALWAYS TRIGGER ' END \
          FROM pg_catalog.pg_trigger AS t WHERE NOT t.tgisinternal AND t.tgparentid = 0 AND t.tgrelid ",
+    );
+    let query = numbered(query, relations).sql(
+        " UNION ALL SELECT CAST(t.tgrelid AS bigint), 3, CAST(t.tgname AS text), NULL, \
+         CASE t.tgenabled WHEN 'D' THEN 'DISABLE TRIGGER ' WHEN 'R' THEN 'ENABLE REPLICA TRIGGER ' \
+         WHEN 'A' THEN 'ENABLE ALWAYS TRIGGER ' ELSE 'ENABLE TRIGGER ' END \
+         FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_trigger AS u ON u.oid = t.tgparentid \
+         LEFT JOIN pg_catalog.pg_constraint AS k ON k.oid = t.tgconstraint AND k.contype = 'f' \
+         WHERE t.tgenabled <> u.tgenabled AND k.oid IS NULL AND t.tgrelid ",
     );
     let query = numbered(query, relations).sql(
         " UNION ALL SELECT CAST(p.polrelid AS bigint), 4, CAST(p.polname AS text), \

@@ -95,8 +95,14 @@ pub fn foreign_keys(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<Stri
 /// Statistics, rules, triggers, policies, row security, replica identity.
 pub fn others(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<String>) -> Result<(), Error> {
     let table = path(head)?;
+    let is_alone = head.integer("parent")? == 0;
     for row in parts.others.get(head.integer("relation")?)? {
-        statements.push(row.text("text")?.to_owned());
+        match row.optional_text("text")? {
+            Some(text) => statements.push(text.to_owned()),
+            // What came from a table that is not made here is not there.
+            None if is_alone => continue,
+            None => {}
+        }
         match row.optional_text("setting")? {
             Some(whole) if whole.starts_with("ALTER ") => statements.push(whole.to_owned()),
             Some(words) => {
