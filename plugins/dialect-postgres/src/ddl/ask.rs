@@ -276,7 +276,14 @@ fn comments_query(relations: &[i64]) -> Query {
          AND d.classoid = 'pg_catalog.pg_trigger'::regclass \
          UNION ALL SELECT p.polrelid, 7, 0, 'POLICY', '', CAST(p.polname AS text), d.description \
          FROM pg_catalog.pg_policy AS p JOIN pg_catalog.pg_description AS d ON d.objoid = p.oid \
-         AND d.classoid = 'pg_catalog.pg_policy'::regclass) \
+         AND d.classoid = 'pg_catalog.pg_policy'::regclass \
+         UNION ALL SELECT x.refobjid, 8, 0, 'SEQUENCE', CAST(n.nspname AS text), CAST(c.relname AS text), \
+         d.description FROM pg_catalog.pg_depend AS x JOIN pg_catalog.pg_class AS c ON c.oid = x.objid \
+         AND c.relkind = 'S' JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
+         JOIN pg_catalog.pg_description AS d ON d.objoid = c.oid \
+         AND d.classoid = 'pg_catalog.pg_class'::regclass AND d.objsubid = 0 \
+         WHERE x.classid = 'pg_catalog.pg_class'::regclass AND x.refclassid = 'pg_catalog.pg_class'::regclass \
+         AND x.deptype IN ('a', 'i') AND x.refobjsubid > 0) \
          SELECT CAST(f.relation AS bigint) AS relation, f.kind AS kind, f.schema_name AS schema_name, \
          f.name AS name, f.comment AS comment FROM found AS f WHERE f.relation ",
     );

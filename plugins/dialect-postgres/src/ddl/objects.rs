@@ -135,7 +135,9 @@ pub fn comments(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<String>)
         let kind = row.text("kind")?;
         let on = match kind {
             "COLUMN" => format!("COLUMN {table}.{}", name()?),
-            "INDEX" | "STATISTICS" => format!("{kind} {}.{}", quote::name(row.text("schema_name")?), name()?),
+            "INDEX" | "SEQUENCE" | "STATISTICS" => {
+                format!("{kind} {}.{}", quote::name(row.text("schema_name")?), name()?)
+            }
             "CONSTRAINT" | "RULE" | "TRIGGER" | "POLICY" => format!("{kind} {} ON {table}", name()?),
             _ => format!("{kind} {table}"),
         };
