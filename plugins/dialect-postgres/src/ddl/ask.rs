@@ -142,7 +142,8 @@ fn constraints_query(relations: &[i64]) -> Query {
     let query = Query::new(
         "SELECT CAST(k.conrelid AS bigint) AS relation, CAST(k.conname AS text) AS name, \
          CAST(k.contype AS text) AS kind, pg_catalog.pg_get_constraintdef(k.oid) AS text, \
-         k.convalidated AS is_valid, k.conislocal AS is_local, k.conparentid <> 0 AS is_copy \
+         k.convalidated AS is_valid, k.conislocal AS is_local, k.conparentid <> 0 AS is_copy, \
+         EXISTS (SELECT 1 FROM pg_catalog.pg_inherits AS h WHERE h.inhrelid = k.conindid) AS is_attached \
          FROM pg_catalog.pg_constraint AS k WHERE k.contype IN ('p', 'u', 'c', 'x', 'f') AND k.conrelid ",
     );
     numbered(query, relations)
@@ -155,6 +156,7 @@ fn indexes_query(relations: &[i64]) -> Query {
          CAST(c.relname AS text) AS name, pg_catalog.pg_get_indexdef(i.indexrelid) AS text, \
          EXISTS (SELECT 1 FROM pg_catalog.pg_constraint AS k WHERE k.conindid = i.indexrelid \
          AND k.conrelid = i.indrelid AND k.contype IN ('p', 'u', 'x')) AS is_of_constraint, \
+         EXISTS (SELECT 1 FROM pg_catalog.pg_inherits AS h WHERE h.inhrelid = i.indexrelid) AS is_attached, \
          i.indisclustered AS is_clustered, i.indisreplident AS is_identity, \
          CAST(pg_catalog.array_to_json(c.reloptions) AS text) AS options, CAST(s.spcname AS text) AS tablespace, \
          (SELECT CAST(pg_catalog.array_to_json(pg_catalog.array_agg(a.attnum || ' ' || a.attstattarget \
