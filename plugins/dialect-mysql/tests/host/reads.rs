@@ -80,6 +80,9 @@ fn the_server_says_what_it_is_and_old_ones_are_refused() {
     assert!(server.facts.contains("ANSI_QUOTES") && server.facts.contains(r#""lowerCaseTableNames":1"#));
     assert_eq!(of(&[("version", "8.4.3"), ("version_comment", "MySQL Community")]).unwrap().product, "MySQL");
     assert_eq!(of(&[("version", "5.7.44")]).unwrap_err().code, "unsupported");
+    let old = of(&[("version", "8.0.16")]).unwrap_err();
+    assert!(old.code == "unsupported" && old.message.contains("8.0.17"), "{}", old.message);
+    assert_eq!(of(&[("version", "8.0.17")]).unwrap().version, "8.0.17");
     assert_eq!(of(&[("version", "10.5.1-MariaDB")]).unwrap_err().code, "unsupported");
 }
 
