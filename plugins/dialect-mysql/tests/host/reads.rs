@@ -161,7 +161,11 @@ fn accesses_come_from_the_best_source_that_there_is() {
     );
     let on = [("general_log", "ON"), ("log_output", "FILE,TABLE"), ("performance_schema", "ON")];
     let answers = vec![("SHOW VARIABLES", variables(&on)), ("AS known", known), ("AS chosen", log)];
-    let page = read::access(&Judge::new(&[], answers), &mysql(), &request()).unwrap();
+    let judge = Judge::new(&[], answers);
+    let page = read::access(&judge, &mysql(), &request()).unwrap();
+    let asked = judge.asked.borrow();
+    let bounded = asked.iter().find(|sql| sql.contains("AS chosen")).unwrap();
+    assert!(bounded.contains("g.event_time >= FROM_UNIXTIME"), "{bounded}");
     assert_eq!((page.rows.len(), page.source.as_str(), page.complete), (1, "general log", false));
     assert!(page.note.contains("Europe/Berlin"));
 
