@@ -80,6 +80,7 @@ const READS_FROM: &[&str] = &[
     "information_schema.STATISTICS",
     "information_schema.PARTITIONS",
     "information_schema.VIEWS",
+    "information_schema.VIEW_TABLE_USAGE",
     "information_schema.TRIGGERS",
     "information_schema.TABLE_CONSTRAINTS",
     "information_schema.CHECK_CONSTRAINTS",

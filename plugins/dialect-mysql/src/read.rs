@@ -44,13 +44,18 @@ const EXTERNAL_ENGINES: [&str; 7] =
 
 /// Who can be asked.
 pub trait Ask {
+    /// Runs one query within so many milliseconds (0: the host's own bound); the answer may have been cut off.
+    fn ask_within(&self, query: Query, timeout_ms: u32) -> Result<RowSet, Error>;
+
     /// Runs one query; the answer may have been cut off.
-    fn ask(&self, query: Query) -> Result<RowSet, Error>;
+    fn ask(&self, query: Query) -> Result<RowSet, Error> {
+        self.ask_within(query, 0)
+    }
 }
 
 impl Ask for Connection {
-    fn ask(&self, query: Query) -> Result<RowSet, Error> {
-        query.run_within(self, Limits { max_rows: 0, max_bytes: 0, timeout_ms: 0 })
+    fn ask_within(&self, query: Query, timeout_ms: u32) -> Result<RowSet, Error> {
+        query.run_within(self, Limits { max_rows: 0, max_bytes: 0, timeout_ms })
     }
 }
 

@@ -25,7 +25,7 @@ impl Judge {
 }
 
 impl Ask for Judge {
-    fn ask(&self, query: Query) -> Result<RowSet, Error> {
+    fn ask_within(&self, query: Query, _timeout_ms: u32) -> Result<RowSet, Error> {
         let about: Vec<_> = self.about.iter().cloned().map(lakeport_carry::table_name).collect();
         let fragments: Vec<_> = query.fragments().into_iter().map(lakeport_carry::fragment).collect();
         let statement = read_statement(&self.profile, &fragments, &about)
@@ -109,6 +109,20 @@ fn two_hundred_tables_take_a_dozen_questions() {
         assert_eq!(found.len(), 200);
         assert!(found.iter().all(|table| table.as_ref().is_err_and(|error| error.code == "not_found")));
         assert!(judge.count() <= 11, "{}", judge.count());
+    }
+}
+
+#[test]
+fn views_of_other_databases_are_looked_for_where_a_table_may_change() {
+    for (server, part) in [(mysql(), "VIEW_TABLE_USAGE"), (mariadb(), "LOCATE(")] {
+        let judge = Judge::new(&orders(), vec![("ENGINE", heads(""))]);
+        read::inspect(&judge, &server, &orders()).unwrap();
+        assert!(judge.asked.borrow().iter().any(|sql| sql.contains(part)), "{part}");
+        let many: Vec<TableName> =
+            (0..5).map(|number| TableName::new("shop", format!("t{number}"))).collect();
+        let judge = Judge::new(&many, vec![("ENGINE", heads(""))]);
+        read::inspect(&judge, &server, &many).unwrap();
+        assert!(judge.asked.borrow().iter().all(|sql| !sql.contains(part)), "{part}");
     }
 }
 
