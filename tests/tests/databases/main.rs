@@ -4,6 +4,7 @@
 mod changes;
 mod failures;
 mod hostile;
+mod kept;
 mod questions;
 mod statistics;
 mod sync;
