@@ -57,6 +57,21 @@ const TABLE_WORDS: &[&str] = &[
     "MAXVALUE",
 ];
 
+/// Functions that reach out of a statement, besides those that the host knows.
+pub const DENIED_FUNCTIONS: &[&str] = &[
+    "last_insert_id",
+    "nextval",
+    "lastval",
+    "setval",
+    "asynchronous_connection_failover_add_source",
+    "group_replication_set_as_primary",
+    "keyring_key_fetch",
+    "keyring_key_generate",
+    "keyring_key_remove",
+    "keyring_key_store",
+    "version_tokens_set",
+];
+
 /// Catalogue objects that are read.
 const READS_FROM: &[&str] = &[
     "information_schema.SCHEMATA",
@@ -65,6 +80,7 @@ const READS_FROM: &[&str] = &[
     "information_schema.STATISTICS",
     "information_schema.PARTITIONS",
     "information_schema.VIEWS",
+    "information_schema.VIEW_TABLE_USAGE",
     "information_schema.TRIGGERS",
     "information_schema.TABLE_CONSTRAINTS",
     "information_schema.CHECK_CONSTRAINTS",
@@ -188,19 +204,7 @@ fn sql() -> SqlHelp {
         placeholders: "question".to_owned(),
         row_limit: "limit_offset".to_owned(),
         explain: Some("EXPLAIN".to_owned()),
-        denied_functions: owned(&[
-            "last_insert_id",
-            "nextval",
-            "lastval",
-            "setval",
-            "asynchronous_connection_failover_add_source",
-            "group_replication_set_as_primary",
-            "keyring_key_fetch",
-            "keyring_key_generate",
-            "keyring_key_remove",
-            "keyring_key_store",
-            "version_tokens_set",
-        ]),
+        denied_functions: owned(DENIED_FUNCTIONS),
         hints: owned(&[
             "Quote names with backticks; text in single quotes. Double a quote inside a text, leave out backslashes.",
             "Join texts with CONCAT(a, b); || means OR. Group them with GROUP_CONCAT(x ORDER BY x SEPARATOR ', ').",

@@ -9,6 +9,7 @@ mod field;
 mod problems;
 mod shape;
 mod table;
+mod unwritable;
 
 use lakeport_sdk::dialect::{Change, ChangePlan, Problem, Step};
 

@@ -33,19 +33,29 @@ const VARIABLES: [&str; 8] = [
     "sql_generate_invisible_primary_key",
 ];
 
+/// The oldest MariaDB that is served.
+const OLDEST_MARIADB: (u32, u32, u32) = (10, 6, 0);
+/// The oldest MySQL: it has the catalogue's CHECK_CONSTRAINTS and VIEW_TABLE_USAGE, and casts to DOUBLE.
+const OLDEST_MYSQL: (u32, u32, u32) = (8, 0, 17);
+
 /// Engines whose tables lie elsewhere.
 const EXTERNAL_ENGINES: [&str; 7] =
     ["FEDERATED", "CONNECT", "SPIDER", "S3", "MRG_MyISAM", "OQGRAPH", "BLACKHOLE"];
 
 /// Who can be asked.
 pub trait Ask {
+    /// Runs one query within so many milliseconds (0: the host's own bound); the answer may have been cut off.
+    fn ask_within(&self, query: Query, timeout_ms: u32) -> Result<RowSet, Error>;
+
     /// Runs one query; the answer may have been cut off.
-    fn ask(&self, query: Query) -> Result<RowSet, Error>;
+    fn ask(&self, query: Query) -> Result<RowSet, Error> {
+        self.ask_within(query, 0)
+    }
 }
 
 impl Ask for Connection {
-    fn ask(&self, query: Query) -> Result<RowSet, Error> {
-        query.run_within(self, Limits { max_rows: 0, max_bytes: 0, timeout_ms: 0 })
+    fn ask_within(&self, query: Query, timeout_ms: u32) -> Result<RowSet, Error> {
+        query.run_within(self, Limits { max_rows: 0, max_bytes: 0, timeout_ms })
     }
 }
 
@@ -93,10 +103,11 @@ pub fn server_of(variables: &RowSet) -> Result<ServerInfo, Error> {
         .iter()
         .flatten()
         .any(|text| text.to_ascii_lowercase().contains("mariadb"));
-    let (product, least) = if is_mariadb { (MARIADB, (10, 6, 0)) } else { (MYSQL, (8, 0, 0)) };
-    if version(said) < least {
-        let (major, minor, _) = least;
-        return Err(Error::unsupported(format!("{product} {said} is too old; {major}.{minor} would do")));
+    let (product, (major, minor, patch)) =
+        if is_mariadb { (MARIADB, OLDEST_MARIADB) } else { (MYSQL, OLDEST_MYSQL) };
+    if version(said) < (major, minor, patch) {
+        let message = format!("{product} {said} is too old; {major}.{minor}.{patch} would do");
+        return Err(Error::unsupported(message));
     }
     let number = |name: &str| of(name).and_then(|text| text.parse::<i64>().ok());
     let is_on = |name: &str| of(name).is_some_and(|text| matches!(text, "ON" | "1"));

@@ -80,7 +80,14 @@ const INTRODUCERS: [&str; 5] = ["_utf8mb4", "_utf8mb3", "_utf8", "_latin1", "_as
 
 /// An expression of MySQL's catalogue, which escapes the whole text once more than its `SHOW` does.
 pub fn catalogue_expression(text: &str) -> String {
-    without_introducers(&catalogue_unescaped(text))
+    without_introducers(&catalogue_unescaped(&catalogue_decoded(text)))
+}
+
+/// MySQL says each byte of what is not ASCII as a character of its own: `Ã©` for `é`.
+fn catalogue_decoded(text: &str) -> String {
+    let bytes: Result<Vec<u8>, _> = text.chars().map(|c| u8::try_from(u32::from(c))).collect();
+    let decoded = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok());
+    decoded.unwrap_or_else(|| text.to_owned())
 }
 
 /// The expression without character sets before ASCII literals: MySQL exchanges them when it writes a table
@@ -211,6 +218,9 @@ mod tests {
             assert_eq!(catalogue_expression(given), expected, "{given}");
         }
         assert_eq!(catalogue_expression("(`a` + 1)"), "(`a` + 1)");
+        let bytes: String = "concat(`ü`,_utf8mb4'数😀')".bytes().map(char::from).collect();
+        assert_eq!(catalogue_expression(&bytes), "concat(`ü`,_utf8mb4'数😀')");
+        assert_eq!(catalogue_expression("'é'"), "'é'");
     }
 
     #[test]

@@ -16,8 +16,8 @@ use crate::types;
 const TEXTS: [&str; 4] = ["text", "character varying", "bpchar", "name"];
 /// Casts of numbers.
 const NUMBERS: [&str; 6] = ["smallint", "integer", "bigint", "numeric", "real", "double precision"];
-/// Digits of a second's fraction where none are said.
-const FRACTION: u8 = 6;
+/// The most digits of a second's fraction.
+const FRACTION_MAX: u8 = 6;
 
 /// What `pg_get_expr` says, for a field of this type.
 pub fn read(text: Option<&str>, type_text: &str) -> DefaultValue {
@@ -67,7 +67,8 @@ fn base(type_text: &str) -> String {
     }
 }
 
-/// The time of the insert, in a field that can hold it.
+/// The time of the insert, in a field that can hold it. Bare it has as many digits as its field, and is 0 in
+/// the contract; so with a 0 of its own it is an expression like any other.
 fn time(text: &str, type_text: &str) -> Option<DefaultValue> {
     let own = base(type_text);
     if own == "date" {
@@ -76,11 +77,11 @@ fn time(text: &str, type_text: &str) -> Option<DefaultValue> {
     if !own.starts_with("timestamp ") || own.ends_with(']') {
         return None;
     }
-    let digits = match text {
-        "CURRENT_TIMESTAMP" | "now()" => FRACTION,
-        _ => text.strip_prefix("CURRENT_TIMESTAMP(")?.strip_suffix(')')?.parse().ok()?,
-    };
-    Some(DefaultValue::Now(digits))
+    if matches!(text, "CURRENT_TIMESTAMP" | "now()") {
+        return Some(DefaultValue::Now(0));
+    }
+    let digits = text.strip_prefix("CURRENT_TIMESTAMP(")?.strip_suffix(')')?.parse().ok()?;
+    (1..=FRACTION_MAX).contains(&digits).then_some(DefaultValue::Now(digits))
 }
 
 /// The longest number that is written, in bytes.
@@ -114,7 +115,7 @@ pub fn write(statement: Statement, default: &DefaultValue, type_text: &str) -> S
         DefaultValue::Boolean(true) => statement.words("DEFAULT TRUE"),
         DefaultValue::Boolean(false) => statement.words("DEFAULT FALSE"),
         DefaultValue::Now(_) if base(type_text) == "date" => statement.words("DEFAULT CURRENT_DATE"),
-        DefaultValue::Now(FRACTION..) => statement.words("DEFAULT CURRENT_TIMESTAMP"),
+        DefaultValue::Now(0) => statement.words("DEFAULT CURRENT_TIMESTAMP"),
         DefaultValue::Now(digits) => {
             statement.words("DEFAULT CURRENT_TIMESTAMP").symbol("(").number(digits).symbol(")")
         }

@@ -48,6 +48,8 @@ pub struct FieldFacts {
     pub storage: BTreeSet<String>,
     /// Whether it came from a parent and is the parent's to change.
     pub inherited: bool,
+    /// Whether some partition has another default for it.
+    pub defaults_differ: bool,
     /// What kind of type it has, where that is not a plain one: `domain`, `enum`.
     pub type_kind: Option<String>,
     /// What is dropped along with it and is of no other field.
@@ -106,6 +108,7 @@ impl FieldFacts {
             collation: word(&extra, "collation"),
             storage: names(&extra, "storage"),
             inherited: flag(&extra, "inherited"),
+            defaults_differ: flag(&extra, "defaultsDiffer"),
             type_kind: word(&extra, "typeKind"),
             own: names(&extra, "own"),
             shared: names(&extra, "shared"),
@@ -117,6 +120,7 @@ impl FieldFacts {
     pub fn to_json(&self) -> Option<String> {
         let mut extra = Map::new();
         put_word(&mut extra, "collation", self.collation.as_ref());
+        put_flag(&mut extra, "defaultsDiffer", self.defaults_differ);
         put_word(&mut extra, "identity", self.identity.as_ref());
         put_flag(&mut extra, "inherited", self.inherited);
         put_names(&mut extra, "own", &self.own);
@@ -190,6 +194,7 @@ mod tests {
         let facts = FieldFacts {
             identity: Some("always".to_owned()),
             inherited: true,
+            defaults_differ: true,
             own: set(&["index a", "index b"]),
             users: set(&["view v"]),
             ..FieldFacts::default()

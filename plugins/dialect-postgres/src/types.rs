@@ -24,6 +24,9 @@ const PRECISION_MAX: u32 = 1_000;
 /// Digits of a second's fraction.
 const FRACTION_MAX: u32 = 6;
 
+/// Heads of types without an operator class for B-trees.
+const UNORDERED: [&str; 9] = ["json", "xml", "point", "line", "lseg", "box", "path", "polygon", "circle"];
+
 /// A type that is understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
@@ -58,10 +61,10 @@ impl Type {
         if self.array { "array" } else { self.known.family }
     }
 
-    /// Whether its values have an order, which a range of partitions needs.
+    /// Whether its values have an order, which keys and ranges of partitions need. Arrays have that of their
+    /// elements; without one they would be taken, and no row ever.
     pub fn is_ordered(&self) -> bool {
-        !self.array && !matches!(self.family(), "json" | "other")
-            || matches!(self.known.head, "inet" | "cidr" | "macaddr" | "macaddr8")
+        !UNORDERED.contains(&self.known.head)
     }
 
     /// As `format_type` writes it.

@@ -5,6 +5,7 @@ mod changes;
 mod failures;
 mod hostile;
 mod left;
+mod kept;
 mod questions;
 mod statistics;
 mod sync;

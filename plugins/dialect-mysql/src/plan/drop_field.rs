@@ -74,13 +74,10 @@ fn droppable(table: &Table, field: &Field, problems: &mut Problems) {
 
 /// The statement that adds the field again, without its values, behind the field that it follows.
 fn added_again(server: &Server, table: &Table, field: &Field) -> Option<Statement> {
-    let extra = FieldExtra::of(field);
-    if extra.auto_increment || !extra.unwritable.is_empty() {
+    if FieldExtra::of(field).auto_increment {
         return None;
     }
-    let mut problems = Problems::default();
-    let column = Column::of(server, field, "", &mut problems, &mut Vec::new())?;
-    problems.check().ok()?;
+    let column = Column::again(server, table, field).ok()?;
     let at = table.fields.iter().position(|one| one.name == field.name)?;
     let behind = at.checked_sub(1).map(|before| table.fields[before].name.as_str());
     Some(shape::add_column(&table.name, &column, behind))

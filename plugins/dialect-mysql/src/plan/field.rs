@@ -85,11 +85,8 @@ pub fn alter(server: &Server, change: &AlterField) -> Result<ChangePlan, Vec<Pro
         return Ok(if renames { renamed(change) } else { ChangePlan::nothing(notes) });
     }
     // Looked at as it is: what cannot be written back must not be overwritten.
-    let mut unreadable = Problems::default();
-    let was = Column::of(server, before, "", &mut unreadable, &mut Vec::new());
-    let held = FieldExtra::of(before).unwritable;
-    if was.is_none() || unreadable.check().is_err() || !held.is_empty() {
-        let what = if held.is_empty() { before.type_text.clone() } else { held.join(", ") };
+    let was = Column::again(server, table, before);
+    if let Err(what) = &was {
         let message = format!("the field has what cannot be written anew from here: {what}");
         problems.add(first_changed(before, after), "not_representable", message);
     }
@@ -98,8 +95,8 @@ pub fn alter(server: &Server, change: &AlterField) -> Result<ChangePlan, Vec<Pro
         retypable(table, before, from, to, &mut problems);
     }
     nullable(server, before, after, &mut problems);
-    let column = Column::of(server, after, "", &mut problems, &mut notes);
-    let (Some(was), Some(column)) = (was, column) else {
+    let column = redefined_as(server, before, after, &mut problems, &mut notes);
+    let (Ok(was), Some(column)) = (was, column) else {
         problems.check()?;
         return Ok(ChangePlan::nothing(notes));
     };
@@ -107,12 +104,35 @@ pub fn alter(server: &Server, change: &AlterField) -> Result<ChangePlan, Vec<Pro
     problems.or(|| one(redefined(change, &was, &column, &effect), notes))
 }
 
+/// A default that stays is no fault of the change's: it is written as it is, or, in another type, the type's.
+fn redefined_as(
+    server: &Server,
+    before: &Field,
+    after: &Field,
+    problems: &mut Problems,
+    notes: &mut Vec<Problem>,
+) -> Option<Column> {
+    if !defaults::same(&before.defaults_to, &after.defaults_to) {
+        return Column::of(server, after, "", problems, notes);
+    }
+    if has_same_type(server, before, after) {
+        return Column::keeping_default(server, after, problems);
+    }
+    let mut of_column = Problems::default();
+    let column = Column::of(server, after, "", &mut of_column, notes);
+    problems.add_as(of_column, "defaultValue", "fieldType");
+    column
+}
+
+fn has_same_type(server: &Server, before: &Field, after: &Field) -> bool {
+    let canonical = |field: &Field| types::parse(&field.type_text, Some(server)).map(|one| one.canonical());
+    before.type_text == after.type_text
+        || matches!((canonical(before), canonical(after)), (Ok(one), Ok(other)) if one == other)
+}
+
 /// Whether anything but the name changes.
 fn redefines(server: &Server, before: &Field, after: &Field) -> bool {
-    let canonical = |field: &Field| types::parse(&field.type_text, Some(server)).map(|one| one.canonical());
-    let same_type = before.type_text == after.type_text
-        || matches!((canonical(before), canonical(after)), (Ok(one), Ok(other)) if one == other);
-    !same_type
+    !has_same_type(server, before, after)
         || before.nullable != after.nullable
         || before.comment != after.comment
         || !defaults::same(&before.defaults_to, &after.defaults_to)

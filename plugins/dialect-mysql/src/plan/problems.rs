@@ -43,6 +43,14 @@ impl Problems {
         self.add(member, "conflict", message);
     }
 
+    /// Adds others; what they have against the member `from` is said of `to`.
+    pub fn add_as(&mut self, others: Problems, from: &str, to: &str) {
+        for Problem { member, code, message } in others.found {
+            let member = if member == from { to.to_owned() } else { member };
+            self.add(member, &code, message);
+        }
+    }
+
     /// Only tables are planned for.
     pub fn only_tables(&mut self, table: &Table) {
         if table.kind != "table" {

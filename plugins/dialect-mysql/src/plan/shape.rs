@@ -1,8 +1,9 @@
 //! The shape of a field as it is written, whole; and the statements around it.
 
-use lakeport_sdk::dialect::{DefaultValue, Field, Problem, Statement, TableName};
+use lakeport_sdk::dialect::{DefaultValue, Field, Problem, Statement, Table, TableName};
 
 use super::problems::{FIELD_COMMENT_MAX, Problems, adjusted};
+use super::unwritable::unwritable;
 use crate::extra::FieldExtra;
 use crate::server::Server;
 use crate::types::{self, Kind, Type};
@@ -34,22 +35,7 @@ impl Column {
         problems: &mut Problems,
         notes: &mut Vec<Problem>,
     ) -> Option<Column> {
-        if field.name.is_empty() {
-            problems.add(format!("{prefix}fieldName"), "missing", "a field needs a name");
-        }
-        problems.comment(format!("{prefix}fieldComment"), &field.comment, FIELD_COMMENT_MAX);
-        let parsed = match types::parse(&field.type_text, Some(server)) {
-            Ok(parsed) => parsed,
-            Err(message) => {
-                problems.add(format!("{prefix}fieldType"), "invalid_value", message);
-                return None;
-            }
-        };
-        if server.plain_backslash && parsed.members.iter().any(|member| member.contains('\\')) {
-            let message =
-                "this server's sql_mode (NO_BACKSLASH_ESCAPES) leaves no room for a backslash in a value";
-            problems.add(format!("{prefix}fieldType"), "not_representable", message);
-        }
+        let parsed = parsed(server, field, prefix, problems)?;
         let member = format!("{prefix}defaultValue");
         let default = match defaults::kept(server.is_mariadb, &field.defaults_to, &parsed) {
             Ok(kept) => kept,
@@ -66,16 +52,49 @@ impl Column {
         } else if defaults::is_reshaped(&default, &parsed) {
             notes.push(adjusted(member.as_str(), "the server may show this number in another way"));
         }
+        Some(Column::with(server, field, parsed, default, prefix, problems))
+    }
+
+    /// A field with the default that it has, which the server has kept already.
+    pub fn keeping_default(server: &Server, field: &Field, problems: &mut Problems) -> Option<Column> {
+        let parsed = parsed(server, field, "", problems)?;
+        Some(Column::with(server, field, parsed, field.defaults_to.clone(), "", problems))
+    }
+
+    /// A field as it was read, to be written back; or what of it cannot be.
+    pub fn again(server: &Server, table: &Table, field: &Field) -> Result<Column, String> {
+        let unwritable = unwritable(server, table, field);
+        if !unwritable.is_empty() {
+            return Err(unwritable.join(", "));
+        }
+        let mut problems = Problems::default();
+        let column = Column::keeping_default(server, field, &mut problems);
+        problems.check().map_err(|problems| {
+            problems.into_iter().map(|problem| problem.message).collect::<Vec<_>>().join(", ")
+        })?;
+        column.ok_or_else(|| field.type_text.clone())
+    }
+
+    fn with(
+        server: &Server,
+        field: &Field,
+        parsed: Type,
+        default: DefaultValue,
+        prefix: &str,
+        problems: &mut Problems,
+    ) -> Column {
+        let member = format!("{prefix}defaultValue");
         if !field.nullable && default == DefaultValue::Null {
-            problems.add(member, "invalid_value", "the field does not allow NULL, so NULL is no default");
+            let message = "the field does not allow NULL, so NULL is no default";
+            problems.add(member.as_str(), "invalid_value", message);
         }
         let silent = parsed.kind == Kind::Timestamp && !server.explicit_timestamps && !field.nullable;
         if silent && !defaults::gives_a_value(&default) {
             let message = "this server (explicit_defaults_for_timestamp is off) would give the field a default \
                            of its own; give one, or allow NULL";
-            problems.add(format!("{prefix}defaultValue"), "invalid_value", message);
+            problems.add(member, "invalid_value", message);
         }
-        Some(Column {
+        Column {
             name: field.name.clone(),
             parsed,
             nullable: field.nullable,
@@ -84,7 +103,7 @@ impl Column {
             comment: field.comment.clone(),
             extra: FieldExtra::of(field),
             rule: server.text_rule(),
-        })
+        }
     }
 
     /// Writes its definition without its name.
@@ -120,6 +139,28 @@ impl Column {
             comment => statement.words("COMMENT").text(self.rule, comment),
         }
     }
+}
+
+/// The type of a field; its name and its comment are looked at on the way.
+fn parsed(server: &Server, field: &Field, prefix: &str, problems: &mut Problems) -> Option<Type> {
+    if field.name.is_empty() {
+        problems.add(format!("{prefix}fieldName"), "missing", "a field needs a name");
+    }
+    problems.comment(format!("{prefix}fieldComment"), &field.comment, FIELD_COMMENT_MAX);
+    let member = format!("{prefix}fieldType");
+    let parsed = match types::parse(&field.type_text, Some(server)) {
+        Ok(parsed) => parsed,
+        Err(message) => {
+            problems.add(member, "invalid_value", message);
+            return None;
+        }
+    };
+    if server.plain_backslash && parsed.members.iter().any(|member| member.contains('\\')) {
+        let message =
+            "this server's sql_mode (NO_BACKSLASH_ESCAPES) leaves no room for a backslash in a value";
+        problems.add(member, "not_representable", message);
+    }
+    Some(parsed)
 }
 
 /// A default for a person.

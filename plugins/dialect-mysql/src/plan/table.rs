@@ -7,7 +7,7 @@ use lakeport_sdk::dialect::{
 use super::one;
 use super::problems::{Problems, TABLE_COMMENT_MAX, adjusted};
 use super::shape::{self, Column};
-use crate::extra::{FieldExtra, ITSELF, TableExtra};
+use crate::extra::{ITSELF, TableExtra};
 use crate::server::Server;
 use crate::text::before_recycle_bin;
 
@@ -92,16 +92,11 @@ pub fn drop(server: &Server, change: &DropTable) -> Result<ChangePlan, Vec<Probl
 
 /// The statement that makes the table again without its rows, where the contract's members say all of it.
 fn made_again(server: &Server, table: &Table) -> Option<lakeport_sdk::dialect::Statement> {
-    let is_plain = TableExtra::of(table).is_plain()
-        && table.partition.is_empty()
-        && table.fields.iter().all(|field| FieldExtra::of(field).unwritable.is_empty());
-    if !is_plain {
+    if !TableExtra::of(table).is_plain() || !table.partition.is_empty() {
         return None;
     }
-    let mut problems = Problems::default();
-    let column = |field| Column::of(server, field, "", &mut problems, &mut Vec::new());
+    let column = |field| Column::again(server, table, field).ok();
     let columns = table.fields.iter().map(column).collect::<Option<Vec<_>>>()?;
-    problems.check().ok()?;
     Some(shape::create(server, &table.name, &columns, &table.keys, &[], &table.comment))
 }
 

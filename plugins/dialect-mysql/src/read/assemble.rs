@@ -243,19 +243,20 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Views of the database that name the table; noted at the fields that they name, too.
+    /// Views that name the table; noted at the fields that they name, too.
     fn views(&mut self) -> Vec<String> {
         let mut views = Vec::new();
-        for (name, definition) in &self.answers.views {
-            if *name == self.table.name || !self.is_named(definition) {
+        for view in &self.answers.views {
+            let name = self.called(&view.database, &view.name);
+            if name == ITSELF || !self.is_named(&view.definition) {
                 continue;
             }
             for (field, extra) in &mut self.fields {
-                if has_name(definition, &field.name) {
+                if has_name(&view.definition, &field.name) {
                     extra.views.push(name.clone());
                 }
             }
-            views.push(name.clone());
+            views.push(name);
         }
         views
     }

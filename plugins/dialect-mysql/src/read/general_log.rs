@@ -1,7 +1,7 @@
 //! The general log where it goes to a table: every statement with its user and its time.
 //!
 //! The log says the database only where a session chooses one. So each session's rows are cut at those
-//! moments, and every statement takes the database of its piece.
+//! moments, and every statement takes the database of its piece. What was chosen long before is not known.
 
 use lakeport_sdk::Row;
 use lakeport_sdk::dialect::{
@@ -14,6 +14,9 @@ const SOURCE: &str = "general log";
 /// The longest statement that is handed on, in characters.
 const STATEMENT_MAX: i64 = 20_000;
 
+/// How far before the window a session's choice of a database is looked for, in milliseconds: a day. The log has
+/// no index, and what is older would be sorted by sessions for each page.
+const LOOK_BACK_MS: i64 = 24 * 60 * 60 * 1_000;
 /// The last moment of which the server can make a time, in milliseconds: it answers NULL beyond.
 const LATEST_MS: i64 = 2_147_483_647_000;
 
@@ -45,6 +48,7 @@ fn covers_query() -> Query {
 }
 
 fn rows_query(request: &AccessRequest, zone: &str, offset: i64) -> Query {
+    let since = request.since.clamp(0, LATEST_MS);
     let mut query = Query::new("SELECT x.day AS day, x.account AS account, x.chosen AS chosen, LEFT(x.said, ")
         .value(STATEMENT_MAX)
         .sql(
@@ -63,11 +67,13 @@ fn rows_query(request: &AccessRequest, zone: &str, offset: i64) -> Query {
              CONVERT(g.argument USING utf8mb4) AS said, \
              SUM(CASE WHEN g.command_type IN ('Connect', 'Init DB') THEN 1 ELSE 0 END) \
              OVER (PARTITION BY g.thread_id ORDER BY g.event_time ROWS UNBOUNDED PRECEDING) AS piece \
-             FROM mysql.general_log AS g WHERE g.event_time < FROM_UNIXTIME(",
+             FROM mysql.general_log AS g WHERE g.event_time >= FROM_UNIXTIME(",
         )
+        .value((since - LOOK_BACK_MS).max(0))
+        .sql(" / 1000) AND g.event_time < FROM_UNIXTIME(")
         .value(request.until.min(LATEST_MS))
         .sql(" / 1000)) AS p) AS x WHERE x.command_type IN ('Query', 'Execute') AND x.event_time >= FROM_UNIXTIME(")
-        .value(request.since.clamp(0, LATEST_MS))
+        .value(since)
         .sql(" / 1000)");
     if !request.without_users.is_empty() {
         query = query

@@ -3,11 +3,19 @@
 
 use std::collections::BTreeMap;
 
+use lakeport_sdk::Row;
 use lakeport_sdk::dialect::{Cell, Column, Error, Query, RowSet, Table, TableName};
 
 use super::{Ask, assemble, no_table, text, whole};
 use crate::server::Server;
 use crate::text::{Lexeme, lex};
+
+/// How many tables are asked for by whoever wants to change them, and not to know them all. Views of other
+/// databases are looked for then alone: MariaDB opens every table of every database for that.
+const TO_CHANGE_MAX: usize = 4;
+/// For how long views of other databases are looked for, in milliseconds. What was not found by then is not
+/// known.
+const OTHER_VIEWS_MS: u32 = 5_000;
 
 /// Rows by the name of their table.
 pub type ByTable = BTreeMap<String, RowSet>;
@@ -31,10 +39,18 @@ pub struct Answers {
     pub checks: ByTable,
     /// table_name, name, statement.
     pub triggers: ByTable,
-    /// All views of the database and what they are made of.
-    pub views: Vec<(String, Vec<Lexeme>)>,
+    /// All views of the database, and those of others that name it.
+    pub views: Vec<View>,
     /// table_name, method, expression, sub_method, sub_expression.
     pub partitions: ByTable,
+}
+
+/// A view and what it is made of.
+#[derive(Clone)]
+pub struct View {
+    pub database: String,
+    pub name: String,
+    pub definition: Vec<Lexeme>,
 }
 
 /// Tables in the order asked.
@@ -49,7 +65,12 @@ pub fn inspect(
     }
     let mut found = BTreeMap::new();
     for (database, names) in &by_database {
-        read(ask, server, database, names, &mut found)?;
+        let others = match tables.len() {
+            ..=TO_CHANGE_MAX => other_views(ask, server, database)?,
+            _ => Vec::new(),
+        };
+        let place = Place { database, others: &others };
+        read(ask, server, &place, names, &mut found)?;
     }
     Ok(tables
         .iter()
@@ -60,17 +81,24 @@ pub fn inspect(
         .collect())
 }
 
+/// A database, and views of others that name it.
+struct Place<'a> {
+    database: &'a str,
+    others: &'a [View],
+}
+
 type Found = BTreeMap<(String, String), Result<Table, Error>>;
 
 /// Many fields may not fit into one answer: so halves.
 fn read(
     ask: &dyn Ask,
     server: &Server,
-    database: &str,
+    place: &Place<'_>,
     names: &[&str],
     into: &mut Found,
 ) -> Result<(), Error> {
-    match (answers(ask, server, database, names), names) {
+    let database = place.database;
+    match (answers(ask, server, place, names), names) {
         (Ok(answers), _) => {
             for name in names {
                 let table = TableName::new(database, *name);
@@ -87,14 +115,15 @@ fn read(
         }
         (Err(error), _) if error.code == "limit_exceeded" => {
             let (one, other) = names.split_at(names.len() / 2);
-            read(ask, server, database, one, into)?;
-            read(ask, server, database, other, into)
+            read(ask, server, place, one, into)?;
+            read(ask, server, place, other, into)
         }
         (Err(error), _) => Err(error),
     }
 }
 
-fn answers(ask: &dyn Ask, server: &Server, database: &str, names: &[&str]) -> Result<Answers, Error> {
+fn answers(ask: &dyn Ask, server: &Server, place: &Place<'_>, names: &[&str]) -> Result<Answers, Error> {
+    let database = place.database;
     let read = |query: Query, column: &str| by_table(whole(ask, query)?, column);
     let heads = whole(ask, heads_query(database, names))?;
     let is_partitioned =
@@ -109,7 +138,10 @@ fn answers(ask: &dyn Ask, server: &Server, database: &str, names: &[&str]) -> Re
         referenced: by_table(referenced(ask, server, database, names)?, "parent")?,
         checks: read(checks_query(server, database, names), "table_name")?,
         triggers: read(triggers_query(database, names), "table_name")?,
-        views: views_of(&whole(ask, views_query(database))?)?,
+        views: views_of(&whole(ask, views_query(database))?)?
+            .into_iter()
+            .chain(place.others.iter().cloned())
+            .collect(),
         partitions: partitions.transpose()?.unwrap_or_default(),
     })
 }
@@ -199,9 +231,25 @@ pub fn by_table(rows: RowSet, column: &str) -> Result<ByTable, Error> {
     Ok(tables)
 }
 
-/// Names and definitions of views. Of one that the account may not look into, nothing is known.
-pub fn views_of(rows: &RowSet) -> Result<Vec<(String, Vec<Lexeme>)>, Error> {
-    rows.iter().map(|row| Ok((text(&row, "name")?, lex(&text(&row, "definition")?)))).collect()
+/// Views with their definitions. Of one that the account may not look into, nothing is known.
+pub fn views_of(rows: &RowSet) -> Result<Vec<View>, Error> {
+    let view = |row: Row<'_>| {
+        Ok(View {
+            database: text(&row, "view_schema")?,
+            name: text(&row, "name")?,
+            definition: lex(&text(&row, "definition")?),
+        })
+    };
+    rows.iter().map(view).collect()
+}
+
+/// Views of other databases that name this one. The server would let a change break them.
+fn other_views(ask: &dyn Ask, server: &Server, database: &str) -> Result<Vec<View>, Error> {
+    match ask.ask_within(other_views_query(server, database), OTHER_VIEWS_MS) {
+        Ok(rows) => views_of(&rows),
+        Err(error) if matches!(error.code.as_str(), "timeout" | "limit_exceeded") => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }
 
 /// ` = database AND table IN (names)`.
@@ -300,10 +348,35 @@ fn triggers_query(database: &str, names: &[&str]) -> Query {
 
 fn views_query(database: &str) -> Query {
     Query::new(
-        "SELECT v.TABLE_NAME AS name, v.VIEW_DEFINITION AS definition \
+        "SELECT v.TABLE_SCHEMA AS view_schema, v.TABLE_NAME AS name, v.VIEW_DEFINITION AS definition \
          FROM information_schema.VIEWS AS v WHERE v.TABLE_SCHEMA = ",
     )
     .value(database)
+}
+
+/// MySQL has a list of who uses what; for MariaDB the definitions have to be looked through.
+fn other_views_query(server: &Server, database: &str) -> Query {
+    let query = Query::new(
+        "SELECT v.TABLE_SCHEMA AS view_schema, v.TABLE_NAME AS name, v.VIEW_DEFINITION AS definition \
+         FROM information_schema.VIEWS AS v ",
+    );
+    if server.is_mariadb {
+        let quoted = database.replace('`', "``");
+        return query
+            .sql("WHERE v.TABLE_SCHEMA <> ")
+            .value(database)
+            .sql(" AND LOCATE(")
+            .value(quoted)
+            .sql(", v.VIEW_DEFINITION) > 0");
+    }
+    query
+        .sql(
+            "JOIN information_schema.VIEW_TABLE_USAGE AS u \
+             ON u.VIEW_SCHEMA = v.TABLE_SCHEMA AND u.VIEW_NAME = v.TABLE_NAME WHERE u.TABLE_SCHEMA = ",
+        )
+        .value(database)
+        .sql(" AND u.VIEW_SCHEMA <> ")
+        .value(database)
 }
 
 fn partitions_query(database: &str, names: &[&str]) -> Query {

@@ -125,11 +125,12 @@ fn answers() -> Answers {
             "table_name",
         ),
         views: views_of(&rows(
-            &["name", "definition"],
+            &["view_schema", "name", "definition"],
             vec![
-                row(&["report", "select `shop`.`orders`.`note` AS `n` from `shop`.`orders`"]),
-                row(&["other", "select 1 AS `note` from `shop`.`others`"]),
-                row(&["hidden", ""]),
+                row(&["shop", "report", "select `shop`.`orders`.`note` AS `n` from `shop`.`orders`"]),
+                row(&["bank", "books", "select `shop`.`orders`.`id` AS `id` from `shop`.`orders`"]),
+                row(&["shop", "other", "select 1 AS `note` from `shop`.`others`"]),
+                row(&["shop", "hidden", ""]),
             ],
         ))
         .unwrap(),
@@ -177,7 +178,10 @@ fn what_a_change_must_not_lose_stands_in_extra() {
     assert_eq!(extra.foreign_keys, ["itself (on delete CASCADE, on update RESTRICT)"]);
     assert_eq!(extra.referenced_by, ["bank.bills", "itself"]);
     assert_eq!(extra.checks, ["`id` > 0"]);
-    assert_eq!((extra.triggers.len(), extra.views.as_slice()), (1, &["report".to_owned()][..]));
+    assert_eq!(
+        (extra.triggers.len(), extra.views.as_slice()),
+        (1, &["bank.books".to_owned(), "report".to_owned()][..])
+    );
     let note = FieldExtra::of(&table.fields[1]);
     assert_eq!(note.indexes, ["by_note (unique) (5 of it), part 1 of 2"]);
     assert_eq!(
@@ -186,6 +190,7 @@ fn what_a_change_must_not_lose_stands_in_extra() {
     );
     assert_eq!(note.unwritable, ["CHECK (`note` <> '')"]);
     let id = FieldExtra::of(&table.fields[0]);
+    assert_eq!(id.views, ["bank.books"]);
     assert_eq!((id.references.as_slice(), id.referenced_by.len()), (&["itself".to_owned()][..], 2));
 }
 

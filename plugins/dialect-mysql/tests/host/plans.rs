@@ -290,13 +290,42 @@ fn expressions_of_either_server_go_back_as_they_came() {
         (mysql(), "datetime", "(now() + interval 1 day)", "DEFAULT ((now() + interval 1 day))"),
         (mariadb(), "bigint(20)", "(1 + 2)", "DEFAULT ((1 + 2))"),
         (mariadb(), "date", "curdate()", "DEFAULT (curdate())"),
+        (mariadb(), "varchar(9)", "convert('a' using latin1)", "DEFAULT (convert('a' using latin1))"),
+        (mariadb(), "int", "(`id` DIV 2)", "DIV"),
+        (mariadb(), "boolean", "(`note` regexp 'x')", "regexp"),
+        (mariadb(), "boolean", "(`note` like 'x' escape '#')", "escape"),
+        (mariadb(), "boolean", "(`id` <=> 3 xor `id` << 2)", "<=>"),
+        (mariadb(), "date", "(curdate() - interval 3 month)", "interval"),
+        (mariadb(), "json", "json_extract('{}','$.a')", "json_extract"),
+        (mysql(), "json", "json_extract(`doc`,'$.a')", "json_extract"),
+        (mysql(), "json", "json_unquote(json_extract(`doc`,'$[0].a'))", "json_unquote"),
+        (mysql(), "boolean", "(`id` in (1,2))", "in"),
+        (mysql(), "int", "(case when (`id` > 1) then 1 else 2 end)", "case"),
+        (mysql(), "boolean", "regexp_like(`note`,'x')", "regexp_like"),
+        (mysql(), "int", "cast(`note` as unsigned)", "unsigned"),
+        (mysql(), "int", "cast(`note` as signed)", "signed"),
+        (mysql(), "varbinary(9)", "cast(`note` as binary)", "binary"),
+        (mysql(), "varchar(9)", "(`note` collate utf8mb4_bin)", "collate"),
+        (mysql(), "datetime", "timestamp'2026-01-01 00:00:00'", "timestamp"),
+        (mysql(), "int", "(`id` & ~(3) | 4 ^ 5)", "~"),
+        (mysql(), "varchar(9)", "substr(`note`,1,3)", "substr"),
+        (mysql(), "varchar(9)", "trim(both ' ' from `note`)", "trim"),
+        (mysql(), "int", "extract(year from `changed`)", "extract"),
+        (mysql(), "varchar(9)", "if((`id` is null),'a','b')", "if"),
+        (mysql(), "varchar(9)", "_utf8mb4'\\\''", "_utf8mb4"),
+        (mysql(), "int", "(to_days(`changed`) % 7)", "%"),
+        (mysql(), "int", "timestampdiff(DAY,`changed`,now())", "timestampdiff"),
+        (mysql(), "date", "date_add(`changed`, interval 3 day)", "date_add"),
+        (mysql(), "int", "(`id` between 1 and 2)", "between"),
+        (mysql(), "int", "(not(`id`))", "not"),
     ] {
         let mut table = orders();
         table.fields[2] = Field {
             defaults_to: DefaultValue::Expression(expression.to_owned()),
             ..field("total", type_text)
         };
-        let plan = written(&server, &alter(table, "total", |after| after.comment = "x".to_owned()));
+        let change = alter(table, "total", |after| after.comment = "x".to_owned());
+        let plan = written(&server, &change);
         assert!(plan.statements[0].contains(expected), "{}", plan.statements[0]);
     }
 }
@@ -350,6 +379,60 @@ fn a_definition_that_cannot_be_written_back_is_not_overwritten() {
     table.fields[2].type_text = "varchar(255) /*M!100301 COMPRESSED*/".to_owned();
     let change = alter(table, "total", |after| after.nullable = false);
     assert!(refused(&mariadb(), change).contains(&("isNullable".to_owned(), "not_representable".to_owned())));
+}
+
+#[test]
+fn a_default_that_is_not_shown_as_it_is_or_that_the_host_refuses_is_not_written() {
+    let expression = |said: &str| DefaultValue::Expression(said.to_owned());
+    for (type_text, default) in [
+        ("varbinary(5)", text("?A")),
+        ("varchar(9)", text("?x")),
+        ("bigint(20)", expression("nextval(`shop`.`numbers`)")),
+        ("varchar(9)", expression("cast(1 as char charset utf8mb4)")),
+        ("varchar(9)", expression("char(65 using utf8mb4)")),
+        ("tinyint(4)", expression("!`id`")),
+    ] {
+        let mut table = orders();
+        table.fields[2] = Field { defaults_to: default, ..field("total", type_text) };
+        table.fields.truncate(3);
+        let change = alter(table.clone(), "total", |after| after.comment = "x".to_owned());
+        assert_eq!(
+            refused(&mariadb(), change),
+            pairs(&[("fieldComment", "not_representable")]),
+            "{type_text}"
+        );
+        assert!(written(&mariadb(), &drop_field(table.clone(), "total")).undo.is_empty());
+        let plan = written(&mariadb(), &alter(table, "total", |after| after.name = "sum".to_owned()));
+        assert_eq!(plan.statements, ["ALTER TABLE `shop`.`orders` RENAME COLUMN `total` TO `sum`"]);
+    }
+    let mut generated = orders();
+    generated.fields[4].generated = Some("last_insert_id() + `total`".to_owned());
+    let change = alter(generated, "twice", |after| after.comment = "x".to_owned());
+    assert_eq!(refused(&mariadb(), change), pairs(&[("fieldComment", "not_representable")]));
+}
+
+#[test]
+fn a_default_that_stays_is_written_as_mariadb_has_it() {
+    for (type_text, default, expected) in [
+        ("json", text(r#"{"a":1}"#), r#"JSON NULL DEFAULT '{"a":1}'"#),
+        ("blob", text("xyz"), "BLOB NULL DEFAULT 'xyz'"),
+        ("varbinary(9)", text("xyz"), "VARBINARY(9) NULL DEFAULT 'xyz'"),
+        ("inet6", text("::1"), "INET6 NULL DEFAULT '::1'"),
+        ("longtext", text("x"), "LONGTEXT NULL DEFAULT 'x'"),
+    ] {
+        let mut table = orders();
+        table.fields[2] = Field { defaults_to: default, ..field("total", type_text) };
+        table.fields.truncate(3);
+        let plan = written(&mariadb(), &alter(table, "total", |after| after.comment = "c".to_owned()));
+        let expected = format!("ALTER TABLE `shop`.`orders` MODIFY COLUMN `total` {expected} COMMENT 'c'");
+        assert_eq!(plan.statements, [expected]);
+    }
+    let mut table = orders();
+    table.fields[1] = Field { defaults_to: text("long enough"), ..field("note", "text") };
+    let change = alter(table.clone(), "note", |after| after.type_text = "varchar(3)".to_owned());
+    assert_eq!(refused(&mariadb(), change), pairs(&[("fieldType", "invalid_value")]));
+    let change = alter(table, "note", |after| after.type_text = "blob".to_owned());
+    assert_eq!(refused(&mariadb(), change), pairs(&[("fieldType", "invalid_value")]));
 }
 
 #[test]

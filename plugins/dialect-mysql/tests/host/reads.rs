@@ -25,7 +25,7 @@ impl Judge {
 }
 
 impl Ask for Judge {
-    fn ask(&self, query: Query) -> Result<RowSet, Error> {
+    fn ask_within(&self, query: Query, _timeout_ms: u32) -> Result<RowSet, Error> {
         let about: Vec<_> = self.about.iter().cloned().map(lakeport_carry::table_name).collect();
         let fragments: Vec<_> = query.fragments().into_iter().map(lakeport_carry::fragment).collect();
         let statement = read_statement(&self.profile, &fragments, &about)
@@ -80,6 +80,9 @@ fn the_server_says_what_it_is_and_old_ones_are_refused() {
     assert!(server.facts.contains("ANSI_QUOTES") && server.facts.contains(r#""lowerCaseTableNames":1"#));
     assert_eq!(of(&[("version", "8.4.3"), ("version_comment", "MySQL Community")]).unwrap().product, "MySQL");
     assert_eq!(of(&[("version", "5.7.44")]).unwrap_err().code, "unsupported");
+    let old = of(&[("version", "8.0.16")]).unwrap_err();
+    assert!(old.code == "unsupported" && old.message.contains("8.0.17"), "{}", old.message);
+    assert_eq!(of(&[("version", "8.0.17")]).unwrap().version, "8.0.17");
     assert_eq!(of(&[("version", "10.5.1-MariaDB")]).unwrap_err().code, "unsupported");
 }
 
@@ -106,6 +109,20 @@ fn two_hundred_tables_take_a_dozen_questions() {
         assert_eq!(found.len(), 200);
         assert!(found.iter().all(|table| table.as_ref().is_err_and(|error| error.code == "not_found")));
         assert!(judge.count() <= 11, "{}", judge.count());
+    }
+}
+
+#[test]
+fn views_of_other_databases_are_looked_for_where_a_table_may_change() {
+    for (server, part) in [(mysql(), "VIEW_TABLE_USAGE"), (mariadb(), "LOCATE(")] {
+        let judge = Judge::new(&orders(), vec![("ENGINE", heads(""))]);
+        read::inspect(&judge, &server, &orders()).unwrap();
+        assert!(judge.asked.borrow().iter().any(|sql| sql.contains(part)), "{part}");
+        let many: Vec<TableName> =
+            (0..5).map(|number| TableName::new("shop", format!("t{number}"))).collect();
+        let judge = Judge::new(&many, vec![("ENGINE", heads(""))]);
+        read::inspect(&judge, &server, &many).unwrap();
+        assert!(judge.asked.borrow().iter().all(|sql| !sql.contains(part)), "{part}");
     }
 }
 
@@ -158,7 +175,11 @@ fn accesses_come_from_the_best_source_that_there_is() {
     );
     let on = [("general_log", "ON"), ("log_output", "FILE,TABLE"), ("performance_schema", "ON")];
     let answers = vec![("SHOW VARIABLES", variables(&on)), ("AS known", known), ("AS chosen", log)];
-    let page = read::access(&Judge::new(&[], answers), &mysql(), &request()).unwrap();
+    let judge = Judge::new(&[], answers);
+    let page = read::access(&judge, &mysql(), &request()).unwrap();
+    let asked = judge.asked.borrow();
+    let bounded = asked.iter().find(|sql| sql.contains("AS chosen")).unwrap();
+    assert!(bounded.contains("g.event_time >= FROM_UNIXTIME"), "{bounded}");
     assert_eq!((page.rows.len(), page.source.as_str(), page.complete), (1, "general log", false));
     assert!(page.note.contains("Europe/Berlin"));
 

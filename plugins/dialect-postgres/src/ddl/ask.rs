@@ -142,7 +142,8 @@ fn constraints_query(relations: &[i64]) -> Query {
     let query = Query::new(
         "SELECT CAST(k.conrelid AS bigint) AS relation, CAST(k.conname AS text) AS name, \
          CAST(k.contype AS text) AS kind, pg_catalog.pg_get_constraintdef(k.oid) AS text, \
-         k.convalidated AS is_valid, k.conislocal AS is_local, k.conparentid <> 0 AS is_copy \
+         k.convalidated AS is_valid, k.conislocal AS is_local, k.conparentid <> 0 AS is_copy, \
+         EXISTS (SELECT 1 FROM pg_catalog.pg_inherits AS h WHERE h.inhrelid = k.conindid) AS is_attached \
          FROM pg_catalog.pg_constraint AS k WHERE k.contype IN ('p', 'u', 'c', 'x', 'f') AND k.conrelid ",
     );
     numbered(query, relations)
@@ -155,6 +156,7 @@ fn indexes_query(relations: &[i64]) -> Query {
          CAST(c.relname AS text) AS name, pg_catalog.pg_get_indexdef(i.indexrelid) AS text, \
          EXISTS (SELECT 1 FROM pg_catalog.pg_constraint AS k WHERE k.conindid = i.indexrelid \
          AND k.conrelid = i.indrelid AND k.contype IN ('p', 'u', 'x')) AS is_of_constraint, \
+         EXISTS (SELECT 1 FROM pg_catalog.pg_inherits AS h WHERE h.inhrelid = i.indexrelid) AS is_attached, \
          i.indisclustered AS is_clustered, i.indisreplident AS is_identity, \
          CAST(pg_catalog.array_to_json(c.reloptions) AS text) AS options, CAST(s.spcname AS text) AS tablespace, \
          (SELECT CAST(pg_catalog.array_to_json(pg_catalog.array_agg(a.attnum || ' ' || a.attstattarget \
@@ -195,7 +197,8 @@ fn sequences_query(relations: &[i64]) -> Query {
     numbered(query, relations).sql(" ORDER BY 1, 2")
 }
 
-/// Whole statements, in the order in which they are run.
+/// Whole statements, in the order in which they are run. Of a trigger that came from the table of a partition
+/// there is only what is set for it, where that is something else there.
 fn others_query(relations: &[i64]) -> Query {
     let query = Query::new(
         "SELECT CAST(s.stxrelid AS bigint) AS relation, CAST(1 AS bigint) AS place, CAST(s.stxname AS text) AS name, \
@@ -217,6 +220,14 @@ fn others_query(relations: &[i64]) -> Query {
          pg_catalog.pg_get_triggerdef(t.oid), CASE t.tgenabled WHEN 'D' THEN 'DISABLE TRIGGER ' \
          WHEN 'R' THEN 'ENABLE REPLICA TRIGGER ' WHEN 'A' THEN 'ENABLE ALWAYS TRIGGER ' END \
          FROM pg_catalog.pg_trigger AS t WHERE NOT t.tgisinternal AND t.tgparentid = 0 AND t.tgrelid ",
+    );
+    let query = numbered(query, relations).sql(
+        " UNION ALL SELECT CAST(t.tgrelid AS bigint), 3, CAST(t.tgname AS text), NULL, \
+         CASE t.tgenabled WHEN 'D' THEN 'DISABLE TRIGGER ' WHEN 'R' THEN 'ENABLE REPLICA TRIGGER ' \
+         WHEN 'A' THEN 'ENABLE ALWAYS TRIGGER ' ELSE 'ENABLE TRIGGER ' END \
+         FROM pg_catalog.pg_trigger AS t JOIN pg_catalog.pg_trigger AS u ON u.oid = t.tgparentid \
+         LEFT JOIN pg_catalog.pg_constraint AS k ON k.oid = t.tgconstraint AND k.contype = 'f' \
+         WHERE t.tgenabled <> u.tgenabled AND k.oid IS NULL AND t.tgrelid ",
     );
     let query = numbered(query, relations).sql(
         " UNION ALL SELECT CAST(p.polrelid AS bigint), 4, CAST(p.polname AS text), \
@@ -267,7 +278,14 @@ fn comments_query(relations: &[i64]) -> Query {
          AND d.classoid = 'pg_catalog.pg_trigger'::regclass \
          UNION ALL SELECT p.polrelid, 7, 0, 'POLICY', '', CAST(p.polname AS text), d.description \
          FROM pg_catalog.pg_policy AS p JOIN pg_catalog.pg_description AS d ON d.objoid = p.oid \
-         AND d.classoid = 'pg_catalog.pg_policy'::regclass) \
+         AND d.classoid = 'pg_catalog.pg_policy'::regclass \
+         UNION ALL SELECT x.refobjid, 8, 0, 'SEQUENCE', CAST(n.nspname AS text), CAST(c.relname AS text), \
+         d.description FROM pg_catalog.pg_depend AS x JOIN pg_catalog.pg_class AS c ON c.oid = x.objid \
+         AND c.relkind = 'S' JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace \
+         JOIN pg_catalog.pg_description AS d ON d.objoid = c.oid \
+         AND d.classoid = 'pg_catalog.pg_class'::regclass AND d.objsubid = 0 \
+         WHERE x.classid = 'pg_catalog.pg_class'::regclass AND x.refclassid = 'pg_catalog.pg_class'::regclass \
+         AND x.deptype IN ('a', 'i') AND x.refobjsubid > 0) \
          SELECT CAST(f.relation AS bigint) AS relation, f.kind AS kind, f.schema_name AS schema_name, \
          f.name AS name, f.comment AS comment FROM found AS f WHERE f.relation ",
     );

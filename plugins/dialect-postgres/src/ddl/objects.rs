@@ -41,10 +41,41 @@ pub fn sequences_after(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<S
     Ok(())
 }
 
+/// Which indexes and keys of a relation: attaching a partition takes the first of several equal ones for that
+/// of its table, so those come later that are the partition's own.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Those {
+    /// All there are.
+    All,
+    /// Those that are parts of the table's.
+    Attached,
+    /// All others.
+    Own,
+}
+
+impl Those {
+    /// Whether it is about one that is attached, or is not.
+    pub fn are(self, is_attached: bool) -> bool {
+        match self {
+            Those::All => true,
+            Those::Attached => is_attached,
+            Those::Own => !is_attached,
+        }
+    }
+}
+
 /// Indexes, and what is set for those that came with a constraint.
-pub fn indexes(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<String>) -> Result<(), Error> {
+pub fn indexes(
+    head: &Row<'_>,
+    those: Those,
+    parts: &Parts<'_>,
+    statements: &mut Vec<String>,
+) -> Result<(), Error> {
     let table = path(head)?;
     for row in parts.indexes.get(head.integer("relation")?)? {
+        if !those.are(row.boolean("is_attached")?) {
+            continue;
+        }
         let index = path(row)?;
         if !row.boolean("is_of_constraint")? {
             statements.push(row.text("text")?.to_owned());
@@ -95,8 +126,14 @@ pub fn foreign_keys(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<Stri
 /// Statistics, rules, triggers, policies, row security, replica identity.
 pub fn others(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<String>) -> Result<(), Error> {
     let table = path(head)?;
+    let is_alone = head.integer("parent")? == 0;
     for row in parts.others.get(head.integer("relation")?)? {
-        statements.push(row.text("text")?.to_owned());
+        match row.optional_text("text")? {
+            Some(text) => statements.push(text.to_owned()),
+            // What came from a table that is not made here is not there.
+            None if is_alone => continue,
+            None => {}
+        }
         match row.optional_text("setting")? {
             Some(whole) if whole.starts_with("ALTER ") => statements.push(whole.to_owned()),
             Some(words) => {
@@ -129,7 +166,9 @@ pub fn comments(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<String>)
         let kind = row.text("kind")?;
         let on = match kind {
             "COLUMN" => format!("COLUMN {table}.{}", name()?),
-            "INDEX" | "STATISTICS" => format!("{kind} {}.{}", quote::name(row.text("schema_name")?), name()?),
+            "INDEX" | "SEQUENCE" | "STATISTICS" => {
+                format!("{kind} {}.{}", quote::name(row.text("schema_name")?), name()?)
+            }
             "CONSTRAINT" | "RULE" | "TRIGGER" | "POLICY" => format!("{kind} {} ON {table}", name()?),
             _ => format!("{kind} {table}"),
         };

@@ -6,6 +6,7 @@ use lakeport_sdk::Row;
 use lakeport_sdk::dialect::Error;
 
 use super::ask::Parts;
+use super::objects::Those;
 use super::{columns, objects};
 use crate::quote;
 
@@ -18,13 +19,17 @@ pub fn statements(parts: &Parts<'_>) -> Result<Vec<String>, Error> {
         paths.insert(head.integer("relation")?, path(head)?);
     }
     for head in &parts.relations {
-        match head.text("kind")? {
-            "v" | "m" => view(head, parts, &mut statements)?,
-            _ => table(head, parts, &mut statements)?,
-        }
-        if let Some(parent) = paths.get(&head.integer("parent")?) {
-            let bound = head.optional_text("bound")?.unwrap_or("DEFAULT");
-            statements.push(format!("ALTER TABLE ONLY {parent} ATTACH PARTITION {} {bound}", path(head)?));
+        let parent = paths.get(&head.integer("parent")?);
+        match (head.text("kind")?, parent) {
+            ("v" | "m", _) => view(head, parts, &mut statements)?,
+            (_, None) => table(head, Those::All, parts, &mut statements)?,
+            (_, Some(parent)) => {
+                table(head, Those::Attached, parts, &mut statements)?;
+                let bound = head.optional_text("bound")?.unwrap_or("DEFAULT");
+                let path = path(head)?;
+                statements.push(format!("ALTER TABLE ONLY {parent} ATTACH PARTITION {path} {bound}"));
+                own_of_partition(head, parts, &mut statements)?;
+            }
         }
     }
     for head in &parts.relations {
@@ -63,10 +68,29 @@ fn view(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<String>) -> Resu
             statements.push(format!("ALTER MATERIALIZED VIEW {} ALTER COLUMN {name} {setting}", path(head)?));
         }
     }
-    objects::indexes(head, parts, statements)
+    objects::indexes(head, Those::All, parts, statements)
 }
 
-fn table(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<String>) -> Result<(), Error> {
+/// Keys and indexes that a partition has and its table has not.
+fn own_of_partition(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<String>) -> Result<(), Error> {
+    for row in parts.constraints.get(head.integer("relation")?)? {
+        if is_key(row)? && Those::Own.are(row.boolean("is_attached")?) {
+            statements.push(format!("ALTER TABLE ONLY {} ADD {}", path(head)?, constraint(row)?));
+        }
+    }
+    objects::indexes(head, Those::Own, parts, statements)
+}
+
+/// A constraint that has an index.
+fn is_key(row: &Row<'_>) -> Result<bool, Error> {
+    Ok(matches!(row.text("kind")?, "p" | "u" | "x"))
+}
+
+fn constraint(row: &Row<'_>) -> Result<String, Error> {
+    Ok(format!("CONSTRAINT {} {}", quote::name(row.text("name")?), row.text("text")?))
+}
+
+fn table(head: &Row<'_>, those: Those, parts: &Parts<'_>, statements: &mut Vec<String>) -> Result<(), Error> {
     let relation = head.integer("relation")?;
     let is_partition = head.boolean("is_partition")?;
     let is_copied = is_partition && !parts.columns.get(relation)?.is_empty();
@@ -100,8 +124,9 @@ fn table(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<String>) -> Res
     let constraints = parts.constraints.get(relation)?;
     for row in constraints {
         let is_own = row.boolean("is_local")? || is_copied;
-        if is_own && row.text("kind")? != "f" {
-            let text = format!("CONSTRAINT {} {}", quote::name(row.text("name")?), row.text("text")?);
+        let is_now = !is_key(row)? || those.are(row.boolean("is_attached")?);
+        if is_own && is_now && row.text("kind")? != "f" {
+            let text = constraint(row)?;
             if row.boolean("is_valid")? {
                 lines.push(text);
             } else {
@@ -117,8 +142,7 @@ fn table(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<String>) -> Res
     );
     statements.extend(afterwards.into_iter().map(|what| format!("{only} {what}")));
     objects::sequences_after(head, parts, statements)?;
-    objects::indexes(head, parts, statements)?;
-    Ok(())
+    objects::indexes(head, those, parts, statements)
 }
 
 /// What a column that came from a parent may have otherwise than there.

@@ -3,7 +3,7 @@
 use lakeport_sdk::dialect::DefaultValue;
 use lakeport_sdk::serde_json;
 
-use super::is_number;
+use super::{FRACTION_MAX, is_number};
 use crate::types::Type;
 
 /// What stands against this default of a field of this type; for a person.
@@ -25,7 +25,7 @@ fn now(digits: u8, of: &Type) -> Result<(), String> {
     match of.name().as_str() {
         "date" if digits == 0 => Ok(()),
         "date" => Err("a date has no fraction of a second".to_owned()),
-        name if name.starts_with("timestamp ") && digits <= 6 => Ok(()),
+        name if name.starts_with("timestamp ") && digits <= FRACTION_MAX => Ok(()),
         name if name.starts_with("timestamp ") => {
             Err("PostgreSQL keeps six digits of a second's fraction".to_owned())
         }

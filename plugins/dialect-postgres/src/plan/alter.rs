@@ -37,6 +37,11 @@ pub fn plan(server: &ServerInfo, change: &AlterField) -> Result<ChangePlan, Vec<
     }
     let types = if retyped { retype(server, change, &facts, &of_table, &mut problems) } else { None };
     let new_default = !defaults::same(&before.defaults_to, &after.defaults_to);
+    if new_default {
+        default_of_others(change, &facts, &of_table, "defaultValue", &mut problems);
+    } else if types.is_some() && is_set_anew(before) {
+        default_of_others(change, &facts, &of_table, "fieldType", &mut problems);
+    }
     if new_default || types.is_some() {
         default(change, &facts, new_default, types.as_ref(), &mut problems);
     }
@@ -158,6 +163,31 @@ fn retype(
     Some(Types { before: old, after: wanted, rewrites })
 }
 
+/// What the old default is in the new type is for PostgreSQL to say; so a plain one is set anew.
+fn is_set_anew(before: &Field) -> bool {
+    defaults::gives_a_value(&before.defaults_to) && !matches!(before.defaults_to, DefaultValue::Expression(_))
+}
+
+/// A default takes the place of those that tables below have for the field, and none of them comes back.
+fn default_of_others(
+    change: &AlterField,
+    facts: &FieldFacts,
+    of_table: &TableFacts,
+    member: &str,
+    problems: &mut Problems,
+) {
+    let name = &change.before.name;
+    if !of_table.children.is_empty() {
+        let children = listed(&of_table.children);
+        let message = format!("{children} inherit {name}, and their defaults would be overwritten");
+        problems.unsupported(member, message);
+    }
+    if facts.defaults_differ {
+        let message = format!("a partition has another default for {name}, which would be overwritten");
+        problems.unsupported(member, message);
+    }
+}
+
 fn default(
     change: &AlterField,
     facts: &FieldFacts,
@@ -225,10 +255,7 @@ struct Steps<'a> {
 impl Steps<'_> {
     fn all(mut self, types: Option<&Types>, new_default: bool) -> Vec<Step> {
         let (before, after) = (&self.change.before, &self.change.after);
-        // What the old default is in the new type is for PostgreSQL to say; so a plain one is set anew.
-        let resets = types.is_some()
-            && defaults::gives_a_value(&before.defaults_to)
-            && !matches!(before.defaults_to, DefaultValue::Expression(_));
+        let resets = types.is_some() && is_set_anew(before);
         let clears =
             defaults::gives_a_value(&before.defaults_to) && (new_default && types.is_some() || resets);
         if clears {

@@ -90,7 +90,8 @@ pub fn wanted_type(server: &ServerInfo, text: &str, member: &str, problems: &mut
 /// Whether a default that was read may be written again: the host takes no expression that reaches out of the
 /// statement, so only functions that are known not to are passed on.
 pub fn is_writable(default: &DefaultValue) -> bool {
-    const FUNCTIONS: [&str; 16] = [
+    const FUNCTIONS: [&str; 17] = [
+        "CURRENT_TIMESTAMP",
         "abs",
         "clock_timestamp",
         "coalesce",

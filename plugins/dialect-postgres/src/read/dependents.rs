@@ -9,7 +9,8 @@ use lakeport_sdk::dialect::{Error, Query};
 use super::numbered;
 use crate::facts::{FieldFacts, TableFacts};
 
-/// Everything in the catalogue that depends on these relations or their columns, by relation.
+/// Everything in the catalogue that depends on these relations or their columns, by relation. A primary key is
+/// there for the columns that it merely includes: its own are known.
 pub fn query(relations: &[i64]) -> Query {
     let wanted = Query::new(
         "WITH wanted AS (SELECT d.classid AS classid, d.objid AS objid, d.refobjid AS refobjid, \
@@ -24,7 +25,8 @@ pub fn query(relations: &[i64]) -> Query {
          FROM wanted AS w JOIN pg_catalog.pg_constraint AS k ON k.oid = w.objid \
          JOIN pg_catalog.pg_class AS o ON o.oid = k.conrelid \
          JOIN pg_catalog.pg_namespace AS n ON n.oid = o.relnamespace \
-         WHERE w.classid = 'pg_catalog.pg_constraint'::regclass AND k.contype NOT IN ('p', 'n', 't') AND k.conparentid = 0 \
+         WHERE w.classid = 'pg_catalog.pg_constraint'::regclass AND k.contype NOT IN ('n', 't') AND k.conparentid = 0 \
+         AND NOT (k.contype = 'p' AND w.refobjsubid = ANY (k.conkey)) \
          UNION ALL \
          SELECT w.refobjid, w.refobjsubid, w.objid, CASE x.relkind WHEN 'S' THEN 'sequence' ELSE 'index' END, \
          n.nspname, x.relname, x.relname, w.refobjid \
@@ -91,6 +93,8 @@ struct Object {
 enum Role {
     /// Goes along with the fields that it is made of: an index.
     Part,
+    /// Likewise, and is of others, too, which are not named: a key with a column that it includes.
+    Shared,
     /// Belongs to the table and holds the fields that it names: a trigger.
     Holder,
     /// Belongs to another: a view.
@@ -109,6 +113,7 @@ impl Dependents {
             let (role, shown) = match kind {
                 "constraint f" if !own => (Role::User, format!("the foreign key {name} of {schema}.{owner}")),
                 "constraint f" => (Role::Part, format!("foreign key {name}")),
+                "constraint p" => (Role::Shared, format!("primary key {name}")),
                 "constraint u" => (Role::Part, format!("unique constraint {name}")),
                 "constraint x" => (Role::Part, format!("exclusion constraint {name}")),
                 _ if kind.starts_with("constraint") => (Role::Part, format!("check {name}")),
@@ -136,7 +141,7 @@ impl Dependents {
         for object in self.objects.values() {
             match object.role {
                 Role::User => facts.users.insert(object.shown.clone()),
-                Role::Holder => facts.parts.insert(object.shown.clone()),
+                Role::Holder | Role::Shared => facts.parts.insert(object.shown.clone()),
                 Role::Part if object.columns.len() != 1 => facts.parts.insert(object.shown.clone()),
                 Role::Part => false,
             };
@@ -148,7 +153,7 @@ impl Dependents {
         for object in self.objects.values().filter(|object| object.columns.contains(&number)) {
             let names = match object.role {
                 Role::Part if object.columns.len() == 1 => &mut facts.own,
-                Role::Part => &mut facts.shared,
+                Role::Part | Role::Shared => &mut facts.shared,
                 Role::Holder | Role::User => &mut facts.users,
             };
             names.insert(object.shown.clone());

@@ -1,6 +1,7 @@
-//! Tables with all that is known of them: five questions for all of them together.
+//! Tables with all that is known of them: five questions for all of them together, one more where some are
+//! partitioned.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use lakeport_sdk::Row;
 use lakeport_sdk::dialect::{Error, Field, Query, RowSet, ServerInfo, Table, TableName};
@@ -24,6 +25,8 @@ pub struct Answers {
     pub family: RowSet,
     /// What hangs on them.
     pub dependents: RowSet,
+    /// Columns whose default is another one in some partition.
+    pub other_defaults: RowSet,
 }
 
 /// Tables in the order asked.
@@ -37,11 +40,21 @@ pub fn inspect(
     if relations.is_empty() {
         return Ok(tables.iter().map(|table| Err(no_table(table))).collect());
     }
+    let mut partitioned = Vec::new();
+    for row in heads.iter() {
+        if row.text("kind")? == "p" {
+            partitioned.push(row.integer("relation")?);
+        }
+    }
     let answers = Answers {
         fields: source.ask(fields_query(server, &relations))?,
         keys: source.ask(keys_query(&relations))?,
         family: source.ask(family_query(&relations))?,
         dependents: source.ask(dependents::query(&relations))?,
+        other_defaults: match partitioned.as_slice() {
+            [] => RowSet { columns: Vec::new(), rows: Vec::new(), truncated: false },
+            partitioned => source.ask(other_defaults_query(partitioned))?,
+        },
         heads,
     };
     tables_of(tables, &answers)
@@ -133,6 +146,27 @@ fn family_query(relations: &[i64]) -> Query {
     numbered(query, relations).sql(" GROUP BY 1 ORDER BY 1, 2, 3, 4")
 }
 
+/// A default that is set for a partitioned table takes the place of those of all its partitions.
+fn other_defaults_query(relations: &[i64]) -> Query {
+    let query = Query::new(
+        "WITH RECURSIVE members (root, member) AS (\
+         SELECT i.inhparent, i.inhrelid FROM pg_catalog.pg_inherits AS i WHERE i.inhparent ",
+    );
+    numbered(query, relations).sql(
+        " UNION ALL SELECT m.root, i.inhrelid FROM members AS m \
+         JOIN pg_catalog.pg_inherits AS i ON i.inhparent = m.member) \
+         SELECT DISTINCT CAST(m.root AS bigint) AS relation, CAST(a.attnum AS bigint) AS number \
+         FROM members AS m JOIN pg_catalog.pg_attribute AS a ON a.attrelid = m.root \
+         JOIN pg_catalog.pg_attribute AS b ON b.attrelid = m.member AND b.attname = a.attname \
+         LEFT JOIN pg_catalog.pg_attrdef AS e ON e.adrelid = a.attrelid AND e.adnum = a.attnum \
+         LEFT JOIN pg_catalog.pg_attrdef AS f ON f.adrelid = b.attrelid AND f.adnum = b.attnum \
+         WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = '' \
+         AND (e.oid IS NOT NULL OR f.oid IS NOT NULL) \
+         AND pg_catalog.pg_get_expr(e.adbin, e.adrelid) IS DISTINCT FROM pg_catalog.pg_get_expr(f.adbin, f.adrelid) \
+         ORDER BY 1, 2",
+    )
+}
+
 /// Tables out of answers, in the order asked.
 pub fn tables_of(tables: &[TableName], answers: &Answers) -> Result<Vec<Result<Table, Error>>, Error> {
     let mut heads = BTreeMap::new();
@@ -144,6 +178,7 @@ pub fn tables_of(tables: &[TableName], answers: &Answers) -> Result<Vec<Result<T
         keys: ByRelation::of(&answers.keys)?,
         family: ByRelation::of(&answers.family)?,
         dependents: ByRelation::of(&answers.dependents)?,
+        other_defaults: ByRelation::of(&answers.other_defaults)?,
     };
     let one = |table: &TableName| match heads.get(&(table.database.as_str(), table.name.as_str())) {
         Some(head) => parts.table(table, head),
@@ -160,6 +195,7 @@ struct Parts<'a> {
     keys: ByRelation<'a>,
     family: ByRelation<'a>,
     dependents: ByRelation<'a>,
+    other_defaults: ByRelation<'a>,
 }
 
 impl Parts<'_> {
@@ -181,9 +217,14 @@ impl Parts<'_> {
             Some(row) => named(row.optional_text("numbers")?),
             None => Vec::new(),
         };
+        let mut other_defaults = BTreeSet::new();
+        for row in self.other_defaults.get(relation)? {
+            other_defaults.insert(row.integer("number")?);
+        }
+        let beside = Beside { dependents: &dependents, other_defaults: &other_defaults };
         let fields = rows
             .iter()
-            .map(|row| field_of(row, &keys, (kind == "table").then_some(&dependents)))
+            .map(|row| field_of(row, &keys, (kind == "table").then_some(&beside)))
             .collect::<Result<Vec<_>, _>>()?;
         let mut facts = facts_of(head, self.family.get(relation)?)?;
         dependents.add_to_table(&mut facts);
@@ -252,15 +293,24 @@ fn facts_of(head: &Row<'_>, family: &[Row<'_>]) -> Result<TableFacts, Error> {
     Ok(facts)
 }
 
-fn field_of(row: &Row<'_>, keys: &[String], dependents: Option<&Dependents>) -> Result<Field, Error> {
+/// What is known of a table's fields beside their own rows.
+struct Beside<'a> {
+    dependents: &'a Dependents,
+    /// Columns by number whose default is another one in some partition.
+    other_defaults: &'a BTreeSet<i64>,
+}
+
+fn field_of(row: &Row<'_>, keys: &[String], beside: Option<&Beside<'_>>) -> Result<Field, Error> {
     let name = row.text("name")?.to_owned();
     let type_text = row.text("type_text")?.to_owned();
     let expression = row.optional_text("default_text")?;
     let is_generated = !row.text("generated")?.is_empty();
-    let extra = match dependents {
-        Some(dependents) => {
+    let extra = match beside {
+        Some(beside) => {
+            let number = row.integer("number")?;
             let mut facts = field_facts(row, &type_text)?;
-            dependents.add_to_field(row.integer("number")?, &mut facts);
+            facts.defaults_differ = beside.other_defaults.contains(&number);
+            beside.dependents.add_to_field(number, &mut facts);
             facts.to_json()
         }
         None => None,

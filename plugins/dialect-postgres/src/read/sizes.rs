@@ -22,7 +22,14 @@ pub fn statistics(
         let row =
             known.get(&(table.database.as_str(), table.name.as_str())).ok_or_else(|| no_table(table))?;
         let estimated = statistics_of(row)?;
-        if fresh { counted(source, table, estimated) } else { Ok(estimated) }
+        match (fresh, row.boolean("hides_rows")?) {
+            (false, _) => Ok(estimated),
+            (true, true) => Ok(uncountable(estimated)),
+            (true, false) => {
+                let parent = row.boolean("has_heirs")?.then(|| row.integer("relation")).transpose()?;
+                counted(source, table, parent, estimated)
+            }
+        }
     };
     Ok(tables.iter().map(one).collect())
 }
@@ -39,7 +46,9 @@ fn query(tables: &[TableName]) -> Query {
          JOIN pg_catalog.pg_inherits AS i ON i.inhparent = m.member \
          JOIN pg_catalog.pg_class AS p ON p.oid = i.inhrelid WHERE p.relispartition) \
          SELECT CAST(n.nspname AS text) AS schema_name, CAST(r.relname AS text) AS name, \
-         CAST(r.relkind AS text) AS kind, \
+         CAST(r.relkind AS text) AS kind, CAST(r.oid AS bigint) AS relation, \
+         r.relkind = 'r' AND r.relhassubclass AS has_heirs, \
+         pg_catalog.row_security_active(r.oid) AS hides_rows, \
          CAST(sum(CASE WHEN c.relkind IN ('r', 'm') AND c.reltuples > 0 THEN c.reltuples ELSE 0 END) AS bigint) AS row_count, \
          CAST(sum(CASE WHEN c.relkind = 'f' OR c.relkind IN ('r', 'm') AND (c.reltuples < 0 \
          OR c.reltuples = 0 AND c.relpages = 0 AND pg_catalog.pg_relation_size(c.oid) > 0) \
@@ -54,7 +63,7 @@ fn query(tables: &[TableName]) -> Query {
          JOIN pg_catalog.pg_class AS r ON r.oid = m.root \
          JOIN pg_catalog.pg_namespace AS n ON n.oid = r.relnamespace \
          LEFT JOIN pg_catalog.pg_stat_user_tables AS t ON t.relid = c.oid \
-         GROUP BY n.nspname, r.relname, r.relkind ORDER BY 1, 2",
+         GROUP BY n.nspname, r.relname, r.relkind, r.oid, r.relhassubclass ORDER BY 1, 2",
     )
 }
 
@@ -91,13 +100,28 @@ pub fn statistics_of(row: &Row<'_>) -> Result<TableStatistics, Error> {
     })
 }
 
-/// With the rows counted. Where that takes too long, or is not allowed, what was estimated has to do.
+/// A policy keeps rows from the account: what it counts is not what there is.
+fn uncountable(estimated: TableStatistics) -> TableStatistics {
+    let note = format!(
+        "row-level security hides rows from this account, so they are not counted; {}",
+        estimated.note
+    );
+    TableStatistics { note, ..estimated }
+}
+
+/// With the rows counted, those of `parent` alone where others inherit from it. Where that takes too long, or is not allowed, what was estimated has to do.
 fn counted(
     source: &impl Source,
     table: &TableName,
+    parent: Option<i64>,
     estimated: TableStatistics,
 ) -> Result<TableStatistics, Error> {
     let query = Query::new("SELECT count(*) AS n FROM ").name([&table.database, &table.name]);
+    let query = match parent {
+        // The host's parser knows no `FROM ONLY`.
+        Some(relation) => query.sql(" AS t WHERE t.tableoid = CAST(").value(relation).sql(" AS oid)"),
+        None => query,
+    };
     match source.ask_whole(query) {
         Ok(rows) => {
             let count =

@@ -1,7 +1,8 @@
-use lakeport_sdk::dialect::{AccessRequest, Cell, Column, DefaultValue, Page, Table};
+use lakeport_sdk::dialect::{AccessRequest, Cell, Column, DefaultValue, Fragment, Page, Table};
 use std::cell::RefCell;
 
 use super::*;
+use crate::facts::FieldFacts;
 
 /// Answers questions in turn.
 struct Script(RefCell<Vec<RowSet>>);
@@ -9,6 +10,26 @@ struct Script(RefCell<Vec<RowSet>>);
 impl Source for Script {
     fn ask(&self, _query: Query) -> Result<RowSet, Error> {
         Ok(self.0.borrow_mut().remove(0))
+    }
+}
+
+/// Answers with sizes, or with a count.
+struct Counting {
+    sizes: RowSet,
+    count: RowSet,
+    asked: RefCell<Vec<String>>,
+}
+
+impl Source for Counting {
+    fn ask(&self, query: Query) -> Result<RowSet, Error> {
+        let said = |fragment: &Fragment| match fragment {
+            Fragment::Sql(sql) => sql.clone(),
+            _ => "…".to_owned(),
+        };
+        let sql: String = query.fragments().iter().map(said).collect();
+        let answer = if sql.starts_with("SELECT count(*)") { &self.count } else { &self.sizes };
+        self.asked.borrow_mut().push(sql);
+        Ok(answer.clone())
     }
 }
 
@@ -157,6 +178,25 @@ fn what_hangs_on_one_field_is_the_fields_and_the_rest_is_the_tables() {
 }
 
 #[test]
+fn a_primary_key_is_not_dropped_with_a_field_that_it_includes() {
+    let mut given = answers();
+    given[4] = rows(&DEPENDENT, vec![dependent(3, 95, "constraint p", (7, "orders"), "orders_pkey")]);
+    let orders = inspected(given, &["orders"]).remove(0).unwrap();
+    assert_eq!(orders.extra.as_deref(), Some(r#"{"parts":["primary key orders_pkey"]}"#));
+    assert_eq!(orders.fields[1].extra.as_deref(), Some(r#"{"shared":["primary key orders_pkey"]}"#));
+}
+
+#[test]
+fn a_default_that_is_another_one_in_a_partition_is_known() {
+    let mut given = answers();
+    given[0].rows[0][3] = text("p");
+    given.push(rows(&["relation", "number"], vec![vec![int(7), int(3)]]));
+    let orders = inspected(given, &["orders"]).remove(0).unwrap();
+    let differs = |index: usize| FieldFacts::of(&orders.fields[index]).defaults_differ;
+    assert_eq!((differs(0), differs(1)), (false, true));
+}
+
+#[test]
 fn a_table_whose_rows_were_cut_off_is_asked_for_again() {
     let mut given = answers();
     given[1].rows.truncate(2);
@@ -222,6 +262,46 @@ fn an_estimate_that_was_never_made_is_unknown_and_not_none() {
         (None, "unknown", Some(8192))
     );
     assert_eq!(of("v", 0).data_bytes, None);
+}
+
+#[test]
+fn rows_are_counted_where_the_count_is_that_of_the_table() {
+    let columns = [
+        "schema_name",
+        "name",
+        "kind",
+        "relation",
+        "has_heirs",
+        "hides_rows",
+        "row_count",
+        "unknown_members",
+        "data_bytes",
+        "index_bytes",
+        "partitions",
+        "never_analyzed",
+        "analyzed_ms",
+    ];
+    let of = |has_heirs: bool, hides_rows: bool| {
+        let mut line = vec![text("shop"), text("orders"), text("r"), int(7)];
+        line.extend([Cell::Boolean(has_heirs), Cell::Boolean(hides_rows)]);
+        line.extend([int(5), int(0), int(8192), int(0), int(0), int(0), int(99)]);
+        let source = Counting {
+            sizes: rows(&columns, vec![line]),
+            count: rows(&["n"], vec![vec![int(6)]]),
+            asked: RefCell::new(Vec::new()),
+        };
+        let found = sizes::statistics(&source, &[TableName::new("shop", "orders")], true).unwrap();
+        (found.into_iter().next().unwrap().unwrap(), source.asked.take().pop().unwrap())
+    };
+    let (plain, asked) = of(false, false);
+    assert_eq!((plain.row_count, plain.row_accuracy.as_str()), (Some(6), "exact"));
+    assert!(asked.starts_with("SELECT count(*)") && !asked.contains("tableoid"), "{asked}");
+    let (parent, asked) = of(true, false);
+    assert_eq!((parent.row_count, parent.row_accuracy.as_str()), (Some(6), "exact"));
+    assert!(asked.contains("t.tableoid ="), "{asked}");
+    let (hidden, asked) = of(false, true);
+    assert_eq!((hidden.row_count, hidden.row_accuracy.as_str()), (Some(5), "estimate"));
+    assert!(hidden.note.contains("row-level security") && !asked.starts_with("SELECT count(*)"));
 }
 
 #[test]

@@ -54,6 +54,32 @@ fn a_type_is_written_in_tokens_of_its_own() {
 }
 
 #[test]
+fn only_types_that_a_b_tree_takes_can_be_a_key() {
+    for text in [
+        "uuid",
+        "interval",
+        "bit(3)",
+        "varbit",
+        "money",
+        "jsonb",
+        "int4range",
+        "int8multirange",
+        "inet",
+        "bytea",
+        "text[]",
+        "uuid[]",
+        "jsonb[]",
+        "tsvector",
+        "timetz",
+    ] {
+        assert!(parse(text).unwrap().is_ordered(), "{text}");
+    }
+    for text in ["json", "xml", "point", "line", "lseg", "box", "path", "polygon", "circle", "json[]"] {
+        assert!(!parse(text).unwrap().is_ordered(), "{text}");
+    }
+}
+
+#[test]
 fn what_is_no_type_or_more_than_one_is_refused() {
     for text in [
         "",

@@ -18,13 +18,31 @@ fn a_table_is_made_with_its_key_and_its_comments_come_as_statements() {
 }
 
 #[test]
+fn a_key_may_be_of_any_type_that_has_an_order() {
+    let fields = vec![field("id", "uuid"), field("during", "tstzrange")];
+    let keys = vec!["id".to_owned(), "during".to_owned()];
+    assert_eq!(
+        sql(Change::CreateTable(Table { fields, keys, ..orders() })),
+        [
+            r#"CREATE TABLE "shop"."orders" ("id" UUID NOT NULL, "during" TSTZRANGE NOT NULL, PRIMARY KEY ("id", "during"))"#
+        ]
+    );
+}
+
+#[test]
 fn each_kind_of_default_is_written() {
     for (type_text, default, expected) in [
         ("int", DefaultValue::Number("-1".to_owned()), "DEFAULT -1"),
         ("boolean", DefaultValue::Boolean(true), "DEFAULT TRUE"),
         ("boolean", DefaultValue::Boolean(false), "DEFAULT FALSE"),
         ("text", DefaultValue::Null, "DEFAULT NULL"),
-        ("timestamp", DefaultValue::Now(6), "DEFAULT CURRENT_TIMESTAMP"),
+        ("timestamp", DefaultValue::Now(0), "DEFAULT CURRENT_TIMESTAMP"),
+        ("timestamp", DefaultValue::Now(6), "DEFAULT CURRENT_TIMESTAMP (6)"),
+        (
+            "timestamp",
+            DefaultValue::Expression("CURRENT_TIMESTAMP(0)".to_owned()),
+            "DEFAULT (CURRENT_TIMESTAMP(0))",
+        ),
         ("timestamptz(3)", DefaultValue::Now(3), "DEFAULT CURRENT_TIMESTAMP (3)"),
         ("date", DefaultValue::Now(0), "DEFAULT CURRENT_DATE"),
         ("int", DefaultValue::Expression("(1 + 1)".to_owned()), "DEFAULT ((1 + 1))"),

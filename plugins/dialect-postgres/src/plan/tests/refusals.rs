@@ -19,7 +19,7 @@ fn all_that_is_wrong_with_a_new_table_is_said_at_once() {
         fields: vec![
             field("id", "INT COMMENT 'x'"),
             Field { defaults_to: DefaultValue::Number("1e3".to_owned()), ..field("ctid", "int") },
-            field("doc", "jsonb"),
+            field("doc", "json"),
             field("doc", "text"),
         ],
         ..orders()
@@ -101,6 +101,22 @@ fn what_would_be_lost_with_a_type_is_in_the_way() {
     strange.fields[2].type_text = "shop.mood".to_owned();
     let change = alter(strange, "total", |after| after.type_text = "text".to_owned());
     assert_eq!(refused(change), pairs(&[("fieldType", "unsupported_by_dialect")]));
+}
+
+#[test]
+fn defaults_of_heirs_and_partitions_are_not_overwritten() {
+    let heirs = || with_facts(&TableFacts { children: set("shop.heir"), ..TableFacts::default() });
+    let another = |after: &mut Field| after.defaults_to = DefaultValue::Text("x".to_owned());
+    let of_default = pairs(&[("defaultValue", "unsupported_by_dialect")]);
+    assert_eq!(refused(alter(heirs(), "note", another)), of_default);
+    assert_eq!(sql(alter(heirs(), "note", |after| after.comment = "x".to_owned())).len(), 1);
+
+    let differ = FieldFacts { defaults_differ: true, ..FieldFacts::default() };
+    let of_partitions = || with_field_facts("note", &differ);
+    assert_eq!(refused(alter(of_partitions(), "note", another)), of_default);
+    let retype = alter(of_partitions(), "note", |after| after.type_text = "varchar".to_owned());
+    assert_eq!(refused(retype), pairs(&[("fieldType", "unsupported_by_dialect")]));
+    assert_eq!(sql(alter(of_partitions(), "note", |after| after.nullable = false)).len(), 1);
 }
 
 #[test]
