@@ -73,6 +73,7 @@ pub const CODES: &[&str] = &[
     "no_role",
     "no_schedule",
     "no_tasks",
+    "not_a_table",
     "not_active",
     "not_changeable",
     "not_deployed",
