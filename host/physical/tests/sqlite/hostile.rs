@@ -1,7 +1,6 @@
 //! A dialect that plans and sends what it must not. Each attack gets nowhere: the file stays as it is, byte
 //! for byte, and the error names the rule.
 
-
 use lakeport_bindings::dialect::planner::{AddField, Change};
 use lakeport_bindings::dialect::schema::{DefaultValue, ServerInfo, TableName};
 use lakeport_bindings::host::types::Error;

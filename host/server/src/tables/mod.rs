@@ -244,7 +244,7 @@ fn recycle_bin() -> Vec<Route> {
             Editor,
             "restoreTable",
             "Takes a table out of the recycle bin, under its old name",
-            recycle::api::restore,
+            recycle::restore::restore,
         )
         .refuses(&RECYCLED)
         .dry_run(),
