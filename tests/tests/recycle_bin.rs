@@ -23,6 +23,10 @@ fn restore(lake: &Lake, id: i64) -> Response {
     lake.server.post(&format!("{TABLES}/{id}/restore"), &json!({}))
 }
 
+fn dry_restore(lake: &Lake, id: i64) -> Response {
+    lake.server.post(&format!("{TABLES}/{id}/restore?dryRun=true"), &json!({}))
+}
+
 fn purge(lake: &Lake, id: i64, name: &str) -> Response {
     let target = format!("{TABLES}/{id}/purge-now?confirmTableName={}", encoded(name));
     lake.server.post(&target, &json!({}))
@@ -74,6 +78,8 @@ fn a_table_is_renamed_kept_for_30_days_and_comes_back_with_its_rows() {
             name.starts_with("orders_deprecated_") && name.len() == "orders_deprecated_".len() + 14,
             "{name}"
         );
+        let moment: String = text(&entry, "deprecatedAt").chars().filter(char::is_ascii_digit).collect();
+        assert_eq!(name, format!("orders_deprecated_{moment}"));
         assert_eq!((text(&entry, "originTableName"), text(&entry, "status")), ("orders", "deprecated"));
         assert_eq!((&entry["remainingDays"], &entry["clusterId"]), (&json!(30), &json!(shop.source)));
         assert_eq!(entry["referencedByTasks"], json!([]));
@@ -208,10 +214,13 @@ fn a_name_that_was_taken_meanwhile_is_not_taken_back() {
         let name = text(&soft_delete(&lake, id, "orders").data(), "tableName").to_owned();
         let designed = lake.table_of(&shop, "orders", &fields(&shop));
         refused(&restore(&lake, id), 409, "name_taken");
+        refused(&dry_restore(&lake, id), 409, "name_taken");
+        assert!(restore(&lake, id).message().contains("then restore this one"));
         lake.server.put(&format!("{TABLES}/{designed}"), &json!({ "tableName": "orders2" })).data();
         // Behind our back, in the database alone.
         shop.run("CREATE TABLE orders (n INTEGER)");
         refused(&restore(&lake, id), 409, "name_taken");
+        refused(&dry_restore(&lake, id), 409, "name_taken");
         assert_eq!(get(&lake, id)["status"], "deprecated");
         assert_eq!(shop.tables(), ["orders", name.as_str()]);
         shop.run("DROP TABLE orders");
@@ -220,19 +229,93 @@ fn a_name_that_was_taken_meanwhile_is_not_taken_back() {
 }
 
 #[test]
-fn what_somebody_dropped_or_renamed_behind_our_back_is_told_and_can_go() {
+fn what_somebody_dropped_or_renamed_behind_our_back_comes_back_to_the_catalogue_alone_or_is_forgotten() {
     for (lake, shop) in everywhere() {
-        for behind_our_back in ["DROP TABLE", "ALTER TABLE"] {
+        for behind_our_back in ["DROP TABLE {}", "ALTER TABLE {} RENAME TO hidden"] {
             let id = made(&lake, &shop, "orders");
             let name = text(&soft_delete(&lake, id, "orders").data(), "tableName").to_owned();
-            let then = if behind_our_back == "DROP TABLE" { "" } else { "RENAME TO hidden" };
-            shop.run(&format!("{behind_our_back} {name} {then}"));
-            refused(&restore(&lake, id), 409, "drifted");
-            assert_eq!(get(&lake, id)["status"], "deprecated");
-            assert_eq!(purge(&lake, id, &name).data()["purged"], true);
+            shop.run(&behind_our_back.replace("{}", &name));
+            let dry = dry_restore(&lake, id).data();
+            assert_eq!((&dry["statements"], dry["notes"].as_array().map(Vec::len)), (&json!([]), Some(1)));
+            let back = restore(&lake, id).data();
+            assert_eq!((text(&back, "tableName"), text(&back, "status")), ("orders", "active"));
+            assert_eq!((&back["physical"], &back["drift"][0]["what"]), (&json!(false), &json!("physical")));
+            assert!(text(&back["change"]["notes"][0], "message").contains(&name), "{back}");
+
+            lake.server.post(&format!("{TABLES}/{id}/physical"), &json!({})).data();
+            assert_eq!(get(&lake, id)["drift"], json!([]));
+            let name = text(&soft_delete(&lake, id, "orders").data(), "tableName").to_owned();
+            shop.run(&format!("DROP TABLE {name}"));
+            let purged = purge(&lake, id, &name).data();
+            assert_eq!((&purged["purged"], &purged["dropped"]), (&json!(true), &json!(false)));
             assert_eq!(lake.server.get(&format!("{TABLES}/{id}")).status, 404);
         }
         assert_eq!(shop.tables(), ["hidden"], "nobody else's table goes");
+    }
+}
+
+#[test]
+fn a_table_that_somebody_gave_its_old_name_back_is_taken_over_as_it_is() {
+    for (lake, shop) in everywhere() {
+        let id = made(&lake, &shop, "orders");
+        let name = text(&soft_delete(&lake, id, "orders").data(), "tableName").to_owned();
+        shop.run(&format!("ALTER TABLE {name} RENAME TO orders"));
+        shop.run(&format!("ALTER TABLE orders ADD COLUMN more {}", shop.kind.integer()));
+        assert_eq!(dry_restore(&lake, id).data()["statements"], json!([]));
+        let back = restore(&lake, id).data();
+        assert_eq!((text(&back, "tableName"), &back["physical"]), ("orders", &json!(true)));
+        assert_eq!((back["fields"].as_array().map(Vec::len), &back["drift"]), (Some(3), &json!([])));
+        assert_eq!((text(&back["change"], "state"), &back["change"]["statements"]), ("success", &json!([])));
+        let changes = lake.server.get(&format!("{TABLES}/{id}/changes")).data();
+        assert_eq!(changes[0], back["change"]);
+        assert_eq!(shop.tables(), ["orders"]);
+    }
+}
+
+#[test]
+fn a_table_with_its_old_name_back_that_was_read_in_anew_is_left_to_the_new_entry() {
+    for (lake, shop) in everywhere() {
+        let id = made(&lake, &shop, "orders");
+        let name = text(&soft_delete(&lake, id, "orders").data(), "tableName").to_owned();
+        shop.run(&format!("ALTER TABLE {name} RENAME TO orders"));
+        lake.read_in(shop.source);
+        refused(&restore(&lake, id), 409, "name_taken");
+        assert!(restore(&lake, id).message().contains("purge-now"));
+        let purged = purge(&lake, id, &name).data();
+        assert_eq!((&purged["purged"], &purged["dropped"]), (&json!(true), &json!(false)));
+        assert_eq!(shop.tables(), ["orders"]);
+        assert_eq!(lake.server.get(TABLES).data()["total"], 1);
+    }
+}
+
+#[test]
+fn the_job_leaves_a_table_alone_that_somebody_gave_its_old_name_back() {
+    for (mut lake, shop) in everywhere() {
+        let id = made(&lake, &shop, "orders");
+        let name = text(&soft_delete(&lake, id, "orders").data(), "tableName").to_owned();
+        shop.run(&format!("ALTER TABLE {name} RENAME TO orders"));
+        lake.server.execute(&format!("UPDATE tables SET purge_at = 1 WHERE id = {id}"));
+        lake.server.restart();
+        let error = eventually("it is said why it does not go", SOON, || {
+            Some(pending(&lake)[0]["purgeError"].clone()).filter(|error| !error.is_null())
+        });
+        assert_eq!(text(&error, "code"), "drifted");
+        assert_eq!(restore(&lake, id).data()["physical"], true);
+    }
+}
+
+#[test]
+fn a_long_name_is_shortened_by_the_limit_of_its_data_source_though_it_is_in_no_database() {
+    for (lake, shop) in everywhere() {
+        let (name, length): (String, fn(&str) -> usize) = match shop.kind {
+            Kind::Sqlite => continue,
+            Kind::Postgres => ("表".repeat(21), str::len),
+            Kind::Mariadb => ("表".repeat(64), |name| name.chars().count()),
+        };
+        let id = lake.table_of(&shop, &name, &fields(&shop));
+        let entry = soft_delete(&lake, id, &name).data();
+        assert!(length(text(&entry, "tableName")) <= 64, "{entry}");
+        assert_eq!(text(&restore(&lake, id).data(), "tableName"), name);
     }
 }
 

@@ -287,6 +287,62 @@ fn fields_are_checked_ordered_and_belong_to_one_table() {
 }
 
 #[test]
+fn a_field_is_changed_by_the_version_that_was_read() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let source = lake.source("shop.db");
+        let id = lake.table(source, "t", &[("a", "INTEGER"), ("b", "TEXT")]);
+        let fields = lake.server.get(&format!("{}/fields", path(id))).data();
+        let field = format!("{}/fields/{}", path(id), fields[1]["id"]);
+        let read = lake.server.get(&field);
+        assert_eq!(read.data(), fields[1]);
+        let first = read.header("etag").expect("an ETag").to_owned();
+        let client = lake.server.client();
+        let change = |tag: &str| client.send("PUT", &field, &[("If-Match", tag)], br#"{"fieldComment":"x"}"#);
+        let second = change(&first).header("etag").expect("the new ETag").to_owned();
+        assert_eq!(lake.server.get(&field).header("etag"), Some(second.as_str()));
+        refused(&change(&first), 412, "stale");
+        refused(&client.send("DELETE", &field, &[("If-Match", &first)], b""), 412, "stale");
+        assert_eq!(client.send("DELETE", &field, &[("If-Match", &second)], b"").status, 200);
+        refused(&lake.server.get(&field), 404, "not_found");
+    }
+}
+
+#[test]
+fn a_comment_is_taken_away_by_null() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let source = lake.source("shop.db");
+        let id = lake.table(source, "t", &[("a", "INTEGER")]);
+        let comment = format!("{}/comment", path(id));
+        let set =
+            |to: Value| lake.server.put(&comment, &json!({ "comment": to })).data()["tableComment"].clone();
+        assert_eq!(set(json!("said")), "said");
+        assert_eq!(set(Value::Null), Value::Null);
+    }
+}
+
+#[test]
+fn a_dry_run_is_refused_where_the_change_itself_would_be() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let source = lake.source("shop.db");
+        let id = lake.physical_table(source, "orders", &[("id", "INTEGER")]);
+        lake.table(source, "taken", &[("id", "INTEGER")]);
+        for name in ["taken", "TAKEN"] {
+            for dry_run in [true, false] {
+                let target = format!("{}?dryRun={dry_run}", path(id));
+                refused(&lake.server.put(&target, &json!({ "tableName": name })), 409, "name_taken");
+            }
+        }
+        let target = format!("{}?dryRun=true", path(id));
+        let dry = lake.server.put(&target, &json!({ "tableName": "free" })).data();
+        assert_eq!(dry["statements"].as_array().map(Vec::len), Some(1), "{dry}");
+        assert_eq!(lake.server.get(&path(id)).data()["tableName"], "orders");
+    }
+}
+
+#[test]
 fn a_change_that_the_database_refuses_changes_nothing_and_says_why() {
     for store in stores() {
         let lake = Lake::start(&store);
@@ -665,10 +721,7 @@ fn all_faults_of_a_table_or_a_field_are_told_at_once_and_null_where_there_is_alw
         assert_eq!(named(&lake.server.put(&path(id), &form)), all);
         let nulls = json!({ "tableName": null, "dbName": null });
         assert_eq!(named(&lake.server.put(&path(id), &nulls)), ["dbName", "tableName"]);
-        assert_eq!(
-            named(&lake.server.put(&format!("{}/comment", path(id)), &json!({ "comment": null }))),
-            ["comment"]
-        );
+        assert_eq!(named(&lake.server.put(&format!("{}/comment", path(id)), &json!({}))), ["comment"]);
         let fields = format!("{}/fields", path(id));
         let field = format!("{fields}/{}", lake.server.get(&fields).data()[0]["id"]);
         let form = json!({ "fieldName": "", "fieldType": "NO SUCH TYPE(", "isNullable": "no" });

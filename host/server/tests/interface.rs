@@ -107,6 +107,7 @@ const BESIDES: &[Endpoint] = &[
     ("POST", "/api/v1/tables/{id}/physical", Editor, &["clusterId", "dryRun"]),
     ("GET", "/api/v1/tables/{id}/changes", Viewer, &[]),
     ("PATCH", "/api/v1/tables", Editor, &[]),
+    ("GET", "/api/v1/tables/{id}/fields/{fieldId}", Viewer, &[]),
     ("GET", "/api/v1/tables/{id}/schema-history", Viewer, &["pageNum", "pageSize"]),
     ("GET", "/api/v1/tables/{id}/schema-history/{version}", Viewer, &[]),
     ("GET", "/api/v1/search", Viewer, &["keyword", "clusterId", "pageNum", "pageSize"]),

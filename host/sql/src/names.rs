@@ -72,8 +72,7 @@ fn check_limit(limit: &NameLimit, kind: &str, name: &str, member: &str, found: &
         found.push(too_long(kind, member, length, rule.max_length as usize, &rule.length_unit));
     }
     if !limit.pattern.is_match(name) {
-        let message = format!("this database takes names of a {kind} that match {}", rule.pattern);
-        found.push(problem(member, "invalid_name", message));
+        found.push(problem(member, "invalid_name", not_taken(limit, kind, name)));
     }
     let kept = match rule.keeps.as_str() {
         "lower" => name.to_lowercase(),
@@ -83,6 +82,41 @@ fn check_limit(limit: &NameLimit, kind: &str, name: &str, member: &str, found: &
     if kept != name {
         let message = format!("this database keeps names in {} case: {kept}", rule.keeps);
         found.push(problem(member, "invalid_name", message));
+    }
+}
+
+/// Which character a pattern does not take, in words; the pattern itself where no single one is to blame.
+fn not_taken(limit: &NameLimit, kind: &str, name: &str) -> String {
+    /// One of them is taken anywhere in a name, or nothing is known of single characters.
+    const PLAIN: [char; 2] = ['a', 'A'];
+    let takes = |name: &[char]| limit.pattern.is_match(&name.iter().collect::<String>());
+    let to_blame = PLAIN.into_iter().find(|&plain| takes(&[plain; 3])).and_then(|plain| {
+        let mut characters = name.chars();
+        let (first, last) = (characters.clone().next()?, characters.clone().next_back()?);
+        match characters.find(|&inner| !takes(&[plain, inner, plain])) {
+            Some(inner) => Some(("have", inner)),
+            None if !takes(&[first, plain]) => Some(("begin with", first)),
+            None if !takes(&[plain, last]) => Some(("end with", last)),
+            None => None,
+        }
+    });
+    match to_blame {
+        Some((how, character)) => {
+            format!("a name of a {kind} cannot {how} {} in this database", described(character))
+        }
+        None => format!("this database takes names of a {kind} that match {}", limit.rule.pattern),
+    }
+}
+
+/// What cannot be seen is told by its number alone.
+fn described(character: char) -> String {
+    let number = format!("U+{:04X}", u32::from(character));
+    match character {
+        ' ' => "a blank".to_owned(),
+        _ if character.is_control() => format!("the control character {number}"),
+        _ if character.is_ascii_graphic() => format!("the character {character}"),
+        _ if character.is_alphanumeric() => format!("the character {character} ({number})"),
+        _ => format!("the character {number}"),
     }
 }
 
@@ -113,4 +147,52 @@ fn too_long(kind: &str, member: &str, length: usize, max: usize, unit: &str) -> 
 
 fn problem(member: &str, code: &str, message: String) -> Problem {
     Problem { member: member.to_owned(), code: code.to_owned(), message }
+}
+
+#[cfg(test)]
+mod tests {
+    use lakeport_bindings::dialect::about::NameRule;
+
+    use super::*;
+
+    fn told(pattern: &str, name: &str) -> Vec<String> {
+        let rule = NameRule {
+            applies_to: "table".to_owned(),
+            max_length: 64,
+            length_unit: "characters".to_owned(),
+            pattern: pattern.to_owned(),
+            keeps: "as_written".to_owned(),
+            case_insensitive: false,
+        };
+        let limit = NameLimit { rule, pattern: crate::pattern::compile(pattern).expect("in the subset") };
+        let mut found = Vec::new();
+        check_limit(&limit, "table", name, "tableName", &mut found);
+        found.into_iter().map(|problem| problem.message).collect()
+    }
+
+    #[test]
+    fn a_character_that_is_not_taken_is_named_in_words() {
+        let basic_plane = r"[^\x00-\x1F\x7F\x{10000}-\x{10FFFF}]*[^ \x00-\x1F\x7F\x{10000}-\x{10FFFF}]";
+        for (pattern, name, expected) in [
+            (basic_plane, "ab ", "end with a blank"),
+            (basic_plane, "a\tb", "have the control character U+0009"),
+            (basic_plane, "a😀", "have the character U+1F600"),
+            ("[A-Za-z0-9_]+", "a-b", "have the character -"),
+            ("[A-Za-z0-9_]+", "aéb", "have the character é (U+00E9)"),
+            ("[A-Z][A-Z0-9]*", "1A", "begin with the character 1"),
+        ] {
+            let expected = format!("a name of a table cannot {expected} in this database");
+            assert_eq!(told(pattern, name), [expected], "{name:?}");
+        }
+        assert_eq!(told(basic_plane, "a b"), [] as [String; 0]);
+    }
+
+    #[test]
+    fn a_pattern_is_shown_where_no_single_character_is_to_blame() {
+        assert_eq!(told("(?:ab)+", "aba"), ["this database takes names of a table that match (?:ab)+"]);
+        assert_eq!(
+            told("[a-z]{1,3}", "abcd"),
+            ["this database takes names of a table that match [a-z]{1,3}"]
+        );
+    }
 }

@@ -61,8 +61,25 @@ pub struct FieldPath {
     pub field_id: i64,
 }
 
+/// As they are read, second spellings included.
+const SORT_FIELDS: [&str; 13] = [
+    "tableName",
+    "dbName",
+    "layer",
+    "row_count",
+    "data_size",
+    "index_size",
+    "created_at",
+    "updated_at",
+    "rowCount",
+    "dataSize",
+    "indexSize",
+    "createdAt",
+    "updatedAt",
+];
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "TableSortField")]
+#[schemars(rename = "TableSortField", extend("enum" = SORT_FIELDS))]
 pub enum SortField {
     #[serde(rename = "tableName")]
     TableName,
@@ -105,7 +122,7 @@ pub struct ListQuery {
     pub owner: Option<String>,
     /// Only tables that have this tag.
     pub tag: Option<String>,
-    /// `rowCount`, `dataSize`, `indexSize`, `createdAt` and `updatedAt` are taken, too; absent: the newest first.
+    /// Absent: the newest first.
     pub sort_field: Option<SortField>,
     /// Absent: `asc`, where a `sortField` is given.
     pub sort_order: Option<SortOrder>,
@@ -216,8 +233,9 @@ pub struct SetOnTables {
 
 #[derive(Clone, Deserialize, JsonSchema)]
 pub struct SetComment {
-    /// Empty: none.
-    pub comment: LongText,
+    /// Empty or null: none.
+    #[serde(deserialize_with = "Patch::deserialize")]
+    pub comment: Patch<LongText>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -349,4 +367,28 @@ fn top_users_default() -> Number<1, 50> {
 
 fn history_default() -> Number<1, HISTORY_MAX> {
     Number(HISTORY_DEFAULT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::form::{from_json, from_query};
+
+    #[test]
+    fn every_spelling_of_a_sort_field_that_is_described_is_read() {
+        for field in SORT_FIELDS {
+            let query: ListQuery = from_query(&format!("sortField={field}")).expect(field);
+            assert!(query.sort_field.is_some(), "{field}");
+        }
+        let described = schemars::schema_for!(SortField);
+        assert_eq!(described.get("enum"), Some(&serde_json::json!(SORT_FIELDS)));
+    }
+
+    #[test]
+    fn a_comment_is_taken_away_by_null_but_not_left_out() {
+        let set = |body: &str| from_json::<SetComment>(body.as_bytes()).map(|form| form.comment);
+        assert_eq!(set(r#"{"comment":null}"#).unwrap(), Patch::Clear);
+        assert_eq!(set(r#"{"comment":"a"}"#).unwrap(), Patch::Set(Text("a".to_owned())));
+        assert!(set("{}").is_err_and(|error| error.to_string().contains("comment: is missing")));
+    }
 }

@@ -51,9 +51,11 @@ const CHANGE_CODES: &[&str] = &[
     "datasource_not_allowed",
     "deprecated",
     "drifted",
+    "in_use",
     "interrupted",
     "name_taken",
     "no_datasource",
+    "not_a_table",
     "not_changeable",
     "wrong_cluster",
 ];
@@ -242,7 +244,7 @@ fn recycle_bin() -> Vec<Route> {
             Editor,
             "restoreTable",
             "Takes a table out of the recycle bin, under its old name",
-            recycle::api::restore,
+            recycle::restore::restore,
         )
         .refuses(&RECYCLED)
         .dry_run(),
@@ -279,6 +281,15 @@ fn fields() -> Vec<Route> {
         )
         .refuses(&FIELDS)
         .dry_run(),
+        Route::new(
+            Method::GET,
+            "/api/v1/tables/{id}/fields/{fieldId}",
+            Viewer,
+            "getField",
+            "One field of a table",
+            fields::api::get,
+        )
+        .versioned(),
         Route::new(
             Method::PUT,
             "/api/v1/tables/{id}/fields/{fieldId}",

@@ -42,7 +42,14 @@ impl Visitor<'_> for Bounded {
     fn visit_str<E: de::Error>(self, text: &str) -> Result<String, E> {
         let is_within =
             text.chars().count() <= self.max_chars && text.trim().chars().count() >= self.min_chars;
-        if is_within { Ok(text.to_owned()) } else { Err(E::invalid_value(Unexpected::Str(text), &self)) }
+        let is_blank = !text.is_empty() && text.trim().is_empty();
+        if is_within {
+            Ok(text.to_owned())
+        } else if is_blank && self.min_chars > 0 {
+            Err(E::custom("must not be blank"))
+        } else {
+            Err(E::invalid_value(Unexpected::Str(text), &self))
+        }
     }
 
     /// No form has bytes but a filler.
@@ -154,6 +161,8 @@ mod tests {
         let body = r#"{"tableName":" ","dbName":7,"comment":"long","bucketNum":0,"replicaNum":-1}"#;
         let named: Vec<String> = wrong(body).into_iter().map(|(field, _)| field).collect();
         assert_eq!(named, ["tableName", "dbName", "comment", "bucketNum", "replicaNum"]);
+        let blank = "must not be blank".to_owned();
+        assert_eq!(wrong(r#"{"tableName":"  ","dbName":"main"}"#), [("tableName".to_owned(), blank)]);
         let long = format!(r#"{{"tableName":"{}","dbName":"main"}}"#, "表".repeat(65));
         let expected = "expected a string of 1 to 64 characters".to_owned();
         assert_eq!(wrong(&long), [("tableName".to_owned(), expected)]);

@@ -39,7 +39,7 @@ pub fn shown(app: &App, whole: Whole, change: Option<ChangeView>) -> Data<TableD
     Data::new(&TableDetail::new(whole, change, app.config.time_zone)).with_etag(&etag)
 }
 
-fn done(app: &App, whole: Whole, change: Option<ChangeView>) -> Data<Changed<TableDetail>> {
+pub fn done(app: &App, whole: Whole, change: Option<ChangeView>) -> Data<Changed<TableDetail>> {
     let etag = whole.etag();
     Data::new(&Changed::Done(TableDetail::new(whole, change, app.config.time_zone))).with_etag(&etag)
 }
@@ -99,6 +99,17 @@ pub async fn reserve<P, Q, B>(
     wanted: &Definition,
     but: i64,
 ) -> Result<(), Error> {
+    reserve_or(call, tx, wanted, but, store::ANOTHER_NAME).await
+}
+
+/// As [`reserve`]; `hint` says what can be done where the name is taken.
+pub async fn reserve_or<P, Q, B>(
+    call: &Call<P, Q, B>,
+    tx: &mut Tx,
+    wanted: &Definition,
+    but: i64,
+    hint: &str,
+) -> Result<(), Error> {
     let mut ignored = Ignored::default();
     if let Some(id) = wanted.cluster_id {
         let gone = || Error::invalid(vec![Detail::new("clusterId", format!("there is no data source {id}"))]);
@@ -106,12 +117,12 @@ pub async fn reserve<P, Q, B>(
         ignored = sources::ignored(&*Reach::of(&call.state, &source, call.request_id.as_str()).profile()?);
     }
     if store::is_taken(tx, wanted, but).await? {
-        return Err(Error::conflict("name_taken", store::name_taken(wanted)));
+        return Err(Error::conflict("name_taken", store::name_taken(wanted, hint)));
     }
     let Some(other) = store::namesake(tx, wanted, but, ignored).await? else { return Ok(()) };
     let message = format!(
         "there is a table {other} of this data source already, and its database takes no notice of case in names; \
-         take another name"
+         {hint}"
     );
     Err(Error::conflict("name_taken", message))
 }
@@ -127,8 +138,11 @@ pub async fn update(
 pub async fn set_comment(
     call: Call<TablePath, ChangeQuery, Draft<SetComment>>,
 ) -> Result<Data<Changed<TableDetail>>, Error> {
-    let comment = super::said(Some(call.body.read().comment.clone()));
-    change(&call, |before| Definition { table_comment: comment.clone(), ..before.clone() }).await
+    let commented = |before: &Definition| {
+        let comment = super::text(call.body.read().comment.clone(), before.table_comment.clone());
+        Definition { table_comment: comment, ..before.clone() }
+    };
+    change(&call, commented).await
 }
 
 /// Changes a definition; a physical table follows first.
@@ -163,9 +177,6 @@ async fn change_from<B: Body>(
     }
     check(call, Some(definition), &after).await?;
     let (wanted, planned) = planned(call, &before, after).await?;
-    if call.query.dry_run {
-        return Ok(Some(Data::new(&Changed::DryRun(planned.view()))));
-    }
     let now_ms = app.clock.now_ms();
     let id = before.record.id;
     let mut tx = app.db.begin().await?;
@@ -179,6 +190,10 @@ async fn change_from<B: Body>(
     physical::store::refuse_running(&mut tx, id).await?;
     if now.etag() != before.etag() {
         return Ok(None);
+    }
+    // Behind all that refuses a change: a dry run is refused alike.
+    if call.query.dry_run {
+        return Ok(Some(Data::new(&Changed::DryRun(planned.view()))));
     }
     let audited = Change::of("table", id).before(&before.versioned());
     if planned.statements.is_empty() {

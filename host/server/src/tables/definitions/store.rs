@@ -16,6 +16,9 @@ macro_rules! columns {
     };
 }
 
+/// What can be done where the name was given by the client.
+pub const ANOTHER_NAME: &str = "take another name";
+
 /// How many those are.
 const COLUMNS: usize = 28;
 
@@ -345,13 +348,13 @@ fn json(ids: &[i64]) -> Result<Value, Error> {
 }
 
 fn taken(error: Error, wanted: &Definition) -> Error {
-    error.unique_as("name_taken", name_taken(wanted))
+    error.unique_as("name_taken", name_taken(wanted, ANOTHER_NAME))
 }
 
-/// What a client is told of a name that is taken.
-pub fn name_taken(wanted: &Definition) -> String {
+/// What a client is told of a name that is taken; `hint` says what can be done.
+pub fn name_taken(wanted: &Definition, hint: &str) -> String {
     let Definition { table_name, db_name, .. } = wanted;
-    format!("there is a table {db_name}.{table_name} of this data source already; take another name")
+    format!("there is a table {db_name}.{table_name} of this data source already; {hint}")
 }
 
 #[cfg(test)]

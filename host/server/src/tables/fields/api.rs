@@ -42,6 +42,14 @@ pub async fn list(call: Call<TablePath>) -> Result<Data<Vec<FieldView>>, Error> 
     Ok(Data::new(&whole.fields.into_iter().map(|field| FieldView::new(field, None)).collect()))
 }
 
+/// `GET /api/v1/tables/{id}/fields/{fieldId}`
+pub async fn get(call: Call<FieldPath>) -> Result<Data<FieldView>, Error> {
+    let whole = found(&call.state, call.path.id).await?;
+    let field = field_of(&whole, call.path.field_id)?;
+    let etag = field.etag();
+    Ok(Data::new(&FieldView::new(field, None)).with_etag(&etag))
+}
+
 /// `POST /api/v1/tables/{id}/fields`
 pub async fn create(
     call: Call<TablePath, ChangeQuery, Draft<CreateField>>,
@@ -150,15 +158,16 @@ async fn edit<P, Q, B: Body, T: Serialize + JsonSchema + Send + 'static>(
         wanted.without_places(&reach.info()?.capabilities);
         planned = physical::plan(reach, &sources::place(&definition), &wanted).await?;
     }
-    if is_dry_run {
-        return Ok(Some(Data::new(&Changed::DryRun(planned.view()))));
-    }
     let now_ms = app.clock.now_ms();
     let mut tx = app.db.begin().await?;
     let now = definitions::store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     physical::store::refuse_running(&mut tx, id).await?;
     if now.etag() != whole.etag() {
         return Ok(None);
+    }
+    // Behind all that refuses a change: a dry run is refused alike.
+    if is_dry_run {
+        return Ok(Some(Data::new(&Changed::DryRun(planned.view()))));
     }
     let audited = Change::of("table", id).before(&whole.versioned());
     if planned.statements.is_empty() {

@@ -4,18 +4,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::store;
+use super::there::{self, TABLE, There};
+use super::{erase, old_name, store, wanted};
 use crate::app::App;
-use crate::datasources::{self, Reach};
+use crate::datasources;
 use crate::db::{Held, leases};
 use crate::error::Error;
 use crate::tables::definitions::{self, Definition, Whole};
 use crate::tables::physical::failure::Failure;
 use crate::tables::physical::step::{Step, Wanted};
 use crate::tables::physical::store::{self as changes, End};
-use crate::tables::physical::{self, Planned, TOPIC as CHANGES_TOPIC, exists};
-use crate::tables::{TOPIC, sources};
-use crate::tasks;
+use crate::tables::physical::{self, Planned, TOPIC as CHANGES_TOPIC};
+use crate::tables::sources;
 use crate::time::HOUR_MS;
 
 /// Between two rounds.
@@ -62,6 +62,8 @@ async fn round(app: &Arc<App>, held: &Held) -> Result<(), Error> {
         match purge(app, held, &whole).await {
             Ok(()) => {}
             Err(error) if error.code() == "lease_lost" => return Ok(()),
+            // Somebody else is at it.
+            Err(error) if error.code() == "change_running" => {}
             Err(error) => write_down(app, held, &whole, error).await?,
         }
     }
@@ -75,35 +77,50 @@ async fn purge(app: &Arc<App>, held: &Held, whole: &Whole) -> Result<(), Error> 
         Some(id) => datasources::find(&app.db, id).await?,
         None => None,
     };
-    let Some(source) = source else { return erase(app, held, whole).await };
-    let call = format!("purge-{}", whole.record.id);
-    let reach = Reach::of(app, &source, &call);
-    if !exists(&reach, &sources::place(definition)).await? {
-        return erase(app, held, whole).await;
+    let Some(source) = source else { return forget(app, held, whole).await };
+    let reach = there::reach_of(app, &source, &format!("purge-{}", whole.record.id));
+    let there = There::of(&reach, &whole.record).await?;
+    if !there.is_kept {
+        refuse_back(app, whole, there).await?;
+        return forget(app, held, whole).await;
     }
-    let wanted = wanted(definition);
-    let planned = physical::plan(&reach, &sources::place(definition), &wanted).await?;
+    let planned = physical::plan(&reach, &sources::place(definition), &purge_of(definition)).await?;
     begin(app, held, whole, source.id, &planned, None).await
 }
 
-fn wanted(definition: &Definition) -> Wanted {
-    Wanted { table: definition.clone(), steps: vec![Step::Purge] }
-}
-
-async fn erase(app: &App, held: &Held, whole: &Whole) -> Result<(), Error> {
-    let id = whole.record.id;
-    let mut tx = app.db.begin().await?;
-    tx.guard(held).await?;
-    // Before the table's own row is locked.
-    tasks::unbind_table(&mut tx, id, BY, app.clock.now_ms()).await?;
-    let now = definitions::store::lock(&mut tx, id).await?;
-    if now.is_none_or(|now| now.etag() != whole.etag()) {
+/// 409 where the database has the table under its old name and the catalogue has it nowhere else: somebody wants it.
+async fn refuse_back(app: &App, whole: &Whole, there: There) -> Result<(), Error> {
+    if there.before.is_none_or(|table| table.kind != TABLE) {
         return Ok(());
     }
-    store::erase(&mut tx, id).await?;
-    tx.changed(TOPIC, id.to_string());
+    let (kept, old) = (&whole.record.definition, old_name(&whole.record));
+    let before = Definition { table_name: old.clone(), ..kept.clone() };
+    let mut tx = app.db.begin().await?;
+    if definitions::store::is_taken(&mut tx, &before, whole.record.id).await? {
+        return Ok(());
+    }
+    let message = format!(
+        "the database has {old} in place of {}: restore the table, or have purge-now forget it, which leaves {old} \
+         where it is",
+        kept.table_name
+    );
+    Err(Error::conflict("drifted", message))
+}
+
+fn purge_of(definition: &Definition) -> Wanted {
+    wanted(definition, definition.table_name.clone(), Step::Purge)
+}
+
+/// Erases what no database has.
+async fn forget(app: &App, held: &Held, whole: &Whole) -> Result<(), Error> {
+    let mut tx = app.db.begin().await?;
+    tx.guard(held).await?;
+    if !erase(&mut tx, whole, BY, app.clock.now_ms()).await? {
+        return Ok(());
+    }
     tx.commit().await?;
-    tracing::info!(table = id, name = whole.record.definition.table_name, "a table was purged");
+    let (table, name) = (whole.record.id, &whole.record.definition.table_name);
+    tracing::info!(table, name, "a table that no database has was forgotten");
     Ok(())
 }
 
@@ -123,7 +140,7 @@ async fn begin(
     if now.is_none_or(|now| now.etag() != whole.etag()) {
         return Ok(());
     }
-    let wanted = wanted(&whole.record.definition);
+    let wanted = purge_of(&whole.record.definition);
     let begun = changes::start(&mut tx, &whole.record, source_id, &wanted, planned, BY, now_ms).await?;
     let Some(begun) = begun else { return Ok(()) };
     if failure.is_some() {

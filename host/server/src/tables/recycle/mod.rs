@@ -7,12 +7,52 @@
 pub mod api;
 mod job;
 mod name;
+mod prepared;
+pub mod restore;
 pub mod store;
+mod there;
 mod view;
 
 pub use job::run_job;
 
+use super::TOPIC;
+use super::definitions::{self, Definition, Record, Whole};
+use super::physical::step::{Step, Wanted};
+use super::physical::store as changes;
+use crate::db::Tx;
+use crate::error::Error;
+use crate::tasks;
 use crate::time::DAY_MS;
 
 /// How long a table is kept.
 pub const RETENTION_MS: i64 = 30 * DAY_MS;
+
+/// What a table was called before it went in.
+fn old_name(record: &Record) -> String {
+    record.origin_table_name.clone().unwrap_or_else(|| record.definition.table_name.clone())
+}
+
+/// One step, after which the table has this name.
+fn wanted(definition: &Definition, name: String, step: Step) -> Wanted {
+    Wanted { table: Definition { table_name: name, ..definition.clone() }, steps: vec![step] }
+}
+
+/// The table, locked; none: it is gone or not as it was read. 409 while it is changed in its database.
+async fn unchanged(tx: &mut Tx, before: &Whole) -> Result<Option<Whole>, Error> {
+    let now = definitions::store::lock(tx, before.record.id).await?;
+    changes::refuse_running(tx, before.record.id).await?;
+    Ok(now.filter(|now| now.etag() == before.etag()))
+}
+
+/// Forgets a table for ever; false: it is gone or not as it was read.
+async fn erase(tx: &mut Tx, before: &Whole, by: &str, now_ms: i64) -> Result<bool, Error> {
+    let id = before.record.id;
+    // Before the table's own row is locked.
+    tasks::unbind_table(tx, id, by, now_ms).await?;
+    if unchanged(tx, before).await?.is_none() {
+        return Ok(false);
+    }
+    store::erase(tx, id).await?;
+    tx.changed(TOPIC, id.to_string());
+    Ok(true)
+}

@@ -4,11 +4,12 @@ use crate::db::{Db, Tx};
 use crate::error::Error;
 use crate::tables::recycle::RETENTION_MS;
 
-/// It was called `origin`, and is called otherwise now.
-pub async fn put_in(tx: &mut Tx, id: i64, origin: &str, now_ms: i64) -> Result<(), Error> {
+/// It was called `origin`, and is called otherwise now, with the time at which it went in behind its name.
+pub async fn put_in(tx: &mut Tx, id: i64, origin: &str, deprecated_at_ms: i64) -> Result<(), Error> {
     const PUT: &str = "UPDATE tables SET status = 'deprecated', origin_table_name = $2, deprecated_at = $3, \
-        purge_at = $4, updated_at = $3 WHERE id = $1";
-    let values = [id.into(), origin.into(), now_ms.into(), (now_ms + RETENTION_MS).into()];
+        purge_at = $4 WHERE id = $1";
+    let purge_at_ms = deprecated_at_ms + RETENTION_MS;
+    let values = [id.into(), origin.into(), deprecated_at_ms.into(), purge_at_ms.into()];
     tx.execute(PUT, &values).await.map(drop)
 }
 

@@ -66,6 +66,8 @@ pub struct PurgedTable {
     pub table_name: String,
     pub origin_table_name: Option<String>,
     pub purged: bool,
+    /// False: its database had no table of this name, or it was in none; the catalogue alone has forgotten it.
+    pub dropped: bool,
 }
 
 impl PendingView {
