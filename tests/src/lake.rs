@@ -80,7 +80,11 @@ impl Lake {
         let file = self.files.path();
         let number = std::fs::read_dir(file).expect("the folder is there").count();
         let mut warehouse = Warehouse::create(kind, &file.join(format!("warehouse-{number}.db")));
-        let form = json!({ "name": warehouse.name, "kind": kind.dialect(), "url": warehouse.url });
+        let mut form = json!({ "name": warehouse.name, "kind": kind.dialect(), "url": warehouse.url });
+        if kind == Kind::Mariadb {
+            // Those beside the one in the address, too.
+            form["options"] = json!({ "databases": ["*"] });
+        }
         warehouse.source = id_of(&self.server.post("/api/v1/datasources", &form).data());
         warehouse
     }

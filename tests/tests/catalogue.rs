@@ -178,6 +178,10 @@ fn names_are_found_before_what_is_said_and_every_character_stands_for_itself() {
         assert_eq!(found(&client, "%", ""), ["bills"]);
         assert_eq!(found(&client, "_", ""), ["old_orders", "orders.order_no"]);
         assert_eq!(found(&client, "nowhere", ""), [] as [&str; 0]);
+        assert_eq!(found(&client, "paid 100%", ""), ["bills"], "each word somewhere");
+        assert_eq!(found(&client, "orders rate", ""), ["orders.rate"], "one is its table's");
+        assert_eq!(found(&client, "main.bills", ""), ["bills"]);
+        assert_eq!(names(&lake, "keyword=main.bil"), ["bills"]);
         assert_eq!(found(&client, "order", &format!("&clusterId={}", source + 1)), [] as [&str; 0]);
 
         let page = client.get("/api/v1/search?keyword=order&pageSize=100").data();

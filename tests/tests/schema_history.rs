@@ -80,6 +80,33 @@ fn each_change_of_a_schema_is_kept_wherever_it_came_from() {
 }
 
 #[test]
+fn what_was_changed_behind_our_back_is_drift_once_it_is_found() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let source = lake.source("shop.db");
+        let id = lake.physical_table(source, "orders", &[("id", "INTEGER"), ("total", "REAL")]);
+        let sync = format!("/api/v1/datasources/{source}/sync");
+        let drift = || lake.server.get(&format!("{TABLES}/{id}")).data()["drift"].clone();
+        lake.server.post(&sync, &json!({})).data();
+        assert_eq!(drift(), json!([]));
+        lake.run("shop.db", "ALTER TABLE orders ADD COLUMN note TEXT; ALTER TABLE orders DROP COLUMN total");
+        lake.server.post(&sync, &json!({})).data();
+        assert_eq!(
+            drift(),
+            json!([
+                { "what": "fields[1].fieldName", "expected": "total", "found": "" },
+                { "what": "fields", "expected": "", "found": "note" },
+            ])
+        );
+        lake.server.post(&sync, &json!({})).data();
+        assert_eq!(drift(), json!([]), "both are alike");
+        lake.run("shop.db", "DROP TABLE orders");
+        lake.server.post(&sync, &json!({})).data();
+        assert_eq!(drift(), json!([{ "what": "physical", "expected": "true", "found": "false" }]));
+    }
+}
+
+#[test]
 fn a_catalogue_table_has_a_history_too_and_what_is_no_schema_is_not_in_it() {
     for store in stores() {
         let lake = Lake::start(&store);

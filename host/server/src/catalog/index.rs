@@ -49,6 +49,33 @@ const FIELDS_MAX_BYTES: usize = 512 * 1024 * 1024;
 /// Stands between the two names of a folded one; no name has it.
 const BETWEEN: char = '\0';
 
+/// The table's part of a folded name.
+pub(super) fn table_of(folded: &str) -> &str {
+    folded.split_once(BETWEEN).map_or("", |(_, name)| name)
+}
+
+/// What a keyword with a point may mean besides itself: the end of a database's name and the beginning of a table's.
+/// One for each of its points, for names have points, too.
+pub(super) struct Qualified(Vec<String>);
+
+impl Qualified {
+    /// Of a keyword in lower case.
+    pub(super) fn of(keyword: &str) -> Qualified {
+        let between = BETWEEN.to_string();
+        let at = keyword.match_indices('.').map(|(at, _)| at);
+        Qualified(at.map(|at| [&keyword[..at], &between, &keyword[at + 1..]].concat()).collect())
+    }
+
+    pub(super) fn is_in(&self, folded: &str) -> bool {
+        self.0.iter().any(|keyword| folded.contains(keyword.as_str()))
+    }
+
+    /// Whether one of them is the whole of both names.
+    pub(super) fn is(&self, folded: &str) -> bool {
+        self.0.iter().any(|keyword| folded == keyword.as_str())
+    }
+}
+
 impl Index {
     pub fn len(&self) -> usize {
         self.places.len()
@@ -67,10 +94,14 @@ impl Index {
         self.places.iter().map(|place| &place.entry)
     }
 
-    /// Entries with this in their database's or table's name, case ignored, in no order.
+    /// Entries with this in their database's or table's name, or in both with a point between them, case ignored, in no
+    /// order.
     pub fn matching<'i>(&'i self, keyword: &str) -> impl Iterator<Item = &'i Entry> + use<'i> {
         let keyword = keyword.to_lowercase();
-        let fits = move |place: &&Place| keyword.is_empty() || place.folded.contains(keyword.as_str());
+        let qualified = Qualified::of(&keyword);
+        let fits = move |place: &&Place| {
+            keyword.is_empty() || place.folded.contains(keyword.as_str()) || qualified.is_in(&place.folded)
+        };
         self.places.iter().filter(fits).map(|place| &place.entry)
     }
 
@@ -84,12 +115,9 @@ impl Index {
         })
     }
 
-    /// Each with its name in lower case and what is searched of it, in no order.
+    /// Each with its names in lower case, `database`, [`BETWEEN`], `table`, and what is searched of it, in no order.
     pub(super) fn searched(&self) -> impl Iterator<Item = (&Entry, &str, &Said)> {
-        self.places.iter().zip(&self.said).map(|(place, said)| {
-            let name = place.folded.split_once(BETWEEN).map_or("", |(_, name)| name);
-            (&place.entry, name, said)
-        })
+        self.places.iter().zip(&self.said).map(|(place, said)| (&place.entry, &*place.folded, said))
     }
 
     pub(super) fn put(&mut self, entry: Entry, texts: &Texts) {
@@ -161,6 +189,9 @@ pub mod tests {
         assert_eq!(ids(index.matching("sales")), [2]);
         assert_eq!(ids(index.matching("单")), [3]);
         assert_eq!(ids(index.matching("nord")), [] as [i64; 0]);
+        assert_eq!(ids(index.matching("Main.ord")), [1], "both names with a point between them");
+        assert_eq!(ids(index.matching("in.o")), [1]);
+        assert_eq!(ids(index.matching("main.items")), [] as [i64; 0]);
         assert_eq!(ids(index.matching("")), [1, 2, 3]);
     }
 

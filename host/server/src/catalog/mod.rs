@@ -17,7 +17,7 @@ use crate::tables;
 pub use index::{Entry, Index};
 pub use page::{Filter, Order, SortBy};
 pub use said::{FIELD_SAID_MAX_CHARS, FIELDS_MAX, SAID_MAX_CHARS, Texts, plain};
-pub use search::Hit;
+pub use search::{Hit, split};
 
 /// Tables that are read from the store in one go.
 const PAGE: i64 = 500;

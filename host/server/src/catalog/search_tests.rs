@@ -39,6 +39,27 @@ fn names_stand_before_what_is_said_and_tables_before_fields() {
 }
 
 #[test]
+fn of_several_words_each_must_be_there_in_whatever_text() {
+    let mut index = few();
+    let tagged = Entry { tags: Box::new(["tag_a".into()]), ..entry(6, "main", "customer_names") };
+    index.put(tagged, &texts(&[(61, "name", "of the customer"), (62, "since", "")]));
+    assert_eq!(found(&index, "tag_a name", &Filter::default()), [6, 61]);
+    assert_eq!(found(&index, "name tag_a", &Filter::default()), [6, 61]);
+    assert_eq!(found(&index, "customer_names since", &Filter::default()), [62], "one is its table's name");
+    assert_eq!(found(&index, "customer of the", &Filter::default()), [61]);
+    assert_eq!(found(&index, "tag_a tag_a", &Filter::default()), [6], "no field has one of them");
+    assert_eq!(found(&index, "tag_a order", &Filter::default()), [] as [i64; 0]);
+}
+
+#[test]
+fn a_table_is_found_by_its_qualified_name() {
+    let index = few();
+    assert_eq!(found(&index, "main.order", &Filter::default()), [2, 1]);
+    assert_eq!(found(&index, "main.orders itself", &Filter::default()), [12]);
+    assert_eq!(found(&index, "other.order", &Filter::default()), [] as [i64; 0]);
+}
+
+#[test]
 fn pages_follow_each_other_over_all_ranks() {
     let index = few();
     let whole = index.search("order", &Filter::default(), |_| true, 0, 100).1;

@@ -10,7 +10,7 @@ use super::address::ServerAddress;
 use super::store::Datasource;
 use crate::cron::Cron;
 use crate::error::Detail;
-use crate::http::form::{Amend, Patch};
+use crate::http::form::{Amend, Number, Patch};
 use crate::secrets::Secret;
 
 const NAME_MAX_CHARS: usize = 100;
@@ -18,8 +18,15 @@ const NAME_MAX_CHARS: usize = 100;
 const OPTIONS_MAX_BYTES: usize = 16 * 1024;
 /// The longest password, in bytes.
 const PASSWORD_MAX_BYTES: usize = 1_024;
+/// The option that names the databases to be read in.
+const DATABASES: &str = "databases";
+/// What it has for all that there are.
+pub const ALL_DATABASES: &str = "*";
 /// How addresses of SQLite files begin.
 pub const SQLITE_SCHEME: &str = "sqlite:";
+
+/// Of a server.
+pub type Port = Number<1, { u16::MAX as i64 }>;
 
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -33,13 +40,13 @@ pub struct CreateDatasource {
     url: Option<String>,
     /// In the place of `url`, with the following ones.
     host: Option<String>,
-    #[schemars(range(min = 1, max = 65535))]
-    port: Option<u16>,
+    port: Option<Port>,
     database: Option<String>,
     username: Option<String>,
     /// Never shown again.
     password: Option<String>,
-    /// What the dialect asks for besides; no secrets.
+    /// What the dialect asks for besides; no secrets. `databases` lists the databases that a synchronisation reads,
+    /// `["*"]` all of them; without it that is, on a server of the MySQL protocol, the one in the address.
     options: Option<Map<String, Value>>,
     /// A second account, which only reads; then all reads use it.
     read_url: Option<String>,
@@ -64,8 +71,7 @@ pub struct UpdateDatasource {
     #[serde(default)]
     pub host: Patch<String>,
     #[serde(default)]
-    #[schemars(range(min = 1, max = 65535))]
-    pub port: Patch<u16>,
+    pub port: Patch<Port>,
     #[serde(default)]
     pub database: Patch<String>,
     #[serde(default)]
@@ -221,7 +227,24 @@ fn options(form: &UpdateDatasource, before: Option<&Datasource>) -> Result<Strin
     if text.contains("\\u0000") {
         return Err("must have no NUL".to_owned());
     }
+    if let Patch::Set(options) = &form.options
+        && options.get(DATABASES).is_some_and(|databases| names_in(databases).is_none())
+    {
+        return Err(format!("must have in `{DATABASES}` a list of names, or [\"{ALL_DATABASES}\"] for all"));
+    }
     Ok(text)
+}
+
+/// Names that an option lists; none: it is no such list.
+fn names_in(value: &Value) -> Option<Vec<String>> {
+    let names = value.as_array().filter(|names| !names.is_empty())?;
+    names.iter().map(|name| name.as_str().filter(|name| !name.is_empty()).map(str::to_owned)).collect()
+}
+
+/// The databases that the options of a data source name to be read in; none: they name none.
+pub fn databases_named(options: &str) -> Option<Vec<String>> {
+    let options: Map<String, Value> = serde_json::from_str(options).ok()?;
+    names_in(options.get(DATABASES)?)
 }
 
 /// Where it is, and what becomes of its passwords.
@@ -284,6 +307,9 @@ impl UpdateDatasource {
 
 /// A SQLite file: an address and nothing else.
 fn file(form: &UpdateDatasource, before: Option<&Datasource>) -> Result<Place, Vec<Detail>> {
+    if let Some(wrong) = other_kind(form, before, |url| url.starts_with(SQLITE_SCHEME), "sqlite:<path>") {
+        return Err(vec![wrong]);
+    }
     let more = form.server_members();
     let mut wrong: Vec<Detail> = more
         .into_iter()
@@ -303,6 +329,26 @@ fn file(form: &UpdateDatasource, before: Option<&Datasource>) -> Result<Place, V
     Ok(Place { url: url.unwrap_or_default(), ..Place::default() })
 }
 
+/// What is wrong with another kind for an address that stays.
+fn other_kind(
+    form: &UpdateDatasource,
+    before: Option<&Datasource>,
+    is_own: impl Fn(&str) -> bool,
+    begin: &str,
+) -> Option<Detail> {
+    let before = before.filter(|before| form.url.0.is_none() && !is_own(&before.url))?;
+    let message = format!(
+        "is of other databases than the address that is kept, which is one of kind {}; give `url` with it, {begin}…",
+        before.kind
+    );
+    Some(Detail::new("kind", message))
+}
+
+/// Whether an address is one of such a server.
+fn is_of(transport: Transport) -> impl Fn(&str) -> bool {
+    move |url| url.split_once("://").is_some_and(|(scheme, _)| schemes(transport).contains(&scheme))
+}
+
 /// How addresses of such servers begin.
 fn schemes(transport: Transport) -> &'static [&'static str] {
     match transport {
@@ -318,6 +364,12 @@ fn server(
     before: Option<&Datasource>,
     transport: Transport,
 ) -> Result<Place, Vec<Detail>> {
+    let (is_own, begin) = (is_of(transport), format!("{}://", schemes(transport)[0]));
+    if matches!(form.host, Patch::Keep)
+        && let Some(wrong) = other_kind(form, before, is_own, &begin)
+    {
+        return Err(vec![wrong]);
+    }
     let known = |url: &str| ServerAddress::parse(url).ok().map(|(address, _)| address);
     let of_kind = |address: &ServerAddress| schemes(transport).contains(&address.scheme.as_str());
     let address_before = before.and_then(|before| known(&before.url)).filter(of_kind);
@@ -386,7 +438,12 @@ fn parts(
         Patch::Set(host) => address.host.clone_from(host),
     }
     let text = |patch: &Patch<String>, before| patch.clone().over(before).filter(|text| !text.is_empty());
-    address.port = form.port.clone().over(address.port);
+    match form.port {
+        Patch::Keep => {}
+        Patch::Clear => address.port = None,
+        // A port's bounds are those of its type.
+        Patch::Set(Number(port)) => address.port = u16::try_from(port).ok(),
+    }
     address.database = text(&form.database, address.database.take());
     address.username = text(&form.username, address.username.take());
     if address.host.is_empty() {

@@ -169,10 +169,27 @@ fn a_password_is_asked_for_again_when_host_or_user_change() {
 
 #[test]
 fn another_kind_needs_another_address() {
-    assert_eq!(fields(changed(&known(), json!({ "kind": "sqlite" }))), ["url"]);
+    let wrong = changed(&known(), json!({ "kind": "sqlite" })).unwrap_err();
+    assert_eq!(wrong[0].field, "kind");
+    assert!(wrong[0].message.contains("kind postgres") && wrong[0].message.contains("sqlite:"), "{wrong:?}");
+    let file = Datasource { kind: "sqlite".to_owned(), url: "sqlite:a.db".to_owned(), ..known() };
+    assert_eq!(fields(changed(&file, json!({ "kind": "postgres" }))), ["kind"]);
+    assert!(
+        changed(&file, json!({ "kind": "postgres", "host": "h", "password": null, "readUrl": null })).is_ok()
+    );
     let moved = changed(&known(), json!({ "kind": "sqlite", "url": "sqlite:a.db" })).unwrap();
     assert_eq!((moved.url.as_str(), moved.read_url), ("sqlite:a.db", None));
     assert!(matches!((moved.password, moved.read_password), (Password::None, Password::None)));
+}
+
+#[test]
+fn databases_are_named_in_a_list() {
+    for wrong in [json!("shop"), json!([]), json!([1]), json!([""]), json!({})] {
+        assert_eq!(fields(changed(&known(), json!({ "options": { "databases": wrong } }))), ["options"]);
+    }
+    let set = changed(&known(), json!({ "options": { "databases": ["a", "b"] } })).unwrap();
+    assert_eq!(databases_named(&set.options), Some(vec!["a".to_owned(), "b".to_owned()]));
+    assert_eq!(databases_named("{}"), None);
 }
 
 #[test]

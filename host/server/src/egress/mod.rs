@@ -78,7 +78,7 @@ impl Policy {
             return Ok(());
         }
         let named = host.map(|host| format!(" ({host})")).unwrap_or_default();
-        Err(refused(format!("{}{named} is {kind}", address.ip()), address.to_string()))
+        Err(refused(format!("{}{named}, {kind}", address.ip()), address.to_string()))
     }
 
     /// The addresses to connect to, each judged; those that are refused are left out, and when none is left
@@ -98,7 +98,7 @@ impl Policy {
 
     fn judge_name(&self, name: &str, port: u16) -> Result<(), Error> {
         if METADATA_NAMES.contains(&name) && !self.allow.iter().any(|rule| rule.names(name, port)) {
-            return Err(refused(format!("{name} is a cloud's metadata service"), format!("{name}:{port}")));
+            return Err(refused(format!("{name}, a cloud's metadata service"), format!("{name}:{port}")));
         }
         Ok(())
     }
@@ -158,7 +158,7 @@ pub fn host_and_port(uri: &http::Uri) -> Option<(&str, u16)> {
 
 fn refused(what: String, allow: String) -> Error {
     let message = format!(
-        "{what}, which this server does not connect to; an operator who wants that adds `{allow}` to the setting \
+        "{what}: this server does not connect to it; an operator who wants that adds `{allow}` to the setting \
          egress_allow"
     );
     Error::forbidden("egress_refused", message)

@@ -36,8 +36,9 @@ pub struct Query {
     pub datasource_id: i64,
     /// Id and name of each table that it read.
     pub tables: Vec<(i64, String)>,
+    /// A user of Lakeport, or `workflow` and its name.
     pub asked_by: String,
-    /// What asked for it: `agent`.
+    /// What asked for it: `agent`, `task`.
     pub origin: &'static str,
     pub outcome: Outcome,
     pub at_ms: i64,

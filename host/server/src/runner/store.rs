@@ -280,6 +280,12 @@ pub async fn move_on(tx: &mut Tx, id: i64, next_ms: Option<i64>) -> Result<(), E
     tx.execute(MOVE, &[id.into(), next_ms.into()]).await.map(drop)
 }
 
+/// None: it is not there any more.
+pub async fn name_of(db: &Db, workflow_id: i64) -> Result<Option<String>, Error> {
+    const NAME: &str = "SELECT name FROM runner_workflows WHERE id = $1";
+    db.read(NAME, &[workflow_id.into()]).await?.first().map(|row| row.get(0)).transpose()
+}
+
 /// None: no version of this program wrote it so.
 pub async fn definition(db: &Db, revision_id: i64) -> Result<Option<Definition>, Error> {
     const FIND: &str = "SELECT definition FROM runner_revisions WHERE id = $1";

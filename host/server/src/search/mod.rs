@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::{App, Call, Route};
-use crate::catalog::{Entry, Filter, Hit, plain};
+use crate::catalog::{Entry, Filter, Hit, plain, split};
 use crate::datasources;
 use crate::error::Error;
 use crate::http::form::Text;
@@ -24,7 +24,8 @@ const KEYWORD_MAX_CHARS: usize = 200;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct SearchQuery {
-    /// Part of a name, a comment, a description or a tag, case ignored; every character stands for itself.
+    /// Part of a name, a comment, a description or a tag, case ignored; of several words each is looked for. A table is
+    /// found by `database.table`, too. Every other character stands for itself.
     keyword: Text<1, KEYWORD_MAX_CHARS>,
     /// Only tables of this data source.
     cluster_id: Option<i64>,
@@ -58,7 +59,7 @@ struct HitView {
     /// Of the field, or of the table.
     comment: Option<String>,
     description: Option<String>,
-    /// Members that have the keyword.
+    /// Members that have the keyword, or one of its words.
     matched: Vec<&'static str>,
 }
 
@@ -126,6 +127,7 @@ async fn found(
 
 /// What the store has of them now; what is gone meanwhile is left out.
 async fn shown(app: &App, keyword: &str, hits: &[Hit]) -> Result<Vec<HitView>, Error> {
+    let words = split(keyword);
     let table_ids: BTreeSet<i64> = hits.iter().map(|hit| hit.table_id).collect();
     let table_ids: Vec<i64> = table_ids.into_iter().collect();
     let field_ids: Vec<i64> = hits.iter().filter_map(|hit| hit.field_id).collect();
@@ -136,25 +138,29 @@ async fn shown(app: &App, keyword: &str, hits: &[Hit]) -> Result<Vec<HitView>, E
     let view = |hit: &Hit| {
         let table = tables.get(&hit.table_id)?;
         match hit.field_id {
-            None => Some(HitView::of_table(table, keyword)),
-            Some(id) => Some(HitView::of_field(table, fields.get(&id)?, keyword)),
+            None => Some(HitView::of_table(table, &words)),
+            Some(id) => Some(HitView::of_field(table, fields.get(&id)?, &words)),
         }
     };
     Ok(hits.iter().filter_map(view).collect())
 }
 
-fn has(text: Option<&str>, keyword: &str) -> bool {
-    text.is_some_and(|text| text.to_lowercase().contains(keyword))
+fn has(text: Option<&str>, words: &[&str]) -> bool {
+    let has = |text: String| words.iter().any(|word| text.contains(word));
+    text.is_some_and(|text| has(text.to_lowercase()))
 }
 
 impl HitView {
-    fn of_table(table: &Record, keyword: &str) -> HitView {
+    fn of_table(table: &Record, words: &[&str]) -> HitView {
         let of = &table.definition;
+        let qualified = format!("{}.{}", of.db_name, of.table_name);
+        let with_point: Vec<&str> = words.iter().copied().filter(|word| word.contains('.')).collect();
+        let is_named = has(Some(&of.table_name), words) || has(Some(&qualified), &with_point);
         let members = [
-            ("tableName", has(Some(&of.table_name), keyword)),
-            ("tableComment", has(of.table_comment.as_deref(), keyword)),
-            ("tags", of.tags.iter().any(|tag| has(Some(tag), keyword))),
-            ("description", has(of.description.as_deref(), keyword)),
+            ("tableName", is_named),
+            ("tableComment", has(of.table_comment.as_deref(), words)),
+            ("tags", of.tags.iter().any(|tag| has(Some(tag), words))),
+            ("description", has(of.description.as_deref(), words)),
         ];
         HitView {
             kind: HitType::Table,
@@ -170,11 +176,11 @@ impl HitView {
         }
     }
 
-    fn of_field(table: &Record, field: &Field, keyword: &str) -> HitView {
+    fn of_field(table: &Record, field: &Field, words: &[&str]) -> HitView {
         let members = [
-            ("fieldName", has(Some(&field.name), keyword)),
-            ("fieldComment", has(field.comment.as_deref(), keyword)),
-            ("description", has(field.description.as_deref(), keyword)),
+            ("fieldName", has(Some(&field.name), words)),
+            ("fieldComment", has(field.comment.as_deref(), words)),
+            ("description", has(field.description.as_deref(), words)),
         ];
         HitView {
             kind: HitType::Field,
@@ -183,7 +189,7 @@ impl HitView {
             comment: field.comment.clone(),
             description: field.description.clone(),
             matched: members.into_iter().filter(|(_, has)| *has).map(|(member, _)| member).collect(),
-            ..HitView::of_table(table, keyword)
+            ..HitView::of_table(table, words)
         }
     }
 }

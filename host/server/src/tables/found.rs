@@ -9,8 +9,9 @@ use std::collections::{HashMap, HashSet};
 use lakeport_bindings::dialect::schema::{DefaultValue, Field, Table};
 use serde::Serialize;
 
+use super::definitions::Drift;
 use super::history::{self, Source};
-use super::{TOPIC, physical, store};
+use super::{TOPIC, drift, physical, store};
 use crate::db::Tx;
 use crate::error::Error;
 
@@ -20,6 +21,8 @@ pub const NAME_MAX_CHARS: usize = 255;
 const TEXT_MAX_CHARS: usize = 10_000;
 /// Fields of one table.
 const FIELDS_MAX: usize = 10_000;
+/// How far the clocks of two servers may be apart.
+const CLOCKS_APART_MS: i64 = 5_000;
 /// What stands between a table's name and the time at which it went into the recycle bin.
 pub const RECYCLE_BIN: &str = "_deprecated_";
 /// `yyyyMMddHHmmss`
@@ -166,9 +169,11 @@ pub struct Known {
     pub is_deprecated: bool,
     #[serde(skip)]
     pub is_physical: bool,
-    /// It was found otherwise than a change should have given.
+    /// It was found otherwise than it was to be.
     #[serde(skip)]
     pub has_drift: bool,
+    /// What is to be kept of that now, as JSON.
+    pub drift: Option<String>,
     pub comment: Option<String>,
     pub model: Option<String>,
     pub distribution: Option<String>,
@@ -266,6 +271,16 @@ fn wanted_field(table_id: i64, index: usize, found: &FoundField, before: Option<
     }
 }
 
+impl Difference {
+    /// What the catalogue had otherwise is kept with the table.
+    fn tell(&mut self, drift: Vec<Drift>) -> Result<(), Error> {
+        if let Some(table) = self.table.as_mut().filter(|_| !drift.is_empty()) {
+            table.drift = Some(serde_json::to_string(&drift).map_err(Error::internal)?);
+        }
+        Ok(())
+    }
+}
+
 impl Known {
     /// In all that a database may say something of.
     fn is_defined_as(&self, other: &Known) -> bool {
@@ -314,14 +329,21 @@ pub async fn take_over(tx: &mut Tx, look: &Look<'_>, now_ms: i64) -> Result<Take
             *known = table;
         }
     }
+    let given_up = given_up(tx, look, &by_name).await?;
     let (mut new, mut differences) = (Vec::new(), Vec::new());
     for table in look.found {
         match by_name.get(table.name.as_str()) {
             known if is_changed(&table.name, known) => {}
-            None if is_of_recycle_bin(&table.name) => {}
+            None if is_of_recycle_bin(&table.name) || given_up.contains(&table.name) => {}
             None => new.push(table),
             Some(known) if known.is_deprecated => {}
-            Some(known) => differences.push(difference(known, table)),
+            Some(known) => {
+                let mut difference = difference(known, table);
+                if look.source == Source::Sync {
+                    difference.tell(drift::of_found(known, table))?;
+                }
+                differences.push(difference);
+            }
         }
     }
     let made = store::insert(tx, cluster_id, database, &new, now_ms).await?;
@@ -341,6 +363,22 @@ pub async fn take_over(tx: &mut Tx, look: &Look<'_>, now_ms: i64) -> Result<Take
     }
     write(tx, differences, &mut taken, now_ms).await?;
     Ok(taken)
+}
+
+/// Names that a table had until just now: what is found under one is no new table, for the change may have ended on a
+/// server whose clock is behind this one's.
+async fn given_up(
+    tx: &mut Tx,
+    look: &Look<'_>,
+    by_name: &HashMap<&str, &Known>,
+) -> Result<HashSet<String>, Error> {
+    let is_new = |table: &FoundTable| !by_name.contains_key(table.name.as_str());
+    if look.source != Source::Sync || !look.found.iter().any(is_new) {
+        return Ok(HashSet::new());
+    }
+    let since_ms = look.began_ms - CLOCKS_APART_MS;
+    let changed = physical::store::changed_since(tx, look.cluster_id, look.database, since_ms).await?;
+    Ok(changed.into_iter().flat_map(|(_, before, after)| [before, after]).collect())
 }
 
 async fn write(
@@ -398,7 +436,8 @@ pub async fn mark_missing(
         !is_changed && !seen.contains(id) && !unread.contains(database)
     };
     let gone: Vec<i64> = tables.into_iter().filter(is_gone).map(|(id, ..)| id).collect();
-    let gone = store::set_missing(tx, &gone, now_ms).await?;
+    let told = serde_json::to_string(&drift::of_missing()).map_err(Error::internal)?;
+    let gone = store::set_missing(tx, &gone, &told, now_ms).await?;
     for id in &gone {
         tx.changed(TOPIC, id.to_string());
     }

@@ -3,6 +3,7 @@
 
 mod accesses;
 mod definitions;
+mod drift;
 mod fields;
 pub mod forms;
 pub mod found;
@@ -35,7 +36,7 @@ pub use physical::run_worker;
 pub use recycle::run_job as run_recycle_bin;
 pub use statistics::daily::run_job as run_statistics;
 pub use statistics::{Size, store::keep as keep_size, store::last as last_sizes};
-pub use store::{entries_after, entries_of};
+pub use store::{databases_of, entries_after, entries_of};
 
 /// What grows here.
 pub const RETAINED: [crate::retention::Retained; 3] =

@@ -1,7 +1,7 @@
 //! Tables and their fields in the store. Many rows are written by one statement, as a JSON array: they come by
 //! the batch, and each statement more is one journey more while others wait.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
@@ -94,6 +94,7 @@ fn known(row: &Row) -> Result<Known, Error> {
         keys: row.get(9)?,
         partition: row.get(10)?,
         has_drift: row.get(11)?,
+        drift: None,
         fields: Vec::new(),
     })
 }
@@ -154,17 +155,17 @@ pub async fn update(tx: &mut Tx, tables: &[Known], now_ms: i64) -> Result<(), Er
     const UPDATE: Either = Either {
         sqlite: "UPDATE tables SET table_comment = given.comment, table_model = given.model, \
             distribution_column = given.distribution, bucket_num = given.buckets, replica_num = given.replicas, \
-            key_columns = given.keys, partition_column = given.part, physical = 1, drift = NULL, updated_at = $2 \
+            key_columns = given.keys, partition_column = given.part, physical = 1, drift = given.drift, updated_at = $2 \
             FROM (SELECT json_extract(value, '$.id') AS id, json_extract(value, '$.comment') AS comment, \
             json_extract(value, '$.model') AS model, json_extract(value, '$.distribution') AS distribution, \
             json_extract(value, '$.buckets') AS buckets, json_extract(value, '$.replicas') AS replicas, \
-            json_extract(value, '$.keys') AS keys, json_extract(value, '$.partition') AS part \
-            FROM json_each($1)) AS given WHERE tables.id = given.id",
+            json_extract(value, '$.keys') AS keys, json_extract(value, '$.partition') AS part, \
+            json_extract(value, '$.drift') AS drift FROM json_each($1)) AS given WHERE tables.id = given.id",
         postgres: "UPDATE tables SET table_comment = given.comment, table_model = given.model, \
             distribution_column = given.distribution, bucket_num = given.buckets, replica_num = given.replicas, \
-            key_columns = given.keys, partition_column = given.\"partition\", physical = 1, drift = NULL, updated_at = $2 \
+            key_columns = given.keys, partition_column = given.\"partition\", physical = 1, drift = given.drift, updated_at = $2 \
             FROM json_to_recordset(CAST($1 AS json)) AS given (id BIGINT, comment TEXT, model TEXT, \
-            distribution TEXT, buckets BIGINT, replicas BIGINT, keys TEXT, \"partition\" TEXT) \
+            distribution TEXT, buckets BIGINT, replicas BIGINT, keys TEXT, \"partition\" TEXT, drift TEXT) \
             WHERE tables.id = given.id",
     };
     write(tx, UPDATE, tables, &[now_ms.into()]).await
@@ -230,18 +231,18 @@ pub async fn physical_after(
     rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).collect()
 }
 
-/// They are defined in the catalogue and no longer there; answers those that had been.
-pub async fn set_missing(tx: &mut Tx, ids: &[i64], now_ms: i64) -> Result<Vec<i64>, Error> {
+/// They are defined in the catalogue and no longer there, which is their drift; answers those that had been.
+pub async fn set_missing(tx: &mut Tx, ids: &[i64], drift: &str, now_ms: i64) -> Result<Vec<i64>, Error> {
     const SET: Either = Either {
-        sqlite: "UPDATE tables SET physical = 0, updated_at = $2 WHERE physical = 1 AND status = 'active' \
+        sqlite: "UPDATE tables SET physical = 0, drift = $3, updated_at = $2 WHERE physical = 1 AND status = 'active' \
             AND id IN (SELECT value FROM json_each($1)) RETURNING id",
-        postgres: "UPDATE tables SET physical = 0, updated_at = $2 WHERE physical = 1 AND status = 'active' \
+        postgres: "UPDATE tables SET physical = 0, drift = $3, updated_at = $2 WHERE physical = 1 AND status = 'active' \
             AND id IN (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)) RETURNING id",
     };
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = tx.query(tx.words(SET), &[json(ids)?, now_ms.into()]).await?;
+    let rows = tx.query(tx.words(SET), &[json(ids)?, now_ms.into(), drift.into()]).await?;
     rows.iter().map(|row| row.get(0)).collect()
 }
 
@@ -251,6 +252,12 @@ pub async fn count_of(tx: &mut Tx, cluster_id: i64) -> Result<i64, Error> {
         (SELECT 1 FROM table_changes c WHERE c.table_id = t.id AND c.cluster_id = $1 AND c.state = 'running')";
     let rows = tx.query(COUNT, &[cluster_id.into()]).await?;
     rows.first().map_or(Ok(0), |row| row.get(0))
+}
+
+/// The databases of a data source in which the catalogue has tables.
+pub async fn databases_of(db: &Db, cluster_id: i64) -> Result<HashSet<String>, Error> {
+    const DATABASES: &str = "SELECT DISTINCT db_name FROM tables WHERE cluster_id = $1 AND status = 'active'";
+    db.read(DATABASES, &[cluster_id.into()]).await?.iter().map(|row| row.get(0)).collect()
 }
 
 /// Columns of an entry, in the order of [`entry`], from `tables t`; `$fields` are those of its fields.

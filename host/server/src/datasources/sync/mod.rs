@@ -6,6 +6,8 @@
 //! begins anew where it ended. A row that is no longer `running` stops its worker.
 
 mod api;
+mod chosen;
+mod patience;
 mod read;
 mod store;
 mod worker;

@@ -2,13 +2,12 @@
 //! is remembered of the whole is the ids of the tables that were seen, nothing else.
 
 use std::collections::HashSet;
-use std::time::Duration;
 
 use lakeport_bindings::dialect::schema::{ServerInfo, Table, TableName};
 use lakeport_bindings::host::types::{Error as PluginError, Page};
-use lakeport_plugins::{CallError, CallFault};
-use tokio::time::sleep;
 
+use super::chosen::Choice;
+use super::patience::{is_lost, is_of_one_call, patiently, tries_of, tries_of_room};
 use super::store::{self, Errors, Sync};
 use crate::app::App;
 use crate::datasources::connect::limit;
@@ -16,8 +15,8 @@ use crate::datasources::{Datasource, Reach, Unanswered};
 use crate::db::Lease;
 use crate::error::Error;
 use crate::points;
-use crate::tables::SchemaSource as Source;
 use crate::tables::found::{self, Counts, FoundTable, Look};
+use crate::tables::{self, SchemaSource as Source};
 
 /// Tables of one page of names.
 const PAGE_TABLES: u32 = 500;
@@ -29,35 +28,19 @@ const BATCH_TABLES: usize = 50;
 const TABLES_MAX: usize = 500_000;
 /// Kinds of tables that are read in. A view is no table: nothing is stored in it.
 const KINDS: [&str; 2] = ["table", "external"];
-/// How often a call is made that the plugin host had no room for, or whose plugin was replaced meanwhile.
-const TRIES: u32 = 10;
-const BETWEEN_TRIES: Duration = Duration::from_secs(1);
 /// How often a batch is written that another writer came in between with.
 const WRITES: u32 = 3;
 /// What an error says when it is not about one table.
 const WHOLE: Option<String> = None;
-
-/// Makes a call, and makes it again where that may help.
-macro_rules! patiently {
-    ($call:expr) => {{
-        let mut tries = 1;
-        loop {
-            match $call.await {
-                Err(error) if tries < TRIES && may_pass(&error) => {
-                    tries += 1;
-                    sleep(BETWEEN_TRIES).await;
-                }
-                answer => break answer,
-            }
-        }
-    }};
-}
+const NONE_READ: &str = "no database of it can be read";
 
 /// Why an attempt did not come to its end.
 #[derive(Debug)]
 pub enum Stop {
-    /// The database or its dialect: the synchronisation has failed.
+    /// What was read in is not to be used: the synchronisation has failed.
     Failed(String),
+    /// The database or its dialect: likewise.
+    Unanswered(Unanswered),
     /// It is not running any more.
     Ended,
     /// The server's own store: another attempt may do better.
@@ -72,11 +55,12 @@ impl From<Error> for Stop {
 
 impl From<Unanswered> for Stop {
     fn from(error: Unanswered) -> Stop {
-        Stop::Failed(message_of(Error::from(error)))
+        Stop::Unanswered(error)
     }
 }
 
-fn message_of(error: Error) -> String {
+/// For a person.
+pub fn message_of(error: Error) -> String {
     match error {
         Error::Refused(refusal) => refusal.message,
         Error::Internal(_) => "the server failed; its log has the reason".to_owned(),
@@ -92,14 +76,24 @@ pub async fn read_in(
     errors: &mut Errors,
 ) -> Result<(), Stop> {
     let reach = Reach::of(app, source, &format!("sync-{}", sync.id));
-    let server = patiently!(reach.server())?;
+    let server = patiently!(reach.server(), tries_of_room)?;
     let databases = patiently!(reach.databases(&server))?;
     let databases = databases.into_iter().map(|(name, _)| name).collect();
+    let known = tables::databases_of(&app.db, source.id).await?;
+    let choice = Choice::of(source, reach.profile()?.transport, known);
+    let databases = choice.among(databases, errors);
     let (seen, unread) = (HashSet::new(), HashSet::new());
     let mut reading = Reading { app, sync, lease, reach, server, databases, seen, unread, errors };
     reading.count_tables().await?;
-    for database in std::mem::take(&mut reading.databases) {
-        reading.read_database(&database).await?;
+    let databases = std::mem::take(&mut reading.databases);
+    for database in &databases {
+        match reading.read_database(database).await {
+            Err(Stop::Unanswered(error)) => reading.leave_out(database.clone(), error).await?,
+            outcome => outcome?,
+        }
+    }
+    if !databases.is_empty() && databases.iter().all(|database| reading.unread.contains(database)) {
+        return Err(Stop::Failed(NONE_READ.to_owned()));
     }
     reading.find_missing().await
 }
@@ -168,16 +162,11 @@ impl Reading<'_> {
                     total += count;
                     self.databases.push(database);
                 }
-                Err(error) if is_of_one_call(&error) => {
-                    let message = message_of(error.into());
-                    self.errors.add(WHOLE, &format!("the database {database} cannot be read: {message}"));
-                    self.unread.insert(database);
-                }
-                Err(error) => return Err(error.into()),
+                Err(error) => self.leave_out(database, error).await?,
             }
         }
         if self.databases.is_empty() && !self.unread.is_empty() {
-            return Err(Stop::Failed("no database of it can be read".to_owned()));
+            return Err(Stop::Failed(NONE_READ.to_owned()));
         }
         let mut tx = self.app.db.begin().await?;
         tx.guard(self.lease).await?;
@@ -185,6 +174,20 @@ impl Reading<'_> {
             return Err(Stop::Ended);
         }
         Ok(tx.commit().await?)
+    }
+
+    /// Of a database that cannot be read nothing is known; where it is not that one alone, nothing is of any.
+    async fn leave_out(&mut self, database: String, error: Unanswered) -> Result<(), Stop> {
+        let is_of_one = is_of_one_call(&error)
+            // One that was dropped meanwhile is told like a server that is away.
+            || (is_lost(&error) && patiently!(self.reach.databases(&self.server)).is_ok());
+        if !is_of_one {
+            return Err(error.into());
+        }
+        let message = message_of(error.into());
+        self.errors.add(WHOLE, &format!("the database {database} cannot be read: {message}"));
+        self.unread.insert(database);
+        Ok(())
     }
 
     async fn count_database(&self, database: &str, before: usize) -> Result<usize, Unanswered> {
@@ -328,25 +331,4 @@ impl Reading<'_> {
             after_id = last;
         }
     }
-}
-
-/// Whether another call may go well: the fault is in what was asked for, not in the database as a whole.
-fn is_of_one_call(error: &Unanswered) -> bool {
-    match error {
-        Unanswered::Database(_) => false,
-        Unanswered::Plugin(CallError::Failed { fault, .. }) => fault.is_the_plugins(),
-        Unanswered::Plugin(CallError::Answered(error)) => {
-            !matches!(error.code.as_str(), "unreachable" | "timeout" | "unavailable" | "unauthorized")
-        }
-        Unanswered::Plugin(CallError::Quarantined { .. } | CallError::NotActive(_)) => false,
-    }
-}
-
-/// Whether the same call may go well after a while: the plugin host had no room, or the plugin was replaced.
-fn may_pass(error: &Unanswered) -> bool {
-    let fault = match error {
-        Unanswered::Plugin(CallError::Failed { fault, .. }) => fault,
-        _ => return false,
-    };
-    matches!(fault, CallFault::Busy | CallFault::Drained)
 }

@@ -233,6 +233,7 @@ impl Attempt {
                 Some("the server could not write what it found; its log has the reason".to_owned())
             }
             Ok(Ok(Err(Stop::Failed(message)))) => Some(message),
+            Ok(Ok(Err(Stop::Unanswered(error)))) => Some(read::message_of(error.into())),
             Ok(Err(_)) => Some("the server failed; its log has the reason".to_owned()),
             Err(_) => Some(format!("it was not done after {SYNC_MAX:?}")),
         };

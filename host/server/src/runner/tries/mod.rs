@@ -1,6 +1,7 @@
 //! One try of a task: its SQL on its data source, its log, and what became of it.
 
 mod log;
+mod reads;
 mod sql;
 pub mod store;
 

@@ -10,7 +10,7 @@ use lakeport_physical::{Database, Ran, Shown, TaskSession};
 use lakeport_sql::script::{ScriptStatement, sqlite_script};
 use tokio::time::{interval, timeout};
 
-use super::{Stops, Try};
+use super::{Stops, Try, reads};
 use crate::app::App;
 use crate::datasources::{self, Reach};
 use crate::error::Error;
@@ -76,6 +76,9 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
         return Err(stop);
     }
     commit(&work.stops, &stopped, session).await?.map_err(late)?;
+    if let Some(datasource_id) = task.datasource_id {
+        reads::record(&work.app, work.run.workflow_id, datasource_id, &script).await;
+    }
     points::reach("runner.task_ran");
     Ok(changed)
 }

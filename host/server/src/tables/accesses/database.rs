@@ -11,6 +11,7 @@ use lakeport_bindings::dialect::reader::{
 use lakeport_bindings::dialect::schema::TableName;
 use lakeport_bindings::host::types::Page;
 use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
 
 use super::{Tally, USERS_MAX, Window};
 use crate::app::App;
@@ -23,6 +24,8 @@ pub const WAIT: Duration = Duration::from_secs(10);
 /// Rows of one page, and pages of one question; what comes after is not counted.
 const PAGE_ROWS: u32 = 5_000;
 const PAGES_MAX: usize = 20;
+/// Texts of statements, over all pages, in bytes; when there are more, what comes after is not counted.
+const TEXTS_MAX_BYTES: usize = 32 * 1024 * 1024;
 /// Different statements that are read for the tables in them.
 const STATEMENTS_MAX: usize = 5_000;
 
@@ -49,8 +52,9 @@ pub async fn count(
     tally: &mut Tally,
 ) {
     let told = async {
-        let told = ask(app, source, table, window, call).await?;
-        Ok::<_, Error>((uses(&source.kind, table, &told.rows).await?, told))
+        let mut told = ask(app, source, table, window, call).await?;
+        let rows = std::mem::take(&mut told.rows);
+        Ok::<_, Error>((uses(&source.kind, table, rows).await?, told))
     };
     match timeout_at(until, told).await {
         Ok(Ok((uses, told))) => add(uses, told, source, table, window, tally),
@@ -88,9 +92,11 @@ async fn ask(
         page: Page { cursor: None, limit: PAGE_ROWS },
     };
     let mut told = Told { is_complete: true, ..Told::default() };
+    let mut bytes = 0;
     for _ in 0..PAGES_MAX {
         let AccessPage { rows, counters, next, source, complete, covers_from, note } =
             reach.accesses(&server, &request).await?;
+        bytes += rows.iter().map(text_bytes).sum::<usize>();
         told.rows.extend(rows);
         told.counters.extend(counters);
         told.is_complete &= complete;
@@ -98,52 +104,74 @@ async fn ask(
         told.covers_from_ms = told.covers_from_ms.max(covers_from);
         told.has_more = next.is_some();
         request.page.cursor = next;
-        if !told.has_more {
+        if !told.has_more || bytes >= TEXTS_MAX_BYTES {
             break;
         }
     }
     Ok(told)
 }
 
-/// Which rows are about the table, and how many statements could not be read.
-struct Uses {
-    are_uses: Vec<bool>,
-    unread: usize,
+fn text_bytes(row: &AccessRow) -> usize {
+    match &row.subject {
+        AccessSubject::Table(_) => 0,
+        AccessSubject::Statement(statement) => statement.text.len(),
+    }
 }
 
-/// Finds the table in the texts of statements, off the threads that answer requests.
-async fn uses(kind: &str, table: &TableName, rows: &[AccessRow]) -> Result<Uses, Error> {
-    let mut statements: Vec<StatementText> = Vec::new();
-    let mut places: HashMap<(&str, &str), usize> = HashMap::new();
-    let name = table.name.to_lowercase();
-    let mut unread = 0;
-    for row in rows {
-        let AccessSubject::Statement(statement) = &row.subject else { continue };
-        let key = (statement.text.as_str(), statement.database.as_str());
-        // Most statements are about other tables.
-        if places.contains_key(&key) || !statement.text.to_lowercase().contains(&name) {
-            continue;
-        }
-        if statements.len() >= STATEMENTS_MAX {
-            unread += 1;
-            continue;
-        }
-        places.insert(key, statements.len());
-        statements.push(statement.clone());
-    }
-    let (kind, wanted) = (kind.to_owned(), table.clone());
-    let read = move || statements.iter().map(|text| is_read_by(&kind, &wanted, text)).collect::<Vec<_>>();
-    let read = tokio::task::spawn_blocking(read).await.map_err(Error::internal)?;
-    unread += read.iter().filter(|is_read| is_read.is_none()).count();
-    let is_use = |row: &AccessRow| match &row.subject {
-        AccessSubject::Table(name) => name == table,
-        AccessSubject::Statement(statement) => {
-            let place = places.get(&(statement.text.as_str(), statement.database.as_str()));
-            place.and_then(|place| read[*place]).unwrap_or(false)
-        }
-    };
-    Ok(Uses { are_uses: rows.iter().map(is_use).collect(), unread })
+/// Rows that are about the table, and how many statements could not be read.
+#[derive(Default)]
+struct Uses {
+    rows: Vec<AccessRow>,
+    unread: usize,
+    /// There were rows, of whatever table.
+    has_rows: bool,
 }
+
+/// Finds the table in the texts of statements, off the threads that answer requests, and as long as somebody waits.
+async fn uses(kind: &str, table: &TableName, rows: Vec<AccessRow>) -> Result<Uses, Error> {
+    let (kind, table) = (kind.to_owned(), table.clone());
+    let stopped = CancellationToken::new();
+    let _guard = stopped.clone().drop_guard();
+    let search = move || found_in(&kind, &table, rows, &stopped);
+    tokio::task::spawn_blocking(search).await.map_err(Error::internal)
+}
+
+fn found_in(kind: &str, table: &TableName, rows: Vec<AccessRow>, stopped: &CancellationToken) -> Uses {
+    let name = table.name.to_lowercase();
+    let mut read: HashMap<StatementKey, Option<bool>> = HashMap::new();
+    let mut uses = Uses { has_rows: !rows.is_empty(), ..Uses::default() };
+    for row in rows {
+        if stopped.is_cancelled() {
+            break;
+        }
+        let is_use = match &row.subject {
+            AccessSubject::Table(name) => name == table,
+            // Most statements are about other tables.
+            AccessSubject::Statement(statement) if !statement.text.to_lowercase().contains(&name) => false,
+            AccessSubject::Statement(statement) => {
+                let key = (statement.text.clone(), statement.database.clone());
+                let has_room = read.len() < STATEMENTS_MAX;
+                let known = read.get(&key).copied();
+                let is_read = known.unwrap_or_else(|| {
+                    let is_read = if has_room { is_read_by(kind, table, statement) } else { None };
+                    uses.unread += usize::from(is_read.is_none());
+                    if has_room {
+                        read.insert(key, is_read);
+                    }
+                    is_read
+                });
+                is_read == Some(true)
+            }
+        };
+        if is_use {
+            uses.rows.push(row);
+        }
+    }
+    uses
+}
+
+/// A text and its database.
+type StatementKey = (String, String);
 
 /// Whether a statement reads a table; none: it cannot be read.
 fn is_read_by(kind: &str, table: &TableName, statement: &StatementText) -> Option<bool> {
@@ -160,7 +188,7 @@ fn is_read_by(kind: &str, table: &TableName, statement: &StatementText) -> Optio
 
 fn add(uses: Uses, told: Told, source: &Datasource, table: &TableName, window: &Window, tally: &mut Tally) {
     let mut broken = 0;
-    for (row, _) in told.rows.into_iter().zip(uses.are_uses).filter(|(_, is_use)| *is_use) {
+    for row in uses.rows {
         match row.day.parse::<NaiveDate>() {
             Ok(day) if (window.first()..=window.today).contains(&day) => add_row(day, row, window, tally),
             Ok(_) => {}
@@ -172,6 +200,9 @@ fn add(uses: Uses, told: Told, source: &Datasource, table: &TableName, window: &
     }
     if !told.source.is_empty() {
         tally.sources.push(told.source.clone());
+    }
+    // Sums have no users that could be left out.
+    if uses.has_rows {
         tally.notes.extend(whose(&datasources::accounts_of(source)));
     }
     let first_ms = window.begins_ms(window.first());
@@ -216,21 +247,28 @@ fn add_row(day: NaiveDate, row: AccessRow, window: &Window, tally: &mut Tally) {
     }
 }
 
-/// A sum without days: all of it where it began to count within the days asked for, else the last time alone.
+/// A sum without days: all of it where it began to count within the days asked for, else the last time alone. It has
+/// all users' statements, so that what Lakeport's own log had of those days already is taken off.
 fn add_counter(counter: &AccessCounter, window: &Window, tally: &mut Tally) {
     let from_ms = window.begins_ms(window.recent);
     let last_ms = counter.last.filter(|last_ms| *last_ms >= from_ms);
-    tally.last_ms = tally.last_ms.max(last_ms);
     let count = i64::try_from(counter.count).unwrap_or(i64::MAX);
-    let why = if counter.since.is_some_and(|since_ms| since_ms >= from_ms) {
-        let day = last_ms.map_or(window.today, |at_ms| day_of(at_ms, window.zone));
-        tally.add(day.min(window.today), count);
-        "the database only has a sum, which stands on the day of the last access and names no users"
-            .to_owned()
-    } else {
-        format!("the database only has a sum that began before these days ({count}), which is not counted")
+    let Some(since_ms) = counter.since.filter(|since_ms| *since_ms >= from_ms) else {
+        tally.last_ms = tally.last_ms.max(last_ms);
+        tally.missing.push(format!(
+            "the database only has a sum that began before these days ({count}), which is not counted"
+        ));
+        return;
     };
-    tally.missing.push(why);
+    let logged = tally.since(day_of(since_ms, window.zone));
+    let day = last_ms.map_or(window.today, |at_ms| day_of(at_ms, window.zone));
+    tally.add(day.min(window.today), count.saturating_sub(logged).max(0));
+    tally.last_ms = tally.last_ms.max(last_ms);
+    tally.missing.push(
+        "the database only has a sum of all statements, whose users and days it does not know: it stands on the day \
+         of the last one, without those that Lakeport's own log has"
+            .to_owned(),
+    );
 }
 
 #[cfg(test)]
@@ -274,9 +312,12 @@ mod tests {
     }
 
     async fn tallied(told: Told) -> Tally {
+        tallied_beside(Tally::default(), told).await
+    }
+
+    async fn tallied_beside(mut tally: Tally, mut told: Told) -> Tally {
         let window = Window::until(NOW_MS, chrono_tz::UTC, 7, 14);
-        let uses = uses("mysql", &named(ORDERS), &told.rows).await.unwrap();
-        let mut tally = Tally::default();
+        let uses = uses("mysql", &named(ORDERS), std::mem::take(&mut told.rows)).await.unwrap();
         let source = source("mysql://app@db.example.com/shop");
         add(uses, told, &source, &named(ORDERS), &window, &mut tally);
         tally
@@ -343,9 +384,23 @@ mod tests {
         };
         let told = |since_ms| Told { counters: vec![counter(since_ms)], ..Told::default() };
         let within = tallied(told(NOW_MS - 2 * DAY_MS)).await;
-        assert_eq!(within.days.into_iter().collect::<Vec<_>>(), [("2026-03-28".parse().unwrap(), 9)]);
+        assert_eq!(within.days.clone().into_iter().collect::<Vec<_>>(), [("2026-03-28".parse().unwrap(), 9)]);
+        assert!(within.notes.is_empty(), "nobody is left out of a sum: {:?}", within.notes);
+        let mut logged = Tally::default();
+        logged.add("2026-03-28".parse().unwrap(), 4);
+        let both = tallied_beside(logged, told(NOW_MS - 2 * DAY_MS)).await;
+        assert_eq!(both.since("2026-03-01".parse().unwrap()), 9, "what is in the log is counted once");
         let before = tallied(told(0)).await;
         assert!(before.days.is_empty() && !before.missing.is_empty());
         assert_eq!(before.last_ms, Some(NOW_MS - DAY_MS));
+    }
+
+    #[test]
+    fn what_nobody_waits_for_any_more_is_not_read() {
+        let rows = vec![row(statement("SELECT * FROM orders", "shop"), "2026-03-28", None, 4)];
+        let stopped = CancellationToken::new();
+        assert_eq!(found_in("mysql", &named(ORDERS), rows.clone(), &stopped).rows.len(), 1);
+        stopped.cancel();
+        assert!(found_in("mysql", &named(ORDERS), rows, &stopped).rows.is_empty());
     }
 }

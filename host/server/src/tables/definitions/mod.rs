@@ -81,10 +81,10 @@ pub struct Whole {
     pub drift: Vec<Drift>,
 }
 
-/// Something that the database has otherwise than a change should have given.
+/// Something that the database had otherwise than the catalogue said, or than a change should have given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Drift {
-    /// The member, such as `fields[2].fieldType`.
+    /// The member, such as `fields[2].fieldType`, the fields counted from 0; `fields` alone: there was one more.
     pub what: String,
     pub expected: String,
     pub found: String,

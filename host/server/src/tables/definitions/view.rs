@@ -78,7 +78,8 @@ pub struct TableDetail {
     fields: Vec<FieldView>,
     /// Null: none yet.
     cluster: Option<ClusterView>,
-    /// How the database differs from what the last change should have given.
+    /// What the last change should have given otherwise, or the last synchronisation found otherwise than the catalogue
+    /// said, which took it over. Empty once one of them found both alike.
     drift: Vec<Drift>,
     /// The physical change that this answer tells of.
     change: Option<ChangeView>,

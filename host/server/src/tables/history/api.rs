@@ -21,7 +21,7 @@ pub struct EntryView {
     version: i64,
     at: String,
     source: Source,
-    /// Who asked for it; null: a synchronisation found it.
+    /// Who asked for it; null: it was found in the database, and nobody knows who made it.
     by: Option<String>,
     changes: Vec<Part>,
 }

@@ -117,7 +117,7 @@ pub fn taken_back(now: Vec<Shape>, steps: impl IntoIterator<Item = Undo>) -> Vec
 
 impl Shape {
     /// What a change of it can tell, by the interface's names.
-    fn members(&self) -> [(&'static str, Value); 5] {
+    pub(super) fn members(&self) -> [(&'static str, Value); 5] {
         [
             ("fieldType", self.type_text.as_str().into()),
             ("fieldComment", self.comment.as_deref().into()),

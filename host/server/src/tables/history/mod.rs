@@ -6,6 +6,7 @@
 
 pub mod api;
 mod difference;
+mod found_before;
 pub mod store;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ use super::found::{Known, KnownField};
 use crate::db::Tx;
 use crate::error::Error;
 use difference::{between, taken_back};
+use found_before::found_before;
 pub use store::{RETAINED, add};
 
 /// Entries that are kept of one table.
@@ -134,18 +136,45 @@ impl New {
     }
 }
 
+/// A table before a change.
+pub struct Before<'w> {
+    then: &'w Whole,
+    /// As the change alone would have left it; none: whatever is otherwise afterwards is the change's.
+    wanted: Option<&'w Whole>,
+}
+
+impl<'w> From<&'w Whole> for Before<'w> {
+    fn from(then: &'w Whole) -> Before<'w> {
+        Before { then, wanted: None }
+    }
+}
+
+/// With the table as the catalogue has it once the change is written, and before what was found is taken over.
+impl<'w> From<(&'w Whole, Option<&'w Whole>)> for Before<'w> {
+    fn from((then, wanted): (&'w Whole, Option<&'w Whole>)) -> Before<'w> {
+        // What makes a table is the reason of whatever it is then.
+        Before { then, wanted: wanted.filter(|_| then.record.is_physical) }
+    }
+}
+
 /// Writes what became of a table, whose row nobody else changes before the transaction ends; where that is nothing
-/// of its schema, nothing.
-pub async fn add_of_whole(
+/// of its schema, nothing. What somebody had changed in the database before is a version of its own, by nobody.
+pub async fn add_of_whole<'w>(
     tx: &mut Tx,
-    before: &Whole,
+    before: impl Into<Before<'w>>,
     after: &Whole,
     source: Source,
     by: &str,
     now_ms: i64,
 ) -> Result<(), Error> {
-    let new = between(after.record.id, &Schema::of_whole(before), &Schema::of_whole(after));
-    add(tx, new.as_slice(), source, Some(by), now_ms).await
+    let Before { then, wanted } = before.into();
+    let (id, mut then, now) = (after.record.id, Schema::of_whole(then), Schema::of_whole(after));
+    if let Some(wanted) = wanted {
+        let found = found_before(&then, &Schema::of_whole(wanted), &now);
+        add(tx, between(id, &then, &found).as_slice(), Source::Sync, None, now_ms).await?;
+        then = found;
+    }
+    add(tx, between(id, &then, &now).as_slice(), source, Some(by), now_ms).await
 }
 
 /// What became of a table that a synchronisation found, from what was known of it.

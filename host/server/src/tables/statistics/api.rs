@@ -3,17 +3,14 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Size, collected, store};
+use super::{Answer, Size, collected, collected_lately, store};
 use crate::app::{App, Call};
 use crate::error::Error;
 use crate::http::Data;
 use crate::tables::definitions::api::found;
 use crate::tables::forms::{HistoryQuery, StatisticsQuery, TablePath};
 use crate::tables::sources;
-use crate::time::{self, DAY_MS, MINUTE_MS};
-
-/// How long a size is good enough.
-const REMEMBERED_MS: i64 = 5 * MINUTE_MS;
+use crate::time::{self, DAY_MS};
 
 /// The size of a table.
 #[derive(Serialize, JsonSchema)]
@@ -50,16 +47,16 @@ pub async fn get(call: Call<TablePath, StatisticsQuery>) -> Result<Data<TableSta
     let (app, id, query) = (&call.state, call.path.id, &call.query);
     let whole = found(app, id).await?;
     let source = sources::physical(app, &call.caller, &whole, query.cluster_id).await?;
-    if !query.force_refresh {
-        let last = store::last(&app.db, id, 1).await?.pop();
-        let from_ms = app.clock.now_ms() - REMEMBERED_MS;
-        let is_good = |size: &Size| size.collected_at_ms > from_ms && size.cluster_id == source.id;
-        if let Some(size) = last.filter(is_good) {
-            return Ok(Data::new(&view(app, id, &size, true)));
-        }
-    }
-    let size = collected(app, &whole.record, &source, call.request_id.as_str()).await?;
-    Ok(Data::new(&view(app, id, &size, false)))
+    let (table, call) = (&whole.record, call.request_id.as_str());
+    let answer = if query.force_refresh {
+        Answer::Asked(collected(app, table, &source, call).await?)
+    } else {
+        collected_lately(app, table, &source, call).await?
+    };
+    Ok(Data::new(&match answer {
+        Answer::Asked(size) => view(app, id, &size, false),
+        Answer::Remembered(size) => view(app, id, &size, true),
+    }))
 }
 
 fn view(app: &App, table_id: i64, size: &Size, is_cached: bool) -> TableStatistics {

@@ -3,32 +3,71 @@
 use lakeport_bindings::dialect::reader::TableStatistics;
 use tokio::time::Instant;
 
-use super::{Size, store};
+use super::{Said, Size, store};
 use crate::app::App;
 use crate::datasources::{Datasource, Reach};
 use crate::error::Error;
 use crate::tables::definitions::Record;
 use crate::tables::physical::failure;
 use crate::tables::{TOPIC, sources};
+use crate::time::MINUTE_MS;
+
+/// How long a size is good enough.
+const REMEMBERED_MS: i64 = 5 * MINUTE_MS;
+
+/// A size, and where it is from.
+pub enum Answer {
+    /// The database was asked.
+    Asked(Size),
+    /// An answer before this one is good enough.
+    Remembered(Size),
+}
 
 /// The size as the database tells it now: by a question that began after this call.
 pub async fn collected(app: &App, table: &Record, source: &Datasource, call: &str) -> Result<Size, Error> {
     let asked = Instant::now();
-    let turn = app.tables.collecting.turn(table.id);
-    let size = {
-        let mut last = turn.lock().await;
-        match *last {
-            Some((began, size)) if began >= asked => Ok(size),
-            _ => {
-                let began = Instant::now();
-                let size = collect(app, table, source, call).await;
-                *last = size.as_ref().ok().map(|size| (began, *size));
-                size
-            }
-        }
-    };
-    app.tables.collecting.done(table.id, turn);
+    let turn = app.tables.collecting.turn(table.id, source.id);
+    let mut last = turn.lock().await;
+    if let Some(said) = last.as_ref().filter(|said| said.began >= asked) {
+        return said.again();
+    }
+    let began = Instant::now();
+    let size = collect(app, table, source, call).await;
+    *last = Some(Said::of(began, &size));
     size
+}
+
+/// The size as it is remembered, else as the database tells it: whoever asks while a question is under way has its
+/// answer, or its error.
+pub async fn collected_lately(
+    app: &App,
+    table: &Record,
+    source: &Datasource,
+    call: &str,
+) -> Result<Answer, Error> {
+    if let Some(size) = remembered(app, table, source).await? {
+        return Ok(Answer::Remembered(size));
+    }
+    let asked = Instant::now();
+    let turn = app.tables.collecting.turn(table.id, source.id);
+    let mut last = turn.lock().await;
+    if let Some(said) = last.as_ref().filter(|said| said.ended >= asked) {
+        return said.again().map(Answer::Asked);
+    }
+    // Who had the turn before may have come to its end since the look above.
+    if let Some(size) = remembered(app, table, source).await? {
+        return Ok(Answer::Remembered(size));
+    }
+    let began = Instant::now();
+    let size = collect(app, table, source, call).await;
+    *last = Some(Said::of(began, &size));
+    size.map(Answer::Asked)
+}
+
+async fn remembered(app: &App, table: &Record, source: &Datasource) -> Result<Option<Size>, Error> {
+    let last = store::last(&app.db, table.id, 1).await?.pop();
+    let from_ms = app.clock.now_ms() - REMEMBERED_MS;
+    Ok(last.filter(|size| size.collected_at_ms > from_ms && size.cluster_id == source.id))
 }
 
 async fn collect(app: &App, table: &Record, source: &Datasource, call: &str) -> Result<Size, Error> {

@@ -1,7 +1,8 @@
 //! How large tables are: asked of the database, remembered for five minutes, kept as history.
 //!
 //! What is remembered stands in the store, so that all servers share it. In one server one question about a table is
-//! under way at a time: whoever asks meanwhile takes the answer to a question that began after his own.
+//! under way at a time: whoever asks meanwhile takes its answer or its error, and who wants the size of now those of a
+//! question that began after his own.
 
 pub mod api;
 mod collect;
@@ -14,10 +15,12 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 
-pub use collect::collected;
+use crate::error::{Error, Refusal};
+
+pub use collect::{Answer, collected, collected_lately};
 
 /// The size of a table as it was at one time. Sizes in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Size {
     pub cluster_id: i64,
     pub row_count: Option<i64>,
@@ -29,24 +32,110 @@ pub struct Size {
     pub collected_at_ms: i64,
 }
 
-/// The last answer about a table, and when it was asked for.
-type Last = Option<(Instant, Size)>;
+/// What the last question about a table brought.
+struct Said {
+    began: Instant,
+    ended: Instant,
+    outcome: Result<Size, Refused>,
+}
 
-/// Questions under way, by table.
-#[derive(Default)]
-pub struct Collecting(Mutex<HashMap<i64, Arc<tokio::sync::Mutex<Last>>>>);
+/// An error, as it is told to all who waited for the same.
+enum Refused {
+    Told(Box<Refusal>),
+    /// By its cause, for the log.
+    Internal(String),
+}
 
-impl Collecting {
-    fn turn(&self, table_id: i64) -> Arc<tokio::sync::Mutex<Last>> {
-        Arc::clone(self.0.lock().entry(table_id).or_default())
+impl Said {
+    /// What has just ended.
+    fn of(began: Instant, outcome: &Result<Size, Error>) -> Said {
+        let refused = |error: &Error| match error {
+            Error::Refused(refusal) => Refused::Told(refusal.clone()),
+            Error::Internal(cause) => Refused::Internal(format!("{cause:#}")),
+        };
+        Said { began, ended: Instant::now(), outcome: outcome.as_ref().map(|size| *size).map_err(refused) }
     }
 
-    /// Forgets what nobody waits for any more.
-    fn done(&self, table_id: i64, turn: Arc<tokio::sync::Mutex<Last>>) {
-        let mut turns = self.0.lock();
-        drop(turn);
-        if turns.get(&table_id).is_some_and(|turn| Arc::strong_count(turn) == 1) {
-            turns.remove(&table_id);
+    fn again(&self) -> Result<Size, Error> {
+        match &self.outcome {
+            Ok(size) => Ok(*size),
+            Err(Refused::Told(refusal)) => Err(Error::Refused(refusal.clone())),
+            Err(Refused::Internal(cause)) => {
+                Err(Error::internal(anyhow::anyhow!("a question that was shared: {cause}")))
+            }
+        }
+    }
+}
+
+/// A table, and the data source that is asked.
+type Asked = (i64, i64);
+type Last = Arc<tokio::sync::Mutex<Option<Said>>>;
+
+/// Questions under way.
+#[derive(Default)]
+pub struct Collecting(Mutex<HashMap<Asked, Last>>);
+
+/// A place among those who ask the same. What nobody has a place at any more is forgotten.
+struct Turn<'c> {
+    collecting: &'c Collecting,
+    asked: Asked,
+    /// None only once it is left.
+    last: Option<Last>,
+}
+
+impl Collecting {
+    fn turn(&self, table_id: i64, source_id: i64) -> Turn<'_> {
+        let asked = (table_id, source_id);
+        let last = Arc::clone(self.0.lock().entry(asked).or_default());
+        Turn { collecting: self, asked, last: Some(last) }
+    }
+}
+
+impl Turn<'_> {
+    async fn lock(&self) -> tokio::sync::MutexGuard<'_, Option<Said>> {
+        self.last.as_ref().expect("it is not left yet").lock().await
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // Places are taken and left under this lock alone.
+        let mut turns = self.collecting.0.lock();
+        self.last = None;
+        if turns.get(&self.asked).is_some_and(|last| Arc::strong_count(last) == 1) {
+            turns.remove(&self.asked);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_nobody_asks_any_more_is_forgotten_even_where_one_went_away() {
+        let collecting = Collecting::default();
+        let (one, other) = (collecting.turn(7, 2), collecting.turn(7, 2));
+        let held = one.lock().await;
+        assert!(timeout(Duration::ZERO, other.lock()).await.is_err(), "one question at a time");
+        drop(held);
+        drop(one);
+        assert_eq!(collecting.0.lock().len(), 1, "another has a place");
+        drop(other);
+        assert!(collecting.0.lock().is_empty());
+    }
+
+    #[test]
+    fn an_answer_and_an_error_are_told_again_as_they_were() {
+        let (began, size) = (Instant::now(), Size { row_count: Some(3), ..Size::default() });
+        assert_eq!(Said::of(began, &Ok(size)).again().unwrap(), size);
+        let refused = Said::of(began, &Err(Error::conflict("drifted", "gone")));
+        for _ in 0..2 {
+            assert_eq!(refused.again().unwrap_err().code(), "drifted");
         }
     }
 }

@@ -1,0 +1,197 @@
+//! What a synchronisation finds otherwise than the catalogue said: told until a later one, or a change made from here,
+//! finds both alike. Pure.
+//!
+//! The catalogue takes over what was found. Of what it said nothing of, or the database has no word for, nothing is
+//! told.
+
+use std::collections::HashMap;
+
+use super::definitions::Drift;
+use super::found::{FoundField, FoundTable, Known, KnownField};
+
+/// Differences of one table that are kept.
+const DRIFT_MAX: usize = 100;
+
+/// That a table is not there any more.
+pub fn of_missing() -> [Drift; 1] {
+    [Drift { what: "physical".to_owned(), expected: true.to_string(), found: false.to_string() }]
+}
+
+/// What of a table that is there is otherwise. Its fields are named by their places in the catalogue, from 0.
+pub fn of_found(known: &Known, found: &FoundTable) -> Vec<Drift> {
+    let mut all = Differences { is_physical: known.is_physical, drift: Vec::new() };
+    all.said("tableComment", &known.comment, &found.comment);
+    all.said("tableModel", &known.model, &found.model);
+    all.said("distributionColumn", &names(&known.distribution), &names(&found.distribution));
+    all.said("bucketNum", &known.buckets.map(text), &found.buckets.map(text));
+    all.said("replicaNum", &known.replicas.map(text), &found.replicas.map(text));
+    all.said("partitionColumn", &names(&known.partition), &names(&found.partition));
+    all.is("keyColumns", &names(&known.keys), &names(&found.keys));
+    let mut before: Vec<&KnownField> = known.fields.iter().collect();
+    before.sort_by_key(|field| field.place);
+    let there: HashMap<&str, &FoundField> =
+        found.fields.iter().map(|field| (field.name.as_str(), field)).collect();
+    for (place, field) in before.iter().enumerate() {
+        match there.get(field.name.as_str()) {
+            Some(found) => all.field(place, field, found),
+            None => all.push(format!("fields[{place}].fieldName"), field.name.clone(), String::new()),
+        }
+    }
+    let is_known = |name: &str| before.iter().any(|field| field.name == name);
+    for field in found.fields.iter().filter(|field| !is_known(&field.name)) {
+        all.push("fields".to_owned(), String::new(), field.name.clone());
+    }
+    all.drift.truncate(DRIFT_MAX);
+    all.drift
+}
+
+fn text(number: impl ToString) -> String {
+    number.to_string()
+}
+
+/// A list of names, without the blanks that somebody wrote in it.
+fn names(list: &Option<String>) -> Option<String> {
+    list.as_ref().map(|list| list.split(',').map(str::trim).collect::<Vec<_>>().join(","))
+}
+
+struct Differences {
+    /// It was there before: then the catalogue said of it whatever there was.
+    is_physical: bool,
+    drift: Vec<Drift>,
+}
+
+impl Differences {
+    fn push(&mut self, what: String, expected: String, found: String) {
+        self.drift.push(Drift { what, expected, found });
+    }
+
+    /// A member that a database may have no word for.
+    fn said(&mut self, what: &str, expected: &Option<String>, found: &Option<String>) {
+        if found.is_some() {
+            self.is(what, expected, found);
+        }
+    }
+
+    /// A member that it always tells.
+    fn is(&mut self, what: &str, expected: &Option<String>, found: &Option<String>) {
+        if expected != found && (self.is_physical || expected.is_some()) {
+            let shown = |value: &Option<String>| value.clone().unwrap_or_default();
+            self.push(what.to_owned(), shown(expected), shown(found));
+        }
+    }
+
+    fn field(&mut self, place: usize, known: &KnownField, found: &FoundField) {
+        let member = |name: &str| format!("fields[{place}].{name}");
+        if !known.type_text.eq_ignore_ascii_case(&found.type_text) {
+            self.push(member("fieldType"), known.type_text.clone(), found.type_text.clone());
+        }
+        let (was_key, was_nullable) = (known.is_key == 1, known.is_nullable == 1);
+        if was_key != found.is_key {
+            self.push(member("isPrimaryKey"), was_key.to_string(), found.is_key.to_string());
+        }
+        // A key is never null, whatever somebody wrote.
+        let is_key = was_key && found.is_key;
+        if was_nullable != found.is_nullable && (self.is_physical || !is_key) {
+            self.push(member("isNullable"), was_nullable.to_string(), found.is_nullable.to_string());
+        }
+        self.is(&member("defaultValue"), &known.default, &found.default);
+        self.said(&member("fieldComment"), &known.comment, &found.comment);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known_field(name: &str, type_text: &str, place: i64) -> KnownField {
+        KnownField {
+            id: place,
+            table_id: 1,
+            name: name.to_owned(),
+            type_text: type_text.to_owned(),
+            comment: Some("ours".to_owned()),
+            is_key: (place == 1).into(),
+            is_nullable: 1,
+            default: None,
+            place,
+        }
+    }
+
+    fn known() -> Known {
+        Known {
+            id: 1,
+            name: "t".to_owned(),
+            is_physical: true,
+            comment: Some("ours".to_owned()),
+            keys: Some("id, day".to_owned()),
+            fields: vec![known_field("day", "text", 2), known_field("id", "INTEGER", 1)],
+            ..Known::default()
+        }
+    }
+
+    fn found() -> FoundTable {
+        let field = |name: &str, type_text: &str| FoundField {
+            name: name.to_owned(),
+            type_text: type_text.to_owned(),
+            comment: None,
+            is_key: name == "id",
+            is_nullable: true,
+            default: None,
+        };
+        FoundTable {
+            name: "t".to_owned(),
+            comment: None,
+            model: None,
+            distribution: None,
+            buckets: None,
+            replicas: None,
+            keys: Some("id,day".to_owned()),
+            partition: None,
+            fields: vec![field("id", "INTEGER"), field("day", "TEXT")],
+        }
+    }
+
+    fn told(drift: &[Drift]) -> Vec<String> {
+        drift.iter().map(|one| format!("{} {}>{}", one.what, one.expected, one.found)).collect()
+    }
+
+    #[test]
+    fn what_is_alike_and_what_the_database_has_no_word_for_is_no_drift() {
+        assert_eq!(of_found(&known(), &found()), []);
+    }
+
+    #[test]
+    fn whatever_is_otherwise_is_told_as_it_was_expected_and_found() {
+        let mut found = found();
+        found.comment = Some("theirs".to_owned());
+        found.keys = None;
+        found.fields[0].is_key = false;
+        found.fields[0].is_nullable = false;
+        found.fields[0].default = Some("7".to_owned());
+        found.fields[1].name = "date".to_owned();
+        assert_eq!(
+            told(&of_found(&known(), &found)),
+            [
+                "tableComment ours>theirs",
+                "keyColumns id,day>",
+                "fields[0].isPrimaryKey true>false",
+                "fields[0].isNullable true>false",
+                "fields[0].defaultValue >7",
+                "fields[1].fieldName day>",
+                "fields >date",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_definition_that_was_never_made_expects_what_it_says_alone() {
+        let mut known = Known { is_physical: false, comment: None, keys: None, ..known() };
+        let mut found = found();
+        found.comment = Some("theirs".to_owned());
+        found.fields[0].is_nullable = false;
+        found.fields[1].default = Some("now".to_owned());
+        assert_eq!(of_found(&known, &found), []);
+        known.fields[0].type_text = "DATE".to_owned();
+        assert_eq!(told(&of_found(&known, &found)), ["fields[1].fieldType DATE>TEXT"]);
+    }
+}
