@@ -4,8 +4,8 @@
 mod changes;
 mod failures;
 mod hostile;
-mod left;
 mod kept;
+mod left;
 mod questions;
 mod statistics;
 mod sync;

@@ -51,7 +51,7 @@ fn addable(change: &AddField, problems: &mut Problems) {
     if !field.nullable && !defaults::gives_a_value(&field.defaults_to) {
         let message = "the rows that are there would silently get 0, an empty text or a date that is none: \
                        allow NULL, or give a default";
-        problems.add("isNullable", "invalid_value", message);
+        problems.unsupported("isNullable", message);
     }
     if table.fields.len() >= COLUMNS_MAX {
         problems.add("", "invalid_value", format!("a table has {COLUMNS_MAX} fields at most"));
@@ -188,7 +188,7 @@ fn retypable(table: &Table, field: &Field, was: &Type, becomes: &Type, problems:
             was.canonical(),
             becomes.canonical()
         );
-        problems.add("fieldType", "invalid_value", message);
+        problems.unsupported("fieldType", message);
     }
     let relatives: Vec<&str> =
         extra.references.iter().chain(&extra.referenced_by).map(String::as_str).collect();

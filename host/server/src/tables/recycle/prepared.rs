@@ -52,7 +52,7 @@ pub async fn prepared<Q>(
     definition: &Definition,
     wanted: &Wanted,
 ) -> Result<Prepared, Error> {
-    let reach = Reach::of(&call.state, source, call.request_id.as_str());
+    let reach = Reach::of_main(&call.state, source, call.request_id.as_str());
     let planned = physical::plan(&reach, &sources::place(definition), wanted).await?;
     Ok(Prepared { source_id: source.id, planned })
 }

@@ -24,7 +24,7 @@ pub struct There {
 
 /// The database as it is asked whether a table is there.
 pub fn reach_of<'a>(app: &'a App, source: &Datasource, call: &str) -> Reach<'a> {
-    Reach::of(app, source, call)
+    Reach::of_main(app, source, call)
 }
 
 impl There {
