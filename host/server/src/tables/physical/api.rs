@@ -52,15 +52,15 @@ async fn create_from(
     let reach = Reach::of_main(app, &source, call.request_id.as_str());
     refuse_unknown_database(&reach, &definition.db_name).await?;
     let planned = physical::plan(&reach, &sources::place(definition), &wanted).await?;
-    if call.query.dry_run {
-        return Ok(Some(Data::new(&Changed::DryRun(planned.view()))));
-    }
     let mut tx = app.db.begin().await?;
     reserve(call, &mut tx, &wanted.table, id).await?;
     let now = definitions::store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     store::refuse_running(&mut tx, id).await?;
     if now.etag() != whole.etag() {
         return Ok(None);
+    }
+    if call.query.dry_run {
+        return Ok(Some(Data::new(&Changed::DryRun(planned.view()))));
     }
     let (record, caller, now_ms) = (&whole.record, &call.caller.name, app.clock.now_ms());
     let begun = store::start(&mut tx, record, source.id, &wanted, &planned, caller, now_ms).await?;

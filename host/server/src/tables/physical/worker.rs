@@ -374,7 +374,8 @@ impl Attempt {
                 Step::AlterField { after, .. } => fields::store::update(tx, after, now_ms).await?,
                 Step::DropField { field } => fields::store::delete(tx, field).await?,
                 Step::SoftDelete { .. } => {
-                    recycle::store::put_in(tx, change.table_id, &change.table_name, now_ms).await?;
+                    let deprecated_at_ms = change.started_at_ms;
+                    recycle::store::put_in(tx, change.table_id, &change.table_name, deprecated_at_ms).await?;
                 }
                 Step::Restore { .. } => recycle::store::take_out(tx, change.table_id, now_ms).await?,
                 _ => {}
