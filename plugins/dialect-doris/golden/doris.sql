@@ -1,6 +1,6 @@
 -- a table with a model, a partition, buckets and copies
 -- makes the table orders (metadata, none)
-CREATE TABLE `ods`.`orders` (`id` BIGINT NOT NULL COMMENT "the order", `dt` DATE NOT NULL COMMENT "when", `note` VARCHAR(64) NULL DEFAULT "x""y'z\\" COMMENT "it's a note", `total` DECIMAL(18, 2) NOT NULL DEFAULT "0", `tags` ARRAY<STRING> NULL) ENGINE = OLAP UNIQUE KEY (`id`, `dt`) COMMENT "what was ordered" AUTO PARTITION BY RANGE (DATE_TRUNC (`dt`, "month")) () DISTRIBUTED BY HASH (`id`) BUCKETS 10 PROPERTIES ("replication_num" = "3");
+CREATE TABLE `ods`.`orders` (`id` BIGINT NOT NULL COMMENT "the order", `dt` DATE NOT NULL COMMENT "when", `note` VARCHAR(64) NULL DEFAULT 'x"y\z' COMMENT "it's a note", `total` DECIMAL(18, 2) NOT NULL DEFAULT "0", `tags` ARRAY<STRING> NULL) ENGINE = OLAP UNIQUE KEY (`id`, `dt`) COMMENT "what was ordered" AUTO PARTITION BY RANGE (DATE_TRUNC (`dt`, "month")) () DISTRIBUTED BY HASH (`id`) BUCKETS 10 PROPERTIES ("replication_num" = "3");
 --   rests on: createTable
 -- undo: DROP TABLE `ods`.`orders`;
 --   rests on: dropTable
@@ -98,10 +98,10 @@ ALTER TABLE `ods`.`orders` MODIFY COMMENT "C:\dir";
 --   rests on: modifyTableComment
 
 -- a table's comment has both quotes
--- refused: tableComment: not_representable: Doris changes a comment only to one that has single or double quotes, not both
+-- refused: tableComment: not_representable: Doris takes this text as it stands between its quotes: it may have single or double quotes, not both
 
 -- a table's comment ends with a backslash
--- refused: tableComment: not_representable: Doris changes a comment only to one that does not end with a backslash
+-- refused: tableComment: not_representable: Doris takes this text as it stands between its quotes: it may not end with a backslash
 
 -- a field is added
 -- adds the field n to orders (metadata, brief)
@@ -149,14 +149,14 @@ ALTER TABLE `ods`.`orders` ADD COLUMN `n` INT NULL;
 
 -- a field gets a wider type
 -- changes the field note of orders (metadata, unknown)
-ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(128) NULL DEFAULT "x""y'z\\" COMMENT "it's a note";
+ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(128) NULL DEFAULT 'x"y\z' COMMENT "it's a note";
 --   rests on: modifyColumn
 --   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- a field gets a type that takes its data anew
 -- changes the field note of orders (rewrite, unknown)
-ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` STRING NULL DEFAULT "x""y'z\\" COMMENT "it's a note";
+ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` STRING NULL DEFAULT 'x"y\z' COMMENT "it's a note";
 --   rests on: modifyColumn
 --   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
@@ -194,11 +194,11 @@ ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` COMMENT 'say "so"';
 
 -- a field's comment has both quotes
 -- changes the comment of the field note of orders (metadata, brief)
-ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(64) NULL DEFAULT "x""y'z\\" COMMENT "it's \"so\"";
+ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(64) NULL DEFAULT 'x"y\z' COMMENT "it's \"so\"";
 --   rests on: modifyColumn
 --   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
--- undo: ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(64) NULL DEFAULT "x""y'z\\" COMMENT "it's a note";
+-- undo: ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(64) NULL DEFAULT 'x"y\z' COMMENT "it's a note";
 --   rests on: modifyColumn
 --   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
@@ -211,7 +211,7 @@ ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` COMMENT "C:\dir";
 --   rests on: modifyColumn
 
 -- a field's comment ends with a backslash
--- refused: fieldComment: not_representable: Doris removes every backslash from a field's comment where the field is defined
+-- refused: fieldComment: not_representable: Doris takes this text as it stands between its quotes: it may not end with a backslash
 
 -- a field of the key gets another comment
 -- changes the comment of the field id of orders (metadata, brief)
@@ -229,7 +229,7 @@ ALTER TABLE `ods`.`orders` RENAME COLUMN `note` `remark`;
 
 -- a field gets another name, type and comment
 -- changes the field note of orders (metadata, unknown)
-ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(128) NULL DEFAULT "x""y'z\\";
+ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(128) NULL DEFAULT 'x"y\z';
 --   rests on: modifyColumn
 --   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
@@ -253,7 +253,7 @@ ALTER TABLE `ods`.`orders` DROP COLUMN `note`;
 --   rests on: dropColumn
 --   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
--- undo: ALTER TABLE `ods`.`orders` ADD COLUMN `note` VARCHAR(64) NULL DEFAULT "x""y'z\\" COMMENT "it's a note" AFTER `dt`;
+-- undo: ALTER TABLE `ods`.`orders` ADD COLUMN `note` VARCHAR(64) NULL DEFAULT 'x"y\z' COMMENT "it's a note" AFTER `dt`;
 --   rests on: addColumn
 --   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
@@ -296,9 +296,21 @@ ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET ("replication_num" = "1");
 --   rests on: modifyPartition
 -- note: replicaNum: Doris makes or removes the copies in the background; that takes as long as the data is large
 
+-- the number of copies is what it was
+-- refused: replicaNum: invalid_value: orders has 3 copies already; nothing would change
+
+-- partitions have different numbers of copies
+-- sets the copies of the partitions to come of orders to 3 (metadata, brief)
+ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "3");
+--   rests on: setProperties
+-- sets the copies of all partitions of orders to 3 (metadata, brief)
+ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET ("replication_num" = "3");
+--   rests on: modifyPartition
+-- note: replicaNum: Doris makes or removes the copies in the background; that takes as long as the data is large
+
 -- a data source says how many copies and how long partitions are
 -- makes the table 订单 (metadata, none)
-CREATE TABLE `ods`.`订单` (`id` BIGINT NOT NULL COMMENT "the order", `dt` DATE NOT NULL COMMENT "when", `note` VARCHAR(64) NULL DEFAULT "x""y'z\\" COMMENT "it's a note", `total` DECIMAL(18, 2) NOT NULL DEFAULT "0", `tags` ARRAY<STRING> NULL) ENGINE = OLAP UNIQUE KEY (`id`, `dt`) COMMENT "what was ordered" AUTO PARTITION BY RANGE (DATE_TRUNC (`dt`, "day")) () DISTRIBUTED BY HASH (`id`) BUCKETS 10 PROPERTIES ("replication_num" = "1");
+CREATE TABLE `ods`.`订单` (`id` BIGINT NOT NULL COMMENT "the order", `dt` DATE NOT NULL COMMENT "when", `note` VARCHAR(64) NULL DEFAULT 'x"y\z' COMMENT "it's a note", `total` DECIMAL(18, 2) NOT NULL DEFAULT "0", `tags` ARRAY<STRING> NULL) ENGINE = OLAP UNIQUE KEY (`id`, `dt`) COMMENT "what was ordered" AUTO PARTITION BY RANGE (DATE_TRUNC (`dt`, "day")) () DISTRIBUTED BY HASH (`id`) BUCKETS 10 PROPERTIES ("replication_num" = "1");
 --   rests on: createTable
 -- undo: DROP TABLE `ods`.`订单`;
 --   rests on: dropTable
@@ -312,8 +324,100 @@ CREATE TABLE `ods`.`orders` (`id` INT NOT NULL, `at` DATETIME(3) NULL DEFAULT CU
 
 -- a table's comment has both quotes from the beginning
 -- makes the table orders (metadata, none)
-CREATE TABLE `ods`.`orders` (`id` BIGINT NOT NULL COMMENT "the order", `dt` DATE NOT NULL COMMENT "when", `note` VARCHAR(64) NULL DEFAULT "x""y'z\\" COMMENT "it's a note", `total` DECIMAL(18, 2) NOT NULL DEFAULT "0", `tags` ARRAY<STRING> NULL) ENGINE = OLAP UNIQUE KEY (`id`, `dt`) COMMENT "it's \"so\"" DISTRIBUTED BY HASH (`id`) BUCKETS 10 PROPERTIES ("replication_num" = "3");
+CREATE TABLE `ods`.`orders` (`id` BIGINT NOT NULL COMMENT "the order", `dt` DATE NOT NULL COMMENT "when", `note` VARCHAR(64) NULL DEFAULT 'x"y\z' COMMENT "it's a note", `total` DECIMAL(18, 2) NOT NULL DEFAULT "0", `tags` ARRAY<STRING> NULL) ENGINE = OLAP UNIQUE KEY (`id`, `dt`) COMMENT "it's \"so\"" DISTRIBUTED BY HASH (`id`) BUCKETS 10 PROPERTIES ("replication_num" = "3");
 --   rests on: createTable
 -- undo: DROP TABLE `ods`.`orders`;
 --   rests on: dropTable
+
+-- a default has both quotes
+-- refused: fields[2].defaultValue: not_representable: Doris takes this text as it stands between its quotes: it may have single or double quotes, not both
+
+-- a default ends with a backslash
+-- refused: fields[2].defaultValue: not_representable: Doris takes this text as it stands between its quotes: it may not end with a backslash
+
+-- a field gets a wider type where rows replace rows as they are read
+-- changes the field note of orders (metadata, unknown)
+ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(128) NULL DEFAULT 'x"y\z' COMMENT "it's a note";
+--   rests on: modifyColumn
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
+
+-- a field that follows each update gets another type
+-- refused: fieldType: unsupported_by_dialect: note is set to the time of each update, which could not be said again
+
+-- a field that follows each update gets another comment
+-- changes the comment of the field note of orders (metadata, brief)
+ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` COMMENT "other";
+--   rests on: modifyColumn
+-- undo: ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` COMMENT "it's a note";
+--   rests on: modifyColumn
+
+-- a field that follows each update is dropped
+-- drops the field note of orders with its values (metadata, brief, destroys)
+ALTER TABLE `ods`.`orders` DROP COLUMN `note`;
+--   rests on: dropColumn
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
+
+-- the server has chosen the number of buckets so far
+-- gives partitions to come of orders 32 buckets (metadata, brief)
+ALTER TABLE `ods`.`orders` MODIFY DISTRIBUTION DISTRIBUTED BY HASH (`id`) BUCKETS 32;
+--   rests on: modifyDistribution
+-- note: bucketNum: Doris gives this number to partitions made from now on; so far it chose by itself (BUCKETS AUTO), which is not brought back
+
+-- partitions are made ahead of time, and get other buckets
+-- refused: bucketNum: unsupported_by_dialect: Doris makes the partitions of orders ahead of time, by the property dynamic_partition.buckets, which this does not change
+
+-- partitions are made ahead of time, and get other copies
+-- sets the copies of the partitions to come of orders to 1 (metadata, brief)
+ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "1");
+--   rests on: setProperties
+-- undo: ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "3");
+--   rests on: setProperties
+-- sets the copies of all partitions of orders to 1 (metadata, brief)
+ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET ("replication_num" = "1");
+--   rests on: modifyPartition
+-- undo: ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET ("replication_num" = "3");
+--   rests on: modifyPartition
+-- note: replicaNum: Doris makes or removes the copies in the background; that takes as long as the data is large; partitions that it makes ahead of time keep the number of dynamic_partition
+
+-- copies lie by tags
+-- refused: replicaNum: unsupported_by_dialect: the copies of orders lie by tags (tag.location.default: 2, tag.location.b: 1); a number would put all on the default tag
+
+-- an old server makes a table with a backslash in a default
+-- makes the table orders (metadata, none)
+CREATE TABLE `ods`.`orders` (`id` BIGINT NOT NULL COMMENT "the order", `dt` DATE NOT NULL COMMENT "when", `note` VARCHAR(64) NULL DEFAULT 'x"y\z' COMMENT "it's a note", `total` DECIMAL(18, 2) NOT NULL DEFAULT "0", `tags` ARRAY<STRING> NULL) ENGINE = OLAP UNIQUE KEY (`id`, `dt`) COMMENT "what was ordered" AUTO PARTITION BY RANGE (DATE_TRUNC (`dt`, "month")) () DISTRIBUTED BY HASH (`id`) BUCKETS 10 PROPERTIES ("replication_num" = "3");
+--   rests on: createTable
+-- undo: DROP TABLE `ods`.`orders`;
+--   rests on: dropTable
+
+-- an old server gives a table a comment with a backslash
+-- refused: tableComment: not_representable: Doris keeps a backslash in ALTER TABLE from 3.1 on; an older one would read it as an escape
+
+-- an old server gives a field a comment with a backslash
+-- refused: fieldComment: not_representable: Doris keeps a backslash in ALTER TABLE from 3.1 on; an older one would read it as an escape
+
+-- an old server defines a field with a backslash in its default
+-- refused: defaultValue: not_representable: Doris keeps a backslash in ALTER TABLE from 3.1 on; an older one would read it as an escape
+
+-- an old server drops a field with a backslash in its default
+-- drops the field note of orders with its values (metadata, brief, destroys)
+ALTER TABLE `ods`.`orders` DROP COLUMN `note`;
+--   rests on: dropColumn
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
+
+-- an old server changes copies that it does not list by partition
+-- sets the copies of the partitions to come of orders to 1 (metadata, brief)
+ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "1");
+--   rests on: setProperties
+-- undo: ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "3");
+--   rests on: setProperties
+-- sets the copies of all partitions of orders to 1 (metadata, brief)
+ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET ("replication_num" = "1");
+--   rests on: modifyPartition
+-- undo: ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET ("replication_num" = "3");
+--   rests on: modifyPartition
+-- undo: does not bring everything back
+-- note: replicaNum: Doris makes or removes the copies in the background; that takes as long as the data is large
 

@@ -323,6 +323,18 @@ ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET ("replication_num" = "1");
 --   rests on: modifyPartition
 -- note: replicaNum: StarRocks makes or removes the copies in the background; that takes as long as the data is large
 
+-- the number of copies is what it was
+-- refused: replicaNum: invalid_value: orders has 3 copies already; nothing would change
+
+-- partitions have different numbers of copies
+-- sets the copies of the partitions to come of orders to 3 (metadata, brief)
+ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "3");
+--   rests on: setProperties
+-- sets the copies of all partitions of orders to 3 (metadata, brief)
+ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET ("replication_num" = "3");
+--   rests on: modifyPartition
+-- note: replicaNum: StarRocks makes or removes the copies in the background; that takes as long as the data is large
+
 -- an old server cannot rename fields
 -- refused: fieldName: unsupported_by_dialect: StarRocks 3.0.9 cannot rename fields; 3.3.2 can
 

@@ -4,7 +4,7 @@
 use lakeport_sdk::dialect::{DefaultValue, Statement};
 
 use crate::server::Product;
-use crate::texts::LITERAL;
+use crate::texts::PLAIN;
 use crate::types::{Plain, Type, parse_type};
 
 /// What a field holds when nothing is given, out of the server's text.
@@ -117,14 +117,15 @@ pub fn gives_a_value(default: &DefaultValue) -> bool {
     !matches!(default, DefaultValue::Absent | DefaultValue::Null)
 }
 
-/// Writes the clause; nothing for no default. All constants are texts: both grammars take them for any type.
-pub fn write(statement: Statement, product: Product, default: &DefaultValue) -> Statement {
+/// Writes the clause, a text by this rule; nothing for no default. All constants are texts: both grammars take
+/// them for any type.
+pub fn write(statement: Statement, product: Product, default: &DefaultValue, rule: &str) -> Statement {
     match default {
         DefaultValue::Absent => statement,
         DefaultValue::Null => statement.words("DEFAULT NULL"),
-        DefaultValue::Text(text) => statement.words("DEFAULT").text(LITERAL, text),
-        DefaultValue::Number(digits) => statement.words("DEFAULT").text(LITERAL, digits),
-        DefaultValue::Boolean(value) => statement.words("DEFAULT").text(LITERAL, value.to_string()),
+        DefaultValue::Text(text) => statement.words("DEFAULT").text(rule, text),
+        DefaultValue::Number(digits) => statement.words("DEFAULT").text(PLAIN, digits),
+        DefaultValue::Boolean(value) => statement.words("DEFAULT").text(PLAIN, value.to_string()),
         DefaultValue::Now(0) => statement.words("DEFAULT CURRENT_TIMESTAMP"),
         DefaultValue::Now(digits) => {
             statement.words("DEFAULT CURRENT_TIMESTAMP").symbol("(").number(digits).symbol(")")

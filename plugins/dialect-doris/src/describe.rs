@@ -38,11 +38,10 @@ const FIELD_WORDS: [&str; 9] =
     ["NOT", "NULL", "DEFAULT", "CURRENT_TIMESTAMP", "COMMENT", "SUM", "MIN", "MAX", "COLUMN"];
 
 /// Catalogue objects that are read. The audit table of StarRocks is an operator's, under one of two names.
-const READS_FROM: [&str; 10] = [
+const READS_FROM: [&str; 9] = [
     "information_schema.schemata",
     "information_schema.tables",
     "information_schema.columns",
-    "information_schema.table_options",
     "information_schema.tables_config",
     "information_schema.partitions",
     "information_schema.partitions_meta",

@@ -45,6 +45,9 @@ fn action(text: &mut String, product: &'static [Clause], prefix: &str, action: &
     let clause = rests_on(action.sql.as_str()).split(':').next().unwrap_or_default();
     writeln!(text, "{prefix}{};", action.sql).unwrap();
     writeln!(text, "--   rests on: {clause}").unwrap();
+    // Also who comes back to a statement after a crash asks by it.
+    let sql = action.sql.as_str();
+    assert_eq!(action.probe.is_some(), clauses::may_run_on(sql), "{sql}: whether it can be asked for");
     if let Some(probe) = &action.probe {
         writeln!(text, "--   asks: {};", probe.query.sql).unwrap();
         let abort = probe.abort.as_ref().map(ToString::to_string).unwrap_or_default();
@@ -71,6 +74,9 @@ fn written(product: &'static [Clause], cases: &[Case]) -> String {
                     action(&mut text, product, "", &step.action);
                     for undo in &step.undo {
                         action(&mut text, product, "-- undo: ", undo);
+                    }
+                    if !step.undo.is_empty() && !step.undo_complete && !step.destroys {
+                        text.push_str("-- undo: does not bring everything back\n");
                     }
                 }
                 for note in &plan.notes {

@@ -7,6 +7,7 @@
 
 pub mod defaults;
 pub mod describe;
+pub mod extra;
 #[cfg(test)]
 mod host_tests;
 pub mod plan;

@@ -1,8 +1,8 @@
 //! Reads. A question is constant SQL with names and values apart; reading its answer is a pure function.
 //!
 //! What the catalogue tells of many tables at once is asked at once. Defaults, numbering and the members of
-//! structures most versions tell only of one table at a time (`DESC`), and how a table is laid out the older
-//! ones tell only in the text of `SHOW CREATE TABLE`.
+//! structures most versions tell only of one table at a time (`DESC`), and how a table is laid out Doris and
+//! older StarRocks tell only in the text of `SHOW CREATE TABLE`.
 
 mod access;
 mod inspect;

@@ -49,9 +49,9 @@ pub struct Server {
     pub replicas: Option<u32>,
     /// What automatic partitions span.
     pub partition_unit: PartitionUnit,
-    /// Whether its catalogue says how tables are laid out.
+    /// Whether its catalogue says how tables are laid out. That of Doris never says it whole.
     pub layout: bool,
-    /// Whether its catalogue lists partitions.
+    /// Whether its catalogue lists partitions with their copies.
     pub partitions: bool,
     /// The audit table that the data source names: database and table.
     pub audit_table: Option<(String, String)>,

@@ -1,22 +1,26 @@
 //! How texts are written, clause by clause.
 //!
-//! Doris takes the escapes out of a comment in three ways, depending on where it stands:
+//! Doris takes the escapes out of a text in three ways, depending on where it stands:
 //!
 //! | clause | what the server does |
 //! |---|---|
 //! | table comment in `CREATE TABLE` | takes off the quotes, reads backslash escapes; doubled quotes stay doubled |
 //! | field comment in a definition | takes off the quotes, removes every backslash |
-//! | `MODIFY COMMENT`, `MODIFY COLUMN c COMMENT` | takes off the quotes and nothing else |
+//! | default in a definition, `MODIFY COMMENT`, `MODIFY COLUMN c COMMENT` | takes off the quotes and nothing else |
 //!
-//! StarRocks reads all of them as it reads any literal. A text that stands in quotes which it does not
-//! contain, and that has no backslash, is the same to all of them; so that is how it is written wherever
-//! possible, and only the rest depends on the clause.
+//! Before 3.1 an older parser read `ALTER TABLE`, and to that every text was an ordinary literal. So is it
+//! to StarRocks, everywhere. A text that stands in quotes which it does not contain, and that has no
+//! backslash, is the same to all of them; so that is how it is written wherever possible, and only the rest
+//! depends on the clause.
 
 use lakeport_sdk::dialect::TextRule;
 
-use crate::server::Product;
+use crate::server::{Product, Server, Version};
 
-/// Ordinary literals: defaults, properties, values.
+/// From here on Doris reads `ALTER TABLE` by the same parser as `CREATE TABLE`.
+const DORIS_ONE_PARSER: Version = (3, 1, 0);
+
+/// Ordinary literals: properties, values, and everything in StarRocks.
 pub const LITERAL: &str = "literal";
 /// Nothing in it is escaped.
 pub const PLAIN: &str = "plain";
@@ -27,14 +31,16 @@ const ESCAPED_SINGLE: &str = "escaped_single";
 /// Quotes get a backslash; there is no other.
 const QUOTE_ESCAPED: &str = "quote_escaped";
 
-/// Where a comment stands.
+/// Where a text stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clause {
-    /// The table's, in `CREATE TABLE`.
+    /// The table's comment, in `CREATE TABLE`.
     NewTable,
-    /// A field's, in its definition.
+    /// A field's definition, in `CREATE TABLE`.
+    NewField,
+    /// A field's definition, in `ALTER TABLE`.
     Definition,
-    /// The comment alone changes.
+    /// The comment alone changes, in `ALTER TABLE`.
     Change,
 }
 
@@ -56,30 +62,47 @@ pub fn rules() -> Vec<TextRule> {
 }
 
 /// The rule that carries this comment in this clause, or why none does.
-pub fn comment_rule(product: Product, clause: Clause, text: &str) -> Result<&'static str, String> {
+pub fn comment_rule(server: &Server, clause: Clause, text: &str) -> Result<&'static str, String> {
     let double = text.contains('"');
     let both_quotes = double && text.contains('\'');
     let backslash = text.contains('\\');
     if !both_quotes && !backslash {
         return Ok(PLAIN);
     }
-    match (product, clause) {
+    match (server.product, clause) {
         (Product::StarRocks, _) => Ok(LITERAL),
         (Product::Doris, Clause::NewTable) => {
             Ok(if double && !both_quotes { ESCAPED_SINGLE } else { ESCAPED })
         }
-        (Product::Doris, Clause::Definition) if backslash => {
+        (Product::Doris, Clause::NewField | Clause::Definition) if backslash => {
             Err("Doris removes every backslash from a field's comment where the field is defined".to_owned())
         }
-        (Product::Doris, Clause::Definition) => Ok(QUOTE_ESCAPED),
-        (Product::Doris, Clause::Change) if both_quotes => {
-            Err("Doris changes a comment only to one that has single or double quotes, not both".to_owned())
-        }
-        (Product::Doris, Clause::Change) if text.ends_with('\\') => {
-            Err("Doris changes a comment only to one that does not end with a backslash".to_owned())
-        }
-        (Product::Doris, Clause::Change) => Ok(PLAIN),
+        (Product::Doris, Clause::NewField | Clause::Definition) => Ok(QUOTE_ESCAPED),
+        (Product::Doris, Clause::Change) => as_it_stands(server, clause, text),
     }
+}
+
+/// The rule that carries this default in this clause, or why none does.
+pub fn default_rule(server: &Server, clause: Clause, text: &str) -> Result<&'static str, String> {
+    match server.product {
+        Product::StarRocks => Ok(LITERAL),
+        Product::Doris => as_it_stands(server, clause, text),
+    }
+}
+
+/// A text from which the server takes nothing but its quotes.
+fn as_it_stands(server: &Server, clause: Clause, text: &str) -> Result<&'static str, String> {
+    let alters = matches!(clause, Clause::Definition | Clause::Change);
+    let refusal = if text.contains('"') && text.contains('\'') {
+        "Doris takes this text as it stands between its quotes: it may have single or double quotes, not both"
+    } else if text.ends_with('\\') {
+        "Doris takes this text as it stands between its quotes: it may not end with a backslash"
+    } else if alters && text.contains('\\') && !server.is_at_least(DORIS_ONE_PARSER) {
+        "Doris keeps a backslash in ALTER TABLE from 3.1 on; an older one would read it as an escape"
+    } else {
+        return Ok(PLAIN);
+    };
+    Err(refusal.to_owned())
 }
 
 #[cfg(test)]
@@ -123,8 +146,15 @@ mod tests {
         out
     }
 
+    /// What stands in a clause.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum What {
+        Comment,
+        Default,
+    }
+
     /// What the server makes of a literal in this place; the lexer's end of it is checked on the way.
-    fn stored(product: Product, clause: Option<Clause>, literal: &str) -> String {
+    fn stored(server: &Server, clause: Clause, what: What, literal: &str) -> String {
         let quote = &literal[..1];
         let inner = &literal[1..literal.len() - 1];
         let mut chars = inner.chars().peekable();
@@ -135,12 +165,28 @@ mod tests {
                 assert_eq!(chars.next(), Some(c), "the literal {literal} ends early");
             }
         }
-        match (product, clause) {
-            (Product::StarRocks, _) | (_, None) => unescaped(&inner.replace(&quote.repeat(2), quote)),
-            (_, Some(Clause::NewTable)) => unescaped(inner),
-            (_, Some(Clause::Definition)) => inner.replace('\\', ""),
-            (_, Some(Clause::Change)) => inner.to_owned(),
+        let older = !server.is_at_least(DORIS_ONE_PARSER);
+        match (server.product, clause, what) {
+            (Product::StarRocks, ..) => unescaped(&inner.replace(&quote.repeat(2), quote)),
+            (_, Clause::Definition | Clause::Change, _) if older => {
+                unescaped(&inner.replace(&quote.repeat(2), quote))
+            }
+            (_, Clause::NewTable, _) => unescaped(inner),
+            (_, Clause::NewField | Clause::Definition, What::Comment) => inner.replace('\\', ""),
+            (_, Clause::NewField | Clause::Definition, What::Default) | (_, Clause::Change, _) => {
+                inner.to_owned()
+            }
         }
+    }
+
+    fn servers() -> [Server; 4] {
+        let doris = |version| Server { version, ..Server::default() };
+        [
+            doris(None),
+            doris(Some((3, 0, 6))),
+            doris(Some((3, 1, 0))),
+            Server { product: Product::StarRocks, ..Server::default() },
+        ]
     }
 
     fn rule(name: &str) -> TextRule {
@@ -161,38 +207,48 @@ mod tests {
 
     #[test]
     fn whatever_is_written_is_stored_as_it_was_meant_or_refused() {
-        for product in [Product::Doris, Product::StarRocks] {
-            for clause in [Clause::NewTable, Clause::Definition, Clause::Change] {
+        type Rule = fn(&Server, Clause, &str) -> Result<&'static str, String>;
+        let places: [(What, Rule, Clause); 6] = [
+            (What::Comment, comment_rule, Clause::NewTable),
+            (What::Comment, comment_rule, Clause::NewField),
+            (What::Comment, comment_rule, Clause::Definition),
+            (What::Comment, comment_rule, Clause::Change),
+            (What::Default, default_rule, Clause::NewField),
+            (What::Default, default_rule, Clause::Definition),
+        ];
+        for server in servers() {
+            for (what, rule_of, clause) in places {
                 let mut refused = 0;
                 for text in texts() {
-                    let Ok(name) = comment_rule(product, clause, &text) else {
+                    let Ok(name) = rule_of(&server, clause, &text) else {
                         refused += 1;
                         continue;
                     };
                     let literal =
                         written(&text, &rule(name)).expect("the rule that was chosen carries the text");
-                    assert_eq!(
-                        stored(product, Some(clause), &literal),
-                        text,
-                        "{product:?} {clause:?} {literal}"
-                    );
+                    let kept = stored(&server, clause, what, &literal);
+                    assert_eq!(kept, text, "{} {what:?} {clause:?} {literal}", server.shown());
                 }
-                let may_refuse = product == Product::Doris && clause != Clause::NewTable;
-                assert_eq!(refused > 0, may_refuse, "{product:?} {clause:?}");
-            }
-            for text in texts() {
-                let literal = written(&text, &rule(LITERAL)).unwrap();
-                assert_eq!(stored(product, None, &literal), text, "{literal}");
+                let may_refuse = server.product == Product::Doris && clause != Clause::NewTable;
+                assert_eq!(refused > 0, may_refuse, "{} {what:?} {clause:?}", server.shown());
             }
         }
     }
 
     #[test]
     fn what_is_refused_is_just_what_doris_cannot_keep() {
-        let refused = |clause, text| comment_rule(Product::Doris, clause, text).is_err();
+        let [unknown, older, newer, _] = servers();
+        let refused = |clause, text| comment_rule(&newer, clause, text).is_err();
         assert!(refused(Clause::Definition, "a\\b") && !refused(Clause::Change, "a\\b"));
         assert!(refused(Clause::Change, "it's \"so\"") && !refused(Clause::Definition, "it's \"so\""));
         assert!(refused(Clause::Change, "C:\\") && !refused(Clause::NewTable, "C:\\"));
         assert!(!refused(Clause::Change, "it's") && !refused(Clause::Change, "say \"so\""));
+        for server in [unknown, older] {
+            assert!(comment_rule(&server, Clause::Change, "a\\b").is_err());
+            assert!(default_rule(&server, Clause::Definition, "a\\b").is_err());
+            assert_eq!(default_rule(&server, Clause::NewField, "a\\b"), Ok(PLAIN));
+        }
+        assert_eq!(default_rule(&newer, Clause::Definition, "C:\\a\"b"), Ok(PLAIN));
+        assert!(default_rule(&newer, Clause::NewField, "'\"").is_err());
     }
 }

@@ -9,6 +9,14 @@ pub enum Product {
     StarRocks,
 }
 
+/// What the reading of a statement depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grammar {
+    pub product: Product,
+    /// Whether an older parser reads `ALTER TABLE`, to which every text is an ordinary literal: Doris before 3.1.
+    pub older_alter: bool,
+}
+
 /// A column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
@@ -18,6 +26,8 @@ pub struct Column {
     pub nullable: bool,
     pub key: bool,
     pub default: Option<String>,
+    /// `ON UPDATE CURRENT_TIMESTAMP`.
+    pub stamped: bool,
     pub comment: String,
 }
 
@@ -38,6 +48,8 @@ pub struct Table {
     pub default_replicas: u32,
     /// Of all partitions that are there.
     pub replicas: u32,
+    /// The others of its properties, as they were given.
+    pub properties: Vec<(String, String)>,
     pub rows: u64,
     pub bytes: u64,
 }
@@ -45,6 +57,12 @@ pub struct Table {
 impl Table {
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
+    }
+
+    /// Whether rows replace rows when they are read, which the values' columns then say of themselves.
+    pub fn merges_on_read(&self) -> bool {
+        let off = |(name, value): &(String, String)| name == MERGE_ON_WRITE && value == "false";
+        self.model == "UNIQUE" && self.properties.iter().any(off)
     }
 
     /// What the contract's tests like to look at.
@@ -55,7 +73,7 @@ impl Table {
             .map(|column| {
                 serde_json::json!({
                     "name": column.name, "type": column.type_text, "nullable": column.nullable, "key": column.key,
-                    "default": column.default, "comment": column.comment,
+                    "default": column.default, "stamped": column.stamped, "comment": column.comment,
                 })
             })
             .collect();
@@ -66,6 +84,11 @@ impl Table {
         })
     }
 }
+
+const MERGE_ON_WRITE: &str = "enable_unique_key_merge_on_write";
+
+/// From here on Doris reads `ALTER TABLE` as it reads `CREATE TABLE`.
+const ONE_PARSER: (u32, u32) = (3, 1);
 
 /// States of a job, in their order.
 pub const STATES: [&str; 4] = ["PENDING", "WAITING_TXN", "RUNNING", "FINISHED"];
@@ -97,7 +120,7 @@ impl Job {
 pub struct Catalogue {
     pub product: Product,
     pub version: String,
-    /// Whether information_schema tells the layout of tables.
+    /// Whether information_schema has what only the newest versions have there.
     pub new_catalogue: bool,
     pub backends: u32,
     pub databases: BTreeMap<String, BTreeMap<String, Table>>,
@@ -120,6 +143,12 @@ impl Catalogue {
             jobs: Vec::new(),
             next_job: 10_000,
         }
+    }
+
+    pub fn grammar(&self) -> Grammar {
+        let mut numbers = self.version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+        let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+        Grammar { product: self.product, older_alter: self.product == Product::Doris && version < ONE_PARSER }
     }
 
     pub fn table(&self, database: &str, table: &str) -> Result<&Table, (u16, String)> {

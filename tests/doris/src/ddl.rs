@@ -5,7 +5,7 @@ mod alter;
 mod clauses;
 
 use alter::alter;
-use clauses::{Clause, column, comment, distribution, partition, replicas};
+use clauses::{Clause, column, comment, distribution, partition, properties};
 
 use crate::catalogue::{Catalogue, Product, Table};
 use crate::lexer::Lexeme;
@@ -43,12 +43,13 @@ pub fn run(catalogue: &mut Catalogue, light: Light, lexemes: &[Lexeme]) -> Optio
 }
 
 fn create(catalogue: &mut Catalogue, reader: &mut Reader) -> Result<(), Syntax> {
-    let product = catalogue.product;
+    let grammar = catalogue.grammar();
+    let product = grammar.product;
     let (database, name) = reader.path()?;
     reader.symbol('(')?;
-    let mut columns = vec![column(product, reader)?];
+    let mut columns = vec![column(grammar, Clause::NewField, reader)?];
     while reader.takes_symbol(',') {
-        columns.push(column(product, reader)?);
+        columns.push(column(grammar, Clause::NewField, reader)?);
     }
     reader.symbol(')')?;
     reader.expects("ENGINE")?;
@@ -72,17 +73,25 @@ fn create(catalogue: &mut Catalogue, reader: &mut Reader) -> Result<(), Syntax> 
         buckets: None,
         default_replicas: 3,
         replicas: 3,
+        properties: Vec::new(),
         rows: 0,
         bytes: 0,
     };
     if reader.takes("COMMENT") {
-        table.comment = comment(product, Clause::NewTable, reader.raw()?);
+        table.comment = comment(grammar, Clause::NewTable, reader.raw()?);
     }
     table.partition = partition(product, reader)?;
     reader.expects("DISTRIBUTED BY")?;
     (table.distribution, table.buckets) = distribution(product, reader)?;
     if reader.takes("PROPERTIES") {
-        table.replicas = replicas(reader, "replication_num")?;
+        for (name, value) in properties(reader)? {
+            match name.as_str() {
+                "replication_num" => {
+                    table.replicas = value.parse().map_err(|_| refused("Invalid replication num"))?;
+                }
+                _ => table.properties.push((name, value)),
+            }
+        }
         table.default_replicas = table.replicas;
     }
     reader.end()?;

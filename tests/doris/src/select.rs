@@ -21,6 +21,7 @@ type Source = (Vec<&'static str>, Vec<Cells>);
 enum Item {
     Column(String),
     Count,
+    Min(String),
     Max(String),
 }
 
@@ -116,12 +117,12 @@ pub fn select(catalogue: &Catalogue, reader: &mut Reader) -> Result<Answer, Synt
         let cell = |item: &Item| match item {
             Item::Count => Ok(Some(rows.len().to_string())),
             Item::Column(name) => Ok(rows[0][place(name)?].clone()),
-            Item::Max(name) => {
+            Item::Min(name) | Item::Max(name) => {
                 let at = place(name)?;
-                Ok(rows
-                    .iter()
-                    .filter_map(|row| row[at].clone())
-                    .max_by_key(|text| text.parse::<i64>().unwrap_or(0)))
+                let mut found: Vec<&String> = rows.iter().filter_map(|row| row[at].as_ref()).collect();
+                found.sort_by_key(|text| text.parse::<i64>().unwrap_or(0));
+                let end = if matches!(item, Item::Min(_)) { found.first() } else { found.last() };
+                Ok(end.map(|text| (*text).clone()))
             }
         };
         items.iter().map(cell).collect::<Result<Vec<_>, Syntax>>()
@@ -129,7 +130,7 @@ pub fn select(catalogue: &Catalogue, reader: &mut Reader) -> Result<Answer, Synt
     let rows = answer.collect::<Result<Vec<_>, Syntax>>()?;
     // An unknown column is an error also where there is no row.
     for item in &items {
-        if let Item::Column(name) | Item::Max(name) = item {
+        if let Item::Column(name) | Item::Min(name) | Item::Max(name) = item {
             place(name)?;
         }
     }
@@ -148,11 +149,13 @@ fn item(reader: &mut Reader) -> Result<Item, Syntax> {
         reader.symbol(')')?;
         return Ok(Item::Count);
     }
-    if reader.takes("max") {
-        reader.symbol('(')?;
-        let name = column(reader)?;
-        reader.symbol(')')?;
-        return Ok(Item::Max(name));
+    for (word, item) in [("min", Item::Min as fn(String) -> Item), ("max", Item::Max)] {
+        if reader.takes(word) {
+            reader.symbol('(')?;
+            let name = column(reader)?;
+            reader.symbol(')')?;
+            return Ok(item(name));
+        }
     }
     column(reader).map(Item::Column)
 }
@@ -256,18 +259,6 @@ fn source(catalogue: &Catalogue, table: &str) -> Result<Source, Syntax> {
             rows.extend(own_columns(catalogue));
             (columns, rows)
         }
-        ("table_options", true) if catalogue.new_catalogue => {
-            let columns = vec![
-                "TABLE_SCHEMA",
-                "TABLE_NAME",
-                "TABLE_MODEL",
-                "DISTRIBUTE_KEY",
-                "DISTRIBUTE_TYPE",
-                "BUCKETS_NUM",
-                "PARTITION_KEY",
-            ];
-            (columns, each(&|database, name, table| vec![layout(database, name, table, &list)]))
-        }
         ("tables_config", false) if catalogue.new_catalogue => {
             let columns = vec![
                 "TABLE_SCHEMA",
@@ -337,7 +328,6 @@ fn own_columns(catalogue: &Catalogue) -> Vec<Cells> {
     if catalogue.new_catalogue {
         match catalogue.product {
             Product::Doris => {
-                own.push(("information_schema", "table_options", vec!["TABLE_NAME", "PARTITION_KEY"]));
                 own.push(("information_schema", "partitions", vec!["TABLE_NAME", "REPLICA_NUM"]));
                 own.push(("__internal_schema", "audit_log", vec!["queried_tables_and_views"]));
             }

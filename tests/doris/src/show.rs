@@ -5,6 +5,8 @@ use crate::parse::{Reader, Syntax};
 use crate::select::Answer;
 use crate::steer::Jobs;
 
+const ALLOCATION: &str = "replication_allocation";
+
 fn answer(columns: &[&str], rows: Vec<Vec<Option<String>>>) -> Answer {
     Answer { columns: columns.iter().map(|&column| column.to_owned()).collect(), rows }
 }
@@ -16,7 +18,11 @@ pub fn describe(catalogue: &Catalogue, reader: &mut Reader) -> Result<Answer, Sy
     let table = catalogue.table(&database, &name)?;
     let yes = |value: bool| if value { "Yes" } else { "No" };
     let rows = table.columns.iter().map(|column| {
-        let extra = if column.key { "" } else { "NONE" };
+        let extra = match column.key {
+            true => "",
+            false if table.merges_on_read() => "REPLACE",
+            false => "NONE",
+        };
         vec![
             Some(column.name.clone()),
             Some(column.type_text.clone()),
@@ -61,7 +67,8 @@ fn create_text(product: Product, name: &str, table: &Table) -> String {
             } else {
                 format!(" COMMENT {}", quoted(&column.comment))
             };
-            format!("  `{}` {} {null}{default}{comment}", column.name, column.type_text)
+            let stamped = if column.stamped { " ON UPDATE CURRENT_TIMESTAMP" } else { "" };
+            format!("  `{}` {} {null}{default}{stamped}{comment}", column.name, column.type_text)
         })
         .collect();
     let keys = list(&mut table.columns.iter().filter(|column| column.key).map(|column| &column.name));
@@ -76,16 +83,23 @@ fn create_text(product: Product, name: &str, table: &Table) -> String {
     };
     let buckets = table.buckets.map_or("AUTO".to_owned(), |buckets| buckets.to_string());
     let replicas = match product {
-        Product::Doris => {
-            format!("\"replication_allocation\" = \"tag.location.default: {}\"", table.replicas)
-        }
-        Product::StarRocks => format!("\"replication_num\" = \"{}\"", table.replicas),
+        Product::Doris if table.properties.iter().any(|(name, _)| name == ALLOCATION) => None,
+        Product::Doris => Some((ALLOCATION, format!("tag.location.default: {}", table.default_replicas))),
+        Product::StarRocks => Some(("replication_num", table.default_replicas.to_string())),
     };
+    let own = table.properties.iter().map(|(name, value)| (name.as_str(), value.clone()));
+    let properties: Vec<String> = replicas
+        .into_iter()
+        .chain(own)
+        .chain([("min_load_replica_num", "-1".to_owned())])
+        .map(|(name, value)| format!("\"{name}\" = \"{value}\""))
+        .collect();
     format!(
         "CREATE TABLE `{name}` (\n{}\n) ENGINE=OLAP\n{} KEY({keys})\n{comment}{partition}DISTRIBUTED BY {distribution} \
-         BUCKETS {buckets}\nPROPERTIES (\n{replicas},\n\"min_load_replica_num\" = \"-1\"\n);",
+         BUCKETS {buckets}\nPROPERTIES (\n{}\n);",
         columns.join(",\n"),
-        table.model
+        table.model,
+        properties.join(",\n")
     )
 }
 

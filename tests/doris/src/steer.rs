@@ -11,6 +11,8 @@
 //! | `{"do":"slow","ms":60000,"with":…}` | it hangs; `KILL QUERY id` ends it |
 //! | `{"do":"fail","with":…,"code":1105,"message":…}` | it is refused |
 //! | `{"do":"rows","table":"ods.t","rows":12,"bytes":3400}` | sizes |
+//! | `{"do":"say","sql":…}` | somebody else changes something; it is not written down |
+//! | `{"do":"property","table":"ods.t","name":…,"value":…}` | the table has a property, as if it had been made with it |
 //! | `{"do":"database","name":…}`, `{"do":"backends","count":1}`, `{"do":"unicode","on":true}` | databases, nodes (too many copies are refused), names beyond ASCII |
 //! | `{"do":"audit","began":1,"columns":[…],"rows":[[…]]}` | what the audit log answers |
 //! | `{"do":"table","table":"ods.t"}`, `{"do":"recycled"}` | a definition as it is kept; what was dropped without FORCE |
@@ -23,7 +25,8 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::catalogue::Catalogue;
-use crate::ddl::Light;
+use crate::ddl::{self, Light};
+use crate::lexer::lex;
 use crate::select::Answer;
 
 /// What becomes of new jobs.
@@ -155,6 +158,18 @@ impl World {
                 table.rows = number("rows").unwrap_or(table.rows);
                 table.bytes = number("bytes").unwrap_or(table.bytes);
                 self.catalogue.put(&database, &name, table);
+            }
+            "property" => {
+                let (database, name) = place(&needed("table")?)?;
+                let mut table =
+                    self.catalogue.table(&database, &name).map_err(|(_, message)| message)?.clone();
+                table.properties.push((needed("name")?, needed("value")?));
+                self.catalogue.put(&database, &name, table);
+            }
+            "say" => {
+                let lexemes = lex(&needed("sql")?, true)?;
+                let done = ddl::run(&mut self.catalogue, self.light, &lexemes);
+                done.ok_or("it changes nothing")?.map_err(|(_, message)| message)?;
             }
             "database" => {
                 self.catalogue.databases.entry(needed("name")?).or_default();

@@ -106,6 +106,98 @@ fn a_change_runs_on_as_a_job_until_it_is_done() {
 }
 
 #[test]
+fn a_job_runs_on_while_nobody_is_connected() {
+    on(Settings::doris(), async |double| {
+        let mut client = Client::connect(double).await;
+        client.say(ORDERS).await.expect("made");
+        tell(double, json!({"do": "jobs", "then": "hold"}));
+        client.say("ALTER TABLE `ods`.`orders` MODIFY COLUMN `v` BIGINT NULL").await.expect("submitted");
+        assert_eq!(client.state().await.as_deref(), Some("PENDING"));
+        client.0.close().await.expect("it lets go");
+        let of_v =
+            || tell(double, json!({"do": "table", "table": "ods.orders"}))["columns"][1]["type"].clone();
+        assert_eq!(of_v(), "int");
+        tell(double, json!({"do": "job", "table": "ods.orders", "state": "FINISHED"}));
+        assert_eq!(of_v(), "bigint");
+        let mut other = Client::connect(double).await;
+        assert_eq!(other.state().await.as_deref(), Some("FINISHED"));
+    });
+}
+
+#[test]
+fn a_job_outlives_the_connection_that_was_lost_over_its_statement() {
+    on(Settings::doris(), async |double| {
+        let mut client = Client::connect(double).await;
+        client.say(ORDERS).await.expect("made");
+        tell(double, json!({"do": "lose", "at": "after", "with": "MODIFY COLUMN"}));
+        assert!(client.say("ALTER TABLE `ods`.`orders` MODIFY COLUMN `v` BIGINT NULL").await.is_err());
+        let mut other = Client::connect(double).await;
+        let mut seen = Vec::new();
+        for _ in 0..4 {
+            seen.push(other.state().await.expect("there is a job"));
+        }
+        assert_eq!(seen, ["PENDING", "WAITING_TXN", "RUNNING", "FINISHED"]);
+    });
+}
+
+/// A table whose rows replace rows as they are read, with a field that follows each update.
+const READINGS: &str = "CREATE TABLE `ods`.`readings` (`id` BIGINT NOT NULL, `v` VARCHAR(9) NULL DEFAULT \"a\"\"b\", \
+                        `at` DATETIME NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP) \
+                        ENGINE = OLAP UNIQUE KEY (`id`) DISTRIBUTED BY HASH (`id`) BUCKETS 4 \
+                        PROPERTIES (\"replication_num\" = \"1\", \"enable_unique_key_merge_on_write\" = \"false\")";
+
+#[test]
+fn values_that_are_merged_on_read_say_replace_and_take_no_such_word() {
+    on(Settings::doris(), async |double| {
+        let mut client = Client::connect(double).await;
+        client.say(READINGS).await.expect("made");
+        let rows = client.say("DESC `ods`.`readings`").await.expect("described");
+        let extra: Vec<_> = rows.iter().map(|row| row[5].as_deref().unwrap_or_default()).collect();
+        assert_eq!(extra, ["", "REPLACE", "REPLACE"]);
+        let said =
+            "ALTER TABLE `ods`.`readings` MODIFY COLUMN `v` VARCHAR(19) REPLACE NULL DEFAULT \"a\"\"b\"";
+        assert!(client.say(said).await.is_err());
+        client.say(&said.replace(" REPLACE", "")).await.expect("taken");
+        client.say(ORDERS).await.expect("made");
+        let rows = client.say("DESC `ods`.`orders`").await.expect("described");
+        assert_eq!(rows[1][5].as_deref(), Some("NONE"));
+    });
+}
+
+#[test]
+fn a_definition_that_does_not_say_on_update_takes_it_away() {
+    on(Settings::doris(), async |double| {
+        let mut client = Client::connect(double).await;
+        tell(double, json!({"do": "say", "sql": READINGS}));
+        let rows = client.say("SHOW CREATE TABLE `ods`.`readings`").await.expect("shown");
+        let stamped = "`at` datetime NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP";
+        assert!(rows[0][1].as_deref().is_some_and(|text| text.contains(stamped)), "{rows:?}");
+        let anew = "ALTER TABLE `ods`.`readings` MODIFY COLUMN `at` DATETIME NULL DEFAULT CURRENT_TIMESTAMP COMMENT 'x'";
+        tell(double, json!({"do": "say", "sql": anew}));
+        let table = tell(double, json!({"do": "table", "table": "ods.readings"}));
+        assert_eq!(table["columns"][2]["stamped"], false, "{table}");
+    });
+}
+
+#[test]
+fn only_the_quotes_are_taken_off_a_default_but_by_the_older_parser() {
+    let added = r#"ALTER TABLE `ods`.`orders` ADD COLUMN `path` VARCHAR(9) NULL DEFAULT "C:\\x" COMMENT "y""#;
+    for (settings, expected) in [(Settings::doris(), r"C:\\x"), (Settings::older_doris(), r"C:\x")] {
+        on(settings, async |double| {
+            let mut client = Client::connect(double).await;
+            let default = |table: &str, at: usize| {
+                tell(double, json!({"do": "table", "table": table}))["columns"][at]["default"].clone()
+            };
+            client.say(READINGS).await.expect("made");
+            assert_eq!(default("ods.readings", 1), r#"a""b"#);
+            client.say(ORDERS).await.expect("made");
+            client.say(added).await.expect("added");
+            assert_eq!(default("ods.orders", 2), expected);
+        });
+    }
+}
+
+#[test]
 fn while_a_job_runs_nothing_else_is_altered() {
     on(Settings::doris(), async |double| {
         let mut client = Client::connect(double).await;

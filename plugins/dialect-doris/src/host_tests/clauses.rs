@@ -102,3 +102,14 @@ pub fn of(product: &'static [Clause], sql: &str) -> Option<&'static str> {
     };
     product.iter().chain(&COMMON).find(fits).map(|clause| clause.rests_on)
 }
+
+/// Whether a statement may begin a job, which runs on after it was accepted.
+pub fn may_run_on(sql: &str) -> bool {
+    let defines = |rest: &str| !rest.split_once("` ").is_some_and(|(_, what)| what.starts_with("COMMENT "));
+    let relays = sql.contains("` DISTRIBUTED BY ") && !sql.contains(" MODIFY DISTRIBUTION ");
+    sql.starts_with("ALTER TABLE ")
+        && (sql.contains(" ADD COLUMN ")
+            || sql.contains(" DROP COLUMN ")
+            || sql.split_once(" MODIFY COLUMN `").is_some_and(|(_, rest)| defines(rest))
+            || relays)
+}

@@ -1,14 +1,15 @@
 //! Numbers of buckets and of copies.
 //!
 //! A number of buckets is not the same thing everywhere. In Doris it is one for the partitions to come, and
-//! a table without partitions has none to come; in StarRocks it lays out all data anew.
+//! a table without partitions has none to come; in StarRocks it lays out all data anew. A number of copies is
+//! one for the partitions to come and another for those that are there, set in two statements.
 
 use lakeport_sdk::dialect::{Action, ChangePlan, Problem, SetCount, Statement, Step, Table};
-use lakeport_sdk::serde_json::{Value, from_str};
 
 use super::job::{self, Job};
 use super::problems::{Problems, adjusted};
 use super::{shape, steps};
+use crate::extra::TableExtra;
 use crate::server::{Product, Server};
 use crate::texts::LITERAL;
 
@@ -26,21 +27,14 @@ pub fn buckets(server: &Server, change: &SetCount) -> Result<ChangePlan, Vec<Pro
         problems.add("bucketNum", "invalid_value", "a table has one bucket or more");
     }
     match server.product {
-        Product::Doris if current.partition.is_empty() => problems.unsupported(
-            "bucketNum",
-            format!(
-                "{} has no partitions, and Doris changes the number of buckets for partitions to come only; \
-                 the table would have to be made anew",
-                current.name.name
-            ),
-        ),
+        Product::Doris => for_partitions_to_come(current, &mut problems),
         Product::StarRocks if !server.is_at_least(STARROCKS_OPTIMIZE) => problems.unsupported(
             "bucketNum",
             format!("{} cannot change the number of buckets; 3.2 can", server.shown()),
         ),
-        _ => {}
+        Product::StarRocks => {}
     }
-    if !is_random(current) && current.distribution.is_empty() {
+    if !is_read(current) {
         problems
             .unsupported("bucketNum", "how the table is distributed could not be read, and it must stay so");
     }
@@ -53,6 +47,29 @@ pub fn buckets(server: &Server, change: &SetCount) -> Result<ChangePlan, Vec<Pro
         Product::Doris => doris_buckets(current, change.count),
         Product::StarRocks => starrocks_buckets(current, change.count),
     })
+}
+
+/// Whether the layout of the table was understood.
+fn is_read(table: &Table) -> bool {
+    TableExtra::of(table).random || !table.distribution.is_empty()
+}
+
+/// What Doris changes reaches only partitions that somebody makes, or a row that finds none.
+fn for_partitions_to_come(current: &Table, problems: &mut Problems) {
+    let name = &current.name.name;
+    if current.partition.is_empty() {
+        let message = format!(
+            "{name} has no partitions, and Doris changes the number of buckets for partitions to come only; the \
+             table would have to be made anew"
+        );
+        problems.unsupported("bucketNum", message);
+    } else if TableExtra::of(current).dynamic {
+        let message = format!(
+            "Doris makes the partitions of {name} ahead of time, by the property dynamic_partition.buckets, which \
+             this does not change"
+        );
+        problems.unsupported("bucketNum", message);
+    }
 }
 
 fn doris_buckets(current: &Table, count: u32) -> ChangePlan {
@@ -70,7 +87,13 @@ fn doris_buckets(current: &Table, count: u32) -> ChangePlan {
             write(count),
         )
     };
-    let message = "Doris gives this number to partitions made from now on; those that are there keep theirs";
+    let message = match current.buckets {
+        Some(_) => "Doris gives this number to partitions made from now on; those that are there keep theirs",
+        None => {
+            "Doris gives this number to partitions made from now on; so far it chose by itself (BUCKETS AUTO), \
+             which is not brought back"
+        }
+    };
     steps(vec![step], vec![adjusted("bucketNum", message)])
 }
 
@@ -94,53 +117,72 @@ fn starrocks_buckets(current: &Table, count: u32) -> ChangePlan {
 
 fn distributed(statement: Statement, table: &Table) -> Statement {
     let statement = statement.words("DISTRIBUTED BY");
-    if is_random(table) {
+    if TableExtra::of(table).random {
         return statement.words("RANDOM");
     }
     statement.words("HASH").in_parentheses(&table.distribution, |statement, field| statement.name([field]))
 }
 
-/// Whether rows are spread by chance.
-pub fn is_random(table: &Table) -> bool {
-    let extra: Value = table.extra.as_deref().and_then(|text| from_str(text).ok()).unwrap_or_default();
-    extra["distribution"] == "RANDOM"
-}
-
 /// Another number of copies: of partitions to come, and of those that are there.
 pub fn replicas(server: &Server, change: &SetCount) -> Result<ChangePlan, Vec<Problem>> {
     let current = &change.current;
+    let name = &current.name.name;
+    let extra = TableExtra::of(current);
     let mut problems = Problems::default();
     problems.only_tables(current);
     if !(1..=REPLICAS_MAX).contains(&change.count) {
         problems.add("replicaNum", "invalid_value", format!("the number must be from 1 to {REPLICAS_MAX}"));
     }
-    problems.or(|| {
-        let property = |statement: Statement, name: &str, count: u32| {
-            statement.symbol("(").text(LITERAL, name).symbol("=").text(LITERAL, count.to_string()).symbol(")")
-        };
-        let to_come = |count| property(shape::alter(&current.name, "SET"), "default.replication_num", count);
-        let there = |count| {
-            let partitions =
-                shape::alter(&current.name, "MODIFY PARTITION").symbol("(").symbol("*").symbol(")");
-            property(partitions.words("SET"), "replication_num", count)
-        };
-        let step = |purpose: &str, write: &dyn Fn(u32) -> Statement| {
-            let undo: Vec<Action> =
-                current.replicas.map(|before| Action::new(write(before))).into_iter().collect();
-            Step {
-                undo_complete: !undo.is_empty(),
-                undo,
-                ..Step::new(
-                    format!("sets the copies of {purpose} {} to {}", current.name.name, change.count),
-                    write(change.count),
-                )
-            }
-        };
+    if let Some(allocation) = &extra.allocation {
         let message = format!(
-            "{} makes or removes the copies in the background; that takes as long as the data is large",
-            server.product.short()
+            "the copies of {name} lie by tags ({allocation}); a number would put all on the default tag"
         );
-        let both = vec![step("the partitions to come of", &to_come), step("all partitions of", &there)];
-        steps(both, vec![adjusted("replicaNum", message)])
-    })
+        problems.unsupported("replicaNum", message);
+    } else if !is_read(current) {
+        let message = "how the table is laid out could not be read, nor where its copies lie";
+        problems.unsupported("replicaNum", message);
+    }
+    if current.replicas == Some(change.count) {
+        let message = format!("{name} has {} copies already; nothing would change", change.count);
+        problems.add("replicaNum", "invalid_value", message);
+    }
+    problems.check()?;
+    let step = |purpose: &str, write: &dyn Fn(u32) -> Statement, is_known: bool| {
+        let undo: Vec<Action> =
+            current.replicas.map(|before| Action::new(write(before))).into_iter().collect();
+        Step {
+            undo_complete: is_known && !undo.is_empty(),
+            undo,
+            ..Step::new(
+                format!("sets the copies of {purpose} {name} to {}", change.count),
+                write(change.count),
+            )
+        }
+    };
+    let short = server.product.short();
+    let mut message = format!(
+        "{short} makes or removes the copies in the background; that takes as long as the data is large"
+    );
+    if extra.dynamic {
+        message.push_str("; partitions that it makes ahead of time keep the number of dynamic_partition");
+    }
+    let both = vec![
+        step("the partitions to come of", &|count| of_partitions_to_come(current, count), true),
+        // Where partitions are not listed, one may have had another number than the table.
+        step("all partitions of", &|count| of_all_partitions(current, count), server.partitions),
+    ];
+    Ok(steps(both, vec![adjusted("replicaNum", message)]))
+}
+
+fn of_partitions_to_come(table: &Table, count: u32) -> Statement {
+    property(shape::alter(&table.name, "SET"), "default.replication_num", count)
+}
+
+fn of_all_partitions(table: &Table, count: u32) -> Statement {
+    let partitions = shape::alter(&table.name, "MODIFY PARTITION").symbol("(").symbol("*").symbol(")");
+    property(partitions.words("SET"), "replication_num", count)
+}
+
+fn property(statement: Statement, name: &str, count: u32) -> Statement {
+    statement.symbol("(").text(LITERAL, name).symbol("=").text(LITERAL, count.to_string()).symbol(")")
 }

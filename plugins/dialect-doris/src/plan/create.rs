@@ -24,7 +24,7 @@ pub fn plan(server: &Server, table: &Table) -> Result<ChangePlan, Vec<Problem>> 
     problems.only_tables(table);
     problems.table_name(server, &table.name.name);
     let columns = columns(server, table, &mut problems);
-    let comment = comment_rule(server.product, Clause::NewTable, &table.comment);
+    let comment = comment_rule(server, Clause::NewTable, &table.comment);
     if let Err(message) = &comment {
         problems.not_representable("tableComment", message.clone());
     }
@@ -79,7 +79,7 @@ fn columns(server: &Server, table: &Table, problems: &mut Problems) -> Vec<Colum
         let prefix = format!("fields[{index}].");
         let member = format!("{prefix}fieldName");
         problems.field_name(server, &member, &field.name);
-        columns.extend(Column::of(server, field, &prefix, problems));
+        columns.extend(Column::of(server, Clause::NewField, field, &prefix, problems));
         if table.fields[..index].iter().any(|other| same_name(&other.name, &field.name)) {
             let message =
                 format!("there are two fields {:?}; the case of letters does not count", field.name);

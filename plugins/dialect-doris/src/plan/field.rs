@@ -12,6 +12,7 @@ use super::problems::{Problems, adjusted, same_name};
 use super::shape::{self, Column};
 use super::steps;
 use crate::defaults;
+use crate::extra::FieldExtra;
 use crate::server::{Product, Server};
 use crate::texts::{Clause, comment_rule};
 use crate::types::{Refusal, Work, change};
@@ -25,7 +26,7 @@ pub fn add(server: &Server, request: &AddField) -> Result<ChangePlan, Vec<Proble
     let mut problems = Problems::default();
     problems.only_tables(table);
     problems.field_name(server, "fieldName", &field.name);
-    let column = Column::of(server, field, "", &mut problems);
+    let column = Column::of(server, Clause::Definition, field, "", &mut problems);
     if let Some(other) = table.fields.iter().find(|other| same_name(&other.name, &field.name)) {
         let message =
             format!("there is a field {:?} already; the case of letters does not count", other.name);
@@ -145,7 +146,7 @@ fn reshapes(server: &Server, request: &AlterField, problems: &mut Problems) -> O
 /// What stands against defining a field anew.
 fn defined_anew(request: &AlterField, member: &str, problems: &mut Problems) {
     let (table, field) = (&request.current, &request.before);
-    let name = &field.name;
+    let (name, extra) = (&field.name, FieldExtra::of(field));
     if field.key || table.keys.contains(name) {
         problems.unsupported(member, format!("{name} belongs to the key, which is not changed"));
     } else if table.distribution.contains(name) || table.partition.contains(name) {
@@ -153,18 +154,31 @@ fn defined_anew(request: &AlterField, member: &str, problems: &mut Problems) {
     } else if field.generated.is_some() {
         problems
             .unsupported(member, format!("{name} is generated, and its expression could not be said again"));
-    } else if shape::is_numbered(field) {
+    } else if extra.numbered {
         problems
             .unsupported(member, format!("{name} is numbered by the server, which could not be said again"));
-    } else if table.model.as_deref() == Some("AGGREGATE") && !can_say_aggregate(field) {
+    } else if extra.stamped {
+        let message = format!("{name} is set to the time of each update, which could not be said again");
+        problems.unsupported(member, message);
+    } else if !can_say_aggregate(table, field) {
         let message = format!("how the values of {name} are put together could not be said again");
         problems.unsupported(member, message);
     }
 }
 
+/// How the values of a field are put together, where its definition says so. In a table of another model than
+/// AGGREGATE rows replace rows, which the server calls an aggregate too but takes in no definition.
+fn aggregate(table: &Table, field: &Field) -> Option<String> {
+    let kind = FieldExtra::of(field).aggregate;
+    kind.filter(|_| table.model.as_deref().is_none_or(|model| model == "AGGREGATE"))
+}
+
 /// The host lets no statement have the word REPLACE.
-fn can_say_aggregate(field: &Field) -> bool {
-    shape::aggregate(field).is_some_and(|kind| matches!(kind.as_str(), "SUM" | "MIN" | "MAX"))
+fn can_say_aggregate(table: &Table, field: &Field) -> bool {
+    match aggregate(table, field) {
+        Some(kind) => matches!(kind.as_str(), "SUM" | "MIN" | "MAX"),
+        None => table.model.as_deref() != Some("AGGREGATE"),
+    }
 }
 
 /// The field's definition anew, and its comment besides where a definition cannot carry it.
@@ -172,12 +186,13 @@ fn redefine(server: &Server, request: &AlterField, work: Work, problems: &mut Pr
     let (table, before, after) = (&request.current, &request.before, &request.after);
     // It still has its old name; the new one comes last.
     let field = Field { name: before.name.clone(), ..after.clone() };
-    let apart = comment_rule(server.product, Clause::Definition, &after.comment).is_err();
+    let apart = comment_rule(server, Clause::Definition, &after.comment).is_err();
     let column = match apart {
-        true => Column::without_comment(server, &field, "", problems),
-        false => Column::of(server, &field, "", problems),
+        true => Column::without_comment(server, Clause::Definition, &field, "", problems),
+        false => Column::of(server, Clause::Definition, &field, "", problems),
     };
     let Some(column) = column else { return Vec::new() };
+    let column = column.aggregating(aggregate(table, before));
     let statement = shape::modify_column(&table.name, &column);
     let mut planned = vec![Step {
         action: job::action(statement, &table.name, Job::Column),
@@ -194,14 +209,18 @@ fn redefine(server: &Server, request: &AlterField, work: Work, problems: &mut Pr
 /// Another comment alone.
 fn recomment(server: &Server, request: &AlterField, problems: &mut Problems) -> Vec<Step> {
     let (table, before, after) = (&request.current, &request.before, &request.after);
-    let by_itself = comment_rule(server.product, Clause::Change, &after.comment).is_ok();
-    if server.product == Product::Doris && by_itself {
-        return comment_alone(server, request, &after.comment, problems).into_iter().collect();
-    }
-    // All that is left is the whole definition with the comment in it.
-    if let Err(message) = comment_rule(server.product, Clause::Definition, &after.comment) {
-        problems.not_representable("fieldComment", message);
-        return Vec::new();
+    let by_itself = comment_rule(server, Clause::Change, &after.comment);
+    let in_definition = comment_rule(server, Clause::Definition, &after.comment);
+    match (server.product, by_itself) {
+        (Product::Doris, Ok(_)) => {
+            return comment_alone(server, request, &after.comment, problems).into_iter().collect();
+        }
+        (_, Err(message)) if in_definition.is_err() => {
+            problems.not_representable("fieldComment", message);
+            return Vec::new();
+        }
+        // All that is left is the whole definition with the comment in it.
+        _ => {}
     }
     if before.key {
         let message = format!(
@@ -211,9 +230,14 @@ fn recomment(server: &Server, request: &AlterField, problems: &mut Problems) -> 
         problems.not_representable("fieldComment", message);
     }
     defined_anew(request, "fieldComment", problems);
-    let field = |comment: &str| Field { comment: comment.to_owned(), ..before.clone() };
-    let Some(column) = Column::of(server, &field(&after.comment), "", problems) else { return Vec::new() };
-    let back = Column::of(server, &field(&before.comment), "", &mut Problems::default());
+    let with = |comment: &str, problems: &mut Problems| {
+        let field = Field { comment: comment.to_owned(), ..before.clone() };
+        let column = Column::of(server, Clause::Definition, &field, "", problems)?;
+        Some(column.aggregating(aggregate(table, before)))
+    };
+    let Some(column) = with(&after.comment, problems) else { return Vec::new() };
+    let mut unsayable = Problems::default();
+    let back = with(&before.comment, &mut unsayable).filter(|_| unsayable.check().is_ok());
     let write =
         |column: &Column| job::action(shape::modify_column(&table.name, column), &table.name, Job::Column);
     let undo: Vec<Action> = back.as_ref().map(write).into_iter().collect();
@@ -233,7 +257,7 @@ fn comment_alone(
 ) -> Option<Step> {
     let (table, before) = (&request.current, &request.before);
     let write = |comment: &str| {
-        let rule = comment_rule(server.product, Clause::Change, comment)?;
+        let rule = comment_rule(server, Clause::Change, comment)?;
         Ok(shape::comment_column(&table.name, &before.name, comment, rule))
     };
     match write(comment) {
@@ -299,7 +323,7 @@ pub fn drop(server: &Server, request: &DropField) -> Result<ChangePlan, Vec<Prob
         Some(field) => droppable(server, table, field, &mut problems),
     }
     problems.check()?;
-    let again = field.and_then(|field| as_added_again(server, field));
+    let again = field.and_then(|field| as_added_again(server, table, field));
     let at = table.fields.iter().position(|one| one.name == request.field).unwrap_or_default();
     let behind = at.checked_sub(1).map(|before| table.fields[before].name.as_str());
     let undo = again
@@ -332,13 +356,15 @@ fn droppable(server: &Server, table: &Table, field: &Field, problems: &mut Probl
 }
 
 /// A dropped field as it can be added to a table with rows; none where its definition could not be said.
-fn as_added_again(server: &Server, field: &Field) -> Option<Column> {
-    if field.generated.is_some() || shape::is_numbered(field) || shape::aggregate(field).is_some() {
+fn as_added_again(server: &Server, table: &Table, field: &Field) -> Option<Column> {
+    let extra = FieldExtra::of(field);
+    if field.generated.is_some() || extra.numbered || extra.stamped || aggregate(table, field).is_some() {
         return None;
     }
     let nullable = field.nullable || !defaults::gives_a_value(&field.defaults_to);
     let mut problems = Problems::default();
-    let column = Column::of(server, &Field { nullable, ..field.clone() }, "", &mut problems);
+    let column =
+        Column::of(server, Clause::Definition, &Field { nullable, ..field.clone() }, "", &mut problems);
     problems.check().ok()?;
     column
 }

@@ -1,12 +1,11 @@
 //! Fields as they are defined, and the statements about them.
 
 use lakeport_sdk::dialect::{DefaultValue, Field, Statement, TableName, TypeToken};
-use lakeport_sdk::serde_json::{Value, from_str};
 
 use super::problems::Problems;
 use crate::defaults;
 use crate::server::{Product, Server};
-use crate::texts::{Clause, comment_rule};
+use crate::texts::{Clause, PLAIN, comment_rule, default_rule};
 use crate::types::{Type, parse_type};
 
 /// A field that can be written.
@@ -17,26 +16,34 @@ pub struct Column {
     type_tokens: Vec<TypeToken>,
     nullable: bool,
     aggregate: Option<String>,
-    default: DefaultValue,
+    default: (DefaultValue, &'static str),
     comment: Option<(String, &'static str)>,
 }
 
 impl Column {
-    /// A field as a column; what is wrong is named below `prefix` (`fields[2].`, or nothing).
-    pub fn of(server: &Server, field: &Field, prefix: &str, problems: &mut Problems) -> Option<Column> {
-        let comment = match comment_rule(server.product, Clause::Definition, &field.comment) {
+    /// A field as a column of this clause; what is wrong is named below `prefix` (`fields[2].`, or nothing).
+    pub fn of(
+        server: &Server,
+        clause: Clause,
+        field: &Field,
+        prefix: &str,
+        problems: &mut Problems,
+    ) -> Option<Column> {
+        let comment = match comment_rule(server, clause, &field.comment) {
             Ok(rule) => (!field.comment.is_empty()).then(|| (field.comment.clone(), rule)),
             Err(message) => {
                 problems.not_representable(format!("{prefix}fieldComment"), message);
                 None
             }
         };
-        Column::without_comment(server, field, prefix, problems).map(|column| Column { comment, ..column })
+        let column = Column::without_comment(server, clause, field, prefix, problems)?;
+        Some(Column { comment, ..column })
     }
 
     /// The same with no comment clause, which leaves the field without a comment.
     pub fn without_comment(
         server: &Server,
+        clause: Clause,
         field: &Field,
         prefix: &str,
         problems: &mut Problems,
@@ -44,21 +51,32 @@ impl Column {
         let product = server.product;
         let parsed = typed(product, field, prefix, problems)?;
         let default = &field.defaults_to;
+        let member = format!("{prefix}defaultValue");
         if let Some(message) = defaults::fault(product, &parsed, field.nullable, default) {
-            problems.add(format!("{prefix}defaultValue"), "invalid_value", message);
+            problems.add(&member, "invalid_value", message);
         } else if product == Product::StarRocks && matches!(default, DefaultValue::Now(1..)) {
             let message = "StarRocks has the time of the insert in whole seconds alone";
-            problems.not_representable(format!("{prefix}defaultValue"), message);
+            problems.not_representable(&member, message);
         }
+        let rule = match default {
+            DefaultValue::Text(text) => default_rule(server, clause, text),
+            _ => Ok(PLAIN),
+        };
+        let rule = rule.map_err(|message| problems.not_representable(&member, message)).ok()?;
         Some(Column {
             product,
             name: field.name.clone(),
             type_tokens: parsed.tokens(product),
             nullable: field.nullable,
-            aggregate: aggregate(field),
-            default: default.clone(),
+            aggregate: None,
+            default: (default.clone(), rule),
             comment: None,
         })
+    }
+
+    /// The same in a table that puts values together.
+    pub fn aggregating(self, aggregate: Option<String>) -> Column {
+        Column { aggregate, ..self }
     }
 
     /// Writes its definition.
@@ -68,7 +86,7 @@ impl Column {
             statement = statement.words(aggregate);
         }
         statement = statement.words(if self.nullable { "NULL" } else { "NOT NULL" });
-        statement = defaults::write(statement, self.product, &self.default);
+        statement = defaults::write(statement, self.product, &self.default.0, self.default.1);
         match &self.comment {
             Some((comment, rule)) => statement.words("COMMENT").text(*rule, comment),
             None => statement,
@@ -85,20 +103,6 @@ pub fn typed(product: Product, field: &Field, prefix: &str, problems: &mut Probl
             None
         }
     }
-}
-
-/// How the values of a field are put together, where its table aggregates: `SUM`.
-pub fn aggregate(field: &Field) -> Option<String> {
-    extra(field)["aggregate"].as_str().map(str::to_owned)
-}
-
-/// Whether the server numbers the field.
-pub fn is_numbered(field: &Field) -> bool {
-    extra(field)["autoIncrement"].as_bool().unwrap_or(false)
-}
-
-fn extra(field: &Field) -> Value {
-    field.extra.as_deref().and_then(|text| from_str(text).ok()).unwrap_or_default()
 }
 
 /// `ALTER TABLE db.t` and these words.

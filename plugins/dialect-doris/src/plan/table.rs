@@ -68,7 +68,7 @@ pub fn comment(server: &Server, change: &CommentTable) -> Result<ChangePlan, Vec
         problems.unsupported("tableComment", message);
     }
     let write = |comment: &str| {
-        comment_rule(server.product, Clause::Change, comment).map(|rule| match server.product {
+        comment_rule(server, Clause::Change, comment).map(|rule| match server.product {
             Product::Doris => shape::alter(&current.name, "MODIFY COMMENT").text(rule, comment),
             Product::StarRocks => shape::alter(&current.name, "COMMENT").symbol("=").text(rule, comment),
         })

@@ -1,6 +1,7 @@
 use lakeport_sdk::dialect::{AlterField, Change, DefaultValue, Field, OtherChange, Table, TableName};
 
 use super::*;
+use crate::server::Version;
 
 fn field(name: &str, type_text: &str) -> Field {
     Field {
@@ -20,6 +21,15 @@ fn with_extra(extra: &str) -> Field {
 }
 
 fn altered(model: &str, before: Field, edit: fn(&mut Field)) -> Result<ChangePlan, Vec<Problem>> {
+    altered_by(None, model, before, edit)
+}
+
+fn altered_by(
+    version: Option<Version>,
+    model: &str,
+    before: Field,
+    edit: fn(&mut Field),
+) -> Result<ChangePlan, Vec<Problem>> {
     let mut after = before.clone();
     edit(&mut after);
     let current = Table {
@@ -36,7 +46,8 @@ fn altered(model: &str, before: Field, edit: fn(&mut Field)) -> Result<ChangePla
         companions: Vec::new(),
         extra: None,
     };
-    plan(&Server::default(), &Change::AlterField(AlterField { current, before, after }))
+    let server = Server { version, ..Server::default() };
+    plan(&server, &Change::AlterField(AlterField { current, before, after }))
 }
 
 fn refused(planned: Result<ChangePlan, Vec<Problem>>) -> Vec<(String, String)> {
@@ -58,10 +69,29 @@ fn what_a_definition_could_not_say_again_keeps_a_field_as_it_is() {
     assert_eq!(refused(altered("DUPLICATE", with_extra("{\"autoIncrement\":true}"), widen)), refusal);
     assert_eq!(refused(altered("AGGREGATE", field("v", "INT"), widen)), refusal);
     assert_eq!(refused(altered("AGGREGATE", with_extra("{\"aggregate\":\"REPLACE\"}"), widen)), refusal);
+    assert_eq!(refused(altered("UNIQUE", with_extra("{\"onUpdate\":true}"), widen)), refusal);
     let generated = Field { generated: Some(String::new()), ..field("v", "INT") };
     assert_eq!(refused(altered("DUPLICATE", generated, widen)), refusal);
     assert_eq!(altered("AGGREGATE", with_extra("{\"aggregate\":\"SUM\"}"), widen).unwrap().steps.len(), 1);
     assert_eq!(refused(altered("DUPLICATE", field("v", "bitmap"), widen)), refusal);
+}
+
+#[test]
+fn what_a_model_does_by_itself_is_not_said_of_a_field() {
+    for model in ["UNIQUE", "DUPLICATE"] {
+        let planned = altered(model, with_extra("{\"aggregate\":\"REPLACE\"}"), |field| {
+            field.type_text = "BIGINT".to_owned()
+        });
+        let plain = altered(model, field("v", "INT"), |field| field.type_text = "BIGINT".to_owned());
+        assert_eq!(planned, plain, "{model}");
+    }
+}
+
+#[test]
+fn a_comment_that_could_not_be_brought_back_is_not_said_to_be() {
+    let kept = Field { comment: "C:\\dir".to_owned(), ..field("v", "INT") };
+    let planned = altered("DUPLICATE", kept, |field| field.comment = "it's \"so\"".to_owned()).unwrap();
+    assert_eq!((planned.steps[0].undo.len(), planned.steps[0].undo_complete), (0, false));
 }
 
 #[test]
@@ -70,7 +100,8 @@ fn a_comment_that_only_a_change_of_its_own_can_carry_is_kept_through_another_typ
         field.type_text = "BIGINT".to_owned();
     }
     let kept = Field { comment: "C:\\dir".to_owned(), ..field("v", "INT") };
-    assert_eq!(altered("DUPLICATE", kept, widen).unwrap().steps.len(), 2);
+    assert_eq!(altered_by(Some((3, 1, 0)), "DUPLICATE", kept.clone(), widen).unwrap().steps.len(), 2);
+    assert_eq!(refused(altered("DUPLICATE", kept, widen)), one("fieldComment", "not_representable"));
     let lost = Field { comment: "it's \"C:\\\"".to_owned(), ..field("v", "INT") };
     assert_eq!(refused(altered("DUPLICATE", lost, widen)), one("fieldComment", "not_representable"));
 }

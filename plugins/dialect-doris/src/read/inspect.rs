@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 
 use lakeport_sdk::Row;
 use lakeport_sdk::dialect::{Connection, Error, Field, Query, RowSet, Table, TableName};
-use lakeport_sdk::serde_json::{Value, from_str, json};
+use lakeport_sdk::serde_json::{Value, from_str};
 
 use super::lists::kind_of;
-use super::shown::{self, Shown, names_in};
+use super::shown::{self, Shown, names_in, stamped_in};
 use super::{in_halves, missing, no_table, number, once, plain};
+use crate::extra::{FieldExtra, TableExtra};
 use crate::server::{Product, Server};
 use crate::{defaults, types};
 
@@ -21,7 +22,7 @@ pub struct Answers {
     pub comments: RowSet,
     /// How tables are laid out, where the catalogue tells it.
     pub layout: Option<RowSet>,
-    /// name, replica_count, partition_count: of partitions, where the catalogue lists them.
+    /// name, replica_least, replica_most, partition_count: of partitions, where the catalogue lists them.
     pub partitions: Option<RowSet>,
 }
 
@@ -68,16 +69,8 @@ fn together(
     Ok(Answers {
         heads: ask(&heads_query)?,
         comments: ask(&comments_query)?,
-        layout: match (server.layout, server.product) {
-            (false, _) => None,
-            (true, Product::Doris) => Some(ask(&doris_layout_query)?),
-            (true, Product::StarRocks) => Some(ask(&starrocks_layout_query)?),
-        },
-        partitions: match (server.partitions, server.product) {
-            (true, Product::Doris) => Some(ask(&doris_partitions_query)?),
-            // StarRocks tells copies with the layout.
-            _ => None,
-        },
+        layout: if server.layout { Some(ask(&starrocks_layout_query)?) } else { None },
+        partitions: if server.partitions { Some(ask(&partitions_query(server.product))?) } else { None },
     })
 }
 
@@ -114,18 +107,6 @@ pub(super) fn comments_query(database: &str, names: &[&str]) -> Query {
     .sql(")")
 }
 
-pub(super) fn doris_layout_query(database: &str, names: &[&str]) -> Query {
-    Query::new(
-        "SELECT o.TABLE_NAME AS name, o.TABLE_MODEL AS model, o.DISTRIBUTE_KEY AS spread_by, \
-         o.DISTRIBUTE_TYPE AS spread_kind, o.BUCKETS_NUM AS bucket_count, o.PARTITION_KEY AS partition_key \
-         FROM information_schema.table_options AS o WHERE o.TABLE_SCHEMA = ",
-    )
-    .value(database)
-    .sql(" AND o.TABLE_NAME IN (")
-    .values(names.iter().copied())
-    .sql(")")
-}
-
 pub(super) fn starrocks_layout_query(database: &str, names: &[&str]) -> Query {
     Query::new(
         "SELECT o.TABLE_NAME AS name, o.TABLE_MODEL AS model, o.DISTRIBUTE_KEY AS spread_by, \
@@ -139,10 +120,18 @@ pub(super) fn starrocks_layout_query(database: &str, names: &[&str]) -> Query {
     .sql(")")
 }
 
-pub(super) fn doris_partitions_query(database: &str, names: &[&str]) -> Query {
+/// The question about partitions that a product's catalogue answers.
+pub(super) fn partitions_query(product: Product) -> fn(&str, &[&str]) -> Query {
+    match product {
+        Product::Doris => doris_partitions_query,
+        Product::StarRocks => starrocks_partitions_query,
+    }
+}
+
+fn doris_partitions_query(database: &str, names: &[&str]) -> Query {
     Query::new(
-        "SELECT p.TABLE_NAME AS name, max(p.REPLICA_NUM) AS replica_count, count(*) AS partition_count \
-         FROM information_schema.partitions AS p WHERE p.TABLE_SCHEMA = ",
+        "SELECT p.TABLE_NAME AS name, min(p.REPLICA_NUM) AS replica_least, max(p.REPLICA_NUM) AS replica_most, \
+         count(*) AS partition_count FROM information_schema.partitions AS p WHERE p.TABLE_SCHEMA = ",
     )
     .value(database)
     .sql(" AND p.TABLE_NAME IN (")
@@ -150,9 +139,10 @@ pub(super) fn doris_partitions_query(database: &str, names: &[&str]) -> Query {
     .sql(") GROUP BY p.TABLE_NAME")
 }
 
-pub(super) fn starrocks_partitions_query(database: &str, names: &[&str]) -> Query {
+fn starrocks_partitions_query(database: &str, names: &[&str]) -> Query {
     Query::new(
-        "SELECT p.TABLE_NAME AS name, count(*) AS partition_count \
+        "SELECT p.TABLE_NAME AS name, min(p.REPLICATION_NUM) AS replica_least, \
+         max(p.REPLICATION_NUM) AS replica_most, count(*) AS partition_count \
          FROM information_schema.partitions_meta AS p WHERE p.DB_NAME = ",
     )
     .value(database)
@@ -172,7 +162,7 @@ pub fn table_of(server: &Server, table: &TableName, answers: &Answers, of: &Of) 
     let comment = plain(&head, "comment_text").unwrap_or_default().into_owned();
     let fields = fields_of(server, table, answers, of)?;
     let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-    let layout = layout_of(server, table, answers, of, &comment, &names);
+    let layout = layout_of(table, answers, of, &comment, &names);
     let keys: Vec<String> = fields.iter().filter(|field| field.key).map(|field| field.name.clone()).collect();
     let is_table = kind == "table";
     Ok(Table {
@@ -183,10 +173,10 @@ pub fn table_of(server: &Server, table: &TableName, answers: &Answers, of: &Of) 
         model: layout.model.or_else(|| model_of(answers, table)).filter(|_| is_table),
         distribution: layout.distribution,
         buckets: layout.buckets.filter(|count| *count > 0),
-        replicas: layout.replicas,
+        replicas: replicas_of(table, answers, layout.replicas),
         partition: layout.partition,
         companions: Vec::new(),
-        extra: layout.random.then(|| json!({"distribution": "RANDOM"}).to_string()),
+        extra: layout.extra.text(),
         fields,
     })
 }
@@ -203,10 +193,16 @@ fn fields_of(server: &Server, table: &TableName, answers: &Answers, of: &Of) -> 
             Some((plain(&row, "name")?.into_owned(), comment))
         })
         .collect();
-    of.fields.iter().map(|row| field_of(server, &row, &comments)).collect()
+    let stamped = of.shown.as_ref().map(stamped_in).unwrap_or_default();
+    of.fields.iter().map(|row| field_of(server, &row, &comments, &stamped)).collect()
 }
 
-fn field_of(server: &Server, row: &Row<'_>, comments: &BTreeMap<String, String>) -> Result<Field, Error> {
+fn field_of(
+    server: &Server,
+    row: &Row<'_>,
+    comments: &BTreeMap<String, String>,
+    stamped: &[String],
+) -> Result<Field, Error> {
     let name = row.text("Field")?.to_owned();
     let said = row.text("Type")?;
     let type_text = types::read(server.product, said);
@@ -222,14 +218,14 @@ fn field_of(server: &Server, row: &Row<'_>, comments: &BTreeMap<String, String>)
         defaults_to: defaults::read(server.product, &type_text, default.as_deref()),
         // Only that there is an expression is told here, not which.
         generated: extra.contains("GENERATED").then(String::new),
-        extra: extra_of(&extra),
+        extra: FieldExtra { stamped: stamped.contains(&name), ..extra_of(&extra) }.text(),
         name,
         type_text,
     })
 }
 
-/// What a definition would have to say again.
-fn extra_of(extra: &str) -> Option<String> {
+/// What a definition would have to say again, as far as `DESC` says it: `REPLACE,AUTO_INCREMENT`.
+fn extra_of(extra: &str) -> FieldExtra {
     const AGGREGATES: [&str; 9] = [
         "SUM",
         "MIN",
@@ -242,10 +238,19 @@ fn extra_of(extra: &str) -> Option<String> {
         "GENERIC",
     ];
     let mut words = extra.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    if let Some(kind) = words.clone().find(|word| AGGREGATES.contains(word)) {
-        return Some(json!({"aggregate": kind}).to_string());
+    FieldExtra {
+        aggregate: words.clone().find(|word| AGGREGATES.contains(word)).map(str::to_owned),
+        numbered: words.any(|word| word == "AUTO_INCREMENT"),
+        stamped: false,
     }
-    words.any(|word| word == "AUTO_INCREMENT").then(|| json!({"autoIncrement": true}).to_string())
+}
+
+/// The number of copies, where it is one: of the partitions to come and of all that are there.
+fn replicas_of(table: &TableName, answers: &Answers, to_come: Option<u32>) -> Option<u32> {
+    let listed = answers.partitions.as_ref().and_then(|rows| head_in(rows, &table.name));
+    let Some(there) = listed else { return to_come };
+    let is = |column: &str, count: u32| number(&there, column) == Some(u64::from(count));
+    to_come.filter(|count| is("replica_least", *count) && is("replica_most", *count))
 }
 
 /// The model, by the kind of key that any field has: `DUP`, `UNI`, `AGG`, `PRI`.
@@ -266,36 +271,21 @@ fn model_named(word: &str) -> Option<String> {
     Some(model.to_owned())
 }
 
-fn layout_of(
-    server: &Server,
-    table: &TableName,
-    answers: &Answers,
-    of: &Of,
-    comment: &str,
-    fields: &[&str],
-) -> Shown {
+fn layout_of(table: &TableName, answers: &Answers, of: &Of, comment: &str, fields: &[&str]) -> Shown {
     let Some(layout) = &answers.layout else {
         let shown = of.shown.as_ref().and_then(|rows| shown::layout_of(rows, comment, fields));
         return shown.unwrap_or_default();
     };
     let Some(row) = head_in(layout, &table.name) else { return Shown::default() };
     let names = |column: &str| names_in(&plain(&row, column).unwrap_or_default(), fields);
-    let small = |number: u64| u32::try_from(number).ok();
     let random = plain(&row, "spread_kind").is_some_and(|kind| kind.eq_ignore_ascii_case("RANDOM"));
-    let replicas = match server.product {
-        Product::StarRocks => replicas_in(&plain(&row, "property_text").unwrap_or_default()),
-        Product::Doris => {
-            let partitions = answers.partitions.as_ref().and_then(|rows| head_in(rows, &table.name));
-            partitions.and_then(|row| number(&row, "replica_count")).and_then(small)
-        }
-    };
     Shown {
         model: plain(&row, "model").and_then(|word| model_named(&word)),
         partition: names("partition_key"),
         distribution: if random { Vec::new() } else { names("spread_by") },
-        random,
-        buckets: number(&row, "bucket_count").and_then(small),
-        replicas,
+        buckets: number(&row, "bucket_count").and_then(|number| u32::try_from(number).ok()),
+        replicas: replicas_in(&plain(&row, "property_text").unwrap_or_default()),
+        extra: TableExtra { random, ..TableExtra::default() },
     }
 }
 

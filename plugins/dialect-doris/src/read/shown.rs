@@ -1,4 +1,5 @@
-//! The layout of a table out of `SHOW CREATE TABLE`, for servers whose catalogue does not tell it.
+//! What only `SHOW CREATE TABLE` tells: of Doris the layout of a table and which fields follow each update, of
+//! older StarRocks the layout.
 //!
 //! That text is ambiguous: Doris writes comments without escaping their quotes, so that a comment may look
 //! like a clause. But the comment of the table is known from elsewhere, letter by letter, and all other
@@ -7,6 +8,10 @@
 use lakeport_sdk::dialect::{Error, Query, RowSet, TableName};
 
 use super::plain;
+use crate::extra::TableExtra;
+
+/// The tag of nodes that nobody gave one.
+const DEFAULT_TAG: &str = "tag.location.default";
 
 /// What the statement says besides the fields.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,12 +22,12 @@ pub struct Shown {
     pub partition: Vec<String>,
     /// Names in the distribution clause.
     pub distribution: Vec<String>,
-    /// Whether rows are spread by chance.
-    pub random: bool,
     /// Buckets, where they are a number.
     pub buckets: Option<u32>,
-    /// Copies.
+    /// Copies of partitions to come, of all tags together.
     pub replicas: Option<u32>,
+    /// What else plans depend on.
+    pub extra: TableExtra,
 }
 
 pub(super) fn query(table: &TableName) -> Query {
@@ -48,16 +53,26 @@ pub fn shown(text: &str, comment: &str, fields: &[&str]) -> Option<Shown> {
     let (distributed, properties) = after.split_once("\nPROPERTIES (").unwrap_or((after, ""));
     let (head, partition) = head_and_partition(before, comment)?;
     let random = distributed.starts_with("RANDOM");
+    let tags = property(properties, "replication_allocation").map(tags_in);
+    let number = || property(properties, "replication_num")?.parse().ok();
+    let by_tags = tags.as_ref().is_some_and(|tags| tags.iter().any(|(tag, _)| *tag != DEFAULT_TAG));
     Some(Shown {
         model: model_in(head),
         partition: partition.map(|clause| names_in(clause_head(clause), fields)).unwrap_or_default(),
         distribution: if random { Vec::new() } else { names_in(between(distributed)?, fields) },
-        random,
         buckets: distributed
             .split_once("BUCKETS ")
             .and_then(|(_, rest)| rest.split(|c: char| !c.is_ascii_digit()).next())
             .and_then(|digits| digits.parse().ok()),
-        replicas: replicas_in(properties),
+        replicas: match &tags {
+            Some(tags) => tags.iter().map(|(_, count)| *count).sum(),
+            None => number(),
+        },
+        extra: TableExtra {
+            random,
+            dynamic: property(properties, "dynamic_partition.enable") == Some("true"),
+            allocation: property(properties, "replication_allocation").filter(|_| by_tags).map(str::to_owned),
+        },
     })
 }
 
@@ -148,18 +163,28 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// `"replication_num" = "3"` or `"replication_allocation" = "tag.location.default: 3"`, all tags together.
-fn replicas_in(properties: &str) -> Option<u32> {
+/// The value of a property, each on a line of its own: `"replication_num" = "3",`.
+fn property<'a>(properties: &'a str, name: &str) -> Option<&'a str> {
     properties.lines().find_map(|line| {
-        let (name, value) = line.trim().split_once(" = ")?;
-        let value = value.trim_end_matches(',').trim_matches('"');
-        match name.trim_matches('"') {
-            "replication_num" => value.parse().ok(),
-            "replication_allocation" => value
-                .split(',')
-                .map(|tag| tag.rsplit(':').next().unwrap_or_default().trim().parse::<u32>().ok())
-                .sum(),
-            _ => None,
-        }
+        let (found, value) = line.trim().split_once(" = ")?;
+        (found.trim_matches('"') == name).then(|| value.trim_end_matches(',').trim_matches('"'))
     })
+}
+
+/// Tags and how many copies lie on their nodes: `tag.location.default: 2, tag.location.b: 1`.
+fn tags_in(allocation: &str) -> Vec<(&str, Option<u32>)> {
+    let tags = allocation.split(',').map(|part| part.rsplit_once(':').unwrap_or((part, "")));
+    tags.map(|(tag, count)| (tag.trim(), count.trim().parse().ok())).collect()
+}
+
+/// Fields that every update of a row sets to the time: Doris says so behind their default, before the comment.
+/// A comment may look like such a line; then one field too many is found, never one too few.
+pub(super) fn stamped_in(rows: &RowSet) -> Vec<String> {
+    let Some(text) = rows.first().and_then(|row| plain(&row, "Create Table")) else { return Vec::new() };
+    let field = |line: &str| {
+        let (name, definition) = line.trim_start().strip_prefix('`')?.split_once("` ")?;
+        let definition = definition.split(" COMMENT ").next().unwrap_or_default();
+        definition.contains(" ON UPDATE ").then(|| name.to_owned())
+    };
+    text.lines().filter_map(field).collect()
 }

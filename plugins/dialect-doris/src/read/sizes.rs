@@ -2,7 +2,7 @@
 
 use lakeport_sdk::dialect::{Connection, Error, Query, RowSet, TableName, TableStatistics};
 
-use super::inspect::{doris_partitions_query, starrocks_partitions_query};
+use super::inspect::partitions_query;
 use super::{in_halves, missing, no_table, number, once};
 use crate::server::{Product, Server};
 
@@ -18,15 +18,11 @@ pub fn statistics(
         let names = tables.iter().filter(|table| table.database == database);
         let names = once(names.map(|table| table.name.as_str()));
         let rows = in_halves(connection, &names, &|names: &[&str]| sizes_query(database, names))?;
-        let partitions = match (server.partitions, server.product) {
-            (false, _) => None,
-            (true, product) => {
-                let query = match product {
-                    Product::Doris => doris_partitions_query,
-                    Product::StarRocks => starrocks_partitions_query,
-                };
-                Some(in_halves(connection, &names, &|names: &[&str]| query(database, names))?)
-            }
+        let partitions = match server.partitions {
+            true => Some(in_halves(connection, &names, &|names: &[&str]| {
+                partitions_query(server.product)(database, names)
+            })?),
+            false => None,
         };
         sizes.insert(database, (rows, partitions));
     }

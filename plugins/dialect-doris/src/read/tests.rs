@@ -34,10 +34,9 @@ fn questions() -> Vec<Query> {
     let of_names = [
         inspect::heads_query,
         inspect::comments_query,
-        inspect::doris_layout_query,
         inspect::starrocks_layout_query,
-        inspect::doris_partitions_query,
-        inspect::starrocks_partitions_query,
+        inspect::partitions_query(Product::Doris),
+        inspect::partitions_query(Product::StarRocks),
         sizes::sizes_query,
     ];
     let mut questions = who::questions();
@@ -80,15 +79,12 @@ fn variables(comment: &str, mode: &str) -> RowSet {
 #[test]
 fn a_server_says_which_product_it_is_and_what_its_catalogue_tells() {
     let unicode = rows(&["Variable_name", "Value"], vec![texts(&["enable_unicode_name_support", "true"])]);
-    let columns = rows(
-        &["table_name", "column_name"],
-        vec![texts(&["table_options", "PARTITION_KEY"]), texts(&["partitions", "REPLICA_NUM"])],
-    );
+    let columns = rows(&["table_name", "column_name"], vec![texts(&["partitions", "REPLICA_NUM"])]);
     let doris = variables("Doris version doris-2.1.7-rc03-443e87e203", "ONLY_FULL_GROUP_BY");
     let info = server_of(&doris, &unicode, &columns, "{\"replicas\":1,\"partitionUnit\":\"day\"}").unwrap();
     assert_eq!((info.product.as_str(), info.version.as_str()), ("Apache Doris", "2.1.7"));
     let server = Server::of(&info);
-    assert!(server.layout && server.partitions && server.unicode_names && server.lower_case_tables);
+    assert!(!server.layout && server.partitions && server.unicode_names && server.lower_case_tables);
     assert_eq!((server.replicas, server.partition_unit.name()), (Some(1), "day"));
 
     let none = rows(&["table_name", "column_name"], Vec::new());
@@ -133,7 +129,8 @@ fn described() -> RowSet {
             texts(&["id", "bigint", "No", "true", "NULL", ""]),
             texts(&["dt", "datev2", "No", "true", "NULL", ""]),
             texts(&["note", "varchar(64)", "Yes", "false", "x", "NONE"]),
-            texts(&["n", "int", "Yes", "false", "NULL", "AUTO_INCREMENT"]),
+            texts(&["n", "bigint", "No", "false", "NULL", "REPLACE,AUTO_INCREMENT"]),
+            texts(&["at", "datetime", "Yes", "false", "CURRENT_TIMESTAMP", "NONE"]),
         ],
     )
 }
@@ -146,25 +143,30 @@ fn create_text(comment: &str, partition: &str) -> String {
     };
     format!(
         "CREATE TABLE `orders` (\n  `id` bigint NOT NULL COMMENT 'the \"order\"',\n  `dt` date NOT NULL,\n  \
-         `note` varchar(64) NULL DEFAULT \"x\" COMMENT 'it's'\n) ENGINE=OLAP\nUNIQUE KEY(`id`, `dt`)\n{comment}\
-         {partition}DISTRIBUTED BY HASH(`id`) BUCKETS 10\nPROPERTIES (\n\"replication_allocation\" = \
-         \"tag.location.default: 2, tag.location.b: 1\",\n\"min_load_replica_num\" = \"-1\"\n);"
+         `note` varchar(64) NULL DEFAULT \"x\" COMMENT 'it's\n of ON UPDATE',\n  `n` bigint NOT NULL AUTO_INCREMENT(1),\n  \
+         `at` datetime NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP COMMENT 'when'\n) ENGINE=OLAP\n\
+         UNIQUE KEY(`id`, `dt`)\n{comment}{partition}DISTRIBUTED BY HASH(`id`) BUCKETS 10\nPROPERTIES (\n\
+         \"replication_allocation\" = \"tag.location.default: 3\",\n\"min_load_replica_num\" = \"-1\"\n);"
     )
 }
 
 const PARTITION: &str = "AUTO PARTITION BY RANGE (date_trunc(`dt`, 'month'))\n(PARTITION p1 VALUES [('2026-01-01'), ('2026-02-01')))\n";
 
-fn read(comment: &str, partition: &str) -> Table {
-    let text = create_text(comment, partition);
+fn read_text(text: &str, comment: &str, partitions: Option<RowSet>) -> Table {
     let of = Of {
         fields: described(),
-        shown: Some(rows(&["Table", "Create Table"], vec![texts(&["orders", &text])])),
+        shown: Some(rows(&["Table", "Create Table"], vec![texts(&["orders", text])])),
     };
-    table_of(&Server::default(), &orders(), &answers(comment), &of).unwrap()
+    let given = Answers { partitions, ..answers(comment) };
+    table_of(&Server::default(), &orders(), &given, &of).unwrap()
+}
+
+fn read(comment: &str, partition: &str) -> Table {
+    read_text(&create_text(comment, partition), comment, None)
 }
 
 #[test]
-fn a_table_of_an_older_server_is_read_whole() {
+fn a_table_is_read_whole_out_of_what_the_server_shows() {
     let table = read("what's \"ordered\"", PARTITION);
     assert_eq!((table.kind.as_str(), table.comment.as_str()), ("table", "what's \"ordered\""));
     assert_eq!(table.model.as_deref(), Some("UNIQUE"));
@@ -177,12 +179,44 @@ fn a_table_of_an_older_server_is_read_whole() {
         (vec!["id".to_owned()], Some(10), Some(3))
     );
     assert_eq!(table.extra, None);
-    let [id, dt, note, n] = table.fields.as_slice() else { panic!("four fields") };
+    let [id, dt, note, n, at] = table.fields.as_slice() else { panic!("five fields") };
     assert_eq!((id.type_text.as_str(), id.nullable, id.key), ("BIGINT", false, true));
     assert_eq!((id.comment.as_str(), dt.type_text.as_str()), ("the \"order\"", "DATE"));
     assert_eq!(note.defaults_to, DefaultValue::Text("x".to_owned()));
     assert_eq!((note.nullable, note.comment.as_str(), note.extra.as_deref()), (true, "it's", None));
-    assert_eq!(n.extra.as_deref(), Some("{\"autoIncrement\":true}"));
+    assert_eq!(n.extra.as_deref(), Some("{\"aggregate\":\"REPLACE\",\"autoIncrement\":true}"));
+    assert_eq!((&at.defaults_to, at.extra.as_deref()), (&DefaultValue::Now(0), Some("{\"onUpdate\":true}")));
+}
+
+#[test]
+fn a_number_of_copies_is_read_where_it_is_one_for_the_whole_table() {
+    let text = create_text("", "");
+    let of = |least: &str, most: &str| {
+        let columns = ["name", "replica_least", "replica_most", "partition_count"];
+        let listed = rows(&columns, vec![texts(&["orders", least, most, "12"])]);
+        read_text(&text, "", Some(listed)).replicas
+    };
+    assert_eq!(of("3", "3"), Some(3));
+    assert_eq!((of("2", "3"), of("2", "2"), of("NULL", "NULL")), (None, None, None));
+    let none = rows(&["name", "replica_least", "replica_most", "partition_count"], Vec::new());
+    assert_eq!(read_text(&text, "", Some(none)).replicas, Some(3));
+}
+
+#[test]
+fn copies_by_tags_and_partitions_made_ahead_are_kept_for_plans() {
+    let text = create_text("", PARTITION);
+    let tagged = text.replace("default: 3", "default: 2, tag.location.b: 1");
+    let tagged = read_text(&tagged, "", None);
+    let extra = "{\"replicaAllocation\":\"tag.location.default: 2, tag.location.b: 1\"}";
+    assert_eq!((tagged.replicas, tagged.extra.as_deref()), (Some(3), Some(extra)));
+    let ahead = |enabled: &str| {
+        let properties = format!(
+            "PROPERTIES (\n\"dynamic_partition.enable\" = \"{enabled}\",\n\"dynamic_partition.buckets\" = \"4\","
+        );
+        read_text(&text.replace("PROPERTIES (", &properties), "", None).extra
+    };
+    assert_eq!(ahead("true").as_deref(), Some("{\"dynamicPartitions\":true}"));
+    assert_eq!(ahead("false"), None);
 }
 
 #[test]
@@ -211,42 +245,27 @@ fn a_layout_that_is_not_understood_is_not_known() {
     }
     let random = create_text("", "").replace("HASH(`id`) BUCKETS 10", "RANDOM BUCKETS AUTO");
     let random = shown(&random, "", &["id", "dt"]).unwrap();
-    assert!(random.random && random.distribution.is_empty() && random.buckets.is_none());
+    assert!(random.extra.random && random.distribution.is_empty() && random.buckets.is_none());
 }
 
 #[test]
-fn a_newer_catalogue_tells_the_layout_of_many_tables_at_once() {
-    let doris = Server { layout: true, partitions: true, ..Server::default() };
-    let mut given = answers("");
-    given.layout = Some(rows(
-        &["name", "model", "spread_by", "spread_kind", "bucket_count", "partition_key"],
-        vec![texts(&["orders", "UNQ_KEYS", "id,dt", "HASH", "16", "dt"])],
-    ));
-    given.partitions =
-        Some(rows(&["name", "replica_count", "partition_count"], vec![texts(&["orders", "3", "12"])]));
+fn the_catalogue_of_newer_starrocks_tells_the_layout_of_many_tables_at_once() {
+    let starrocks = Server { product: Product::StarRocks, layout: true, ..Server::default() };
+    let columns =
+        ["name", "model", "spread_by", "spread_kind", "bucket_count", "partition_key", "property_text"];
     let of = Of { fields: described(), shown: None };
-    let table = table_of(&doris, &orders(), &given, &of).unwrap();
+    let read = |told: &[&str]| {
+        let given = Answers { layout: Some(rows(&columns, vec![texts(told)])), ..answers("") };
+        table_of(&starrocks, &orders(), &given, &of).unwrap()
+    };
+    let table = read(&["orders", "UNQ_KEYS", "id,dt", "HASH", "16", "dt", "{\"replication_num\":\"2\"}"]);
     assert_eq!(
         (table.distribution.join(","), table.partition.join(",")),
         ("id,dt".to_owned(), "dt".to_owned())
     );
-    assert_eq!((table.buckets, table.replicas, table.model.as_deref()), (Some(16), Some(3), Some("UNIQUE")));
-
-    let starrocks = Server { product: Product::StarRocks, layout: true, ..Server::default() };
-    given.layout = Some(rows(
-        &["name", "model", "spread_by", "spread_kind", "bucket_count", "partition_key", "property_text"],
-        vec![texts(&[
-            "orders",
-            "PRI_KEYS",
-            "",
-            "RANDOM",
-            "0",
-            "date_trunc('dt', `dt`)",
-            "{\"replication_num\":\"2\"}",
-        ])],
-    ));
-    let table = table_of(&starrocks, &orders(), &given, &of).unwrap();
-    assert_eq!((table.partition.join(","), table.replicas, table.buckets), ("dt".to_owned(), Some(2), None));
+    assert_eq!((table.buckets, table.replicas, table.model.as_deref()), (Some(16), Some(2), Some("UNIQUE")));
+    let table = read(&["orders", "PRI_KEYS", "", "RANDOM", "0", "date_trunc('dt', `dt`)", "{}"]);
+    assert_eq!((table.partition.join(","), table.replicas, table.buckets), ("dt".to_owned(), None, None));
     assert_eq!(table.extra.as_deref(), Some("{\"distribution\":\"RANDOM\"}"));
 }
 

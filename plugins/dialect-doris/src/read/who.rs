@@ -33,7 +33,7 @@ fn columns_query() -> Query {
     )
     .value("information_schema")
     .sql(" AND c.TABLE_NAME IN (")
-    .values(["table_options", "tables_config", "partitions", "partitions_meta"])
+    .values(["tables_config", "partitions", "partitions_meta"])
     .sql(")")
 }
 
@@ -80,10 +80,7 @@ pub fn server_of(
             Some("year") => PartitionUnit::Year,
             _ => PartitionUnit::Month,
         },
-        layout: match product {
-            Product::Doris => has("table_options", "PARTITION_KEY"),
-            Product::StarRocks => has("tables_config", "PARTITION_KEY"),
-        },
+        layout: product == Product::StarRocks && has("tables_config", "PARTITION_KEY"),
         partitions: match product {
             Product::Doris => has("partitions", "REPLICA_NUM"),
             Product::StarRocks => has("partitions_meta", "REPLICATION_NUM"),

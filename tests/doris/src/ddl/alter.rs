@@ -2,12 +2,13 @@
 
 use super::clauses::{Clause, column, comment, distribution, replicas};
 use super::{Light, refused};
-use crate::catalogue::{Catalogue, Product, Table};
+use crate::catalogue::{Catalogue, Grammar, Product, Table};
 use crate::lexer::Lexeme;
 use crate::parse::{Reader, Syntax};
 
 pub(super) fn alter(catalogue: &mut Catalogue, light: Light, reader: &mut Reader) -> Result<(), Syntax> {
-    let product = catalogue.product;
+    let grammar = catalogue.grammar();
+    let product = grammar.product;
     let doris = product == Product::Doris;
     let (database, name) = reader.path()?;
     let before = catalogue.table(&database, &name)?.clone();
@@ -19,7 +20,7 @@ pub(super) fn alter(catalogue: &mut Catalogue, light: Light, reader: &mut Reader
     let mut after = before.clone();
     let mut job = None;
     if reader.takes("ADD COLUMN") {
-        add(product, reader, &mut after)?;
+        add(grammar, reader, &mut after)?;
         job = Some(("COLUMN", light != Light::Off));
     } else if reader.takes("DROP COLUMN") {
         drop_column(reader, &mut after)?;
@@ -27,12 +28,12 @@ pub(super) fn alter(catalogue: &mut Catalogue, light: Light, reader: &mut Reader
     } else if reader.takes("RENAME COLUMN") {
         rename_column(doris, reader, &mut after)?;
     } else if doris && reader.takes("MODIFY COMMENT") {
-        after.comment = comment(product, Clause::Change, reader.raw()?);
+        after.comment = comment(grammar, Clause::Change, reader.raw()?);
     } else if !doris && reader.takes("COMMENT") {
         reader.symbol('=')?;
-        after.comment = comment(product, Clause::Change, reader.raw()?);
+        after.comment = comment(grammar, Clause::Change, reader.raw()?);
     } else if reader.takes("MODIFY COLUMN") {
-        if let Some(lengthens) = modify(product, reader, &mut after)? {
+        if let Some(lengthens) = modify(grammar, reader, &mut after)? {
             job = Some(("COLUMN", lengthens && light != Light::Off));
         }
     } else if doris && reader.takes("MODIFY DISTRIBUTION DISTRIBUTED BY") {
@@ -99,8 +100,8 @@ pub(super) fn same_columns(table: &Table, columns: &[String]) -> Result<(), Synt
     Err(refused("Cannot assign hash distribution with different distribution cols"))
 }
 
-pub(super) fn add(product: Product, reader: &mut Reader, table: &mut Table) -> Result<(), Syntax> {
-    let column = column(product, reader)?;
+pub(super) fn add(grammar: Grammar, reader: &mut Reader, table: &mut Table) -> Result<(), Syntax> {
+    let column = column(grammar, Clause::Definition, reader)?;
     let at = if reader.takes("AFTER") {
         let behind = reader.name()?;
         1 + table.column(&behind).ok_or_else(|| refused(format!("Column[{behind}] does not found")))?
@@ -156,11 +157,11 @@ pub(super) fn rename_column(doris: bool, reader: &mut Reader, table: &mut Table)
 
 /// Another definition, or, in Doris, another comment alone. Answers whether a text merely grows.
 pub(super) fn modify(
-    product: Product,
+    grammar: Grammar,
     reader: &mut Reader,
     table: &mut Table,
 ) -> Result<Option<bool>, Syntax> {
-    let doris = product == Product::Doris;
+    let doris = grammar.product == Product::Doris;
     if let [_, Lexeme::Word(word), Lexeme::Text(..), ..] = reader.rest()
         && doris
         && word.eq_ignore_ascii_case("COMMENT")
@@ -168,10 +169,10 @@ pub(super) fn modify(
         let name = reader.name()?;
         reader.expects("COMMENT")?;
         let at = table.column(&name).ok_or_else(|| refused(format!("Unknown column '{name}'")))?;
-        table.columns[at].comment = comment(product, Clause::Change, reader.raw()?);
+        table.columns[at].comment = comment(grammar, Clause::Change, reader.raw()?);
         return Ok(None);
     }
-    let new = column(product, reader)?;
+    let new = column(grammar, Clause::Definition, reader)?;
     let name = new.name.clone();
     let at = table.column(&name).ok_or_else(|| refused(format!("Column[{name}] does not exists")))?;
     let old = &table.columns[at];

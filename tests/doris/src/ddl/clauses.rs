@@ -1,43 +1,59 @@
 //! The clauses that statements share: comments, columns, types, partition, distribution, copies.
 
 use super::refused;
-use crate::catalogue::{Column, Product};
+use crate::catalogue::{Column, Grammar, Product};
 use crate::lexer::{Lexeme, escapes, literal};
 use crate::parse::{Reader, Syntax};
 
-/// Where a comment stands decides what is taken out of it.
-#[derive(Clone, Copy)]
+/// Where a text stands decides what is taken out of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clause {
+    /// The table's, in CREATE TABLE.
     NewTable,
+    /// A definition's, in CREATE TABLE.
+    NewField,
+    /// A definition's, in ALTER TABLE.
     Definition,
+    /// A comment by itself, in ALTER TABLE.
     Change,
 }
 
-pub(super) fn comment(product: Product, clause: Clause, (quote, inside): (char, String)) -> String {
-    match (product, clause) {
-        (Product::StarRocks, _) => literal(quote, &inside),
-        (_, Clause::NewTable) => escapes(&inside),
-        (_, Clause::Definition) => inside.replace('\\', ""),
-        (_, Clause::Change) => inside,
+impl Clause {
+    /// Whether a text in this place is an ordinary literal.
+    fn takes_literals(self, grammar: Grammar) -> bool {
+        let alters = matches!(self, Clause::Definition | Clause::Change);
+        grammar.product == Product::StarRocks || grammar.older_alter && alters
     }
 }
 
-pub(super) fn column(product: Product, reader: &mut Reader) -> Result<Column, Syntax> {
+pub(super) fn comment(grammar: Grammar, clause: Clause, (quote, inside): (char, String)) -> String {
+    match clause {
+        clause if clause.takes_literals(grammar) => literal(quote, &inside),
+        Clause::NewTable => escapes(&inside),
+        Clause::NewField | Clause::Definition => inside.replace('\\', ""),
+        Clause::Change => inside,
+    }
+}
+
+pub(super) fn column(grammar: Grammar, clause: Clause, reader: &mut Reader) -> Result<Column, Syntax> {
     let name = reader.name()?;
-    let type_text = type_text(product, reader)?;
+    let type_text = type_text(grammar.product, reader)?;
     let nullable = !reader.takes("NOT NULL");
     if nullable {
         reader.takes("NULL");
     }
-    let default = if reader.takes("DEFAULT") { default(reader)? } else { None };
+    let default = if reader.takes("DEFAULT") { default(grammar, clause, reader)? } else { None };
+    let doris = grammar.product == Product::Doris;
+    let stamped = doris && reader.takes("ON UPDATE CURRENT_TIMESTAMP");
     let comment = match reader.takes("COMMENT") {
-        true => comment(product, Clause::Definition, reader.raw()?),
+        true => comment(grammar, clause, reader.raw()?),
         false => String::new(),
     };
-    Ok(Column { name, type_text, nullable, key: false, default, comment })
+    Ok(Column { name, type_text, nullable, key: false, default, stamped, comment })
 }
 
-pub(super) fn default(reader: &mut Reader) -> Result<Option<String>, Syntax> {
+/// A constant: Doris takes off its quotes and nothing else.
+fn default(grammar: Grammar, clause: Clause, reader: &mut Reader) -> Result<Option<String>, Syntax> {
     if reader.takes("NULL") {
         return Ok(None);
     }
@@ -49,7 +65,10 @@ pub(super) fn default(reader: &mut Reader) -> Result<Option<String>, Syntax> {
         reader.symbol(')')?;
         return Ok(Some(format!("CURRENT_TIMESTAMP({digits})")));
     }
-    reader.text().map(Some)
+    if clause.takes_literals(grammar) {
+        return reader.text().map(Some);
+    }
+    reader.raw().map(|(_, inside)| Some(inside))
 }
 
 pub(super) const TYPES: &str = "BOOLEAN TINYINT SMALLINT INT BIGINT LARGEINT FLOAT DOUBLE DECIMAL DATE DATETIME CHAR VARCHAR \
@@ -163,15 +182,26 @@ pub(super) fn distribution(
     reader.number().map(|buckets| (columns, Some(buckets)))
 }
 
+/// `("name" = "value", …)`.
+pub(super) fn properties(reader: &mut Reader) -> Result<Vec<(String, String)>, Syntax> {
+    reader.symbol('(')?;
+    let mut found = Vec::new();
+    loop {
+        let name = reader.text()?;
+        reader.symbol('=')?;
+        found.push((name, reader.text()?));
+        if !reader.takes_symbol(',') {
+            break;
+        }
+    }
+    reader.symbol(')')?;
+    Ok(found)
+}
+
 /// `("name" = "3")`.
 pub(super) fn replicas(reader: &mut Reader, name: &str) -> Result<u32, Syntax> {
-    reader.symbol('(')?;
-    let found = reader.text()?;
-    if found != name {
-        return Err(refused(format!("Unknown properties: {found}")));
+    match properties(reader)?.as_slice() {
+        [(found, count)] if found == name => count.parse().map_err(|_| refused("Invalid replication num")),
+        found => Err(refused(format!("Unknown properties: {found:?}"))),
     }
-    reader.symbol('=')?;
-    let value = reader.text()?.parse().map_err(|_| refused("Invalid replication num"))?;
-    reader.symbol(')')?;
-    Ok(value)
 }
