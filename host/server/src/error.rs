@@ -332,6 +332,14 @@ impl Error {
         }
     }
 
+    /// What answers this error, for a person.
+    pub fn message(&self) -> &str {
+        match self {
+            Error::Refused(refusal) => &refusal.message,
+            Error::Internal(_) => "the server failed; its log has the reason",
+        }
+    }
+
     fn is_unique_violation(&self) -> bool {
         self.of_database().is_some_and(|error| error.is_unique_violation())
     }

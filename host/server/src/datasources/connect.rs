@@ -88,8 +88,9 @@ pub fn kinds(app: &App) -> Vec<Kind> {
 /// not connect to. What is not there yet is none of its concern.
 pub async fn check_place(app: &App, address: &str) -> Result<(), Error> {
     if !address.starts_with(SQLITE_SCHEME) {
-        return servers::check_address(&app.egress, address)
-            .map_err(|refused| Error::invalid(vec![Detail::new("url", format!("names {refused}"))]));
+        return servers::check_address(&app.egress, address).map_err(|refused| {
+            Error::invalid(vec![Detail::new("url", format!("names {}", refused.message()))])
+        });
     }
     let config = &app.config;
     let checked = url::check(address, &config.sqlite_roots, &forbidden(config)).await;

@@ -42,6 +42,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(9, "0009_demo"),
     migration!(10, "0010_schema_history"),
     migration!(11, "0011_catalogue"),
+    migration!(12, "0012_idempotency"),
 ];
 
 /// Held while migrations run; any number that nobody else uses.

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use lakeport_bindings::dialect::schema::{DefaultValue, Field, Table};
 use serde::Serialize;
 
-use super::definitions::Drift;
+use super::definitions::{self, Drift};
 use super::history::{self, Source};
 use super::{TOPIC, drift, physical, store};
 use crate::db::Tx;
@@ -21,8 +21,6 @@ pub const NAME_MAX_CHARS: usize = 255;
 const TEXT_MAX_CHARS: usize = 10_000;
 /// Fields of one table.
 const FIELDS_MAX: usize = 10_000;
-/// How far the clocks of two servers may be apart.
-const CLOCKS_APART_MS: i64 = 5_000;
 /// What stands between a table's name and the time at which it went into the recycle bin.
 pub const RECYCLE_BIN: &str = "_deprecated_";
 /// `yyyyMMddHHmmss`
@@ -206,6 +204,8 @@ pub struct KnownField {
 struct Difference {
     /// The table as it is to be.
     table: Option<Known>,
+    /// A table whose drift is over, and nothing else: no change of it.
+    settled: Option<i64>,
     new_fields: Vec<KnownField>,
     updated_fields: Vec<KnownField>,
     missing_fields: Vec<i64>,
@@ -245,7 +245,6 @@ fn difference(known: &Known, found: &FoundTable) -> Difference {
         }
     }
     let is_same = known.is_physical
-        && !known.has_drift
         && table.is_defined_as(known)
         && difference.new_fields.is_empty()
         && difference.updated_fields.is_empty()
@@ -253,6 +252,8 @@ fn difference(known: &Known, found: &FoundTable) -> Difference {
     if !is_same {
         difference.history = history::of_found(known, &table, &wanted);
         difference.table = Some(table);
+    } else if known.has_drift {
+        difference.settled = Some(known.id);
     }
     difference
 }
@@ -329,12 +330,11 @@ pub async fn take_over(tx: &mut Tx, look: &Look<'_>, now_ms: i64) -> Result<Take
             *known = table;
         }
     }
-    let given_up = given_up(tx, look, &by_name).await?;
     let (mut new, mut differences) = (Vec::new(), Vec::new());
     for table in look.found {
         match by_name.get(table.name.as_str()) {
             known if is_changed(&table.name, known) => {}
-            None if is_of_recycle_bin(&table.name) || given_up.contains(&table.name) => {}
+            None if is_of_recycle_bin(&table.name) => {}
             None => new.push(table),
             Some(known) if known.is_deprecated => {}
             Some(known) => {
@@ -365,22 +365,6 @@ pub async fn take_over(tx: &mut Tx, look: &Look<'_>, now_ms: i64) -> Result<Take
     Ok(taken)
 }
 
-/// Names that a table had until just now: what is found under one is no new table, for the change may have ended on a
-/// server whose clock is behind this one's.
-async fn given_up(
-    tx: &mut Tx,
-    look: &Look<'_>,
-    by_name: &HashMap<&str, &Known>,
-) -> Result<HashSet<String>, Error> {
-    let is_new = |table: &FoundTable| !by_name.contains_key(table.name.as_str());
-    if look.source != Source::Sync || !look.found.iter().any(is_new) {
-        return Ok(HashSet::new());
-    }
-    let since_ms = look.began_ms - CLOCKS_APART_MS;
-    let changed = physical::store::changed_since(tx, look.cluster_id, look.database, since_ms).await?;
-    Ok(changed.into_iter().flat_map(|(_, before, after)| [before, after]).collect())
-}
-
 async fn write(
     tx: &mut Tx,
     differences: Vec<Difference>,
@@ -388,15 +372,20 @@ async fn write(
     now_ms: i64,
 ) -> Result<(), Error> {
     let mut whole = Difference::default();
-    let mut tables = Vec::new();
+    let (mut tables, mut settled) = (Vec::new(), Vec::new());
     for difference in differences {
         tables.extend(difference.table);
+        settled.extend(difference.settled);
         whole.new_fields.extend(difference.new_fields);
         whole.updated_fields.extend(difference.updated_fields);
         whole.missing_fields.extend(difference.missing_fields);
     }
     for table in &tables {
         tx.changed(TOPIC, table.id.to_string());
+    }
+    for id in settled {
+        definitions::store::set_drift(tx, id, &[]).await?;
+        tx.changed(TOPIC, id.to_string());
     }
     store::update(tx, &tables, now_ms).await?;
     store::delete_fields(tx, &whole.missing_fields).await?;

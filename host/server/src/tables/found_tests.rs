@@ -252,25 +252,6 @@ async fn what_was_otherwise_is_drift_until_both_are_alike_again() {
 }
 
 #[tokio::test]
-async fn a_table_that_was_just_given_up_is_not_read_in_as_new_though_clocks_differ() {
-    const IN_THE_BIN: &str = "INSERT INTO tables (id, cluster_id, db_name, table_name, status, created_at, updated_at) \
-        VALUES (77, $1, 'main', 'orders_deprecated_20260102030405', 'deprecated', 1, 1)";
-    const GIVEN_UP: &str = "INSERT INTO table_changes (table_id, cluster_id, db_name, table_name, new_name, kind, \
-        wanted, state, requested_by, started_at, finished_at) VALUES (77, $1, 'main', 'orders', \
-        'orders_deprecated_20260102030405', 'soft_delete', '{}', 'success', 'ann', 1, 10000)";
-    on_each_store(async |db| {
-        let bench = Bench::new(&db).await;
-        bench.run(IN_THE_BIN, &[bench.cluster.into()]).await;
-        bench.run(GIVEN_UP, &[bench.cluster.into()]).await;
-        for began_ms in [9_000, 10_000 + CLOCKS_APART_MS] {
-            assert_eq!(bench.take(&[orders()], began_ms).await.tables, counts(0, 0, 0), "{began_ms}");
-        }
-        assert_eq!(bench.take(&[orders()], 10_001 + CLOCKS_APART_MS).await.tables, counts(1, 0, 0));
-    })
-    .await;
-}
-
-#[tokio::test]
 async fn what_is_gone_is_counted_once_and_comes_back() {
     on_each_store(async |db| {
         let bench = Bench::new(&db).await;

@@ -1,6 +1,8 @@
 //! A field is added, or gets another name, type, nullability, default or comment.
 
-use lakeport_sdk::dialect::{Action, AddField, AlterField, ChangePlan, Field, Problem, Step, Table};
+use lakeport_sdk::dialect::{
+    Action, AddField, AlterField, ChangePlan, DefaultValue, Field, Problem, Step, Table,
+};
 
 use super::create::COLUMNS_MAX;
 use super::one;
@@ -85,7 +87,7 @@ pub fn alter(server: &Server, change: &AlterField) -> Result<ChangePlan, Vec<Pro
         return Ok(if renames { renamed(change) } else { ChangePlan::nothing(notes) });
     }
     // Looked at as it is: what cannot be written back must not be overwritten.
-    let was = Column::again(server, table, before);
+    let (was, is_restorable) = as_it_was(server, table, before, after);
     if let Err(what) = &was {
         let message = format!("the field has what cannot be written anew from here: {what}");
         problems.add(first_changed(before, after), "not_representable", message);
@@ -101,7 +103,25 @@ pub fn alter(server: &Server, change: &AlterField) -> Result<ChangePlan, Vec<Pro
         return Ok(ChangePlan::nothing(notes));
     };
     let effect = effect(&was.parsed, &column.parsed);
-    problems.or(|| one(redefined(change, &was, &column, &effect), notes))
+    let mut step = redefined(change, &was, &column, &effect);
+    step.undo_complete &= is_restorable;
+    problems.or(|| one(step, notes))
+}
+
+/// The field as its undo writes it, and whether that is all of it: a default that is given up need not be writable.
+fn as_it_was(
+    server: &Server,
+    table: &Table,
+    before: &Field,
+    after: &Field,
+) -> (Result<Column, String>, bool) {
+    match Column::again(server, table, before) {
+        Err(_) if !defaults::same(&before.defaults_to, &after.defaults_to) => {
+            let bare = Field { defaults_to: DefaultValue::Absent, ..before.clone() };
+            (Column::again(server, table, &bare), false)
+        }
+        was => (was, true),
+    }
 }
 
 /// A default that stays is no fault of the change's: it is written as it is, or, in another type, the type's.

@@ -13,6 +13,11 @@ use crate::text::{Lexeme, lex};
 const DIGESTS_MAX: i64 = 50_000;
 /// Clauses behind which a digest names its tables.
 const BEFORE_TABLES: [&str; 6] = ["FROM", "JOIN", "INTO", "UPDATE", "TABLE", "STRAIGHT_JOIN"];
+/// What a statement begins with that reads or writes rows: all others look after a table, or tell of it.
+const ACCESSES: [&str; 9] =
+    ["SELECT", "WITH", "INSERT", "REPLACE", "UPDATE", "DELETE", "TABLE", "VALUES", "CALL"];
+/// The name under which this dialect counts rows: it stands in the digest, and such a statement is no access.
+pub const MEASURED: &str = "lakeport_measured";
 /// Words that end a list of tables.
 const AFTER_TABLES: [&str; 13] = [
     "WHERE", "SET", "ON", "USING", "GROUP", "ORDER", "HAVING", "LIMIT", "SELECT", "VALUES", "WINDOW", "FOR",
@@ -53,6 +58,9 @@ pub fn counted_statements(rows: &RowSet, request: &AccessRequest) -> Result<Opti
             left_out += n;
             continue;
         }
+        if !is_access(&digest) {
+            continue;
+        }
         let last = row.optional_integer("last_ms")?;
         for table in tables_in(&digest, &text(&row, "db")?) {
             let (count, latest) = counted.entry(table).or_default();
@@ -82,11 +90,17 @@ pub fn counted_statements(rows: &RowSet, request: &AccessRequest) -> Result<Opti
         source: "performance_schema.events_statements_summary_by_digest".to_owned(),
         covers_from: since,
         note: format!(
-            "statements of all users, the platform's own among them, since the server began to count; \
-             long ones are cut off; {also}"
+            "statements of all users that read or write rows, without the platform's counting of rows, since the \
+             server began to count; long ones are cut off; {also}"
         ),
         ..AccessPage::none("")
     }))
+}
+
+/// Whether a digest is a statement of somebody who works with a table.
+pub fn is_access(digest: &str) -> bool {
+    let first = digest.trim_start_matches(['(', ' ']).split([' ', '(']).next().unwrap_or_default();
+    is_one(first, &ACCESSES) && !digest.contains(MEASURED)
 }
 
 /// Rows read and written, where there are no digests.

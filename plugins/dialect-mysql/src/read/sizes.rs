@@ -7,7 +7,7 @@ use lakeport_sdk::Row;
 use lakeport_sdk::dialect::{Error, Query, TableName, TableStatistics};
 
 use super::inspect::{ByTable, by_table};
-use super::{Ask, kind_of, no_table, text, whole};
+use super::{Ask, counters, kind_of, no_table, text, whole};
 use crate::server::Server;
 
 /// Engines that know how many rows they have.
@@ -167,10 +167,14 @@ fn note(server: &Server, engine: &str, is_own: bool) -> String {
 
 /// With its rows counted. Where that takes too long the estimate stays, and says so.
 fn counted(ask: &dyn Ask, table: &TableName, known: TableStatistics) -> TableStatistics {
-    let query = Query::new("SELECT COUNT(*) AS n FROM ").name([&table.database, &table.name]);
+    let query = Query::new("SELECT COUNT(*) AS ")
+        .name([counters::MEASURED])
+        .sql(" FROM ")
+        .name([&table.database, &table.name]);
     let count = whole(ask, query).and_then(|rows| {
         let row = rows.first().ok_or_else(|| Error::bad_answer("COUNT(*) had no answer"))?;
-        u64::try_from(row.integer("n")?).map_err(|_| Error::bad_answer("COUNT(*) is less than nothing"))
+        u64::try_from(row.integer(counters::MEASURED)?)
+            .map_err(|_| Error::bad_answer("COUNT(*) is less than nothing"))
     });
     match count {
         Ok(rows) => TableStatistics { row_count: Some(rows), row_accuracy: "exact".to_owned(), ..known },

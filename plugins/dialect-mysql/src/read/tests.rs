@@ -280,6 +280,24 @@ fn tables_are_found_in_digests() {
 }
 
 #[test]
+fn what_looks_after_a_table_is_no_access() {
+    for digest in [
+        "SHOW CREATE TABLE `shop` . `orders`",
+        "ALTER TABLE `orders` ADD COLUMN `x` INTEGER",
+        "CREATE TABLE `orders` ( `id` INTEGER )",
+        "ANALYZE TABLE `orders`",
+        "SELECT COUNT ( * ) AS `lakeport_measured` FROM `shop` . `orders`",
+    ] {
+        assert!(!counters::is_access(digest), "{digest}");
+    }
+    for digest in
+        ["SELECT COUNT ( * ) AS `n` FROM `orders`", "( SELECT ? )", "INSERT INTO `orders` VALUES (...)"]
+    {
+        assert!(counters::is_access(digest), "{digest}");
+    }
+}
+
+#[test]
 fn the_log_says_the_database_where_it_was_chosen() {
     for (said, expected) in [
         ("root@localhost on shop using TCP/IP", "shop"),

@@ -134,7 +134,11 @@ fn sizes_and_statements_pass_the_guard() {
         assert!(sizes.unwrap()[1].is_ok());
         assert!(
             !fresh
-                || judge.asked.borrow().iter().any(|sql| sql == "SELECT COUNT(*) AS n FROM `shop`.`report`")
+                || judge
+                    .asked
+                    .borrow()
+                    .iter()
+                    .any(|sql| sql == "SELECT COUNT(*) AS `lakeport_measured` FROM `shop`.`report`")
         );
     }
     let judge = Judge::new(

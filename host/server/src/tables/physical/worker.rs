@@ -332,6 +332,10 @@ impl Attempt {
             } else if tried.found.is_some() || tried.is_unknown {
                 self.write_place(&mut tx, &before.record, now_ms).await?;
             }
+            let wanted = match &tried.end.failure {
+                None => definitions::store::lock(&mut tx, change.table_id).await?,
+                Some(_) => None,
+            };
             if let Some(found) = tried.found.as_ref().and_then(|found| FoundTable::of(found).ok()) {
                 self.take_over(&mut tx, &found, now_ms).await?;
                 definitions::store::set_drift(&mut tx, change.table_id, &tried.end.drift).await?;
@@ -340,7 +344,8 @@ impl Attempt {
             }
             if let Some(after) = definitions::store::lock(&mut tx, change.table_id).await? {
                 let by = &change.requested_by;
-                history::add_of_whole(&mut tx, &before, &after, Source::Change, by, now_ms).await?;
+                let before = (&before, wanted.as_ref());
+                history::add_of_whole(&mut tx, before, &after, Source::Change, by, now_ms).await?;
             }
             tx.changed(TABLES_TOPIC, change.table_id.to_string());
         }
