@@ -133,6 +133,10 @@ fn every_list_has_something_to_show() {
             if target.contains("{id}") {
                 target = target.replace("{id}", &id_of(area).to_string());
             }
+            if target.contains("{fieldId}") {
+                let fields = list(&lake, &format!("/api/v1/tables/{}/fields", id_of("tables")));
+                target = target.replace("{fieldId}", &fields[0]["id"].to_string());
+            }
             assert!(!target.contains('{'), "{operation}");
             if area == "lineage" {
                 target += &format!("?tableId={}", id_of("tables"));

@@ -85,7 +85,7 @@ fn is_numeric(parsed: &Type) -> bool {
 }
 
 /// Sign, digits, fraction, exponent.
-fn is_number(given: &str) -> bool {
+pub fn is_number(given: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let unsigned = given.strip_prefix(['-', '+']).unwrap_or(given);
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {

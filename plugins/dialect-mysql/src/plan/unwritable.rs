@@ -3,6 +3,7 @@
 
 use lakeport_sdk::dialect::{DefaultValue, Field, Table};
 
+use crate::defaults::is_number;
 use crate::describe::DENIED_FUNCTIONS;
 use crate::extra::{FieldExtra, TableExtra};
 use crate::server::Server;
@@ -75,6 +76,9 @@ impl Reading<'_> {
             .is_some_and(|parsed| matches!(parsed.kind, Kind::Binary | Kind::VarBinary | Kind::Blob(_)));
         let is_shown = |value: &str| value.bytes().all(|b| b.is_ascii() && !matches!(b, b'\0' | b'?'));
         match default {
+            DefaultValue::Number(number) if !is_number(number) => {
+                Some("a default that is no number, though the server says so".to_owned())
+            }
             DefaultValue::Expression(text) => self.expression(text).map(|what| format!("a default {what}")),
             DefaultValue::Text(value) if self.is_mariadb && is_binary && !is_shown(value) => {
                 Some("a default whose bytes the server does not say as they are".to_owned())
