@@ -418,6 +418,6 @@ ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET ("replication_num" = "1");
 --   rests on: modifyPartition
 -- undo: ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET ("replication_num" = "3");
 --   rests on: modifyPartition
--- undo: does not bring everything back
+-- its undo does not bring everything back
 -- note: replicaNum: Doris makes or removes the copies in the background; that takes as long as the data is large
 

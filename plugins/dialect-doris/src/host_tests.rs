@@ -76,7 +76,7 @@ fn written(product: &'static [Clause], cases: &[Case]) -> String {
                         action(&mut text, product, "-- undo: ", undo);
                     }
                     if !step.undo.is_empty() && !step.undo_complete && !step.destroys {
-                        text.push_str("-- undo: does not bring everything back\n");
+                        text.push_str("-- its undo does not bring everything back\n");
                     }
                 }
                 for note in &plan.notes {
