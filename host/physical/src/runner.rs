@@ -193,14 +193,9 @@ impl Runner<'_> {
         Ok(outcome)
     }
 
-    /// Waits until nothing of a change runs in the database that a server which is gone had begun: neither one of its
-    /// `statements` nor a job of theirs. An error where it still does when nobody wants to know any more.
-    pub async fn wait_for_what_was_left(
-        &self,
-        change: Change,
-        statements: &[String],
-    ) -> Result<(), RunError> {
-        self.wait_for_statements(statements).await.map_err(RunError::Database)?;
+    /// Waits until no job of a change runs in the database that a server which is gone had begun. An error where one
+    /// still does when nobody wants to know any more.
+    pub async fn wait_for_jobs(&self, change: Change) -> Result<(), RunError> {
         // What cannot be planned any more was made, or is in nobody's way.
         let Ok(prepared) = self.prepare(Request { change, dry_run: true }).await else { return Ok(()) };
         let mut session = self.database.open_to_read().await.map_err(RunError::Database)?;

@@ -55,8 +55,9 @@ impl Runner<'_> {
         self.follow(session, probe, &earlier).await
     }
 
-    /// Waits until the server runs none of these statements of this user any more.
-    pub(super) async fn wait_for_statements(&self, statements: &[String]) -> Result<(), Error> {
+    /// Waits until the server runs none of these statements any more, which one that is gone had begun. An error where
+    /// it still does when nobody wants to know any more.
+    pub async fn wait_for_statements(&self, statements: &[String]) -> Result<(), Error> {
         let until = Instant::now() + JOB_TIMEOUT;
         loop {
             let session = self.database.open_to_read().await?;

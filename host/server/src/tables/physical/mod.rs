@@ -17,7 +17,7 @@ pub mod view;
 mod wait;
 mod worker;
 
-pub use change::exists;
+pub use change::{exists, look};
 pub use plan::{Planned, plan};
 pub use wait::{Ended, ended, kept};
 pub use worker::run_worker;

@@ -67,10 +67,12 @@ async fn wait_for_what_was_left(reach: &Reach<'_>, runner: &Runner<'_>, change: 
     let statements: Vec<String> =
         change.statements.iter().map(|statement| statement.planned.sql.clone()).collect();
     let place = TableName { database: change.db_name.clone(), name: change.table_name.clone() };
+    let is_over = runner.wait_for_statements(&statements).await;
+    is_over.map_err(|error| crate::plugins::answered(&error))?;
     for step in &change.wanted.steps {
         // What cannot be asked for any more is not under way either.
         let Ok(wanted) = change_of(reach, &place, step, &change.wanted.table).await else { continue };
-        let left = runner.wait_for_what_was_left(wanted, &statements).await;
+        let left = runner.wait_for_jobs(wanted).await;
         left.map_err(|error| not_tried(step, error))?;
     }
     Ok(())

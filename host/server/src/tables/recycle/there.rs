@@ -2,14 +2,12 @@
 //! back.
 
 use lakeport_bindings::dialect::schema::{Table, TableName};
-use lakeport_plugins::CallError;
 
 use crate::app::App;
 use crate::datasources::{Datasource, Reach};
 use crate::error::Error;
 use crate::tables::definitions::Record;
-use crate::tables::physical::exists;
-use crate::tables::physical::failure::unanswered;
+use crate::tables::physical::look;
 use crate::tables::{recycle, sources};
 
 /// The kind of what is a table, and no view.
@@ -31,16 +29,6 @@ impl There {
     pub async fn of(reach: &Reach<'_>, record: &Record) -> Result<There, Error> {
         let kept = sources::place(&record.definition);
         let before = TableName { name: recycle::old_name(record), ..kept.clone() };
-        Ok(There { is_kept: exists(reach, &kept).await?, before: found(reach, &before).await? })
-    }
-}
-
-async fn found(reach: &Reach<'_>, table: &TableName) -> Result<Option<Table>, Error> {
-    let server = reach.server().await?;
-    match reach.inspect(&server, std::slice::from_ref(table)).await?.pop() {
-        Some(Ok(table)) => Ok(Some(table)),
-        Some(Err(error)) if error.code == "not_found" => Ok(None),
-        Some(Err(error)) => Err(unanswered(CallError::Answered(error).into())),
-        None => Ok(None),
+        Ok(There { is_kept: look(reach, &kept).await?.is_some(), before: look(reach, &before).await? })
     }
 }
