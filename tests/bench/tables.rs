@@ -9,10 +9,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, bail, ensure};
 use lakeport_tests::measure::{self, Connection, Measured, pin_to_load_core};
-use lakeport_tests::{Kind, Warehouse};
+use lakeport_tests::{KEY, Kind, Warehouse};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use tokio::time::sleep;
 
 /// Tables of the catalogue whose pages are asked for.
 const CATALOGUE_TABLES: usize = 100_000;
@@ -65,7 +64,9 @@ impl<'r> Bench<'r> {
     fn start(runtime: &'r Runtime, store: Option<&str>, sqlite_root: &str) -> anyhow::Result<Bench<'r>> {
         let mut settings = SETTINGS.to_vec();
         settings.push(("LAKEPORT_SQLITE_ROOTS", sqlite_root));
-        settings.extend(store.map(|url| ("LAKEPORT_DATABASE_URL", url)));
+        if let Some(url) = store {
+            settings.extend([("LAKEPORT_DATABASE_URL", url), ("LAKEPORT_KEY", KEY)]);
+        }
         let server = Measured::lakeport(&[], &settings)?;
         let connection = runtime.block_on(Connection::open(server.address))?;
         Ok(Bench { runtime, server, connection })
@@ -99,7 +100,7 @@ impl<'r> Bench<'r> {
                 _ => {}
             }
             ensure!(begun.elapsed() < SYNC_MAX, "the reading takes too long: {sync}");
-            self.runtime.block_on(sleep(LOOK));
+            std::thread::sleep(LOOK);
         }
     }
 }

@@ -127,7 +127,7 @@ impl InProcess {
     async fn round(&self, time: Duration) -> anyhow::Result<Round> {
         // What the list asks for when a request says nothing.
         let filter = Filter { but_cluster_id: Some(OWN_DATASOURCE), ..Filter::default() };
-        let newest = Order { by: SortBy::Number(|entry| Some(entry.created_at_ms)), is_descending: true };
+        let newest = Order { by: SortBy::CreatedAt, is_descending: true };
         let paging = Paging { page_num: PAGE_NUM, page_size: PAGE_SIZE };
         let (cpu_before, begun) = (own_cpu_s()?, Instant::now());
         let mut pages = 0_u64;

@@ -217,10 +217,15 @@ impl Measured {
 
     /// Its memory at this moment.
     pub fn resident_bytes(&self) -> anyhow::Result<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
-        let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("a line VmRSS")?;
-        Ok(line.split_whitespace().nth(1).context("a number")?.parse::<u64>()? * 1024)
+        resident_bytes(self.child.id())
     }
+}
+
+/// The memory of a process at this moment.
+pub fn resident_bytes(pid: u32) -> anyhow::Result<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("a line VmRSS")?;
+    Ok(line.split_whitespace().nth(1).context("a number")?.parse::<u64>()? * 1024)
 }
 
 impl Drop for Measured {

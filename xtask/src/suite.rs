@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use nix::sys::signal::Signal;
 
-use crate::budgets::Suite;
+use crate::budgets::{Suite, Tier};
 use crate::cargo::Artifact;
 use crate::child::{self, Running};
 use crate::outcome::{Counts, Outcome};
@@ -72,20 +72,23 @@ pub fn run(suite: &Suite, programs: &[&Program], env: &Environment, outcome: &mu
     let mut counts = Counts::default();
     for program in programs {
         let log = logs.join(format!("{}-{}.log", program.package, program.target));
-        counts.add(run_program(program, env, &log, end, outcome)?);
+        counts.add(run_program(suite, program, env, (&log, end), outcome)?);
     }
     Ok(counts)
 }
 
 fn run_program(
+    suite: &Suite,
     program: &Program,
     env: &Environment,
-    log: &Path,
-    end: Instant,
+    (log, end): (&Path, Instant),
     outcome: &mut Outcome,
 ) -> Result<Counts> {
     let file = File::create(log)?;
     let mut command = Command::new(&program.executable);
+    if suite.tier == Tier::Slow {
+        command.arg("--include-ignored");
+    }
     command
         .current_dir(&program.package_folder)
         .env("CARGO_MANIFEST_DIR", &program.package_folder)

@@ -26,6 +26,23 @@ pub(crate) fn subject(change: &Change) -> Option<&TableName> {
     }
 }
 
+/// Whether what else uses the table could fail from then on.
+pub(crate) fn can_break_dependents(change: &Change) -> bool {
+    match change {
+        Change::CreateTable(_)
+        | Change::CommentTable(_)
+        | Change::AddField(_)
+        | Change::SetBuckets(_)
+        | Change::SetReplicas(_) => false,
+        Change::RenameTable(_)
+        | Change::RestoreTable(_)
+        | Change::DropTable(_)
+        | Change::AlterField(_)
+        | Change::DropField(_)
+        | Change::Other(_) => true,
+    }
+}
+
 /// The same change on the table as it is now, or the name of the field that is not there any more.
 pub(crate) fn brought_up(mut change: Change, now: Table) -> Result<Change, String> {
     let found = |table: &Table, name: &str| -> Result<Field, String> {

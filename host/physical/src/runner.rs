@@ -241,7 +241,8 @@ impl Runner<'_> {
         request: Request,
     ) -> Result<Change, RunError> {
         let Some(name) = expected::subject(&request.change).cloned() else { return Ok(request.change) };
-        let found = self.inspect(session, profile, server, &name).await?;
+        let dependents = expected::can_break_dependents(&request.change);
+        let found = self.inspect(session, profile, server, (&name, dependents)).await?;
         if let Change::CreateTable(_) = request.change {
             return match found {
                 None => Ok(request.change),
@@ -271,12 +272,14 @@ impl Runner<'_> {
         session: &Arc<Session>,
         profile: &Arc<Profile>,
         server: &ServerInfo,
-        name: &TableName,
+        (name, dependents): (&TableName, bool),
     ) -> Result<Option<Table>, RunError> {
         let loan = Loan { profile: profile.clone(), about: vec![name.clone()] };
         let lent = Box::new(Lent::of(session.clone(), loan));
-        let mut found =
-            self.dialect.inspect(self.context(), lent, server, std::slice::from_ref(name)).await?;
+        let mut found = self
+            .dialect
+            .inspect(self.context(), lent, server, std::slice::from_ref(name), dependents)
+            .await?;
         match found.pop() {
             Some(Ok(table)) if table.name == *name => Ok(Some(table)),
             Some(Ok(table)) => Err(RunError::Refused(Refusal {

@@ -154,13 +154,20 @@ impl Dialect {
         connection: Box<dyn LentConnection>,
         server: &ServerInfo,
         tables: &[TableName],
+        dependents: bool,
     ) -> Result<Vec<Result<Table, Error>>, CallError> {
         let context = context.lending(connection);
         let asked = tables.len();
-        let answer = answered(call!(self, context, "reader.inspect", (server, tables), |plugin, store| {
-            let connection = store.data().connection_handle();
-            plugin.lakeport_dialect_reader().call_inspect(store, connection, &server, &tables)
-        }))?;
+        let answer = answered(call!(
+            self,
+            context,
+            "reader.inspect",
+            (server, tables, dependents),
+            |plugin, store| {
+                let connection = store.data().connection_handle();
+                plugin.lakeport_dialect_reader().call_inspect(store, connection, &server, &tables, dependents)
+            }
+        ))?;
         self.as_many_as_asked("reader.inspect", asked, answer)
     }
 

@@ -240,25 +240,3 @@ fn sql() -> SqlHelp {
 fn owned(list: &[&str]) -> Vec<String> {
     list.iter().map(|&text| text.to_owned()).collect()
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hints_stay_within_what_a_model_is_given() {
-        let help = describe().sql;
-        assert!(help.hints.len() <= 20);
-        assert!(help.hints.iter().all(|hint| hint.chars().count() <= 200));
-    }
-
-    #[test]
-    fn every_operation_has_its_words_once() {
-        let mut operations: Vec<String> =
-            describe().vocabularies.into_iter().map(|vocabulary| vocabulary.operation).collect();
-        let declared = operations.len();
-        operations.sort_unstable();
-        operations.dedup();
-        assert_eq!(operations.len(), declared);
-    }
-}

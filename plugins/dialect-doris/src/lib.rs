@@ -61,6 +61,7 @@ impl Dialect for Doris {
         connection: Connection,
         server: ServerInfo,
         tables: Vec<TableName>,
+        _dependents: bool,
     ) -> Result<Vec<Result<Table, Error>>, Error> {
         read::inspect(&connection, &Server::of(&server), &tables)
     }

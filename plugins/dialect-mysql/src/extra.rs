@@ -205,20 +205,8 @@ mod tests {
             checks: names(&["`a` > 0"]),
             ..TableExtra::default()
         };
-        let read = Table {
-            name: lakeport_sdk::dialect::TableName::new("shop", "orders"),
-            kind: "table".to_owned(),
-            comment: String::new(),
-            fields: Vec::new(),
-            keys: Vec::new(),
-            model: None,
-            distribution: Vec::new(),
-            buckets: None,
-            replicas: None,
-            partition: Vec::new(),
-            companions: Vec::new(),
-            extra: Some(table.to_json()),
-        };
+        let name = lakeport_sdk::dialect::TableName::new("shop", "orders");
+        let read = Table { extra: Some(table.to_json()), ..Table::new(name, Vec::new()) };
         assert_eq!(TableExtra::of(&read), table);
         assert!(!table.is_plain());
     }

@@ -61,8 +61,9 @@ impl Dialect for MySql {
         connection: Connection,
         server: ServerInfo,
         tables: Vec<TableName>,
+        dependents: bool,
     ) -> Result<Vec<Result<Table, Error>>, Error> {
-        read::inspect(&connection, &Server::of(&server), &tables)
+        read::inspect(&connection, &Server::of(&server), &tables, dependents)
     }
 
     fn ddl(connection: Connection, _server: ServerInfo, table: TableName) -> Result<String, Error> {

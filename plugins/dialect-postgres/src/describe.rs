@@ -227,23 +227,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hints_stay_within_what_a_model_is_given() {
-        let help = describe().sql;
-        assert!(help.hints.len() <= 20);
-        assert!(help.hints.iter().all(|hint| hint.chars().count() <= 200));
-    }
-
-    #[test]
-    fn every_operation_has_its_words_once() {
-        let mut operations: Vec<String> =
-            describe().vocabularies.into_iter().map(|vocabulary| vocabulary.operation).collect();
-        let declared = operations.len();
-        operations.sort_unstable();
-        operations.dedup();
-        assert_eq!(operations.len(), declared);
-    }
-
-    #[test]
     fn a_session_begins_with_declared_words_alone() {
         let info = describe();
         let declared = info.vocabularies.iter().find(|one| one.operation == "session").expect("declared");

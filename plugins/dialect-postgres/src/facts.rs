@@ -199,16 +199,7 @@ mod tests {
             users: set(&["view v"]),
             ..FieldFacts::default()
         };
-        let field = Field {
-            name: "a".to_owned(),
-            type_text: "integer".to_owned(),
-            nullable: true,
-            key: false,
-            comment: String::new(),
-            defaults_to: lakeport_sdk::dialect::DefaultValue::Absent,
-            generated: None,
-            extra: facts.to_json(),
-        };
+        let field = Field { extra: facts.to_json(), ..Field::new("a", "integer") };
         assert_eq!(FieldFacts::of(&field), facts);
         assert_eq!(FieldFacts::default().to_json(), None);
         assert_eq!(FieldFacts::of(&Field { extra: Some("[".to_owned()), ..field }), FieldFacts::default());

@@ -59,6 +59,7 @@ impl Dialect for Postgres {
         connection: Connection,
         server: ServerInfo,
         tables: Vec<TableName>,
+        _dependents: bool,
     ) -> Result<Vec<Result<Table, Error>>, Error> {
         read::inspect(&connection, &server, &tables)
     }

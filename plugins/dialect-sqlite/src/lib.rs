@@ -61,6 +61,7 @@ impl Dialect for Sqlite {
         connection: Connection,
         _server: ServerInfo,
         tables: Vec<TableName>,
+        _dependents: bool,
     ) -> Result<Vec<Result<Table, Error>>, Error> {
         read::inspect(&connection, &tables)
     }

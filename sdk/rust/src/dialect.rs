@@ -28,9 +28,11 @@ pub use crate::bindings::dialect::statements::{
 };
 pub use crate::bindings::dialect_wire::wire::{Guest as Wire, HttpTransport, Part};
 pub use crate::{Cell, Column, Error, Page, Problem, RowSet, Timestamp, Upstream};
+pub use problems::Problems;
 pub use query::Query;
 pub use statement::Statement;
 
+mod problems;
 mod query;
 mod statement;
 
@@ -64,11 +66,12 @@ pub trait Dialect {
         page: Page,
     ) -> Result<TablePage, Error>;
 
-    /// Tables with all that is known of them, in the order asked.
+    /// Tables with all that is known of them, in the order asked; whether what else uses them matters.
     fn inspect(
         connection: Connection,
         server: ServerInfo,
         tables: Vec<TableName>,
+        dependents: bool,
     ) -> Result<Vec<Result<Table, Error>>, Error>;
 
     /// The statement that makes the table, for people.
@@ -162,6 +165,42 @@ impl TableName {
     /// A table's place.
     pub fn new(database: impl Into<String>, name: impl Into<String>) -> TableName {
         TableName { database: database.into(), name: name.into() }
+    }
+}
+
+impl Field {
+    /// A field that may be NULL and has no default, no comment and no part in a key. The rest is set by struct update.
+    pub fn new(name: impl Into<String>, type_text: impl Into<String>) -> Field {
+        Field {
+            name: name.into(),
+            type_text: type_text.into(),
+            nullable: true,
+            key: false,
+            comment: String::new(),
+            defaults_to: DefaultValue::Absent,
+            generated: None,
+            extra: None,
+        }
+    }
+}
+
+impl Table {
+    /// A table without more than its fields, whose key is made of those that say so. The rest is set by struct update.
+    pub fn new(name: TableName, fields: Vec<Field>) -> Table {
+        Table {
+            name,
+            kind: "table".to_owned(),
+            comment: String::new(),
+            keys: fields.iter().filter(|field| field.key).map(|field| field.name.clone()).collect(),
+            fields,
+            model: None,
+            distribution: Vec::new(),
+            buckets: None,
+            replicas: None,
+            partition: Vec::new(),
+            companions: Vec::new(),
+            extra: None,
+        }
     }
 }
 
@@ -263,8 +302,9 @@ impl<T: Dialect> reader::Guest for T {
         connection: Connection,
         server: ServerInfo,
         tables: Vec<TableName>,
+        dependents: bool,
     ) -> Result<Vec<Result<Table, Error>>, Error> {
-        <T as Dialect>::inspect(connection, server, tables)
+        <T as Dialect>::inspect(connection, server, tables, dependents)
     }
 
     fn ddl(connection: Connection, server: ServerInfo, table: TableName) -> Result<String, Error> {

@@ -132,9 +132,20 @@ impl Runner<'_> {
     ) -> Result<Option<Table>, RunError> {
         let is_in_transaction = prepared.plan.transactional;
         session.begin_reading(is_in_transaction).await.map_err(RunError::Database)?;
-        let found = self.inspect(session, &prepared.profile, &prepared.server, name).await;
+        let found = self.inspect_again(session, prepared, name).await;
         session.end_reading(is_in_transaction).await.map_err(RunError::Database)?;
         found
+    }
+
+    /// As it was when the change was planned.
+    async fn inspect_again(
+        &self,
+        session: &Arc<Session>,
+        prepared: &Prepared,
+        name: &TableName,
+    ) -> Result<Option<Table>, RunError> {
+        let dependents = expected::can_break_dependents(&prepared.change);
+        self.inspect(session, &prepared.profile, &prepared.server, (name, dependents)).await
     }
 
     /// Reads the table back and writes down what is not as it should be.
@@ -270,7 +281,7 @@ impl Runner<'_> {
         }
         let name = expected::afterwards(&prepared.change).map(|table| table.name);
         for name in name.iter().chain(expected::subject(&prepared.change)) {
-            let found = self.inspect(&session, &prepared.profile, &prepared.server, name).await?;
+            let found = self.inspect_again(&session, prepared, name).await?;
             if found.is_some() {
                 session.close().await;
                 return Ok(found);

@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+use super::facts::Facts;
+use super::names::Names;
+use super::orders::Orders;
 use super::said::{Said, Texts};
 
 /// What the catalogue knows of a table. Sizes in bytes, times in milliseconds since 1970 UTC.
@@ -26,130 +29,101 @@ pub struct Entry {
     pub updated_at_ms: i64,
 }
 
-struct Place {
-    entry: Entry,
-    /// Database and table in lower case, with a character between them that neither has.
-    folded: Box<str>,
-}
-
-/// All tables of the catalogue, those in the recycle bin too.
+/// All tables of the catalogue, those in the recycle bin too. Each keeps its place as long as it is there.
 #[derive(Default)]
 pub struct Index {
-    places: Vec<Place>,
-    /// What is searched of each, in the same order; beside the places, so that a list does not walk over it.
+    pub(super) places: Vec<Option<Entry>>,
+    /// What is searched of each; beside the places, so that a list does not walk over it.
     said: Vec<Said>,
-    /// Bytes of the fields in there.
+    pub(super) names: Names,
+    pub(super) facts: Facts,
+    pub(super) orders: Orders,
+    /// Places that hold nothing.
+    free: Vec<u32>,
+    by_id: HashMap<i64, u32>,
+    /// Bytes of the fields in `said`.
     pub(super) fields_bytes: usize,
-    /// Id to place.
-    by_id: HashMap<i64, usize>,
 }
 
 /// Bytes of all fields that are searched; tables whose fields find no room are searched without them.
 const FIELDS_MAX_BYTES: usize = 512 * 1024 * 1024;
-/// Stands between the two names of a folded one; no name has it.
-const BETWEEN: char = '\0';
-
-/// The table's part of a folded name.
-pub(super) fn table_of(folded: &str) -> &str {
-    folded.split_once(BETWEEN).map_or("", |(_, name)| name)
-}
-
-/// What a keyword with a point may mean besides itself: the end of a database's name and the beginning of a table's.
-/// One for each of its points, for names have points, too.
-pub(super) struct Qualified(Vec<String>);
-
-impl Qualified {
-    /// Of a keyword in lower case.
-    pub(super) fn of(keyword: &str) -> Qualified {
-        let between = BETWEEN.to_string();
-        let at = keyword.match_indices('.').map(|(at, _)| at);
-        Qualified(at.map(|at| [&keyword[..at], &between, &keyword[at + 1..]].concat()).collect())
-    }
-
-    pub(super) fn is_in(&self, folded: &str) -> bool {
-        self.0.iter().any(|keyword| folded.contains(keyword.as_str()))
-    }
-
-    /// Whether one of them is the whole of both names.
-    pub(super) fn is(&self, folded: &str) -> bool {
-        self.0.iter().any(|keyword| folded == keyword.as_str())
-    }
-}
 
 impl Index {
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.by_id.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.by_id.is_empty()
     }
 
     pub fn get(&self, id: i64) -> Option<&Entry> {
-        self.by_id.get(&id).map(|&place| &self.places[place].entry)
+        self.by_id.get(&id).and_then(|place| self.at(*place))
     }
 
     /// In no order.
     pub fn iter(&self) -> impl Iterator<Item = &Entry> {
-        self.places.iter().map(|place| &place.entry)
+        self.places.iter().flatten()
     }
 
-    /// Entries with this in their database's or table's name, or in both with a point between them, case ignored, in no
-    /// order.
-    pub fn matching<'i>(&'i self, keyword: &str) -> impl Iterator<Item = &'i Entry> + use<'i> {
-        let keyword = keyword.to_lowercase();
-        let qualified = Qualified::of(&keyword);
-        let fits = move |place: &&Place| {
-            keyword.is_empty() || place.folded.contains(keyword.as_str()) || qualified.is_in(&place.folded)
-        };
-        self.places.iter().filter(fits).map(|place| &place.entry)
+    pub(super) fn at(&self, place: u32) -> Option<&Entry> {
+        self.places[place as usize].as_ref()
     }
 
-    /// The live table of exactly this name.
-    pub fn find(&self, cluster_id: Option<i64>, db_name: &str, table_name: &str) -> Option<&Entry> {
-        self.iter().find(|entry| {
-            *entry.table_name == *table_name
-                && *entry.db_name == *db_name
-                && entry.cluster_id == cluster_id
-                && !entry.is_deprecated
-        })
+    /// Of one that a table is listed at.
+    pub(super) fn id_at(&self, place: u32) -> i64 {
+        self.at(place).expect("facts and orders know of places that hold a table").id
     }
 
-    /// Each with its names in lower case, `database`, [`BETWEEN`], `table`, and what is searched of it, in no order.
-    pub(super) fn searched(&self) -> impl Iterator<Item = (&Entry, &str, &Said)> {
-        self.places.iter().zip(&self.said).map(|(place, said)| (&place.entry, &*place.folded, said))
+    /// What is searched of one.
+    pub(super) fn said_at(&self, place: u32) -> &Said {
+        &self.said[place as usize]
     }
 
     pub(super) fn put(&mut self, entry: Entry, texts: &Texts) {
-        let folded = format!("{}{BETWEEN}{}", entry.db_name.to_lowercase(), entry.table_name.to_lowercase());
-        let at = self.by_id.get(&entry.id).copied();
-        self.fields_bytes -= at.map_or(0, |at| self.said[at].fields_bytes());
-        let said = Said::of(&entry, texts, FIELDS_MAX_BYTES - self.fields_bytes);
+        let place = self.place_of(entry.id);
+        let (before, said) = (self.places[place as usize].take(), &mut self.said[place as usize]);
+        self.fields_bytes -= said.fields_bytes();
+        *said = Said::of(&entry, texts, FIELDS_MAX_BYTES - self.fields_bytes);
         self.fields_bytes += said.fields_bytes();
-        let (id, place) = (entry.id, Place { entry, folded: folded.into() });
-        match at {
-            Some(at) => (self.places[at], self.said[at]) = (place, said),
-            None => {
-                self.by_id.insert(id, self.places.len());
-                self.places.push(place);
-                self.said.push(said);
-            }
+        self.orders.note(place, before.as_ref(), Some(&entry));
+        if let Some(before) = &before {
+            self.facts.remove(place, before);
         }
+        self.facts.put(place, &entry);
+        self.names.put(place, &entry.db_name, &entry.table_name);
+        self.places[place as usize] = Some(entry);
     }
 
     pub(super) fn remove(&mut self, id: i64) {
-        let Some(at) = self.by_id.remove(&id) else { return };
-        self.places.swap_remove(at);
-        self.fields_bytes -= self.said.swap_remove(at).fields_bytes();
-        if let Some(moved) = self.places.get(at) {
-            self.by_id.insert(moved.entry.id, at);
+        let Some(place) = self.by_id.remove(&id) else { return };
+        let (before, said) = (self.places[place as usize].take(), &mut self.said[place as usize]);
+        self.fields_bytes -= said.fields_bytes();
+        *said = Said::default();
+        self.orders.note(place, before.as_ref(), None);
+        if let Some(before) = &before {
+            self.facts.remove(place, before);
         }
+        self.names.remove(place);
+        self.free.push(place);
+    }
+
+    /// The place of a table, a new one where it has none.
+    fn place_of(&mut self, id: i64) -> u32 {
+        *self.by_id.entry(id).or_insert_with(|| {
+            self.free.pop().unwrap_or_else(|| {
+                self.places.push(None);
+                self.said.push(Said::default());
+                (self.places.len() - 1) as u32
+            })
+        })
     }
 }
 
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use crate::catalog::{Filter, Order, SortBy};
 
     pub fn entry(id: i64, db_name: &str, table_name: &str) -> Entry {
         Entry {
@@ -173,26 +147,14 @@ pub mod tests {
         }
     }
 
+    fn page(index: &Index, filter: &Filter<'_>) -> Vec<i64> {
+        index.page(filter, Order { by: SortBy::TableName, is_descending: false }, 0, 10).1
+    }
+
     fn ids<'e>(entries: impl Iterator<Item = &'e Entry>) -> Vec<i64> {
         let mut ids: Vec<i64> = entries.map(|entry| entry.id).collect();
         ids.sort_unstable();
         ids
-    }
-
-    #[test]
-    fn a_keyword_is_looked_for_in_both_names_whatever_its_case() {
-        let mut index = Index::default();
-        index.put(entry(1, "main", "Orders"), &Texts::default());
-        index.put(entry(2, "SALES", "items"), &Texts::default());
-        index.put(entry(3, "main", "订单明细"), &Texts::default());
-        assert_eq!(ids(index.matching("ORD")), [1]);
-        assert_eq!(ids(index.matching("sales")), [2]);
-        assert_eq!(ids(index.matching("单")), [3]);
-        assert_eq!(ids(index.matching("nord")), [] as [i64; 0]);
-        assert_eq!(ids(index.matching("Main.ord")), [1], "both names with a point between them");
-        assert_eq!(ids(index.matching("in.o")), [1]);
-        assert_eq!(ids(index.matching("main.items")), [] as [i64; 0]);
-        assert_eq!(ids(index.matching("")), [1, 2, 3]);
     }
 
     #[test]
@@ -206,8 +168,12 @@ pub mod tests {
         index.remove(9);
         assert_eq!(ids(index.iter()), [1, 3, 4]);
         assert_eq!(index.get(2), None);
-        assert_eq!(index.find(Some(1), "main", "renamed").map(|entry| entry.id), Some(4));
-        assert_eq!(index.find(Some(1), "main", "t4"), None);
-        assert_eq!(index.find(None, "main", "t1"), None);
+        let renamed = Filter { keyword: "ren", ..Filter::default() };
+        assert_eq!(page(&index, &renamed), [4]);
+        index.put(entry(5, "main", "in_the_place_of_2"), &Texts::default());
+        assert_eq!((index.places.len(), index.len()), (4, 4), "a place is used again");
+        assert_eq!(page(&index, &Filter { keyword: "t2", ..renamed }), [] as [i64; 0]);
+        assert_eq!(page(&index, &Filter { keyword: "of_2", ..renamed }), [5]);
+        assert_eq!(page(&index, &Filter::default()), [5, 4, 1, 3], "by name");
     }
 }

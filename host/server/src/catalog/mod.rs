@@ -4,10 +4,15 @@
 //! alone, so that every server on one store has it; a reader that must see its own writes waits for them with
 //! [`Catalog::caught_up`]. What a table is made of in detail stands in the store.
 
+mod facts;
 mod index;
+mod names;
+mod orders;
 mod page;
 mod said;
 mod search;
+
+use std::collections::HashSet;
 
 use parking_lot::{RwLock, RwLockReadGuard};
 
@@ -15,7 +20,8 @@ use crate::db::{Applied, Changes, Db, Event, Follows, Subscription};
 use crate::error::Error;
 use crate::tables;
 pub use index::{Entry, Index};
-pub use page::{Filter, Order, SortBy};
+pub use orders::{Order, SortBy};
+pub use page::Filter;
 pub use said::{FIELD_SAID_MAX_CHARS, FIELDS_MAX, SAID_MAX_CHARS, Texts, plain};
 pub use search::{Hit, split};
 
@@ -81,9 +87,10 @@ impl Follows for Catalog {
             }
         }
         let entries = tables::entries_of(&self.db, &ids).await?;
+        let found: HashSet<i64> = entries.iter().map(|(entry, _)| entry.id).collect();
         let mut index = self.index.write();
-        for id in &ids {
-            index.remove(*id);
+        for gone in ids.iter().filter(|id| !found.contains(id)) {
+            index.remove(*gone);
         }
         for (entry, texts) in entries {
             index.put(entry, &texts);

@@ -1,9 +1,9 @@
 use super::*;
-use crate::catalog::Texts;
+use crate::catalog::{Entry, SortBy, Texts};
 
-const BY_NAME: SortBy = SortBy::Text(|entry| Some(&entry.table_name));
-const BY_LAYER: SortBy = SortBy::Text(|entry| entry.layer.as_deref());
-const BY_ROWS: SortBy = SortBy::Number(|entry| entry.row_count);
+const BY_NAME: SortBy = SortBy::TableName;
+const BY_LAYER: SortBy = SortBy::Layer;
+const BY_ROWS: SortBy = SortBy::RowCount;
 
 fn entry(id: i64, table_name: &str, layer: Option<&str>, row_count: Option<i64>) -> Entry {
     Entry {

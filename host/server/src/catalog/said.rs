@@ -1,6 +1,8 @@
 //! What is searched of a table beside its name: what is said of it, and its fields. All in lower case, in one text
 //! each, so that a search goes through memory in one direction and makes nothing.
 
+use memchr::memmem::Finder;
+
 use super::Entry;
 
 /// Of a comment or a description so much is searched, in characters.
@@ -44,9 +46,9 @@ pub enum Rank {
 
 impl Rank {
     /// In a name; both are in lower case.
-    pub fn in_name(name: &str, keyword: &str) -> Option<Rank> {
-        match name.find(keyword)? {
-            0 if name.len() == keyword.len() => Some(Rank::Whole),
+    pub fn in_name(name: &str, keyword: &Finder<'_>) -> Option<Rank> {
+        match keyword.find(name.as_bytes())? {
+            0 if name.len() == keyword.needle().len() => Some(Rank::Whole),
             0 => Some(Rank::Start),
             _ => Some(Rank::Within),
         }
@@ -81,15 +83,15 @@ impl Said {
     }
 
     /// Whether a keyword in lower case stands in what is said of the table.
-    pub fn has(&self, keyword: &str) -> bool {
-        self.about.contains(keyword)
+    pub fn has(&self, keyword: &Finder<'_>) -> bool {
+        keyword.find(self.about.as_bytes()).is_some()
     }
 
     /// Fields with a keyword in lower case: rank, name in lower case, id.
-    pub fn fields<'s>(&'s self, keyword: &'s str) -> impl Iterator<Item = (Rank, &'s str, i64)> {
+    pub fn fields<'s>(&'s self, keyword: &'s Finder<'_>) -> impl Iterator<Item = (Rank, &'s str, i64)> {
         let (mut from, mut ordinal) = (0, 0);
         std::iter::from_fn(move || {
-            let found = from + self.fields.get(from..)?.find(keyword)?;
+            let found = from + keyword.find(self.fields.get(from..)?.as_bytes())?;
             let begin = self.fields[..found].rfind(FIELD)?;
             let end = self.fields[found..].find(FIELD).map_or(self.fields.len(), |at| found + at);
             let is_first = |c: char| c == FIELD;
@@ -124,7 +126,7 @@ mod tests {
     }
 
     fn found(said: &Said, keyword: &str) -> Vec<(Rank, String, i64)> {
-        said.fields(keyword).map(|(rank, name, id)| (rank, name.to_owned(), id)).collect()
+        said.fields(&Finder::new(keyword)).map(|(rank, name, id)| (rank, name.to_owned(), id)).collect()
     }
 
     #[test]
@@ -157,9 +159,9 @@ mod tests {
     fn what_is_said_of_a_table_is_found_whatever_its_case() {
         let said = said(&[]);
         for keyword in ["单", "订单", "core", "long text"] {
-            assert!(said.has(keyword), "{keyword}");
+            assert!(said.has(&Finder::new(keyword)), "{keyword}");
         }
-        assert!(!said.has("表core") && !said.has("xyz"));
+        assert!(!said.has(&Finder::new("表core")) && !said.has(&Finder::new("xyz")));
     }
 
     #[test]

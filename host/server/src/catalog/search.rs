@@ -4,10 +4,12 @@
 
 use std::collections::BTreeMap;
 
-use super::index::{Qualified, table_of};
+use memchr::memmem::Finder;
+
+use super::Index;
+use super::names::{Qualified, table_of};
 use super::page::Filter;
 use super::said::{Rank, Said};
-use super::{Entry, Index};
 
 /// Of hits of one rank and kind so many are put in order; more are not told.
 pub const HITS_MAX: usize = 10_000;
@@ -17,19 +19,20 @@ const RANKS: usize = 8;
 const WORDS_MAX: usize = 10;
 
 /// A table, or a field of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hit {
     pub table_id: i64,
     pub field_id: Option<i64>,
 }
 
 impl Index {
-    /// How many hits there are, and those of one page. `keyword` is in lower case and not empty.
+    /// How many hits there are, and those of one page. `keyword` is in lower case and not empty; `sees` is asked for each
+    /// data source.
     pub fn search(
         &self,
         keyword: &str,
         filter: &Filter<'_>,
-        sees: impl Fn(&Entry) -> bool,
+        sees: impl Fn(Option<i64>) -> bool,
         offset: usize,
         size: usize,
     ) -> (usize, Vec<Hit>) {
@@ -40,17 +43,17 @@ impl Index {
             }
         };
         let words = Words::of(keyword);
-        for (entry, folded, said) in self.searched() {
-            if !filter.fits(entry) || !sees(entry) {
-                continue;
+        for place in self.facts.fitting(filter) & self.facts.of_clusters(sees) {
+            let (names, said) = (self.names.of(place), self.said_at(place));
+            let ranks = words.in_table(names, said);
+            let ranks = &ranks[..words.count()];
+            if let Some(rank) = words.rank(table_of(names), ranks) {
+                let hit = Hit { table_id: self.id_at(place), field_id: None };
+                put(rank as usize * 2, table_of(names), hit);
             }
-            let table_id = entry.id;
-            let ranks = words.in_table(folded, said);
-            if let Some(rank) = words.rank(table_of(folded), &ranks) {
-                put(rank as usize * 2, table_of(folded), Hit { table_id, field_id: None });
-            }
-            words.in_fields(&ranks, said, |rank, name, id| {
-                put(rank as usize * 2 + 1, name, Hit { table_id, field_id: Some(id) });
+            words.in_fields(ranks, said, |rank, name, id| {
+                let hit = Hit { table_id: self.id_at(place), field_id: Some(id) };
+                put(rank as usize * 2 + 1, name, hit);
             });
         }
         let total = ranked.iter().map(Vec::len).sum();
@@ -60,29 +63,32 @@ impl Index {
 
 /// A keyword's words.
 struct Words<'k> {
-    whole: &'k str,
-    words: Vec<(&'k str, Qualified)>,
+    whole: Finder<'k>,
+    words: Vec<(Finder<'k>, Qualified)>,
 }
 
 /// Where each word was found, if it was.
-type Ranks = Vec<Option<Rank>>;
+type Ranks = [Option<Rank>; WORDS_MAX];
 
 impl<'k> Words<'k> {
     fn of(keyword: &'k str) -> Words<'k> {
-        let word = |word: &'k str| (word, Qualified::of(word));
-        let words: Vec<_> = split(keyword).into_iter().map(word).collect();
-        Words { whole: keyword, words }
+        let word = |word: &'k str| (Finder::new(word), Qualified::of(word));
+        Words { whole: Finder::new(keyword), words: split(keyword).into_iter().map(word).collect() }
     }
 
-    fn in_table(&self, folded: &str, said: &Said) -> Ranks {
-        let rank = |(word, qualified): &(&str, Qualified)| {
-            let in_name = Rank::in_name(table_of(folded), word);
-            in_name
-                .or_else(|| qualified.is(folded).then_some(Rank::Whole))
-                .or_else(|| qualified.is_in(folded).then_some(Rank::Within))
-                .or_else(|| said.has(word).then_some(Rank::Said))
-        };
-        self.words.iter().map(rank).collect()
+    fn count(&self) -> usize {
+        self.words.len()
+    }
+
+    fn in_table(&self, names: &str, said: &Said) -> Ranks {
+        let mut ranks = Ranks::default();
+        for (rank, (word, qualified)) in ranks.iter_mut().zip(&self.words) {
+            *rank = Rank::in_name(table_of(names), word)
+                .or_else(|| qualified.is(names).then_some(Rank::Whole))
+                .or_else(|| qualified.is_in(names).then_some(Rank::Within))
+                .or_else(|| said.has(word).then_some(Rank::Said));
+        }
+        ranks
     }
 
     /// The rank of what has all words: where the worst of them is, unless its name has them as they were written.
@@ -90,7 +96,7 @@ impl<'k> Words<'k> {
         let worst = ranks.iter().copied().try_fold(Rank::Whole, |worst, rank| Some(worst.max(rank?)))?;
         match ranks {
             [_] => Some(worst),
-            _ => Some(Rank::in_name(name, self.whole).unwrap_or(worst.max(Rank::Within))),
+            _ => Some(Rank::in_name(name, &self.whole).unwrap_or(worst.max(Rank::Within))),
         }
     }
 
@@ -108,14 +114,17 @@ impl<'k> Words<'k> {
         let mut found: BTreeMap<i64, (&str, Ranks)> = BTreeMap::new();
         for (place, (word, _)) in self.words.iter().enumerate() {
             for (rank, name, id) in said.fields(word) {
-                let (_, ranks) = found.entry(id).or_insert_with(|| (name, vec![None; of_table.len()]));
+                let (_, ranks) = found.entry(id).or_insert_with(|| (name, Ranks::default()));
                 ranks[place] = Some(rank);
             }
         }
         for (id, (name, ranks)) in found {
             // What its table says stands behind what it says itself.
-            let both = ranks.iter().zip(of_table).map(|(own, table)| own.or(table.map(|_| Rank::Said)));
-            if let Some(rank) = self.rank(name, &both.collect::<Ranks>()) {
+            let mut both = ranks;
+            for (own, table) in both.iter_mut().zip(of_table) {
+                *own = own.or(table.map(|_| Rank::Said));
+            }
+            if let Some(rank) = self.rank(name, &both[..of_table.len()]) {
                 tell(rank, name, id);
             }
         }
@@ -139,7 +148,12 @@ fn page(ranked: [Vec<(&str, Hit)>; RANKS], mut offset: usize, size: usize) -> Ve
         if hits.len() >= size {
             break;
         }
-        of_rank.sort_unstable_by_key(|(name, hit)| (*name, hit.table_id, hit.field_id));
+        let end = offset + (size - hits.len());
+        if end < of_rank.len() {
+            of_rank.select_nth_unstable(end);
+            of_rank.truncate(end);
+        }
+        of_rank.sort_unstable();
         hits.extend(of_rank.into_iter().skip(offset).take(size - hits.len()).map(|(_, hit)| hit));
         offset = 0;
     }

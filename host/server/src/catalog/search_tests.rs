@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::catalog::index::tests::entry;
-use crate::catalog::{Order, SortBy, Texts};
+use crate::catalog::{Entry, Order, SortBy, Texts};
 
 fn texts(fields: &[(i64, &str, &str)]) -> Texts {
     let fields = fields.iter().map(|(id, name, about)| (*id, (*name).to_owned(), (*about).to_owned()));
@@ -73,9 +73,11 @@ fn pages_follow_each_other_over_all_ranks() {
 
 #[test]
 fn who_does_not_see_a_table_does_not_find_its_fields() {
-    let index = few();
-    let (total, hits) = index.search("order", &Filter::default(), |entry| entry.id == 2, 0, 100);
-    assert_eq!((total, hits.iter().all(|hit| hit.table_id == 2)), (2, true));
+    let mut index = few();
+    let other = Entry { cluster_id: Some(2), ..entry(6, "main", "order") };
+    index.put(other, &texts(&[(61, "orders", "")]));
+    let (total, hits) = index.search("order", &Filter::default(), |source| source == Some(2), 0, 100);
+    assert_eq!((total, hits.iter().all(|hit| hit.table_id == 6)), (2, true));
 }
 
 #[test]
@@ -105,7 +107,7 @@ fn two_million_fields_are_searched_within_bounds() {
     }
     let fields_mib = index.fields_bytes / 1024 / 1024;
     assert!(fields_mib < 200, "{fields_mib} MiB");
-    let order = Order { by: SortBy::Text(|entry| Some(&entry.table_name)), is_descending: false };
+    let order = Order { by: SortBy::TableName, is_descending: false };
     let timed = |what: &str, at_most: Duration, work: &dyn Fn() -> usize| {
         let began = Instant::now();
         let total = work();

@@ -234,7 +234,7 @@ impl<'a> Reach<'a> {
         Ok(TablePage { next, ..answer })
     }
 
-    /// Tables with all that is known of them, in the order asked.
+    /// Tables with all that is known of them, in the order asked, but not what else uses them.
     pub async fn inspect(
         &self,
         server: &ServerInfo,
@@ -242,7 +242,7 @@ impl<'a> Reach<'a> {
     ) -> Result<Vec<Result<Table, PluginError>>, Unanswered> {
         const FUNCTION: &str = "reader.inspect";
         let lent = self.lend(tables.to_vec()).await?;
-        let answer = self.dialect.inspect(self.context(), lent, server, tables).await?;
+        let answer = self.dialect.inspect(self.context(), lent, server, tables, false).await?;
         let is_other = |(asked, found): (&TableName, &Result<Table, PluginError>)| {
             found.as_ref().is_ok_and(|table| table.name != *asked)
         };

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::{App, Call, Route};
-use crate::catalog::{Entry, Filter, Hit, plain, split};
+use crate::catalog::{Filter, Hit, plain, split};
 use crate::datasources;
 use crate::error::Error;
 use crate::http::form::Text;
@@ -98,9 +98,9 @@ impl Seen {
         Ok(Seen { names: datasources::names_by_id(&app.db).await?, caller: Arc::clone(caller) })
     }
 
-    fn has(&self, entry: &Entry) -> bool {
+    fn has(&self, cluster_id: Option<i64>) -> bool {
         // A table without a data source is in nobody's.
-        let Some(id) = entry.cluster_id else { return true };
+        let Some(id) = cluster_id else { return true };
         match self.names.get(&id) {
             Some(name) => name != datasources::OWN_NAME && self.caller.may_read(name),
             None => self.caller.datasources.is_none(),
@@ -120,7 +120,7 @@ async fn found(
     let search = move || {
         let filter = Filter { cluster_id, ..Filter::default() };
         let (offset, size) = (paging.offset() as usize, paging.page_size as usize);
-        app.catalog.read().search(&keyword, &filter, |entry| seen.has(entry), offset, size)
+        app.catalog.read().search(&keyword, &filter, |source| seen.has(source), offset, size)
     };
     tokio::task::spawn_blocking(search).await.map_err(Error::internal)
 }

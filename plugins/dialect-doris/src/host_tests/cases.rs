@@ -21,16 +21,7 @@ pub fn server(product: &str, version: &str, facts: &str) -> ServerInfo {
 }
 
 pub fn field(name: &str, type_text: &str) -> Field {
-    Field {
-        name: name.to_owned(),
-        type_text: type_text.to_owned(),
-        nullable: true,
-        key: false,
-        comment: String::new(),
-        defaults_to: DefaultValue::Absent,
-        generated: None,
-        extra: None,
-    }
+    Field::new(name, type_text)
 }
 
 fn key(name: &str, type_text: &str) -> Field {
@@ -44,32 +35,30 @@ fn strings(names: &[&str]) -> Vec<String> {
 /// `ods.orders`, parted by its day, as it is wanted.
 pub fn orders() -> Table {
     Table {
-        name: TableName::new("ods", "orders"),
-        kind: "table".to_owned(),
         comment: "what was ordered".to_owned(),
-        fields: vec![
-            Field { comment: "the order".to_owned(), ..key("id", "BIGINT") },
-            Field { comment: "when".to_owned(), ..key("dt", "DATE") },
-            Field {
-                comment: "it's a note".to_owned(),
-                defaults_to: DefaultValue::Text("x\"y\\z".to_owned()),
-                ..field("note", "VARCHAR(64)")
-            },
-            Field {
-                defaults_to: DefaultValue::Number("0".to_owned()),
-                nullable: false,
-                ..field("total", "DECIMAL(18,2)")
-            },
-            field("tags", "ARRAY<STRING>"),
-        ],
-        keys: strings(&["id", "dt"]),
         model: Some("UNIQUE".to_owned()),
         distribution: strings(&["id"]),
         buckets: Some(10),
         replicas: Some(3),
         partition: strings(&["dt"]),
-        companions: Vec::new(),
-        extra: None,
+        ..Table::new(
+            TableName::new("ods", "orders"),
+            vec![
+                Field { comment: "the order".to_owned(), ..key("id", "BIGINT") },
+                Field { comment: "when".to_owned(), ..key("dt", "DATE") },
+                Field {
+                    comment: "it's a note".to_owned(),
+                    defaults_to: DefaultValue::Text("x\"y\\z".to_owned()),
+                    ..field("note", "VARCHAR(64)")
+                },
+                Field {
+                    defaults_to: DefaultValue::Number("0".to_owned()),
+                    nullable: false,
+                    ..field("total", "DECIMAL(18,2)")
+                },
+                field("tags", "ARRAY<STRING>"),
+            ],
+        )
     }
 }
 

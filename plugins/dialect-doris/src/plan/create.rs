@@ -5,7 +5,7 @@
 
 use lakeport_sdk::dialect::{Action, ChangePlan, Field, Problem, Statement, Step, Table};
 
-use super::problems::{Problems, adjusted, same_name};
+use super::problems::{Checks, Problems, adjusted, same_name};
 use super::shape::{self, Column};
 use super::steps;
 use crate::describe::MODELS;

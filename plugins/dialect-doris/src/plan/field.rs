@@ -8,7 +8,7 @@ use lakeport_sdk::dialect::{
 };
 
 use super::job::{self, Job};
-use super::problems::{Problems, adjusted, same_name};
+use super::problems::{Checks, Problems, adjusted, same_name};
 use super::shape::{self, Column};
 use super::steps;
 use crate::defaults;

@@ -4,7 +4,7 @@ use lakeport_sdk::dialect::{
     Action, ChangePlan, CommentTable, DropTable, Problem, RenameTable, Statement, Step, TableName,
 };
 
-use super::problems::Problems;
+use super::problems::{Checks, Problems};
 use super::{shape, steps};
 use crate::server::{Product, Server};
 use crate::texts::{Clause, comment_rule};

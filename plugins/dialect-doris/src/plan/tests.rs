@@ -4,16 +4,7 @@ use super::*;
 use crate::server::Version;
 
 fn field(name: &str, type_text: &str) -> Field {
-    Field {
-        name: name.to_owned(),
-        type_text: type_text.to_owned(),
-        nullable: true,
-        key: false,
-        comment: String::new(),
-        defaults_to: DefaultValue::Absent,
-        generated: None,
-        extra: None,
-    }
+    Field::new(name, type_text)
 }
 
 fn with_extra(extra: &str) -> Field {
@@ -33,18 +24,12 @@ fn altered_by(
     let mut after = before.clone();
     edit(&mut after);
     let current = Table {
-        name: TableName::new("ods", "t"),
-        kind: "table".to_owned(),
-        comment: String::new(),
-        fields: vec![Field { key: true, ..field("k", "INT") }, before.clone()],
-        keys: vec!["k".to_owned()],
         model: Some(model.to_owned()),
         distribution: vec!["k".to_owned()],
-        buckets: None,
-        replicas: None,
-        partition: Vec::new(),
-        companions: Vec::new(),
-        extra: None,
+        ..Table::new(
+            TableName::new("ods", "t"),
+            vec![Field { key: true, ..field("k", "INT") }, before.clone()],
+        )
     };
     let server = Server { version, ..Server::default() };
     plan(&server, &Change::AlterField(AlterField { current, before, after }))

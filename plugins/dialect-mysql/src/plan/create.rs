@@ -3,7 +3,7 @@
 use lakeport_sdk::dialect::{Action, ChangePlan, Problem, Step, Table};
 
 use super::one;
-use super::problems::{NO_BUCKETS, NO_REPLICAS, Problems, TABLE_COMMENT_MAX, adjusted};
+use super::problems::{Checks, NO_BUCKETS, NO_REPLICAS, Problems, TABLE_COMMENT_MAX, adjusted};
 use super::shape::{self, Column};
 use crate::server::Server;
 use crate::text::same_name;

@@ -4,7 +4,7 @@
 use lakeport_sdk::dialect::{Action, ChangePlan, DropField, Field, Problem, Statement, Step, Table};
 
 use super::one;
-use super::problems::{Problems, adjusted};
+use super::problems::{Checks, Problems, adjusted};
 use super::shape::{self, Column, depending};
 use crate::extra::{FieldExtra, TableExtra};
 use crate::server::Server;

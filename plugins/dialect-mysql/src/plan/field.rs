@@ -6,7 +6,7 @@ use lakeport_sdk::dialect::{
 
 use super::create::COLUMNS_MAX;
 use super::one;
-use super::problems::Problems;
+use super::problems::{Checks, Problems};
 use super::shape::{self, Column, depending};
 use crate::extra::{FieldExtra, TableExtra};
 use crate::server::Server;

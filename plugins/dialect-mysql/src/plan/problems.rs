@@ -1,5 +1,6 @@
-//! Collecting what is wrong, all at once and one problem for each member.
+//! What MySQL has against names and tables.
 
+pub use lakeport_sdk::dialect::Problems;
 use lakeport_sdk::dialect::{Problem, Table};
 
 use crate::extra::TableExtra;
@@ -18,57 +19,28 @@ pub const FIELD_COMMENT_MAX: usize = 1_024;
 /// name of the partition included.
 const FILE_NAME_MAX_BYTES: usize = 240;
 
-/// Problems so far.
-#[derive(Debug, Default)]
-pub struct Problems {
-    found: Vec<Problem>,
+/// What MySQL has against a change.
+pub trait Checks {
+    /// Fields of a table that keeps its history are not changed by the server either.
+    fn no_history(&mut self, table: &Table);
+
+    /// A new name of a table. It becomes the name of a file, in which every character but ASCII letters,
+    /// digits and `_` takes five bytes.
+    fn table_name(&mut self, server: &Server, name: &str);
+
+    /// A comment within its limit, and without what the catalogue would replace.
+    fn comment(&mut self, member: impl Into<String>, comment: &str, most: usize);
 }
 
-impl Problems {
-    /// Adds one, unless the member has one already.
-    pub fn add(&mut self, member: impl Into<String>, code: &str, message: impl Into<String>) {
-        let member = member.into();
-        if self.found.iter().all(|problem| problem.member != member) {
-            self.found.push(Problem::new(member, code, message));
-        }
-    }
-
-    /// What the server cannot do at all.
-    pub fn unsupported(&mut self, member: impl Into<String>, message: impl Into<String>) {
-        self.add(member, "unsupported_by_dialect", message);
-    }
-
-    /// Something stands in the way.
-    pub fn conflict(&mut self, member: impl Into<String>, message: impl Into<String>) {
-        self.add(member, "conflict", message);
-    }
-
-    /// Adds others; what they have against the member `from` is said of `to`.
-    pub fn add_as(&mut self, others: Problems, from: &str, to: &str) {
-        for Problem { member, code, message } in others.found {
-            let member = if member == from { to.to_owned() } else { member };
-            self.add(member, &code, message);
-        }
-    }
-
-    /// Only tables are planned for.
-    pub fn only_tables(&mut self, table: &Table) {
-        if table.kind != "table" {
-            self.unsupported("", format!("{} is a {}; only tables are changed", table.name.name, table.kind));
-        }
-    }
-
-    /// Fields of a table that keeps its history are not changed by the server either.
-    pub fn no_history(&mut self, table: &Table) {
+impl Checks for Problems {
+    fn no_history(&mut self, table: &Table) {
         if TableExtra::of(table).versioned {
             let message = "the table keeps its history (WITH SYSTEM VERSIONING); its fields stay as they are";
             self.unsupported("", message);
         }
     }
 
-    /// A new name of a table. It becomes the name of a file, in which every character but ASCII letters,
-    /// digits and `_` takes five bytes.
-    pub fn table_name(&mut self, server: &Server, name: &str) {
+    fn table_name(&mut self, server: &Server, name: &str) {
         let start = name.to_ascii_lowercase();
         if name.is_empty() {
             self.add("tableName", "missing", "a table needs a name");
@@ -93,8 +65,7 @@ impl Problems {
         }
     }
 
-    /// A comment within its limit, and without what the catalogue would replace.
-    pub fn comment(&mut self, member: impl Into<String>, comment: &str, most: usize) {
+    fn comment(&mut self, member: impl Into<String>, comment: &str, most: usize) {
         let length = comment.chars().count();
         if length > most {
             let message = format!("the comment has {length} characters; {most} at most");
@@ -103,16 +74,6 @@ impl Problems {
             let message = format!("the server cannot keep {c:?} in a comment and would put ? for it");
             self.add(member, "not_representable", message);
         }
-    }
-
-    /// The answer, if nothing was found.
-    pub fn or<T>(self, answer: impl FnOnce() -> T) -> Result<T, Vec<Problem>> {
-        if self.found.is_empty() { Ok(answer()) } else { Err(self.found) }
-    }
-
-    /// Ends here if anything was found.
-    pub fn check(self) -> Result<(), Vec<Problem>> {
-        self.or(|| ())
     }
 }
 

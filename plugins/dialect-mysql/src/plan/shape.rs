@@ -2,7 +2,7 @@
 
 use lakeport_sdk::dialect::{DefaultValue, Field, Problem, Statement, Table, TableName};
 
-use super::problems::{FIELD_COMMENT_MAX, Problems, adjusted};
+use super::problems::{Checks, FIELD_COMMENT_MAX, Problems, adjusted};
 use super::unwritable::unwritable;
 use crate::extra::FieldExtra;
 use crate::server::Server;

@@ -5,7 +5,7 @@ use lakeport_sdk::dialect::{
 };
 
 use super::one;
-use super::problems::{Problems, TABLE_COMMENT_MAX, adjusted};
+use super::problems::{Checks, Problems, TABLE_COMMENT_MAX, adjusted};
 use super::shape::{self, Column};
 use crate::extra::{ITSELF, TableExtra};
 use crate::server::Server;

@@ -10,9 +10,6 @@ use super::{Ask, assemble, no_table, text, whole};
 use crate::server::Server;
 use crate::text::{Lexeme, lex};
 
-/// How many tables are asked for by whoever wants to change them, and not to know them all. Views of other
-/// databases are looked for then alone: MariaDB opens every table of every database for that.
-const TO_CHANGE_MAX: usize = 4;
 /// For how long views of other databases are looked for, in milliseconds. What was not found by then is not
 /// known.
 const OTHER_VIEWS_MS: u32 = 5_000;
@@ -39,7 +36,7 @@ pub struct Answers {
     pub checks: ByTable,
     /// table_name, name, statement.
     pub triggers: ByTable,
-    /// All views of the database, and those of others that name it.
+    /// All views of the database, and those of others that name it, where they are asked for.
     pub views: Vec<View>,
     /// table_name, method, expression, sub_method, sub_expression.
     pub partitions: ByTable,
@@ -53,11 +50,13 @@ pub struct View {
     pub definition: Vec<Lexeme>,
 }
 
-/// Tables in the order asked.
+/// Tables in the order asked. Views only for whoever could break them: MariaDB opens every table of every database to
+/// find them.
 pub fn inspect(
     ask: &dyn Ask,
     server: &Server,
     tables: &[TableName],
+    dependents: bool,
 ) -> Result<Vec<Result<Table, Error>>, Error> {
     let mut by_database: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for table in tables {
@@ -65,11 +64,8 @@ pub fn inspect(
     }
     let mut found = BTreeMap::new();
     for (database, names) in &by_database {
-        let others = match tables.len() {
-            ..=TO_CHANGE_MAX => other_views(ask, server, database)?,
-            _ => Vec::new(),
-        };
-        let place = Place { database, others: &others };
+        let views = if dependents { views(ask, server, database)? } else { Vec::new() };
+        let place = Place { database, views: &views };
         read(ask, server, &place, names, &mut found)?;
     }
     Ok(tables
@@ -81,10 +77,10 @@ pub fn inspect(
         .collect())
 }
 
-/// A database, and views of others that name it.
+/// A database, and views that may name its tables.
 struct Place<'a> {
     database: &'a str,
-    others: &'a [View],
+    views: &'a [View],
 }
 
 type Found = BTreeMap<(String, String), Result<Table, Error>>;
@@ -138,10 +134,7 @@ fn answers(ask: &dyn Ask, server: &Server, place: &Place<'_>, names: &[&str]) ->
         referenced: by_table(referenced(ask, server, database, names)?, "parent")?,
         checks: read(checks_query(server, database, names), "table_name")?,
         triggers: read(triggers_query(database, names), "table_name")?,
-        views: views_of(&whole(ask, views_query(database))?)?
-            .into_iter()
-            .chain(place.others.iter().cloned())
-            .collect(),
+        views: place.views.to_vec(),
         partitions: partitions.transpose()?.unwrap_or_default(),
     })
 }
@@ -243,13 +236,15 @@ pub fn views_of(rows: &RowSet) -> Result<Vec<View>, Error> {
     rows.iter().map(view).collect()
 }
 
-/// Views of other databases that name this one. The server would let a change break them.
-fn other_views(ask: &dyn Ask, server: &Server, database: &str) -> Result<Vec<View>, Error> {
+/// Views of the database, and those of others that name it. The server would let a change break them.
+fn views(ask: &dyn Ask, server: &Server, database: &str) -> Result<Vec<View>, Error> {
+    let mut views = views_of(&whole(ask, views_query(database))?)?;
     match ask.ask_within(other_views_query(server, database), OTHER_VIEWS_MS) {
-        Ok(rows) => views_of(&rows),
-        Err(error) if matches!(error.code.as_str(), "timeout" | "limit_exceeded") => Ok(Vec::new()),
-        Err(error) => Err(error),
+        Ok(rows) => views.extend(views_of(&rows)?),
+        Err(error) if matches!(error.code.as_str(), "timeout" | "limit_exceeded") => {}
+        Err(error) => return Err(error),
     }
+    Ok(views)
 }
 
 /// ` = database AND table IN (names)`.

@@ -32,16 +32,7 @@ pub fn mariadb() -> Server {
 }
 
 pub fn field(name: &str, type_text: &str) -> Field {
-    Field {
-        name: name.to_owned(),
-        type_text: type_text.to_owned(),
-        nullable: true,
-        key: false,
-        comment: String::new(),
-        defaults_to: DefaultValue::Absent,
-        generated: None,
-        extra: None,
-    }
+    Field::new(name, type_text)
 }
 
 pub fn text(value: &str) -> DefaultValue {
@@ -51,40 +42,34 @@ pub fn text(value: &str) -> DefaultValue {
 /// `orders (id BIGINT key, note VARCHAR(20), total DECIMAL(10,2), changed DATETIME(3))`, as it was read.
 pub fn orders() -> Table {
     Table {
-        name: TableName::new("shop", "orders"),
-        kind: "table".to_owned(),
         comment: "what was ordered".to_owned(),
-        fields: vec![
-            Field {
-                nullable: false,
-                key: true,
-                extra: Some(r#"{"autoIncrement":true}"#.to_owned()),
-                ..field("id", "bigint(20)")
-            },
-            Field {
-                defaults_to: text("it's"),
-                comment: "a note".to_owned(),
-                extra: Some(
-                    r#"{"characterSet":"latin1","collation":"latin1_bin","invisible":true}"#.to_owned(),
-                ),
-                ..field("note", "varchar(20)")
-            },
-            field("total", "decimal(10,2)"),
-            Field {
-                defaults_to: DefaultValue::Now(3),
-                extra: Some(r#"{"onUpdate":true}"#.to_owned()),
-                ..field("changed", "datetime(3)")
-            },
-            Field { generated: Some("(`total` * 2)".to_owned()), ..field("twice", "decimal(11,2)") },
-        ],
-        keys: vec!["id".to_owned()],
-        model: None,
-        distribution: Vec::new(),
-        buckets: None,
-        replicas: None,
-        partition: Vec::new(),
-        companions: Vec::new(),
         extra: Some(r#"{"collation":"utf8mb4_bin","engine":"InnoDB"}"#.to_owned()),
+        ..Table::new(
+            TableName::new("shop", "orders"),
+            vec![
+                Field {
+                    nullable: false,
+                    key: true,
+                    extra: Some(r#"{"autoIncrement":true}"#.to_owned()),
+                    ..field("id", "bigint(20)")
+                },
+                Field {
+                    defaults_to: text("it's"),
+                    comment: "a note".to_owned(),
+                    extra: Some(
+                        r#"{"characterSet":"latin1","collation":"latin1_bin","invisible":true}"#.to_owned(),
+                    ),
+                    ..field("note", "varchar(20)")
+                },
+                field("total", "decimal(10,2)"),
+                Field {
+                    defaults_to: DefaultValue::Now(3),
+                    extra: Some(r#"{"onUpdate":true}"#.to_owned()),
+                    ..field("changed", "datetime(3)")
+                },
+                Field { generated: Some("(`total` * 2)".to_owned()), ..field("twice", "decimal(11,2)") },
+            ],
+        )
     }
 }
 

@@ -8,7 +8,7 @@ use lakeport_sdk::dialect::{
 
 use super::in_one;
 use super::mentions::generated_from;
-use super::problems::{Problems, note};
+use super::problems::{Checks, Problems, note};
 use super::shape::{self, is_writable};
 use crate::defaults;
 use crate::facts::{FieldFacts, TableFacts, listed};

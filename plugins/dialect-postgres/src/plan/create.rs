@@ -2,7 +2,7 @@
 
 use lakeport_sdk::dialect::{Action, ChangePlan, Problem, ServerInfo, Step, Table, TableName};
 
-use super::problems::{NO_BUCKETS, NO_REPLICAS, Problems, note};
+use super::problems::{Checks, NO_BUCKETS, NO_REPLICAS, Problems, note};
 use super::shape::{self, Column};
 use super::{in_one, partition};
 

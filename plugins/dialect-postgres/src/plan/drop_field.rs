@@ -4,7 +4,7 @@ use lakeport_sdk::dialect::{Action, ChangePlan, DropField, Field, Problem, Step,
 
 use super::in_one;
 use super::mentions::generated_from;
-use super::problems::{Problems, note};
+use super::problems::{Checks, Problems, note};
 use super::shape::{self, Column};
 use crate::defaults;
 use crate::facts::{FieldFacts, TableFacts, listed};

@@ -4,7 +4,7 @@ use lakeport_sdk::dialect::{Action, AddField, ChangePlan, Problem, ServerInfo, S
 
 use super::create::COLUMNS_MAX;
 use super::in_one;
-use super::problems::Problems;
+use super::problems::{Checks, Problems};
 use super::shape::{self, Column};
 use crate::defaults;
 

@@ -1,5 +1,6 @@
-//! Collecting what is wrong, all at once and one problem for each member; and what merely deserves a note.
+//! What PostgreSQL has against names and tables; and what merely deserves a note.
 
+pub use lakeport_sdk::dialect::Problems;
 use lakeport_sdk::dialect::{Problem, Table};
 
 use crate::describe::NAME_MAX_BYTES;
@@ -11,33 +12,23 @@ pub const NO_REPLICAS: &str = "PostgreSQL copies whole servers, not tables, and 
 /// Names of columns that every table has already.
 const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
 
-/// Problems so far.
-#[derive(Debug, Default)]
-pub struct Problems {
-    found: Vec<Problem>,
+/// What PostgreSQL has against a change.
+pub trait Checks {
+    /// Only tables are planned for, and of those only what is the user's own. Answers what was read of it.
+    fn changeable(&mut self, table: &Table) -> TableFacts;
+
+    /// Fields of this table may be added, renamed and dropped.
+    fn fields_changeable(&mut self, table: &Table) -> TableFacts;
+
+    /// A name as the host checks it, too: PostgreSQL would cut a longer one off.
+    fn table_name(&mut self, name: &str);
+
+    /// Likewise, and not one that every table has.
+    fn field_name(&mut self, name: &str, member: &str);
 }
 
-impl Problems {
-    /// Adds one, unless the member has one already.
-    pub fn add(&mut self, member: impl Into<String>, code: &str, message: impl Into<String>) {
-        let member = member.into();
-        if self.found.iter().all(|problem| problem.member != member) {
-            self.found.push(Problem::new(member, code, message));
-        }
-    }
-
-    /// What PostgreSQL cannot do at all, or only with a loss that it does not tell.
-    pub fn unsupported(&mut self, member: impl Into<String>, message: impl Into<String>) {
-        self.add(member, "unsupported_by_dialect", message);
-    }
-
-    /// What something else stands in the way of.
-    pub fn conflict(&mut self, member: impl Into<String>, message: impl Into<String>) {
-        self.add(member, "conflict", message);
-    }
-
-    /// Only tables are planned for, and of those only what is the user's own. Answers what was read of it.
-    pub fn changeable(&mut self, table: &Table) -> TableFacts {
+impl Checks for Problems {
+    fn changeable(&mut self, table: &Table) -> TableFacts {
         let name = &table.name.name;
         if table.kind != "table" {
             self.unsupported("", format!("{name} is a {}; only tables are changed", table.kind));
@@ -55,8 +46,7 @@ impl Problems {
         facts
     }
 
-    /// Fields of this table may be added, renamed and dropped.
-    pub fn fields_changeable(&mut self, table: &Table) -> TableFacts {
+    fn fields_changeable(&mut self, table: &Table) -> TableFacts {
         let facts = self.changeable(table);
         let name = &table.name.name;
         if facts.of_type {
@@ -75,14 +65,12 @@ impl Problems {
         facts
     }
 
-    /// A name as the host checks it, too: PostgreSQL would cut a longer one off.
-    pub fn table_name(&mut self, name: &str) {
-        self.name(name, "tableName", "table");
+    fn table_name(&mut self, name: &str) {
+        checked_name(self, name, "tableName", "table");
     }
 
-    /// Likewise, and not one that every table has.
-    pub fn field_name(&mut self, name: &str, member: &str) {
-        self.name(name, member, "field");
+    fn field_name(&mut self, name: &str, member: &str) {
+        checked_name(self, name, member, "field");
         if SYSTEM_COLUMNS.contains(&name) {
             self.add(
                 member,
@@ -91,25 +79,15 @@ impl Problems {
             );
         }
     }
+}
 
-    fn name(&mut self, name: &str, member: &str, what: &str) {
-        if name.is_empty() {
-            self.add(member, "missing", format!("a {what} needs a name"));
-        } else if name.len() > NAME_MAX_BYTES as usize {
-            let message =
-                format!("the name of the {what} has {} bytes; PostgreSQL keeps {NAME_MAX_BYTES}", name.len());
-            self.add(member, "name_too_long", message);
-        }
-    }
-
-    /// The answer, if nothing was found.
-    pub fn or<T>(self, answer: impl FnOnce() -> T) -> Result<T, Vec<Problem>> {
-        if self.found.is_empty() { Ok(answer()) } else { Err(self.found) }
-    }
-
-    /// Ends here if anything was found.
-    pub fn check(self) -> Result<(), Vec<Problem>> {
-        self.or(|| ())
+fn checked_name(problems: &mut Problems, name: &str, member: &str, what: &str) {
+    if name.is_empty() {
+        problems.add(member, "missing", format!("a {what} needs a name"));
+    } else if name.len() > NAME_MAX_BYTES as usize {
+        let message =
+            format!("the name of the {what} has {} bytes; PostgreSQL keeps {NAME_MAX_BYTES}", name.len());
+        problems.add(member, "name_too_long", message);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use lakeport_sdk::dialect::{DefaultValue, Field, ServerInfo, Statement, TableName};
 
-use super::problems::Problems;
+use super::problems::{Checks, Problems};
 use crate::types::{self, Type};
 use crate::{defaults, facts};
 

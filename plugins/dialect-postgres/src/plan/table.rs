@@ -4,7 +4,7 @@ use lakeport_sdk::dialect::{
     Action, ChangePlan, CommentTable, DropTable, Problem, RenameTable, Step, Table, TableName,
 };
 
-use super::problems::{Problems, note};
+use super::problems::{Checks, Problems, note};
 use super::shape::{self, Column};
 use super::{in_one, partition};
 use crate::facts::{TableFacts, listed};

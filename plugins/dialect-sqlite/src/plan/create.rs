@@ -2,7 +2,7 @@
 
 use lakeport_sdk::dialect::{Action, ChangePlan, Problem, Step, Table};
 
-use super::problems::{NO_BUCKETS, NO_REPLICAS, comment_note, same_name};
+use super::problems::{Checks, NO_BUCKETS, NO_REPLICAS, comment_note, same_name};
 use super::shape::{self, Column};
 use super::{Problems, in_one};
 

@@ -4,7 +4,7 @@ use lakeport_sdk::dialect::{
     Action, ChangePlan, CommentTable, DropTable, Problem, RenameTable, Step, TableName,
 };
 
-use super::problems::{Problems, comment_note, same_name};
+use super::problems::{Checks, Problems, comment_note, same_name};
 use super::{in_one, rebuild, shape};
 use crate::facts;
 

@@ -50,41 +50,25 @@ fn old_server() -> ServerInfo {
 }
 
 fn field(name: &str, type_text: &str) -> Field {
-    Field {
-        name: name.to_owned(),
-        type_text: type_text.to_owned(),
-        nullable: true,
-        key: false,
-        comment: String::new(),
-        defaults_to: DefaultValue::Absent,
-        generated: None,
-        extra: None,
-    }
+    Field::new(name, type_text)
 }
 
 /// `orders (id INTEGER NOT NULL key, note TEXT default, total DECIMAL(10,2))`, as it was read.
 fn orders() -> Table {
     let facts = TableFacts { understood: true, ..TableFacts::default() };
     Table {
-        name: TableName::new("main", "orders"),
-        kind: "table".to_owned(),
-        comment: String::new(),
-        fields: vec![
-            Field { nullable: false, key: true, ..field("id", "INTEGER") },
-            Field { defaults_to: DefaultValue::Text("it's".to_owned()), ..field("note", "TEXT") },
-            Field {
-                defaults_to: DefaultValue::Expression("1 + 1".to_owned()),
-                ..field("total", "decimal(10, 2)")
-            },
-        ],
-        keys: vec!["id".to_owned()],
-        model: None,
-        distribution: Vec::new(),
-        buckets: None,
-        replicas: None,
-        partition: Vec::new(),
-        companions: Vec::new(),
         extra: Some(facts.to_json()),
+        ..Table::new(
+            TableName::new("main", "orders"),
+            vec![
+                Field { nullable: false, key: true, ..field("id", "INTEGER") },
+                Field { defaults_to: DefaultValue::Text("it's".to_owned()), ..field("note", "TEXT") },
+                Field {
+                    defaults_to: DefaultValue::Expression("1 + 1".to_owned()),
+                    ..field("total", "decimal(10, 2)")
+                },
+            ],
+        )
     }
 }
 

@@ -4,7 +4,7 @@
 use super::view::TableView;
 use super::{Record, store};
 use crate::app::Call;
-use crate::catalog::{Catalog, Entry, Filter, Order, SortBy};
+use crate::catalog::{Catalog, Filter, Order, SortBy};
 use crate::db::Db;
 use crate::error::Error;
 use crate::http::{Data, Nothing, Page, Paging};
@@ -56,14 +56,14 @@ fn order(query: &ListQuery) -> Order {
         (None, field) => field.is_none(),
     };
     let by = match query.sort_field {
-        Some(SortField::TableName) => SortBy::Text(|entry: &Entry| Some(&entry.table_name)),
-        Some(SortField::DbName) => SortBy::Text(|entry: &Entry| Some(&entry.db_name)),
-        Some(SortField::Layer) => SortBy::Text(|entry: &Entry| entry.layer.as_deref()),
-        Some(SortField::RowCount) => SortBy::Number(|entry: &Entry| entry.row_count),
-        Some(SortField::DataSize) => SortBy::Number(|entry: &Entry| entry.data_size),
-        Some(SortField::IndexSize) => SortBy::Number(|entry: &Entry| entry.index_size),
-        Some(SortField::UpdatedAt) => SortBy::Number(|entry: &Entry| Some(entry.updated_at_ms)),
-        Some(SortField::CreatedAt) | None => SortBy::Number(|entry: &Entry| Some(entry.created_at_ms)),
+        Some(SortField::TableName) => SortBy::TableName,
+        Some(SortField::DbName) => SortBy::DbName,
+        Some(SortField::Layer) => SortBy::Layer,
+        Some(SortField::RowCount) => SortBy::RowCount,
+        Some(SortField::DataSize) => SortBy::DataSize,
+        Some(SortField::IndexSize) => SortBy::IndexSize,
+        Some(SortField::UpdatedAt) => SortBy::UpdatedAt,
+        Some(SortField::CreatedAt) | None => SortBy::CreatedAt,
     };
     Order { by, is_descending }
 }

@@ -16,37 +16,21 @@ fn server() -> ServerInfo {
 }
 
 fn field(name: &str, type_text: &str) -> Field {
-    Field {
-        name: name.to_owned(),
-        type_text: type_text.to_owned(),
-        nullable: true,
-        key: false,
-        comment: String::new(),
-        defaults_to: DefaultValue::Absent,
-        generated: None,
-        extra: None,
-    }
+    Field::new(name, type_text)
 }
 
 /// `orders (id bigint key, note text default, total numeric(10,2))`, as it was read.
 fn orders() -> Table {
     Table {
-        name: TableName::new("shop", "orders"),
-        kind: "table".to_owned(),
-        comment: String::new(),
-        fields: vec![
-            Field { nullable: false, key: true, ..field("id", "bigint") },
-            Field { defaults_to: DefaultValue::Text("it's".to_owned()), ..field("note", "text") },
-            field("total", "numeric(10,2)"),
-        ],
-        keys: vec!["id".to_owned()],
-        model: None,
-        distribution: Vec::new(),
-        buckets: None,
-        replicas: None,
-        partition: Vec::new(),
-        companions: Vec::new(),
         extra: Some(TableFacts::default().to_json()),
+        ..Table::new(
+            TableName::new("shop", "orders"),
+            vec![
+                Field { nullable: false, key: true, ..field("id", "bigint") },
+                Field { defaults_to: DefaultValue::Text("it's".to_owned()), ..field("note", "text") },
+                field("total", "numeric(10,2)"),
+            ],
+        )
     }
 }
 

@@ -1,0 +1,121 @@
+//! A server that is killed at any moment, again and again, while it changes tables in three kinds of database at once:
+//! whatever it was doing is done or not done afterwards, and the catalogue says which.
+
+use std::thread;
+use std::time::Duration;
+
+use lakeport_tests::{Kind, Lake, Warehouse, eventually, stores};
+use serde_json::{Value, json};
+
+const KILLS: u64 = 12;
+/// Tables of each database: so many changes are under way, or wait, when it is killed.
+const TABLES: usize = 12;
+/// It is killed so long after the changes were asked for, at most.
+const MOMENT_MAX_MS: u64 = 400;
+/// Longer than a lease, and what a look at each database takes.
+const SETTLED_MAX: Duration = Duration::from_secs(120);
+
+/// A table of a database, by its id.
+struct Changed<'s> {
+    shop: &'s Warehouse,
+    id: i64,
+}
+
+impl Changed<'_> {
+    fn path(&self) -> String {
+        format!("/api/v1/tables/{}", self.id)
+    }
+
+    fn fields(&self, lake: &Lake) -> Vec<Value> {
+        let fields = lake.server.get(&format!("{}/fields", self.path())).data();
+        fields.as_array().expect("fields").clone()
+    }
+
+    /// A field more; another name for the last one, or for the table; a comment; a field less.
+    fn change(&self, lake: &Lake, number: u64) -> (&'static str, String, Value) {
+        let (path, kind) = (self.path(), self.shop.kind);
+        let last = self.fields(lake).pop().expect("it has fields");
+        let field = format!("{path}/fields/{}", last["id"]);
+        match (number + self.id.unsigned_abs()) % 5 {
+            0 => ("PUT", path, json!({ "tableName": format!("t_{}_{number}", self.id) })),
+            1 if last["isPrimaryKey"] == false => ("DELETE", field, json!({})),
+            2 if last["isPrimaryKey"] == false => {
+                ("PUT", field, json!({ "fieldName": format!("renamed_{number}") }))
+            }
+            3 => ("PUT", path, json!({ "tableComment": format!("number {number}") })),
+            _ => {
+                let form = json!({ "fieldName": format!("more_{number}"), "fieldType": kind.text() });
+                ("POST", format!("{path}/fields"), form)
+            }
+        }
+    }
+
+    /// What the catalogue says is what its database has.
+    fn agrees(&self, lake: &Lake) {
+        let table = lake.server.get(&self.path()).data();
+        let name = table["tableName"].as_str().expect("a name");
+        let fields = self.fields(lake);
+        let fields: Vec<&str> = fields.iter().filter_map(|field| field["fieldName"].as_str()).collect();
+        assert_eq!(fields, self.shop.columns(name), "{:?}: {table}", self.shop.kind);
+        assert_eq!((&table["physical"], &table["drift"]), (&json!(true), &json!([])), "{table}");
+    }
+
+    fn is_settled(&self, lake: &Lake) -> bool {
+        let changes = lake.server.get(&format!("{}/changes", self.path())).data();
+        changes.as_array().expect("changes").iter().all(|change| change["state"] != "running")
+    }
+}
+
+#[test]
+#[ignore = "takes minutes; `cargo xtask test --slow` runs it"]
+fn whatever_a_killed_server_was_doing_is_done_or_not_and_the_catalogue_says_which() {
+    for store in stores() {
+        let mut lake = Lake::start(&store);
+        let shops: Vec<Warehouse> = Kind::all().into_iter().map(|kind| lake.warehouse(kind)).collect();
+        let mut tables = Vec::new();
+        for shop in &shops {
+            for number in 0..TABLES {
+                let fields = [("id", shop.kind.integer()), ("note", shop.kind.text())];
+                let id = lake.physical_table_of(shop, &format!("t_{number}"), &fields);
+                tables.push(Changed { shop, id });
+            }
+        }
+        let (mut done, mut asked) = (0, 0);
+        for kill in 0..KILLS {
+            let forms: Vec<_> = tables.iter().map(|table| table.change(&lake, kill)).collect();
+            let asking: Vec<_> = forms
+                .into_iter()
+                .map(|(method, path, form)| {
+                    let client = lake.server.client();
+                    let headers = [("content-type", "application/json")];
+                    let ask =
+                        move || client.send(method, &path, &headers, form.to_string().as_bytes()).status;
+                    // Whoever is not answered any more fails.
+                    thread::spawn(move || std::panic::catch_unwind(std::panic::AssertUnwindSafe(ask)))
+                })
+                .collect();
+            // Spread over the whole time, the early moments more often.
+            let moment = Duration::from_millis(MOMENT_MAX_MS * (kill + 1).pow(2) / KILLS.pow(2));
+            thread::sleep(moment);
+            lake.server.kill();
+            let answers = asking.into_iter().map(|asked| asked.join().expect("it does not panic"));
+            done += answers.filter(|answer| matches!(answer, Ok(200))).count();
+            asked += tables.len();
+            lake.server.run();
+            for table in &tables {
+                eventually("the change is settled", SETTLED_MAX, || table.is_settled(&lake).then_some(()));
+            }
+            eprintln!("killed after {moment:?}; {done} of {asked} changes were answered before");
+            tables.iter().for_each(|table| table.agrees(&lake));
+        }
+        assert!(done < asked, "it was killed in the middle of something");
+        for shop in &shops {
+            let sync = lake.read_in(shop.source);
+            assert_eq!((&sync["state"], &sync["errors"]), (&json!("success"), &json!([])), "{sync}");
+            for what in ["tables", "fields"] {
+                let found = [&sync[what]["new"], &sync[what]["updated"], &sync[what]["missing"]];
+                assert_eq!(found, [0, 0, 0].map(|none| json!(none)).each_ref(), "{:?}: {sync}", shop.kind);
+            }
+        }
+    }
+}
