@@ -87,8 +87,19 @@ pub fn request(
     headers: &[(&str, &str)],
     body: &[u8],
 ) -> Response {
+    try_request(address, method, path, headers, body).unwrap_or_else(|why| panic!("{why}"))
+}
+
+/// The same; an error where the server is gone, or goes before it answers.
+pub fn try_request(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> Result<Response, String> {
     let mut stream =
-        TcpStream::connect(address).unwrap_or_else(|error| panic!("connecting to {address}: {error}"));
+        TcpStream::connect(address).map_err(|error| format!("connecting to {address}: {error}"))?;
     stream.set_read_timeout(Some(REQUEST_MAX)).expect("a time above zero");
     stream.set_write_timeout(Some(REQUEST_MAX)).expect("a time above zero");
     let mut head =
@@ -100,15 +111,18 @@ pub fn request(
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     head.push_str("\r\n");
-    stream.write_all(head.as_bytes()).expect("the server reads the head");
+    let read_head = stream.write_all(head.as_bytes());
+    read_head.map_err(|error| format!("the server did not read the head of {method} {path}: {error}"))?;
     // A server that has answered already may stop reading; what counts is its answer.
     let sent = stream.write_all(body);
     let mut answer = Vec::new();
     let read = stream.read_to_end(&mut answer);
-    assert!(!answer.is_empty(), "no answer to {method} {path}: sent {sent:?}, read {read:?}");
-    let response = parse(&answer, method);
+    if answer.is_empty() {
+        return Err(format!("no answer to {method} {path}: sent {sent:?}, read {read:?}"));
+    }
+    let response = parse(&answer, method)?;
     record(method, path, response.status);
-    response
+    Ok(response)
 }
 
 /// What was asked and answered, for the check that no route is without a test: `LAKEPORT_HITS_DIR` names a
@@ -126,8 +140,8 @@ fn record(method: &str, path: &str, status: u16) {
     }
 }
 
-fn parse(answer: &[u8], method: &str) -> Response {
-    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("the head ends");
+fn parse(answer: &[u8], method: &str) -> Result<Response, String> {
+    let end = answer.windows(4).position(|four| four == b"\r\n\r\n").ok_or("the head does not end")?;
     let head = std::str::from_utf8(&answer[..end]).expect("a head is ASCII");
     let mut lines = head.split("\r\n");
     let status = lines.next().and_then(|line| line.split(' ').nth(1)).and_then(|code| code.parse().ok());
@@ -141,8 +155,9 @@ fn parse(answer: &[u8], method: &str) -> Response {
     if let Some(Ok(length)) = announced
         && method != "HEAD"
         && status != Some(304)
+        && body.len() != length
     {
-        assert_eq!(body.len(), length, "the body is as long as it says");
+        return Err(format!("the body has {} bytes and not the {length} that it says", body.len()));
     }
-    Response { status: status.expect("a status"), headers, body }
+    Ok(Response { status: status.ok_or("no status")?, headers, body })
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::client::{Response, request};
+use crate::client::{Response, request, try_request};
 use crate::store::{Database, Store};
 
 /// How long a server may take until it says that it listens: it compiles its plugins at the first start.
@@ -343,13 +343,24 @@ impl Client {
 
     /// A body that is there is JSON, unless the headers say otherwise.
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
+        self.try_send(method, path, headers, body).unwrap_or_else(|why| panic!("{why}"))
+    }
+
+    /// The same; an error where the server is gone, or goes before it answers.
+    pub fn try_send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Response, String> {
         let bearer = self.token.as_ref().map(|token| format!("Bearer {token}"));
         let mut all = headers.to_vec();
         all.extend(bearer.as_deref().map(|bearer| ("Authorization", bearer)));
         if !body.is_empty() && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {
             all.push(("Content-Type", "application/json"));
         }
-        request(self.address, method, path, &all, body)
+        try_request(self.address, method, path, &all, body)
     }
 }
 

@@ -7,11 +7,11 @@ use std::time::Duration;
 use lakeport_tests::{Kind, Lake, Warehouse, eventually, stores};
 use serde_json::{Value, json};
 
-const KILLS: u64 = 12;
+const KILLS: u64 = 200;
 /// Tables of each database: so many changes are under way, or wait, when it is killed.
 const TABLES: usize = 12;
 /// It is killed so long after the changes were asked for, at most.
-const MOMENT_MAX_MS: u64 = 400;
+const MOMENT_MAX_MS: u64 = 1_500;
 /// Longer than a lease, and what a look at each database takes.
 const SETTLED_MAX: Duration = Duration::from_secs(120);
 
@@ -87,28 +87,30 @@ fn whatever_a_killed_server_was_doing_is_done_or_not_and_the_catalogue_says_whic
                 .into_iter()
                 .map(|(method, path, form)| {
                     let client = lake.server.client();
-                    let headers = [("content-type", "application/json")];
-                    let ask =
-                        move || client.send(method, &path, &headers, form.to_string().as_bytes()).status;
-                    // Whoever is not answered any more fails.
-                    thread::spawn(move || std::panic::catch_unwind(std::panic::AssertUnwindSafe(ask)))
+                    thread::spawn(move || client.try_send(method, &path, &[], form.to_string().as_bytes()))
                 })
                 .collect();
             // Spread over the whole time, the early moments more often.
             let moment = Duration::from_millis(MOMENT_MAX_MS * (kill + 1).pow(2) / KILLS.pow(2));
             thread::sleep(moment);
             lake.server.kill();
-            let answers = asking.into_iter().map(|asked| asked.join().expect("it does not panic"));
-            done += answers.filter(|answer| matches!(answer, Ok(200))).count();
+            for answer in asking {
+                let Ok(answer) = answer.join().expect("it does not panic") else { continue };
+                // Somebody else has the name, the lock or the place.
+                assert!(matches!(answer.status, 200 | 409 | 502 | 503), "{answer:?}");
+                done += usize::from(answer.status == 200);
+            }
             asked += tables.len();
             lake.server.run();
             for table in &tables {
                 eventually("the change is settled", SETTLED_MAX, || table.is_settled(&lake).then_some(()));
             }
-            eprintln!("killed after {moment:?}; {done} of {asked} changes were answered before");
+            if kill % 20 == 19 {
+                eprintln!("killed after {moment:?}; {done} of {asked} changes were answered before");
+            }
             tables.iter().for_each(|table| table.agrees(&lake));
         }
-        assert!(done < asked, "it was killed in the middle of something");
+        assert!(0 < done && done < asked, "it was killed in the middle of something");
         for shop in &shops {
             let sync = lake.read_in(shop.source);
             assert_eq!((&sync["state"], &sync["errors"]), (&json!("success"), &json!([])), "{sync}");
