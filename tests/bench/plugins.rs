@@ -15,6 +15,7 @@ use lakeport_plugins::dialect::Dialect;
 use lakeport_plugins::{
     CallContext, CompiledCache, Origin, Registry, RegistrySettings, Sandbox, SandboxSettings,
 };
+use lakeport_tests::measure::resident_bytes;
 
 /// Calls measured of each kind, after a tenth as many to warm up.
 const CALLS: usize = 5_000;
@@ -245,10 +246,4 @@ fn start(binary: &Path, data: &Path) -> anyhow::Result<(Duration, Server)> {
     let took = begun.elapsed();
     server.1 = Some(lines);
     Ok((took, server))
-}
-
-fn resident_bytes(pid: u32) -> anyhow::Result<u64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("a line VmRSS")?;
-    Ok(line.split_whitespace().nth(1).context("a number")?.parse::<u64>()? * 1024)
 }

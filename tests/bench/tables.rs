@@ -84,18 +84,19 @@ impl<'r> Bench<'r> {
         self.ask("POST", "/api/v1/datasources", &form)?["id"].as_i64().context("an id")
     }
 
-    /// Reads a data source in; what came of it, how long it took, and the most memory that was seen.
+    /// Reads a data source in; what came of it, how long it took, and the most memory that it had meanwhile.
     fn synced(&mut self, source: i64) -> anyhow::Result<(Value, Duration, u64)> {
         let (begun, path) = (Instant::now(), format!("/api/v1/datasources/{source}/sync"));
         let before = self.ask("GET", &path, &Value::Null).map_or(Value::Null, |sync| sync["id"].clone());
+        self.server.forget_peak()?;
         // It answers when it is done, or after a while.
         self.ask("POST", &path, &json!({}))?;
-        let mut most = 0;
         loop {
-            most = most.max(self.server.resident_bytes()?);
             let sync = self.ask("GET", &path, &Value::Null)?;
             match sync["state"].as_str() {
-                Some("success") if sync["id"] != before => return Ok((sync, begun.elapsed(), most)),
+                Some("success") if sync["id"] != before => {
+                    return Ok((sync, begun.elapsed(), self.server.peak_bytes()?));
+                }
                 Some("failed" | "cancelled") => bail!("the reading did not come to its end: {sync}"),
                 _ => {}
             }

@@ -219,12 +219,36 @@ impl Measured {
     pub fn resident_bytes(&self) -> anyhow::Result<u64> {
         resident_bytes(self.child.id())
     }
+
+    /// The most memory that it had since the peak was forgotten.
+    pub fn peak_bytes(&self) -> anyhow::Result<u64> {
+        peak_bytes(self.child.id())
+    }
+
+    pub fn forget_peak(&self) -> anyhow::Result<()> {
+        forget_peak(self.child.id())
+    }
 }
 
 /// The memory of a process at this moment.
 pub fn resident_bytes(pid: u32) -> anyhow::Result<u64> {
+    status_bytes(pid, "VmRSS:")
+}
+
+/// The most memory that a process had since it began, or since [`forget_peak`].
+pub fn peak_bytes(pid: u32) -> anyhow::Result<u64> {
+    status_bytes(pid, "VmHWM:")
+}
+
+/// The most memory that it had is what it has now, see `clear_refs` in proc(5).
+pub fn forget_peak(pid: u32) -> anyhow::Result<()> {
+    Ok(std::fs::write(format!("/proc/{pid}/clear_refs"), "5")?)
+}
+
+fn status_bytes(pid: u32, name: &str) -> anyhow::Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).context("a line VmRSS")?;
+    let line =
+        status.lines().find(|line| line.starts_with(name)).with_context(|| format!("a line {name}"))?;
     Ok(line.split_whitespace().nth(1).context("a number")?.parse::<u64>()? * 1024)
 }
 

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use lakeport_tests::measure::resident_bytes;
+use lakeport_tests::measure::{forget_peak, peak_bytes, resident_bytes};
 use lakeport_tests::{Lake, Warehouse, eventually, on_servers};
 use serde_json::{Value, json};
 
@@ -29,19 +29,14 @@ fn fill(shop: &Warehouse) {
     }
 }
 
-fn memory_bytes(lake: &Lake) -> u64 {
-    resident_bytes(lake.server.pid()).expect("the server runs")
-}
-
-/// Reads it in; what came of it, and the most memory that was seen meanwhile.
+/// Reads it in; what came of it, and the most memory that the server had meanwhile.
 fn read_in(lake: &Lake, path: &str) -> (Value, u64) {
+    forget_peak(lake.server.pid()).expect("the server runs");
     lake.server.post(path, &json!({})).data();
-    let mut most = 0;
     let sync = eventually("the tables are read in", LONG, || {
-        most = most.max(memory_bytes(lake));
         Some(lake.server.get(path).data()).filter(|sync| sync["state"] != "running")
     });
-    (sync, most)
+    (sync, peak_bytes(lake.server.pid()).expect("the server runs"))
 }
 
 /// `new`, `updated` and `missing`.
@@ -55,7 +50,7 @@ fn a_large_server_is_read_in_within_bounded_memory_and_read_again_without_a_writ
     for (lake, shop) in on_servers() {
         fill(&shop);
         let (all, path) = (TABLES as i64, format!("/api/v1/datasources/{}/sync", shop.source));
-        let before = memory_bytes(&lake);
+        let before = resident_bytes(lake.server.pid()).expect("the server runs");
 
         let (client, cancelled) = (lake.server.client(), path.clone());
         let waiting = thread::spawn(move || client.post(&cancelled, &json!({})).data());

@@ -47,9 +47,10 @@ impl Program {
     }
 
     /// How a person runs it.
-    fn alone(&self) -> String {
+    fn alone(&self, tier: Tier) -> String {
         let which = if self.target == "lib" { "--lib".to_owned() } else { format!("--test {}", self.target) };
-        format!("cargo test --profile ci -p {} {which}", self.package)
+        let ignored = if tier == Tier::Slow { " -- --include-ignored" } else { "" };
+        format!("cargo test --profile ci -p {} {which}{ignored}", self.package)
     }
 }
 
@@ -113,7 +114,7 @@ fn run_program(
             counts.failed = counts.failed.max(1);
             println!("{output}");
             let settings: Vec<String> = env.iter().map(|(name, value)| format!("{name}={value}")).collect();
-            let (name, alone) = (program.name(), program.alone());
+            let (name, alone) = (program.name(), program.alone(suite.tier));
             outcome.fail(format!("{name}: {problem}. Alone: {} {alone}", settings.join(" ")));
         }
     }

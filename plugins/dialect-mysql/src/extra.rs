@@ -35,7 +35,7 @@ pub struct FieldExtra {
     pub referenced_by: Vec<String>,
     /// Triggers of the table that name it.
     pub triggers: Vec<String>,
-    /// Views that name it and the table.
+    /// Views that name it and the table, where they were asked for.
     pub views: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ pub struct TableExtra {
     pub checks: Vec<String>,
     /// Its triggers.
     pub triggers: Vec<String>,
-    /// Views that name it, or the name that it had before the recycle bin.
+    /// Views that name it, or the name that it had before the recycle bin, where they were asked for.
     pub views: Vec<String>,
 }
 

@@ -66,7 +66,8 @@ pub trait Dialect {
         page: Page,
     ) -> Result<TablePage, Error>;
 
-    /// Tables with all that is known of them, in the order asked; whether what else uses them matters.
+    /// Tables with all that is known of them, in the order asked. `dependents`: also what else of the server uses them
+    /// and would fail with them, such as views.
     fn inspect(
         connection: Connection,
         server: ServerInfo,

@@ -17,6 +17,8 @@ pub(super) struct Names {
     by_place: Vec<Option<usize>>,
     /// Bytes of those that are nobody's.
     left_bytes: usize,
+    /// Bytes of the longest piece.
+    longest_bytes: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -34,19 +36,20 @@ impl Names {
         self.remove(place);
         self.pieces.push(Piece { begin: self.text.len(), place });
         self.text.push_str(&names);
+        self.longest_bytes = self.longest_bytes.max(names.len());
         let at = place as usize;
         if self.by_place.len() <= at {
             self.by_place.resize(at + 1, None);
         }
         self.by_place[at] = Some(self.pieces.len() - 1);
-        if self.left_bytes > LEFT_MIN_BYTES.max(self.text.len() / 2) {
-            self.close_up();
-        }
     }
 
     pub fn remove(&mut self, place: u32) {
         if let Some(piece) = self.by_place.get_mut(place as usize).and_then(Option::take) {
             self.left_bytes += self.end(piece) - self.pieces[piece].begin;
+        }
+        if self.left_bytes > LEFT_MIN_BYTES.max(self.text.len() / 2) {
+            self.close_up();
         }
     }
 
@@ -62,6 +65,10 @@ impl Names {
     /// more than once. The keyword is not empty.
     pub fn matching(&self, keyword: &str, mut tell: impl FnMut(u32)) {
         let keyword = keyword.to_lowercase();
+        if keyword.len() > self.longest_bytes {
+            // No name has it, and there would be as many ways to read it as it has points.
+            return;
+        }
         self.having(&keyword, &mut tell);
         for both in Qualified::of(&keyword).0 {
             self.having(&both, &mut tell);
@@ -97,17 +104,20 @@ impl Names {
     /// Throws away what is nobody's.
     fn close_up(&mut self) {
         let mut text = String::with_capacity(self.text.len() - self.left_bytes);
+        let mut longest_bytes = 0;
         let mut pieces = Vec::with_capacity(self.by_place.len());
         for (at, Piece { place, .. }) in self.pieces.iter().enumerate() {
             if self.by_place[*place as usize] == Some(at) {
                 pieces.push(Piece { begin: text.len(), place: *place });
                 text.push_str(self.of(*place));
+                longest_bytes = longest_bytes.max(self.of(*place).len());
             }
         }
         for (at, Piece { place, .. }) in pieces.iter().enumerate() {
             self.by_place[*place as usize] = Some(at);
         }
         (self.text, self.pieces, self.left_bytes) = (text, pieces, 0);
+        self.longest_bytes = longest_bytes;
     }
 }
 
@@ -161,10 +171,26 @@ mod tests {
         assert_eq!(matching(&names, "nord"), [] as [u32; 0]);
         assert_eq!(matching(&names, "ersSALES"), [] as [u32; 0], "not over the end of one");
         assert_eq!(matching(&names, "smain"), [] as [u32; 0]);
-        assert_eq!(matching(&names, "s"), [0, 1], "also behind what went over the end");
+        assert_eq!(matching(&names, "s"), [0, 1]);
         assert_eq!(matching(&names, "Main.ord"), [0], "both names with a point between them");
         assert_eq!(matching(&names, "in.o"), [0]);
         assert_eq!(matching(&names, "main.items"), [] as [u32; 0]);
+    }
+
+    #[test]
+    fn what_goes_over_the_end_of_one_name_hides_nothing_of_the_next() {
+        let mut names = Names::default();
+        names.put(0, "main", "xa");
+        names.put(1, "aab", "y");
+        assert_eq!(matching(&names, "aa"), [1]);
+    }
+
+    #[test]
+    fn a_keyword_that_no_name_could_have_is_not_looked_for() {
+        let mut names = Names::default();
+        names.put(0, "main", "orders");
+        assert_eq!(matching(&names, &".".repeat(60_000)), [] as [u32; 0]);
+        assert_eq!(matching(&names, "main.orders"), [0], "the longest there is");
     }
 
     #[test]

@@ -100,7 +100,10 @@ impl Orders {
         }
         drop(as_it_is);
         let mut behind = sorted.write();
-        behind.catch_up(by, places);
+        if !behind.changed.is_none() {
+            // Nobody else did it meanwhile.
+            behind.catch_up(by, places);
+        }
         RwLockWriteGuard::downgrade(behind)
     }
 }

@@ -1,3 +1,7 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
 use super::*;
 use crate::catalog::{Entry, SortBy, Texts};
 
@@ -96,5 +100,84 @@ fn pages_of_many_are_those_of_a_whole_sort() {
         let (total, ids) = index.page(&Filter::default(), order, offset, size);
         let expected: Vec<i64> = wanted.iter().copied().skip(offset).take(size).collect();
         assert_eq!((total, ids), (MANY as usize, expected), "{offset}");
+    }
+}
+
+/// A table as it may be after a change: few values, so that many share one.
+fn changed() -> impl Strategy<Value = Entry> {
+    let text = |values: &'static [&'static str]| prop::option::of(prop::sample::select(values));
+    let names = prop::sample::select(&["a", "Ab", "aab", "表", "b.a", "main"][..]);
+    (
+        0..20_i64,
+        names,
+        text(&["ODS", "DWD"]),
+        text(&["ann", "bob"]),
+        prop::option::of(1..4_i64),
+        any::<bool>(),
+    )
+        .prop_map(|(id, name, layer, owner, row_count, is_deprecated)| Entry {
+            db_name: if id % 3 == 0 { "a".into() } else { "main".into() },
+            cluster_id: (row_count != Some(3)).then_some(1 + id % 2),
+            owner: owner.map(Into::into),
+            tags: owner.into_iter().chain(layer).map(Into::into).collect(),
+            is_deprecated: is_deprecated && id % 2 == 0,
+            ..entry(id, name, layer, row_count)
+        })
+}
+
+/// What a look at every entry and a whole sort give.
+fn looked_at(known: &BTreeMap<i64, Entry>, filter: &Filter<'_>, is_descending: bool) -> Vec<i64> {
+    let keyword = filter.keyword.to_lowercase();
+    let has = |entry: &Entry| {
+        let (db, table) = (entry.db_name.to_lowercase(), entry.table_name.to_lowercase());
+        db.contains(&keyword) || table.contains(&keyword) || format!("{db}.{table}").contains(&keyword)
+    };
+    let mut fitting: Vec<&Entry> = known
+        .values()
+        .filter(|entry| !entry.is_deprecated && has(entry))
+        .filter(|entry| filter.layer.is_none_or(|layer| entry.layer.as_deref() == Some(layer)))
+        .filter(|entry| filter.owner.is_none_or(|owner| entry.owner.as_deref() == Some(owner)))
+        .filter(|entry| filter.tag.is_none_or(|tag| entry.tags.iter().any(|known| **known == *tag)))
+        .filter(|entry| filter.cluster_id.is_none() || entry.cluster_id == filter.cluster_id)
+        .filter(|entry| filter.but_cluster_id.is_none() || entry.cluster_id != filter.but_cluster_id)
+        .collect();
+    fitting.sort_by_key(|entry| (entry.row_count, entry.id));
+    if is_descending {
+        fitting.reverse();
+    }
+    let (valued, others): (Vec<&Entry>, Vec<&Entry>) =
+        fitting.into_iter().partition(|entry| entry.row_count.is_some());
+    valued.into_iter().chain(others).map(|entry| entry.id).collect()
+}
+
+proptest! {
+    #[test]
+    fn an_index_that_follows_changes_lists_what_a_look_at_every_entry_does(
+        steps in prop::collection::vec((changed(), 0..4_u8), 1..80)
+    ) {
+        let (mut index, mut known) = (Index::default(), BTreeMap::new());
+        for (entry, what) in steps {
+            if what == 0 {
+                index.remove(entry.id);
+                known.remove(&entry.id);
+            } else {
+                index.put(entry.clone(), &Texts::default());
+                known.insert(entry.id, entry);
+            }
+            for filter in [
+                Filter::default(),
+                Filter { keyword: "A", ..Filter::default() },
+                Filter { keyword: "aa", tag: Some("ann"), ..Filter::default() },
+                Filter { keyword: "main.a", but_cluster_id: Some(1), ..Filter::default() },
+                Filter { keyword: "表", cluster_id: Some(2), ..Filter::default() },
+                Filter { layer: Some("ODS"), owner: Some("bob"), ..Filter::default() },
+            ] {
+                for is_descending in [false, true] {
+                    let (total, ids) = index.page(&filter, Order { by: BY_ROWS, is_descending }, 0, 100);
+                    prop_assert_eq!(total, ids.len());
+                    prop_assert_eq!(ids, looked_at(&known, &filter, is_descending), "{:?}", filter);
+                }
+            }
+        }
     }
 }

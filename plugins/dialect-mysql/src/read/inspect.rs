@@ -64,7 +64,15 @@ pub fn inspect(
     }
     let mut found = BTreeMap::new();
     for (database, names) in &by_database {
-        let views = if dependents { views(ask, server, database)? } else { Vec::new() };
+        let views = match dependents.then(|| views(ask, server, database)).transpose() {
+            Ok(views) => views.unwrap_or_default(),
+            Err(error) if error.code == "limit_exceeded" => {
+                let place = |name: &&str| ((*database).to_owned(), (*name).to_owned());
+                found.extend(names.iter().map(|name| (place(name), Err(error.clone()))));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         let place = Place { database, views: &views };
         read(ask, server, &place, names, &mut found)?;
     }

@@ -105,10 +105,10 @@ fn two_hundred_tables_take_a_dozen_questions() {
         let tables: Vec<TableName> =
             (0..200).map(|number| TableName::new("shop", format!("t{number}"))).collect();
         let judge = Judge::new(&tables, vec![("ENGINE", heads("partitioned"))]);
-        let found = read::inspect(&judge, &server, &tables, true).unwrap();
+        let found = read::inspect(&judge, &server, &tables, false).unwrap();
         assert_eq!(found.len(), 200);
         assert!(found.iter().all(|table| table.as_ref().is_err_and(|error| error.code == "not_found")));
-        assert!(judge.count() <= 11, "{}", judge.count());
+        assert!(judge.count() <= 9, "{}", judge.count());
     }
 }
 
@@ -117,7 +117,9 @@ fn views_are_looked_for_where_a_change_could_break_them() {
     for (server, part) in [(mysql(), "VIEW_TABLE_USAGE"), (mariadb(), "LOCATE(")] {
         let judge = Judge::new(&orders(), vec![("ENGINE", heads(""))]);
         read::inspect(&judge, &server, &orders(), true).unwrap();
-        assert!(judge.asked.borrow().iter().any(|sql| sql.contains(part)), "{part}");
+        for part in [part, "information_schema.VIEWS AS v WHERE v.TABLE_SCHEMA = "] {
+            assert!(judge.asked.borrow().iter().any(|sql| sql.contains(part)), "{part}");
+        }
         let judge = Judge::new(&orders(), vec![("ENGINE", heads(""))]);
         read::inspect(&judge, &server, &orders(), false).unwrap();
         assert!(judge.asked.borrow().iter().all(|sql| !sql.contains("VIEWS")));
