@@ -233,7 +233,7 @@ fn pages(runtime: &Runtime) -> anyhow::Result<()> {
             ("by size", "/api/v1/tables?sortField=row_count&sortOrder=desc&pageNum=2"),
             ("by name, late", "/api/v1/tables?sortField=tableName&pageNum=4000"),
             ("a layer", "/api/v1/tables?layer=DWD&sortField=updated_at&sortOrder=desc"),
-            ("`orders_77`", "/api/v1/tables?keyword=orders_77"),
+            ("`orders_077`, 900 found", "/api/v1/tables?keyword=orders_077"),
             ("`订`", "/api/v1/tables?keyword=%E8%AE%A2"),
             ("nothing found", "/api/v1/tables?keyword=nowhere"),
             ("search `订单`", "/api/v1/search?keyword=%E8%AE%A2%E5%8D%95"),
