@@ -16,6 +16,7 @@ use lakeport_plugins::{
     CallContext, CompiledCache, Origin, Registry, RegistrySettings, Sandbox, SandboxSettings,
 };
 use lakeport_tests::measure::resident_bytes;
+use lakeport_tests::{wasm_folder, workspace};
 
 /// Calls measured of each kind, after a tenth as many to warm up.
 const CALLS: usize = 5_000;
@@ -72,7 +73,7 @@ async fn calls() -> anyhow::Result<Calls> {
         Sandbox::new(&SandboxSettings::default(), Some(cache)).map_err(|e| anyhow::anyhow!("{e:#}"))?;
     let registry = Arc::new(Registry::new(Arc::new(sandbox), RegistrySettings::default()));
     let sqlite = activate(&registry, "plugin/dialect_sqlite.wasm").await?;
-    let empty = activate(&registry, "plugin-fixture/examples/empty_dialect.wasm").await?;
+    let empty = activate(&registry, "plugin/examples/empty_dialect.wasm").await?;
 
     let native = row("natively", || {
         let (server, change) = guest_side::question(COLUMNS);
@@ -129,13 +130,6 @@ async fn activate(registry: &Arc<Registry>, file: &str) -> anyhow::Result<Dialec
     let generation = registry.stage(bytes, Origin::Uploaded).await?.generation;
     registry.activate(&generation.id, &generation.digest, None)?;
     Ok(registry.dialect(&generation.id.name))
-}
-
-fn wasm_folder() -> PathBuf {
-    std::env::var_os("LAKEPORT_WASM_DIR").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/wasm/wasm32-wasip2"),
-        PathBuf::from,
-    )
 }
 
 /// The same question in the types of either side of the contract.
@@ -195,7 +189,7 @@ struct Starts {
 fn starts() -> anyhow::Result<Starts> {
     let binary = std::env::var_os("LAKEPORT_BIN")
         .map(PathBuf::from)
-        .unwrap_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/release/lakeport"));
+        .unwrap_or_else(|| workspace().join("target/release/lakeport"));
     let data = tempfile::tempdir()?;
     let (cold, server) = start(&binary, data.path())?;
     drop(server);

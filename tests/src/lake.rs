@@ -25,10 +25,7 @@ impl Lake {
     pub fn prepare(store: &Store) -> Lake {
         let files = tempfile::tempdir().expect("a folder");
         let roots = files.path().display().to_string();
-        // Compiled once for all of them: that is most of a start's time.
-        let compiled = crate::binary().with_file_name("compiled-for-tests").display().to_string();
         let environment = &[
-            ("LAKEPORT_PLUGINS_CACHE_DIR", compiled.as_str()),
             ("LAKEPORT_SQLITE_ROOTS", roots.as_str()),
             ("LAKEPORT_EGRESS_ALLOW", "127.0.0.1"),
             ("LAKEPORT_TIME_ZONE", "UTC"),

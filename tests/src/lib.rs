@@ -34,8 +34,7 @@ pub fn component(name: &str) -> Vec<u8> {
 
 /// Where the built components lie.
 pub fn wasm_folder() -> PathBuf {
-    std::env::var_os("LAKEPORT_WASM_DIR")
-        .map_or_else(|| workspace().join("target/wasm/wasm32-wasip2"), PathBuf::from)
+    std::env::var_os("LAKEPORT_WASM_DIR").map_or_else(|| workspace().join("target/components"), PathBuf::from)
 }
 
 /// The server's binary: `LAKEPORT_BIN`, else the one that lies beside this test.

@@ -87,6 +87,9 @@ impl Server {
         if database.url().is_some() {
             environment.entry("LAKEPORT_KEY".to_owned()).or_insert_with(|| KEY.to_owned());
         }
+        // Compiled once for all of them: that is most of a start's time.
+        let compiled = crate::binary().with_file_name("compiled-for-tests").display().to_string();
+        environment.entry("LAKEPORT_PLUGINS_CACHE_DIR".to_owned()).or_insert(compiled);
         let arguments = options.arguments.iter().map(text).collect();
         Server { process: None, data, database, arguments, environment }
     }

@@ -233,7 +233,7 @@ fn a_quarantined_dialect_makes_the_server_say_so() {
 #[test]
 fn the_example_of_a_third_party_installs_and_answers_to_its_name() {
     let server = Server::start(&stores()[0]);
-    let path = wasm_folder().join("release/tool_wordcount.wasm");
+    let path = wasm_folder().join("example/tool_wordcount.wasm");
     let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let staged = server.post_bytes("/api/v1/plugins", "application/wasm", &bytes).data();
     assert_eq!((&staged["name"], &staged["grantsNeeded"]), (&json!("word_count"), &json!([])));

@@ -79,6 +79,11 @@ pub struct Suite {
     /// Of these packages, only these test programs; empty: all.
     #[serde(default)]
     pub programs: Vec<String>,
+    /// How many programs run at once; none: one.
+    #[serde(rename = "programs-at-once")]
+    pub programs_at_once: Option<u32>,
+    /// How many tests of a program run at once; none: as many as there are cores.
+    pub threads: Option<u32>,
     /// None: the tests run on every store they know.
     pub store: Option<Store>,
     /// True if the tests run programs of others, set up by [`crate::clients`].

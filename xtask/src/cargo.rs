@@ -1,21 +1,19 @@
-//! Running cargo: quiet, with a line now and then that says how far it is, giving what it built.
+//! Running cargo: it says how far it is and what it compiles, and gives what it built.
 
-use std::collections::HashMap;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
 use serde::Deserialize;
 
 use crate::child::{self, Running};
-use crate::workspace;
-
-/// How often a long build says that it is alive.
-const PROGRESS_EVERY: Duration = Duration::from_secs(15);
+use crate::progress::{self, Line, Progress};
+use crate::{console, workspace};
 
 /// No single cargo call may take longer: a hung download ends the run, not the machine's day.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
@@ -28,7 +26,6 @@ pub struct Artifact {
     profile: Profile,
     pub filenames: Vec<PathBuf>,
     pub executable: Option<PathBuf>,
-    fresh: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -55,11 +52,40 @@ impl Artifact {
 }
 
 #[derive(Deserialize)]
-#[serde(tag = "reason", rename_all = "kebab-case")]
+#[serde(tag = "reason")]
 enum Message {
-    CompilerArtifact(Artifact),
+    #[serde(rename = "compiler-artifact")]
+    Built(Artifact),
+    #[serde(rename = "compiler-message")]
+    Found { message: Diagnostic },
     #[serde(other)]
     Other,
+}
+
+/// What the compiler says of the code.
+#[derive(Deserialize)]
+struct Diagnostic {
+    level: String,
+    /// As a person reads it.
+    rendered: Option<String>,
+}
+
+/// What a build gave.
+#[derive(Default)]
+pub struct Built {
+    pub artifacts: Vec<Artifact>,
+    /// How many warnings there were.
+    pub warnings: usize,
+}
+
+/// What comes from a running cargo.
+enum News {
+    Built(Artifact),
+    Found(Diagnostic),
+    /// A line of its error output, without its end.
+    Said(String),
+    /// The same, but cargo will write over it: no message for a person.
+    SaidForNow(String),
 }
 
 /// `cargo` in the workspace, with the environment of a person's shell.
@@ -79,61 +105,98 @@ pub fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs a `cargo build`, `rustc` or `clippy`, reporting progress under `step`.
-///
-/// `command` must not hold arguments after `--`; those are given apart.
-pub fn build(step: &str, mut command: Command, after_dashes: &[&str]) -> Result<Vec<Artifact>> {
-    let alone = match after_dashes {
-        [] => child::display(&command),
-        more => format!("{} -- {}", child::display(&command), more.join(" ")),
-    };
-    command.args(["--quiet", "--message-format=json-render-diagnostics"]).stdout(Stdio::piped());
-    if !after_dashes.is_empty() {
-        command.arg("--").args(after_dashes);
-    }
-    let start = Instant::now();
+/// Lets Clippy compile the workspace's own crates, which finds what it finds and compiles as the compiler does: no crate
+/// is read twice. All that it finds is a warning, so that tests run nevertheless.
+pub fn with_clippy(command: &mut Command) {
+    command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
+    // As `cargo clippy` gives its arguments to it.
+    command.env("CLIPPY_ARGS", "--cap-lints__CLIPPY_HACKERY__warn__CLIPPY_HACKERY__");
+}
+
+/// Runs a `cargo build` or `rustc`, showing under `step` how far it is. `command` must not hold arguments after `--`.
+pub fn build(step: &str, mut command: Command) -> Result<Built> {
+    let alone = child::display(&command);
+    let is_coloured = std::io::stderr().is_terminal();
+    let format = if is_coloured { "json,json-diagnostic-rendered-ansi" } else { "json" };
+    command.args(["--message-format", format]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    progress::ask_for_bar(&mut command);
+    let mut progress = Progress::begin(step);
     let mut running = Running::spawn(&mut command, Signal::SIGTERM)?;
     let output = running.child().stdout.take().context("the output is piped")?;
+    let errors = running.child().stderr.take().context("the error output is piped")?;
     let (send, receive) = mpsc::channel();
-    let reader = std::thread::spawn(move || {
-        for line in BufReader::new(output).lines().map_while(Result::ok) {
-            if let Ok(Message::CompilerArtifact(artifact)) = serde_json::from_str(&line) {
-                send.send(artifact).ok();
-            }
-        }
-    });
-    let artifacts = gather(step, start, &receive)?;
-    reader.join().expect("the reader does not panic");
+    let sender = send.clone();
+    let readers = [
+        thread::spawn(move || read_output(output, &send)),
+        thread::spawn(move || read_errors(errors, &sender)),
+    ];
+    let built = gather(&mut progress, &receive)?;
+    for reader in readers {
+        reader.join().expect("a reader does not panic");
+    }
     match running.wait(LIMIT)? {
-        Some(status) if status.success() => Ok(artifacts),
+        Some(status) if status.success() => Ok(built),
         _ => bail!("{step} failed. Alone: {alone}"),
     }
 }
 
-/// Takes artifacts until cargo closes its output.
-fn gather(step: &str, start: Instant, receive: &mpsc::Receiver<Artifact>) -> Result<Vec<Artifact>> {
-    let mut artifacts = Vec::new();
-    let mut next = start + PROGRESS_EVERY;
-    loop {
-        match receive.recv_timeout(next.saturating_duration_since(Instant::now())) {
-            Ok(artifact) => artifacts.push(artifact),
-            Err(RecvTimeoutError::Disconnected) => return Ok(artifacts),
-            Err(RecvTimeoutError::Timeout) => {
-                let seconds = start.elapsed().as_secs();
-                println!("{step}: {seconds} s, {} crates done", crates_built(&artifacts));
-                if start.elapsed() > LIMIT {
-                    bail!("{step} did not end within {} s", LIMIT.as_secs());
-                }
-                next = Instant::now() + PROGRESS_EVERY;
-            }
-        }
+fn read_output(output: impl Read, news: &mpsc::Sender<News>) {
+    for line in BufReader::new(output).lines().map_while(Result::ok) {
+        let one = match serde_json::from_str(&line) {
+            Ok(Message::Built(artifact)) => News::Built(artifact),
+            Ok(Message::Found { message }) => News::Found(message),
+            _ => continue,
+        };
+        // Its receiver is gone only when the run ends.
+        news.send(one).ok();
     }
 }
 
-fn crates_built(artifacts: &[Artifact]) -> usize {
-    let mut built = HashMap::new();
-    for artifact in artifacts.iter().filter(|artifact| !artifact.fresh) {
-        *built.entry(&artifact.manifest_path).or_insert(0) += 1;
+/// A line ends as text does, or as a bar that is drawn again does.
+fn read_errors(errors: impl Read, news: &mpsc::Sender<News>) {
+    let mut line = Vec::new();
+    for byte in BufReader::new(errors).bytes().map_while(Result::ok) {
+        let is_bar = match byte {
+            b'\n' => false,
+            b'\r' => true,
+            _ => {
+                line.push(byte);
+                continue;
+            }
+        };
+        let text = String::from_utf8_lossy(&line).into_owned();
+        line.clear();
+        news.send(if is_bar { News::SaidForNow(text) } else { News::Said(text) }).ok();
     }
-    built.len()
+}
+
+/// Takes news until cargo closes its output.
+fn gather(progress: &mut Progress, receive: &mpsc::Receiver<News>) -> Result<Built> {
+    let mut built = Built::default();
+    loop {
+        match receive.recv_timeout(progress.until_tick()) {
+            Ok(News::Built(artifact)) => built.artifacts.push(artifact),
+            Ok(News::Found(diagnostic)) => {
+                built.warnings += usize::from(diagnostic.level == "warning");
+                console::pass_on(diagnostic.rendered.unwrap_or_default().trim_end());
+            }
+            Ok(News::Said(line)) => match Line::read(&line) {
+                Line::Bar(state) | Line::Before(state) => progress.set(state),
+                Line::Known => {}
+                Line::Message => console::pass_on(&line),
+            },
+            Ok(News::SaidForNow(line)) => {
+                if let Line::Bar(state) | Line::Before(state) = Line::read(&line) {
+                    progress.set(state);
+                }
+            }
+            Err(RecvTimeoutError::Disconnected) => return Ok(built),
+            Err(RecvTimeoutError::Timeout) => {
+                if progress.took() > LIMIT {
+                    bail!("cargo did not end within {} s", LIMIT.as_secs());
+                }
+            }
+        }
+        progress.tick();
+    }
 }

@@ -70,13 +70,18 @@ impl Running {
     }
 
     /// Waits for the end; `None` if it did not come within `limit`, in which case the group was ended.
-    pub fn wait(mut self, limit: Duration) -> Result<Option<ExitStatus>> {
-        let status = self.wait_until(Instant::now() + limit)?;
+    pub fn wait(self, limit: Duration) -> Result<Option<ExitStatus>> {
+        self.wait_saying(limit, || {})
+    }
+
+    /// The same; `meanwhile` is called again and again.
+    pub fn wait_saying(mut self, limit: Duration, meanwhile: impl FnMut()) -> Result<Option<ExitStatus>> {
+        let status = self.wait_until(Instant::now() + limit, meanwhile)?;
         check_not_interrupted()?;
         Ok(status)
     }
 
-    fn wait_until(&mut self, end: Instant) -> Result<Option<ExitStatus>> {
+    fn wait_until(&mut self, end: Instant, mut meanwhile: impl FnMut()) -> Result<Option<ExitStatus>> {
         loop {
             if let Some(status) = self.child.try_wait()? {
                 return Ok(Some(status));
@@ -84,6 +89,7 @@ impl Running {
             if Instant::now() >= end {
                 return Ok(None);
             }
+            meanwhile();
             std::thread::sleep(POLL);
         }
     }
@@ -93,7 +99,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         GROUPS.lock().expect("no holder panics").retain(|(group, _)| *group != self.group);
         killpg(self.group, self.signal).ok();
-        if !matches!(self.wait_until(Instant::now() + GRACE), Ok(Some(_))) {
+        if !matches!(self.wait_until(Instant::now() + GRACE, || {}), Ok(Some(_))) {
             killpg(self.group, Signal::SIGKILL).ok();
             self.child.wait().ok();
         }

@@ -7,9 +7,11 @@ mod budgets;
 mod cargo;
 mod child;
 mod clients;
+mod console;
 mod databases;
 mod grammars;
 mod outcome;
+mod progress;
 mod routes;
 mod suite;
 mod test;
@@ -27,6 +29,7 @@ use clap::{Parser, Subcommand};
 
 use crate::budgets::Tier;
 use crate::wasm::Wasm;
+use crate::workspace::Profile;
 
 /// Sets up, builds, serves, tests and measures Lakeport.
 #[derive(Parser)]
@@ -89,11 +92,11 @@ struct Bench {
 }
 
 const BENCHES: &[Bench] = &[
-    Bench { name: "demo", package: "lakeport-tests", binary: "bench-demo", on_databases: false },
-    Bench { name: "edge", package: "lakeport-tests", binary: "bench-edge", on_databases: false },
-    Bench { name: "plugins", package: "lakeport-tests", binary: "bench-plugins", on_databases: false },
-    Bench { name: "tables", package: "lakeport-tests", binary: "bench-tables", on_databases: true },
-    Bench { name: "threads", package: "lakeport-tests", binary: "bench-threads", on_databases: false },
+    Bench { name: "demo", package: "lakeport-bench", binary: "bench-demo", on_databases: false },
+    Bench { name: "edge", package: "lakeport-bench", binary: "bench-edge", on_databases: false },
+    Bench { name: "plugins", package: "lakeport-bench", binary: "bench-plugins", on_databases: false },
+    Bench { name: "tables", package: "lakeport-bench", binary: "bench-tables", on_databases: true },
+    Bench { name: "threads", package: "lakeport-bench", binary: "bench-threads", on_databases: false },
 ];
 
 fn main() -> ExitCode {
@@ -111,15 +114,14 @@ fn main() -> ExitCode {
 fn run(task: Task) -> Result<bool> {
     match task {
         Task::Serve { arguments } => serve(&arguments).map(|()| true),
-        Task::Build => build().map(|binary| {
+        Task::Build => build(Profile::Release).map(|binary| {
             println!("built {}", binary.display());
             true
         }),
         Task::Fixtures => {
             let wasm = Wasm::set_up()?;
-            wasm.build_plugins()?;
-            wasm.build_fixtures()?;
-            println!("built {}", wasm.folder().display());
+            wasm.build_for_tests()?;
+            println!("built {}", workspace::components().display());
             Ok(true)
         }
         Task::Test { slow: true, .. } => test::run(&[Tier::Slow]),
@@ -129,20 +131,21 @@ fn run(task: Task) -> Result<bool> {
     }
 }
 
-/// The release binary with the bundled plugins in it.
-fn build() -> Result<PathBuf> {
-    Wasm::set_up()?.build_plugins()?;
+/// The server with the bundled plugins in it.
+fn build(profile: Profile) -> Result<PathBuf> {
+    Wasm::set_up()?.build_plugins(profile)?;
     child::check_not_interrupted()?;
-    println!("server: cargo build --release (the first time takes some minutes)");
-    let mut command = cargo::command(&["build", "--release", "--package", "lakeport"]);
-    command.env("LAKEPORT_BUNDLED_DIR", workspace::bundled());
-    cargo::build("server", command, &[])?;
-    Ok(workspace::target().join("release/lakeport"))
+    let arguments = ["build", "--profile", profile.name(), "--package", "lakeport"];
+    println!("server: cargo {} (the first time takes some minutes)", arguments.join(" "));
+    let mut command = cargo::command(&arguments);
+    command.env("LAKEPORT_BUNDLED_DIR", profile.bundled());
+    cargo::build("server", command)?;
+    Ok(profile.binary())
 }
 
 /// Becomes the server, so that Ctrl-C and TERM are its own to handle.
 fn serve(arguments: &[String]) -> Result<()> {
-    let binary = build()?;
+    let binary = build(Profile::Ci)?;
     child::check_not_interrupted()?;
     println!("starting {} serve {}", binary.display(), arguments.join(" "));
     let error = Command::new(&binary).arg("serve").args(arguments).exec();
@@ -152,13 +155,13 @@ fn serve(arguments: &[String]) -> Result<()> {
 fn bench(name: &str, arguments: &[String]) -> Result<()> {
     let bench = BENCHES.iter().find(|bench| bench.name == name).context("clap lets in only known names")?;
     let wasm = Wasm::set_up()?;
-    wasm.build_plugins()?;
-    wasm.build_fixtures()?;
+    wasm.build_plugins(Profile::Release)?;
+    wasm.build_empty()?;
     println!("bench {name}: cargo build --release (the first time takes some minutes)");
     let packages = ["build", "--release", "--package", "lakeport", "--package", bench.package, "--bins"];
     let mut command = cargo::command(&packages);
-    command.env("LAKEPORT_BUNDLED_DIR", workspace::bundled());
-    cargo::build("bench", command, &[])?;
+    command.env("LAKEPORT_BUNDLED_DIR", Profile::Release.bundled());
+    cargo::build("bench", command)?;
     child::check_not_interrupted()?;
     let release = workspace::target().join("release");
     let mut command = Command::new(release.join(bench.binary));
@@ -167,8 +170,8 @@ fn bench(name: &str, arguments: &[String]) -> Result<()> {
         .envs(databases.iter().map(|(variable, database)| (variable, database.url())))
         .args(arguments)
         .current_dir(workspace::root())
-        .env("LAKEPORT_BIN", release.join("lakeport"))
-        .env("LAKEPORT_WASM_DIR", wasm.folder());
+        .env("LAKEPORT_BIN", Profile::Release.binary())
+        .env("LAKEPORT_WASM_DIR", wasm.shipped());
     if command.status()?.success() {
         return Ok(());
     }

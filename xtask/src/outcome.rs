@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use crate::console;
+
 /// Tests, as counted in cargo's `test result:` lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
@@ -67,12 +69,12 @@ pub struct Outcome {
 
 impl Outcome {
     pub fn fail(&mut self, what: String) {
-        println!("FAILED: {what}");
+        console::say(&format!("FAILED: {what}"));
         self.failures.push(what);
     }
 
     pub fn skip(&mut self, what: String) {
-        println!("skipped: {what}");
+        console::say(&format!("skipped: {what}"));
         self.skipped.push(what);
         self.counts.add(Counts::ONE_SKIPPED);
     }

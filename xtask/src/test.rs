@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 use serde::Deserialize;
@@ -14,9 +14,11 @@ use serde::Deserialize;
 use crate::budgets::{Budgets, StepName, Store, Suite, Tier};
 use crate::databases::{Database, mariadb, postgres};
 use crate::outcome::{Counts, Outcome, Row};
+use crate::progress::Progress;
 use crate::suite::{self, Environment, Program};
 use crate::tools::Tools;
 use crate::wasm::Wasm;
+use crate::workspace::Profile;
 use crate::{cargo, child, clients, grammars, routes, unit_file, workspace};
 
 /// Names a PostgreSQL to use instead of one of our own, and tells the tests where it is.
@@ -24,6 +26,9 @@ const POSTGRES_VARIABLE: &str = "LAKEPORT_TEST_POSTGRES";
 
 /// The same for MariaDB.
 const MARIADB_VARIABLE: &str = "LAKEPORT_TEST_MARIADB";
+
+/// Longer than the documentation's tests ever take.
+const DOCUMENTATION_MAX: Duration = Duration::from_secs(20 * 60);
 
 /// Runs tiers as one and prints the report. False if anything failed.
 pub fn run(tiers: &[Tier]) -> Result<bool> {
@@ -48,7 +53,6 @@ struct Run<'a> {
 /// What the suites stand on; `None` if it could not be had.
 struct Ground<'a> {
     programs: &'a [Program],
-    wasm: &'a Wasm,
     postgres: Option<Database>,
     mariadb: Option<Database>,
     tools: Option<Tools>,
@@ -65,16 +69,12 @@ impl Run<'_> {
         let grammars = self.has(StepName::Grammars).then(|| std::thread::spawn(grammars::obtain));
         self.step(StepName::Format, || cargo_plainly(&["fmt", "--all", "--check"]))?;
         let Some(wasm) = self.step(StepName::WasmTarget, Wasm::set_up)? else { return Ok(()) };
-        let built = self.step(StepName::Components, || {
-            wasm.build_plugins()?;
-            wasm.build_fixtures()
-        })?;
-        if built.is_none() {
+        if self.step(StepName::Components, || wasm.build_for_tests())?.is_none() {
             return Ok(());
         }
-        self.step(StepName::Lint, lint)?;
         self.licences()?;
-        let Some(programs) = self.step(StepName::Compile, compile)? else { return Ok(()) };
+        let Some(compiled) = self.step(StepName::Compile, compile)? else { return Ok(()) };
+        self.step(StepName::Lint, || no_warnings(compiled.warnings))?;
         let postgres = self.step(StepName::Postgres, || joined(fetched)?.started(postgres::start))?;
         let mariadb = self.mariadb(mariadb)?;
         let tools = match tools {
@@ -86,12 +86,11 @@ impl Run<'_> {
             None => None,
         };
         let hits = routes::make_folder()?;
-        let ground =
-            Ground { programs: &programs, wasm: &wasm, postgres, mariadb, tools, grammars, hits: &hits };
+        let ground = Ground { programs: &compiled.programs, postgres, mariadb, tools, grammars, hits: &hits };
         for suite in self.budgets.suites_of(self.tiers) {
             self.suite(suite, &ground)?;
         }
-        let binary = workspace::target().join("ci/lakeport");
+        let binary = Profile::Ci.binary();
         self.step(StepName::Routes, || routes::check(&binary, &hits))?;
         self.unit_file()?;
         self.documentation()
@@ -158,7 +157,7 @@ impl Run<'_> {
             self.outcome.skip("unit file: systemd-analyze is not installed".to_owned());
             return Ok(());
         }
-        let binary = workspace::target().join("ci/lakeport");
+        let binary = Profile::Ci.binary();
         self.step(StepName::UnitFile, || unit_file::check(&binary)).map(drop)
     }
 
@@ -170,7 +169,7 @@ impl Run<'_> {
                 return Ok(());
             }
         };
-        println!("{}: its tests, one program after the other", suite.name);
+        println!("{}: its tests", suite.name);
         let start = Instant::now();
         let covered = |program: &&Program| self.budgets.runs(suite, &program.package, &program.target);
         let chosen: Vec<&Program> = ground.programs.iter().filter(covered).collect();
@@ -183,19 +182,29 @@ impl Run<'_> {
 
     fn documentation(&mut self) -> Result<()> {
         let mut counts = Counts::default();
+        let name = StepName::Documentation.shown();
         self.step(StepName::Documentation, || {
             let mut command = cargo::command(&["test", "--workspace", "--doc", "--profile", "ci"]);
-            command.env("LAKEPORT_BUNDLED_DIR", workspace::bundled());
+            command.env("LAKEPORT_BUNDLED_DIR", Profile::Ci.bundled());
             let alone = child::display(&command);
-            let output = command.arg("--quiet").output()?;
-            let text = String::from_utf8_lossy(&output.stdout);
+            // With the compiler of the step before, so that what it compiled is taken.
+            cargo::with_clippy(&mut command);
+            let log = suite::logs(name)?.join("cargo.log");
+            let mut progress = Progress::begin(name);
+            let (status, text) = suite::run_logged(command, &log, DOCUMENTATION_MAX, || {
+                if progress.until_tick().is_zero() {
+                    progress.set(suite::how_far(&log));
+                    progress.tick();
+                }
+            })?;
+            drop(progress);
             counts = Counts::read(&text);
-            if output.status.success() {
+            if status.is_some_and(|status| status.success()) {
                 return Ok(());
             }
             // The step itself counts as one that failed.
             counts.failed = counts.failed.saturating_sub(1);
-            println!("{text}{}", String::from_utf8_lossy(&output.stderr));
+            println!("{text}");
             Err(anyhow!("documentation failed. Alone: {alone}"))
         })?;
         self.outcome.counts.add(counts);
@@ -212,18 +221,30 @@ fn cargo_plainly(arguments: &[&str]) -> Result<()> {
     Err(anyhow!("`{}` failed", child::display(&command)))
 }
 
-fn lint() -> Result<()> {
-    let mut command = cargo::command(&["clippy", "--workspace", "--all-targets", "--profile", "ci"]);
-    command.env("LAKEPORT_BUNDLED_DIR", workspace::bundled());
-    cargo::build("lint", command, &["-D", "warnings"]).map(drop)
+/// What was compiled, and what Clippy found on the way.
+struct Compiled {
+    programs: Vec<Program>,
+    warnings: usize,
 }
 
-fn compile() -> Result<Vec<Program>> {
-    let mut command = cargo::command(&["build", "--workspace", "--bins", "--tests", "--profile", "ci"]);
-    command.env("LAKEPORT_BUNDLED_DIR", workspace::bundled());
-    let artifacts = cargo::build("compile", command, &[])?;
+fn compile() -> Result<Compiled> {
+    let mut command = cargo::command(&["build", "--workspace", "--profile", "ci"]);
+    command.args(["--lib", "--bins", "--tests", "--examples"]);
+    command.env("LAKEPORT_BUNDLED_DIR", Profile::Ci.bundled());
+    cargo::with_clippy(&mut command);
+    let built = cargo::build("compile", command)?;
     let names = package_names()?;
-    Ok(Program::all(&artifacts, |manifest| names.get(manifest).cloned()))
+    let programs = Program::all(&built.artifacts, |manifest| names.get(manifest).cloned());
+    Ok(Compiled { programs, warnings: built.warnings })
+}
+
+fn no_warnings(warnings: usize) -> Result<()> {
+    if warnings == 0 {
+        return Ok(());
+    }
+    Err(anyhow!(
+        "{warnings} warnings. Alone: cargo clippy --workspace --all-targets --profile ci -- -D warnings"
+    ))
 }
 
 /// The workspace's packages by manifest.
@@ -282,8 +303,8 @@ impl Ground<'_> {
     fn environment(&self, suite: &Suite) -> Result<Environment, String> {
         let path = |path: &Path| path.to_string_lossy().into_owned();
         let mut env = vec![
-            ("LAKEPORT_BIN", path(&workspace::target().join("ci/lakeport"))),
-            ("LAKEPORT_WASM_DIR", path(&self.wasm.folder())),
+            ("LAKEPORT_BIN", path(&Profile::Ci.binary())),
+            ("LAKEPORT_WASM_DIR", path(&workspace::components())),
             (routes::HITS_VARIABLE, path(self.hits)),
             ("LAKEPORT_TEST_TIER", suite.tier.name().to_owned()),
         ];

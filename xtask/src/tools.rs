@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
 
 use crate::child::{self, Running};
+use crate::console;
 
 /// A registry may fail for a moment.
 const TRIES: u32 = 3;
@@ -57,14 +58,14 @@ fn version_of(text: &str) -> Option<(u32, u32)> {
 
 /// Runs a program that downloads from a registry, again if it fails.
 pub fn fetch(registry: &str, command: &mut Command, folder: &Path) -> Result<()> {
-    println!("tools: packages from {registry}");
+    console::say(&format!("tools: packages from {registry}"));
     let mut tries = 1;
     while let Err(error) = run(command, folder) {
         child::check_not_interrupted()?;
         if tries == TRIES {
             return Err(error.context(format!("the registry {registry} failed {TRIES} times")));
         }
-        println!("tools: {registry} failed, try {tries} of {TRIES}");
+        console::say(&format!("tools: {registry} failed, try {tries} of {TRIES}"));
         tries += 1;
     }
     Ok(())

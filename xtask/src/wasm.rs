@@ -1,12 +1,18 @@
 //! Builds the components: the bundled plugins, and the fixtures that tests load.
+//!
+//! For tests and for a person who waits, all of them are one call of cargo in the host's own folder and profile: the
+//! procedural macros are then compiled once for both. What is shipped is linked for speed, each component apart.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use anyhow::{Context, Result};
 use lakeport_wasm_target::{TARGET, WasmToolchain};
 
-use crate::{cargo, workspace};
+use crate::cargo::{self, Artifact};
+use crate::console;
+use crate::workspace::{self, Profile};
 
 /// The package whose examples are the tests' components.
 const FIXTURES: &str = "lakeport-fixtures";
@@ -14,76 +20,148 @@ const FIXTURES: &str = "lakeport-fixtures";
 /// A crate of a third party, which stands outside the workspace.
 const EXAMPLE: &str = "examples/tool-wordcount/Cargo.toml";
 
-/// Where the components of one toolchain lie.
+/// What a benchmark calls to see what a call itself costs.
+const EMPTY: &str = "empty_dialect";
+
+/// The profile of components that are shipped or measured.
+const SHIPPED: &str = "plugin";
+
+/// The toolchain for components, and where it puts them.
 pub struct Wasm {
     toolchain: WasmToolchain,
-    target_dir: PathBuf,
 }
 
 impl Wasm {
     /// Finds the target, or sets it up.
     pub fn set_up() -> Result<Self> {
-        let toolchain = lakeport_wasm_target::ensure(&|line| println!("{line}"))?;
-        let target_dir = toolchain.target_dir(&workspace::target().join("wasm"));
-        Ok(Self { toolchain, target_dir })
+        let toolchain = lakeport_wasm_target::ensure(&console::say)?;
+        Ok(Self { toolchain })
     }
 
-    /// The folder with `plugin/` and `plugin-fixture/examples/`, for `LAKEPORT_WASM_DIR`.
-    pub fn folder(&self) -> PathBuf {
-        self.target_dir.join(TARGET)
+    /// The folder with the plugins and what a benchmark compares them with, for `LAKEPORT_WASM_DIR`.
+    pub fn shipped(&self) -> PathBuf {
+        self.target_dir(Profile::Release).join(TARGET)
+    }
+
+    /// Another compiler than the host's never writes to the host's folder.
+    fn target_dir(&self, profile: Profile) -> PathBuf {
+        let apart = workspace::target().join("wasm");
+        let own = self.toolchain.target_dir(&apart);
+        if profile == Profile::Ci && own == apart { workspace::target() } else { own }
     }
 
     /// Builds every plugin and puts its component into the folder that is bundled.
-    pub fn build_plugins(&self) -> Result<()> {
+    pub fn build_plugins(&self, profile: Profile) -> Result<()> {
+        let built = match profile {
+            Profile::Ci => self.build_for_ci(&[])?,
+            Profile::Release => self.build_to_ship()?,
+        };
+        bundle_plugins(profile, &built)
+    }
+
+    /// The plugins, and the components that tests load: the fixtures, and the example of a third party.
+    pub fn build_for_tests(&self) -> Result<()> {
+        let built = self.build_for_ci(&["--package", FIXTURES, "--examples"])?;
+        bundle_plugins(Profile::Ci, &built)?;
+        let example = self.cargo(Profile::Release, &["build", "--manifest-path", EXAMPLE, "--release"]);
+        let example = components_of(&cargo::build("example", example)?.artifacts)?;
+        let (fixtures, plugins): (Vec<_>, Vec<_>) =
+            built.into_iter().partition(|component| component.is_fixture);
+        for (folder, components) in
+            [("plugin", plugins), ("plugin-fixture/examples", fixtures), ("example", example)]
+        {
+            fill(&workspace::components().join(folder), &components)?;
+        }
+        Ok(())
+    }
+
+    /// What the benchmark of plugins compares them with.
+    pub fn build_empty(&self) -> Result<()> {
+        let arguments = ["build", "--package", FIXTURES, "--example", EMPTY, "--profile", SHIPPED];
+        cargo::build("fixture", self.cargo(Profile::Release, &arguments)).map(drop)
+    }
+
+    fn build_for_ci(&self, more: &[&str]) -> Result<Vec<Component>> {
+        let mut command = self.cargo(Profile::Ci, &["build", "--profile", "ci", "--lib"]);
+        for name in workspace::plugins()? {
+            command.args(["--package", &name]);
+        }
+        command.args(more);
+        // The host's profile keeps it; a component would be ten times as large.
+        command.env("CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS", "-C strip=debuginfo");
+        components_of(&cargo::build("components", command)?.artifacts)
+    }
+
+    fn build_to_ship(&self) -> Result<Vec<Component>> {
         let plugins = workspace::plugins()?;
-        let mut components = Vec::new();
+        let mut built = Vec::new();
         for (index, name) in plugins.iter().enumerate() {
             let step = format!("plugins: {name} ({} of {})", index + 1, plugins.len());
-            println!("{step}");
+            console::say(&step);
             // A package that is also an rlib would be built without LTO.
             let arguments =
-                ["rustc", "--package", name, "--lib", "--crate-type", "cdylib", "--profile", "plugin"];
-            let artifacts = self.cargo(&step, &arguments)?;
-            let mut built = artifacts.iter().flat_map(|artifact| &artifact.filenames);
-            let component = built
-                .rfind(|path| path.extension().is_some_and(|extension| extension == "wasm"))
-                .with_context(|| format!("{name} gave no component"))?;
-            components.push((format!("{name}.wasm"), fs::read(component)?));
+                ["rustc", "--package", name, "--lib", "--crate-type", "cdylib", "--profile", SHIPPED];
+            let command = self.cargo(Profile::Release, &arguments);
+            built.extend(components_of(&cargo::build(&step, command)?.artifacts)?);
         }
-        bundle(&workspace::bundled(), &components)
+        Ok(built)
     }
 
-    /// Builds the components that tests load: the fixtures, and the example as a third party would.
-    pub fn build_fixtures(&self) -> Result<()> {
-        println!("fixtures: {FIXTURES}");
-        let arguments = ["build", "--package", FIXTURES, "--examples", "--profile", "plugin-fixture"];
-        self.cargo("fixtures", &arguments)?;
-        println!("fixtures: {EXAMPLE}");
-        self.cargo("example", &["build", "--manifest-path", EXAMPLE, "--release"]).map(drop)
-    }
-
-    fn cargo(&self, step: &str, arguments: &[&str]) -> Result<Vec<cargo::Artifact>> {
+    fn cargo(&self, profile: Profile, arguments: &[&str]) -> Command {
         let mut command = cargo::command(arguments);
-        command.args(["--target", TARGET, "--target-dir"]).arg(&self.target_dir);
+        command.args(["--target", TARGET, "--target-dir"]).arg(self.target_dir(profile));
         self.toolchain.apply(&mut command);
-        cargo::build(step, command, &[])
+        command
     }
 }
 
+/// A component as cargo built it.
+struct Component {
+    file_name: String,
+    bytes: Vec<u8>,
+    is_fixture: bool,
+}
+
+fn components_of(artifacts: &[Artifact]) -> Result<Vec<Component>> {
+    let mut components = Vec::new();
+    for artifact in artifacts {
+        let is_fixture = artifact.target.kind.iter().any(|kind| kind == "example");
+        let is_component = |path: &&PathBuf| path.extension().is_some_and(|extension| extension == "wasm");
+        for path in artifact.filenames.iter().filter(is_component) {
+            let file_name = path.file_name().context("a file has a name")?.to_string_lossy().into_owned();
+            components.push(Component { file_name, bytes: fs::read(path)?, is_fixture });
+        }
+    }
+    Ok(components)
+}
+
+/// Every plugin, and none but these, under the names of their packages.
+fn bundle_plugins(profile: Profile, built: &[Component]) -> Result<()> {
+    let mut bundled = Vec::new();
+    for name in workspace::plugins()? {
+        let file_name = format!("{}.wasm", name.replace('-', "_"));
+        let component = built.iter().find(|component| component.file_name == file_name);
+        let bytes = component.with_context(|| format!("{name} gave no component"))?.bytes.clone();
+        bundled.push(Component { file_name: format!("{name}.wasm"), bytes, is_fixture: false });
+    }
+    fill(&profile.bundled(), &bundled)
+}
+
 /// Makes `folder` hold exactly these files, touching only what differs, so that nothing is rebuilt in vain.
-fn bundle(folder: &Path, components: &[(String, Vec<u8>)]) -> Result<()> {
+fn fill(folder: &Path, components: &[Component]) -> Result<()> {
     fs::create_dir_all(folder)?;
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
-        let wanted = components.iter().any(|(name, _)| path.file_name().is_some_and(|file| file == &**name));
-        if !wanted {
+        let wanted =
+            |component: &Component| path.file_name().is_some_and(|file| file == &*component.file_name);
+        if !components.iter().any(wanted) {
             fs::remove_file(path)?;
         }
     }
-    for (name, bytes) in components {
-        let path = folder.join(name);
+    for Component { file_name, bytes, .. } in components {
+        let path = folder.join(file_name);
         if fs::read(&path).ok().as_ref() != Some(bytes) {
-            let partial = folder.join(format!("{name}.partial-{}", std::process::id()));
+            let partial = folder.join(format!("{file_name}.partial-{}", std::process::id()));
             fs::write(&partial, bytes)?;
             fs::rename(partial, path)?;
         }
@@ -96,18 +174,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bundling_touches_only_what_differs() {
+    fn filling_touches_only_what_differs() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let folder = home.path().join("bundled");
         let time =
             |name: &str| fs::metadata(folder.join(name)).and_then(|file| file.modified()).expect("there");
-        bundle(&folder, &[("a.wasm".into(), vec![1]), ("b.wasm".into(), vec![2])]).expect("bundled");
+        let component = |(name, byte): (&str, u8)| Component {
+            file_name: name.to_owned(),
+            bytes: vec![byte],
+            is_fixture: false,
+        };
+        fill(&folder, &[("a.wasm", 1), ("b.wasm", 2)].map(component)).expect("filled");
         let long_ago = std::time::SystemTime::UNIX_EPOCH;
         for name in ["a.wasm", "b.wasm"] {
             let file = fs::File::options().write(true).open(folder.join(name)).expect("there");
             file.set_modified(long_ago).expect("set");
         }
-        bundle(&folder, &[("a.wasm".into(), vec![1]), ("c.wasm".into(), vec![3])]).expect("bundled");
+        fill(&folder, &[("a.wasm", 1), ("c.wasm", 3)].map(component)).expect("filled");
         assert_eq!(time("a.wasm"), long_ago);
         assert!(time("c.wasm") > long_ago && !folder.join("b.wasm").exists());
     }

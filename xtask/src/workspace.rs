@@ -12,13 +12,46 @@ pub fn root() -> PathBuf {
     xtask.parent().expect("xtask lies in the workspace").to_owned()
 }
 
+/// Where cargo puts what it builds.
 pub fn target() -> PathBuf {
-    root().join("target")
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
 }
 
-/// The components that go into the binary.
-pub fn bundled() -> PathBuf {
-    target().join("bundled")
+/// The components that tests load, for `LAKEPORT_WASM_DIR`.
+pub fn components() -> PathBuf {
+    target().join("components")
+}
+
+/// How thoroughly a build is optimised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Profile {
+    /// For a person or a test that waits for it.
+    Ci,
+    /// For the file that is shipped, and for what is measured.
+    Release,
+}
+
+impl Profile {
+    /// As cargo names it, and its folder.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Ci => "ci",
+            Self::Release => "release",
+        }
+    }
+
+    /// The server that was built with it.
+    pub fn binary(self) -> PathBuf {
+        target().join(self.name()).join("lakeport")
+    }
+
+    /// The components that go into this binary. Apart, so that no build undoes the other's.
+    pub fn bundled(self) -> PathBuf {
+        target().join(match self {
+            Self::Ci => "bundled",
+            Self::Release => "bundled-release",
+        })
+    }
 }
 
 #[derive(Deserialize)]

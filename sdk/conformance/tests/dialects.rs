@@ -8,7 +8,7 @@ use lakeport_conformance::{Area, Report};
 
 fn component(path: &str) -> Vec<u8> {
     let folder = std::env::var_os("LAKEPORT_WASM_DIR").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/wasm/wasm32-wasip2")),
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/components")),
         PathBuf::from,
     );
     let path = folder.join(path);

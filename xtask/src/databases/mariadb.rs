@@ -10,6 +10,7 @@ use lakeport_wasm_target::{cache, debian::Debian};
 use nix::sys::signal::Signal;
 
 use super::{Database, Home, Unpacked};
+use crate::console;
 
 /// `download` unpacks Debian's packages though MariaDB is installed.
 const CHOICE_VARIABLE: &str = "LAKEPORT_MARIADB";
@@ -77,10 +78,9 @@ fn server_of(base: &Path) -> Option<PathBuf> {
 }
 
 fn unpack(folder: &Path) -> Result<()> {
-    let report = |line: &str| println!("{line}");
     let what_for = "mariadb";
     let apt = folder.join("apt");
-    let debian = Debian::open(&apt, what_for, &report)?;
+    let debian = Debian::open(&apt, what_for, &console::say)?;
     let mut packages = PACKAGES.map(str::to_owned).to_vec();
     for package in PACKAGES {
         for library in debian.missing_libraries(package)? {
@@ -89,7 +89,7 @@ fn unpack(folder: &Path) -> Result<()> {
             }
         }
     }
-    debian.unpack(&packages, folder, what_for, &report)?;
+    debian.unpack(&packages, folder, what_for, &console::say)?;
     fs::remove_dir_all(&apt)?;
     fs::remove_dir_all(folder.join("usr/share/doc")).ok();
     let bin = folder.join("usr/bin");

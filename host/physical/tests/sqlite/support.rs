@@ -16,7 +16,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
 #[expect(clippy::disallowed_methods, reason = "a test has no configuration but its environment")]
 pub fn component(name: &str) -> Vec<u8> {
     let folder = std::env::var_os("LAKEPORT_WASM_DIR").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/wasm/wasm32-wasip2")),
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/components")),
         PathBuf::from,
     );
     let path = folder.join(name);

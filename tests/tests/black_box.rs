@@ -1,0 +1,43 @@
+//! Every test over HTTP against a real server, as one program: a file or folder is a subject.
+//!
+//! One subject: `cargo test --profile ci -p lakeport-tests --test black_box tables::`.
+
+mod access;
+mod auth;
+mod catalogue;
+mod commands;
+mod databases;
+mod datasources;
+mod demo;
+mod doris;
+mod executions;
+mod first_hour;
+mod hostile;
+mod idempotency;
+mod interface;
+mod keys;
+mod lineage;
+mod nl2sql;
+mod oidc;
+mod operation;
+mod plugins;
+mod recycle_bin;
+mod replicas;
+mod schema_history;
+mod statistics;
+mod tables;
+mod workflows;
+
+/// A file that no program names would never be compiled, and its tests never run.
+#[test]
+fn every_file_here_is_part_of_a_program() {
+    let package = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let (own, programs) = (include_str!("black_box.rs"), include_str!("../Cargo.toml"));
+    for entry in std::fs::read_dir(package.join("tests")).expect("the folder of the tests") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_stem().and_then(|name| name.to_str()).expect("a name in UTF-8");
+        let is_part = own.lines().any(|line| line == format!("mod {name};"));
+        let is_program = programs.lines().any(|line| line == format!("name = \"{name}\""));
+        assert!(is_part || is_program, "{name}: add it to tests/tests/black_box.rs");
+    }
+}
