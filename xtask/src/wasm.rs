@@ -17,6 +17,9 @@ use crate::workspace::{self, Profile};
 /// The package whose examples are the tests' components.
 const FIXTURES: &str = "lakeport-fixtures";
 
+/// With it, a build asks of procedural macros what the server's asks.
+const MACRO_FEATURES: &str = "lakeport-macro-features";
+
 /// A crate of a third party, which stands outside the workspace.
 const EXAMPLE: &str = "examples/tool-wordcount/Cargo.toml";
 
@@ -86,7 +89,7 @@ impl Wasm {
         for name in workspace::plugins()? {
             command.args(["--package", &name]);
         }
-        command.args(more);
+        command.args(["--package", MACRO_FEATURES]).args(more);
         // The host's profile keeps it; a component would be ten times as large.
         command.env("CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS", "-C strip=debuginfo");
         components_of(&cargo::build("components", command)?.artifacts)
