@@ -128,18 +128,29 @@ def answer():
     return ask(f"/nl2sql/topics/{topic}/messages")["items"][1]
 
 
+def wrapped(line, columns=104):
+    """Breaks a long line of SQL after a comma."""
+    parts = [""]
+    for piece in line.split(", "):
+        if parts[-1] and len(parts[-1]) + len(piece) > columns:
+            parts.append("    ")
+        parts[-1] += piece + ", "
+    parts[-1] = parts[-1][:-2]
+    return parts
+
+
 def draw_question():
     message = answer()
     artifacts = {artifact["kind"]: artifact for artifact in message["artifacts"]}
     picture = Picture()
     picture.box(WIDTH - 24 - 330, 20, 330, 36, BLUE, radius=16)
     picture.text(WIDTH - 24 - 165, QUESTION, 15, "#ffffff", weight="600", anchor="middle", y=43)
-    sql = artifacts["sql"]["sql"].splitlines()
+    sql = [part for line in artifacts["sql"]["sql"].splitlines() for part in wrapped(line)]
     picture.box(24, 76, WIDTH - 48, 24 + 19 * len(sql), PANEL)
     picture.y = 78
     for line in sql:
         picture.y += 19
-        picture.text(38, line, 13, GREEN, MONO)
+        picture.text(38, line, 12, GREEN, MONO)
     picture.y += 48
     names = [column["name"] for column in artifacts["table"]["columns"]]
     rows = artifacts["table"]["rows"]
