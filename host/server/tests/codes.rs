@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lakeport::error::CODES;
+use lakeport_base::error::CODES;
 
 /// What makes an error with a code, and what stands between its bracket and the code.
 const MAKERS: [&str; 11] = [

@@ -1,5 +1,6 @@
 //! Why a physical change was not made, as it is kept and as a client is told.
 
+use lakeport_base::error::{CODES, Detail, Error};
 use lakeport_bindings::host::types::Problem;
 use lakeport_physical::RunError;
 use lakeport_plugins::CallError;
@@ -8,8 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::step::Step;
 use super::view::Statement;
 use crate::datasources::Unanswered;
-use crate::error::{CODES, Detail, Error};
-use crate::plugins::answered;
+use crate::plugins::{answered, failed};
 
 /// The member of a problem that is about none.
 const WHOLE: &str = "table";
@@ -75,7 +75,7 @@ pub fn not_tried(step: &Step, error: RunError) -> Error {
             let message = format!("the dialect's plan was refused: {refusal}");
             Error::bad_gateway("plugin_broke_contract", message)
         }
-        RunError::Dialect(error) => error.into(),
+        RunError::Dialect(error) => failed(error),
         RunError::Database(error) => answered(&error),
         RunError::NameTaken(message) => Error::conflict("name_taken", format!("in the database {message}")),
         RunError::NotATable(message) => Error::conflict("not_a_table", format!("in the database {message}")),

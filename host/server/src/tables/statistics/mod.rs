@@ -12,10 +12,9 @@ pub mod store;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use lakeport_base::error::{Error, Refusal};
 use parking_lot::Mutex;
 use tokio::time::Instant;
-
-use crate::error::{Error, Refusal};
 
 pub use collect::{Answer, collected, collected_lately};
 
