@@ -34,16 +34,23 @@ const README_MAX_LINES: usize = 150;
 /// The shell prints this when a block is over.
 const OVER: &str = "--- the block is over";
 
-/// Before the first block. `curl` leaves the head of each answer behind, and why it failed.
+/// Before the first block. A command that fails within a pipeline or a substitution is written down, and `curl` leaves
+/// the head of each answer behind.
 const PRELUDE: &str = r#"
+noted() {
+  local code=0
+  command "$@" || code=$?
+  # 23: the reader of curl's pipe had seen enough.
+  [ "$code" = 0 ] || [ "$code" = 23 ] || echo "ended with $code: $*" >> "$FAILURES"
+  return "$code"
+}
 answers=0
 curl() {
-  local code=0
   answers=$((answers + 1))
-  command curl -D "$HEADS/$BASHPID-$answers" "$@" || code=$?
-  # 23: the reader of a pipe had seen enough.
-  [ "$code" = 0 ] || [ "$code" = 23 ] || echo "curl ended with $code: $*" >> "$FAILURES"
-  return "$code"
+  noted curl -D "$HEADS/$BASHPID-$answers" "$@"
+}
+lakeport() {
+  noted lakeport "$@"
 }
 "#;
 
