@@ -7,7 +7,7 @@
 //! |---|---|
 //! | `sh` | runs; every answer must be a success |
 //! | `sh refused: 412` | runs; one answer has this status, and the block ends well |
-//! | `sh notest: REASON` | does not run; [`UNTESTED_MAX`] pages' blocks at most, each with a reason |
+//! | `sh notest: REASON` | does not run; [`UNTESTED_MAX`] blocks at most, each with a reason |
 //! | `toml` | is a settings file that `lakeport config` takes without a warning; `toml notest: REASON` is none |
 //! | `json` | is JSON |
 //!
