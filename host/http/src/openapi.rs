@@ -170,7 +170,7 @@ fn codes(route: &Operation) -> Vec<&'static str> {
         codes.extend(["idempotency_key_invalid", "idempotency_key_reused"]);
     }
     if route.versioned && route.changes {
-        codes.insert("stale");
+        codes.insert("precondition_failed");
     }
     if route.not_yet {
         codes.insert("not_yet");

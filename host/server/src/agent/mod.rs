@@ -57,6 +57,16 @@ pub fn part() -> Part<Agent> {
         routes: routes(),
         workers: vec![Worker::new(Start::AfterSetUp, worker::run_worker)],
         retained: vec![RetentionRule::days(tasks::store::RETAINED, |settings| settings.topics_days)],
+        error_codes: &[
+            "not_owner",
+            "queue_full",
+            "task_running",
+            "task_timed_out",
+            "too_many_steps",
+            "too_many_topics",
+            "tool_failed",
+            "topic_full",
+        ],
         ..Part::default()
     }
 }

@@ -71,6 +71,7 @@ pub fn part() -> Part<Auth> {
         tags: &[("tokens", "Who may ask"), ("me", "Who you are and what you may do")],
         routes: routes(),
         workers: vec![Worker::new(Start::AtOnce, follow_tokens)],
+        error_codes: &["invalid_claim", "no_role", "oidc_unreachable"],
         ..Part::default()
     }
 }

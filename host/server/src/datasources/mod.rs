@@ -95,6 +95,7 @@ pub fn part() -> Part<Datasources> {
         tags: &[("datasources", "Physical databases")],
         routes: routes(),
         encrypted_columns: &[SECRET, READ_SECRET],
+        error_codes: &["too_many_datasources"],
         ..Part::default()
     }
 }
@@ -143,7 +144,7 @@ fn definitions() -> Vec<Route<Datasources>> {
             api::update,
         )
         .versioned()
-        .refuses(&["in_use", "name_taken", "reserved", "sync_running"]),
+        .refuses(&["in_use", "name_taken", "built_in", "sync_running"]),
         Route::new(
             Method::DELETE,
             "/api/v1/datasources/{id}",
@@ -153,7 +154,7 @@ fn definitions() -> Vec<Route<Datasources>> {
             api::delete,
         )
         .versioned()
-        .refuses(&["in_use", "reserved", "sync_running"]),
+        .refuses(&["in_use", "built_in", "sync_running"]),
     ]
 }
 
@@ -205,7 +206,7 @@ impl Datasource {
             return Ok(());
         }
         let message = "the data source `lakeport` is the server's own store; it cannot be changed or read in";
-        Err(Error::conflict("reserved", message))
+        Err(Error::conflict("built_in", message))
     }
 }
 

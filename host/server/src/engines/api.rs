@@ -149,7 +149,7 @@ fn refuse_local(name: &str) -> Result<(), Error> {
     }
     let message =
         "the engine `local` is the scheduler inside this server; it cannot be made, changed or deleted";
-    Err(Error::conflict("reserved", message))
+    Err(Error::conflict("built_in", message))
 }
 
 /// As those that use an engine are asked about it; engines go by their names.

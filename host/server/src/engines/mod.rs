@@ -69,6 +69,7 @@ pub fn part() -> Part<Engines> {
         tags: &[("engines", "Schedulers that workflows are deployed to")],
         routes: routes(),
         encrypted_columns: &[SECRETS],
+        error_codes: &["too_many_engines"],
         ..Part::default()
     }
 }
@@ -94,7 +95,7 @@ fn routes() -> Vec<Route<Engines>> {
             "Configures an engine",
             api::create,
         )
-        .refuses(&["name_taken", "reserved", "too_many_engines"]),
+        .refuses(&["name_taken", "built_in", "too_many_engines"]),
         Route::new(
             Method::PUT,
             "/api/v1/engines/{name}",
@@ -104,7 +105,7 @@ fn routes() -> Vec<Route<Engines>> {
             api::update,
         )
         .versioned()
-        .refuses(&["in_use", "reserved"]),
+        .refuses(&["in_use", "built_in"]),
         Route::new(
             Method::DELETE,
             "/api/v1/engines/{name}",
@@ -114,7 +115,7 @@ fn routes() -> Vec<Route<Engines>> {
             api::delete,
         )
         .versioned()
-        .refuses(&["in_use", "reserved"]),
+        .refuses(&["in_use", "built_in"]),
         Route::new(
             Method::POST,
             "/api/v1/engines/{name}/test",

@@ -61,6 +61,7 @@ pub fn part() -> Part<Executions> {
         workers: vec![Worker::new(Start::AfterSetUp, watch::run_worker)],
         retained: vec![RetentionRule::days(runs::store::RETAINED, |settings| settings.executions_days)],
         in_use: vec![InUse { resource: "engine", check: in_use }],
+        error_codes: &["not_retryable"],
         ..Part::default()
     }
 }

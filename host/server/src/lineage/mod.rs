@@ -56,7 +56,7 @@ fn routes() -> Vec<Route<Lineage>> {
             "Tables and the edges between them, around one table or all",
             api::graph,
         )
-        .refuses(&["behind"]),
+        .refuses(&["stale_replica"]),
         Route::not_yet::<Nothing, ImpactQuery, Nothing>(
             Method::GET,
             "/api/v1/lineage/impact",

@@ -41,6 +41,34 @@ pub fn part() -> Part<Plugins> {
         routes: routes(),
         workers: vec![Worker::new(Start::AtOnce, follow_plugins)],
         retained: vec![RetentionRule::days(HISTORY, |settings| settings.plugin_history_days)],
+        error_codes: &[
+            "already_active",
+            "canary_percent_invalid",
+            "component_core_module",
+            "component_empty",
+            "component_export_missing",
+            "component_malformed",
+            "component_no_family",
+            "component_not_linkable",
+            "component_not_wasm",
+            "component_precompiled",
+            "component_several_contracts",
+            "component_too_large",
+            "contract_version_unknown",
+            "description_invalid",
+            "digest_ambiguous",
+            "digest_invalid",
+            "generation_active",
+            "generation_bundled",
+            "generation_in_use",
+            "import_refused",
+            "name_ambiguous",
+            "no_previous_generation",
+            "not_active",
+            "not_quarantined",
+            "too_many_generations",
+            "unchanged",
+        ],
         ..Part::default()
     }
 }
@@ -113,7 +141,7 @@ fn routes() -> Vec<Route<Plugins>> {
             "Ends a canary, or goes back to the generation active before",
             api::rollback,
         )
-        .refuses(&["name_ambiguous", "nothing_before"]),
+        .refuses(&["name_ambiguous", "no_previous_generation"]),
         Route::new(
             Method::POST,
             "/api/v1/plugins/{name}/quarantine",

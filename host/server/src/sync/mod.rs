@@ -57,6 +57,7 @@ pub fn part() -> Part<Syncs> {
         workers: vec![Worker::new(Start::AtOnce, worker::run_worker)],
         retained: vec![RetentionRule::days(SYNCS, |settings| settings.syncs_days)],
         in_use: vec![InUse { resource: "datasource", check: in_use }],
+        error_codes: &["sync_running"],
         ..Part::default()
     }
 }
@@ -75,7 +76,7 @@ fn routes() -> Vec<Route<Syncs>> {
             "Reads tables and fields into the catalogue; answers when it is done, or after 20 s while it goes on",
             api::start,
         )
-        .refuses(&["reserved", "sync_running"]),
+        .refuses(&["built_in", "sync_running"]),
         Route::new(
             Method::GET,
             PATH,
@@ -85,7 +86,7 @@ fn routes() -> Vec<Route<Syncs>> {
             api::get,
         ),
         Route::new(Method::DELETE, PATH, Admin, "cancelSync", "Stops the reading that is under way", api::cancel)
-            .refuses(&["not_running", "reserved"]),
+            .refuses(&["not_running", "built_in"]),
     ]
 }
 

@@ -48,7 +48,7 @@ const CHANGE_CODES: &[&str] = &[
     "change_running",
     "datasource_not_allowed",
     "deprecated",
-    "drifted",
+    "schema_drift",
     "in_use",
     "interrupted",
     "name_taken",
@@ -59,7 +59,7 @@ const CHANGE_CODES: &[&str] = &[
 ];
 /// What questions about a physical table can be refused with.
 const QUESTION_CODES: &[&str] =
-    &["datasource_not_allowed", "drifted", "no_datasource", "not_physical", "wrong_cluster"];
+    &["datasource_not_allowed", "schema_drift", "no_datasource", "not_physical", "wrong_cluster"];
 
 static CREATED: LazyLock<Vec<&str>> =
     LazyLock::new(|| [CALL_CODES, &["datasource_not_allowed", "name_taken"]].concat());
@@ -124,6 +124,23 @@ impl Tables {
     }
 }
 
+/// Codes of its own errors; a failed change keeps its code in the store.
+const ERROR_CODES: &[&str] = &[
+    "already_physical",
+    "change_failed",
+    "change_running",
+    "deprecated",
+    "interrupted",
+    "no_datasource",
+    "no_fields",
+    "not_a_table",
+    "not_deprecated",
+    "not_physical",
+    "schema_drift",
+    "too_many_fields",
+    "wrong_cluster",
+];
+
 pub fn part() -> Part<Tables> {
     let kept = |retained| RetentionRule::days(retained, |settings| settings.tables_days);
     Part {
@@ -139,6 +156,7 @@ pub fn part() -> Part<Tables> {
             .map(kept)
             .into(),
         in_use: vec![InUse { resource: "datasource", check: in_use }],
+        error_codes: ERROR_CODES,
         ..Part::default()
     }
 }

@@ -170,6 +170,19 @@ pub fn part() -> Part<Workflows> {
             InUse { resource: "datasource", check: uses_datasource },
             InUse { resource: "engine", check: uses_engine },
         ],
+        error_codes: &[
+            "already_decided",
+            "dependency_cycle",
+            "deployment_running",
+            "four_eyes",
+            "no_schedule",
+            "no_tasks",
+            "publication_pending",
+            "schedule_over",
+            "too_many_tables",
+            "too_many_tasks",
+            "too_much_text",
+        ],
         ..Part::default()
     }
 }
@@ -351,7 +364,7 @@ fn publications() -> Vec<Route<Workflows>> {
             "Approves or rejects a submitted version; what is approved is deployed at once",
             publications::decide,
         )
-        .refuses(&["decided", "deployment_running", "four_eyes"]),
+        .refuses(&["already_decided", "deployment_running", "four_eyes"]),
     ]
 }
 

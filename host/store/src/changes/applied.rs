@@ -35,7 +35,7 @@ impl Applied {
         *self.0.borrow()
     }
 
-    /// Waits until it includes all that this server has committed so far; 503 `behind` where that takes too long.
+    /// Waits until it includes all that this server has committed so far; 503 `stale_replica` where that takes too long.
     pub async fn caught_up(&self, changes: &Changes) -> Result<(), Error> {
         let number = changes.own_newest();
         if self.number() >= number {
@@ -46,7 +46,7 @@ impl Applied {
             Ok(_) => Ok(()),
             Err(_) => {
                 let message = format!("this server has not taken in change {number} yet; try again");
-                Err(Error::unavailable("behind", message).retry_after(1))
+                Err(Error::unavailable("stale_replica", message).retry_after(1))
             }
         }
     }

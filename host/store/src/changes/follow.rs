@@ -122,7 +122,7 @@ impl Changes {
             Ok(_) => Ok(()),
             Err(_) => {
                 let message = format!("this server has not seen change {number} yet; try again");
-                Err(Error::unavailable("behind", message).retry_after(1))
+                Err(Error::unavailable("stale_replica", message).retry_after(1))
             }
         }
     }

@@ -136,7 +136,7 @@ async fn a_number_that_does_not_come_is_waited_for_so_long_and_no_longer() {
     on_each_store(async |db| {
         let changes = Changes::follow_at(&db, NO_POLL).await.unwrap();
         let error = changes.wait_for(1, Duration::from_millis(10)).await.unwrap_err();
-        assert_eq!((error.status(), error.code()), (503, "behind"));
+        assert_eq!((error.status(), error.code()), (503, "stale_replica"));
         // Not told of, but asked for.
         let other = Db { signal: Arc::default(), ..db.clone() };
         let number = change(&other, "t", "a").await;

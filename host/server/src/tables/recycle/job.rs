@@ -105,7 +105,7 @@ async fn refuse_back(state: &Tables, whole: &Whole, there: There) -> Result<(), 
          where it is",
         kept.table_name
     );
-    Err(Error::conflict("drifted", message))
+    Err(Error::conflict("schema_drift", message))
 }
 
 fn purge_of(definition: &Definition) -> Wanted {

@@ -140,7 +140,7 @@ fn refuse_moved(workflow: &Workflow, engine: &str) -> Result<(), Error> {
     let message = format!(
         "it was submitted for the engine `{engine}`, and the workflow is on `{now}` now; submit it again"
     );
-    Err(Error::conflict("decided", message))
+    Err(Error::conflict("already_decided", message))
 }
 
 fn begun(now_ms: i64) -> Deployment {
@@ -167,7 +167,7 @@ async fn refuse_decided(tx: &mut Tx, record: &Publication, decision: Decision) -
         _ if is_again => "a later version was submitted since; decide that one",
         _ => "it was approved already",
     };
-    Err(Error::conflict("decided", message))
+    Err(Error::conflict("already_decided", message))
 }
 
 fn refuse_submitter(caller: &Caller, record: &Publication) -> Result<(), Error> {

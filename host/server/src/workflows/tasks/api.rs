@@ -120,7 +120,7 @@ async fn locked_workflow(tx: &mut Tx, id: i64) -> Result<Workflow, Error> {
 async fn circle_of(state: &Workflows, workflow_id: i64, task: &Task) -> Error {
     match way_of(state, workflow_id, task).await {
         Ok(way) => Error::conflict(
-            "circle",
+            "dependency_cycle",
             format!(
                 "this would close a circle, in which each task reads what the one before it writes: {way}"
             ),

@@ -66,7 +66,7 @@ pub async fn leave(tx: &mut Tx, workflow_id: i64, are_deleted: bool, now_ms: i64
 }
 
 static SAVE_CODES: &[&str] = &[
-    "circle",
+    "dependency_cycle",
     "engine_failed",
     "name_taken",
     "plugin_not_active",
@@ -139,6 +139,6 @@ pub fn routes() -> Vec<Route<Workflows>> {
             parse::parse,
         )
         .reading()
-        .refuses(&["behind", "datasource_not_allowed"]),
+        .refuses(&["stale_replica", "datasource_not_allowed"]),
     ]
 }
