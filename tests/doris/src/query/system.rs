@@ -9,6 +9,9 @@ use crate::refused;
 /// A table of more rows than this can be named, not read: the double keeps no rows.
 const ROWS_MAX: u64 = 10_000;
 
+/// Rows of a relation.
+type Rows = Vec<Vec<Value>>;
+
 type Names = &'static [(&'static str, Kind)];
 
 const SCHEMATA: Names = &[("CATALOG_NAME", Kind::Text), ("SCHEMA_NAME", Kind::Text)];
@@ -167,7 +170,7 @@ fn count(value: impl TryInto<i64>) -> Value {
 /// A table of `information_schema`.
 fn own(catalogue: &Catalogue, name: &str) -> Result<Relation, Syntax> {
     let doris = catalogue.product == Product::Doris;
-    let each = |write: &dyn Fn(&str, &str, &Table) -> Vec<Vec<Value>>| -> Vec<Vec<Value>> {
+    let each = |write: &dyn Fn(&str, &str, &Table) -> Rows| -> Rows {
         let databases = catalogue.databases.iter();
         databases
             .flat_map(|(database, tables)| tables.iter().map(move |(name, table)| (database, name, table)))
