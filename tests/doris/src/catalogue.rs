@@ -2,6 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use crate::parse::Syntax;
+use crate::query::Value;
+use crate::refused;
+
 /// Which product it plays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Product {
@@ -13,7 +17,7 @@ pub enum Product {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grammar {
     pub product: Product,
-    /// Whether an older parser reads `ALTER TABLE`, to which every text is an ordinary literal: Doris before 3.1.
+    /// Whether an older parser reads `ALTER TABLE`, to which every text is an ordinary literal: Doris before 4.0.
     pub older_alter: bool,
 }
 
@@ -44,12 +48,16 @@ pub struct Table {
     pub distribution: Vec<String>,
     /// None: chosen by the server.
     pub buckets: Option<u32>,
+    /// Of new partitions, where the server chose and a number was given later.
+    pub new_buckets: Option<u32>,
     /// Of partitions to come.
     pub default_replicas: u32,
     /// Of all partitions that are there.
     pub replicas: u32,
     /// The others of its properties, as they were given.
     pub properties: Vec<(String, String)>,
+    /// An asynchronous materialized view, which the catalogue hardly tells from a table.
+    pub materialized: bool,
     pub rows: u64,
     pub bytes: u64,
 }
@@ -88,7 +96,7 @@ impl Table {
 const MERGE_ON_WRITE: &str = "enable_unique_key_merge_on_write";
 
 /// From here on Doris reads `ALTER TABLE` as it reads `CREATE TABLE`.
-const ONE_PARSER: (u32, u32) = (3, 1);
+const ONE_PARSER: (u32, u32) = (4, 0);
 
 /// States of a job, in their order.
 pub const STATES: [&str; 4] = ["PENDING", "WAITING_TXN", "RUNNING", "FINISHED"];
@@ -127,6 +135,8 @@ pub struct Catalogue {
     /// Tables that were dropped without FORCE.
     pub recycled: Vec<(String, String, Table)>,
     pub jobs: Vec<Job>,
+    /// Rows of the audit log, in the order of its columns.
+    pub audit: Vec<Vec<Value>>,
     next_job: u64,
 }
 
@@ -141,6 +151,7 @@ impl Catalogue {
             databases: databases.iter().map(|name| ((*name).to_owned(), BTreeMap::new())).collect(),
             recycled: Vec::new(),
             jobs: Vec::new(),
+            audit: Vec::new(),
             next_job: 10_000,
         }
     }
@@ -151,19 +162,25 @@ impl Catalogue {
         Grammar { product: self.product, older_alter: self.product == Product::Doris && version < ONE_PARSER }
     }
 
-    pub fn table(&self, database: &str, table: &str) -> Result<&Table, (u16, String)> {
-        let tables = self
-            .databases
-            .get(database)
-            .ok_or_else(|| (1049, format!("errCode = 2, detailMessage = Unknown database '{database}'")))?;
-        tables.get(table).ok_or_else(|| {
-            (
-                1146,
-                format!(
-                    "errCode = 2, detailMessage = Table '{table}' does not exist in database '{database}'"
-                ),
-            )
-        })
+    /// A table that a statement or SHOW names.
+    pub fn table(&self, database: &str, table: &str) -> Result<&Table, Syntax> {
+        let code = match self.product {
+            Product::Doris => 1051,
+            Product::StarRocks => 5502,
+        };
+        let unknown = || (code, format!("errCode = 2, detailMessage = Unknown table '{table}'"));
+        self.tables(database)?.get(table).ok_or_else(unknown)
+    }
+
+    /// A table that a query names.
+    pub fn queried(&self, database: &str, table: &str) -> Result<&Table, Syntax> {
+        let unknown = || refused(format!("Table [{table}] does not exist in database [{database}]."));
+        self.tables(database)?.get(table).ok_or_else(unknown)
+    }
+
+    fn tables(&self, database: &str) -> Result<&BTreeMap<String, Table>, Syntax> {
+        let unknown = || (1049, format!("errCode = 2, detailMessage = Unknown database '{database}'"));
+        self.databases.get(database).ok_or_else(unknown)
     }
 
     pub fn put(&mut self, database: &str, table: &str, value: Table) {

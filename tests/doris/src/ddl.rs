@@ -4,11 +4,13 @@
 mod alter;
 mod clauses;
 
+use alter::alter;
+use clauses::{Clause, column, comment, distribution, partition, properties};
+
 use crate::catalogue::{Catalogue, Product, Table};
 use crate::lexer::Lexeme;
 use crate::parse::{Reader, Syntax};
-use alter::alter;
-use clauses::{Clause, column, comment, distribution, partition, properties};
+use crate::refused;
 
 /// What light schema changes do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,10 +21,6 @@ pub enum Light {
     Seen,
     /// They run as jobs like the others.
     Off,
-}
-
-fn refused(message: impl Into<String>) -> Syntax {
-    (1105, format!("errCode = 2, detailMessage = {}", message.into()))
 }
 
 /// Carries a statement out. `None`: it is none of these.
@@ -70,9 +68,11 @@ fn create(catalogue: &mut Catalogue, reader: &mut Reader) -> Result<(), Syntax> 
         partition: None,
         distribution: Vec::new(),
         buckets: None,
+        new_buckets: None,
         default_replicas: 3,
         replicas: 3,
         properties: Vec::new(),
+        materialized: false,
         rows: 0,
         bytes: 0,
     };

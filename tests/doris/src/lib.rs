@@ -5,7 +5,7 @@
 //! catalogue in memory and no rows. Tests steer it with [`Double::tell`], one JSON object each; `steer` says which.
 //!
 //! Rules that it keeps, by clause: the three ways of texts (and the one of StarRocks, which is that of `ALTER TABLE`
-//! in Doris before 3.1), the key as a prefix, key and distribution types, distribution and partition within the key,
+//! in Doris before 4.0), the key as a prefix, key and distribution types, distribution and partition within the key,
 //! NULL to NOT NULL, defaults that do not change, the servers' own matrix of types, texts that do not shrink, one job
 //! a table and no other ALTER meanwhile, buckets of partitioned tables only, `REPLACE` as the aggregate of values that
 //! are merged on read, `ON UPDATE` that a definition without it takes away, `RENAME COLUMN` with `TO` in StarRocks
@@ -15,7 +15,7 @@ mod catalogue;
 mod ddl;
 mod lexer;
 mod parse;
-mod select;
+mod query;
 mod session;
 mod show;
 mod steer;
@@ -32,6 +32,7 @@ use tokio::runtime::Runtime;
 
 use catalogue::Catalogue;
 pub use catalogue::Product;
+use parse::Syntax;
 use session::Session;
 use steer::World;
 
@@ -49,7 +50,7 @@ pub struct Settings {
 impl Settings {
     /// An Apache Doris.
     pub fn doris() -> Settings {
-        Settings { product: Product::Doris, version: "3.1.2".to_owned(), new_catalogue: false }
+        Settings { product: Product::Doris, version: "4.0.2".to_owned(), new_catalogue: false }
     }
 
     /// One whose `ALTER TABLE` an older parser reads.
@@ -96,6 +97,11 @@ impl Double {
     pub fn carried_out(&self) -> Vec<String> {
         self.world.lock().carried_out()
     }
+}
+
+/// A refusal in the words of the front end.
+fn refused(message: impl Into<String>) -> Syntax {
+    (1105, format!("errCode = 2, detailMessage = {}", message.into()))
 }
 
 async fn accept(listener: TcpListener, world: Arc<Mutex<World>>) {

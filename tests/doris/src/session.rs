@@ -12,7 +12,8 @@ use crate::catalogue::Product;
 use crate::ddl;
 use crate::lexer::{Lexeme, lex};
 use crate::parse::{Reader, Syntax};
-use crate::select::{self, Answer};
+use crate::query::{self, Context, Relation};
+use crate::refused;
 use crate::show;
 use crate::steer::{Lose, Trap, World};
 use crate::wire::{Command, Wire};
@@ -27,13 +28,15 @@ pub struct Session {
     id: u32,
     world: Arc<Mutex<World>>,
     variables: BTreeMap<String, String>,
+    /// The database of tables that are named without one.
+    database: Option<String>,
     stopped: Arc<Notify>,
 }
 
 /// What a statement comes to.
 enum Said {
     Done,
-    Rows(Answer),
+    Rows(Relation),
 }
 
 /// What the client sees of it.
@@ -55,7 +58,7 @@ impl Session {
             ("lower_case_table_names", "0"),
         ];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-        Session { id, world, variables, stopped }
+        Session { id, world, variables, database: None, stopped }
     }
 
     fn variable(&self, world: &World, name: &str) -> Option<String> {
@@ -75,11 +78,16 @@ impl Session {
     fn carry_out(&mut self, sql: &str) -> Result<Said, Syntax> {
         let backslashes =
             !self.variables.get("sql_mode").is_some_and(|mode| mode.contains("NO_BACKSLASH_ESCAPES"));
-        let lexemes = lex(sql, backslashes)
-            .map_err(|message| (1105, format!("errCode = 2, detailMessage = {message}")))?;
+        if is_query(sql) {
+            let world = self.world.lock();
+            let variable = |name: &str| self.variable(&world, name);
+            let context = Context::new(&world.catalogue, &variable, self.id, self.database.as_deref());
+            return query::answer(&context, sql, backslashes).map(Said::Rows);
+        }
+        let lexemes = lex(sql, backslashes).map_err(refused)?;
         let stops = lexemes.iter().position(|lexeme| *lexeme == Lexeme::Symbol(';'));
         if stops.is_some_and(|at| at + 1 < lexemes.len()) {
-            return Err((1105, "errCode = 2, detailMessage = more than one statement".to_owned()));
+            return Err(refused("more than one statement"));
         }
         let mut reader = Reader::new(&lexemes);
         if reader.takes("SET") {
@@ -98,13 +106,7 @@ impl Session {
             other.notify_waiters();
             return Ok(Said::Done);
         }
-        let rows = if reader.takes("SELECT connection_id") {
-            let name = reader.rest().last().cloned();
-            let name = if let Some(Lexeme::Word(name)) = name { name } else { "connection_id()".to_owned() };
-            Answer { columns: vec![name], rows: vec![vec![Some(self.id.to_string())]] }
-        } else if reader.takes("SELECT") {
-            self.select(&world, &mut reader)?
-        } else if reader.takes("DESC") {
+        let rows = if reader.takes("DESC") {
             show::describe(&world.catalogue, &mut reader)?
         } else if reader.takes("SHOW CREATE TABLE") {
             show::create_table(&world.catalogue, &mut reader)?
@@ -117,32 +119,14 @@ impl Session {
             let World { catalogue, jobs, .. } = &mut *world;
             show::jobs(catalogue, jobs, "OPTIMIZE", &mut reader)?
         } else {
-            return Err((
-                1105,
-                "errCode = 2, detailMessage = Syntax error: this statement is not known here".to_owned(),
-            ));
+            return Err(refused("Syntax error: this statement is not known here"));
         };
         Ok(Said::Rows(rows))
     }
 
-    fn select(&self, world: &World, reader: &mut Reader) -> Result<Answer, Syntax> {
-        match reader.peek() {
-            Some(Lexeme::Word(word)) if word.starts_with("@@") => {
-                select::variables(reader, |name| self.variable(world, name))
-            }
-            Some(Lexeme::Word(word)) if word.eq_ignore_ascii_case("date_format") => Ok(world.audit.clone()),
-            Some(Lexeme::Word(word)) if word.eq_ignore_ascii_case("unix_timestamp") => Ok(Answer {
-                columns: vec!["began".to_owned()],
-                rows: vec![vec![world.audit_began_s.map(|seconds| seconds.to_string())]],
-            }),
-            _ => select::select(&world.catalogue, reader),
-        }
-    }
-
     /// Only constants: neither product works anything out here.
     fn set(&mut self, reader: &mut Reader) -> Result<(), Syntax> {
-        let constant =
-            || (1105, "errCode = 2, detailMessage = Set statement only support constant expr.".to_owned());
+        let constant = || refused("Set statement only support constant expr.");
         if reader.takes("NAMES") {
             reader.name()?;
             if !reader.takes_symbol(',') {
@@ -240,13 +224,26 @@ impl Session {
         }
     }
 
-    async fn begin_in(&self, database: Option<&str>, wire: &mut Wire) -> io::Result<()> {
+    async fn begin_in(&mut self, database: Option<&str>, wire: &mut Wire) -> io::Result<()> {
         let known = |name: &str| self.world.lock().catalogue.databases.contains_key(name);
-        match database.filter(|name| !known(name)) {
+        match database {
+            Some(name) if !known(name) => {
+                wire.error(UNKNOWN_DATABASE, &format!("Unknown database '{name}'")).await
+            }
+            Some(name) => {
+                self.database = Some(name.to_owned());
+                wire.ok().await
+            }
             None => wire.ok().await,
-            Some(name) => wire.error(UNKNOWN_DATABASE, &format!("Unknown database '{name}'")).await,
         }
     }
+}
+
+/// Whether this is a query, which has a grammar of its own.
+fn is_query(sql: &str) -> bool {
+    let sql = sql.trim_start();
+    let head: String = sql.chars().take_while(char::is_ascii_alphabetic).collect();
+    sql.starts_with('(') || ["SELECT", "WITH"].iter().any(|word| head.eq_ignore_ascii_case(word))
 }
 
 async fn answer(wire: &mut Wire, said: Result<Said, Syntax>, no_more_than: Option<usize>) -> io::Result<()> {

@@ -2,17 +2,14 @@
 
 use crate::catalogue::{Catalogue, Product, STATES, Table};
 use crate::parse::{Reader, Syntax};
-use crate::select::Answer;
+use crate::query::Relation;
+use crate::refused;
 use crate::steer::Jobs;
 
 const ALLOCATION: &str = "replication_allocation";
 
-fn answer(columns: &[&str], rows: Vec<Vec<Option<String>>>) -> Answer {
-    Answer { columns: columns.iter().map(|&column| column.to_owned()).collect(), rows }
-}
-
 /// `DESC db.t`.
-pub fn describe(catalogue: &Catalogue, reader: &mut Reader) -> Result<Answer, Syntax> {
+pub fn describe(catalogue: &Catalogue, reader: &mut Reader) -> Result<Relation, Syntax> {
     let (database, name) = reader.path()?;
     reader.end()?;
     let table = catalogue.table(&database, &name)?;
@@ -32,16 +29,22 @@ pub fn describe(catalogue: &Catalogue, reader: &mut Reader) -> Result<Answer, Sy
             Some(extra.to_owned()),
         ]
     });
-    Ok(answer(&["Field", "Type", "Null", "Key", "Default", "Extra"], rows.collect()))
+    Ok(Relation::of_texts(&["Field", "Type", "Null", "Key", "Default", "Extra"], rows.collect()))
 }
 
 /// `SHOW CREATE TABLE db.t`: as Doris writes it, with comments in single quotes, of whose quotes only the
 /// double ones get a backslash.
-pub fn create_table(catalogue: &Catalogue, reader: &mut Reader) -> Result<Answer, Syntax> {
+pub fn create_table(catalogue: &Catalogue, reader: &mut Reader) -> Result<Relation, Syntax> {
     let (database, name) = reader.path()?;
     reader.end()?;
-    let text = create_text(catalogue.product, &name, catalogue.table(&database, &name)?);
-    Ok(answer(&["Table", "Create Table"], vec![vec![Some(name), Some(text)]]))
+    let table = catalogue.table(&database, &name)?;
+    if table.materialized {
+        return Err(refused(
+            "not support async materialized view, please use `show create materialized view`",
+        ));
+    }
+    let text = create_text(catalogue.product, &name, table);
+    Ok(Relation::of_texts(&["Table", "Create Table"], vec![vec![Some(name), Some(text)]]))
 }
 
 fn create_text(product: Product, name: &str, table: &Table) -> String {
@@ -104,28 +107,32 @@ fn create_text(product: Product, name: &str, table: &Table) -> String {
 }
 
 /// `SHOW VARIABLES LIKE "…"`.
-pub fn variables(reader: &mut Reader, value: impl Fn(&str) -> Option<String>) -> Result<Answer, Syntax> {
+pub fn variables(reader: &mut Reader, value: impl Fn(&str) -> Option<String>) -> Result<Relation, Syntax> {
     reader.expects("LIKE")?;
     let name = reader.text()?;
     reader.end()?;
     let rows = value(&name).map(|found| vec![Some(name.clone()), Some(found)]);
-    Ok(answer(&["Variable_name", "Value"], rows.into_iter().collect()))
+    Ok(Relation::of_texts(&["Variable_name", "Value"], rows.into_iter().collect()))
 }
 
-/// `SHOW ALTER TABLE COLUMN FROM db WHERE TableName = "t" ORDER BY CreateTime DESC LIMIT 1`. A job that
+/// `SHOW ALTER TABLE COLUMN FROM db WHERE TableName = "t" ORDER BY CreateTime DESC LIMIT 1`, or by JobId. A job that
 /// nobody holds goes on by one state each time it is looked at.
 pub fn jobs(
     catalogue: &mut Catalogue,
     jobs: &Jobs,
     kind: &'static str,
     reader: &mut Reader,
-) -> Result<Answer, Syntax> {
+) -> Result<Relation, Syntax> {
     reader.expects("FROM")?;
     let database = reader.name()?;
     reader.expects("WHERE TableName")?;
     reader.symbol('=')?;
     let table = reader.text()?;
-    reader.expects("ORDER BY CreateTime DESC LIMIT")?;
+    reader.expects("ORDER BY")?;
+    if !reader.takes("CreateTime") {
+        reader.expects("JobId")?;
+    }
+    reader.expects("DESC LIMIT")?;
     let limit = reader.number()? as usize;
     reader.end()?;
     let own =
@@ -166,7 +173,7 @@ pub fn jobs(
         "Progress",
         "Timeout",
     ];
-    Ok(answer(&columns, rows))
+    Ok(Relation::of_texts(&columns, rows))
 }
 
 fn go_on(catalogue: &mut Catalogue, jobs: &Jobs, id: u64, state: &str) {

@@ -11,10 +11,11 @@
 //! | `{"do":"slow","ms":60000,"with":…}` | it hangs; `KILL QUERY id` ends it |
 //! | `{"do":"fail","with":…,"code":1105,"message":…}` | it is refused |
 //! | `{"do":"rows","table":"ods.t","rows":12,"bytes":3400}` | sizes |
-//! | `{"do":"say","sql":…}` | somebody else changes something; it is not written down |
+//! | `{"do":"say","sql":…}` | somebody else changes something, and the job of it ends; it is not written down |
 //! | `{"do":"property","table":"ods.t","name":…,"value":…}` | the table has a property, as if it had been made with it |
 //! | `{"do":"database","name":…}`, `{"do":"backends","count":1}`, `{"do":"unicode","on":true}` | databases, nodes (too many copies are refused), names beyond ASCII |
-//! | `{"do":"audit","began":1,"columns":[…],"rows":[[…]]}` | what the audit log answers |
+//! | `{"do":"audit","rows":[{"time":"2026-11-01 08:00:00","user":…}]}` | what the audit log has, each row with all of its columns |
+//! | `{"do":"materialized","table":"ods.t"}` | the table is an asynchronous materialized view |
 //! | `{"do":"table","table":"ods.t"}`, `{"do":"recycled"}` | a definition as it is kept; what was dropped without FORCE |
 
 use std::collections::BTreeMap;
@@ -27,7 +28,7 @@ use tokio::sync::Notify;
 use crate::catalogue::Catalogue;
 use crate::ddl::{self, Light};
 use crate::lexer::lex;
-use crate::select::Answer;
+use crate::query::audit_row;
 
 /// What becomes of new jobs.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,9 +70,6 @@ pub struct World {
     record: Vec<Value>,
     /// Who can be stopped, by connection.
     pub running: BTreeMap<u32, Arc<Notify>>,
-    /// What the audit log answers, and from when it has anything.
-    pub audit: Answer,
-    pub audit_began_s: Option<u64>,
     pub unicode_names: bool,
 }
 
@@ -84,8 +82,6 @@ impl World {
             traps: Vec::new(),
             record: Vec::new(),
             running: BTreeMap::new(),
-            audit: Answer::default(),
-            audit_began_s: None,
             unicode_names: false,
         }
     }
@@ -168,8 +164,13 @@ impl World {
             }
             "say" => {
                 let lexemes = lex(&needed("sql")?, true)?;
+                let before = self.catalogue.jobs.len();
                 let done = ddl::run(&mut self.catalogue, self.light, &lexemes);
                 done.ok_or("it changes nothing")?.map_err(|(_, message)| message)?;
+                let begun: Vec<u64> = self.catalogue.jobs[before..].iter().map(|job| job.id).collect();
+                for id in begun {
+                    self.catalogue.settle(id, "FINISHED", "");
+                }
             }
             "database" => {
                 self.catalogue.databases.entry(needed("name")?).or_default();
@@ -180,22 +181,16 @@ impl World {
             }
             "unicode" => self.unicode_names = asked["on"].as_bool().unwrap_or(true),
             "audit" => {
-                let strings = |value: &Value| -> Vec<Option<String>> {
-                    let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
-                    items
-                        .iter()
-                        .map(|item| {
-                            item.as_str().map(str::to_owned).or_else(|| item.as_u64().map(|n| n.to_string()))
-                        })
-                        .collect()
-                };
-                let columns = strings(&asked["columns"]).into_iter().flatten().collect();
-                let rows = asked["rows"]
-                    .as_array()
-                    .map(|rows| rows.iter().map(strings).collect())
-                    .unwrap_or_default();
-                self.audit = Answer { columns, rows };
-                self.audit_began_s = number("began");
+                let rows = asked["rows"].as_array().ok_or("rows are missing")?.iter();
+                let rows = rows.map(|row| audit_row(&self.catalogue, row)).collect::<Result<_, _>>()?;
+                self.catalogue.audit = rows;
+            }
+            "materialized" => {
+                let (database, name) = place(&needed("table")?)?;
+                let mut table =
+                    self.catalogue.table(&database, &name).map_err(|(_, message)| message)?.clone();
+                table.materialized = true;
+                self.catalogue.put(&database, &name, table);
             }
             "table" => {
                 let (database, name) = place(&needed("table")?)?;

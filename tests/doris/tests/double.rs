@@ -32,11 +32,11 @@ impl Client {
         Client(Client::options(double).connect().await.expect("it takes a session"))
     }
 
-    /// Rows of texts, or the error's words.
+    /// Rows of texts, as they came, or the error's words.
     async fn say(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, String> {
         let rows = sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).fetch_all(&mut self.0).await;
         let rows = rows.map_err(|error| error.to_string())?;
-        Ok(rows.iter().map(|row| (0..row.len()).map(|at| row.get(at)).collect()).collect())
+        Ok(rows.iter().map(|row| (0..row.len()).map(|at| row.get_unchecked(at)).collect()).collect())
     }
 
     async fn state(&mut self) -> Option<String> {
@@ -272,5 +272,177 @@ fn a_slow_statement_is_stopped_from_another_session() {
         };
         assert!(stopped.expect_err("it was stopped").contains("cancel query"));
         one.0.ping().await.expect("the session goes on");
+    });
+}
+
+/// Of the audit log: when it begins, and which tables were read when.
+const BEGAN: &str = "SELECT unix_timestamp(min(a.`time`)) AS began FROM `__internal_schema`.`audit_log` AS a";
+const READ: &str = "SELECT date_format(convert_tz(a.`time`, @@time_zone, \"UTC\"), '%Y-%m-%d') AS on_day, \
+                    count(*) AS accesses, array_join(a.queried_tables_and_views, ',') AS read_tables, \
+                    unix_timestamp(max(a.`time`)) AS last_time FROM `__internal_schema`.`audit_log` AS a \
+                    WHERE a.`time` >= from_unixtime(0) AND a.is_query = 1 AND a.`user` NOT IN (\"lakeport\") \
+                    GROUP BY on_day, read_tables ORDER BY on_day, read_tables LIMIT 11 OFFSET 0";
+
+fn logged(double: &Double) {
+    let row = |time: &str, user: &str, table: &str| {
+        json!({ "time": time, "user": user, "db": "ods", "state": "EOF", "is_query": 1, "stmt": "SELECT 1",
+            "queried_tables_and_views": [table] })
+    };
+    let rows = [
+        row("2026-11-02 07:00:00.123", "ana", "internal.ods.orders"),
+        row("2026-11-02 09:00:00.5", "ana", "internal.ods.orders"),
+        row("2026-11-02 09:00:01", "lakeport", "internal.ods.orders"),
+    ];
+    tell(double, json!({ "do": "audit", "rows": rows }));
+}
+
+#[test]
+fn the_audit_log_is_asked_with_the_servers_types() {
+    on(Settings { new_catalogue: true, ..Settings::doris() }, async |double| {
+        let mut client = Client::connect(double).await;
+        assert_eq!(client.say(BEGAN).await.expect("it is empty"), [[None]]);
+        logged(double);
+        let began = client.say(BEGAN).await.expect("it began");
+        assert_eq!(began[0][0].as_deref(), Some("1793574000.123"));
+        let rows = client.say(READ).await.expect("it was read");
+        let cells = |row: &[Option<String>]| row.iter().flatten().cloned().collect::<Vec<_>>().join(" ");
+        let rows: Vec<String> = rows.iter().map(|row| cells(row)).collect();
+        // Seven in the morning in Shanghai is the day before in UTC.
+        assert_eq!(
+            rows,
+            [
+                "2026-11-01 1 internal.ods.orders 1793574000.123",
+                "2026-11-02 1 internal.ods.orders 1793581200.500"
+            ]
+        );
+    });
+}
+
+#[test]
+fn an_array_is_no_text_to_doris() {
+    let cast = "SELECT cast(a.queried_tables_and_views AS STRING) AS read_tables \
+                FROM `__internal_schema`.`audit_log` AS a";
+    on(Settings { new_catalogue: true, ..Settings::doris() }, async |double| {
+        let refused = Client::connect(double).await.say(cast).await.expect_err("it is refused");
+        assert!(refused.contains("can not cast from origin type ARRAY<TEXT>"), "{refused}");
+    });
+}
+
+#[test]
+fn a_query_is_read_to_its_end() {
+    on(Settings::doris(), async |double| {
+        let mut client = Client::connect(double).await;
+        client.say(ORDERS).await.expect("made");
+        for sql in [
+            "SELECT date_format(anything at all",
+            "SELECT unix_timestamp(min(a.`nothing`)) AS began FROM `__internal_schema`.`audit_log` AS a",
+            "SELECT connection_id(), x AS id",
+            "SELECT count(*) AS n FROM `ods`.`orders` FOR UPDATE",
+            "SELECT `id`, count(*) AS n FROM `ods`.`orders`",
+            "SELECT max(`w`) AS n FROM `ods`.`orders`",
+            "SELECT no_such_function(`v`) AS n FROM `ods`.`orders`",
+            "SELECT `v` FROM `ods`.`orders` WHERE count(*) > 1",
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3) SELECT i FROM n",
+        ] {
+            assert!(client.say(sql).await.is_err(), "{sql}");
+        }
+    });
+}
+
+#[test]
+fn a_series_of_days_comes_from_a_table_function() {
+    const SERIES: &str = "WITH `found` AS (SELECT DATE_FORMAT(`orders`.`dt`, '%Y-%m-%d') AS `start`, COUNT(*) AS `n0`, \
+        COUNT(DISTINCT `orders`.`v`) AS `n1` FROM `ods`.`orders` WHERE `orders`.`dt` >= '2026-11-01' \
+        AND (`orders`.`v` <> 'x' OR `orders`.`v` IS NULL) GROUP BY 1), `calendar` AS (SELECT DATE_FORMAT(\
+        DATE_ADD('2026-10-31', INTERVAL `number` DAY), '%Y-%m-%d') AS `start` FROM numbers(\"number\" = \"3\")) \
+        SELECT substr(`calendar`.`start`, 6, 5) AS `day`, COALESCE(`found`.`n0`, 0) AS `orders` FROM `calendar` \
+        LEFT JOIN `found` ON `found`.`start` = `calendar`.`start` ORDER BY `calendar`.`start` DESC LIMIT 2";
+    on(Settings::doris(), async |double| {
+        let mut client = Client::connect(double).await;
+        client
+            .say(&ORDERS.replace("`v` INT NULL", "`v` VARCHAR(9) NULL, `dt` DATE NULL"))
+            .await
+            .expect("made");
+        let rows = client.say(SERIES).await.expect("answered");
+        let rows: Vec<_> = rows.iter().map(|row| row.iter().flatten().cloned().collect::<Vec<_>>()).collect();
+        assert_eq!(rows, [["11-02", "0"], ["11-01", "0"]]);
+    });
+}
+
+#[test]
+fn an_unknown_table_has_the_code_of_its_product() {
+    for (settings, code) in [(Settings::doris(), 1051), (Settings::starrocks(), 5502)] {
+        on(settings, async |double| {
+            let mut client = Client::connect(double).await;
+            let shown = sqlx::raw_sql("SHOW CREATE TABLE `ods`.`none`").fetch_all(&mut client.0).await;
+            let error = shown.expect_err("it is not there").into_database_error().expect("the server's");
+            let error = error.downcast_ref::<sqlx::mysql::MySqlDatabaseError>();
+            assert_eq!(error.number(), code);
+        });
+    }
+}
+
+#[test]
+fn copies_are_counted_where_they_are_made() {
+    on(Settings::doris(), async |double| {
+        let mut client = Client::connect(double).await;
+        client.say(ORDERS).await.expect("made");
+        let later = "ALTER TABLE `ods`.`orders` SET (\"default.replication_num\" = \"5\")";
+        let now = "ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET (\"replication_num\" = \"5\")";
+        client.say(later).await.expect("taken");
+        assert!(client.say(now).await.is_err());
+        tell(double, json!({"do": "property", "table": "ods.orders", "name": "colocate_with", "value": "g"}));
+        assert!(client.say(later).await.is_err());
+    });
+}
+
+#[test]
+fn buckets_that_the_server_chose_stay_its_choice() {
+    let made = ORDERS
+        .replace("`v` INT NULL", "`dt` DATE NOT NULL")
+        .replace("UNIQUE KEY (`id`)", "UNIQUE KEY (`id`, `dt`)")
+        .replace("DISTRIBUTED", "AUTO PARTITION BY RANGE (DATE_TRUNC(`dt`, 'month')) () DISTRIBUTED")
+        .replace("BUCKETS 4", "BUCKETS AUTO");
+    on(Settings { new_catalogue: true, ..Settings::doris() }, async |double| {
+        let mut client = Client::connect(double).await;
+        client.say(&made).await.expect("made");
+        let said = "ALTER TABLE `ods`.`orders` MODIFY DISTRIBUTION DISTRIBUTED BY HASH (`id`) BUCKETS 8";
+        client.say(said).await.expect("taken");
+        let shown = client.say("SHOW CREATE TABLE `ods`.`orders`").await.expect("shown");
+        assert!(shown[0][1].as_deref().is_some_and(|text| text.contains("BUCKETS AUTO")), "{shown:?}");
+        let asked = "SELECT p.BUCKET_NUM AS n FROM information_schema.partitions AS p";
+        assert_eq!(client.say(asked).await.expect("told")[0][0].as_deref(), Some("8"));
+    });
+}
+
+#[test]
+fn only_a_varchar_is_changed_without_a_job() {
+    on(Settings::doris(), async |double| {
+        let mut client = Client::connect(double).await;
+        client
+            .say(&ORDERS.replace("`v` INT NULL", "`v` INT NULL, `t` VARCHAR(9) NOT NULL"))
+            .await
+            .expect("made");
+        client.say("ALTER TABLE `ods`.`orders` MODIFY COLUMN `t` VARCHAR(9) NULL").await.expect("taken");
+        assert_eq!(client.state().await, None);
+        client
+            .say("ALTER TABLE `ods`.`orders` MODIFY COLUMN `v` INT NULL COMMENT \"x\"")
+            .await
+            .expect("taken");
+        assert_eq!(client.state().await.as_deref(), Some("PENDING"));
+    });
+}
+
+#[test]
+fn a_materialized_view_is_a_table_without_an_engine() {
+    on(Settings::doris(), async |double| {
+        let mut client = Client::connect(double).await;
+        client.say(ORDERS).await.expect("made");
+        tell(double, json!({"do": "materialized", "table": "ods.orders"}));
+        let asked =
+            "SELECT t.TABLE_TYPE AS kind, t.ENGINE AS engine_name FROM information_schema.tables AS t";
+        let rows = client.say(asked).await.expect("listed");
+        assert_eq!(rows, [[Some("BASE TABLE".to_owned()), None]]);
+        assert!(client.say("SHOW CREATE TABLE `ods`.`orders`").await.is_err());
     });
 }

@@ -1,10 +1,11 @@
 //! `ALTER TABLE`: at once, or as a job.
 
+use super::Light;
 use super::clauses::{Clause, column, comment, distribution, replicas};
-use super::{Light, refused};
 use crate::catalogue::{Catalogue, Grammar, Product, Table};
 use crate::lexer::Lexeme;
 use crate::parse::{Reader, Syntax};
+use crate::refused;
 
 pub(super) fn alter(catalogue: &mut Catalogue, light: Light, reader: &mut Reader) -> Result<(), Syntax> {
     let grammar = catalogue.grammar();
@@ -41,21 +42,31 @@ pub(super) fn alter(catalogue: &mut Catalogue, light: Light, reader: &mut Reader
         if before.partition.is_none() {
             return Err(refused("Only support change partitioned table's distribution."));
         }
+        apart(&before)?;
         same_columns(&before, &columns)?;
-        after.buckets = buckets;
+        // It goes on saying AUTO where it said so; the number is for new partitions.
+        match before.buckets {
+            Some(_) => after.buckets = buckets,
+            None => after.new_buckets = buckets,
+        }
     } else if !doris && reader.takes("DISTRIBUTED BY") {
         let (columns, buckets) = distribution(product, reader)?;
         same_columns(&before, &columns)?;
         after.buckets = buckets;
         job = Some(("OPTIMIZE", false));
     } else if reader.takes("SET") {
-        after.default_replicas = checked(catalogue, replicas(reader, "default.replication_num")?)?;
+        let wanted = replicas(reader, "default.replication_num")?;
+        apart(&before)?;
+        // Doris counts its backends only where copies are made at once.
+        after.default_replicas = if doris { wanted } else { checked(catalogue, wanted)? };
     } else if reader.takes("MODIFY PARTITION") {
         reader.symbol('(')?;
         reader.symbol('*')?;
         reader.symbol(')')?;
         reader.expects("SET")?;
-        after.replicas = checked(catalogue, replicas(reader, "replication_num")?)?;
+        let wanted = replicas(reader, "replication_num")?;
+        apart(&before)?;
+        after.replicas = checked(catalogue, wanted)?;
     } else {
         reader.expects("RENAME")?;
         let new = reader.name()?;
@@ -91,6 +102,14 @@ pub(super) fn checked(catalogue: &Catalogue, replicas: u32) -> Result<u32, Synta
         return Err(refused(message));
     }
     Ok(replicas)
+}
+
+/// A table that lies where others lie keeps its buckets and copies.
+fn apart(table: &Table) -> Result<(), Syntax> {
+    if table.properties.iter().any(|(name, _)| name == "colocate_with") {
+        return Err(refused("Cannot change distribution or replication of a colocate table"));
+    }
+    Ok(())
 }
 
 pub(super) fn same_columns(table: &Table, columns: &[String]) -> Result<(), Syntax> {
@@ -155,7 +174,7 @@ pub(super) fn rename_column(doris: bool, reader: &mut Reader, table: &mut Table)
     Ok(())
 }
 
-/// Another definition, or, in Doris, another comment alone. Answers whether a text merely grows.
+/// Another definition, or, in Doris, another comment alone. Answers whether it is a light change.
 pub(super) fn modify(
     grammar: Grammar,
     reader: &mut Reader,
@@ -189,7 +208,12 @@ pub(super) fn modify(
         return Err(refused("Can not change default value"));
     }
     let lengthens = may_become(&old.type_text, &new.type_text)?;
-    let light = lengthens && old.nullable == new.nullable;
+    let of_text = |text: &str| text.starts_with("varchar");
+    let light = match doris {
+        // Only VARCHAR is changed without a job, to NULL too; another type is written again for its comment.
+        true => lengthens && of_text(&old.type_text) && of_text(&new.type_text),
+        false => lengthens && old.nullable == new.nullable,
+    };
     table.columns[at] = new;
     Ok(Some(light))
 }

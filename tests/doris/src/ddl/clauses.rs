@@ -1,9 +1,9 @@
 //! The clauses that statements share: comments, columns, types, partition, distribution, copies.
 
-use super::refused;
 use crate::catalogue::{Column, Grammar, Product};
 use crate::lexer::{Lexeme, escapes, literal};
 use crate::parse::{Reader, Syntax};
+use crate::refused;
 
 /// Where a text stands decides what is taken out of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
