@@ -15,7 +15,7 @@ use wasmtime::Store;
 use crate::call::{CallContext, CallError};
 use crate::family::{Family, PluginId};
 use crate::generation::Generation;
-use crate::imports::connection::LentConnection;
+use crate::lending::LentConnection;
 use crate::prepared::{Description, Prepared};
 use crate::registry::Registry;
 use crate::state::CallState;

@@ -13,28 +13,10 @@ use crate::family::{Contract, PluginId};
 use crate::grants::Grants;
 use crate::inspect::Inspection;
 use crate::limits::Limits;
+use crate::origin::{CallOrigin, Origin};
 use crate::prepared::{Description, Prepared};
-use crate::sandbox::{Body, CallOrigin, Sandbox};
+use crate::sandbox::{Body, Sandbox};
 use crate::state::CallState;
-
-/// How a component came here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// With the host.
-    Bundled,
-    /// Through the API.
-    Uploaded,
-}
-
-impl Origin {
-    /// `bundled` or `uploaded`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Origin::Bundled => "bundled",
-            Origin::Uploaded => "uploaded",
-        }
-    }
-}
 
 /// A component that has passed every check and can be called.
 pub struct Generation {

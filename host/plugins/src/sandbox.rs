@@ -22,7 +22,8 @@ use crate::imports;
 use crate::inspect::Inspection;
 use crate::lane::{Lane, Place};
 use crate::limits::Limits;
-use crate::log::{CallLog, PluginLog};
+use crate::log::CallLog;
+use crate::origin::CallOrigin;
 use crate::prepared::Prepared;
 use crate::state::CallState;
 
@@ -214,16 +215,6 @@ impl Sandbox {
         });
         store
     }
-}
-
-/// Whose call it is.
-#[derive(Clone)]
-pub(crate) struct CallOrigin {
-    pub family: Family,
-    pub digest: Arc<str>,
-    /// Interfaces that it imports and the operator withholds.
-    pub withheld: Arc<[String]>,
-    pub log: Arc<PluginLog>,
 }
 
 /// Starts the thread that advances the epoch. It ends with the engine.
