@@ -10,6 +10,7 @@
 
 mod call;
 mod compiled;
+mod compiler;
 mod counters;
 mod description;
 pub mod dialect;
@@ -19,6 +20,7 @@ mod generation;
 pub mod grants;
 mod imports;
 mod inspect;
+mod invocation;
 mod lane;
 mod lending;
 mod limits;

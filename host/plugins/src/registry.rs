@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use parking_lot::{Mutex, RwLock};
-use wasmtime::Store;
+use wasmtime::component::{ComponentNamedList, Lift, Lower};
 
 use self::errors::conflict;
 pub use self::errors::{RegistryError, StageError};
@@ -27,7 +27,6 @@ use crate::log::{CallLog, LogLevel, PluginLog, now_ms};
 use crate::origin::{CallOrigin, Origin};
 use crate::prepared::Description;
 use crate::sandbox::Sandbox;
-use crate::state::CallState;
 
 /// Generations that one plugin may have at the same time.
 pub const GENERATIONS_MAX: usize = 16;
@@ -457,24 +456,20 @@ impl Registry {
         });
     }
 
-    /// Makes one call on the generation that answers for `context.key`.
-    pub(crate) async fn call<R, B>(
+    /// Calls a function of the generation that answers for `context.key`.
+    pub(crate) async fn call<Params, Answer>(
         self: &Arc<Self>,
         id: &PluginId,
         function: &'static str,
         context: CallContext,
-        body: impl FnOnce(Arc<Generation>) -> B + Send,
-    ) -> Result<R, CallError>
+        params: Params,
+    ) -> Result<Answer, CallError>
     where
-        R: Send,
-        B: for<'a> FnOnce(
-                &'a mut Store<CallState>,
-            ) -> futures_util::future::BoxFuture<'a, wasmtime::Result<R>>
-            + Send,
+        Params: ComponentNamedList + Lower,
+        Answer: Lift + 'static,
     {
         let generation = self.answering_for(id, &context.key)?;
-        let (answer, in_a_row) =
-            generation.call(&self.sandbox, function, context, body(generation.clone())).await;
+        let (answer, in_a_row) = generation.call(&self.sandbox, function, context, params).await;
         if self.settings.quarantine_after > 0 && in_a_row >= self.settings.quarantine_after {
             self.quarantine_for_failures(id, &generation, in_a_row, answer.as_ref().err());
         }

@@ -9,6 +9,7 @@ use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use crate::call::{CallContext, InstanceConfig};
+use crate::family::Family;
 use crate::lane::Place;
 use crate::lending::{LentConnection, Runner, Topic};
 use crate::limits::Limits;
@@ -19,7 +20,9 @@ use crate::wasi_context;
 
 /// The state of one call. Host imports find here what the call may reach, and nothing else.
 pub struct CallState {
-    wasi: WasiCtx,
+    family: Family,
+    /// Made when the guest first asks WASI for something, which most calls never do.
+    wasi: Option<WasiCtx>,
     table: ResourceTable,
     pub(crate) log: Arc<parking_lot::Mutex<CallLog>>,
     pub(crate) usage: Usage,
@@ -46,7 +49,8 @@ impl CallState {
     ) -> Self {
         let log = Arc::new(parking_lot::Mutex::new(log(context.id.clone())));
         CallState {
-            wasi: wasi_context::new(origin.family, &log),
+            family: origin.family,
+            wasi: None,
             table: ResourceTable::new(),
             log,
             usage: Usage::new(limits),
@@ -63,13 +67,14 @@ impl CallState {
     }
 
     /// The handle under which a dialect knows the connection lent to it. There is one at most.
-    pub(crate) fn connection_handle(&self) -> Resource<Connection> {
+    pub(crate) fn connection_handle() -> Resource<Connection> {
         Resource::new_own(0)
     }
 }
 
 impl WasiView for CallState {
     fn ctx(&mut self) -> WasiCtxView<'_> {
-        WasiCtxView { ctx: &mut self.wasi, table: &mut self.table }
+        let ctx = self.wasi.get_or_insert_with(|| wasi_context::new(self.family, &self.log));
+        WasiCtxView { ctx, table: &mut self.table }
     }
 }
