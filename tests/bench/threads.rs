@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
 use lakeport::catalog::{Catalog, Filter, Order, SortBy};
-use lakeport::db::{Address, Changes, Db};
-use lakeport::http::Paging;
 use lakeport::tables;
+use lakeport_http::Paging;
+use lakeport_store::{Address, Changes, Db};
 use lakeport_tests::measure::{self, Connection, Measured, Round, median, pin_to_load_core};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;

@@ -76,10 +76,10 @@ fn the_store_itself_is_there_from_the_start_and_nobody_changes_it() {
         );
         let own = path(&own["id"]);
         let server = &lake.server;
-        refused(&server.put(&own, &json!({ "isDefault": true })), 409, "reserved");
-        refused(&server.delete(&own), 409, "reserved");
-        refused(&server.post(&format!("{own}/sync"), &json!({})), 409, "reserved");
-        refused(&server.delete(&format!("{own}/sync")), 409, "reserved");
+        refused(&server.put(&own, &json!({ "isDefault": true })), 409, "built_in");
+        refused(&server.delete(&own), 409, "built_in");
+        refused(&server.post(&format!("{own}/sync"), &json!({})), 409, "built_in");
+        refused(&server.delete(&format!("{own}/sync")), 409, "built_in");
         assert_eq!(server.get(&format!("{own}/sync")).data(), Value::Null);
         let test = server.post(&format!("{own}/test"), &json!({})).data();
         let product = if kind == "sqlite" { "SQLite" } else { "PostgreSQL" };
@@ -156,8 +156,8 @@ fn a_change_of_what_somebody_else_changed_is_refused() {
     let first = lake.server.get(&path(id)).header("etag").expect("an ETag").to_owned();
     let change = |tag: &str, body: &str| client.send("PUT", &path(id), &[("If-Match", tag)], body.as_bytes());
     let second = change(&first, r#"{"name": "b"}"#).header("etag").expect("an ETag").to_owned();
-    refused(&change(&first, r#"{"name": "c"}"#), 412, "stale");
-    refused(&client.send("DELETE", &path(id), &[("If-Match", &first)], b""), 412, "stale");
+    refused(&change(&first, r#"{"name": "c"}"#), 412, "precondition_failed");
+    refused(&client.send("DELETE", &path(id), &[("If-Match", &first)], b""), 412, "precondition_failed");
     let known = client.send("GET", &path(id), &[("If-None-Match", &second)], b"");
     assert_eq!((known.status, known.body.is_empty()), (304, true));
     // Being read in is no change of the definition.

@@ -104,7 +104,7 @@ fn a_topic_is_opened_read_changed_and_deleted() {
         }
         assert_eq!(ok(client.get(&path)), made);
         let stale = client.send("PUT", &path, &[("If-Match", "\"no\"")], br#"{"title":"b"}"#);
-        refused(&stale, 412, "stale");
+        refused(&stale, 412, "precondition_failed");
         let changed = client.send("PUT", &path, &[("If-Match", &etag)], br#"{"datasources":null}"#);
         assert_ne!(changed.header("etag"), Some(etag.as_str()));
         let changed = ok(changed);

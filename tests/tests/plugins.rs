@@ -50,7 +50,7 @@ fn a_plugin_is_staged_activated_replaced_and_rolled_back() {
         let back = server.post("/api/v1/plugins/greeter/rollback", &json!({}));
         assert_eq!(back.data()["version"], "1.0.0");
         let again = server.post("/api/v1/plugins/greeter/rollback", &json!({}));
-        assert_eq!((again.status, again.error()), (409, "nothing_before".to_owned()));
+        assert_eq!((again.status, again.error()), (409, "no_previous_generation".to_owned()));
     }
 }
 

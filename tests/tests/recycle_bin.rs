@@ -299,7 +299,7 @@ fn the_job_leaves_a_table_alone_that_somebody_gave_its_old_name_back() {
         let error = eventually("it is said why it does not go", SOON, || {
             Some(pending(&lake)[0]["purgeError"].clone()).filter(|error| !error.is_null())
         });
-        assert_eq!(text(&error, "code"), "drifted");
+        assert_eq!(text(&error, "code"), "schema_drift");
         assert_eq!(restore(&lake, id).data()["physical"], true);
     }
 }

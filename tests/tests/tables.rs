@@ -301,8 +301,8 @@ fn a_field_is_changed_by_the_version_that_was_read() {
         let change = |tag: &str| client.send("PUT", &field, &[("If-Match", tag)], br#"{"fieldComment":"x"}"#);
         let second = change(&first).header("etag").expect("the new ETag").to_owned();
         assert_eq!(lake.server.get(&field).header("etag"), Some(second.as_str()));
-        refused(&change(&first), 412, "stale");
-        refused(&client.send("DELETE", &field, &[("If-Match", &first)], b""), 412, "stale");
+        refused(&change(&first), 412, "precondition_failed");
+        refused(&client.send("DELETE", &field, &[("If-Match", &first)], b""), 412, "precondition_failed");
         assert_eq!(client.send("DELETE", &field, &[("If-Match", &second)], b"").status, 200);
         refused(&lake.server.get(&field), 404, "not_found");
     }

@@ -355,7 +355,7 @@ fn what_was_submitted_is_deployed_and_nothing_later() {
         assert_eq!((&deployed["status"], &deployed["publishedVersion"]), (&json!("offline"), &json!(2)));
         assert_eq!(deployed["publishStatus"], "outdated", "it was changed since");
         assert!(deployed["workflowCode"].is_string(), "{deployed}");
-        refused(&lake.server.post(&approve, &json!({ "status": "APPROVED" })), 409, "decided");
+        refused(&lake.server.post(&approve, &json!({ "status": "APPROVED" })), 409, "already_decided");
         refused(
             &lake.server.post(&format!("{publish}/999/approve"), &json!({ "status": "APPROVED" })),
             404,
@@ -396,7 +396,7 @@ fn a_version_for_one_engine_is_not_approved_again_once_the_workflow_is_on_anothe
         lake.server.post("/api/v1/engines", &json!({ "name": "second", "plugin": "local" })).data();
         lake.server.put(&path(id), &json!({ "schedulerEngine": "second" })).data();
         let again = lake.server.post(&approve, &json!({ "status": "APPROVED" }));
-        refused(&again, 409, "decided");
+        refused(&again, 409, "already_decided");
         assert!(again.message().contains("`second`"), "{again:?}");
     }
 }

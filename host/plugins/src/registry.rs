@@ -335,7 +335,10 @@ impl Registry {
                 return Ok(());
             }
             let before = view.history.pop().ok_or_else(|| {
-                conflict("nothing_before", format!("no other generation of {id} was active before this one"))
+                conflict(
+                    "no_previous_generation",
+                    format!("no other generation of {id} was active before this one"),
+                )
             })?;
             view.active = Some(before);
             view.activated_at_ms = Some(now_ms());

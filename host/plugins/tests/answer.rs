@@ -3,6 +3,7 @@
 mod support;
 
 use lakeport_plugins::{CallError, CallFault};
+
 use support::{ask, host, stage_active};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,6 +5,7 @@ mod support;
 use std::time::Duration;
 
 use lakeport_plugins::{CallError, CallFault, Origin, RegistrySettings, StageError};
+
 use support::{ask, component, failed_with, host, host_with, stage_active, stage_error};
 
 /// Calls of a well-behaved plugin go on: asked while something else misbehaves.

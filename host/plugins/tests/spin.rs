@@ -5,6 +5,7 @@ mod support;
 use std::time::{Duration, Instant};
 
 use lakeport_plugins::{CallFault, RegistrySettings};
+
 use support::{ask, failed_with, host_with, stage_active};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

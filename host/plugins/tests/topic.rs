@@ -18,6 +18,7 @@ use lakeport_bindings::tool::tables::TableHead;
 use lakeport_bindings::tool::tool::{Context, Outcome};
 use lakeport_plugins::{Answer, CallContext, CallError, CallFault, Registry, RegistrySettings, Topic};
 use parking_lot::Mutex;
+
 use support::{component, failed_with, host, host_with, stage_active, stage_error};
 
 /// Notes each question, and answers with one of each.

@@ -12,8 +12,8 @@ use std::fmt;
 
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, TimeDelta, TimeZone, Timelike, Utc};
 use chrono_tz::Tz;
+use lakeport_base::time::DAY_MS;
 
-use crate::time::DAY_MS;
 use field::{
     DAY_OF_MONTH, DAY_OF_WEEK, FIELDS, HOURS, MINUTES, MONTH, SECONDS, Set, YEAR, YEAR_FIRST, YEAR_LAST,
 };

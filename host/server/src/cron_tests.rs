@@ -1,9 +1,9 @@
 use chrono_tz::Tz;
+use lakeport_base::time;
+use lakeport_base::time::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 use proptest::prelude::*;
 
 use super::*;
-use crate::time;
-use crate::time::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};
 
 const SHANGHAI: Tz = chrono_tz::Asia::Shanghai;
 const NEW_YORK: Tz = chrono_tz::America::New_York;

@@ -1,42 +1,24 @@
 //! The description of the interface at `/openapi.json`, and the page at `/docs` that reads it.
 
+use std::sync::OnceLock;
+
 use ::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
 use ::http::{HeaderValue, Method};
 use bytes::Bytes;
+use lakeport_base::Error;
+use lakeport_http::openapi::{self, About};
+use lakeport_http::{Document, File, Html, Media, Operation, Role, Route, Script, Style, etag_of_bytes};
 use serde_json::{Value, json};
 
-use crate::app::{Call, Route, describe};
 use crate::docs;
-use crate::error::{CODES, Error};
-use crate::http::openapi::About;
-use crate::http::{Document, File, Html, Media, Role, Script, Style, etag_of_bytes};
+use crate::part::Part;
 
 const ABOUT: &str = "Questions in natural language, workflows with publication and backfill, lineage, and the \
                      metadata of tables. Areas B and C answer with `{code, message, data}`, area A \
                      (`/api/v1/nl2sql`) with the bare object; every error has the same form. An operation \
                      marked `x-not-yet` is part of the interface and answers 501 until its room is built.";
 
-/// What each first part of a path is about.
-const TAGS: &[(&str, &str)] = &[
-    ("nl2sql", "Topics, messages, and tasks whose events are streamed"),
-    ("workflows", "Definitions, versions, publication, schedules, backfill"),
-    ("backfills", "Backfills under way and done"),
-    ("tasks", "Nodes of workflows, bound to the tables they read and write"),
-    ("executions", "What ran, when, and how it ended"),
-    ("lineage", "Which table is made from which"),
-    ("engines", "Schedulers that workflows are deployed to"),
-    ("tables", "Definitions of tables, their fields, statistics and recycle bin"),
-    ("datasources", "Physical databases"),
-    ("plugins", "Connectors, dialects and tools, swapped while the server runs"),
-    ("tokens", "Who may ask"),
-    ("me", "Who you are and what you may do"),
-    ("audit", "Who changed what"),
-    ("mcp", "The agent's tools for other people's assistants"),
-    ("operation", "Health, figures, and this description"),
-];
-
-/// The routes of this room.
-pub fn routes() -> Vec<Route> {
+fn routes() -> Vec<Route<Description>> {
     let about = "This description of the interface";
     vec![
         Route::new(Method::GET, "/openapi.json", Role::Anyone, "getOpenApi", about, document),
@@ -46,30 +28,48 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-/// The document as it is sent.
+/// The description of the interface, made when it is first asked for.
 pub struct Description {
-    text: Bytes,
-    etag: String,
+    make: fn() -> Value,
+    document: OnceLock<(Bytes, String)>,
 }
 
 impl Description {
-    #[expect(clippy::new_without_default, reason = "making it takes all routes: it is no trifle")]
-    pub fn new() -> Description {
-        let text: Bytes = describe().to_string().into();
-        Description { etag: etag_of_bytes(&text), text }
+    pub fn new(make: fn() -> Value) -> Description {
+        Description { make, document: OnceLock::new() }
+    }
+
+    /// The text, and its ETag.
+    fn document(&self) -> &(Bytes, String) {
+        self.document.get_or_init(|| {
+            let text: Bytes = (self.make)().to_string().into();
+            let etag = etag_of_bytes(&text);
+            (text, etag)
+        })
     }
 }
 
-/// What the description says besides the routes.
-pub fn about() -> About {
-    About {
+pub fn part() -> Part<Description> {
+    Part { routes: routes(), ..Part::default() }
+}
+
+type Call = lakeport_http::Call<Description>;
+
+/// The whole document.
+pub fn document_of(
+    operations: &[Operation],
+    tags: Vec<(&'static str, &'static str)>,
+    error_codes: Vec<&'static str>,
+) -> Value {
+    let about = About {
         title: "Lakeport",
         version: env!("CARGO_PKG_VERSION"),
         description: ABOUT,
-        error_codes: CODES.to_vec(),
+        error_codes,
         schemas: vec![("TaskError", task_error()), ("TaskEvent", task_event())],
-        tags: TAGS,
-    }
+        tags,
+    };
+    openapi::document(&about, operations)
 }
 
 /// Why a tool failed. It has a name of its own: generators stumble over an object within one of several forms.
@@ -112,8 +112,8 @@ fn task_event() -> Value {
 }
 
 async fn document(call: Call) -> Result<File<Document>, Error> {
-    let description = call.state.description();
-    Ok(checked_anew(File::new(description.text.clone())).with_etag(&description.etag))
+    let (text, etag) = call.state.document();
+    Ok(checked_anew(File::new(text.clone())).with_etag(etag))
 }
 
 async fn page(_: Call) -> Result<File<Html>, Error> {

@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use chrono::{TimeZone, Utc};
 use lakeport_plugins::{CompiledCache, Origin, Registry, RegistrySettings, Sandbox, SandboxSettings};
+use lakeport_store::{Address, Db};
 use serde::Serialize;
 use tokio::net::TcpListener;
 
 use crate::auth;
 use crate::client::Client;
 use crate::config::Config;
-use crate::db::{Address, Db};
 
 /// 2026-01-01: a clock before that was never set.
 const CLOCK_MIN_MS: i64 = 1_767_225_600_000;

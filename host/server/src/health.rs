@@ -1,23 +1,51 @@
 //! Whether the process lives, whether it can serve, and where things are. No identity is needed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::{Method, StatusCode};
+use lakeport_base::Error;
+use lakeport_http::{Bare, Nothing, Role, Route};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::time::timeout;
 
-use crate::app::{App, Call, Route};
+use crate::core::{Core, stands_on_core};
 use crate::datasources;
-use crate::error::Error;
-use crate::http::{Bare, Role};
+use crate::part::Part;
+use crate::plugins::Plugins;
 
 /// A store that takes longer to answer is not ready.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Names of data sources that one answer shows.
 const NAMES_SHOWN_MAX: usize = 20;
 
-pub fn routes() -> Vec<Route> {
+/// What the state of the server is seen from.
+pub struct Health {
+    core: Arc<Core>,
+    plugins: Arc<Plugins>,
+}
+
+stands_on_core!(Health);
+
+impl Health {
+    pub fn new(core: &Arc<Core>, plugins: &Arc<Plugins>) -> Health {
+        Health { core: Arc::clone(core), plugins: Arc::clone(plugins) }
+    }
+}
+
+pub fn part() -> Part<Health> {
+    Part {
+        tags: &[("operation", "Health, figures, and this description")],
+        routes: routes(),
+        ..Part::default()
+    }
+}
+
+/// A request to this module.
+type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Health, P, Q, B>;
+
+fn routes() -> Vec<Route<Health>> {
     let get = Method::GET;
     vec![
         Route::new(get.clone(), "/", Role::Anyone, "getIndex", "Where things are", index),
@@ -89,29 +117,29 @@ struct Check {
 }
 
 async fn ready(call: Call) -> Result<Bare<Readiness>, Error> {
-    let app = &call.state;
-    let checks = vec![store(app).await, bundled(app), data_sources(&call).await];
+    let state = &call.state;
+    let checks = vec![store(state).await, bundled(state), data_sources(&call).await];
     let all = checks.iter().all(|check| check.ok || !check.required);
     let status = if all { "ready" } else { "not_ready" };
     let code = if all { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     Ok(Bare::new(&Readiness { status, checks }).with_status(code))
 }
 
-async fn store(app: &App) -> Check {
-    let (ok, message) = match timeout(STORE_TIMEOUT, app.db.read("SELECT 1", &[])).await {
-        Ok(Ok(_)) => (true, format!("{} answers", app.db.product())),
+async fn store(state: &Health) -> Check {
+    let (ok, message) = match timeout(STORE_TIMEOUT, state.db.read("SELECT 1", &[])).await {
+        Ok(Ok(_)) => (true, format!("{} answers", state.db.product())),
         Ok(Err(error)) => {
             tracing::warn!("the store does not answer: {error}");
-            (false, format!("{} does not answer; the log has the reason", app.db.product()))
+            (false, format!("{} does not answer; the log has the reason", state.db.product()))
         }
-        Err(_) => (false, format!("{} did not answer within {STORE_TIMEOUT:?}", app.db.product())),
+        Err(_) => (false, format!("{} did not answer within {STORE_TIMEOUT:?}", state.db.product())),
     };
     Check { name: "store", ok, message, required: true }
 }
 
-fn bundled(app: &App) -> Check {
-    let missing = app.plugins.bundled_not_active();
-    let message = match (missing.is_empty(), app.plugins.bundled().len()) {
+fn bundled(state: &Health) -> Check {
+    let missing = state.plugins.bundled_not_active();
+    let message = match (missing.is_empty(), state.plugins.bundled().len()) {
         (false, _) => missing.join("; "),
         (true, 0) => "built without plugins".to_owned(),
         (true, count) => format!("{count} bundled plugins are active"),

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use tokio::net::TcpListener;
+use tokio_util::task::TaskTracker;
 use tracing_subscriber::EnvFilter;
 
-use crate::app::App;
+use crate::compose::Server;
 use crate::config::{Config, LogFormat};
-use crate::workers::Workers;
-use crate::{demo, http, points};
+use crate::demo;
+use crate::part::Start;
 
 /// How long changes whose client is gone may take to end.
 const SETTLE: Duration = Duration::from_secs(10);
@@ -22,45 +23,47 @@ const SETTLE: Duration = Duration::from_secs(10);
 pub async fn run(config: Config, with_demo: bool) -> anyhow::Result<()> {
     start_log(&config)?;
     config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    points::arm(config.kill_at.as_deref())?;
+    lakeport_base::failpoints::arm(config.kill_at.as_deref())?;
     let listener = bind(config.listen).await?;
-    let app = Arc::new(App::start(config).await?);
-    app.auth.refuse_wide_listening(app.config.listen)?;
-    let edge = Arc::new(app.edge()?);
-    let mut stop = pin!(http::terminated()?);
+    let server = Arc::new(Server::start(config).await?);
+    server.modules.auth.refuse_wide_listening(server.config.listen)?;
+    let edge = Arc::new(server.edge()?);
+    let mut stop = pin!(lakeport_http::terminated()?);
     // Told to stop while it is set up, it is not served.
     let workers = tokio::select! {
         biased;
         () = &mut stop => None,
-        workers = start_workers(&app, with_demo) => Some(workers?),
+        workers = start_workers(&server, with_demo) => Some(workers?),
     };
     if workers.is_some() {
-        announce(&app, listener.local_addr()?, with_demo);
-        http::run(listener, Arc::clone(&edge), stop).await;
+        announce(&server, listener.local_addr()?, with_demo);
+        lakeport_http::run(listener, Arc::clone(&edge), stop).await;
         if tokio::time::timeout(SETTLE, edge.settled()).await.is_err() {
             tracing::warn!("changes still ran after {SETTLE:?} and were cut off");
         }
     }
     // The edge may have been stopped by something else than the signal.
-    app.stopping.cancel();
-    app.changes.stop().await;
+    server.stopping.cancel();
+    server.changes.stop().await;
     if let Some(workers) = workers {
-        workers.stopped().await;
+        workers.close();
+        workers.wait().await;
     }
-    app.close().await;
+    server.close().await;
     tracing::info!("stopped");
     Ok(())
 }
 
 /// With the example company, what its past has nothing to do with begins once it is set up: until then the server's
 /// clock shows that past.
-async fn start_workers(app: &Arc<App>, with_demo: bool) -> anyhow::Result<Workers> {
-    let turn = if with_demo { demo::turn(app).await? } else { None };
-    let workers = Workers::start(app);
+async fn start_workers(server: &Arc<Server>, with_demo: bool) -> anyhow::Result<TaskTracker> {
+    let turn = if with_demo { demo::turn(server).await? } else { None };
+    let workers = TaskTracker::new();
+    server.start_workers(&workers, Start::AtOnce);
     if let Some(turn) = turn {
-        demo::set_up(app, turn).await?;
+        demo::set_up(server, turn).await?;
     }
-    workers.start_others(app);
+    server.start_workers(&workers, Start::AfterSetUp);
     Ok(workers)
 }
 
@@ -86,25 +89,25 @@ async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
 }
 
 /// The first line is for scripts: nothing is printed before the server is ready to answer.
-fn announce(app: &App, address: SocketAddr, with_demo: bool) {
+fn announce(server: &Server, address: SocketAddr, with_demo: bool) {
     let mut out = std::io::stdout().lock();
     // Whoever started it may have read the first line alone and gone away: no reason not to serve.
-    if let Err(error) = say(app, address, with_demo, &mut out).and_then(|()| out.flush()) {
+    if let Err(error) = say(server, address, with_demo, &mut out).and_then(|()| out.flush()) {
         tracing::warn!("what stands where could not be printed: {error}");
     }
 }
 
-fn say(app: &App, address: SocketAddr, with_demo: bool, out: &mut impl Write) -> std::io::Result<()> {
-    let config = &app.config;
+fn say(server: &Server, address: SocketAddr, with_demo: bool, out: &mut impl Write) -> std::io::Result<()> {
+    let config = &server.config;
     let scheme = if config.tls_cert.is_some() { "https" } else { "http" };
     let url = format!("{scheme}://{address}");
     writeln!(out, "listening on {url}")?;
     writeln!(out, "data      {}", config.data_dir.display())?;
-    writeln!(out, "store     {} ({})", config.database.shown(), app.db.product())?;
-    if app.plugins.bundled().is_empty() {
+    writeln!(out, "store     {} ({})", config.database.shown(), server.db.product())?;
+    if server.modules.plugins.bundled().is_empty() {
         writeln!(out, "plugins   built without plugins: run `cargo xtask build`")?;
     }
-    for plugin in app.plugins.bundled() {
+    for plugin in server.modules.plugins.bundled() {
         match &plugin.outcome {
             Ok(generation) => {
                 writeln!(out, "plugin    {} {}", generation.id, generation.description.version())?
@@ -112,7 +115,7 @@ fn say(app: &App, address: SocketAddr, with_demo: bool, out: &mut impl Write) ->
             Err(reason) => writeln!(out, "plugin    {} is not let in: {reason}", plugin.file_name)?,
         }
     }
-    if app.auth.is_local_mode() {
+    if server.modules.auth.is_local_mode() {
         writeln!(out, "log-in    none (local mode: programs of this machine only, everyone is admin)")?;
     } else {
         writeln!(out, "log-in    Authorization: Bearer <token>  (`lakeport token list`)")?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use lakeport::error::CODES;
+use lakeport::compose;
 
 /// What makes an error with a code, and what stands between its bracket and the code.
 const MAKERS: [&str; 11] = [
@@ -20,16 +20,17 @@ const MAKERS: [&str; 11] = [
 ];
 
 #[test]
-fn every_code_that_is_used_is_listed_in_order_and_once() {
-    assert!(CODES.is_sorted(), "in order");
+fn every_code_that_is_used_is_listed() {
+    let codes = compose::error_codes();
     let mut unlisted = Vec::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    for folder in [root.join("src"), root.join("../plugins/src")] {
+    for crate_name in ["server", "base", "store", "http", "egress", "oidc", "plugins"] {
+        let folder = root.join("..").join(crate_name).join("src");
         look_through(&folder, &mut |text| {
             for maker in MAKERS {
                 for (at, _) in text.match_indices(maker) {
                     let Some(code) = code_after(&text[at + maker.len()..]) else { continue };
-                    if !CODES.contains(&code) {
+                    if !codes.contains(&code) {
                         unlisted.push(code.to_owned());
                     }
                 }
@@ -38,10 +39,7 @@ fn every_code_that_is_used_is_listed_in_order_and_once() {
     }
     unlisted.sort();
     unlisted.dedup();
-    assert!(unlisted.is_empty(), "add to error::CODES: {unlisted:?}");
-    let mut once = CODES.to_vec();
-    once.dedup();
-    assert_eq!(once.len(), CODES.len());
+    assert!(unlisted.is_empty(), "add to the error_codes of a part: {unlisted:?}");
 }
 
 /// The first argument that is a text of the form of a code, where it follows at once or after a status.

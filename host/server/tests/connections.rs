@@ -9,8 +9,8 @@ use http::request::Parts;
 use http::{Method, Request, Version};
 use http_body_util::{BodyExt, Empty};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use lakeport::error::Error;
-use lakeport::http::{
+use lakeport_base::Error;
+use lakeport_http::{
     Attempt, Bare, Begun, Call, Caller, Edge, EdgeSettings, Gate, Reply, Role, Route, Secure, Stats, Tls, run,
 };
 use rustls_pki_types::CertificateDer;
@@ -30,8 +30,8 @@ const AT_ONCE: Duration = Duration::from_secs(10);
 /// How long a test waits to see that nothing happens.
 const NOTHING: Duration = Duration::from_millis(200);
 const CONNECTIONS_MAX: usize = 8;
-const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tls/first.pem");
-const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/tls/first.key");
+const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../http/tests/data/tls/first.pem");
+const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../http/tests/data/tls/first.key");
 
 #[derive(Default)]
 struct State {
@@ -86,7 +86,8 @@ impl Served {
             Route::new(Method::GET, "/slow", Role::Anyone, "slow", "Waits", slow),
         ];
         let state = Arc::new(State::default());
-        let edge = Edge::new(Arc::clone(&state), routes, settings, Stats::new(), CancellationToken::new());
+        let endpoints = routes.into_iter().map(|route| route.bind(&state)).collect();
+        let edge = Edge::new(Arc::clone(&state), endpoints, settings, Stats::new(), CancellationToken::new());
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();

@@ -13,9 +13,9 @@ use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use lakeport::error::Error;
-use lakeport::http::events::{self, Event};
-use lakeport::http::{
+use lakeport_base::Error;
+use lakeport_http::events::{self, Event};
+use lakeport_http::{
     Attempt, Bare, Begun, Caller, Data, Edge, EdgeSettings, Gate, Json, Nothing, Raw, Reply, Role, Route,
     Stats, check_local, etag_of, run,
 };
@@ -33,7 +33,7 @@ const BODY_MAX_BYTES: usize = 1024;
 const UPLOAD_MAX_BYTES: usize = 4096;
 const DEADLINE: Duration = Duration::from_millis(300);
 
-type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport::http::Call<State, P, Q, B>;
+type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<State, P, Q, B>;
 
 const ORIGIN: &str = "https://console.example";
 
@@ -158,7 +158,7 @@ async fn long(_: Call) -> Result<Data<String>, Error> {
 /// An answer that is a stream: one event, then nothing until the server stops.
 struct Stream(Reply);
 
-impl lakeport::http::Answer for Stream {
+impl lakeport_http::Answer for Stream {
     fn reply(&self) -> &Reply {
         &self.0
     }
@@ -167,7 +167,7 @@ impl lakeport::http::Answer for Stream {
         self.0
     }
 
-    fn describe(_: &mut schemars::SchemaGenerator) -> Option<lakeport::http::AnswerShape> {
+    fn describe(_: &mut schemars::SchemaGenerator) -> Option<lakeport_http::AnswerShape> {
         None
     }
 }
@@ -252,7 +252,8 @@ impl Server {
         };
         let state = Arc::new(State::default());
         let stopping = state.stopping.clone();
-        let edge = Edge::new(Arc::clone(&state), routes(), settings, Stats::new(), stopping);
+        let endpoints = routes().into_iter().map(|route| route.bind(&state)).collect();
+        let edge = Edge::new(Arc::clone(&state), endpoints, settings, Stats::new(), stopping);
         let edge = Arc::new(edge.expect("no conflict"));
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
@@ -411,8 +412,8 @@ async fn local_mode_refuses_other_names_origins_and_proxies() {
         ("GET", ("host", "evil.example"), "host_not_allowed"),
         ("DELETE", ("origin", "http://evil.example"), "origin_not_allowed"),
         ("DELETE", ("sec-fetch-site", "cross-site"), "origin_not_allowed"),
-        ("GET", ("x-forwarded-for", "10.0.0.1"), "proxied"),
-        ("GET", ("via", "1.1 proxy"), "proxied"),
+        ("GET", ("x-forwarded-for", "10.0.0.1"), "proxy_not_allowed"),
+        ("GET", ("via", "1.1 proxy"), "proxy_not_allowed"),
     ];
     for (method, header, code) in refusals {
         server.send(method, "/items/1", &[header], "").await.expect_error(403, code);
@@ -560,7 +561,10 @@ async fn a_version_is_sent_once_and_a_stale_change_is_refused() {
     assert_eq!(server.send("GET", "/items/2", &[("if-none-match", &etag)], "").await.status, 200);
     assert_eq!(server.send("DELETE", "/items/1", &[("if-match", &etag)], "").await.status, 200);
     assert_eq!(server.send("DELETE", "/items/1", &[("if-match", "*")], "").await.status, 200);
-    server.send("DELETE", "/items/2", &[("if-match", &etag)], "").await.expect_error(412, "stale");
+    server
+        .send("DELETE", "/items/2", &[("if-match", &etag)], "")
+        .await
+        .expect_error(412, "precondition_failed");
 }
 
 #[tokio::test]

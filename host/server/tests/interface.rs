@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use lakeport::app::{App, Route, describe};
-use lakeport::http::Role::{self, Admin, Anyone, Approver, Editor, Viewer};
+use lakeport::compose::{self, describe};
+use lakeport_http::Operation;
+use lakeport_http::Role::{self, Admin, Anyone, Approver, Editor, Viewer};
 use serde_json::Value;
 
 /// Method, path, role, parameters of the query.
@@ -162,8 +163,11 @@ const BODIES: &[(&str, &[&str])] = &[
 /// Changes that are sent whole: there is nothing to leave out.
 const WHOLE_CHANGES: &[&str] = &["setTableComment"];
 
-fn routes() -> BTreeMap<String, Route> {
-    App::routes().into_iter().map(|route| (format!("{} {}", route.method, route.path), route)).collect()
+fn routes() -> BTreeMap<String, Operation> {
+    compose::operations()
+        .into_iter()
+        .map(|route| (format!("{} {}", route.method, route.path), route))
+        .collect()
 }
 
 /// An operation of the description by `METHOD /path`.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use lakeport::app::App;
+use lakeport::agent::access::{Asked, TopicReach};
+use lakeport::compose;
 use lakeport::config::{Config, Environment, Overrides};
-use lakeport::nl2sql::reach::{Asked, TopicReach};
-use lakeport::workers::Workers;
+use lakeport::part::Start;
 use lakeport_bindings::host::data::Cell;
 use lakeport_bindings::host::types::{Error, Page};
 use lakeport_bindings::tool::catalog::Filter;
@@ -18,6 +18,7 @@ use lakeport_plugins::Topic;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgPool, SqliteConnection};
 use tempfile::TempDir;
+use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 /// 2026-06-30 17:30:00 UTC, in Shanghai already the first of July.
@@ -26,8 +27,8 @@ const ENDLESS: &str =
     "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
 
 struct Server {
-    app: Arc<App>,
-    workers: Workers,
+    app: Arc<compose::Server>,
+    workers: TaskTracker,
     schema: Option<(PgPool, String)>,
     _folder: TempDir,
 }
@@ -80,17 +81,19 @@ impl Server {
         std::fs::write(&file, format!("time_zone = 'Asia/Shanghai'\n{key}")).unwrap();
         let overrides = Overrides { config_file: Some(file), settings };
         let config = Config::load(&overrides, &Environment::default()).unwrap();
-        let app = Arc::new(App::start(config).await.unwrap());
+        let app = Arc::new(compose::Server::start(config).await.unwrap());
         fill(&app).await;
         shop(&place).await;
-        let workers = Workers::start(&app);
+        let workers = TaskTracker::new();
+        app.start_workers(&workers, Start::AtOnce);
         Server { app, workers, schema, _folder: folder }
     }
 
     async fn stop(self) {
         self.app.stopping.cancel();
         self.app.changes.stop().await;
-        self.workers.stopped().await;
+        self.workers.close();
+        self.workers.wait().await;
         self.app.close().await;
         if let Some((admin, name)) = self.schema {
             sqlx::query(AssertSqlSafe(format!("DROP SCHEMA {name} CASCADE"))).execute(&admin).await.unwrap();
@@ -108,7 +111,7 @@ impl Server {
             datasources: datasources.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
             cancelled,
         };
-        TopicReach::new(Arc::clone(&self.app), asked)
+        TopicReach::new(Arc::clone(&self.app.modules.agent), asked)
     }
 }
 
@@ -126,7 +129,7 @@ async fn shop(place: &Path) {
 }
 
 /// Two data sources with tables, a workflow that was published twice and one that was deleted.
-async fn fill(app: &App) {
+async fn fill(app: &compose::Server) {
     let statements = [
         "INSERT INTO datasources (id, name, kind, url, is_default, created_at, updated_at) VALUES \
          (50, 'shop', 'sqlite', 'sqlite:shop.db', 1, 0, 0), (51, 'other', 'sqlite', 'sqlite:other.db', 0, 0, 0)",
@@ -169,7 +172,7 @@ async fn fill(app: &App) {
     for id in 60..=66 {
         tx.changed(lakeport::tables::TOPIC, id.to_string());
     }
-    tx.changed(lakeport::tasks::TOPIC, "80");
+    tx.changed(lakeport::workflows::tasks::TOPIC, "80");
     tx.commit().await.unwrap();
 }
 

@@ -4,19 +4,20 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use lakeport::app::App;
+use lakeport::compose;
 use lakeport::config::{Config, Environment, Overrides};
-use lakeport::db::{Changes, Subscription};
-use lakeport::runner::TOPIC;
-use lakeport::workers::Workers;
+use lakeport::part::Start;
+use lakeport::scheduler::TOPIC;
 use lakeport_bindings::engine::model::{
     Datasource, Edge, Instance, InstanceRef, LogRequest, Param, RetryRequest, RunQuery, RunRequest, Schedule,
     Task, TaskRun, TaskRunRequest, WatchRequest, Workflow, WorkflowRef,
 };
 use lakeport_plugins::Runner;
+use lakeport_store::{Changes, Subscription};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use tempfile::TempDir;
+use tokio_util::task::TaskTracker;
 
 /// Far longer than anything here takes.
 const SOON: Duration = Duration::from_secs(30);
@@ -24,8 +25,8 @@ const SOON: Duration = Duration::from_secs(30);
 const ENDLESS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
 
 struct Server {
-    app: Arc<App>,
-    workers: Workers,
+    app: Arc<compose::Server>,
+    workers: TaskTracker,
 }
 
 impl Server {
@@ -39,14 +40,15 @@ impl Server {
         std::fs::write(&file, "time_zone = 'UTC'\n").unwrap();
         let overrides = Overrides { config_file: Some(file), settings };
         let config = Config::load(&overrides, &Environment::default()).unwrap();
-        let app = Arc::new(App::start(config).await.unwrap());
+        let app = Arc::new(compose::Server::start(config).await.unwrap());
         const ADD: &str = "INSERT INTO datasources (id, name, kind, url, created_at, updated_at) \
             VALUES (50, 'shop', 'sqlite', 'sqlite:shop.db', 0, 0), (51, 'far', 'mysql', 'mysql://h/d', 0, 0), \
             (52, 'gone', 'sqlite', 'sqlite:gone.db', 0, 0) ON CONFLICT DO NOTHING";
         app.db.execute(ADD, &[]).await.unwrap();
         shop(folder).await.close().await.unwrap();
-        let workers = Workers::start(&app);
-        workers.start_others(&app);
+        let workers = TaskTracker::new();
+        app.start_workers(&workers, Start::AtOnce);
+        app.start_workers(&workers, Start::AfterSetUp);
         Server { app, workers }
     }
 
@@ -54,7 +56,8 @@ impl Server {
     async fn stop(self) {
         self.app.stopping.cancel();
         self.app.changes.stop().await;
-        self.workers.stopped().await;
+        self.workers.close();
+        self.workers.wait().await;
         self.app.close().await;
     }
 
@@ -78,7 +81,7 @@ impl Server {
             schedule: None,
             extra: None,
         };
-        self.app.runner.put(workflow).await.unwrap();
+        self.app.modules.runner.put(workflow).await.unwrap();
     }
 
     async fn begin(&self, key: &str, strategy: &str) -> String {
@@ -92,7 +95,7 @@ impl Server {
             failure_strategy: strategy.to_owned(),
             extra: None,
         };
-        self.app.runner.start(request).await.unwrap().trigger
+        self.app.modules.runner.start(request).await.unwrap().trigger
     }
 
     async fn run(&self, key: &str, strategy: &str) -> Instance {
@@ -102,7 +105,7 @@ impl Server {
 
     async fn instance(&self, key: &str) -> Instance {
         let query = RunQuery { workflow: reference(), key: key.to_owned(), trigger: None, asked: 0 };
-        self.app.runner.find(vec![query]).await.unwrap().remove(0).expect("it was started")
+        self.app.modules.runner.find(vec![query]).await.unwrap().remove(0).expect("it was started")
     }
 
     /// Waits until the run is as wanted.
@@ -119,7 +122,7 @@ impl Server {
 
     async fn tries(&self, run: &str) -> Vec<TaskRun> {
         let request = TaskRunRequest { instances: vec![instance_ref(run)], cursor: None, limit: 1_000 };
-        self.app.runner.task_runs(request).await.unwrap().task_runs
+        self.app.modules.runner.task_runs(request).await.unwrap().task_runs
     }
 
     /// Waits until so many tasks were begun.
@@ -138,7 +141,7 @@ impl Server {
             max_bytes: 1024 * 1024,
             ended: true,
         };
-        let page = self.app.runner.log(request).await.unwrap();
+        let page = self.app.modules.runner.log(request).await.unwrap();
         assert!(page.complete);
         page.text
     }
@@ -257,7 +260,7 @@ async fn a_failure_undoes_its_task_and_stops_what_depends_on_it_or_all() {
         scope: "failed".to_owned(),
         key: "again".to_owned(),
     };
-    server.app.runner.retry(retry).await.unwrap();
+    server.app.modules.runner.retry(retry).await.unwrap();
     let run = server.until("again", is_final).await;
     assert_eq!((run.state.as_str(), run.attempt, run.cause.as_str()), ("success", 1, "manual"));
     assert_eq!(run.business_time, continued.business_time);
@@ -301,7 +304,7 @@ async fn a_run_is_stopped_within_a_second() {
     let id = server.begin("k", "CONTINUE").await;
     server.until_begun(&id, 2).await;
     let asked = Instant::now();
-    server.app.runner.cancel(instance_ref(&id)).await.unwrap();
+    server.app.modules.runner.cancel(instance_ref(&id)).await.unwrap();
     let run = server.until("k", is_final).await;
     assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
     assert_eq!(run.state, "stopped");
@@ -324,7 +327,7 @@ async fn a_run_that_waits_is_stopped_though_very_many_wait_before_it() {
     let last = server.begin("last", "CONTINUE").await;
     assert_eq!(brief(&server.tries(&last).await), [("reads", 1, "queued")]);
     let asked = Instant::now();
-    server.app.runner.cancel(instance_ref(&last)).await.unwrap();
+    server.app.modules.runner.cancel(instance_ref(&last)).await.unwrap();
     assert_eq!(server.until("last", is_final).await.state, "stopped");
     assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
     assert_eq!(brief(&server.tries(&last).await), [("reads", 1, "stopped")]);
@@ -445,8 +448,8 @@ async fn a_schedule_of_every_second_begins_a_run_every_second() {
         warning_type: "NONE".to_owned(),
         extra: None,
     };
-    server.app.runner.set_schedule(7, Some(schedule)).await.unwrap();
-    server.app.runner.set_online(7, true).await.unwrap();
+    server.app.modules.runner.set_schedule(7, Some(schedule)).await.unwrap();
+    server.app.modules.runner.set_online(7, true).await.unwrap();
     let mut changed = server.changes().subscribe(TOPIC);
     let runs = loop {
         let request = WatchRequest {
@@ -456,14 +459,14 @@ async fn a_schedule_of_every_second_begins_a_run_every_second() {
             since: 0,
             limit: 100,
         };
-        let mut runs = server.app.runner.instances(request).await.unwrap().instances;
+        let mut runs = server.app.modules.runner.instances(request).await.unwrap().instances;
         runs.retain(is_final);
         if runs.len() >= 4 {
             break runs;
         }
         wait(&mut changed).await;
     };
-    server.app.runner.set_online(7, false).await.unwrap();
+    server.app.modules.runner.set_online(7, false).await.unwrap();
     let mut times: Vec<(i64, i64)> =
         runs.iter().map(|run| (run.business_time.unwrap(), run.started.unwrap())).collect();
     times.sort_unstable();

@@ -9,7 +9,7 @@ use http::{Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use lakeport::app::App;
+use lakeport::compose::Server;
 use lakeport::config::{Config, Environment, Overrides};
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -21,10 +21,10 @@ fn config(folder: &Path) -> Config {
     Config::load(&Overrides { config_file: Some(file), settings }, &Environment::default()).unwrap()
 }
 
-async fn serve(app: &Arc<App>) -> String {
+async fn serve(server: &Arc<Server>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    tokio::spawn(lakeport::http::run(listener, Arc::new(app.edge().unwrap()), std::future::pending()));
+    tokio::spawn(lakeport_http::run(listener, Arc::new(server.edge().unwrap()), std::future::pending()));
     url
 }
 
@@ -40,8 +40,8 @@ async fn get(url: &str, path: &str) -> (StatusCode, Value) {
 #[tokio::test]
 async fn a_started_server_is_live_ready_and_says_where_things_are() {
     let folder = tempfile::tempdir().unwrap();
-    let app = Arc::new(App::start(config(folder.path())).await.unwrap());
-    let url = serve(&app).await;
+    let server = Arc::new(Server::start(config(folder.path())).await.unwrap());
+    let url = serve(&server).await;
     assert_eq!(get(&url, "/health/live").await, (StatusCode::OK, serde_json::json!({ "status": "live" })));
     let (status, ready) = get(&url, "/health/ready").await;
     assert_eq!((status, &ready["status"]), (StatusCode::OK, &Value::from("ready")), "{ready}");
@@ -50,15 +50,15 @@ async fn a_started_server_is_live_ready_and_says_where_things_are() {
     let plugins = index["plugins"].as_str().expect("a path");
     let (status, plugins) = get(&url, plugins).await;
     assert_eq!(status, StatusCode::OK);
-    assert_eq!(plugins["data"].as_array().map(Vec::len), Some(app.plugins.bundled().len()));
+    assert_eq!(plugins["data"].as_array().map(Vec::len), Some(server.modules.plugins.bundled().len()));
 }
 
 #[tokio::test]
 async fn without_its_store_a_server_is_live_but_not_ready() {
     let folder = tempfile::tempdir().unwrap();
-    let app = Arc::new(App::start(config(folder.path())).await.unwrap());
-    let url = serve(&app).await;
-    app.db.close().await;
+    let server = Arc::new(Server::start(config(folder.path())).await.unwrap());
+    let url = serve(&server).await;
+    server.db.close().await;
     assert_eq!(get(&url, "/health/live").await.0, StatusCode::OK);
     let (status, ready) = get(&url, "/health/ready").await;
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
@@ -72,15 +72,15 @@ async fn without_its_store_a_server_is_live_but_not_ready() {
 #[tokio::test]
 async fn what_is_on_disk_is_the_owners_alone_and_a_second_start_finds_it() {
     let folder = tempfile::tempdir().unwrap();
-    let app = App::start(config(folder.path())).await.unwrap();
+    let server = Server::start(config(folder.path())).await.unwrap();
     let mode = |path: &str| folder.path().join(path).metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(mode("data"), 0o700);
     assert_eq!(mode("data/lakeport.db"), 0o600);
     assert_eq!(mode("data/lakeport.db-wal"), 0o600);
     assert_eq!(mode("data/compiled"), 0o700);
-    app.db.close().await;
-    drop(app);
-    let again = App::start(config(folder.path())).await.unwrap();
+    server.db.close().await;
+    drop(server);
+    let again = Server::start(config(folder.path())).await.unwrap();
     let version = again.db.schema_version().await.unwrap();
     assert_eq!(version.stored, version.program);
 }

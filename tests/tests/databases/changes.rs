@@ -233,7 +233,7 @@ fn a_change_takes_in_what_somebody_else_changed_or_says_that_it_does_not_fit() {
         let id = orders(&lake, &shop);
         shop.run("ALTER TABLE orders DROP COLUMN total");
         let gone = lake.server.put(&field_path(&lake, id, "total"), &json!({ "fieldName": "sum" }));
-        refused(&gone, 409, "drifted");
+        refused(&gone, 409, "schema_drift");
         assert_eq!(field_names(&lake, id), ["id", "total"]);
         let sync = lake.read_in(shop.source);
         assert_eq!(super::counts(&sync, "fields"), [0, 0, 1], "{sync}");
@@ -242,7 +242,7 @@ fn a_change_takes_in_what_somebody_else_changed_or_says_that_it_does_not_fit() {
             !fields(&lake, id).iter().any(|field| field["fieldName"] == "total") || !list(&drift).is_empty()
         );
         shop.run("DROP TABLE orders");
-        refused(&lake.server.post(&format!("{}/fields", path(id)), &more(&shop)), 409, "drifted");
+        refused(&lake.server.post(&format!("{}/fields", path(id)), &more(&shop)), 409, "schema_drift");
     }
 }
 

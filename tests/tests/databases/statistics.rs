@@ -107,7 +107,7 @@ fn a_table_that_is_gone_has_no_statistics_and_no_text() {
         let id = orders(&lake, &shop);
         shop.run("DROP TABLE orders");
         for what in ["statistics?forceRefresh=true", "ddl"] {
-            refused(&lake.server.get(&format!("{}/{what}", path(id))), 409, "drifted");
+            refused(&lake.server.get(&format!("{}/{what}", path(id))), 409, "schema_drift");
         }
     }
 }

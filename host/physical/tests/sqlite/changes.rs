@@ -1,6 +1,7 @@
 //! Every change on a real SQLite file with the real dialect: planned, run, read back.
 
-use crate::support::{Bench, dialect_of, field, named, table};
+use std::sync::LazyLock;
+
 use lakeport_bindings::dialect::planner::{
     AddField, AlterField, Change, CommentTable, DropField, DropTable, RenameTable, SetCount,
 };
@@ -9,8 +10,9 @@ use lakeport_physical::{Outcome, RunError, RunStatus, StatementStatus};
 use lakeport_plugins::dialect::Dialect;
 use proptest::prelude::*;
 use sqlx::{Connection, Executor};
-use std::sync::LazyLock;
 use tokio::runtime::Runtime;
+
+use crate::support::{Bench, dialect_of, field, named, table};
 
 const ORDERS: &str = "CREATE TABLE orders (id INTEGER PRIMARY KEY, total TEXT DEFAULT '0', note TEXT)";
 const ROWS: &str = "INSERT INTO orders VALUES (1, '10', 'a'), (2, '20', NULL)";

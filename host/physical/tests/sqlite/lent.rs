@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use crate::support::Bench;
 use lakeport_bindings::dialect::connection::Limits;
 use lakeport_bindings::dialect::schema::TableName;
 use lakeport_bindings::dialect::statements::Fragment;
@@ -10,6 +9,8 @@ use lakeport_bindings::host::data::{Cell, RowSet};
 use lakeport_bindings::host::types::Error;
 use lakeport_physical::{Lent, Loan, Reading};
 use lakeport_plugins::LentConnection;
+
+use crate::support::Bench;
 
 const NONE: Limits = Limits { max_rows: 0, max_bytes: 0, timeout_ms: 0 };
 /// Counts without end.

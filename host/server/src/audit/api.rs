@@ -1,13 +1,14 @@
 //! The handler of the audit log.
 
+use lakeport_base::error::{Detail, Error};
+use lakeport_base::time;
+use lakeport_http::Call;
+use lakeport_http::{Data, Nothing, Page, Paging};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::store::{self, Filter, Record};
-use crate::app::Call;
-use crate::error::{Detail, Error};
-use crate::http::{Data, Nothing, Page, Paging};
-use crate::time;
+use crate::core::Core;
 
 const PAGE_SIZE_DEFAULT: i64 = 50;
 
@@ -54,7 +55,7 @@ pub struct AuditRecord {
 }
 
 /// `GET /api/v1/audit`
-pub async fn list(call: Call<Nothing, AuditQuery>) -> Result<Data<Page<AuditRecord>>, Error> {
+pub async fn list(call: Call<Core, Nothing, AuditQuery>) -> Result<Data<Page<AuditRecord>>, Error> {
     let (query, zone) = (call.query, call.state.config.time_zone);
     let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
     let mut wrong = Vec::new();

@@ -5,21 +5,23 @@ mod api;
 pub mod store;
 
 use std::fmt::Display;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::Method;
+use lakeport_base::Error;
+use lakeport_http::Route;
+use lakeport_http::{Answer, Attempt, Call, Reply, Role, openapi};
+use lakeport_store::{Retained, Tx};
 use serde::Serialize;
 
-use crate::app::{App, Route};
-use crate::db::Tx;
-use crate::error::Error;
-use crate::http::{Answer, Attempt, Reply, Role, openapi};
+use crate::config::RetentionSettings;
+use crate::core::Core;
 use crate::idempotency;
-use crate::retention::Retained;
+use crate::part::{Part, RetentionRule};
 use store::{Actor, Entry};
 
-/// What is purged by age.
-pub const RETAINED: Retained = Retained {
+const LOG: Retained = Retained {
     what: "audit",
     table: "audit_log",
     purge: "DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE at < $1 ORDER BY at LIMIT $2)",
@@ -28,16 +30,14 @@ pub const RETAINED: Retained = Retained {
 /// How a change that succeeded ended.
 pub const SUCCESS: &str = "success";
 
-/// The routes of this room.
-pub fn routes() -> Vec<Route> {
-    vec![Route::new(
-        Method::GET,
-        "/api/v1/audit",
-        Role::Admin,
-        "listAudit",
-        "Who changed what, the newest first",
-        api::list,
-    )]
+pub fn part() -> Part<Core> {
+    let list = "Who changed what, the newest first";
+    Part {
+        tags: &[("audit", "Who changed what")],
+        routes: vec![Route::new(Method::GET, "/api/v1/audit", Role::Admin, "listAudit", list, api::list)],
+        retained: vec![RetentionRule::days(LOG, |settings: &RetentionSettings| settings.audit_days)],
+        ..Part::default()
+    }
 }
 
 /// What was changed, with the definition before and after; only their keyed digests are kept.
@@ -65,52 +65,77 @@ impl Change {
     }
 }
 
-impl<P, Q, B> crate::http::Call<App, P, Q, B> {
-    /// Ends a change: writes it down, keeps its answer for repeats of the request, and commits, all at once.
-    pub async fn commit<A: Answer>(&self, tx: Tx, change: Change, answer: A) -> Result<A, Error> {
-        self.committed(tx, change, answer, None).await
-    }
+/// How the handler of a change ends it.
+pub trait Commit {
+    /// Writes the change down, keeps its answer for repeats of the request, and commits, all at once.
+    fn commit<A: Answer>(
+        &self,
+        tx: Tx,
+        change: Change,
+        answer: A,
+    ) -> impl Future<Output = Result<A, Error>> + Send;
 
     /// The same for a change that begins something, whose end the request waits for, so long at most; the answer is
-    /// what repeats are told should this server die meanwhile.
-    pub async fn commit_begun<A: Answer>(
+    /// what repeats get should this server die meanwhile.
+    fn commit_begun<A: Answer>(
         &self,
         tx: Tx,
         change: Change,
         answer: A,
         waits: Duration,
-    ) -> Result<A, Error> {
-        self.committed(tx, change, answer, Some(waits)).await
-    }
+    ) -> impl Future<Output = Result<A, Error>> + Send;
+}
 
-    async fn committed<A: Answer>(
+impl<S: AsRef<Core> + Send + Sync, P, Q, B> Commit for Call<S, P, Q, B> {
+    fn commit<A: Answer>(
         &self,
-        mut tx: Tx,
+        tx: Tx,
         change: Change,
         answer: A,
-        waits: Option<Duration>,
-    ) -> Result<A, Error> {
-        let Some(attempt) = &self.attempt else {
-            let message = "a route that changes nothing tried to commit a change";
-            return Err(Error::internal(anyhow::anyhow!(message)));
-        };
-        let app = &self.state;
-        let digest = |definition: Option<&Vec<u8>>| definition.map(|bytes| app.keys.digest(bytes));
-        let entry = Entry {
-            by: Actor::from(&**attempt),
-            resource: change.resource,
-            resource_id: change.id.clone(),
-            outcome: SUCCESS,
-            status: 200,
-            before_digest: digest(change.before.as_ref()),
-            after_digest: digest(change.after.as_ref()),
-        };
-        store::add(&mut tx, &entry, app.clock.now_ms()).await?;
-        idempotency::keep(app, &mut tx, attempt, answer.reply(), waits).await?;
-        tx.commit().await?;
-        attempt.set_recorded();
-        Ok(answer)
+    ) -> impl Future<Output = Result<A, Error>> + Send {
+        let (state, attempt) = (Arc::clone(&self.state), self.attempt.clone());
+        async move { committed((*state).as_ref(), attempt.as_deref(), tx, change, answer, None).await }
     }
+
+    fn commit_begun<A: Answer>(
+        &self,
+        tx: Tx,
+        change: Change,
+        answer: A,
+        waits: Duration,
+    ) -> impl Future<Output = Result<A, Error>> + Send {
+        let (state, attempt) = (Arc::clone(&self.state), self.attempt.clone());
+        async move { committed((*state).as_ref(), attempt.as_deref(), tx, change, answer, Some(waits)).await }
+    }
+}
+
+async fn committed<A: Answer>(
+    core: &Core,
+    attempt: Option<&Attempt>,
+    mut tx: Tx,
+    change: Change,
+    answer: A,
+    waits: Option<Duration>,
+) -> Result<A, Error> {
+    let Some(attempt) = attempt else {
+        let message = "a route that changes nothing tried to commit a change";
+        return Err(Error::internal(anyhow::anyhow!(message)));
+    };
+    let digest = |definition: Option<&Vec<u8>>| definition.map(|bytes| core.keys.digest(bytes));
+    let entry = Entry {
+        by: Actor::from(attempt),
+        resource: change.resource,
+        resource_id: change.id.clone(),
+        outcome: SUCCESS,
+        status: 200,
+        before_digest: digest(change.before.as_ref()),
+        after_digest: digest(change.after.as_ref()),
+    };
+    store::add(&mut tx, &entry, core.clock.now_ms()).await?;
+    idempotency::keep(core, &mut tx, attempt, answer.reply(), waits).await?;
+    tx.commit().await?;
+    attempt.set_recorded();
+    Ok(answer)
 }
 
 /// The product's noun, as [`Change::of`] names it: `/api/v1/datasources/7` is about a `datasource`.
@@ -120,7 +145,7 @@ fn resource_of(path: &str) -> &str {
 }
 
 /// Writes down a change that did not do so itself, or that failed.
-pub async fn record(app: &App, attempt: &Attempt, outcome: Result<&Reply, &Error>) -> Result<(), Error> {
+pub async fn record(core: &Core, attempt: &Attempt, outcome: Result<&Reply, &Error>) -> Result<(), Error> {
     let (outcome, status) = match outcome {
         Ok(reply) => (SUCCESS, reply.status.as_u16()),
         Err(error) => (error.code(), error.status()),
@@ -136,7 +161,7 @@ pub async fn record(app: &App, attempt: &Attempt, outcome: Result<&Reply, &Error
         before_digest: None,
         after_digest: None,
     };
-    let mut tx = app.db.begin().await?;
-    store::add(&mut tx, &entry, app.clock.now_ms()).await?;
+    let mut tx = core.db.begin().await?;
+    store::add(&mut tx, &entry, core.clock.now_ms()).await?;
     tx.commit().await
 }

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use crate::db::{Db, Row, Tx, Value};
-use crate::error::Error;
-use crate::http::{Attempt, Identity, Paging};
+use lakeport_base::Error;
+use lakeport_http::{Attempt, Identity, Paging};
+use lakeport_store::{Db, Row, Tx, Value};
 
 /// The longest resource id that is kept, in characters: a path may hold anything.
 const RESOURCE_ID_MAX_CHARS: usize = 300;

@@ -1,17 +1,17 @@
 //! Handlers of tokens and of `me`.
 
 use chrono_tz::Tz;
+use lakeport_base::error::{Detail, Error};
+use lakeport_base::time;
+use lakeport_http::form::Draft;
+use lakeport_http::{Data, Nothing, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::store::{self, NewToken, Token};
 use super::{TOPIC, token};
-use crate::app::Call;
-use crate::audit::Change;
-use crate::error::{Detail, Error};
-use crate::http::form::Draft;
-use crate::http::{Data, Nothing, Role};
-use crate::time;
+use crate::audit::{Change, Commit};
+use crate::auth::Call;
 
 /// A token, without its text.
 #[derive(Serialize, JsonSchema)]
@@ -80,8 +80,8 @@ pub async fn list(call: Call) -> Result<Data<Vec<TokenView>>, Error> {
 
 /// `POST /api/v1/tokens`
 pub async fn create(call: Call<Nothing, Nothing, Draft<CreateToken>>) -> Result<Data<CreatedToken>, Error> {
-    let (app, body) = (&call.state, call.body.read());
-    let (zone, now_ms) = (app.config.time_zone, app.clock.now_ms());
+    let (state, body) = (&call.state, call.body.read());
+    let (zone, now_ms) = (state.config.time_zone, state.clock.now_ms());
     let scopes = body.scopes.clone().unwrap_or_default();
     let mut wrong = token::check(&body.name, body.datasources.as_deref(), &scopes);
     let expires_at_ms = match body.expires_at.as_deref().map(|text| time::parse(text, zone)).transpose() {
@@ -109,27 +109,27 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateToken>>) -> Result<
         scopes: &scopes,
         expires_at_ms,
     };
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     let made = store::insert(&mut tx, &new, now_ms).await?;
     tx.changed(TOPIC, made.id.to_string());
     let view = TokenView::new(&made, zone);
     let change = Change::of("token", made.id).after(&view);
     let answer = Data::new(&CreatedToken { of: view, token: text });
     let answer = call.commit(tx, change, answer).await?;
-    app.auth.reload().await?;
+    state.reload().await?;
     Ok(answer)
 }
 
 /// `DELETE /api/v1/tokens/{id}`
 pub async fn revoke(call: Call<TokenPath>) -> Result<Data<Option<TokenView>>, Error> {
-    let (app, id) = (&call.state, call.path.id);
-    let mut tx = app.db.begin().await?;
-    let revoked = store::revoke(&mut tx, id, app.clock.now_ms()).await?;
+    let (state, id) = (&call.state, call.path.id);
+    let mut tx = state.db.begin().await?;
+    let revoked = store::revoke(&mut tx, id, state.clock.now_ms()).await?;
     let revoked = revoked.ok_or_else(|| Error::not_found("token", id))?;
     tx.changed(TOPIC, id.to_string());
-    let change = Change::of("token", id).before(&TokenView::new(&revoked, app.config.time_zone));
+    let change = Change::of("token", id).before(&TokenView::new(&revoked, state.config.time_zone));
     let answer = call.commit(tx, change, Data::new(&None)).await?;
-    app.auth.reload().await?;
+    state.reload().await?;
     Ok(answer)
 }
 
@@ -160,9 +160,9 @@ struct Limits {
 
 /// `GET /api/v1/me`
 pub async fn me(call: Call) -> Result<Data<Me>, Error> {
-    let (app, caller) = (&call.state, &call.caller);
-    let per_second = Some(app.auth.limit().per_second());
-    let per_second = per_second.filter(|&limit| limit > 0 && !app.auth.is_local_mode());
+    let (state, caller) = (&call.state, &call.caller);
+    let per_second = Some(state.limit().per_second());
+    let per_second = per_second.filter(|&limit| limit > 0 && !state.is_local_mode());
     Ok(Data::new(&Me {
         name: caller.name.clone(),
         role: caller.role,
@@ -171,10 +171,10 @@ pub async fn me(call: Call) -> Result<Data<Me>, Error> {
         scopes: caller.scopes.clone(),
         limits: Limits {
             requests_per_second: per_second,
-            request_timeout_seconds: app.config.request_timeout.as_secs(),
-            body_max_bytes: app.config.body_max_bytes,
-            plugin_upload_max_bytes: app.config.plugin_upload_max_bytes,
-            page_size_max: crate::http::PAGE_SIZE_MAX,
+            request_timeout_seconds: state.config.request_timeout.as_secs(),
+            body_max_bytes: state.config.body_max_bytes,
+            plugin_upload_max_bytes: state.config.plugin_upload_max_bytes,
+            page_size_max: lakeport_http::PAGE_SIZE_MAX,
         },
     }))
 }

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 
+use lakeport_base::Error;
+use lakeport_http::Identity;
 use parking_lot::Mutex;
-
-use crate::error::Error;
-use crate::http::Identity;
 
 /// Identities that are remembered; past it those whose allowance is full are forgotten.
 const REMEMBERED_MAX: usize = 10_000;

@@ -5,7 +5,6 @@
 
 mod api;
 mod limits;
-pub mod oidc;
 pub mod store;
 pub mod token;
 
@@ -13,24 +12,28 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use ::http::Method;
 use ::http::header::AUTHORIZATION;
 use ::http::request::Parts;
 use arc_swap::ArcSwap;
+use lakeport_base::Error;
+use lakeport_http::{Caller, Identity, Nothing, Role, Route};
+use lakeport_oidc::Oidc;
 
-use crate::app::{Clock, Route};
-use crate::db::Db;
-use crate::error::Error;
-use crate::http::{self, Caller, Identity, Role};
+use crate::core::{Core, stands_on_core};
+use crate::part::{Part, Start, Worker};
 pub use limits::RateLimit;
 use store::Token;
+
+/// Before something is tried again that the store refused.
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// What the change log calls a change of tokens.
 pub const TOPIC: &str = "tokens";
 
-/// The routes of this room.
-pub fn routes() -> Vec<Route> {
+fn routes() -> Vec<Route<Auth>> {
     vec![
         Route::new(
             Method::GET,
@@ -63,17 +66,31 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
+pub fn part() -> Part<Auth> {
+    Part {
+        tags: &[("tokens", "Who may ask"), ("me", "Who you are and what you may do")],
+        routes: routes(),
+        workers: vec![Worker::new(Start::AtOnce, follow_tokens)],
+        error_codes: &["invalid_claim", "no_role", "oidc_unreachable"],
+        ..Part::default()
+    }
+}
+
+/// A request to this module.
+pub type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Auth, P, Q, B>;
+
+stands_on_core!(Auth);
+
 /// Everyone who may ask.
 pub struct Auth {
-    db: Db,
-    clock: Clock,
+    core: Arc<Core>,
     /// By the digest of their text.
     tokens: ArcSwap<HashMap<String, Known>>,
     /// No token was there at the start, and none has come since.
     local_mode: AtomicBool,
     local: Arc<Caller>,
     anonymous: Arc<Caller>,
-    oidc: Option<oidc::Oidc>,
+    oidc: Option<Oidc>,
     limit: RateLimit,
     /// One reading at a time: what was read first must not be kept last.
     reloading: tokio::sync::Mutex<()>,
@@ -85,15 +102,12 @@ struct Known {
 }
 
 impl Auth {
-    pub async fn open(
-        db: Db,
-        clock: Clock,
-        oidc: Option<oidc::Oidc>,
-        limit: RateLimit,
-    ) -> Result<Auth, Error> {
+    pub async fn open(core: &Arc<Core>) -> anyhow::Result<Auth> {
+        let config = &core.config;
+        let oidc = Oidc::new(&config.oidc, &core.egress, config.egress_ca_file.as_deref(), &core.clock)?;
+        let limit = RateLimit::new(config.rate_limit_per_s);
         let auth = Auth {
-            db,
-            clock,
+            core: Arc::clone(core),
             tokens: ArcSwap::default(),
             local_mode: AtomicBool::new(oidc.is_none()),
             local: Arc::new(Caller::local()),
@@ -145,7 +159,7 @@ impl Auth {
         cors_origins: &[String],
     ) -> Result<Arc<Caller>, Error> {
         if self.is_local_mode() {
-            http::check_local(parts, cors_origins)?;
+            lakeport_http::check_local(parts, cors_origins)?;
             return Ok(Arc::clone(&self.local));
         }
         if needed == Role::Anyone {
@@ -201,6 +215,21 @@ pub fn refuse_wide_listening(address: SocketAddr) -> anyhow::Result<()> {
          --data-dir or --database-url), or listen on 127.0.0.1:{}",
         address.port()
     )
+}
+
+/// Subscribed before the tokens are read once more: what was changed since they were first read is not missed.
+async fn follow_tokens(auth: Arc<Auth>) {
+    let mut changed = auth.changes.subscribe(TOPIC);
+    loop {
+        // Nothing is forgotten: a token that was revoked must not stay good because the store was away.
+        while let Err(error) = auth.reload().await {
+            tracing::error!("the tokens could not be read again: {error}");
+            tokio::time::sleep(RETRY_INTERVAL).await;
+        }
+        if changed.next().await.is_none() {
+            return;
+        }
+    }
 }
 
 fn bearer_text(parts: &Parts) -> Result<&str, Error> {

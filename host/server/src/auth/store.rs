@@ -1,8 +1,8 @@
 //! Tokens in the store.
 
-use crate::db::{Db, Row, Tx, Value};
-use crate::error::Error;
-use crate::http::Role;
+use lakeport_base::Error;
+use lakeport_http::Role;
+use lakeport_store::{Db, Row, Tx, Value};
 
 /// A token as it is kept.
 #[derive(Debug, Clone)]
@@ -92,7 +92,7 @@ fn list(text: &str) -> Result<Vec<String>, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::db::testing::on_each_store;
+    use lakeport_store::testing::on_each_store;
 
     fn new<'t>(name: &'t str, digest: &'t str) -> NewToken<'t> {
         let (datasources, scopes): (Option<&[String]>, &[String]) = (None, &[]);

@@ -2,10 +2,9 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use lakeport_base::error::{Detail, Error};
 use ring::rand::SecureRandom;
 use sha2::{Digest, Sha256};
-
-use crate::error::{Detail, Error};
 
 /// So that a token that leaked is recognised as one.
 pub const PREFIX: &str = "lkp_";

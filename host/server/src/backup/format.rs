@@ -15,11 +15,10 @@ use base64::prelude::*;
 use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
+use lakeport_store::Value;
 use serde::de::{self, Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-
-use crate::db::Value;
 
 const FORMAT: &str = "lakeport-backup";
 const VERSION: u32 = 1;

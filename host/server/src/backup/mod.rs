@@ -1,15 +1,15 @@
 //! Backup and restore of the store, whichever it is: what SQLite wrote, PostgreSQL can be given, and back. Both
-//! go on while servers write. [`format`] is the form of the file, [`crate::db::dump`] has the rows.
+//! go on while servers write. [`format`] is the form of the file, [`lakeport_store::dump`] has the rows.
 
-pub mod aside;
+pub mod atomic_file;
 pub mod format;
 
 use std::io::{Read, Seek, Write};
 
 use anyhow::{Context, bail, ensure};
+use lakeport_store::dump::{Load, Snapshot};
+use lakeport_store::{Db, newest_version};
 
-use crate::db::dump::{Load, Snapshot};
-use crate::db::{Db, newest_version};
 use format::{Entry, Header, Reader, Summary, TableLine, Writer};
 
 /// Between two lines about one large table.

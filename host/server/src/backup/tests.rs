@@ -2,12 +2,12 @@ use std::io::{Cursor, SeekFrom};
 
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-
-use super::*;
-use crate::db::testing::{
+use lakeport_store::testing::{
     migrate_to, migrate_with, on_each_empty_store, on_each_store, on_each_two_empty_stores,
 };
-use crate::db::{Migration, Value};
+use lakeport_store::{Migration, Value};
+
+use super::*;
 
 /// What JSON, SQL and databases like to get wrong.
 const TEXTS: [&str; 7] =

@@ -7,14 +7,14 @@ use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use clap::Args;
+use lakeport_store::{Address, Db};
 
 use super::StoreOptions;
-use crate::app::lock_data_dir;
 use crate::backup;
-use crate::backup::aside::Aside;
+use crate::backup::atomic_file::Aside;
 use crate::backup::format::Summary;
 use crate::config::{self, Config, Environment};
-use crate::db::{Address, Db};
+use crate::core::lock_data_dir;
 
 /// Standard output instead of a file.
 const STANDARD_OUTPUT: &str = "-";

@@ -2,12 +2,13 @@
 
 use anyhow::ensure;
 use clap::{Args, Subcommand};
+use lakeport_store::{Address, Db};
 
 use super::{StoreOptions, print};
 use crate::audit;
 use crate::audit::store::{Actor, Entry};
+use crate::compose;
 use crate::config::{Config, Environment};
-use crate::db::{Address, Db};
 use crate::secrets::{self, Keys, Rotated};
 
 #[derive(Args)]
@@ -64,7 +65,7 @@ async fn rotate_store(db: &Db, keys: &Keys, config: &Config) -> anyhow::Result<R
         schema.stored,
         schema.program
     );
-    let rotated = secrets::rotate(db, keys).await?;
+    let rotated = secrets::rotate(db, keys, &compose::encrypted_columns()).await?;
     record(db, &rotated).await?;
     Ok(rotated)
 }

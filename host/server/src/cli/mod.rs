@@ -134,7 +134,7 @@ async fn run(verb: Verb, environment: &Environment) -> anyhow::Result<ExitCode> 
         }
         Verb::Backup(options) => options.run(environment).await?,
         Verb::Restore(options) => options.run(environment).await?,
-        Verb::Openapi => print(&(serde_json::to_string_pretty(&crate::app::describe())? + "\n"))?,
+        Verb::Openapi => print(&(serde_json::to_string_pretty(&crate::compose::describe())? + "\n"))?,
         Verb::Key(options) => key::run(options, environment).await?,
         Verb::Doctor(options) => {
             let config = Config::load(&options.store.overrides(options.listen), environment);

@@ -5,18 +5,19 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
+use lakeport_base::error::{Detail, Error};
+use lakeport_base::time;
+use lakeport_http::Role;
+use lakeport_store::{Address, Db, Tx};
 use serde_json::json;
 
 use super::print;
 use super::table::columns;
+use crate::audit;
 use crate::audit::store::{Actor, Entry};
 use crate::auth::store::{NewToken, Token};
 use crate::auth::{self, token};
 use crate::config::{self, Config};
-use crate::db::{Address, Db, Tx};
-use crate::error::{Detail, Error};
-use crate::http::Role;
-use crate::{audit, time};
 
 /// A server looks at the change log at least this often: past it the change is in force everywhere.
 const IN_FORCE_AFTER: Duration = Duration::from_millis(1_000);

@@ -16,11 +16,10 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use chrono::NaiveTime;
 use chrono_tz::Tz;
+use lakeport_oidc::OidcSettings;
 
 pub use explain::{Explained, explain};
 pub use settings::{SETTINGS, Setting};
-
-use crate::db;
 
 /// Looked for in the working folder when no other file is named.
 pub const FILE_NAME: &str = "lakeport.toml";
@@ -29,8 +28,8 @@ const ENV_CONFIG: &str = "LAKEPORT_CONFIG";
 const ENV_URL: &str = "LAKEPORT_URL";
 const ENV_TOKEN: &str = "LAKEPORT_TOKEN";
 /// Names a PostgreSQL database that tests may make schemas in.
-pub const ENV_TEST_POSTGRES: &str = "LAKEPORT_TEST_POSTGRES";
-/// Where a test wants the process to end as if it were killed, see [`crate::points`].
+const ENV_TEST_POSTGRES: &str = "LAKEPORT_TEST_POSTGRES";
+/// Where a test wants the process to end as if it were killed, see [`lakeport_base::failpoints`].
 const ENV_KILL_AT: &str = "LAKEPORT_KILL_AT";
 /// What the project's own tests and builds are told.
 const ENV_BUILD: [&str; 4] =
@@ -78,7 +77,7 @@ pub struct Config {
     sources: BTreeMap<&'static str, Source>,
     /// What looks like a mistake and is none for certain.
     pub warnings: Vec<String>,
-    /// For [`crate::points`]; no setting.
+    /// For [`lakeport_base::failpoints`]; no setting.
     pub kill_at: Option<String>,
 }
 
@@ -105,17 +104,6 @@ impl std::fmt::Debug for Hidden {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str("***")
     }
-}
-
-/// The OIDC issuer whose JWTs are accepted; the members are named as in the file.
-#[derive(Debug, Clone, Default)]
-pub struct OidcSettings {
-    /// `None`: tokens alone.
-    pub issuer: Option<String>,
-    pub audience: String,
-    pub role_claim: String,
-    pub datasources_claim: String,
-    pub name_claim: String,
 }
 
 /// Who plans the agent's steps.
@@ -154,7 +142,7 @@ pub struct RetentionSettings {
 pub struct Database {
     /// May hold a password: shown by [`Database::shown`] alone.
     url: String,
-    pub address: db::Address,
+    pub address: lakeport_store::Address,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -203,12 +191,6 @@ impl Environment {
     /// The server that the command line's client asks.
     pub fn server_url(&self) -> String {
         self.get(ENV_URL).unwrap_or(DEFAULT_URL).to_owned()
-    }
-
-    /// The database that tests may use.
-    #[cfg(test)]
-    pub fn test_postgres(&self) -> Option<&str> {
-        self.get(ENV_TEST_POSTGRES)
     }
 
     /// Where the process shall end as if it were killed.
@@ -263,7 +245,10 @@ impl Config {
         Config {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
             data_dir: PathBuf::new(),
-            database: Database { url: String::new(), address: db::Address::Sqlite(PathBuf::new()) },
+            database: Database {
+                url: String::new(),
+                address: lakeport_store::Address::Sqlite(PathBuf::new()),
+            },
             log: String::new(),
             log_format: LogFormat::Text,
             time_zone: Tz::UTC,
@@ -296,7 +281,7 @@ impl Config {
 
 impl Database {
     pub fn parse(url: &str) -> Result<Database, String> {
-        Ok(Database { url: url.to_owned(), address: db::Address::parse(url)? })
+        Ok(Database { url: url.to_owned(), address: lakeport_store::Address::parse(url)? })
     }
 
     /// The address without its password.

@@ -254,7 +254,8 @@ pub const SETTINGS: &[Setting] = &[
         meaning: "internal addresses that may be reached though they are loopback, link-local or reserved: \
                   host, *.suffix, host:port, IP or CIDR, with commas between",
         set: |config, text| {
-            crate::egress::Policy::parse(&parse::list(text)).map(|_| config.egress_allow = parse::list(text))
+            lakeport_egress::Policy::parse(&parse::list(text))
+                .map(|_| config.egress_allow = parse::list(text))
         },
         shown: |config| config.egress_allow.join(","),
     },

@@ -34,7 +34,7 @@ fn the_command_line_wins_over_the_environment_and_that_over_the_file() {
 #[test]
 fn defaults_follow_the_data_folder() {
     let config = load("data_dir = '/srv/lake'", Environment::default(), &[]).unwrap();
-    assert_eq!(config.database.address, db::Address::Sqlite("/srv/lake/lakeport.db".into()));
+    assert_eq!(config.database.address, lakeport_store::Address::Sqlite("/srv/lake/lakeport.db".into()));
     assert_eq!(config.plugins_cache_dir(), PathBuf::from("/srv/lake/compiled"));
     assert_eq!(config.request_timeout, Duration::from_secs(30));
     assert_eq!(config.plugin_upload_max_bytes, 64 * 1024 * 1024);

@@ -1,10 +1,9 @@
 //! Addresses of database servers, `postgres://user@host:5432/database?option=value`: the password is taken out,
 //! and is nowhere but where it is asked for. Messages never show any of what was given.
 
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-
 use lakeport_physical::Tls;
 use lakeport_sql::Transport;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
 use crate::secrets::Secret;
 

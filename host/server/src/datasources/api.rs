@@ -1,5 +1,9 @@
 //! Handlers of data sources.
 
+use lakeport_base::error::{Detail, Error};
+use lakeport_http::form::{Amend, Draft, Patch};
+use lakeport_http::{Data, Nothing, Page, PageNum, PageSize, Paging};
+use lakeport_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
@@ -8,16 +12,12 @@ use super::connect::{self, Reach};
 use super::definition::{self, CreateDatasource, Password, UpdateDatasource, Wanted};
 use super::store::{self, Datasource};
 use super::view::{DatasourceView, Definition};
-use super::{OWN_NAME, TOPIC, sync};
-use crate::app::{App, Call};
-use crate::audit::Change;
+use super::{OWN_NAME, TOPIC};
+use crate::audit::{Change, Commit};
 use crate::cron::Cron;
-use crate::db::Tx;
-use crate::error::{Detail, Error};
-use crate::http::form::{Amend, Draft, Patch};
-use crate::http::{Data, Nothing, Page, PageNum, PageSize, Paging};
-use crate::workflows::versions;
-use crate::{secrets, tables, tasks};
+use crate::datasources::{Call, Datasources};
+use crate::part::Fate;
+use crate::secrets;
 
 const PAGE_SIZE_DEFAULT: i64 = 20;
 /// Data sources of one server.
@@ -42,8 +42,8 @@ pub struct DatasourcesQuery {
 }
 
 /// The data source of this id, or 404.
-pub async fn found(app: &App, id: i64) -> Result<Datasource, Error> {
-    store::find(&app.db, id).await?.ok_or_else(|| unknown(id))
+pub async fn found(state: &Datasources, id: i64) -> Result<Datasource, Error> {
+    store::find(&state.db, id).await?.ok_or_else(|| unknown(id))
 }
 
 fn unknown(id: i64) -> Error {
@@ -52,11 +52,11 @@ fn unknown(id: i64) -> Error {
 
 /// `GET /api/v1/datasources`
 pub async fn list(call: Call<Nothing, DatasourcesQuery>) -> Result<Data<Page<DatasourceView>>, Error> {
-    let (app, query) = (&call.state, &call.query);
+    let (state, query) = (&call.state, &call.query);
     let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
     let keyword = query.keyword.as_deref().unwrap_or_default().to_lowercase();
     // Case is folded here: the two stores fold it in two ways.
-    let mut names = store::names(&app.db).await?;
+    let mut names = store::names(&state.db).await?;
     names.retain(|source| {
         source.name.to_lowercase().contains(&keyword)
             && query.kind.as_ref().is_none_or(|kind| source.kind == *kind)
@@ -64,8 +64,8 @@ pub async fn list(call: Call<Nothing, DatasourcesQuery>) -> Result<Data<Page<Dat
     let total = names.len() as i64;
     let (before, size) = (paging.offset() as usize, paging.page_size as usize);
     let ids: Vec<i64> = names.iter().skip(before).take(size).map(|source| source.id).collect();
-    let sources = store::all_of(&app.db, &ids).await?;
-    let zone = app.config.time_zone;
+    let sources = store::all_of(&state.db, &ids).await?;
+    let zone = state.config.time_zone;
     let views = sources.iter().map(|source| DatasourceView::new(source, zone)).collect();
     Ok(Data::new(&paging.page(total, views)))
 }
@@ -76,21 +76,21 @@ pub async fn get(call: Call<DatasourcePath>) -> Result<Data<DatasourceView>, Err
     Ok(shown(&call.state, &source))
 }
 
-fn shown(app: &App, source: &Datasource) -> Data<DatasourceView> {
-    Data::new(&DatasourceView::new(source, app.config.time_zone)).with_etag(&Definition::of(source).etag())
+fn shown(state: &Datasources, source: &Datasource) -> Data<DatasourceView> {
+    Data::new(&DatasourceView::new(source, state.config.time_zone)).with_etag(&Definition::of(source).etag())
 }
 
 /// `POST /api/v1/datasources`
 pub async fn create(
     call: Call<Nothing, Nothing, Draft<CreateDatasource>>,
 ) -> Result<Data<DatasourceView>, Error> {
-    let app = &call.state;
+    let state = &call.state;
     let form = UpdateDatasource::from(call.body.read().clone());
-    let misplaced = misplaced(app, &form).await?;
-    let (wanted, next_sync_at_ms) = checked(app, &call.body, form, None, misplaced)?;
+    let misplaced = misplaced(state, &form).await?;
+    let (wanted, next_sync_at_ms) = checked(state, &call.body, form, None, misplaced)?;
     refuse_reserved(&wanted.name)?;
-    let now_ms = app.clock.now_ms();
-    let mut tx = app.db.begin().await?;
+    let now_ms = state.clock.now_ms();
+    let mut tx = state.db.begin().await?;
     store::in_turn(&mut tx).await?;
     if store::count(&mut tx).await? >= DATASOURCES_MAX {
         let message =
@@ -116,51 +116,50 @@ pub async fn create(
     source.id = store::insert(&mut tx, &source).await?;
     take_default(&mut tx, &source, &wanted, now_ms).await?;
     // The passwords are bound to the id, which is known only now.
-    lay_over(app, &mut source, wanted);
+    lay_over(state, &mut source, wanted);
     store::update(&mut tx, &source).await?;
     tx.changed(TOPIC, source.id.to_string());
     let change = Change::of("datasource", source.id).after(&Definition::of(&source));
-    call.commit(tx, change, shown(app, &source)).await
+    call.commit(tx, change, shown(state, &source)).await
 }
 
 /// `PUT /api/v1/datasources/{id}`
 pub async fn update(
     call: Call<DatasourcePath, Nothing, Draft<UpdateDatasource>>,
 ) -> Result<Data<DatasourceView>, Error> {
-    let (app, id) = (&call.state, call.path.id);
+    let (state, id) = (&call.state, call.path.id);
     let form = call.body.read().clone();
-    found(app, id).await?.refuse_own()?;
-    let misplaced = misplaced(app, &form).await?;
-    let now_ms = app.clock.now_ms();
-    let mut tx = app.db.begin().await?;
+    found(state, id).await?.refuse_own()?;
+    let misplaced = misplaced(state, &form).await?;
+    let now_ms = state.clock.now_ms();
+    let mut tx = state.db.begin().await?;
     if form.is_default == Amend(Some(true)) {
         store::in_turn(&mut tx).await?;
     }
     let before = store::lock_alone(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     call.check_if_match(&Definition::of(&before).etag())?;
-    let (wanted, next_sync_at_ms) = checked(app, &call.body, form, Some(&before), misplaced)?;
+    let (wanted, next_sync_at_ms) = checked(state, &call.body, form, Some(&before), misplaced)?;
     refuse_reserved(&wanted.name)?;
     let mut after = before.clone();
     after.next_sync_at_ms = next_sync_at_ms;
-    refuse_moved(&mut tx, &before, &wanted).await?;
+    refuse_moved(state, &mut tx, &before, &wanted).await?;
     take_default(&mut tx, &before, &wanted, now_ms).await?;
-    lay_over(app, &mut after, wanted);
+    lay_over(state, &mut after, wanted);
     after.updated_at_ms = now_ms;
     store::update(&mut tx, &after).await?;
     tx.changed(TOPIC, id.to_string());
     let change = Change::of("datasource", id).before(&Definition::of(&before)).after(&Definition::of(&after));
-    call.commit(tx, change, shown(app, &after)).await
+    call.commit(tx, change, shown(state, &after)).await
 }
 
 /// `DELETE /api/v1/datasources/{id}`
 pub async fn delete(call: Call<DatasourcePath>) -> Result<Data<Option<DatasourceView>>, Error> {
-    let (app, id) = (&call.state, call.path.id);
-    let mut tx = app.db.begin().await?;
+    let (state, id) = (&call.state, call.path.id);
+    let mut tx = state.db.begin().await?;
     let source = store::lock_alone(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     source.refuse_own()?;
     call.check_if_match(&Definition::of(&source).etag())?;
-    sync::refuse_running(&mut tx, id).await?;
-    refuse_used(&mut tx, &source, "it can be deleted").await?;
+    state.refuse_used(&mut tx, &source.resource(Fate::Deleted)).await?;
     store::delete(&mut tx, id).await?;
     tx.changed(TOPIC, id.to_string());
     let change = Change::of("datasource", id).before(&Definition::of(&source));
@@ -175,37 +174,21 @@ fn refuse_reserved(name: &str) -> Result<(), Error> {
     Err(Error::conflict("name_taken", message))
 }
 
-/// While its tables are read nobody moves it; a dialect that others know its tables by stays.
-async fn refuse_moved(tx: &mut Tx, before: &Datasource, wanted: &Wanted) -> Result<(), Error> {
-    if before.kind != wanted.kind {
-        refuse_used(tx, before, "its kind can be changed").await?;
-    }
-    let is_moved = before.kind != wanted.kind || before.url != wanted.url || before.options != wanted.options;
-    if is_moved { sync::refuse_running(tx, before.id).await } else { Ok(()) }
-}
-
-async fn refuse_used(tx: &mut Tx, source: &Datasource, what: &str) -> Result<(), Error> {
-    let name = &source.name;
-    let used = |count: i64, noun: &str| {
-        if count == 1 { format!("1 {noun} uses") } else { format!("{count} {noun}s use") }
+/// What uses a data source may forbid that it is moved or becomes another kind.
+async fn refuse_moved(
+    state: &Datasources,
+    tx: &mut Tx,
+    before: &Datasource,
+    wanted: &Wanted,
+) -> Result<(), Error> {
+    let fate = if before.kind != wanted.kind {
+        Fate::Replaced
+    } else if before.url != wanted.url || before.options != wanted.options {
+        Fate::Moved
+    } else {
+        return Ok(());
     };
-    let message = match tables::found::count_of(tx, source.id).await? {
-        0 => match tasks::count_of_datasource(tx, source.id).await? {
-            0 => match versions::count_of_datasource(tx, source.id).await? {
-                0 => return Ok(()),
-                count => format!(
-                    "{} the data source `{name}` in a version that is deployed, or about to be; {what} without any",
-                    used(count, "task")
-                ),
-            },
-            count => format!("{} the data source `{name}`; {what} without any", used(count, "task")),
-        },
-        count => {
-            let tables = used(count, "table");
-            format!("{tables} the data source `{name}`, the recycle bin's included; {what} without any")
-        }
-    };
-    Err(Error::conflict("in_use", message))
+    state.refuse_used(tx, &before.resource(fate)).await
 }
 
 /// At most one is the default.
@@ -220,28 +203,28 @@ async fn take_default(tx: &mut Tx, before: &Datasource, wanted: &Wanted, now_ms:
 }
 
 /// What is wrong with the place that a form names.
-async fn misplaced(app: &App, form: &UpdateDatasource) -> Result<Vec<Detail>, Error> {
+async fn misplaced(state: &Datasources, form: &UpdateDatasource) -> Result<Vec<Detail>, Error> {
     match &form.url.0 {
-        Some(url) => Error::details_of(connect::check_place(app, url).await),
+        Some(url) => Error::details_of(connect::check_place(state, url).await),
         None => Ok(Vec::new()),
     }
 }
 
 /// What is to be, and when its tables are read in next; 400 with everything that is wrong, `misplaced` among it.
 fn checked<T>(
-    app: &App,
+    state: &Datasources,
     body: &Draft<T>,
     form: UpdateDatasource,
     before: Option<&Datasource>,
     misplaced: Vec<Detail>,
 ) -> Result<(Wanted, Option<i64>), Error> {
     let mut wrong = misplaced;
-    let next = next_sync(app, &form.sync_cron, before);
+    let next = next_sync(state, &form.sync_cron, before);
     let next_sync_at_ms = next.unwrap_or_else(|why| {
         wrong.push(Detail::new("syncCron", why));
         None
     });
-    let made = definition::wanted(form, before, &connect::kinds(app));
+    let made = definition::wanted(form, before, &connect::kinds(state));
     body.checked(|_| match made {
         Ok(wanted) if wrong.is_empty() => Ok((wanted, next_sync_at_ms)),
         Ok(_) => Err(wrong),
@@ -254,26 +237,30 @@ fn checked<T>(
 }
 
 /// When it is due next, or why never; what stays is not looked at again.
-fn next_sync(app: &App, cron: &Patch<String>, before: Option<&Datasource>) -> Result<Option<i64>, String> {
+fn next_sync(
+    state: &Datasources,
+    cron: &Patch<String>,
+    before: Option<&Datasource>,
+) -> Result<Option<i64>, String> {
     let kept = before.and_then(|before| before.sync_cron.as_deref());
     match cron {
         Patch::Clear => Ok(None),
         Patch::Set(text) if Some(text.as_str()) != kept => {
-            let next = Cron::parse(text)?.next_after(app.clock.now_ms(), app.config.time_zone);
+            let next = Cron::parse(text)?.next_after(state.clock.now_ms(), state.config.time_zone);
             next.map(Some).ok_or_else(|| "is never due from now on; change its fields".to_owned())
         }
         Patch::Keep | Patch::Set(_) => Ok(before.and_then(|before| before.next_sync_at_ms)),
     }
 }
 
-fn lay_over(app: &App, source: &mut Datasource, wanted: Wanted) {
+fn lay_over(state: &Datasources, source: &mut Datasource, wanted: Wanted) {
     let id = source.id.to_string();
     let sealed = |column: &str, password: Password, before: Option<Vec<u8>>| match password {
         Password::Keep => before,
         Password::None => None,
         Password::Set(secret) => {
             let context = secrets::context("datasources", &[&id], column);
-            Some(app.keys.encrypt(&context, secret.bytes()))
+            Some(state.keys.encrypt(&context, secret.bytes()))
         }
     };
     source.secret = sealed("secret", wanted.password, source.secret.take());
@@ -299,13 +286,13 @@ pub struct DatasourceTest {
 
 /// `POST /api/v1/datasources/{id}/test`
 pub async fn test(call: Call<DatasourcePath>) -> Result<Data<DatasourceTest>, Error> {
-    let app = &call.state;
-    let source = found(app, call.path.id).await?;
+    let state = &call.state;
+    let source = found(state, call.path.id).await?;
     let begun = Instant::now();
     let (product, version) = if source.is_own() {
-        (app.db.product().to_owned(), store::own_version(&app.db).await?)
+        (state.db.product().to_owned(), store::own_version(&state.db).await?)
     } else {
-        let server = Reach::of(app, &source, call.request_id.as_str()).server().await?;
+        let server = Reach::of(state, &source, call.request_id.as_str()).server().await?;
         (server.product, server.version)
     };
     let latency_ms = begun.elapsed().as_micros() as f64 / 1_000.0;
@@ -324,8 +311,8 @@ pub struct DatabaseView {
 
 /// `GET /api/v1/datasources/{id}/databases`
 pub async fn databases(call: Call<DatasourcePath>) -> Result<Data<Vec<DatabaseView>>, Error> {
-    let app = &call.state;
-    let source = found(app, call.path.id).await?;
+    let state = &call.state;
+    let source = found(state, call.path.id).await?;
     if !call.caller.may_read(&source.name) {
         let message = format!("{} is bound to other data sources than `{}`", call.caller.name, source.name);
         return Err(Error::forbidden("datasource_not_allowed", message));
@@ -333,7 +320,7 @@ pub async fn databases(call: Call<DatasourcePath>) -> Result<Data<Vec<DatabaseVi
     let databases = if source.is_own() {
         vec![(OWN_NAME.to_owned(), String::new())]
     } else {
-        let reach = Reach::of(app, &source, call.request_id.as_str());
+        let reach = Reach::of(state, &source, call.request_id.as_str());
         let server = reach.server().await?;
         reach.databases(&server).await?
     };

@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use lakeport_base::error::{Detail, Error};
 use lakeport_bindings::dialect::about::DialectInfo;
 use lakeport_bindings::dialect::planner::DataType;
 use lakeport_bindings::dialect::reader::{
@@ -18,16 +19,16 @@ use lakeport_physical::{Database, Lent, Loan, Reading, Runner, SqliteDatabase, u
 use lakeport_plugins::dialect::Dialect;
 use lakeport_plugins::{CallContext, CallError, CallFault, Description, Family};
 use lakeport_sql::{Profile, Transport};
+use lakeport_store::Address;
 use tokio::sync::Mutex;
 
 use super::definition::{Kind, SQLITE_SCHEME};
 use super::servers::{self, Account, Opening};
 use super::store::Datasource;
-use crate::app::App;
 use crate::config::Config;
-use crate::db::Address;
-use crate::error::{Detail, Error};
-use crate::plugins::answered;
+use crate::core::Core;
+use crate::datasources::Datasources;
+use crate::plugins::{answered, failed};
 
 /// Databases of one page.
 const DATABASES_PAGE: u32 = 500;
@@ -56,7 +57,7 @@ impl From<Unanswered> for Error {
     fn from(error: Unanswered) -> Error {
         match error {
             Unanswered::Database(error) => answered(&error),
-            Unanswered::Plugin(error) => error.into(),
+            Unanswered::Plugin(error) => failed(error),
         }
     }
 }
@@ -68,8 +69,8 @@ impl From<CallError> for Unanswered {
 }
 
 /// Active dialects whose databases can be opened here.
-pub fn kinds(app: &App) -> Vec<Kind> {
-    let dialects = app.plugins.registry().list().into_iter().filter(|(id, _)| id.family == Family::Dialect);
+pub fn kinds(state: &Datasources) -> Vec<Kind> {
+    let dialects = state.plugins.registry().list().into_iter().filter(|(id, _)| id.family == Family::Dialect);
     let kind = |(id, view): (lakeport_plugins::PluginId, Arc<lakeport_plugins::PluginView>)| {
         let active = view.active.as_ref()?;
         let Description::Dialect(info) = &active.description else { return None };
@@ -86,13 +87,13 @@ pub fn kinds(app: &App) -> Vec<Kind> {
 
 /// 400 where the address of a SQLite file lies elsewhere than the operator allows, or is one that this server does
 /// not connect to. What is not there yet is none of its concern.
-pub async fn check_place(app: &App, address: &str) -> Result<(), Error> {
+pub async fn check_place(state: &Datasources, address: &str) -> Result<(), Error> {
     if !address.starts_with(SQLITE_SCHEME) {
-        return servers::check_address(&app.egress, address).map_err(|refused| {
+        return servers::check_address(&state.egress, address).map_err(|refused| {
             Error::invalid(vec![Detail::new("url", format!("names {}", refused.message()))])
         });
     }
-    let config = &app.config;
+    let config = &state.config;
     let checked = url::check(address, &config.sqlite_roots, &forbidden(config)).await;
     checked.map_err(|error| {
         let why = if error.code == "forbidden" { outside(config) } else { error.message };
@@ -120,7 +121,7 @@ fn outside(config: &Config) -> String {
 
 /// A data source with its dialect, to be asked.
 pub struct Reach<'a> {
-    app: &'a App,
+    state: &'a Datasources,
     dialect: Dialect,
     source: Datasource,
     /// Who reads.
@@ -141,19 +142,19 @@ struct Described {
 
 impl<'a> Reach<'a> {
     /// Opens nothing yet. `call` names what is asked in logs; it is printable ASCII.
-    pub fn of(app: &'a App, source: &Datasource, call: &str) -> Reach<'a> {
-        Reach::with(app, source, Account::Reading, call)
+    pub fn of(state: &'a Datasources, source: &Datasource, call: &str) -> Reach<'a> {
+        Reach::with(state, source, Account::Reading, call)
     }
 
     /// For what is about to be changed: whoever changes it reads it, too, for another may not see all that is there.
-    pub fn of_main(app: &'a App, source: &Datasource, call: &str) -> Reach<'a> {
-        Reach::with(app, source, Account::Main, call)
+    pub fn of_main(state: &'a Datasources, source: &Datasource, call: &str) -> Reach<'a> {
+        Reach::with(state, source, Account::Main, call)
     }
 
-    fn with(app: &'a App, source: &Datasource, account: Account, call: &str) -> Reach<'a> {
+    fn with(state: &'a Datasources, source: &Datasource, account: Account, call: &str) -> Reach<'a> {
         Reach {
-            app,
-            dialect: app.plugins.registry().dialect(&source.kind),
+            state,
+            dialect: state.plugins.registry().dialect(&source.kind),
             source: source.clone(),
             account,
             described: OnceLock::new(),
@@ -175,14 +176,14 @@ impl<'a> Reach<'a> {
 
     /// The server's own store, for a session over views of it. Opens nothing yet.
     pub async fn own_store(&self) -> Result<Database, PluginError> {
-        match &self.app.config.database.address {
+        match &self.state.config.database.address {
             Address::Sqlite(path) => {
                 let path = tokio::fs::canonicalize(path).await;
                 let path = path.map_err(|_| error("unreachable", "the server's own store is not there"))?;
                 Ok(Database::Sqlite(SqliteDatabase::at(path)))
             }
             Address::Postgres(url) => {
-                self.app.servers.own(&self.source, url, &self.opening()?).map(Database::Server)
+                self.state.servers.own(&self.source, url, &self.opening()?).map(Database::Server)
             }
         }
     }
@@ -358,11 +359,11 @@ impl<'a> Reach<'a> {
 
     /// The file, where it may lie there, or the server.
     async fn locate(&self, account: Account) -> Result<Database, PluginError> {
-        let (app, source) = (self.app, &self.source);
+        let (state, source) = (self.state, &self.source);
         if !source.is_file() {
-            return app.servers.database(source, account, &self.opening()?).map(Database::Server);
+            return state.servers.database(source, account, &self.opening()?).map(Database::Server);
         }
-        let config = &app.config;
+        let config = &state.config;
         let located = url::locate(&source.url, &config.sqlite_roots, &forbidden(config)).await;
         located.map_err(|error| match error.code.as_str() {
             "forbidden" => PluginError { message: format!("the file {}", outside(config)), ..error },
@@ -376,7 +377,7 @@ impl<'a> Reach<'a> {
             Unanswered::Database(cause) | Unanswered::Plugin(CallError::Answered(cause)) => cause,
             Unanswered::Plugin(cause) => error("unavailable", cause.to_string()),
         })?;
-        let App { config, keys, egress, .. } = self.app;
+        let Core { config, keys, egress, .. } = &**self.state;
         Ok(Opening { config, keys, egress, info, profile })
     }
 

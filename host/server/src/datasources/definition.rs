@@ -1,5 +1,7 @@
 //! What a data source is to be: the forms of requests, checked, and laid over what there is. Pure.
 
+use lakeport_base::error::Detail;
+use lakeport_http::form::{Amend, Number, Patch};
 use lakeport_sql::Transport;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -9,8 +11,6 @@ use super::OWN_NAME;
 use super::address::ServerAddress;
 use super::store::Datasource;
 use crate::cron::Cron;
-use crate::error::Detail;
-use crate::http::form::{Amend, Number, Patch};
 use crate::secrets::Secret;
 
 const NAME_MAX_CHARS: usize = 100;

@@ -11,23 +11,30 @@ mod connect;
 mod definition;
 mod servers;
 mod store;
-pub mod sync;
 mod view;
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use ::http::Method;
+use lakeport_base::Error;
+use lakeport_http::Role::{Admin, Viewer};
+use lakeport_http::{Nothing, Route};
+use lakeport_store::{Db, Either};
 
-use crate::app::{Clock, Route};
-use crate::db::{Db, Either};
-use crate::error::Error;
-use crate::http::Role::{Admin, Viewer};
+use crate::core::{Core, stands_on_core};
+use crate::part::{Fate, Part, Resource};
 use crate::plugins::CALL_CODES;
-pub use connect::{Reach, Unanswered};
+use crate::plugins::Plugins;
+use crate::secrets::{EncryptedColumn, LOWEST_ID};
+pub use address::ServerAddress;
+pub use api::{DatasourcePath, found as get};
+pub use connect::{Reach, Unanswered, limit};
+pub use definition::{ALL_DATABASES, databases_named};
 pub use servers::Servers;
-pub use store::{Datasource, all_of, find, find_default, is_there, lock, own_id};
-pub use sync::run_worker;
+pub use store::{
+    Datasource, all_of, due, find, find_default, is_there, lock, next_due, own_id, set_last_sync, set_next,
+};
 
 /// What the change log calls a change of a data source.
 pub const TOPIC: &str = "datasources";
@@ -48,12 +55,59 @@ pub fn accounts_of(source: &Datasource) -> Vec<String> {
     names
 }
 
-/// The routes of this room.
-pub fn routes() -> Vec<Route> {
-    [definitions(), questions(), sync::routes()].into_iter().flatten().collect()
+/// Data sources, and the servers that there are sessions on.
+pub struct Datasources {
+    core: Arc<Core>,
+    plugins: Arc<Plugins>,
+    servers: Servers,
 }
 
-fn definitions() -> Vec<Route> {
+stands_on_core!(Datasources);
+
+impl Datasources {
+    /// Makes the data source that is the store itself, where it is not there yet.
+    pub async fn open(core: &Arc<Core>, plugins: &Arc<Plugins>) -> Result<Datasources, Error> {
+        store::ensure_own(&core.db, core.db.words(OWN_KIND), OWN_URL, core.clock.now_ms()).await?;
+        Ok(Datasources { core: Arc::clone(core), plugins: Arc::clone(plugins), servers: Servers::default() })
+    }
+}
+
+/// Passwords of data sources.
+const SECRET: EncryptedColumn = EncryptedColumn {
+    table: "datasources",
+    name: "secret",
+    others: "SELECT secret, id FROM datasources WHERE secret IS NOT NULL \
+             AND substr(secret, 1, 9) <> $1 AND id > $3 ORDER BY id LIMIT $2",
+    put: "UPDATE datasources SET secret = $1 WHERE secret = $2 AND id = $3",
+    lowest: LOWEST_ID,
+};
+const READ_SECRET: EncryptedColumn = EncryptedColumn {
+    table: "datasources",
+    name: "read_secret",
+    others: "SELECT read_secret, id FROM datasources WHERE read_secret IS NOT NULL \
+             AND substr(read_secret, 1, 9) <> $1 AND id > $3 ORDER BY id LIMIT $2",
+    put: "UPDATE datasources SET read_secret = $1 WHERE read_secret = $2 AND id = $3",
+    lowest: LOWEST_ID,
+};
+
+pub fn part() -> Part<Datasources> {
+    Part {
+        tags: &[("datasources", "Physical databases")],
+        routes: routes(),
+        encrypted_columns: &[SECRET, READ_SECRET],
+        error_codes: &["too_many_datasources"],
+        ..Part::default()
+    }
+}
+
+/// A request to this module.
+pub type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Datasources, P, Q, B>;
+
+fn routes() -> Vec<Route<Datasources>> {
+    [definitions(), questions()].into_iter().flatten().collect()
+}
+
+fn definitions() -> Vec<Route<Datasources>> {
     vec![
         Route::new(
             Method::GET,
@@ -90,7 +144,7 @@ fn definitions() -> Vec<Route> {
             api::update,
         )
         .versioned()
-        .refuses(&["in_use", "name_taken", "reserved", "sync_running"]),
+        .refuses(&["in_use", "name_taken", "built_in", "sync_running"]),
         Route::new(
             Method::DELETE,
             "/api/v1/datasources/{id}",
@@ -100,11 +154,11 @@ fn definitions() -> Vec<Route> {
             api::delete,
         )
         .versioned()
-        .refuses(&["in_use", "reserved", "sync_running"]),
+        .refuses(&["in_use", "built_in", "sync_running"]),
     ]
 }
 
-fn questions() -> Vec<Route> {
+fn questions() -> Vec<Route<Datasources>> {
     static DATABASES_CODES: LazyLock<Vec<&str>> =
         LazyLock::new(|| [CALL_CODES, &["datasource_not_allowed"]].concat());
     vec![
@@ -130,15 +184,15 @@ fn questions() -> Vec<Route> {
     ]
 }
 
-/// Makes the data source that is the store itself, where it is not there yet.
-pub async fn ensure_own(db: &Db, clock: &Clock) -> Result<(), Error> {
-    store::ensure_own(db, db.words(OWN_KIND), OWN_URL, clock.now_ms()).await
-}
-
 impl Datasource {
     /// It is the server's own store: nobody changes it.
     pub fn is_own(&self) -> bool {
         self.name == OWN_NAME
+    }
+
+    /// As those that use it are asked about it.
+    fn resource(&self, fate: Fate) -> Resource {
+        Resource { kind: "datasource", id: self.id, name: self.name.clone(), fate }
     }
 
     /// It is a SQLite file.
@@ -147,12 +201,12 @@ impl Datasource {
     }
 
     /// 409 where it is the server's own.
-    fn refuse_own(&self) -> Result<(), Error> {
+    pub fn refuse_own(&self) -> Result<(), Error> {
         if !self.is_own() {
             return Ok(());
         }
         let message = "the data source `lakeport` is the server's own store; it cannot be changed or read in";
-        Err(Error::conflict("reserved", message))
+        Err(Error::conflict("built_in", message))
     }
 }
 

@@ -7,9 +7,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lakeport_base::Error;
 use lakeport_bindings::dialect::about::DialectInfo;
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error as PluginError;
+use lakeport_egress::Policy;
 use lakeport_physical::{Login, Recipes, Resolve, ServerDatabase, Tls};
 use lakeport_sql::{Profile, Transport};
 use parking_lot::Mutex;
@@ -17,8 +19,6 @@ use parking_lot::Mutex;
 use super::address::ServerAddress;
 use super::store::Datasource;
 use crate::config::Config;
-use crate::egress::Policy;
-use crate::error::Error;
 use crate::plugins::EGRESS_REFUSED;
 use crate::secrets::{self, Keys};
 

@@ -1,7 +1,7 @@
 //! Data sources in the store. Addresses are kept without passwords; these are ciphertexts of their own.
 
-use crate::db::{Db, Either, Row, Tx, Value};
-use crate::error::Error;
+use lakeport_base::Error;
+use lakeport_store::{Db, Either, Row, Tx, Value};
 
 use super::OWN_NAME;
 

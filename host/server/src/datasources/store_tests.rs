@@ -1,5 +1,6 @@
+use lakeport_store::testing::on_each_store;
+
 use super::*;
-use crate::db::testing::on_each_store;
 use crate::secrets::{Keys, context};
 
 fn new(name: &str) -> Datasource {

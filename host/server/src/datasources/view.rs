@@ -1,6 +1,8 @@
 //! Data sources as answers show them, and the definition that their `ETag` is made of.
 
 use chrono_tz::Tz;
+use lakeport_base::time;
+use lakeport_http::etag_of;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -9,8 +11,6 @@ use sha2::{Digest, Sha256};
 use super::address::ServerAddress;
 use super::definition::SQLITE_SCHEME;
 use super::store::Datasource;
-use crate::http::etag_of;
-use crate::time;
 
 /// A physical database; no password is ever shown.
 #[derive(Serialize, JsonSchema)]

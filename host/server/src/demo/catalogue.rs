@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
+use lakeport_base::time::DAY_MS;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
@@ -11,10 +12,9 @@ use super::company;
 use super::files::{CatalogueFile, TableWords};
 use super::moments::Moments;
 use super::requests::{NOBODY, Requests, named, number, records};
-use crate::app::App;
+use crate::compose::Server;
 use crate::datasources;
 use crate::tables::{self, Size};
-use crate::time::DAY_MS;
 
 /// The data source's name.
 const SOURCE: &str = "lakeside";
@@ -44,8 +44,8 @@ pub struct Catalogue<'d> {
 pub type TableIds = HashMap<String, i64>;
 
 /// Defines the data source, where it is not there; answers its id. Its file may be missing still.
-pub async fn define_source(app: &App, requests: &Requests) -> anyhow::Result<i64> {
-    let path = company::path(&app.config)?;
+pub async fn define_source(state: &Server, requests: &Requests) -> anyhow::Result<i64> {
+    let path = company::path(&state.config)?;
     let path = path.to_str().with_context(|| format!("{} is no text", path.display()))?;
     let url = format!("sqlite:{path}");
     let page = requests.get(&format!("{SOURCES}?keyword={SOURCE}&pageSize=500")).await?;
@@ -150,18 +150,18 @@ impl Catalogue<'_> {
     /// How large each table is now, and a month of how large it was.
     pub async fn remember_sizes(
         &self,
-        app: &App,
+        state: &Server,
         file: &CatalogueFile,
         ids: &TableIds,
     ) -> anyhow::Result<()> {
         for words in &file.tables {
             let id = ids[&words.name];
             let now = self.requests.get(&format!("/api/v1/tables/{id}/statistics")).await?;
-            let known = tables::last_sizes(&app.db, id, SIZES as i64).await?;
+            let known = tables::last_sizes(&state.db, id, SIZES as i64).await?;
             if known.iter().any(|size| size.collected_at_ms < self.moments.now_ms - DAY_MS) {
                 continue;
             }
-            let mut tx = app.db.begin().await?;
+            let mut tx = state.db.begin().await?;
             for days_ago in (1..=SIZES).rev() {
                 let size = self.size_then(words, &now, days_ago)?;
                 tables::keep_size(&mut tx, id, &size).await?;

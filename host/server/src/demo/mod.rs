@@ -20,11 +20,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use lakeport_base::failpoints;
+use lakeport_store::{Held, leases};
 use tokio::time::{Instant, sleep};
 
-use crate::app::App;
-use crate::db::{Held, leases};
-use crate::points;
+use crate::compose::Server;
 use catalogue::Catalogue;
 use moments::Moments;
 use requests::Requests;
@@ -33,12 +33,12 @@ use requests::Requests;
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Waits until it is there, or until it is this server's to set it up.
-pub async fn turn(app: &App) -> anyhow::Result<Option<Held>> {
+pub async fn turn(state: &Server) -> anyhow::Result<Option<Held>> {
     loop {
-        if store::is_there(&app.db).await? {
+        if store::is_there(&state.db).await? {
             return Ok(None);
         }
-        match app.leases.claim("demo", leases::TTL).await? {
+        match state.leases.claim("demo", leases::TTL).await? {
             Some(lease) => return Ok(Some(lease.hold())),
             None => sleep(LOOK_INTERVAL).await,
         }
@@ -46,11 +46,11 @@ pub async fn turn(app: &App) -> anyhow::Result<Option<Held>> {
 }
 
 /// Sets it up. The workers must run that do what requests leave to them, and no others: the clock is set back.
-pub async fn set_up(app: &Arc<App>, turn: Held) -> anyhow::Result<()> {
+pub async fn set_up(state: &Arc<Server>, turn: Held) -> anyhow::Result<()> {
     let begun = Instant::now();
-    let made = make(app).await;
+    let made = make(state).await;
     // Whatever came of it, time goes on.
-    app.clock.go();
+    state.clock.go();
     if let Err(error) = turn.release().await {
         tracing::debug!("the lease of the set-up was not given back: {error}");
     }
@@ -59,38 +59,38 @@ pub async fn set_up(app: &Arc<App>, turn: Held) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn make(app: &Arc<App>) -> anyhow::Result<()> {
-    let requests = Requests::new(app)?;
-    let moments = Moments::of(app);
+async fn make(state: &Arc<Server>) -> anyhow::Result<()> {
+    let requests = Requests::new(state)?;
+    let moments = Moments::of(state);
     let catalogue = files::catalogue()?;
     let story = files::story()?;
 
     // Before anything is written.
     workflows::refuse_others(&requests, &story).await?;
-    let source_id = catalogue::define_source(app, &requests).await?;
-    company::make_database(&app.config, moments.today()).await?;
-    points::reach("demo.database");
+    let source_id = catalogue::define_source(state, &requests).await?;
+    company::make_database(&state.config, moments.today()).await?;
+    failpoints::reach("demo.database");
     let tables = Catalogue { requests: &requests, moments: &moments, source_id };
     let table_ids = tables.read_in(&catalogue).await?;
-    points::reach("demo.catalogue");
+    failpoints::reach("demo.catalogue");
     let makers =
         workflows::Makers { requests: &requests, moments: &moments, source_id, table_ids: &table_ids };
     for workflow in &story.workflows {
         makers.define(workflow).await?;
     }
-    points::reach("demo.defined");
+    failpoints::reach("demo.defined");
     for publication in &story.publications {
         makers.publish(publication).await?;
-        points::reach("demo.published");
+        failpoints::reach("demo.published");
     }
-    runs::write_down(app, &requests, &moments, &story).await?;
-    points::reach("demo.runs");
-    app.clock.go();
-    tables.remember_sizes(app, &catalogue, &table_ids).await?;
-    points::reach("demo.sizes");
+    runs::write_down(state, &requests, &moments, &story).await?;
+    failpoints::reach("demo.runs");
+    state.clock.go();
+    tables.remember_sizes(state, &catalogue, &table_ids).await?;
+    failpoints::reach("demo.sizes");
     for workflow in story.workflows.iter().filter(|workflow| workflow.online) {
         makers.bring_online(workflow).await?;
     }
-    store::set_there(&app.db, app.clock.now_ms()).await?;
+    store::set_there(&state.db, state.clock.now_ms()).await?;
     Ok(())
 }

@@ -3,9 +3,10 @@
 use anyhow::anyhow;
 use chrono::{Days, NaiveDate};
 use chrono_tz::Tz;
+use lakeport_base::Clock;
+use lakeport_base::time::{self, MINUTE_MS};
 
-use crate::app::{App, Clock};
-use crate::time::{self, MINUTE_MS};
+use crate::compose::Server;
 
 pub struct Moments {
     clock: Clock,
@@ -15,10 +16,10 @@ pub struct Moments {
 }
 
 impl Moments {
-    pub fn of(app: &App) -> Moments {
-        let (zone, now_ms) = (app.config.time_zone, app.clock.now_ms());
+    pub fn of(state: &Server) -> Moments {
+        let (zone, now_ms) = (state.config.time_zone, state.clock.now_ms());
         let today = chrono::DateTime::from_timestamp_millis(now_ms).unwrap_or_default().with_timezone(&zone);
-        Moments { clock: app.clock.clone(), zone, today: today.date_naive(), now_ms }
+        Moments { clock: state.clock.clone(), zone, today: today.date_naive(), now_ms }
     }
 
     pub fn today(&self) -> NaiveDate {

@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use ::http::Method;
 use anyhow::Context;
+use lakeport_http::{Caller, Identity, InternalClient, Role};
 use serde_json::Value;
 
-use crate::app::App;
-use crate::http::{Caller, Identity, Inside, Role};
+use crate::compose::{Server, ServerGate};
 
 /// Who sets up what is nobody's in particular.
 pub const NOBODY: &str = "demo";
 
-pub struct Requests(Inside<App>);
+pub struct Requests(InternalClient<ServerGate>);
 
 impl Requests {
-    pub fn new(app: &Arc<App>) -> anyhow::Result<Requests> {
-        Ok(Requests(Inside::new(Arc::clone(app), App::routes())?))
+    pub fn new(state: &Server) -> anyhow::Result<Requests> {
+        Ok(Requests(state.internal_client()?))
     }
 
     /// `data` of the answer.

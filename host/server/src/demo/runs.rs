@@ -3,17 +3,17 @@
 use std::collections::HashMap;
 
 use anyhow::Context;
+use lakeport_base::time::SECOND_MS;
 use serde_json::Value;
 
 use super::files::{RunWords, Story, TaskRunWords, Trouble};
 use super::moments::Moments;
 use super::requests::{Requests, named, number, records};
 use super::workflows;
-use crate::app::App;
+use crate::compose::Server;
 use crate::engines;
 use crate::executions;
-use crate::runner::past::{self, PastEnd, PastRun, PastTry};
-use crate::time::SECOND_MS;
+use crate::scheduler::seed::{self, PastEnd, PastRun, PastTry};
 
 /// Any prime: days differ, and each is always the same.
 const SPREAD: i64 = 7_919;
@@ -27,7 +27,7 @@ struct Run<'s> {
 }
 
 pub async fn write_down(
-    app: &App,
+    state: &Server,
     requests: &Requests,
     moments: &Moments,
     story: &Story,
@@ -47,7 +47,7 @@ pub async fn write_down(
     // Of today there are those that would have ended.
     runs.retain(|run| run.tries.last().is_some_and(|last| last.ended_at_ms < moments.now_ms));
     runs.sort_by_key(|run| run.at_ms);
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     for run in runs {
         let workflow = &details[run.words.workflow.as_str()];
         let key = format!("demo/{}/{}", run.words.workflow, run.days_ago);
@@ -58,10 +58,10 @@ pub async fn write_down(
             business_at_ms: run.at_ms,
             tries: run.tries,
         };
-        let Some((instance, task_runs)) = past::record(&mut tx, &past, moments.zone).await? else { continue };
+        let Some((instance, task_runs)) = seed::record(&mut tx, &past, moments.zone).await? else { continue };
         let ended_at_ms = instance.ended.unwrap_or(run.at_ms);
         let name = &run.words.workflow;
-        executions::past::record(&mut tx, engines::LOCAL, name, &instance, &task_runs, ended_at_ms).await?;
+        executions::seed::record(&mut tx, engines::LOCAL, name, &instance, &task_runs, ended_at_ms).await?;
     }
     tx.commit().await.map_err(Into::into)
 }

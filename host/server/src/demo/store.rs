@@ -1,7 +1,7 @@
 //! Whether the example company was set up, in the store.
 
-use crate::db::Db;
-use crate::error::Error;
+use lakeport_base::Error;
+use lakeport_store::Db;
 
 pub async fn is_there(db: &Db) -> Result<bool, Error> {
     Ok(!db.read("SELECT 1 FROM demo WHERE id = 1", &[]).await?.is_empty())

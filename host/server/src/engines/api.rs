@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 
+use lakeport_base::Error;
+use lakeport_http::form::{Amend, Draft, Patch};
+use lakeport_http::{Data, Nothing};
 use lakeport_plugins::{Description, Family, PluginId, PluginView};
 use serde_json::Map;
 
@@ -10,59 +13,54 @@ use super::forms::{CreateEngine, EnginePath, UpdateEngine};
 use super::store::{self, EngineRecord};
 use super::view::{EngineTest, EngineView};
 use super::{LOCAL, Reach, TOPIC};
-use crate::app::{App, Call};
-use crate::audit::Change;
-use crate::db::Tx;
-use crate::error::Error;
-use crate::executions;
-use crate::http::form::{Amend, Draft, Patch};
-use crate::http::{Data, Nothing};
-use crate::workflows;
+use crate::audit::{Change, Commit};
+use crate::engines::{Call, Engines};
+use crate::part::{Fate, Resource};
 
 /// Engines of one server.
 const ENGINES_MAX: i64 = 100;
 
 /// `GET /api/v1/engines`
 pub async fn list(call: Call) -> Result<Data<Vec<EngineView>>, Error> {
-    let app = &call.state;
-    let engines = store::all(&app.db).await?;
-    Ok(Data::new(&engines.iter().map(|engine| view(app, engine)).collect()))
+    let state = &call.state;
+    let engines = store::all(&state.db).await?;
+    Ok(Data::new(&engines.iter().map(|engine| view(state, engine)).collect()))
 }
 
-fn view(app: &App, engine: &EngineRecord) -> EngineView {
-    let plugin = plugin(app, &engine.plugin);
+fn view(state: &Engines, engine: &EngineRecord) -> EngineView {
+    let plugin = plugin(state, &engine.plugin);
     let active = plugin.as_ref().and_then(|plugin| plugin.active.as_ref());
     let info = active.and_then(|generation| match &generation.description {
         Description::Engine(info) => Some(&**info),
         _ => None,
     });
-    EngineView::new(engine, plugin.as_deref(), info, app.config.time_zone)
+    EngineView::new(engine, plugin.as_deref(), info, state.config.time_zone)
 }
 
-fn shown(app: &App, engine: &EngineRecord) -> Data<EngineView> {
-    Data::new(&view(app, engine)).with_etag(&Definition::of(engine).etag())
+fn shown(state: &Engines, engine: &EngineRecord) -> Data<EngineView> {
+    Data::new(&view(state, engine)).with_etag(&Definition::of(engine).etag())
 }
 
-fn plugin(app: &App, name: &str) -> Option<Arc<PluginView>> {
-    app.plugins.registry().view(&PluginId { family: Family::Engine, name: name.to_owned() })
+fn plugin(state: &Engines, name: &str) -> Option<Arc<PluginView>> {
+    state.plugins.registry().view(&PluginId { family: Family::Engine, name: name.to_owned() })
 }
 
 /// Engine plugins that are active.
-fn active_plugins(app: &App) -> Vec<String> {
-    let plugins = app.plugins.registry().list().into_iter();
+fn active_plugins(state: &Engines) -> Vec<String> {
+    let plugins = state.plugins.registry().list().into_iter();
     let active = plugins.filter(|(id, view)| id.family == Family::Engine && view.active.is_some());
     active.map(|(id, _)| id.name).collect()
 }
 
 /// `POST /api/v1/engines`
 pub async fn create(call: Call<Nothing, Nothing, Draft<CreateEngine>>) -> Result<Data<EngineView>, Error> {
-    let (app, form) = (&call.state, call.body.read());
+    let (state, form) = (&call.state, call.body.read());
     refuse_local(&form.name)?;
     let mut wrong = Vec::new();
     definition::check_name(&form.name, &mut wrong);
-    definition::check_plugin(&form.plugin, &active_plugins(app), &mut wrong);
+    definition::check_plugin(&form.plugin, &active_plugins(state), &mut wrong);
     let config = definition::config_text(form.config.as_ref().unwrap_or(&Default::default()), &mut wrong);
-    let now_ms = app.clock.now_ms();
+    let now_ms = state.clock.now_ms();
     let mut engine = EngineRecord {
         name: form.name.clone(),
         plugin: form.plugin.clone(),
@@ -73,9 +71,9 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateEngine>>) -> Result
         updated_at_ms: now_ms,
     };
     let secrets = form.secrets.iter().flatten().map(|(name, secret)| (name.clone(), Some(secret.clone())));
-    wrong.extend(Error::details_of(definition::lay_secrets(&app.keys, &mut engine, &secrets.collect()))?);
+    wrong.extend(Error::details_of(definition::lay_secrets(&state.keys, &mut engine, &secrets.collect()))?);
     call.body.refuse(wrong)?;
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     // Its own row is always there: makings of new ones wait for each other.
     store::lock(&mut tx, LOCAL).await?;
     if store::count(&mut tx).await? >= ENGINES_MAX {
@@ -85,20 +83,20 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateEngine>>) -> Result
     store::insert(&mut tx, &engine).await?;
     tx.changed(TOPIC, engine.name.clone());
     let change = Change::of("engine", &engine.name).after(&Definition::of(&engine));
-    call.commit(tx, change, shown(app, &engine)).await
+    call.commit(tx, change, shown(state, &engine)).await
 }
 
 /// `PUT /api/v1/engines/{name}`
 pub async fn update(call: Call<EnginePath, Nothing, Draft<UpdateEngine>>) -> Result<Data<EngineView>, Error> {
-    let (app, name, form) = (&call.state, &call.path.name, call.body.read());
+    let (state, name, form) = (&call.state, &call.path.name, call.body.read());
     refuse_local(name)?;
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     let before = store::lock(&mut tx, name).await?.ok_or_else(|| unknown(name))?;
     call.check_if_match(&Definition::of(&before).etag())?;
     let mut after = before.clone();
     let mut wrong = Vec::new();
     if let Amend(Some(plugin)) = &form.plugin {
-        definition::check_plugin(plugin, &active_plugins(app), &mut wrong);
+        definition::check_plugin(plugin, &active_plugins(state), &mut wrong);
         after.plugin.clone_from(plugin);
     }
     match &form.config {
@@ -107,16 +105,16 @@ pub async fn update(call: Call<EnginePath, Nothing, Draft<UpdateEngine>>) -> Res
         Patch::Set(config) => after.config = definition::config_text(config, &mut wrong),
     }
     let secrets = form.secrets.0.clone().unwrap_or_default();
-    wrong.extend(Error::details_of(definition::lay_secrets(&app.keys, &mut after, &secrets))?);
+    wrong.extend(Error::details_of(definition::lay_secrets(&state.keys, &mut after, &secrets))?);
     call.body.refuse(wrong)?;
     if after.plugin != before.plugin {
-        refuse_used(&mut tx, name, "its plugin can be changed").await?;
+        state.refuse_used(&mut tx, &resource(name, Fate::Replaced)).await?;
     }
-    after.updated_at_ms = app.clock.now_ms();
+    after.updated_at_ms = state.clock.now_ms();
     store::update(&mut tx, &after).await?;
     tx.changed(TOPIC, name.clone());
     let change = Change::of("engine", name).before(&Definition::of(&before)).after(&Definition::of(&after));
-    call.commit(tx, change, shown(app, &after)).await
+    call.commit(tx, change, shown(state, &after)).await
 }
 
 /// `DELETE /api/v1/engines/{name}`
@@ -126,8 +124,7 @@ pub async fn delete(call: Call<EnginePath>) -> Result<Data<Option<EngineView>>, 
     let mut tx = call.state.db.begin().await?;
     let engine = store::lock(&mut tx, name).await?.ok_or_else(|| unknown(name))?;
     call.check_if_match(&Definition::of(&engine).etag())?;
-    refuse_used(&mut tx, name, "it can be deleted").await?;
-    refuse_running(&mut tx, name).await?;
+    call.state.refuse_used(&mut tx, &resource(name, Fate::Deleted)).await?;
     store::delete(&mut tx, name).await?;
     tx.changed(TOPIC, name.clone());
     let change = Change::of("engine", name).before(&Definition::of(&engine));
@@ -136,9 +133,9 @@ pub async fn delete(call: Call<EnginePath>) -> Result<Data<Option<EngineView>>, 
 
 /// `POST /api/v1/engines/{name}/test`
 pub async fn test(call: Call<EnginePath>) -> Result<Data<EngineTest>, Error> {
-    let (app, name) = (&call.state, &call.path.name);
-    let engine = store::find(&app.db, name).await?.ok_or_else(|| unknown(name))?;
-    let report = Reach::of(app, &engine, call.request_id.as_str()).test().await?;
+    let (state, name) = (&call.state, &call.path.name);
+    let engine = store::find(&state.db, name).await?.ok_or_else(|| unknown(name))?;
+    let report = Reach::of(state, &engine, call.request_id.as_str()).test().await?;
     Ok(Data::new(&EngineTest::from(report)))
 }
 
@@ -152,28 +149,10 @@ fn refuse_local(name: &str) -> Result<(), Error> {
     }
     let message =
         "the engine `local` is the scheduler inside this server; it cannot be made, changed or deleted";
-    Err(Error::conflict("reserved", message))
+    Err(Error::conflict("built_in", message))
 }
 
-async fn refuse_used(tx: &mut Tx, name: &str, what: &str) -> Result<(), Error> {
-    let count = workflows::count_of_engine(tx, name).await?;
-    if count == 0 {
-        return Ok(());
-    }
-    let workflows =
-        if count == 1 { "1 workflow names".to_owned() } else { format!("{count} workflows name") };
-    Err(Error::conflict("in_use", format!("{workflows} the engine `{name}`; {what} when none does")))
-}
-
-/// Without its engine nobody would ever see how they end.
-async fn refuse_running(tx: &mut Tx, name: &str) -> Result<(), Error> {
-    let what = match executions::count_open(tx, name).await? {
-        0 => return Ok(()),
-        1 => "1 run has".to_owned(),
-        count => format!("{count} runs have"),
-    };
-    let message = format!(
-        "{what} not ended on the engine `{name}`; it can be deleted when all have: wait for them, or cancel them"
-    );
-    Err(Error::conflict("in_use", message))
+/// As those that use an engine are asked about it; engines go by their names.
+fn resource(name: &str, fate: Fate) -> Resource {
+    Resource { kind: "engine", id: 0, name: name.to_owned(), fate }
 }

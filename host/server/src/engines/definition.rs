@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use lakeport_base::error::{Detail, Error};
+use lakeport_http::etag_of;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::store::EngineRecord;
-use crate::error::{Detail, Error};
-use crate::http::etag_of;
 use crate::secrets::{self, Keys};
 
 const NAME_MAX_BYTES: usize = 64;

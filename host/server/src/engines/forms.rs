@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use lakeport_http::form::{Amend, Patch};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
-
-use crate::http::form::{Amend, Patch};
 
 #[derive(Deserialize, JsonSchema)]
 pub struct EnginePath {

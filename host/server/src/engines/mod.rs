@@ -11,13 +11,20 @@ mod reach;
 mod store;
 mod view;
 
-use ::http::Method;
+use std::sync::Arc;
 
-use crate::app::{Clock, Route};
-use crate::db::Db;
-use crate::error::Error;
-use crate::http::Role::{Admin, Viewer};
+use ::http::Method;
+use lakeport_base::Error;
+use lakeport_http::Role::{Admin, Viewer};
+use lakeport_http::{Nothing, Route};
+use lakeport_plugins::Runner;
+use lakeport_store::Db;
+
+use crate::core::{Core, stands_on_core};
+use crate::part::Part;
 use crate::plugins::ENGINE_CALL_CODES;
+use crate::plugins::Plugins;
+use crate::secrets::{EncryptedColumn, KeyColumn};
 pub use reach::{Reach, Unstarted};
 pub use store::{EngineRecord, find, is_there};
 
@@ -26,8 +33,51 @@ pub const TOPIC: &str = "engines";
 /// The engine inside this server, and its plugin.
 pub const LOCAL: &str = "local";
 
-/// The routes of this room.
-pub fn routes() -> Vec<Route> {
+/// Engines, and the scheduler that the one inside this server is.
+pub struct Engines {
+    core: Arc<Core>,
+    plugins: Arc<Plugins>,
+    scheduler: Arc<dyn Runner>,
+}
+
+stands_on_core!(Engines);
+
+impl Engines {
+    /// Makes the engine inside this server, where it is not there yet.
+    pub async fn open(
+        core: &Arc<Core>,
+        plugins: &Arc<Plugins>,
+        scheduler: Arc<dyn Runner>,
+    ) -> Result<Engines, Error> {
+        store::ensure(&core.db, LOCAL, LOCAL, core.clock.now_ms()).await?;
+        Ok(Engines { core: Arc::clone(core), plugins: Arc::clone(plugins), scheduler })
+    }
+}
+
+/// Secrets of engines, all of one engine together.
+const SECRETS: EncryptedColumn = EncryptedColumn {
+    table: "engines",
+    name: "secrets",
+    others: "SELECT secrets, name FROM engines WHERE secrets IS NOT NULL \
+             AND substr(secrets, 1, 9) <> $1 AND name > $3 ORDER BY name LIMIT $2",
+    put: "UPDATE engines SET secrets = $1 WHERE secrets = $2 AND name = $3",
+    lowest: &[KeyColumn::Text("")],
+};
+
+pub fn part() -> Part<Engines> {
+    Part {
+        tags: &[("engines", "Schedulers that workflows are deployed to")],
+        routes: routes(),
+        encrypted_columns: &[SECRETS],
+        error_codes: &["too_many_engines"],
+        ..Part::default()
+    }
+}
+
+/// A request to this module.
+pub type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Engines, P, Q, B>;
+
+fn routes() -> Vec<Route<Engines>> {
     vec![
         Route::new(
             Method::GET,
@@ -45,7 +95,7 @@ pub fn routes() -> Vec<Route> {
             "Configures an engine",
             api::create,
         )
-        .refuses(&["name_taken", "reserved", "too_many_engines"]),
+        .refuses(&["name_taken", "built_in", "too_many_engines"]),
         Route::new(
             Method::PUT,
             "/api/v1/engines/{name}",
@@ -55,7 +105,7 @@ pub fn routes() -> Vec<Route> {
             api::update,
         )
         .versioned()
-        .refuses(&["in_use", "reserved"]),
+        .refuses(&["in_use", "built_in"]),
         Route::new(
             Method::DELETE,
             "/api/v1/engines/{name}",
@@ -65,7 +115,7 @@ pub fn routes() -> Vec<Route> {
             api::delete,
         )
         .versioned()
-        .refuses(&["in_use", "reserved"]),
+        .refuses(&["in_use", "built_in"]),
         Route::new(
             Method::POST,
             "/api/v1/engines/{name}/test",
@@ -77,11 +127,6 @@ pub fn routes() -> Vec<Route> {
         .reading()
         .refuses(ENGINE_CALL_CODES),
     ]
-}
-
-/// Makes the engine inside this server, where it is not there yet.
-pub async fn ensure_own(db: &Db, clock: &Clock) -> Result<(), Error> {
-    store::ensure(db, LOCAL, LOCAL, clock.now_ms()).await
 }
 
 /// The names of all engines, in order.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use lakeport_base::error::{Detail, Error};
 use lakeport_bindings::engine::about::EngineInfo;
 use lakeport_bindings::engine::deploys::{DeployRequest, Deployment, TestReport};
 use lakeport_bindings::engine::model::{
@@ -14,8 +15,7 @@ use lakeport_plugins::engine::Engine;
 use lakeport_plugins::{CallContext, CallError, CallFault, InstanceConfig, Memo, Runner};
 
 use super::store::EngineRecord;
-use crate::app::App;
-use crate::error::{Detail, Error};
+use crate::engines::Engines;
 use crate::plugins::engine_failed;
 
 /// The longest name of a call; the plugin host's.
@@ -32,18 +32,18 @@ pub struct Reach {
 
 impl Reach {
     /// Asks nothing yet. `call_id` names what is asked in logs; it is printable ASCII.
-    pub fn of(app: &App, record: &EngineRecord, call_id: &str) -> Reach {
+    pub fn of(state: &Engines, record: &EngineRecord, call_id: &str) -> Reach {
         let instance = InstanceConfig {
             name: record.name.clone(),
             settings: serde_json::from_str(&record.config).unwrap_or_default(),
             auth_recipe: None,
-            time_zone: app.config.time_zone,
+            time_zone: state.config.time_zone,
             memo: Memo::default(),
         };
         Reach {
-            engine: app.plugins.registry().engine(&record.plugin),
+            engine: state.plugins.registry().engine(&record.plugin),
             instance: Arc::new(instance),
-            runner: app.runner.clone(),
+            runner: Arc::clone(&state.scheduler),
             call: call_id.get(..CALL_MAX_BYTES).unwrap_or(call_id).into(),
         }
     }

@@ -1,7 +1,7 @@
 //! Engines in the store.
 
-use crate::db::{Db, Either, Row, Tx, Value};
-use crate::error::Error;
+use lakeport_base::Error;
+use lakeport_store::{Db, Either, Row, Tx, Value};
 
 /// Columns of an engine, in the order of [`engine`].
 macro_rules! columns {

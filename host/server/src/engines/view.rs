@@ -1,6 +1,7 @@
 //! Engines as answers show them.
 
 use chrono_tz::Tz;
+use lakeport_base::time;
 use lakeport_bindings::engine::about::EngineInfo;
 use lakeport_bindings::engine::deploys::TestReport;
 use lakeport_plugins::PluginView;
@@ -9,7 +10,6 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::store::EngineRecord;
-use crate::time;
 
 /// A scheduler that workflows can be deployed to; no secret is ever shown.
 #[derive(Serialize, JsonSchema)]

@@ -1,62 +1,63 @@
 //! Handlers of executions.
 
+use lakeport_base::error::{Detail, Error};
+use lakeport_base::time;
+use lakeport_http::{Data, Nothing, Page, Paging};
+
 use super::forms::{
     DetailQuery, ExecutionPath, FAILED_MAX, FailedQuery, HistoryQuery, PAGE_SIZE_DEFAULT, StatisticsQuery,
 };
 use super::statistics::{self, Asked, Statistics};
-use super::store::{self, Execution, Status};
-use super::view::{ExecutionDetail, ExecutionView};
 use super::{control, log, runs, watch};
-use crate::app::{App, Call};
-use crate::error::{Detail, Error};
-use crate::http::{Data, Nothing, Page, Paging};
-use crate::time;
+use crate::execution_records::store::{self, Execution, Status};
+use crate::execution_records::{ExecutionDetail, ExecutionView};
+use crate::executions::{Call, Executions};
 
 /// Running ones of one answer.
 const RUNNING_MAX: i64 = 500;
 
 /// The execution of this id, or 404.
-async fn found(app: &App, id: i64) -> Result<Execution, Error> {
-    store::find(&app.db, id).await?.ok_or_else(|| Error::not_found("execution", id))
+async fn found(state: &Executions, id: i64) -> Result<Execution, Error> {
+    store::find(&state.db, id).await?.ok_or_else(|| Error::not_found("execution", id))
 }
 
-fn views(app: &App, executions: &[Execution]) -> Vec<ExecutionView> {
-    executions.iter().map(|execution| ExecutionView::new(execution, app.config.time_zone)).collect()
+fn views(state: &Executions, executions: &[Execution]) -> Vec<ExecutionView> {
+    executions.iter().map(|execution| ExecutionView::new(execution, state.config.time_zone)).collect()
 }
 
-fn shown(app: &App, execution: &Execution) -> Data<ExecutionView> {
-    Data::new(&ExecutionView::new(execution, app.config.time_zone))
+fn shown(state: &Executions, execution: &Execution) -> Data<ExecutionView> {
+    Data::new(&ExecutionView::new(execution, state.config.time_zone))
 }
 
 /// `GET /api/v1/executions/history`
 pub async fn history(call: Call<Nothing, HistoryQuery>) -> Result<Data<Page<ExecutionView>>, Error> {
-    let (app, query) = (&call.state, &call.query);
+    let (state, query) = (&call.state, &call.query);
     let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
-    let (total, executions) = store::page(&app.db, query.task_id, &paging).await?;
-    Ok(Data::new(&paging.page(total, views(app, &executions))))
+    let (total, executions) = store::page(&state.db, query.task_id, &paging).await?;
+    Ok(Data::new(&paging.page(total, views(state, &executions))))
 }
 
 /// `GET /api/v1/executions/running`
 pub async fn running(call: Call) -> Result<Data<Vec<ExecutionView>>, Error> {
-    let app = &call.state;
-    let executions = store::with_status(&app.db, Status::Running, RUNNING_MAX).await?;
-    Ok(Data::new(&views(app, &executions)))
+    let state = &call.state;
+    let executions = store::with_status(&state.db, Status::Running, RUNNING_MAX).await?;
+    Ok(Data::new(&views(state, &executions)))
 }
 
 /// `GET /api/v1/executions/failed`
 pub async fn failed(call: Call<Nothing, FailedQuery>) -> Result<Data<Vec<ExecutionView>>, Error> {
-    let (app, limit) = (&call.state, call.query.limit);
+    let (state, limit) = (&call.state, call.query.limit);
     if !(1..=FAILED_MAX).contains(&limit) {
         return Err(Error::invalid(vec![Detail::new("limit", format!("must be from 1 to {FAILED_MAX}"))]));
     }
-    let executions = store::with_status(&app.db, Status::Failed, limit).await?;
-    Ok(Data::new(&views(app, &executions)))
+    let executions = store::with_status(&state.db, Status::Failed, limit).await?;
+    Ok(Data::new(&views(state, &executions)))
 }
 
 /// `GET /api/v1/executions/statistics`
 pub async fn statistics(call: Call<Nothing, StatisticsQuery>) -> Result<Data<Statistics>, Error> {
-    let (app, query) = (&call.state, &call.query);
-    let zone = app.config.time_zone;
+    let (state, query) = (&call.state, &call.query);
+    let zone = state.config.time_zone;
     let mut wrong = Vec::new();
     let mut parsed = |field: &str, text: &Option<String>| match text.as_deref().map(|t| time::parse(t, zone))
     {
@@ -75,39 +76,39 @@ pub async fn statistics(call: Call<Nothing, StatisticsQuery>) -> Result<Data<Sta
         return Err(Error::invalid(wrong));
     }
     let asked = Asked { task_id: query.task_id, start_ms, end_ms };
-    Ok(Data::new(&statistics::of(&app.db, asked, app.clock.now_ms(), zone).await?))
+    Ok(Data::new(&statistics::of(&state.db, asked, state.clock.now_ms(), zone).await?))
 }
 
 /// `GET /api/v1/executions/{id}`
 pub async fn get(call: Call<ExecutionPath, DetailQuery>) -> Result<Data<ExecutionDetail>, Error> {
-    let app = &call.state;
-    let execution = found(app, call.path.id).await?;
+    let state = &call.state;
+    let execution = found(state, call.path.id).await?;
     let offset = call.query.log_offset.as_deref();
-    let log = log::read(app, &call.caller, &execution, offset, call.request_id.as_str()).await?;
-    let execution = ExecutionView::new(&execution, app.config.time_zone);
+    let log = log::read(state, &call.caller, &execution, offset, call.request_id.as_str()).await?;
+    let execution = ExecutionView::new(&execution, state.config.time_zone);
     Ok(Data::new(&ExecutionDetail { execution, log }))
 }
 
 /// `POST /api/v1/executions/{id}/sync`
 pub async fn sync(call: Call<ExecutionPath>) -> Result<Data<ExecutionView>, Error> {
-    let (app, id) = (&call.state, call.path.id);
-    let execution = found(app, id).await?;
-    let run = runs::store::find(&app.db, execution.run_id).await?;
+    let (state, id) = (&call.state, call.path.id);
+    let execution = found(state, id).await?;
+    let run = runs::store::find(&state.db, execution.run_id).await?;
     let run = run.ok_or_else(|| Error::not_found("execution", id))?;
-    watch::look_at(app, &run, call.request_id.as_str()).await?;
-    Ok(shown(app, &found(app, id).await?))
+    watch::look_at(state, &run, call.request_id.as_str()).await?;
+    Ok(shown(state, &found(state, id).await?))
 }
 
 /// `POST /api/v1/executions/{id}/cancel`
 pub async fn cancel(call: Call<ExecutionPath>) -> Result<Data<ExecutionView>, Error> {
-    let app = &call.state;
-    let execution = found(app, call.path.id).await?;
-    Ok(shown(app, &control::cancel(app, execution, call.request_id.as_str()).await?))
+    let state = &call.state;
+    let execution = found(state, call.path.id).await?;
+    Ok(shown(state, &control::cancel(state, execution, call.request_id.as_str()).await?))
 }
 
 /// `POST /api/v1/executions/{id}/retry`
 pub async fn retry(call: Call<ExecutionPath>) -> Result<Data<ExecutionView>, Error> {
-    let app = &call.state;
-    let execution = found(app, call.path.id).await?;
-    Ok(shown(app, &control::retry(app, execution, call.request_id.as_str()).await?))
+    let state = &call.state;
+    let execution = found(state, call.path.id).await?;
+    Ok(shown(state, &control::retry(state, execution, call.request_id.as_str()).await?))
 }

@@ -3,16 +3,16 @@
 
 use std::time::Duration;
 
+use lakeport_base::Error;
 use lakeport_bindings::engine::model::{InstanceRef, RetryRequest, Target};
+use lakeport_store::Subscription;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::runs::{self, Run, START_MAX};
-use super::store::{self, Execution, Status};
 use super::{TOPIC, watch};
-use crate::app::App;
-use crate::db::Subscription;
 use crate::engines::Reach;
-use crate::error::Error;
+use crate::execution_records::store::{self, Execution, Status};
+use crate::executions::Executions;
 use crate::workflows;
 
 /// How long a retry waits for the end of a run whose tasks have all ended, and how often it looks.
@@ -22,7 +22,7 @@ const END_LOOK_INTERVAL: Duration = Duration::from_millis(50);
 const STOP_WAIT: Duration = Duration::from_secs(3);
 
 /// Stops the run that the execution belongs to.
-pub async fn cancel(app: &App, execution: Execution, call_id: &str) -> Result<Execution, Error> {
+pub async fn cancel(state: &Executions, execution: Execution, call_id: &str) -> Result<Execution, Error> {
     if execution.record.status.has_ended() {
         let message = format!(
             "it has ended already ({}); only what runs can be stopped",
@@ -31,17 +31,17 @@ pub async fn cancel(app: &App, execution: Execution, call_id: &str) -> Result<Ex
         return Err(Error::conflict("not_running", message));
     }
     let until = Instant::now() + STOP_WAIT;
-    let changed = app.changes.subscribe(TOPIC);
-    let (run, this, reach) = run_of(app, &execution, call_id).await?;
+    let changed = state.changes.subscribe(TOPIC);
+    let (run, this, reach) = run_of(state, &execution, call_id).await?;
     reach.cancel(&this.workflow, &Target::Instance(this.id.clone())).await?;
     let is_stopped = |now: &Execution| now.record.status.has_ended();
-    let stopped = seen(app, &run, &execution.record.task_key, changed, until, call_id, is_stopped).await?;
+    let stopped = seen(state, &run, &execution.record.task_key, changed, until, call_id, is_stopped).await?;
     Ok(stopped.unwrap_or(execution))
 }
 
 /// Runs again what failed in the execution's run; where the engine cannot, or does not know the run any more, the
 /// whole workflow for the same time. Answers the task's new record.
-pub async fn retry(app: &App, execution: Execution, call_id: &str) -> Result<Execution, Error> {
+pub async fn retry(state: &Executions, execution: Execution, call_id: &str) -> Result<Execution, Error> {
     if !matches!(execution.record.status, Status::Failed | Status::Killed) {
         let message = format!(
             "it is {}; only what failed or was killed can be run again",
@@ -50,15 +50,15 @@ pub async fn retry(app: &App, execution: Execution, call_id: &str) -> Result<Exe
         return Err(Error::conflict("not_retryable", message));
     }
     let until = Instant::now() + START_MAX;
-    let changed = app.changes.subscribe(TOPIC);
-    let (run, this, reach) = run_of(app, &execution, call_id).await?;
-    let run = ended(app, run, call_id).await?;
+    let changed = state.changes.subscribe(TOPIC);
+    let (run, this, reach) = run_of(state, &execution, call_id).await?;
+    let run = ended(state, run, call_id).await?;
     let key = uuid::Uuid::now_v7().to_string();
     let request = RetryRequest { instance: this, scope: "failed".to_owned(), key };
     let again = match reach.retry(&request).await {
         Ok(Some(started)) => started.instance.unwrap_or(started.trigger),
-        Ok(None) => start_anew(app, &run, call_id).await?,
-        Err(error) if error.code() == "unsupported_by_engine" => start_anew(app, &run, call_id).await?,
+        Ok(None) => start_anew(state, &run, call_id).await?,
+        Err(error) if error.code() == "unsupported_by_engine" => start_anew(state, &run, call_id).await?,
         Err(Error::Refused(refusal)) if refusal.code == "engine_conflict" => {
             return Err(Error::conflict("not_retryable", refusal.message));
         }
@@ -68,9 +68,10 @@ pub async fn retry(app: &App, execution: Execution, call_id: &str) -> Result<Exe
     let is_again =
         move |now: &Execution| (now.record.attempt, now.run_id) != before || !now.record.status.has_ended();
     // A run that is new is known once it is seen in the engine.
-    let known = runs::store::find_instance(&app.db, &run.engine, &again).await?;
+    let known = runs::store::find_instance(&state.db, &run.engine, &again).await?;
     let run_again = known.unwrap_or_else(|| Run { instance_id: Some(again.clone()), ..run.clone() });
-    let seen = seen(app, &run_again, &execution.record.task_key, changed, until, call_id, &is_again).await?;
+    let seen =
+        seen(state, &run_again, &execution.record.task_key, changed, until, call_id, &is_again).await?;
     seen.filter(is_again).ok_or_else(|| {
         let message = format!(
             "the engine `{}` runs it again, as {again}, but has not begun the task within {} s; once it has, it \
@@ -83,12 +84,12 @@ pub async fn retry(app: &App, execution: Execution, call_id: &str) -> Result<Exe
 }
 
 /// The run with its end, which may come a moment after that of its last task; 409 while other tasks go on.
-async fn ended(app: &App, mut run: Run, call_id: &str) -> Result<Run, Error> {
+async fn ended(state: &Executions, mut run: Run, call_id: &str) -> Result<Run, Error> {
     let until = Instant::now() + END_WAIT;
     while run.ended_at_ms.is_none() {
-        watch::look_at(app, &run, call_id).await?;
-        run = runs::store::find(&app.db, run.id).await?.ok_or_else(|| Error::not_found("run", run.id))?;
-        let tasks = store::of_runs(&app.db, &[run.id]).await?;
+        watch::look_at(state, &run, call_id).await?;
+        run = runs::store::find(&state.db, run.id).await?.ok_or_else(|| Error::not_found("run", run.id))?;
+        let tasks = store::of_runs(&state.db, &[run.id]).await?;
         let goes_on = tasks.iter().any(|task| !task.record.status.has_ended());
         if run.ended_at_ms.is_none() && (goes_on || Instant::now() >= until) {
             let message =
@@ -102,31 +103,35 @@ async fn ended(app: &App, mut run: Run, call_id: &str) -> Result<Run, Error> {
     Ok(run)
 }
 
-async fn start_anew(app: &App, run: &Run, call_id: &str) -> Result<String, Error> {
-    let deployed = workflows::find_deployed(&app.db, run.workflow_id).await?;
+async fn start_anew(state: &Executions, run: &Run, call_id: &str) -> Result<String, Error> {
+    let deployed = workflows::find_deployed(&state.db, run.workflow_id).await?;
     let not_there = || {
         let message = format!("the workflow {} is not deployed any more", run.workflow_name);
         Error::conflict("not_deployed", message)
     };
     let deployed = deployed.ok_or_else(not_there)?;
     let cause = if run.cause == "backfill" { "backfill" } else { "manual" };
-    runs::start_run(app, &deployed, cause, run.business_time_ms, None, call_id).await
+    runs::start_run(state, &deployed, cause, run.business_time_ms, None, call_id).await
 }
 
-async fn run_of(app: &App, execution: &Execution, call_id: &str) -> Result<(Run, InstanceRef, Reach), Error> {
-    let run = runs::store::find(&app.db, execution.run_id).await?;
+async fn run_of(
+    state: &Executions,
+    execution: &Execution,
+    call_id: &str,
+) -> Result<(Run, InstanceRef, Reach), Error> {
+    let run = runs::store::find(&state.db, execution.run_id).await?;
     let run = run.ok_or_else(|| Error::not_found("execution", execution.id))?;
-    let record = runs::engine_of(app, &run.engine).await?;
-    let workflow = runs::workflow_of(app, &run).await?;
+    let record = runs::engine_of(state, &run.engine).await?;
+    let workflow = runs::workflow_of(state, &run).await?;
     let this = run.reference(workflow);
     let this = this.ok_or_else(|| Error::internal(anyhow::anyhow!("the run {} has no instance", run.id)))?;
-    let reach = Reach::of(app, &record, call_id);
+    let reach = Reach::of(&state.engines, &record, call_id);
     Ok((run, this, reach))
 }
 
 /// The task's record in the run once it is as it is to be, or as it is when the time is over or the server stops.
 async fn seen(
-    app: &App,
+    state: &Executions,
     run: &Run,
     task_key: &str,
     mut changed: Subscription,
@@ -135,21 +140,21 @@ async fn seen(
     is_it: impl Fn(&Execution) -> bool,
 ) -> Result<Option<Execution>, Error> {
     // The engine did what was asked: that it cannot be asked how far it is must not look as if it had not.
-    if let Err(error) = watch::look_at(app, run, call_id).await {
+    if let Err(error) = watch::look_at(state, run, call_id).await {
         tracing::debug!("the engine was not asked how far it is: {error}");
     }
     let mut is_over = false;
     loop {
         let instance_id = run.instance_id.as_deref().unwrap_or_default();
-        let known = runs::store::find_instance(&app.db, &run.engine, instance_id).await?;
+        let known = runs::store::find_instance(&state.db, &run.engine, instance_id).await?;
         let now = match &known {
-            Some(run) => store::find_task(&app.db, run.id, task_key).await?,
+            Some(run) => store::find_task(&state.db, run.id, task_key).await?,
             None => None,
         };
         if is_over || now.as_ref().is_some_and(&is_it) {
             return Ok(now);
         }
-        let told = app.stopping.run_until_cancelled(timeout_at(until, changed.next())).await;
+        let told = state.stopping.run_until_cancelled(timeout_at(until, changed.next())).await;
         is_over = !matches!(told, Some(Ok(Some(_))));
     }
 }

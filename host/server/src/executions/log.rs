@@ -1,17 +1,15 @@
 //! The log of an execution: those of all its tries, one after the other, read from the engine part by part. What
 //! `nextOffset` says is a place in a try's log, in the engine's own words; only this module reads it.
 
+use lakeport_base::error::{Detail, Error};
 use lakeport_bindings::engine::model::LogRequest;
-use schemars::JsonSchema;
-use serde::Serialize;
+use lakeport_http::Caller;
 
 use super::runs;
-use super::store::Execution;
-use crate::app::App;
 use crate::datasources;
 use crate::engines::Reach;
-use crate::error::{Detail, Error};
-use crate::http::Caller;
+use crate::execution_records::{Execution, LogView};
+use crate::executions::Executions;
 use crate::workflows::versions;
 
 /// A part of a log, in bytes.
@@ -24,34 +22,6 @@ const PAGE_MAX_BYTES: usize = 1024 * 1024;
 const CALLS_MAX: usize = 20;
 /// The longest cursor of an engine, in bytes; the contract's.
 const CURSOR_MAX_BYTES: usize = 1_024;
-
-/// A part of a log.
-#[derive(Debug, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[schemars(rename = "ExecutionLog")]
-pub struct LogView {
-    /// Whole lines of all tries, in order; where there are several, a line before each names it.
-    text: String,
-    /// For `logOffset`: where to go on, now or later.
-    next_offset: String,
-    /// Nothing will be added.
-    complete: bool,
-    /// Why no more could be read at this moment; null: all is well.
-    error: Option<String>,
-}
-
-impl LogView {
-    /// In the place of one that the caller may not see.
-    fn withheld() -> LogView {
-        LogView {
-            text: "(the log is left out: it may show rows of a data source that you may not read)\n"
-                .to_owned(),
-            next_offset: "0".to_owned(),
-            complete: true,
-            error: None,
-        }
-    }
-}
 
 /// Where somebody is in the logs of the tries.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,19 +64,19 @@ impl Place {
 /// A part of the log, from an offset on; a note in its place where the caller may not read every data source that
 /// the task has ever worked on. An engine that does not answer is told of beside what was read.
 pub async fn read(
-    app: &App,
+    state: &Executions,
     caller: &Caller,
     execution: &Execution,
     offset: Option<&str>,
     call_id: &str,
 ) -> Result<LogView, Error> {
-    if !may_see(app, caller, execution).await? {
+    if !may_see(state, caller, execution).await? {
         return Ok(LogView::withheld());
     }
     let tries = &execution.record.tries;
     let mut reading =
         Reading { place: Place::parse(offset.unwrap_or("0"), tries.len())?, text: String::new() };
-    let error = match reading.read(app, execution, call_id).await {
+    let error = match reading.read(state, execution, call_id).await {
         Ok(()) => None,
         Err(error) if error.status() == 400 => return Err(error),
         Err(error @ Error::Internal(_)) => return Err(error),
@@ -116,13 +86,13 @@ pub async fn read(
     Ok(LogView { text: reading.text, next_offset: reading.place.text(), complete, error })
 }
 
-async fn may_see(app: &App, caller: &Caller, execution: &Execution) -> Result<bool, Error> {
+async fn may_see(state: &Executions, caller: &Caller, execution: &Execution) -> Result<bool, Error> {
     if caller.datasources.is_none() {
         return Ok(true);
     }
     let Some(task_id) = execution.record.task_id else { return Ok(false) };
-    let ids = versions::datasources_of(&app.db, execution.workflow_id, task_id).await?;
-    let names = datasources::names_by_id(&app.db).await?;
+    let ids = versions::datasources_of(&state.db, execution.workflow_id, task_id).await?;
+    let names = datasources::names_by_id(&state.db).await?;
     // What a data source was called that is not there any more nobody knows.
     let is_open =
         |id: &Option<i64>| id.is_none_or(|id| names.get(&id).is_some_and(|name| caller.may_read(name)));
@@ -135,18 +105,18 @@ struct Reading {
 }
 
 impl Reading {
-    async fn read(&mut self, app: &App, execution: &Execution, call_id: &str) -> Result<(), Error> {
+    async fn read(&mut self, state: &Executions, execution: &Execution, call_id: &str) -> Result<(), Error> {
         const FUNCTION: &str = "watch.log";
         let tries = &execution.record.tries;
         if self.place.index >= tries.len() {
             return Ok(());
         }
-        let run = runs::store::find(&app.db, execution.run_id).await?;
+        let run = runs::store::find(&state.db, execution.run_id).await?;
         let run = run.ok_or_else(|| Error::not_found("execution", execution.id))?;
-        let record = runs::engine_of(app, &run.engine).await?;
-        let workflow = runs::workflow_of(app, &run).await?;
+        let record = runs::engine_of(state, &run.engine).await?;
+        let workflow = runs::workflow_of(state, &run).await?;
         let Some(instance) = run.reference(workflow) else { return Ok(()) };
-        let reach = Reach::of(app, &record, call_id);
+        let reach = Reach::of(&state.engines, &record, call_id);
         for _ in 0..CALLS_MAX {
             let Some(one) = tries.get(self.place.index) else { break };
             let room = PART_MAX_BYTES.saturating_sub(self.text.len());

@@ -8,28 +8,30 @@ mod api;
 mod control;
 pub mod forms;
 mod log;
-pub mod past;
-mod runs;
-mod statistics;
-mod store;
-mod view;
+pub mod runs;
+pub mod seed;
+pub mod statistics;
 mod watch;
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use ::http::Method;
+use futures_util::future::BoxFuture;
+use lakeport_base::Error;
+use lakeport_http::Role::{Editor, Viewer};
+use lakeport_http::{Data, Nothing, Route};
+use lakeport_store::Tx;
 
-use crate::app::{App, Route};
-use crate::error::Error;
-use crate::http::Role::{Editor, Viewer};
+use crate::core::{Core, stands_on_core};
+use crate::engines::Engines;
+use crate::execution_records::{Execution, Status, store};
+use crate::idempotency;
+use crate::part::{Fate, InUse, Part, Resource, RetentionRule, Start, Worker};
 use crate::plugins::ENGINE_CALL_CODES;
-use crate::tasks;
-pub use runs::start_run;
-pub use runs::store::{RETAINED, count_open};
-use store::{Execution, Status};
-pub use view::ExecutionView;
-pub use watch::run_worker;
+use crate::tables::RunningTask;
+use crate::workflows;
+use crate::workflows::forms::WorkflowPath;
+use crate::workflows::tasks;
 
 /// What the change log calls a change of an execution; the key is its id.
 pub const TOPIC: &str = "executions";
@@ -38,14 +40,72 @@ pub const TOPIC: &str = "executions";
 pub static START_CODES: LazyLock<Vec<&str>> =
     LazyLock::new(|| [ENGINE_CALL_CODES, &["not_deployed"]].concat());
 
-/// The routes of this room.
-pub fn routes() -> Vec<Route> {
+/// Runs of workflows, and the engines that they run on.
+pub struct Executions {
+    core: Arc<Core>,
+    engines: Arc<Engines>,
+}
+
+stands_on_core!(Executions);
+
+impl Executions {
+    pub fn new(core: &Arc<Core>, engines: &Arc<Engines>) -> Executions {
+        Executions { core: Arc::clone(core), engines: Arc::clone(engines) }
+    }
+}
+
+pub fn part() -> Part<Executions> {
+    Part {
+        tags: &[("executions", "What ran, when, and how it ended")],
+        routes: routes(),
+        workers: vec![Worker::new(Start::AfterSetUp, watch::run_worker)],
+        retained: vec![RetentionRule::days(runs::store::RETAINED, |settings| settings.executions_days)],
+        in_use: vec![InUse { resource: "engine", check: in_use }],
+        error_codes: &["not_retryable"],
+        ..Part::default()
+    }
+}
+
+/// Without its engine it would never be seen how a run ends.
+fn in_use<'a>(tx: &'a mut Tx, engine: &'a Resource) -> BoxFuture<'a, Result<(), Error>> {
+    Box::pin(async move {
+        if engine.fate != Fate::Deleted {
+            return Ok(());
+        }
+        let what = match runs::store::count_open(tx, &engine.name).await? {
+            0 => return Ok(()),
+            1 => "1 run has".to_owned(),
+            count => format!("{count} runs have"),
+        };
+        let message = format!(
+            "{what} not ended on the engine `{}`; it can be deleted when all have: wait for them, or cancel them",
+            engine.name
+        );
+        Err(Error::conflict("in_use", message))
+    })
+}
+
+/// A request to this module.
+pub type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Executions, P, Q, B>;
+
+fn routes() -> Vec<Route<Executions>> {
     let mut routes = lists();
     routes.extend(single());
+    routes.push(
+        Route::new(
+            Method::POST,
+            "/api/v1/workflows/{id}/execute",
+            Editor,
+            "executeWorkflow",
+            "Runs a deployed workflow now; answers the engine's id of the run",
+            execute,
+        )
+        .refuses(&START_CODES),
+    );
     routes
 }
 
-fn lists() -> Vec<Route> {
+fn lists() -> Vec<Route<Executions>> {
     vec![
         Route::new(
             Method::GET,
@@ -82,7 +142,7 @@ fn lists() -> Vec<Route> {
     ]
 }
 
-fn single() -> Vec<Route> {
+fn single() -> Vec<Route<Executions>> {
     static CANCEL_CODES: LazyLock<Vec<&str>> =
         LazyLock::new(|| [ENGINE_CALL_CODES, &["not_running"]].concat());
     static RETRY_CODES: LazyLock<Vec<&str>> =
@@ -126,33 +186,28 @@ fn single() -> Vec<Route> {
     ]
 }
 
-/// The newest execution of each of these workflows that has one.
-pub async fn latest_of_workflows(app: &App, ids: &[i64]) -> Result<HashMap<i64, ExecutionView>, Error> {
-    let latest = store::latest_of_workflows(&app.db, ids).await?;
-    let zone = app.config.time_zone;
-    Ok(latest.iter().map(|one| (one.workflow_id, ExecutionView::new(one, zone))).collect())
-}
-
-/// A workflow's newest executions.
-pub async fn recent_of_workflow(app: &App, id: i64, limit: i64) -> Result<Vec<ExecutionView>, Error> {
-    let recent = store::of_workflow(&app.db, id, limit).await?;
-    Ok(recent.iter().map(|one| ExecutionView::new(one, app.config.time_zone)).collect())
-}
-
-/// A task's newest execution.
-pub async fn latest_of_task(app: &App, id: i64) -> Result<Option<ExecutionView>, Error> {
-    let latest = store::latest_of_task(&app.db, id).await?;
-    Ok(latest.map(|one| ExecutionView::new(&one, app.config.time_zone)))
+/// `POST /api/v1/workflows/{id}/execute`
+async fn execute(call: Call<WorkflowPath>) -> Result<Data<String>, Error> {
+    let state = &call.state;
+    let workflow = workflows::get(state, call.path.id).await?;
+    let deployed = workflows::deployed_of(&workflow)?;
+    let repeat = call.attempt.as_deref().and_then(idempotency::name_of);
+    let run = runs::start_run(state, deployed, "manual", None, repeat, call.request_id.as_str()).await?;
+    Ok(Data::new(&run))
 }
 
 /// What runs now on a data source, the newest first, of the newest that run at all.
-pub async fn running_on(app: &App, datasource_id: i64) -> Result<Vec<ExecutionView>, Error> {
+pub async fn running_on(core: &Core, datasource_id: i64) -> Result<Vec<RunningTask>, Error> {
     /// Executions that are looked at.
     const LOOKED_AT_MAX: i64 = 500;
-    let running = store::with_status(&app.db, Status::Running, LOOKED_AT_MAX).await?;
+    let running = store::with_status(&core.db, Status::Running, LOOKED_AT_MAX).await?;
     let task_ids: Vec<i64> = running.iter().filter_map(|execution| execution.record.task_id).collect();
-    let there = tasks::on_datasource(&app.db, datasource_id, &task_ids).await?;
+    let there = tasks::on_datasource(&core.db, datasource_id, &task_ids).await?;
     let is_there = |execution: &&Execution| execution.record.task_id.is_some_and(|id| there.contains(&id));
-    let zone = app.config.time_zone;
-    Ok(running.iter().filter(is_there).map(|execution| ExecutionView::new(execution, zone)).collect())
+    let named = |execution: &Execution| RunningTask {
+        execution_id: execution.id,
+        task_name: execution.record.task_name.clone(),
+        workflow_name: execution.workflow_name.clone(),
+    };
+    Ok(running.iter().filter(is_there).map(named).collect())
 }

@@ -9,16 +9,16 @@ use std::time::Duration;
 use ::http::header::{CONTENT_TYPE, ETAG};
 use ::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use bytes::Bytes;
+use lakeport_base::Error;
+use lakeport_base::time::{DAY_MS, MINUTE_MS};
+use lakeport_http::{Attempt, Begun, Content, Reply};
+use lakeport_store::{Retained, Tx};
 use sha2::{Digest, Sha256};
 use tokio::time::sleep;
 
-use crate::app::App;
-use crate::db::Tx;
-use crate::error::Error;
-use crate::http::{Attempt, Begun, Content, Reply};
-use crate::retention::Retained;
-use crate::secrets;
-use crate::time::{DAY_MS, MINUTE_MS};
+use crate::core::Core;
+use crate::part::{Part, RetentionRule};
+use crate::secrets::{self, EncryptedColumn, KeyColumn};
 use store::{Claimed, Kept};
 
 /// How long an answer is kept.
@@ -33,58 +33,80 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 static KEPT_HEADERS: [HeaderName; 2] = [CONTENT_TYPE, ETAG];
 
 /// What is purged once it ran out.
-pub const RETAINED: Retained = Retained {
+const KEYS: Retained = Retained {
     what: "idempotency",
     table: "idempotency_keys",
     purge: "DELETE FROM idempotency_keys WHERE (caller, method, path, key) IN \
             (SELECT caller, method, path, key FROM idempotency_keys WHERE expires_at < $1 LIMIT $2)",
 };
 
+/// Answers that show a secret.
+const BODY: EncryptedColumn = EncryptedColumn {
+    table: "idempotency_keys",
+    name: "body",
+    others: "SELECT body, caller, method, path, key FROM idempotency_keys \
+             WHERE encrypted = 1 AND body IS NOT NULL AND substr(body, 1, 9) <> $1 \
+             AND (caller, method, path, key) > ($3, $4, $5, $6) \
+             ORDER BY caller, method, path, key LIMIT $2",
+    put: "UPDATE idempotency_keys SET body = $1 WHERE body = $2 AND encrypted = 1 \
+          AND caller = $3 AND method = $4 AND path = $5 AND key = $6",
+    lowest: &[KeyColumn::Text(""), KeyColumn::Text(""), KeyColumn::Text(""), KeyColumn::Text("")],
+};
+
+pub fn part() -> Part<Core> {
+    Part {
+        retained: vec![RetentionRule::expiring(KEYS)],
+        encrypted_columns: &[BODY],
+        error_codes: &["idempotency_key_invalid", "idempotency_key_reused"],
+        ..Part::default()
+    }
+}
+
 /// Claims the attempt's key, if it names one; waits where the first request still runs.
-pub async fn begin(app: &App, attempt: &Attempt) -> Result<Begun, Error> {
+pub async fn begin(core: &Core, attempt: &Attempt) -> Result<Begun, Error> {
     let Some(key) = &attempt.idempotency_key else { return Ok(Begun::Go) };
     let repeated = [attempt.query.as_bytes(), b"\n", &attempt.body].concat();
-    let digest = app.keys.digest(&repeated);
-    let mut found = claim(app, attempt, key, &digest).await?;
+    let digest = core.keys.digest(&repeated);
+    let mut found = claim(core, attempt, key, &digest).await?;
     loop {
         match found {
             Claimed::Ours => return Ok(Begun::Go),
-            Claimed::Theirs { body_digest, .. } if !app.keys.is_digest_of(&body_digest, &repeated) => {
+            Claimed::Theirs { body_digest, .. } if !core.keys.is_digest_of(&body_digest, &repeated) => {
                 return Err(Error::conflict(
                     "idempotency_key_reused",
                     "this Idempotency-Key came with another request before; take a new key for a new request",
                 ));
             }
             Claimed::Theirs { answer: Some(kept), .. } => {
-                return Ok(Begun::Answered(reply_of(app, attempt, kept)?));
+                return Ok(Begun::Answered(reply_of(core, attempt, kept)?));
             }
             Claimed::Theirs { answer: None, .. } => sleep(LOOK_INTERVAL).await,
         }
-        found = match store::look(&app.db, attempt, key, app.clock.now_ms()).await? {
+        found = match store::look(&core.db, attempt, key, core.clock.now_ms()).await? {
             Some(found) => found,
-            None => claim(app, attempt, key, &digest).await?,
+            None => claim(core, attempt, key, &digest).await?,
         };
     }
 }
 
-async fn claim(app: &App, attempt: &Attempt, key: &str, digest: &str) -> Result<Claimed, Error> {
-    let now_ms = app.clock.now_ms();
-    let timeout_ms = i64::try_from(app.config.request_timeout.as_millis()).unwrap_or(i64::MAX / 2);
+async fn claim(core: &Core, attempt: &Attempt, key: &str, digest: &str) -> Result<Claimed, Error> {
+    let now_ms = core.clock.now_ms();
+    let timeout_ms = i64::try_from(core.config.request_timeout.as_millis()).unwrap_or(i64::MAX / 2);
     let expires_at_ms = now_ms + timeout_ms + CLAIM_MARGIN_MS;
-    store::claim(&app.db, attempt, key, digest, now_ms, expires_at_ms).await
+    store::claim(&core.db, attempt, key, digest, now_ms, expires_at_ms).await
 }
 
 /// Keeps the answer in the change's own transaction. Fails when the claim was lost: the change must not be
 /// made twice. Where the request goes on to wait for the end of what it began, so long, it is the answer only should
 /// its server die meanwhile: until then repeats wait, too.
 pub async fn keep(
-    app: &App,
+    core: &Core,
     tx: &mut Tx,
     attempt: &Attempt,
     reply: &Reply,
     waits: Option<Duration>,
 ) -> Result<(), Error> {
-    if attempt.idempotency_key.is_none() || keep_if_ours(app, tx, attempt, reply, waits).await? {
+    if attempt.idempotency_key.is_none() || keep_if_ours(core, tx, attempt, reply, waits).await? {
         return Ok(());
     }
     let message = "the request took so long that its Idempotency-Key was taken over; nothing was changed";
@@ -93,7 +115,7 @@ pub async fn keep(
 
 /// False where there is no key, or where it is not this attempt's.
 async fn keep_if_ours(
-    app: &App,
+    core: &Core,
     tx: &mut Tx,
     attempt: &Attempt,
     reply: &Reply,
@@ -104,9 +126,9 @@ async fn keep_if_ours(
         .iter()
         .filter_map(|name| Some((name.as_str(), reply.headers.get(name)?.to_str().ok()?)))
         .collect();
-    let now_ms = app.clock.now_ms();
+    let now_ms = core.clock.now_ms();
     let (body, kept_ms) = if attempt.secret {
-        (app.keys.encrypt(&context(attempt), body), SECRET_KEPT_MS)
+        (core.keys.encrypt(&context(attempt), body), SECRET_KEPT_MS)
     } else {
         (body.to_vec(), KEPT_MS)
     };
@@ -121,7 +143,7 @@ async fn keep_if_ours(
 }
 
 /// After a change that did not keep its answer itself: kept if below 500, else the key is free again.
-pub async fn end(app: &App, attempt: &Attempt, outcome: Result<&Reply, &Error>) -> Result<(), Error> {
+pub async fn end(core: &Core, attempt: &Attempt, outcome: Result<&Reply, &Error>) -> Result<(), Error> {
     let Some(key) = &attempt.idempotency_key else { return Ok(()) };
     let failed;
     let reply = match outcome {
@@ -130,18 +152,18 @@ pub async fn end(app: &App, attempt: &Attempt, outcome: Result<&Reply, &Error>) 
             failed = Reply::error(error, &attempt.request_id);
             &failed
         }
-        Err(_) => return store::free(&app.db, attempt, key).await,
+        Err(_) => return store::free(&core.db, attempt, key).await,
     };
-    let mut tx = app.db.begin().await?;
+    let mut tx = core.db.begin().await?;
     // One that was refused before it claimed its key has nothing to keep.
-    keep_if_ours(app, &mut tx, attempt, reply, None).await?;
+    keep_if_ours(core, &mut tx, attempt, reply, None).await?;
     tx.commit().await
 }
 
 /// After work that was answered for when it began, and then failed: a repeat tries anew.
-pub async fn forget(app: &App, attempt: &Attempt) -> Result<(), Error> {
+pub async fn forget(core: &Core, attempt: &Attempt) -> Result<(), Error> {
     match &attempt.idempotency_key {
-        Some(key) => store::forget(&app.db, attempt, key).await,
+        Some(key) => store::forget(&core.db, attempt, key).await,
         None => Ok(()),
     }
 }
@@ -156,9 +178,9 @@ pub fn name_of(attempt: &Attempt) -> Option<String> {
     Some(hex::encode(digest.finalize()))
 }
 
-fn reply_of(app: &App, attempt: &Attempt, kept: Kept) -> Result<Reply, Error> {
+fn reply_of(core: &Core, attempt: &Attempt, kept: Kept) -> Result<Reply, Error> {
     let body = if kept.encrypted {
-        app.keys.decrypt(&context(attempt), &kept.body)?.bytes().to_vec()
+        core.keys.decrypt(&context(attempt), &kept.body)?.bytes().to_vec()
     } else {
         kept.body
     };

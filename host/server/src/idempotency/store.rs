@@ -2,11 +2,10 @@
 
 use std::borrow::Cow;
 
+use lakeport_base::Error;
+use lakeport_http::Attempt;
+use lakeport_store::{Db, Row, Tx, Value};
 use sha2::{Digest, Sha256};
-
-use crate::db::{Db, Row, Tx, Value};
-use crate::error::Error;
-use crate::http::Attempt;
 
 /// A longer path stands in its row as a digest.
 const PATH_MAX_BYTES: usize = 500;

@@ -2,17 +2,17 @@
 
 use std::collections::HashMap;
 
+use lakeport_base::error::{Detail, Error};
+use lakeport_base::text::shortened;
+use lakeport_catalog::{Entry, Index};
 use lakeport_graph::{Among, Edge, Graph, Reached};
+use lakeport_http::{Caller, Data, Nothing};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::forms::{Direction, GraphQuery, NODES_MAX};
-use crate::app::{App, Call};
-use crate::catalog::{Entry, Index};
 use crate::datasources;
-use crate::error::{Detail, Error};
-use crate::http::{Caller, Data, Nothing};
-use crate::text::shortened;
+use crate::lineage::{Call, Lineage};
 
 /// Most edges of one answer.
 const EDGES_MAX: usize = 100_000;
@@ -106,15 +106,15 @@ impl EdgeView {
 
 /// `GET /api/v1/lineage`
 pub async fn graph(call: Call<Nothing, GraphQuery>) -> Result<Data<GraphView>, Error> {
-    let (app, query) = (&call.state, &call.query);
+    let (state, query) = (&call.state, &call.query);
     if !(1..=NODES_MAX).contains(&query.max_nodes) {
         let message = format!("must be from 1 to {NODES_MAX}");
         return Err(Error::invalid(vec![Detail::new("maxNodes", message)]));
     }
-    let sources = Sources::of(app, &call.caller).await?;
-    app.catalog.caught_up(&app.changes).await?;
-    app.lineage.caught_up(&app.changes).await?;
-    let (index, graph) = (app.catalog.read(), app.lineage.read());
+    let sources = Sources::of(state, &call.caller).await?;
+    state.catalog.caught_up().await?;
+    state.graph.caught_up().await?;
+    let (index, graph) = (state.catalog.read(), state.graph.read());
     let parts = parts(&index, &graph, &sources, query)?;
     Ok(Data::new(&shown(&graph, parts, query.max_nodes as usize)))
 }
@@ -136,8 +136,8 @@ enum Sight {
 }
 
 impl Sources {
-    async fn of(app: &App, caller: &Caller) -> Result<Sources, Error> {
-        Ok(Sources { names: datasources::names_by_id(&app.db).await?, caller: caller.clone() })
+    async fn of(state: &Lineage, caller: &Caller) -> Result<Sources, Error> {
+        Ok(Sources { names: datasources::names_by_id(&state.db).await?, caller: caller.clone() })
     }
 
     fn sight(&self, entry: &Entry) -> Sight {

@@ -2,22 +2,51 @@
 //! events; it is answered from memory.
 
 mod api;
-mod bindings;
-mod follow;
 pub mod forms;
 
-use ::http::Method;
+use std::sync::Arc;
 
-use crate::app::Route;
+use ::http::Method;
+use lakeport_http::Role::{Editor, Viewer};
+use lakeport_http::{Json, Nothing, Route};
+
 use crate::auth::token;
-use crate::http::Role::{Editor, Viewer};
-use crate::http::{Json, Nothing};
-pub use bindings::{ParseError, ParsedName, ParsedSql, bindings_in};
-pub use follow::Lineage;
+use crate::core::{Core, stands_on_core};
+use crate::part::{Part, Start, Worker};
+use crate::tables::Catalog;
+use crate::workflows::tasks::LineageGraph;
 use forms::{ColumnsQuery, ImpactQuery, OpenLineageEvents};
 
-/// The routes of this room.
-pub fn routes() -> Vec<Route> {
+/// The graph of tables, and their names.
+pub struct Lineage {
+    core: Arc<Core>,
+    catalog: Arc<Catalog>,
+    graph: Arc<LineageGraph>,
+}
+
+stands_on_core!(Lineage);
+
+impl Lineage {
+    pub fn new(core: &Arc<Core>, catalog: &Arc<Catalog>, graph: &Arc<LineageGraph>) -> Lineage {
+        Lineage { core: Arc::clone(core), catalog: Arc::clone(catalog), graph: Arc::clone(graph) }
+    }
+}
+
+pub fn part() -> Part<Lineage> {
+    Part {
+        tags: &[("lineage", "Which table is made from which")],
+        routes: routes(),
+        workers: vec![Worker::new(Start::AtOnce, |lineage: Arc<Lineage>| async move {
+            lineage.graph.follow().await;
+        })],
+        ..Part::default()
+    }
+}
+
+/// A request to this module.
+pub type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Lineage, P, Q, B>;
+
+fn routes() -> Vec<Route<Lineage>> {
     vec![
         Route::new(
             Method::GET,
@@ -27,7 +56,7 @@ pub fn routes() -> Vec<Route> {
             "Tables and the edges between them, around one table or all",
             api::graph,
         )
-        .refuses(&["behind"]),
+        .refuses(&["stale_replica"]),
         Route::not_yet::<Nothing, ImpactQuery, Nothing>(
             Method::GET,
             "/api/v1/lineage/impact",

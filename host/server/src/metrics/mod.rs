@@ -1,11 +1,14 @@
 //! `/metrics`, in Prometheus' text format: the edge, the store, the plugins, the process. What is expensive to
 //! count is counted once a minute.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use ::http::Method;
+use lakeport_base::Error;
+use lakeport_base::time::MINUTE_MS;
+use lakeport_http::{File, Metrics, Nothing, Role, Route, Stats};
 use parking_lot::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -13,15 +16,12 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::app::{App, Call, Route};
-use crate::db;
-use crate::error::Error;
-use crate::http::{File, Metrics, Role};
-use crate::retention;
-use crate::time::MINUTE_MS;
+use crate::core::{Core, stands_on_core};
+use crate::part::{Part, RetentionRule};
+use crate::plugins::Plugins;
+use crate::retention::Purged;
 
-/// The routes of this room. Whoever may see the figures of a server in local mode, or has a token.
-pub fn routes() -> Vec<Route> {
+fn routes() -> Vec<Route<Figures>> {
     vec![
         Route::new(
             Method::GET,
@@ -35,19 +35,50 @@ pub fn routes() -> Vec<Route> {
     ]
 }
 
-/// Rows that retention took away since the start, by what they were.
-#[derive(Default)]
-pub struct Purged(Mutex<BTreeMap<&'static str, u64>>);
+/// What the figures are counted from.
+pub struct Figures {
+    core: Arc<Core>,
+    plugins: Arc<Plugins>,
+    stats: Stats,
+    purged: Arc<Purged>,
+    /// Tables whose sizes are shown, each with its name there.
+    tables: Vec<(&'static str, &'static str)>,
+    sizes: Sizes,
+}
 
-impl Purged {
-    pub fn add(&self, what: &'static str, rows: u64) {
-        *self.0.lock().entry(what).or_default() += rows;
+stands_on_core!(Figures);
+
+pub fn part() -> Part<Figures> {
+    Part { routes: routes(), ..Part::default() }
+}
+
+impl Figures {
+    /// `tables`: those that grow.
+    pub fn new(
+        core: &Arc<Core>,
+        plugins: &Arc<Plugins>,
+        stats: &Stats,
+        purged: &Arc<Purged>,
+        tables: &[RetentionRule],
+    ) -> Figures {
+        let named = |rule: &RetentionRule| (rule.retained.what, rule.retained.table);
+        Figures {
+            core: Arc::clone(core),
+            plugins: Arc::clone(plugins),
+            stats: stats.clone(),
+            purged: Arc::clone(purged),
+            tables: tables.iter().map(named).chain([("changes", "changes")]).collect(),
+            sizes: Sizes::default(),
+        }
     }
 }
 
+/// A request to this module.
+type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Figures, P, Q, B>;
+
 /// How many rows the tables that grow have, counted once a minute.
 #[derive(Default)]
-pub struct Sizes(Mutex<Option<Counted>>);
+struct Sizes(Mutex<Option<Counted>>);
 
 /// Rows by what they are.
 type Rows = Vec<(&'static str, i64)>;
@@ -74,43 +105,43 @@ struct Build {
 }
 
 async fn metrics(call: Call) -> Result<File<Metrics>, Error> {
-    let app = &call.state;
+    let state = &call.state;
     let mut registry = Registry::default();
-    app.stats.register(&mut registry);
-    of_store(app, &mut registry).await;
-    of_plugins(app, &mut registry);
-    of_process(app, &mut registry);
+    state.stats.register(&mut registry);
+    of_store(state, &mut registry).await;
+    of_plugins(state, &mut registry);
+    of_process(state, &mut registry);
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &registry).map_err(Error::internal)?;
     Ok(File::new(classic(&text)))
 }
 
-async fn of_store(app: &App, registry: &mut Registry) {
+async fn of_store(state: &Figures, registry: &mut Registry) {
     let rows = Family::<What, Gauge>::default();
-    for (what, count) in sizes(app).await {
+    for (what, count) in sizes(state).await {
         rows.get_or_create(&What { what }).set(count);
     }
     registry.register("lakeport_store_rows", "Rows of tables that grow, counted once a minute", rows);
     let purged = Family::<What, Counter<u64, AtomicU64>>::default();
-    for (what, count) in app.purged.0.lock().iter() {
-        purged.get_or_create(&What { what }).inc_by(*count);
+    for (what, count) in state.purged.rows() {
+        purged.get_or_create(&What { what }).inc_by(count);
     }
     registry.register("lakeport_store_purged_rows", "Rows that were purged since the start", purged);
     let seen: Gauge = Gauge::default();
-    seen.set(app.changes.seen());
+    seen.set(state.changes.seen());
     registry.register("lakeport_changes_seen", "Number of the last change that this server followed", seen);
 }
 
-async fn sizes(app: &App) -> Rows {
-    let now_ms = app.clock.now_ms();
-    if let Some(counted) = &*app.sizes.0.lock()
+async fn sizes(state: &Figures) -> Rows {
+    let now_ms = state.clock.now_ms();
+    if let Some(counted) = &*state.sizes.0.lock()
         && now_ms - counted.at_ms < MINUTE_MS
     {
         return counted.rows.clone();
     }
-    let named = retention::tables();
+    let named = &state.tables;
     let tables: Vec<&'static str> = named.iter().map(|(_, table)| *table).collect();
-    let counted = match db::count_rows(&app.db, &tables).await {
+    let counted = match lakeport_store::count_rows(&state.db, &tables).await {
         Ok(counted) => counted,
         Err(error) => {
             tracing::warn!("the store's tables could not be counted: {error}");
@@ -119,14 +150,14 @@ async fn sizes(app: &App) -> Rows {
     };
     let of = |table: &str| counted.iter().find(|(name, _)| *name == table).map_or(0, |(_, rows)| *rows);
     let rows: Rows = named.iter().map(|(what, table)| (*what, of(table))).collect();
-    *app.sizes.0.lock() = Some(Counted { at_ms: now_ms, rows: rows.clone() });
+    *state.sizes.0.lock() = Some(Counted { at_ms: now_ms, rows: rows.clone() });
     rows
 }
 
-fn of_plugins(app: &App, registry: &mut Registry) {
+fn of_plugins(state: &Figures, registry: &mut Registry) {
     let calls = Family::<PluginLabels, Counter<u64, AtomicU64>>::default();
     let errors = Family::<PluginLabels, Counter<u64, AtomicU64>>::default();
-    for (id, view) in app.plugins.registry().list() {
+    for (id, view) in state.plugins.registry().list() {
         let Some(active) = view.active.as_deref() else { continue };
         let (labels, counted) = (PluginLabels { plugin: id.to_string() }, active.counters.snapshot());
         calls.get_or_create(&labels).inc_by(counted.calls);
@@ -136,12 +167,12 @@ fn of_plugins(app: &App, registry: &mut Registry) {
     registry.register("lakeport_plugin_errors", "Calls that failed by the plugin's own fault", errors);
 }
 
-fn of_process(app: &App, registry: &mut Registry) {
+fn of_process(state: &Figures, registry: &mut Registry) {
     let build = Family::<Build, Gauge>::default();
-    build.get_or_create(&Build { version: env!("CARGO_PKG_VERSION"), store: app.db.product() }).set(1);
+    build.get_or_create(&Build { version: env!("CARGO_PKG_VERSION"), store: state.db.product() }).set(1);
     registry.register("lakeport_build_info", "The version that runs, and its store", build);
     let started: Gauge = Gauge::default();
-    started.set(app.started_at_ms / crate::time::SECOND_MS);
+    started.set(state.started_at_ms / lakeport_base::time::SECOND_MS);
     registry.register("process_start_time_seconds", "Start, seconds since 1970", started);
     if let Some(bytes) = resident_bytes() {
         let resident: Gauge = Gauge::default();

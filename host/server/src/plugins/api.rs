@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use lakeport_base::error::{Detail, Error};
+use lakeport_base::time;
+use lakeport_http::{Data, File, Json, Nothing, OptionalJson, Raw, Wasm};
 use lakeport_plugins::{Generation, PluginId, PluginView};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::app::{App, Call};
-use crate::error::{Detail, Error};
-use crate::http::{Data, File, Json, Nothing, OptionalJson, Raw, Wasm};
+use super::state::registry_error;
 use crate::plugins::view::{PluginAnswer, StagedAnswer};
-use crate::time;
+use crate::plugins::{Call, Plugins};
 
 /// The longest reason for a quarantine, in characters.
 const REASON_MAX_CHARS: usize = 1_000;
@@ -51,7 +52,7 @@ pub struct GenerationPath {
 /// `GET /api/v1/plugins`: all plugins, by family and name.
 pub async fn list(call: Call) -> Result<Data<Vec<PluginAnswer>>, Error> {
     let zone = call.state.config.time_zone;
-    let plugins = call.state.plugins.registry().list();
+    let plugins = call.state.registry().list();
     let answers: Vec<PluginAnswer> = plugins
         .iter()
         .filter(|(_, view)| !view.generations.is_empty())
@@ -68,9 +69,9 @@ pub async fn get(call: Call<PluginPath>) -> Result<Data<PluginAnswer>, Error> {
 
 /// `POST /api/v1/plugins`: the body is the component.
 pub async fn stage(call: Call<Nothing, Nothing, Raw>) -> Result<Data<StagedAnswer>, Error> {
-    let staged = call.state.plugins.stage(call.body.0.into()).await?;
+    let staged = call.state.stage(call.body.0.into()).await?;
     let generation = &staged.generation;
-    let view = call.state.plugins.registry().view(&generation.id).unwrap_or_default();
+    let view = call.state.registry().view(&generation.id).unwrap_or_default();
     Ok(Data::new(&StagedAnswer::new(generation, &view, warnings(generation, &view))))
 }
 
@@ -117,7 +118,6 @@ pub async fn activate(call: Call<PluginPath, Nothing, Json<Activate>>) -> Result
     let action = if body.canary_percent.is_some() { "canary" } else { "activate" };
     let change = call
         .state
-        .plugins
         .change(&id, action, |registry| registry.activate(&id, &body.digest, body.canary_percent))
         .await?;
     let answer = answer(&call.state, &id, &change.after)?;
@@ -127,7 +127,7 @@ pub async fn activate(call: Call<PluginPath, Nothing, Json<Activate>>) -> Result
 /// `POST /api/v1/plugins/{name}/rollback`.
 pub async fn rollback(call: Call<PluginPath>) -> Result<Data<PluginAnswer>, Error> {
     let (id, _) = plugin(&call.state, &call.path.name)?;
-    let change = call.state.plugins.change(&id, "rollback", |registry| registry.rollback(&id)).await?;
+    let change = call.state.change(&id, "rollback", |registry| registry.rollback(&id)).await?;
     let answer = answer(&call.state, &id, &change.after)?;
     change.commit(&call, answer).await
 }
@@ -152,8 +152,7 @@ pub async fn quarantine(
         let message = format!("must be one line of at most {REASON_MAX_CHARS} characters");
         return Err(Error::invalid(vec![Detail::new("reason", message)]));
     }
-    let change =
-        call.state.plugins.change(&id, "quarantine", |registry| registry.quarantine(&id, &reason)).await?;
+    let change = call.state.change(&id, "quarantine", |registry| registry.quarantine(&id, &reason)).await?;
     let answer = answer(&call.state, &id, &change.after)?;
     change.commit(&call, answer).await
 }
@@ -161,7 +160,7 @@ pub async fn quarantine(
 /// `POST /api/v1/plugins/{name}/release`.
 pub async fn release(call: Call<PluginPath>) -> Result<Data<PluginAnswer>, Error> {
     let (id, _) = plugin(&call.state, &call.path.name)?;
-    let change = call.state.plugins.change(&id, "release", |registry| registry.release(&id)).await?;
+    let change = call.state.change(&id, "release", |registry| registry.release(&id)).await?;
     let answer = answer(&call.state, &id, &change.after)?;
     change.commit(&call, answer).await
 }
@@ -169,16 +168,16 @@ pub async fn release(call: Call<PluginPath>) -> Result<Data<PluginAnswer>, Error
 /// `DELETE /api/v1/plugins/{name}/{digest}`.
 pub async fn remove(call: Call<GenerationPath>) -> Result<Data<()>, Error> {
     let (id, view) = plugin(&call.state, &call.path.name)?;
-    let digest = view.generation(&id, &call.path.digest)?.digest.to_string();
-    let change = call.state.plugins.remove(&id, &digest).await?;
+    let digest = view.generation(&id, &call.path.digest).map_err(registry_error)?.digest.to_string();
+    let change = call.state.remove(&id, &digest).await?;
     change.commit(&call, Data::new(&())).await
 }
 
 /// `GET /api/v1/plugins/{name}/{digest}`: the component itself.
 pub async fn component(call: Call<GenerationPath>) -> Result<File<Wasm>, Error> {
     let (id, view) = plugin(&call.state, &call.path.name)?;
-    let generation = view.generation(&id, &call.path.digest)?;
-    Ok(File::new(call.state.plugins.component(&generation).await?))
+    let generation = view.generation(&id, &call.path.digest).map_err(registry_error)?;
+    Ok(File::new(call.state.component(&generation).await?))
 }
 
 /// One line of a plugin's log.
@@ -206,7 +205,7 @@ struct LogField {
 pub async fn logs(call: Call<PluginPath>) -> Result<Data<Vec<LogAnswer>>, Error> {
     let (id, _) = plugin(&call.state, &call.path.name)?;
     let zone = call.state.config.time_zone;
-    let lines = call.state.plugins.registry().log(&id).map(|log| log.lines()).unwrap_or_default();
+    let lines = call.state.registry().log(&id).map(|log| log.lines()).unwrap_or_default();
     let lines: Vec<LogAnswer> = lines
         .into_iter()
         .map(|line| LogAnswer {
@@ -221,13 +220,13 @@ pub async fn logs(call: Call<PluginPath>) -> Result<Data<Vec<LogAnswer>>, Error>
     Ok(Data::new(&lines))
 }
 
-fn plugin(app: &App, name: &str) -> Result<(PluginId, Arc<PluginView>), Error> {
-    let registry = app.plugins.registry();
-    let id = registry.resolve(name)?;
+fn plugin(state: &Plugins, name: &str) -> Result<(PluginId, Arc<PluginView>), Error> {
+    let registry = state.registry();
+    let id = registry.resolve(name).map_err(registry_error)?;
     let view = registry.view(&id).unwrap_or_default();
     Ok((id, view))
 }
 
-fn answer(app: &App, id: &PluginId, view: &PluginView) -> Result<Data<PluginAnswer>, Error> {
-    Ok(Data::new(&PluginAnswer::new(id, view, app.config.time_zone)))
+fn answer(state: &Plugins, id: &PluginId, view: &PluginView) -> Result<Data<PluginAnswer>, Error> {
+    Ok(Data::new(&PluginAnswer::new(id, view, state.config.time_zone)))
 }

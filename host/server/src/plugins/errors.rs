@@ -2,16 +2,15 @@
 //! plugin or the system behind it answered, it is a failure of theirs: 502, or 504 where time ran out. A room
 //! that knows what was asked for may make a 404 or 409 of it before.
 
+use lakeport_base::Error;
+use lakeport_base::text::shortened;
 use lakeport_bindings::host::types::Error as PluginError;
 use lakeport_plugins::{CallError, CallFault};
-
-use crate::error::Error;
-use crate::text::shortened;
 
 /// An address that this server does not connect to.
 pub const EGRESS_REFUSED: &str = "egress_refused";
 
-/// What such calls can be answered with; for [`crate::app::Route::refuses`].
+/// What such calls can be answered with; for [`crate::state::Route::refuses`].
 pub const CALL_CODES: &[&str] = &[
     EGRESS_REFUSED,
     "plugin_answer_too_large",
@@ -32,7 +31,7 @@ pub const CALL_CODES: &[&str] = &[
     "upstream_unavailable",
 ];
 
-/// What calls of engines can be answered with; for [`crate::app::Route::refuses`].
+/// What calls of engines can be answered with; for [`crate::state::Route::refuses`].
 pub const ENGINE_CALL_CODES: &[&str] = &[
     "engine_conflict",
     "engine_denied",
@@ -61,21 +60,20 @@ const RETRY_AFTER_S: u64 = 1;
 /// The longest wait that a plugin is believed.
 const RETRY_AFTER_MAX_S: u64 = 3_600;
 
-impl From<CallError> for Error {
-    fn from(error: CallError) -> Error {
-        let message = shortened(&error.to_string(), MESSAGE_MAX_CHARS);
-        match error {
-            CallError::Failed { fault: fault @ (CallFault::Busy | CallFault::Drained), .. } => {
-                Error::unavailable(fault.code(), message).retry_after(RETRY_AFTER_S)
-            }
-            CallError::Failed { fault: fault @ CallFault::Timeout, .. } => {
-                Error::timed_out(fault.code(), message)
-            }
-            CallError::Failed { fault, .. } => Error::bad_gateway(fault.code(), message),
-            CallError::Answered(error) => answered(&error),
-            CallError::Quarantined { .. } => Error::unavailable("plugin_quarantined", message),
-            CallError::NotActive(_) => Error::unavailable("plugin_not_active", message),
+/// A call of a plugin that failed.
+pub fn failed(error: CallError) -> Error {
+    let message = shortened(&error.to_string(), MESSAGE_MAX_CHARS);
+    match error {
+        CallError::Failed { fault: fault @ (CallFault::Busy | CallFault::Drained), .. } => {
+            Error::unavailable(fault.code(), message).retry_after(RETRY_AFTER_S)
         }
+        CallError::Failed { fault: fault @ CallFault::Timeout, .. } => {
+            Error::timed_out(fault.code(), message)
+        }
+        CallError::Failed { fault, .. } => Error::bad_gateway(fault.code(), message),
+        CallError::Answered(error) => answered(&error),
+        CallError::Quarantined { .. } => Error::unavailable("plugin_quarantined", message),
+        CallError::NotActive(_) => Error::unavailable("plugin_not_active", message),
     }
 }
 
@@ -108,7 +106,7 @@ pub fn answered(error: &PluginError) -> Error {
 
 /// The same for calls of engines, whose failures have codes of their own.
 pub fn engine_failed(error: CallError) -> Error {
-    let CallError::Answered(error) = error else { return error.into() };
+    let CallError::Answered(error) = error else { return failed(error) };
     let message = shortened(&error.message, MESSAGE_MAX_CHARS);
     match error.code.as_str() {
         "timeout" => Error::timed_out("engine_timeout", message),
@@ -133,7 +131,7 @@ fn wait_s(error: &PluginError) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::CODES;
+    use crate::compose::error_codes;
 
     fn said(code: &str) -> CallError {
         CallError::Answered(PluginError {
@@ -175,9 +173,9 @@ mod tests {
             (quarantined, 503, "plugin_quarantined"),
             (CallError::NotActive("gone".to_owned()), 503, "plugin_not_active"),
         ] {
-            let error = Error::from(error);
+            let error = super::failed(error);
             assert_eq!((error.status(), error.code()), (status, code));
-            assert!(CODES.contains(&code) && CALL_CODES.contains(&code), "{code}");
+            assert!(error_codes().contains(&code) && CALL_CODES.contains(&code), "{code}");
         }
     }
 
@@ -196,7 +194,7 @@ mod tests {
         ] {
             let error = engine_failed(error);
             assert_eq!((error.status(), error.code()), (status, code));
-            assert!(CODES.contains(&code) && ENGINE_CALL_CODES.contains(&code), "{code}");
+            assert!(error_codes().contains(&code) && ENGINE_CALL_CODES.contains(&code), "{code}");
         }
     }
 
@@ -209,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_message_is_bounded_and_a_wait_is_passed_on() {
-        let Error::Refused(refusal) = Error::from(said("unavailable")) else { panic!("a refusal") };
+        let Error::Refused(refusal) = super::failed(said("unavailable")) else { panic!("a refusal") };
         assert_eq!(refusal.message.chars().count(), MESSAGE_MAX_CHARS + 1);
         assert_eq!(refusal.retry_after_s, Some(2));
     }

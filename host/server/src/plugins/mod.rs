@@ -7,23 +7,92 @@
 mod api;
 pub mod cli;
 mod errors;
-mod room;
+mod state;
 mod store;
 mod view;
 
-pub use errors::{CALL_CODES, EGRESS_REFUSED, ENGINE_CALL_CODES, answered, engine_failed};
-pub use room::Room;
+use std::sync::Arc;
+use std::time::Duration;
 
 use ::http::Method;
+use lakeport_http::{Nothing, Role, Route};
+use lakeport_store::{Event, Retained};
 
-use crate::app::Route;
-use crate::http::Role;
+use crate::part::{Part, RetentionRule, Start, Worker};
+pub use errors::{CALL_CODES, EGRESS_REFUSED, ENGINE_CALL_CODES, answered, engine_failed, failed};
+pub use state::Plugins;
 
 /// What the change log calls a change of a plugin.
 pub const TOPIC: &str = "plugins";
 
-/// The routes of this room.
-pub fn routes() -> Vec<Route> {
+const HISTORY: Retained = Retained {
+    what: "plugin_history",
+    table: "plugin_activations",
+    purge: "DELETE FROM plugin_activations WHERE id IN \
+            (SELECT id FROM plugin_activations WHERE at < $1 ORDER BY id LIMIT $2)",
+};
+
+/// Before something is tried again that the store refused.
+const RETRY_INTERVAL: Duration = Duration::from_millis(500);
+
+pub fn part() -> Part<Plugins> {
+    Part {
+        tags: &[("plugins", "Connectors, dialects and tools, swapped while the server runs")],
+        routes: routes(),
+        workers: vec![Worker::new(Start::AtOnce, follow_plugins)],
+        retained: vec![RetentionRule::days(HISTORY, |settings| settings.plugin_history_days)],
+        error_codes: &[
+            "already_active",
+            "canary_percent_invalid",
+            "component_core_module",
+            "component_empty",
+            "component_export_missing",
+            "component_malformed",
+            "component_no_family",
+            "component_not_linkable",
+            "component_not_wasm",
+            "component_precompiled",
+            "component_several_contracts",
+            "component_too_large",
+            "contract_version_unknown",
+            "description_invalid",
+            "digest_ambiguous",
+            "digest_invalid",
+            "generation_active",
+            "generation_bundled",
+            "generation_in_use",
+            "import_refused",
+            "name_ambiguous",
+            "no_previous_generation",
+            "not_active",
+            "not_quarantined",
+            "too_many_generations",
+            "unchanged",
+        ],
+        ..Part::default()
+    }
+}
+
+/// A request to this module.
+pub type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Plugins, P, Q, B>;
+
+async fn follow_plugins(plugins: Arc<Plugins>) {
+    let mut changed = plugins.changes.subscribe(TOPIC);
+    let mut event = Some(Event::Everything);
+    while let Some(what) = event {
+        let key = match &what {
+            Event::Changed(key) => Some(&**key),
+            Event::Everything => None,
+        };
+        while let Err(error) = plugins.follow(key).await {
+            tracing::error!("what another server did to the plugins was not followed: {error}");
+            tokio::time::sleep(RETRY_INTERVAL).await;
+        }
+        event = changed.next().await;
+    }
+}
+
+fn routes() -> Vec<Route<Plugins>> {
     let get = Method::GET;
     vec![
         Route::new(get.clone(), "/api/v1/plugins", Role::Viewer, "listPlugins", "All plugins", api::list),
@@ -72,7 +141,7 @@ pub fn routes() -> Vec<Route> {
             "Ends a canary, or goes back to the generation active before",
             api::rollback,
         )
-        .refuses(&["name_ambiguous", "nothing_before"]),
+        .refuses(&["name_ambiguous", "no_previous_generation"]),
         Route::new(
             Method::POST,
             "/api/v1/plugins/{name}/quarantine",

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use lakeport_base::Error;
 use lakeport_plugins::{Family, Generation, Origin, PluginId, PluginView, Pointers, Quarantine};
+use lakeport_store::{Db, Either, Row, Tx, Value};
 
-use crate::db::{Db, Either, Row, Tx, Value};
-use crate::error::Error;
 use crate::plugins::TOPIC;
 
 /// Keeps an uploaded component. One that is there stays as it is.

@@ -1,11 +1,10 @@
 //! Plugins as answers show them (contract, section 5).
 
 use chrono_tz::Tz;
+use lakeport_base::time;
 use lakeport_plugins::{Generation, PluginId, PluginView};
 use schemars::JsonSchema;
 use serde::Serialize;
-
-use crate::time;
 
 /// A plugin.
 #[derive(Serialize, JsonSchema)]

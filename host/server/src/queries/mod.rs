@@ -2,4 +2,13 @@
 
 mod store;
 
-pub use store::{Outcome, Query, RETAINED, Reader, readers, reads, record};
+use crate::core::Core;
+use crate::part::{Part, RetentionRule};
+pub use store::{Outcome, Query, Reader, readers, reads, record};
+
+pub fn part() -> Part<Core> {
+    Part {
+        retained: vec![RetentionRule::days(store::RETAINED, |settings| settings.query_log_days)],
+        ..Part::default()
+    }
+}

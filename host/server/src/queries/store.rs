@@ -1,10 +1,9 @@
 //! The log in the store. Rows are only added, and purged by age.
 
+use lakeport_base::Error;
+use lakeport_store::Retained;
+use lakeport_store::{Db, Either, Row};
 use serde_json::{Value, json};
-
-use crate::db::{Db, Either, Row};
-use crate::error::Error;
-use crate::retention::Retained;
 
 pub const RETAINED: Retained = Retained {
     what: "query_log",

@@ -1,5 +1,6 @@
+use lakeport_store::testing::on_each_store;
+
 use super::*;
-use crate::db::testing::on_each_store;
 
 fn query(tables: &[(i64, &str)], at_ms: i64) -> Query {
     Query {

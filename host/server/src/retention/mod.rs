@@ -1,17 +1,20 @@
-//! Retention: what grows is purged by age, in bounded batches, by one server at a time. Each room says what of
-//! its own grows; the ages are settings.
+//! Retention: what grows is purged by age, in bounded batches, by one server at a time. Each module says in its
+//! part what of its own grows; the ages are settings.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use lakeport_base::Error;
+use lakeport_base::time::{DAY_MS, HOUR_MS};
+use lakeport_store::Retained;
+use lakeport_store::leases::Held;
+use lakeport_store::{changes, leases};
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::App;
-use crate::db::leases::Held;
-use crate::db::{changes, leases};
-use crate::error::Error;
-use crate::time::{DAY_MS, HOUR_MS};
-use crate::{audit, executions, idempotency, nl2sql, queries, runner, tables};
+use crate::core::{Core, stands_on_core};
+use crate::part::{Part, RetentionRule, Start, Worker};
 
 /// Between two rounds.
 const INTERVAL: Duration = Duration::from_secs(600);
@@ -23,76 +26,57 @@ const BATCH_ROWS: i64 = 1_000;
 const BATCHES_MAX: usize = 5_000;
 const LEASE: &str = "retention";
 
-/// A table that grows, and how it is purged.
-pub struct Retained {
-    /// Its name in `/metrics`.
-    pub what: &'static str,
-    pub table: &'static str,
-    /// Deletes at most `$2` rows older than `$1`, milliseconds since 1970.
-    pub purge: &'static str,
+/// What grows, and what was purged of it since the start.
+pub struct Retention {
+    core: Arc<Core>,
+    rules: Vec<RetentionRule>,
+    purged: Arc<Purged>,
 }
 
-/// Finished synchronisations; the last of each data source stays.
-const SYNCS: Retained = Retained {
-    what: "datasource_syncs",
-    table: "datasource_syncs",
-    purge: "DELETE FROM datasource_syncs WHERE id IN (SELECT id FROM datasource_syncs AS old \
-            WHERE finished_at < $1 AND EXISTS (SELECT 1 FROM datasource_syncs AS later \
-            WHERE later.datasource_id = old.datasource_id AND later.id > old.id) LIMIT $2)",
-};
+stands_on_core!(Retention);
 
-const PLUGIN_HISTORY: Retained = Retained {
-    what: "plugin_history",
-    table: "plugin_activations",
-    purge: "DELETE FROM plugin_activations WHERE id IN \
-            (SELECT id FROM plugin_activations WHERE at < $1 ORDER BY id LIMIT $2)",
-};
+/// Rows that were purged since the start, by what they were.
+#[derive(Default)]
+pub struct Purged(Mutex<BTreeMap<&'static str, u64>>);
 
-/// All that grows, with the time before which it may go.
-fn all(app: &App) -> Vec<(Retained, i64)> {
-    let (now_ms, settings) = (app.clock.now_ms(), &app.config.retention);
-    let before_days = |days: u64| now_ms - i64::try_from(days).unwrap_or(i64::MAX / DAY_MS) * DAY_MS;
-    let runner = runner::RETAINED.map(|retained| (retained, before_days(settings.runner_days)));
-    let others = [
-        (audit::RETAINED, before_days(settings.audit_days)),
-        (idempotency::RETAINED, now_ms),
-        (SYNCS, before_days(settings.syncs_days)),
-        (executions::RETAINED, before_days(settings.executions_days)),
-        (PLUGIN_HISTORY, before_days(settings.plugin_history_days)),
-        (nl2sql::RETAINED, before_days(settings.topics_days)),
-        (queries::RETAINED, before_days(settings.query_log_days)),
-    ];
-    let tables = tables::RETAINED.map(|retained| (retained, before_days(settings.tables_days)));
-    others.into_iter().chain(runner).chain(tables).collect()
+impl Purged {
+    fn add(&self, what: &'static str, rows: u64) {
+        *self.0.lock().entry(what).or_default() += rows;
+    }
+
+    pub fn rows(&self) -> BTreeMap<&'static str, u64> {
+        self.0.lock().clone()
+    }
 }
 
-/// Tables whose sizes `/metrics` shows, each with its name there.
-pub fn tables() -> Vec<(&'static str, &'static str)> {
-    let named = |retained: &Retained| (retained.what, retained.table);
-    let [audit, keys] = [&audit::RETAINED, &idempotency::RETAINED].map(named);
-    let [syncs, executions] = [&SYNCS, &executions::RETAINED].map(named);
-    let others = [
-        audit,
-        keys,
-        syncs,
-        executions,
-        named(&PLUGIN_HISTORY),
-        named(&nl2sql::RETAINED),
-        named(&queries::RETAINED),
-        ("changes", "changes"),
-    ];
-    let rooms = runner::RETAINED.iter().chain(&tables::RETAINED);
-    others.into_iter().chain(rooms.map(named)).collect()
+pub fn part() -> Part<Retention> {
+    Part { workers: vec![Worker::new(Start::AfterSetUp, run)], ..Part::default() }
+}
+
+impl Retention {
+    /// `rules`: of all modules.
+    pub fn new(core: &Arc<Core>, rules: Vec<RetentionRule>, purged: &Arc<Purged>) -> Retention {
+        Retention { core: Arc::clone(core), rules, purged: Arc::clone(purged) }
+    }
+
+    /// Rows older than this may go.
+    fn before_ms(&self, rule: &RetentionRule) -> i64 {
+        let now_ms = self.clock.now_ms();
+        let Some(days) = rule.days else { return now_ms };
+        let days = days(&self.config.retention);
+        now_ms - i64::try_from(days).unwrap_or(i64::MAX / DAY_MS).saturating_mul(DAY_MS)
+    }
 }
 
 /// Purges until the server stops.
-pub async fn run(app: Arc<App>, stopping: CancellationToken) {
+async fn run(state: Arc<Retention>) {
+    let stopping = &state.stopping;
     let mut wait = FIRST_AFTER;
     while stopping.run_until_cancelled(tokio::time::sleep(wait)).await.is_some() {
         wait = INTERVAL;
-        match app.leases.claim(LEASE, leases::TTL).await {
+        match state.leases.claim(LEASE, leases::TTL).await {
             Ok(Some(lease)) => {
-                if let Err(error) = purge_under(&app, lease.hold(), &stopping).await {
+                if let Err(error) = purge_under(&state, lease.hold(), stopping).await {
                     tracing::warn!("what is too old was not purged: {error}");
                 }
             }
@@ -103,10 +87,10 @@ pub async fn run(app: Arc<App>, stopping: CancellationToken) {
     }
 }
 
-async fn purge_under(app: &App, held: Held, stopping: &CancellationToken) -> Result<(), Error> {
+async fn purge_under(state: &Retention, held: Held, stopping: &CancellationToken) -> Result<(), Error> {
     let lost = held.lost();
     let outcome = tokio::select! {
-        outcome = purge(app) => outcome.map(drop),
+        outcome = purge(state) => outcome.map(drop),
         () = lost.cancelled() => Ok(()),
         () = stopping.cancelled() => Ok(()),
     };
@@ -115,26 +99,27 @@ async fn purge_under(app: &App, held: Held, stopping: &CancellationToken) -> Res
 }
 
 /// One round; answers how many rows went.
-pub async fn purge(app: &App) -> Result<u64, Error> {
+async fn purge(state: &Retention) -> Result<u64, Error> {
     let mut purged = 0;
-    for (retained, before_ms) in all(app) {
-        let rows = purge_table(app, &retained, before_ms).await?;
+    for rule in &state.rules {
+        let retained = &rule.retained;
+        let rows = purge_table(state, retained, state.before_ms(rule)).await?;
         if rows > 0 {
             tracing::info!(what = retained.what, rows, "purged what was too old");
-            app.purged.add(retained.what, rows);
+            state.purged.add(retained.what, rows);
         }
         purged += rows;
     }
-    let hours = i64::try_from(app.config.retention.changes_hours).unwrap_or(i64::MAX / HOUR_MS);
-    let changes = changes::purge(&app.db, app.clock.now_ms() - hours * HOUR_MS).await?;
-    app.purged.add("changes", changes);
+    let hours = i64::try_from(state.config.retention.changes_hours).unwrap_or(i64::MAX / HOUR_MS);
+    let changes = changes::purge(&state.db, state.clock.now_ms() - hours * HOUR_MS).await?;
+    state.purged.add("changes", changes);
     Ok(purged + changes)
 }
 
-async fn purge_table(app: &App, retained: &Retained, before_ms: i64) -> Result<u64, Error> {
+async fn purge_table(state: &Retention, retained: &Retained, before_ms: i64) -> Result<u64, Error> {
     let mut purged = 0;
     for _ in 0..BATCHES_MAX {
-        let rows = app.db.execute(retained.purge, &[before_ms.into(), BATCH_ROWS.into()]).await?;
+        let rows = state.db.execute(retained.purge, &[before_ms.into(), BATCH_ROWS.into()]).await?;
         purged += rows;
         if rows < BATCH_ROWS as u64 {
             break;

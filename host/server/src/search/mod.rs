@@ -5,16 +5,17 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use ::http::Method;
+use lakeport_base::Error;
+use lakeport_catalog::{Filter, Hit, plain, split};
+use lakeport_http::form::Text;
+use lakeport_http::{Caller, Data, Nothing, Page, PageNum, PageSize, Paging, Role, Route};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::app::{App, Call, Route};
-use crate::catalog::{Filter, Hit, plain, split};
+use crate::core::{Core, stands_on_core};
 use crate::datasources;
-use crate::error::Error;
-use crate::http::form::Text;
-use crate::http::{Caller, Data, Nothing, Page, PageNum, PageSize, Paging, Role};
-use crate::tables::{self, Field, Record};
+use crate::part::Part;
+use crate::tables::{self, Catalog, Field, Record};
 
 /// Hits of a page where the request does not say.
 const PAGE_SIZE_DEFAULT: i64 = 20;
@@ -63,8 +64,28 @@ struct HitView {
     matched: Vec<&'static str>,
 }
 
-/// The routes of this room.
-pub fn routes() -> Vec<Route> {
+/// The catalogue, as it is searched.
+pub struct Search {
+    core: Arc<Core>,
+    catalog: Arc<Catalog>,
+}
+
+stands_on_core!(Search);
+
+impl Search {
+    pub fn new(core: &Arc<Core>, catalog: &Arc<Catalog>) -> Search {
+        Search { core: Arc::clone(core), catalog: Arc::clone(catalog) }
+    }
+}
+
+pub fn part() -> Part<Search> {
+    Part { tags: &[("search", "Tables and fields by words")], routes: routes(), ..Part::default() }
+}
+
+/// A request to this module.
+type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Search, P, Q, B>;
+
+fn routes() -> Vec<Route<Search>> {
     vec![Route::new(
         Method::GET,
         "/api/v1/search",
@@ -77,13 +98,13 @@ pub fn routes() -> Vec<Route> {
 
 /// `GET /api/v1/search`
 async fn search(call: Call<Nothing, SearchQuery>) -> Result<Data<Page<HitView>>, Error> {
-    let (app, query) = (&call.state, &call.query);
+    let (state, query) = (&call.state, &call.query);
     let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
     let keyword = plain(query.keyword.0.trim());
-    let seen = Seen::of(app, &call.caller).await?;
-    app.catalog.caught_up(&app.changes).await?;
-    let (total, hits) = found(app, &keyword, seen, query.cluster_id, &paging).await?;
-    let views = shown(app, &keyword, &hits).await?;
+    let seen = Seen::of(state, &call.caller).await?;
+    state.catalog.caught_up().await?;
+    let (total, hits) = found(state, &keyword, seen, query.cluster_id, &paging).await?;
+    let views = shown(state, &keyword, &hits).await?;
     Ok(Data::new(&paging.page(total as i64, views)))
 }
 
@@ -94,8 +115,8 @@ struct Seen {
 }
 
 impl Seen {
-    async fn of(app: &App, caller: &Arc<Caller>) -> Result<Seen, Error> {
-        Ok(Seen { names: datasources::names_by_id(&app.db).await?, caller: Arc::clone(caller) })
+    async fn of(state: &Search, caller: &Arc<Caller>) -> Result<Seen, Error> {
+        Ok(Seen { names: datasources::names_by_id(&state.db).await?, caller: Arc::clone(caller) })
     }
 
     fn has(&self, cluster_id: Option<i64>) -> bool {
@@ -110,30 +131,30 @@ impl Seen {
 
 /// On a thread of its own: a search goes through all fields, and threads that answer requests have no time for that.
 async fn found(
-    app: &Arc<App>,
+    state: &Arc<Search>,
     keyword: &str,
     seen: Seen,
     cluster_id: Option<i64>,
     paging: &Paging,
 ) -> Result<(usize, Vec<Hit>), Error> {
-    let (app, keyword, paging) = (Arc::clone(app), keyword.to_owned(), *paging);
+    let (state, keyword, paging) = (Arc::clone(state), keyword.to_owned(), *paging);
     let search = move || {
         let filter = Filter { cluster_id, ..Filter::default() };
         let (offset, size) = (paging.offset() as usize, paging.page_size as usize);
-        app.catalog.read().search(&keyword, &filter, |source| seen.has(source), offset, size)
+        state.catalog.read().search(&keyword, &filter, |source| seen.has(source), offset, size)
     };
     tokio::task::spawn_blocking(search).await.map_err(Error::internal)
 }
 
 /// What the store has of them now; what is gone meanwhile is left out.
-async fn shown(app: &App, keyword: &str, hits: &[Hit]) -> Result<Vec<HitView>, Error> {
+async fn shown(state: &Search, keyword: &str, hits: &[Hit]) -> Result<Vec<HitView>, Error> {
     let words = split(keyword);
     let table_ids: BTreeSet<i64> = hits.iter().map(|hit| hit.table_id).collect();
     let table_ids: Vec<i64> = table_ids.into_iter().collect();
     let field_ids: Vec<i64> = hits.iter().filter_map(|hit| hit.field_id).collect();
-    let tables = tables::records_of(&app.db, &table_ids).await?;
+    let tables = tables::records_of(&state.db, &table_ids).await?;
     let tables: HashMap<i64, Record> = tables.into_iter().map(|table| (table.id, table)).collect();
-    let fields = tables::fields_of_ids(&app.db, &field_ids).await?;
+    let fields = tables::fields_of_ids(&state.db, &field_ids).await?;
     let fields: HashMap<i64, Field> = fields.into_iter().map(|field| (field.id, field)).collect();
     let view = |hit: &Hit| {
         let table = tables.get(&hit.table_id)?;

@@ -18,14 +18,15 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use arc_swap::ArcSwap;
+use lakeport_base::Error;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use zeroize::Zeroizing;
 
-use crate::error::Error;
 use file::Stamp;
 use key::{Key, KeyId};
 pub use rotate::{Rotated, rotate};
 pub use secret::Secret;
+pub use store::{EncryptedColumn, KeyColumn, LOWEST_ID};
 
 /// Keys in force; clones share them.
 #[derive(Clone)]

@@ -3,12 +3,12 @@
 //! after nothing was found under it. The next run goes on.
 
 use anyhow::{bail, ensure};
+use lakeport_store::Db;
 
 use super::file::{self, Lock};
 use super::key::{Key, KeyId};
-use super::store::{COLUMNS, Column};
+use super::store::EncryptedColumn;
 use super::{Held, Keys, Source, now_ms};
-use crate::db::Db;
 
 /// How often the whole store is gone through, while something still writes under an old key.
 const PASSES_MAX: usize = 20;
@@ -35,16 +35,21 @@ pub struct Rotated {
 /// Puts a new key in front of those of the file, encrypts everything with it, and drops keys that nothing
 /// needs any more; the one before is kept. Keys of the setting are the operator's: then only what is not
 /// under the first one is encrypted anew.
-pub async fn rotate(db: &Db, keys: &Keys) -> anyhow::Result<Rotated> {
-    rotate_at(db, keys, now_ms()).await
+pub async fn rotate(db: &Db, keys: &Keys, columns: &[EncryptedColumn]) -> anyhow::Result<Rotated> {
+    rotate_at(db, keys, columns, now_ms()).await
 }
 
-pub(super) async fn rotate_at(db: &Db, keys: &Keys, now_ms: i64) -> anyhow::Result<Rotated> {
+pub(super) async fn rotate_at(
+    db: &Db,
+    keys: &Keys,
+    columns: &[EncryptedColumn],
+    now_ms: i64,
+) -> anyhow::Result<Rotated> {
     let lock = keys.add(now_ms)?;
     let held = keys.0.held.load_full();
     let newest = held.newest().id;
     let mut rotated = Rotated { key: newest.to_string(), made: lock.is_some(), ..Rotated::default() };
-    re_encrypt(db, keys, newest, &mut rotated).await?;
+    re_encrypt(db, keys, columns, newest, &mut rotated).await?;
     if let Some(lock) = lock
         && rotated.unreadable.is_empty()
     {
@@ -55,11 +60,17 @@ pub(super) async fn rotate_at(db: &Db, keys: &Keys, now_ms: i64) -> anyhow::Resu
 }
 
 /// Goes through all columns until nothing that opens is under another key.
-async fn re_encrypt(db: &Db, keys: &Keys, newest: KeyId, rotated: &mut Rotated) -> anyhow::Result<()> {
+async fn re_encrypt(
+    db: &Db,
+    keys: &Keys,
+    columns: &[EncryptedColumn],
+    newest: KeyId,
+    rotated: &mut Rotated,
+) -> anyhow::Result<()> {
     for _ in 0..PASSES_MAX {
         let mut found = 0;
         rotated.unreadable.clear();
-        for column in COLUMNS {
+        for column in columns {
             let pass = walk(db, keys, newest, column).await?;
             found += pass.found;
             rotated.changed += pass.changed;
@@ -83,7 +94,7 @@ struct Pass {
     unreadable: Vec<String>,
 }
 
-async fn walk(db: &Db, keys: &Keys, newest: KeyId, column: &Column) -> anyhow::Result<Pass> {
+async fn walk(db: &Db, keys: &Keys, newest: KeyId, column: &EncryptedColumn) -> anyhow::Result<Pass> {
     let mut pass = Pass::default();
     let mut after = column.start();
     loop {

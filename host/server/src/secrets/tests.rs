@@ -2,12 +2,13 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use lakeport_store::testing::on_each_store;
+use lakeport_store::{Db, Value};
 use tempfile::TempDir;
 
 use super::rotate::{Rotated, rotate_at};
 use super::*;
-use crate::db::testing::on_each_store;
-use crate::db::{Db, Value};
+use crate::compose::encrypted_columns as columns;
 
 const HOUR_MS: i64 = 60 * 60 * 1000;
 
@@ -184,7 +185,7 @@ async fn a_rotation_brings_everything_under_a_new_key_and_keeps_the_one_before()
         let first = server.ids();
         fill(&db, &server).await;
         let cli = Keys::open(None, folder.path(), false).unwrap();
-        let rotated = rotate_at(&db, &cli, now_ms()).await.unwrap();
+        let rotated = rotate_at(&db, &cli, &columns(), now_ms()).await.unwrap();
         assert_eq!((rotated.made, rotated.changed, &rotated.kept), (true, 5, &first));
         assert_eq!(all_read(&db, &server).await, std::slice::from_ref(&rotated.key));
         assert_eq!(server.ids(), [rotated.key, first[0].clone()]);
@@ -198,7 +199,7 @@ async fn a_server_encrypts_with_the_new_key_as_soon_as_it_is_there() {
         let (folder, server) = in_folder();
         let late = server.encrypt("a/1/b", b"late");
         let cli = Keys::open(None, folder.path(), false).unwrap();
-        let rotated = rotate(&db, &cli).await.unwrap();
+        let rotated = rotate(&db, &cli, &columns()).await.unwrap();
         let sealed = server.encrypt("a/1/b", b"x");
         assert_eq!(hex::encode(&sealed[1..9]), rotated.key);
         assert!(server.digest(b"x").starts_with(&rotated.key));
@@ -215,7 +216,7 @@ async fn keys_go_once_nothing_can_be_under_them_any_more() {
         let start = now_ms();
         let mut made = keys.ids();
         for hours in [0, 0, 30, 60] {
-            made.push(rotate_at(&db, &keys, start + hours * HOUR_MS).await.unwrap().key);
+            made.push(rotate_at(&db, &keys, &columns(), start + hours * HOUR_MS).await.unwrap().key);
             assert_eq!(all_read(&db, &keys).await, made[made.len() - 1..]);
         }
         let ids = keys.ids();
@@ -231,7 +232,7 @@ async fn rotations_in_a_row_drop_no_key_that_a_server_may_just_be_writing_with()
         let first = keys.ids();
         let start = now_ms();
         for _ in 0..3 {
-            rotate_at(&db, &keys, start).await.unwrap();
+            rotate_at(&db, &keys, &columns(), start).await.unwrap();
         }
         assert_eq!(keys.ids().len(), 4);
         assert!(keys.ids().contains(&first[0]));
@@ -254,7 +255,7 @@ async fn a_rotation_that_was_killed_loses_nothing_and_the_next_one_ends_it() {
         fs::write(folder.path().join("secret.key.new"), "half").unwrap();
         let after = Keys::open(None, folder.path(), false).unwrap();
         assert_eq!(all_read(&db, &after).await, [held.newest().id.to_string()]);
-        let rotated = rotate(&db, &after).await.unwrap();
+        let rotated = rotate(&db, &after, &columns()).await.unwrap();
         assert_eq!((all_read(&db, &keys).await, rotated.changed), (vec![rotated.key], 5));
     })
     .await;
@@ -265,7 +266,7 @@ async fn two_rotations_at_once_are_one_too_many() {
     on_each_store(async |db| {
         let (folder, keys) = in_folder();
         let _first = file::try_lock(&folder.path().join("secret.key")).unwrap();
-        let message = rotate(&db, &keys).await.unwrap_err().to_string();
+        let message = rotate(&db, &keys, &columns()).await.unwrap_err().to_string();
         assert!(message.contains("another `lakeport key rotate`"), "{message}");
     })
     .await;
@@ -277,11 +278,11 @@ async fn with_the_setting_only_what_is_under_older_keys_is_encrypted_anew() {
         let (old, new) = (new_key(), new_key());
         let before = of(&[&old]);
         fill(&db, &before).await;
-        let alone = rotate(&db, &before).await.unwrap();
+        let alone = rotate(&db, &before, &columns()).await.unwrap();
         let id = before.ids().remove(0);
         assert_eq!(alone, Rotated { key: id.clone(), ..Rotated::default() });
         let both = of(&[&new, &old]);
-        let rotated = rotate(&db, &both).await.unwrap();
+        let rotated = rotate(&db, &both, &columns()).await.unwrap();
         assert_eq!((rotated.made, rotated.changed, &rotated.kept), (false, 5, &vec![id]));
         all_read(&db, &of(&[&new])).await;
     })
@@ -296,7 +297,7 @@ async fn a_secret_that_no_key_opens_is_named_and_left_and_stops_nothing() {
         let foreign = of(&[&new_key()]).encrypt("datasources/1/secret", b"x");
         let set = "UPDATE datasources SET secret = $1 WHERE id = 1";
         db.execute(set, &[foreign.clone().into()]).await.unwrap();
-        let rotated = rotate(&db, &keys).await.unwrap();
+        let rotated = rotate(&db, &keys, &columns()).await.unwrap();
         assert_eq!((rotated.changed, rotated.unreadable), (4, vec!["datasources/1/secret".to_owned()]));
         let rows = db.read("SELECT secret FROM datasources WHERE id = 1", &[]).await.unwrap();
         assert_eq!(rows[0].get::<Vec<u8>>(0).unwrap(), foreign);
@@ -317,7 +318,7 @@ async fn many_secrets_are_encrypted_anew_in_batches() {
             tx.execute(SQL, &[id.to_string().into(), sealed.into()]).await.unwrap();
         }
         tx.commit().await.unwrap();
-        assert_eq!(rotate(&db, &keys).await.unwrap().changed, count as u64);
+        assert_eq!(rotate(&db, &keys, &columns()).await.unwrap().changed, count as u64);
     })
     .await;
 }

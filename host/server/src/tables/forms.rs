@@ -1,11 +1,11 @@
 //! What requests about tables and their fields say.
 
+use lakeport_http::form::{Amend, Count, Number, Patch, Text};
+use lakeport_http::{PageNum, PageSize};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::definitions::{NAME_MAX_CHARS, TAG_MAX_CHARS};
-use crate::http::form::{Amend, Count, Number, Patch, Text};
-use crate::http::{PageNum, PageSize};
 
 /// The longest comment, type, default or list of names, in characters.
 const TEXT_MAX_CHARS: usize = 10_000;
@@ -372,7 +372,7 @@ fn history_default() -> Number<1, HISTORY_MAX> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::http::form::{from_json, from_query};
+    use lakeport_http::form::{from_json, from_query};
 
     #[test]
     fn every_spelling_of_a_sort_field_that_is_described_is_read() {

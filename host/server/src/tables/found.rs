@@ -6,14 +6,14 @@
 
 use std::collections::{HashMap, HashSet};
 
+use lakeport_base::Error;
 use lakeport_bindings::dialect::schema::{DefaultValue, Field, Table};
+use lakeport_store::Tx;
 use serde::Serialize;
 
 use super::definitions::{self, Drift};
 use super::history::{self, Source};
 use super::{TOPIC, drift, physical, store};
-use crate::db::Tx;
-use crate::error::Error;
 
 /// Longer names are not taken in, in characters: the store's index has bounds of its own.
 pub const NAME_MAX_CHARS: usize = 255;

@@ -1,8 +1,8 @@
 use lakeport_bindings::dialect::schema::TableName;
+use lakeport_store::testing::on_each_store;
+use lakeport_store::{Db, Value};
 
 use super::*;
-use crate::db::testing::on_each_store;
-use crate::db::{Db, Value};
 
 fn field(name: &str, type_text: &str) -> Field {
     Field {

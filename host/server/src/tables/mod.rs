@@ -4,6 +4,7 @@
 mod accesses;
 mod definitions;
 mod drift;
+mod feed;
 mod fields;
 pub mod forms;
 pub mod found;
@@ -14,33 +15,29 @@ mod sources;
 mod statistics;
 mod store;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use ::http::Method;
+use futures_util::future::BoxFuture;
+use lakeport_base::Error;
+use lakeport_http::Role::{Admin, Editor, Viewer};
+use lakeport_http::{Nothing, Route};
+use lakeport_store::{Db, Tx};
 
-use crate::app::{App, Route};
-use crate::datasources;
-use crate::db::{Db, Tx};
-use crate::error::Error;
-use crate::http::Role::{Admin, Editor, Viewer};
+use crate::core::{Core, stands_on_core};
+use crate::datasources::{self, Datasources};
+use crate::part::{Fate, InUse, Part, Resource, RetentionRule, Start, Worker};
 use crate::plugins::CALL_CODES;
-
 pub use definitions::Record;
 pub use definitions::list::page;
 pub use definitions::store::all_of as records_of;
 pub use definitions::view::TableView;
+pub use feed::Catalog;
 pub use fields::Field;
 pub use fields::store::{matching as fields_matching, of_ids as fields_of_ids, of_tables as fields_of};
 pub use history::Source as SchemaSource;
-pub use physical::run_worker;
-pub use recycle::run_job as run_recycle_bin;
-pub use statistics::daily::run_job as run_statistics;
 pub use statistics::{Size, store::keep as keep_size, store::last as last_sizes};
-pub use store::{databases_of, entries_after, entries_of};
-
-/// What grows here.
-pub const RETAINED: [crate::retention::Retained; 3] =
-    [statistics::store::RETAINED, physical::store::RETAINED, history::RETAINED];
+pub use store::databases_of;
 
 /// What the change log calls a change of a table or its fields.
 pub const TOPIC: &str = "tables";
@@ -51,7 +48,7 @@ const CHANGE_CODES: &[&str] = &[
     "change_running",
     "datasource_not_allowed",
     "deprecated",
-    "drifted",
+    "schema_drift",
     "in_use",
     "interrupted",
     "name_taken",
@@ -62,7 +59,7 @@ const CHANGE_CODES: &[&str] = &[
 ];
 /// What questions about a physical table can be refused with.
 const QUESTION_CODES: &[&str] =
-    &["datasource_not_allowed", "drifted", "no_datasource", "not_physical", "wrong_cluster"];
+    &["datasource_not_allowed", "schema_drift", "no_datasource", "not_physical", "wrong_cluster"];
 
 static CREATED: LazyLock<Vec<&str>> =
     LazyLock::new(|| [CALL_CODES, &["datasource_not_allowed", "name_taken"]].concat());
@@ -75,19 +72,115 @@ static RECYCLED: LazyLock<Vec<&str>> =
     LazyLock::new(|| [CALL_CODES, CHANGE_CODES, &["not_deprecated", "not_physical"]].concat());
 static QUESTIONS: LazyLock<Vec<&str>> = LazyLock::new(|| [CALL_CODES, QUESTION_CODES].concat());
 
-/// What this room remembers beside the store.
-#[derive(Default)]
-pub struct Room {
+/// Tables, and what is remembered of them beside the store.
+pub struct Tables {
+    core: Arc<Core>,
+    datasources: Arc<Datasources>,
+    catalog: Arc<Catalog>,
+    users: TableUsers,
     collecting: statistics::Collecting,
     own_cluster: tokio::sync::OnceCell<i64>,
 }
 
-impl Room {
+stands_on_core!(Tables);
+
+/// What stands above tables and uses them.
+pub struct TableUsers {
+    /// Ids and names of tasks that read or write a table, so many at most.
+    pub bound_to: for<'a> fn(&'a Db, i64, i64) -> BoxFuture<'a, Result<Vec<(i64, String)>, Error>>,
+    /// Takes a table off all tasks, in the name of somebody.
+    pub unbind: for<'a> fn(&'a mut Tx, i64, &'a str, i64) -> BoxFuture<'a, Result<usize, Error>>,
+    /// What runs on a data source at this moment, the newest first.
+    pub running_on: for<'a> fn(&'a Core, i64) -> BoxFuture<'a, Result<Vec<RunningTask>, Error>>,
+}
+
+/// An execution that runs.
+pub struct RunningTask {
+    pub execution_id: i64,
+    pub task_name: String,
+    pub workflow_name: String,
+}
+
+impl Tables {
+    pub fn new(
+        core: &Arc<Core>,
+        datasources: &Arc<Datasources>,
+        catalog: &Arc<Catalog>,
+        users: TableUsers,
+    ) -> Tables {
+        Tables {
+            core: Arc::clone(core),
+            datasources: Arc::clone(datasources),
+            catalog: Arc::clone(catalog),
+            users,
+            collecting: statistics::Collecting::default(),
+            own_cluster: tokio::sync::OnceCell::new(),
+        }
+    }
+
     /// The data source that is the store itself.
-    async fn own_cluster(&self, db: &Db) -> Result<i64, Error> {
-        self.own_cluster.get_or_try_init(|| datasources::own_id(db)).await.copied()
+    async fn own_cluster(&self) -> Result<i64, Error> {
+        self.own_cluster.get_or_try_init(|| datasources::own_id(&self.db)).await.copied()
     }
 }
+
+/// Codes of its own errors; a failed change keeps its code in the store.
+const ERROR_CODES: &[&str] = &[
+    "already_physical",
+    "change_failed",
+    "change_running",
+    "deprecated",
+    "interrupted",
+    "no_datasource",
+    "no_fields",
+    "not_a_table",
+    "not_deprecated",
+    "not_physical",
+    "schema_drift",
+    "too_many_fields",
+    "wrong_cluster",
+];
+
+pub fn part() -> Part<Tables> {
+    let kept = |retained| RetentionRule::days(retained, |settings| settings.tables_days);
+    Part {
+        tags: &[("tables", "Definitions of tables, their fields, statistics and recycle bin")],
+        routes: routes(),
+        workers: vec![
+            Worker::new(Start::AtOnce, |tables: Arc<Tables>| async move { tables.catalog.follow().await }),
+            Worker::new(Start::AtOnce, physical::run_worker),
+            Worker::new(Start::AfterSetUp, recycle::run_job),
+            Worker::new(Start::AfterSetUp, statistics::daily::run_job),
+        ],
+        retained: [statistics::store::RETAINED, physical::store::RETAINED, history::RETAINED]
+            .map(kept)
+            .into(),
+        in_use: vec![InUse { resource: "datasource", check: in_use }],
+        error_codes: ERROR_CODES,
+        ..Part::default()
+    }
+}
+
+/// A dialect that tables are known by stays, and so does a data source that has tables.
+fn in_use<'a>(tx: &'a mut Tx, source: &'a Resource) -> BoxFuture<'a, Result<(), Error>> {
+    Box::pin(async move {
+        if source.fate == Fate::Moved {
+            return Ok(());
+        }
+        let used = match store::count_of(tx, source.id).await? {
+            0 => return Ok(()),
+            1 => "1 table uses".to_owned(),
+            count => format!("{count} tables use"),
+        };
+        let (name, then) = (&source.name, source.fate.then());
+        let message =
+            format!("{used} the data source `{name}`, the recycle bin's included; {then} without any");
+        Err(Error::conflict("in_use", message))
+    })
+}
+
+/// A request to this module.
+pub type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Tables, P, Q, B>;
 
 /// Of these ids those that are no table, or one in the recycle bin.
 pub async fn missing_of(tx: &mut Tx, ids: &[i64]) -> Result<Vec<i64>, Error> {
@@ -95,18 +188,17 @@ pub async fn missing_of(tx: &mut Tx, ids: &[i64]) -> Result<Vec<i64>, Error> {
 }
 
 /// Those of these tables that are there and not in the recycle bin, in the order of the ids.
-pub async fn views(app: &App, ids: &[i64]) -> Result<Vec<TableView>, Error> {
-    let records = definitions::store::all_of(&app.db, ids).await?;
-    let zone = app.config.time_zone;
+pub async fn views(state: &Core, ids: &[i64]) -> Result<Vec<TableView>, Error> {
+    let records = definitions::store::all_of(&state.db, ids).await?;
+    let zone = state.config.time_zone;
     Ok(records.into_iter().map(|record| TableView::new(record, zone)).collect())
 }
 
-/// The routes of this room.
-pub fn routes() -> Vec<Route> {
+fn routes() -> Vec<Route<Tables>> {
     [definitions(), physical(), recycle_bin(), fields(), figures()].into_iter().flatten().collect()
 }
 
-fn definitions() -> Vec<Route> {
+fn definitions() -> Vec<Route<Tables>> {
     vec![
         Route::new(
             Method::GET,
@@ -168,7 +260,7 @@ fn definitions() -> Vec<Route> {
     ]
 }
 
-fn physical() -> Vec<Route> {
+fn physical() -> Vec<Route<Tables>> {
     vec![
         Route::new(
             Method::POST,
@@ -219,7 +311,7 @@ fn physical() -> Vec<Route> {
     ]
 }
 
-fn recycle_bin() -> Vec<Route> {
+fn recycle_bin() -> Vec<Route<Tables>> {
     vec![
         Route::new(
             Method::POST,
@@ -262,7 +354,7 @@ fn recycle_bin() -> Vec<Route> {
     ]
 }
 
-fn fields() -> Vec<Route> {
+fn fields() -> Vec<Route<Tables>> {
     vec![
         Route::new(
             Method::GET,
@@ -316,7 +408,7 @@ fn fields() -> Vec<Route> {
     ]
 }
 
-fn figures() -> Vec<Route> {
+fn figures() -> Vec<Route<Tables>> {
     vec![
         Route::new(
             Method::GET,

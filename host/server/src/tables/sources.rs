@@ -1,15 +1,15 @@
 //! Which data source a table is asked for, and who may ask.
 
+use lakeport_base::error::{Detail, Error};
 use lakeport_bindings::dialect::schema::TableName;
+use lakeport_http::Caller;
 use lakeport_sql::{Profile, names};
 
 use super::definitions::store::Ignored;
 use super::definitions::{Definition, Whole};
 use super::physical::failure;
-use crate::app::App;
 use crate::datasources::{self, Datasource, Reach};
-use crate::error::{Detail, Error};
-use crate::http::Caller;
+use crate::tables::Tables;
 
 /// 409 where a table has another data source than the one that a request names.
 pub fn refuse_wrong(table: &Whole, asked: Option<i64>) -> Result<(), Error> {
@@ -25,7 +25,7 @@ pub fn refuse_wrong(table: &Whole, asked: Option<i64>) -> Result<(), Error> {
 /// Where the table is, or will be: its own data source, the one asked for, or the default one. 403 where the
 /// caller is bound to others.
 pub async fn of_table(
-    app: &App,
+    state: &Tables,
     caller: &Caller,
     table: &Whole,
     asked: Option<i64>,
@@ -33,11 +33,11 @@ pub async fn of_table(
     refuse_wrong(table, asked)?;
     let source = match (table.record.definition.cluster_id, asked) {
         (Some(id), _) => {
-            let source = datasources::find(&app.db, id).await?;
+            let source = datasources::find(&state.db, id).await?;
             source.ok_or_else(|| Error::not_found("data source", id))?
         }
-        (None, Some(id)) => return given(app, caller, id).await,
-        (None, None) => datasources::find_default(&app.db).await?.ok_or_else(|| {
+        (None, Some(id)) => return given(state, caller, id).await,
+        (None, None) => datasources::find_default(&state.db).await?.ok_or_else(|| {
             let message =
                 "the table has no data source, and none is the default one; name one with clusterId";
             Error::conflict("no_datasource", message)
@@ -48,9 +48,9 @@ pub async fn of_table(
 }
 
 /// The data source that a form names; 400 where it is none for tables, 403 where the caller is bound to others.
-pub async fn given(app: &App, caller: &Caller, id: i64) -> Result<Datasource, Error> {
+pub async fn given(state: &Tables, caller: &Caller, id: i64) -> Result<Datasource, Error> {
     let wrong = |why: String| Error::invalid(vec![Detail::new("clusterId", why)]);
-    match datasources::find(&app.db, id).await? {
+    match datasources::find(&state.db, id).await? {
         None => Err(wrong(format!("there is no data source {id}"))),
         Some(source) if source.is_own() => {
             Err(wrong("names the server's own store, which has no tables of the catalogue".to_owned()))
@@ -65,13 +65,13 @@ pub async fn given(app: &App, caller: &Caller, id: i64) -> Result<Datasource, Er
 /// 403 where what is told of a table comes from a data source, its own or another of these, that the caller may
 /// not read.
 pub async fn refuse_hidden(
-    app: &App,
+    state: &Tables,
     caller: &Caller,
     table: &Whole,
     others: impl Iterator<Item = i64>,
 ) -> Result<(), Error> {
     let ids: Vec<i64> = table.record.definition.cluster_id.into_iter().chain(others).collect();
-    let sources = datasources::all_of(&app.db, &ids).await?;
+    let sources = datasources::all_of(&state.db, &ids).await?;
     sources.iter().try_for_each(|source| refuse_unreadable(caller, source))
 }
 
@@ -86,7 +86,7 @@ fn refuse_unreadable(caller: &Caller, source: &Datasource) -> Result<(), Error> 
 
 /// The data source of a table that is in its database and that the caller may read.
 pub async fn physical(
-    app: &App,
+    state: &Tables,
     caller: &Caller,
     table: &Whole,
     asked: Option<i64>,
@@ -98,7 +98,7 @@ pub async fn physical(
             format!("{name} is not in its database; POST /api/v1/tables/{}/physical", table.record.id);
         return Err(Error::conflict("not_physical", message));
     }
-    of_table(app, caller, table, asked).await
+    of_table(state, caller, table, asked).await
 }
 
 pub fn place(definition: &Definition) -> TableName {

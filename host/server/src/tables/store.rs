@@ -3,12 +3,12 @@
 
 use std::collections::{HashMap, HashSet};
 
+use lakeport_base::Error;
+use lakeport_catalog::{Entry, FIELD_TEXT_MAX_CHARS, FIELDS_MAX, TEXT_MAX_CHARS, Texts};
+use lakeport_store::{Db, Either, Row, Tx, Value};
 use serde::Serialize;
 
 use super::found::{FoundTable, Known, KnownField};
-use crate::catalog::{Entry, FIELD_SAID_MAX_CHARS, FIELDS_MAX, SAID_MAX_CHARS, Texts};
-use crate::db::{Db, Either, Row, Tx, Value};
-use crate::error::Error;
 
 /// Tables that are looked at in one go when what is missing is looked for.
 const LOOK_AT: i64 = 500;
@@ -329,7 +329,7 @@ pub async fn entries_after(db: &Db, after_id: i64, limit: i64) -> Result<Vec<(En
 }
 
 // What the statements say.
-const _: () = assert!(SAID_MAX_CHARS == 300 && FIELD_SAID_MAX_CHARS == 100 && FIELDS_MAX == 2_000);
+const _: () = assert!(TEXT_MAX_CHARS == 300 && FIELD_TEXT_MAX_CHARS == 100 && FIELDS_MAX == 2_000);
 
 fn entry_and_texts(row: &Row) -> Result<(Entry, Texts), Error> {
     let fields = serde_json::from_str(&row.get::<String>(18)?).map_err(Error::internal)?;

@@ -1,22 +1,23 @@
 //! Handlers of workflows: what they are, and a run of one.
 
+use lakeport_base::error::{Detail, Error};
+use lakeport_http::form::Draft;
+use lakeport_http::{Data, Nothing, Page, Paging};
+use lakeport_store::{Held, Tx};
+
 use super::definition;
 use super::forms::{CreateWorkflow, DeleteQuery, ListQuery, PAGE_SIZE_DEFAULT, UpdateWorkflow, WorkflowPath};
 use super::publications::{self, PublicationView};
 use super::versions::{self, Made, Source, Sum, Weight};
 use super::view::{EdgeView, VersionView, WorkflowDetail, WorkflowView};
-use super::{Deployed, PublicationState, TOPIC, Workflow, WorkflowStatus, store, turn};
-use crate::app::{App, Call};
-use crate::audit::Change;
-use crate::db::{Held, Tx};
+use super::{Deployed, PublicationState, TOPIC, Workflow, WorkflowStatus, engine_lock, store};
+use crate::audit::{Change, Commit};
+use crate::core::Core;
 use crate::engines::{self, Reach};
-use crate::error::{Detail, Error};
-use crate::executions::{self, ExecutionView};
-use crate::http::form::Draft;
-use crate::http::{Data, Nothing, Page, Paging};
-use crate::idempotency;
-use crate::tasks::circle::{self, Bound};
-use crate::tasks::{self, TaskView};
+use crate::execution_records::{self, ExecutionView};
+use crate::workflows::tasks::dependencies::{self, Bound};
+use crate::workflows::tasks::{self, TaskView};
+use crate::workflows::{Call, Workflows};
 
 /// Versions, and publications, that a workflow is shown with.
 const SHOWN_MAX: i64 = 100;
@@ -26,8 +27,8 @@ const EXECUTIONS_SHOWN: i64 = 10;
 pub const EDGES_MAX: usize = 100_000;
 
 /// The workflow of this id, or 404.
-pub async fn found(app: &App, id: i64) -> Result<Workflow, Error> {
-    store::find(&app.db, id).await?.ok_or_else(|| unknown(id))
+pub async fn found(core: &Core, id: i64) -> Result<Workflow, Error> {
+    store::find(&core.db, id).await?.ok_or_else(|| unknown(id))
 }
 
 pub fn unknown(id: i64) -> Error {
@@ -36,48 +37,48 @@ pub fn unknown(id: i64) -> Error {
 
 /// `GET /api/v1/workflows`
 pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<WorkflowView>>, Error> {
-    let (app, query) = (&call.state, &call.query);
+    let (state, query) = (&call.state, &call.query);
     let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
     let keyword = query.keyword.as_deref().map(str::to_lowercase);
-    let (total, workflows) = store::page(&app.db, keyword.as_deref(), query.status, &paging).await?;
+    let (total, workflows) = store::page(&state.db, keyword.as_deref(), query.status, &paging).await?;
     let ids: Vec<i64> = workflows.iter().map(|workflow| workflow.id).collect();
-    let mut latest = executions::latest_of_workflows(app, &ids).await?;
-    let views = workflows.iter().map(|workflow| view(app, workflow, latest.remove(&workflow.id))).collect();
+    let mut latest = execution_records::latest_of_workflows(state, &ids).await?;
+    let views = workflows.iter().map(|workflow| view(state, workflow, latest.remove(&workflow.id))).collect();
     Ok(Data::new(&paging.page(total, views)))
 }
 
-pub fn view(app: &App, workflow: &Workflow, latest: Option<ExecutionView>) -> WorkflowView {
-    WorkflowView::new(workflow, latest, app.config.time_zone, app.clock.now_ms())
+pub fn view(state: &Workflows, workflow: &Workflow, latest: Option<ExecutionView>) -> WorkflowView {
+    WorkflowView::new(workflow, latest, state.config.time_zone, state.clock.now_ms())
 }
 
 /// Read before a change begins, for what is answered when it is made.
-pub async fn latest_execution(app: &App, id: i64) -> Result<Option<ExecutionView>, Error> {
-    Ok(executions::latest_of_workflows(app, &[id]).await?.remove(&id))
+pub async fn latest_execution(state: &Workflows, id: i64) -> Result<Option<ExecutionView>, Error> {
+    Ok(execution_records::latest_of_workflows(state, &[id]).await?.remove(&id))
 }
 
-pub fn shown(app: &App, workflow: &Workflow, latest: Option<ExecutionView>) -> Data<WorkflowView> {
-    Data::new(&view(app, workflow, latest)).with_etag(&workflow.etag())
+pub fn shown(state: &Workflows, workflow: &Workflow, latest: Option<ExecutionView>) -> Data<WorkflowView> {
+    Data::new(&view(state, workflow, latest)).with_etag(&workflow.etag())
 }
 
 /// `GET /api/v1/workflows/{id}`
 pub async fn get(call: Call<WorkflowPath>) -> Result<Data<WorkflowDetail>, Error> {
-    let (app, id) = (&call.state, call.path.id);
-    let workflow = found(app, id).await?;
-    let zone = app.config.time_zone;
-    let tasks = tasks::of_workflow(&app.db, id).await?;
+    let (state, id) = (&call.state, call.path.id);
+    let workflow = found(state, id).await?;
+    let zone = state.config.time_zone;
+    let tasks = tasks::of_workflow(&state.db, id).await?;
     let bound: Vec<Bound<'_>> = tasks.iter().map(tasks::Task::bound).collect();
-    let mut edges = circle::edges(&bound, EDGES_MAX);
+    let mut edges = dependencies::edges(&bound, EDGES_MAX);
     edges.truncate(EDGES_MAX);
-    let versions = versions::newest(&app.db, id, SHOWN_MAX).await?;
-    let publications = publications::newest(&app.db, id, SHOWN_MAX).await?;
+    let versions = versions::newest(&state.db, id, SHOWN_MAX).await?;
+    let publications = publications::newest(&state.db, id, SHOWN_MAX).await?;
     let name = workflow.content.name.as_str();
     let detail = WorkflowDetail {
-        workflow: view(app, &workflow, latest_execution(app, id).await?),
+        workflow: view(state, &workflow, latest_execution(state, id).await?),
         edges: edges.into_iter().map(|(source, target)| EdgeView { source, target }).collect(),
         tasks: tasks.into_iter().map(|task| TaskView::new(task, Some(name), zone)).collect(),
         versions: versions.into_iter().map(|version| VersionView::new(version, zone)).collect(),
         publications: publications.iter().map(|record| PublicationView::new(record, zone)).collect(),
-        recent_executions: executions::recent_of_workflow(app, id, EXECUTIONS_SHOWN).await?,
+        recent_executions: execution_records::recent_of_workflow(state, id, EXECUTIONS_SHOWN).await?,
     };
     Ok(Data::new(&detail).with_etag(&workflow.etag()))
 }
@@ -86,10 +87,10 @@ pub async fn get(call: Call<WorkflowPath>) -> Result<Data<WorkflowDetail>, Error
 pub async fn create(
     call: Call<Nothing, Nothing, Draft<CreateWorkflow>>,
 ) -> Result<Data<WorkflowView>, Error> {
-    let app = &call.state;
-    let engines = engines::names(&app.db).await?;
+    let state = &call.state;
+    let engines = engines::names(&state.db).await?;
     let content = call.body.checked(|form| definition::created(form, &engines))?;
-    let now_ms = app.clock.now_ms();
+    let now_ms = state.clock.now_ms();
     let mut workflow = Workflow {
         id: 0,
         content,
@@ -107,24 +108,24 @@ pub async fn create(
         created_at_ms: now_ms,
         updated_at_ms: now_ms,
     };
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     refuse_gone(&mut tx, &workflow.content.scheduler_engine).await?;
     workflow.id = store::insert(&mut tx, &workflow).await?;
     let made = Made { source: Source::Create, comment: None, by: &call.caller.name, now_ms };
     versions::first(&mut tx, &workflow, made).await?;
     tx.changed(TOPIC, workflow.id.to_string());
     let change = Change::of("workflow", workflow.id).after(&workflow.definition());
-    call.commit(tx, change, shown(app, &workflow, None)).await
+    call.commit(tx, change, shown(state, &workflow, None)).await
 }
 
 /// `PUT /api/v1/workflows/{id}`
 pub async fn update(
     call: Call<WorkflowPath, Nothing, Draft<UpdateWorkflow>>,
 ) -> Result<Data<WorkflowView>, Error> {
-    let (app, id) = (&call.state, call.path.id);
-    let engines = engines::names(&app.db).await?;
-    let latest = latest_execution(app, id).await?;
-    let mut tx = app.db.begin().await?;
+    let (state, id) = (&call.state, call.path.id);
+    let engines = engines::names(&state.db).await?;
+    let latest = latest_execution(state, id).await?;
+    let mut tx = state.db.begin().await?;
     let before = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     call.check_if_match(&before.etag())?;
     let content = call.body.checked(|form| definition::changed(form, &before.content, &engines))?;
@@ -133,13 +134,13 @@ pub async fn update(
         refuse_gone(&mut tx, &content.scheduler_engine).await?;
     }
     let by = &call.caller.name;
-    let made = Made { source: Source::Update, comment: None, by, now_ms: app.clock.now_ms() };
+    let made = Made { source: Source::Update, comment: None, by, now_ms: state.clock.now_ms() };
     let mut after = before.clone();
     if versions::change_content(&mut tx, &mut after, content, made).await? {
         tx.changed(TOPIC, id.to_string());
     }
     let change = Change::of("workflow", id).before(&before.definition()).after(&after.definition());
-    call.commit(tx, change, shown(app, &after, latest)).await
+    call.commit(tx, change, shown(state, &after, latest)).await
 }
 
 /// An engine that was there when the form was checked may be deleted in this moment.
@@ -167,11 +168,11 @@ fn refuse_moved(before: &Workflow, engine: &str) -> Result<(), Error> {
 
 /// `DELETE /api/v1/workflows/{id}`: the engine first; where it refuses nothing is lost.
 pub async fn delete(call: Call<WorkflowPath, DeleteQuery>) -> Result<Data<Option<WorkflowView>>, Error> {
-    let (app, id) = (&call.state, call.path.id);
-    call.check_if_match(&found(app, id).await?.etag())?;
-    let turn = turn::take(app, id).await?;
+    let (state, id) = (&call.state, call.path.id);
+    call.check_if_match(&found(state, id).await?.etag())?;
+    let turn = engine_lock::take(state, id).await?;
     let deleted = delete_in_turn(&call, &turn).await;
-    turn::give_back(turn).await;
+    engine_lock::give_back(turn).await;
     deleted
 }
 
@@ -179,15 +180,15 @@ async fn delete_in_turn(
     call: &Call<WorkflowPath, DeleteQuery>,
     turn: &Held,
 ) -> Result<Data<Option<WorkflowView>>, Error> {
-    let (app, id) = (&call.state, call.path.id);
-    let workflow = found(app, id).await?;
+    let (state, id) = (&call.state, call.path.id);
+    let workflow = found(state, id).await?;
     call.check_if_match(&workflow.etag())?;
     if let Some(deployed) = &workflow.deployed {
-        let removed = reach(app, &deployed.engine, call.request_id.as_str()).await?;
-        turn::asked(turn, removed.remove(&deployed.reference())).await.map_err(refused)?;
+        let removed = reach(state, &deployed.engine, call.request_id.as_str()).await?;
+        engine_lock::asked(turn, removed.remove(&deployed.reference())).await.map_err(refused)?;
     }
-    let now_ms = app.clock.now_ms();
-    let mut tx = app.db.begin().await?;
+    let now_ms = state.clock.now_ms();
+    let mut tx = state.db.begin().await?;
     tx.guard(turn).await?;
     // What was changed meanwhile goes with it: the engine has nothing of it any more.
     store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
@@ -211,24 +212,14 @@ fn refused(error: Error) -> Error {
 }
 
 /// An engine to be asked.
-pub async fn reach(app: &App, engine: &str, call_id: &str) -> Result<Reach, Error> {
-    let record = engines::find(&app.db, engine).await?;
+pub async fn reach(state: &Workflows, engine: &str, call_id: &str) -> Result<Reach, Error> {
+    let record = engines::find(&state.db, engine).await?;
     let missing = || Error::bad_gateway("engine_failed", format!("the engine `{engine}` is not configured"));
-    Ok(Reach::of(app, &record.ok_or_else(missing)?, call_id))
+    Ok(Reach::of(&state.engines, &record.ok_or_else(missing)?, call_id))
 }
 
 /// What an engine knows of a workflow, or 409.
 pub fn deployed(workflow: &Workflow) -> Result<&Deployed, Error> {
     let message = "the workflow is not deployed; publish it, and have it approved";
     workflow.in_engine().ok_or_else(|| Error::conflict("not_deployed", message))
-}
-
-/// `POST /api/v1/workflows/{id}/execute`
-pub async fn execute(call: Call<WorkflowPath>) -> Result<Data<String>, Error> {
-    let app = &call.state;
-    let workflow = found(app, call.path.id).await?;
-    let deployed = deployed(&workflow)?;
-    let repeat = call.attempt.as_deref().and_then(idempotency::name_of);
-    let run = executions::start_run(app, deployed, "manual", None, repeat, call.request_id.as_str()).await?;
-    Ok(Data::new(&run))
 }

@@ -3,15 +3,15 @@
 use std::collections::HashSet;
 
 use chrono_tz::Tz;
+use lakeport_base::error::Detail;
+use lakeport_base::time;
+use lakeport_http::form::{Amend, Patch, Text};
 use serde::{Deserialize, Serialize};
 
 use super::forms::{
     CreateWorkflow, FailureStrategy, GlobalParam, SetSchedule, UpdateWorkflow, WarningType, WorkflowStatus,
 };
 use crate::cron::Cron;
-use crate::error::Detail;
-use crate::http::form::{Amend, Patch, Text};
-use crate::time;
 
 /// The engine of a workflow that names none.
 const ENGINE_DEFAULT: &str = "local";

@@ -1,5 +1,6 @@
+use lakeport_http::form;
+
 use super::*;
-use crate::http::form;
 
 const UTC: Tz = Tz::UTC;
 
@@ -84,7 +85,7 @@ fn a_wrong_type_hides_no_broken_rule_of_a_schedule() {
     let body =
         br#"{"crontab":7,"startTime":"soon","timezone":"Mars","warningType":null,"failureStrategy":"STOP"}"#;
     let draft = form::draft_from_json::<SetSchedule>(body).unwrap();
-    let Err(crate::error::Error::Refused(refusal)) = draft.checked(|form| scheduled(form, None, UTC)) else {
+    let Err(lakeport_base::Error::Refused(refusal)) = draft.checked(|form| scheduled(form, None, UTC)) else {
         panic!("a refusal")
     };
     let fields: Vec<&str> = refusal.details.iter().map(|detail| detail.field.as_str()).collect();

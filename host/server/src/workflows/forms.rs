@@ -1,11 +1,10 @@
 //! What requests about workflows say.
 
+use lakeport_http::form::{Amend, Patch, Text};
+use lakeport_http::{PageNum, PageSize};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::http::form::{Amend, Patch, Text};
-use crate::http::{PageNum, PageSize};
 
 /// Records of a page where the request does not say.
 pub const PAGE_SIZE_DEFAULT: i64 = 20;

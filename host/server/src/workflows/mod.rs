@@ -5,35 +5,39 @@
 
 mod api;
 pub mod definition;
+mod engine_lock;
 pub mod forms;
 mod publications;
 mod schedules;
 mod store;
+pub mod tasks;
 #[cfg(test)]
 pub mod testing;
-mod turn;
 pub mod versions;
 mod view;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use ::http::Method;
+use futures_util::future::BoxFuture;
+use lakeport_base::Error;
 use lakeport_bindings::engine::model::WorkflowRef;
+use lakeport_http::Role::{Approver, Editor, Viewer};
+use lakeport_http::{Json, Nothing, OptionalJson, Route};
+use lakeport_store::{Db, Tx};
 
-use crate::app::Route;
-use crate::db::Db;
-use crate::error::Error;
-use crate::http::Role::{Approver, Editor, Viewer};
-use crate::http::{Json, Nothing, OptionalJson};
+use crate::core::{Core, stands_on_core};
+use crate::engines::Engines;
+use crate::part::{Fate, InUse, Part, Resource, Start, Worker};
 use crate::plugins::ENGINE_CALL_CODES;
-pub use api::reach;
+use crate::tables::Catalog;
+pub use api::{deployed as deployed_of, found as get, reach};
 use definition::Content;
 use forms::{
     BackfillBody, BackfillPath, CompareVersions, ExportQuery, ImportWorkflow, ImportableQuery, VersionPath,
     WorkflowPath, WorkflowStatus,
 };
-pub use publications::run_worker;
-pub use store::{count_of_engine, deployed, find, lock, names};
+pub use store::{deployed, find, lock, names};
 use versions::{Sum, Weight};
 
 /// What the change log calls a change of a workflow; the key is its id.
@@ -130,7 +134,6 @@ pub async fn find_deployed(db: &Db, id: i64) -> Result<Option<Deployed>, Error> 
 
 static ENGINE_CODES: LazyLock<Vec<&str>> =
     LazyLock::new(|| [ENGINE_CALL_CODES, &["deployment_running", "lease_lost"]].concat());
-static EXECUTE_CODES: LazyLock<Vec<&str>> = LazyLock::new(|| [ENGINE_CALL_CODES, &["not_deployed"]].concat());
 static SWITCH_CODES: LazyLock<Vec<&str>> = LazyLock::new(|| {
     [
         ENGINE_CALL_CODES,
@@ -139,12 +142,103 @@ static SWITCH_CODES: LazyLock<Vec<&str>> = LazyLock::new(|| {
     .concat()
 });
 
-/// The routes of this room.
-pub fn routes() -> Vec<Route> {
-    [definitions(), imports(), publications(), runs(), schedules()].into_iter().flatten().collect()
+/// Workflows and their tasks, the engines that they are deployed to, and the tables that tasks are bound to.
+pub struct Workflows {
+    core: Arc<Core>,
+    engines: Arc<Engines>,
+    catalog: Arc<Catalog>,
 }
 
-fn definitions() -> Vec<Route> {
+stands_on_core!(Workflows);
+
+impl Workflows {
+    pub fn new(core: &Arc<Core>, engines: &Arc<Engines>, catalog: &Arc<Catalog>) -> Workflows {
+        Workflows { core: Arc::clone(core), engines: Arc::clone(engines), catalog: Arc::clone(catalog) }
+    }
+}
+
+pub fn part() -> Part<Workflows> {
+    Part {
+        tags: &[
+            ("workflows", "Definitions, versions, publication, schedules, backfill"),
+            ("backfills", "Backfills under way and done"),
+            ("tasks", "Nodes of workflows, bound to the tables they read and write"),
+        ],
+        routes: routes(),
+        workers: vec![Worker::new(Start::AtOnce, publications::run_worker)],
+        in_use: vec![
+            InUse { resource: "datasource", check: uses_datasource },
+            InUse { resource: "engine", check: uses_engine },
+        ],
+        error_codes: &[
+            "already_decided",
+            "dependency_cycle",
+            "deployment_running",
+            "four_eyes",
+            "no_schedule",
+            "no_tasks",
+            "publication_pending",
+            "schedule_over",
+            "too_many_tables",
+            "too_many_tasks",
+            "too_much_text",
+        ],
+        ..Part::default()
+    }
+}
+
+/// A data source stays what it is while a task names it, also in a version that is deployed or about to be.
+fn uses_datasource<'a>(tx: &'a mut Tx, source: &'a Resource) -> BoxFuture<'a, Result<(), Error>> {
+    Box::pin(async move {
+        if source.fate == Fate::Moved {
+            return Ok(());
+        }
+        let (name, then) = (&source.name, source.fate.then());
+        let used = |count: i64| {
+            if count == 1 { "1 task uses".to_owned() } else { format!("{count} tasks use") }
+        };
+        let now = tasks::count_of_datasource(tx, source.id).await?;
+        if now > 0 {
+            let message = format!("{} the data source `{name}`; {then} without any", used(now));
+            return Err(Error::conflict("in_use", message));
+        }
+        let deployed = versions::count_of_datasource(tx, source.id).await?;
+        if deployed > 0 {
+            let message = format!(
+                "{} the data source `{name}` in a version that is deployed, or about to be; {then} without any",
+                used(deployed)
+            );
+            return Err(Error::conflict("in_use", message));
+        }
+        Ok(())
+    })
+}
+
+/// An engine stays what it is while a workflow names it.
+fn uses_engine<'a>(tx: &'a mut Tx, engine: &'a Resource) -> BoxFuture<'a, Result<(), Error>> {
+    Box::pin(async move {
+        let workflows = match store::count_of_engine(tx, &engine.name).await? {
+            0 => return Ok(()),
+            1 => "1 workflow names".to_owned(),
+            count => format!("{count} workflows name"),
+        };
+        let message =
+            format!("{workflows} the engine `{}`; {} when none does", engine.name, engine.fate.then());
+        Err(Error::conflict("in_use", message))
+    })
+}
+
+/// A request to this module.
+pub type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Workflows, P, Q, B>;
+
+fn routes() -> Vec<Route<Workflows>> {
+    [definitions(), imports(), publications(), backfills(), schedules(), tasks::routes()]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn definitions() -> Vec<Route<Workflows>> {
     vec![
         Route::new(
             Method::GET,
@@ -210,7 +304,7 @@ fn definitions() -> Vec<Route> {
     ]
 }
 
-fn imports() -> Vec<Route> {
+fn imports() -> Vec<Route<Workflows>> {
     vec![
         Route::not_yet::<WorkflowPath, ExportQuery, Nothing>(
             Method::GET,
@@ -244,7 +338,7 @@ fn imports() -> Vec<Route> {
     ]
 }
 
-fn publications() -> Vec<Route> {
+fn publications() -> Vec<Route<Workflows>> {
     vec![
         Route::new(
             Method::POST,
@@ -270,21 +364,12 @@ fn publications() -> Vec<Route> {
             "Approves or rejects a submitted version; what is approved is deployed at once",
             publications::decide,
         )
-        .refuses(&["decided", "deployment_running", "four_eyes"]),
+        .refuses(&["already_decided", "deployment_running", "four_eyes"]),
     ]
 }
 
-fn runs() -> Vec<Route> {
+fn backfills() -> Vec<Route<Workflows>> {
     vec![
-        Route::new(
-            Method::POST,
-            "/api/v1/workflows/{id}/execute",
-            Editor,
-            "executeWorkflow",
-            "Runs a deployed workflow now; answers the engine's id of the run",
-            api::execute,
-        )
-        .refuses(&EXECUTE_CODES),
         Route::not_yet::<WorkflowPath, Nothing, OptionalJson<BackfillBody>>(
             Method::POST,
             "/api/v1/workflows/{id}/backfill",
@@ -317,7 +402,7 @@ fn runs() -> Vec<Route> {
     ]
 }
 
-fn schedules() -> Vec<Route> {
+fn schedules() -> Vec<Route<Workflows>> {
     vec![
         Route::new(
             Method::PUT,

@@ -1,22 +1,22 @@
 //! Schedules: set, turned on and off. Of a deployed workflow the engine is told first; what it refuses is not
 //! written down.
 
+use lakeport_base::Error;
+use lakeport_base::time;
 use lakeport_bindings::engine::model;
+use lakeport_http::form::Draft;
+use lakeport_http::{Data, Nothing};
+use lakeport_store::Held;
 
 use super::api::{deployed, found, latest_execution, reach, shown, unknown};
 use super::definition::{self, Schedule};
 use super::forms::{SetSchedule, WorkflowPath, WorkflowStatus};
 use super::versions::{self, Made, Source};
 use super::view::WorkflowView;
-use super::{Deployed, TOPIC, Workflow, store, turn};
-use crate::app::{App, Call};
-use crate::audit::Change;
-use crate::db::Held;
+use super::{Deployed, TOPIC, Workflow, engine_lock, store};
+use crate::audit::{Change, Commit};
 use crate::engines::Reach;
-use crate::error::Error;
-use crate::http::form::Draft;
-use crate::http::{Data, Nothing};
-use crate::time;
+use crate::workflows::{Call, Workflows};
 
 /// The cron dialect that schedules are written in here.
 const QUARTZ: &str = "quartz7";
@@ -25,11 +25,11 @@ type SetCall = Call<WorkflowPath, Nothing, Draft<SetSchedule>>;
 
 /// `PUT /api/v1/workflows/{id}/schedule`
 pub async fn set(call: SetCall) -> Result<Data<WorkflowView>, Error> {
-    let (app, id) = (&call.state, call.path.id);
-    check(&call, &found(app, id).await?)?;
-    let turn = turn::take(app, id).await?;
+    let (state, id) = (&call.state, call.path.id);
+    check(&call, &found(state, id).await?)?;
+    let turn = engine_lock::take(state, id).await?;
     let set = set_in_turn(&call, &turn).await;
-    turn::give_back(turn).await;
+    engine_lock::give_back(turn).await;
     set
 }
 
@@ -40,32 +40,32 @@ fn check(call: &SetCall, workflow: &Workflow) -> Result<Schedule, Error> {
 }
 
 async fn set_in_turn(call: &SetCall, turn: &Held) -> Result<Data<WorkflowView>, Error> {
-    let (app, id) = (&call.state, call.path.id);
-    let workflow = found(app, id).await?;
+    let (state, id) = (&call.state, call.path.id);
+    let workflow = found(state, id).await?;
     let schedule = check(call, &workflow)?;
-    let latest = latest_execution(app, id).await?;
+    let latest = latest_execution(state, id).await?;
     let told = match workflow.in_engine() {
         Some(deployed) => {
-            let reach = reach(app, &deployed.engine, call.request_id.as_str()).await?;
-            turn::asked(turn, tell(&reach, deployed, &schedule)).await?
+            let reach = reach(state, &deployed.engine, call.request_id.as_str()).await?;
+            engine_lock::asked(turn, tell(&reach, deployed, &schedule)).await?
         }
         None => None,
     };
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     tx.guard(turn).await?;
     let before = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     let mut after = before.clone();
     let mut content = before.content.clone();
     content.schedule = Some(schedule);
     let by = &call.caller.name;
-    let made = Made { source: Source::Update, comment: None, by, now_ms: app.clock.now_ms() };
+    let made = Made { source: Source::Update, comment: None, by, now_ms: state.clock.now_ms() };
     versions::change_content(&mut tx, &mut after, content, made).await?;
     if let Some(told) = told {
         store::set_deployed(&mut tx, &told).await?;
     }
     tx.changed(TOPIC, id.to_string());
     let change = Change::of("workflow", id).before(&before.definition()).after(&after.definition());
-    call.commit(tx, change, shown(app, &after, latest)).await
+    call.commit(tx, change, shown(state, &after, latest)).await
 }
 
 /// Gives the schedule to an engine that has a timer of its own; answers what is to be kept of it then.
@@ -111,36 +111,36 @@ pub async fn offline(call: Call<WorkflowPath>) -> Result<Data<WorkflowView>, Err
 }
 
 async fn switch(call: &Call<WorkflowPath>, status: WorkflowStatus) -> Result<Data<WorkflowView>, Error> {
-    let (app, id) = (&call.state, call.path.id);
-    refuse_without(app, &found(app, id).await?, status)?;
-    let turn = turn::take(app, id).await?;
+    let (state, id) = (&call.state, call.path.id);
+    refuse_without(state, &found(state, id).await?, status)?;
+    let turn = engine_lock::take(state, id).await?;
     let switched = switch_in_turn(call, status, &turn).await;
-    turn::give_back(turn).await;
+    engine_lock::give_back(turn).await;
     switched
 }
 
 fn refuse_without<'w>(
-    app: &App,
+    state: &Workflows,
     workflow: &'w Workflow,
     status: WorkflowStatus,
 ) -> Result<&'w Deployed, Error> {
     let deployed = deployed(workflow)?;
     if status == WorkflowStatus::Online {
         let missing = || Error::conflict("no_schedule", "the workflow has no schedule; set one first");
-        refuse_over(app, workflow.content.schedule.as_ref().ok_or_else(missing)?)?;
+        refuse_over(state, workflow.content.schedule.as_ref().ok_or_else(missing)?)?;
     }
     Ok(deployed)
 }
 
 /// 409 for a schedule by which nothing would ever run.
-fn refuse_over(app: &App, schedule: &Schedule) -> Result<(), Error> {
-    let now_ms = app.clock.now_ms();
+fn refuse_over(state: &Workflows, schedule: &Schedule) -> Result<(), Error> {
+    let now_ms = state.clock.now_ms();
     if !schedule.next_after(now_ms, 1).is_empty() {
         return Ok(());
     }
     let why = match schedule.end_ms {
         Some(end_ms) if end_ms <= now_ms => {
-            let end = time::shown(end_ms, app.config.time_zone);
+            let end = time::shown(end_ms, state.config.time_zone);
             format!("its endTime {end} has passed; set a later one, or null for none")
         }
         Some(_) => {
@@ -156,13 +156,13 @@ async fn switch_in_turn(
     status: WorkflowStatus,
     turn: &Held,
 ) -> Result<Data<WorkflowView>, Error> {
-    let (app, id) = (&call.state, call.path.id);
-    let workflow = found(app, id).await?;
-    let deployed = refuse_without(app, &workflow, status)?;
-    let latest = latest_execution(app, id).await?;
-    let told = tell_state(app, deployed, status, call.request_id.as_str());
-    let told = turn::asked(turn, told).await?;
-    let mut tx = app.db.begin().await?;
+    let (state, id) = (&call.state, call.path.id);
+    let workflow = found(state, id).await?;
+    let deployed = refuse_without(state, &workflow, status)?;
+    let latest = latest_execution(state, id).await?;
+    let told = tell_state(state, deployed, status, call.request_id.as_str());
+    let told = engine_lock::asked(turn, told).await?;
+    let mut tx = state.db.begin().await?;
     tx.guard(turn).await?;
     let mut after = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     after.status = status;
@@ -172,16 +172,16 @@ async fn switch_in_turn(
     }
     tx.changed(TOPIC, id.to_string());
     let change = Change::of("workflow", id).before(&workflow.status).after(&status);
-    call.commit(tx, change, shown(app, &after, latest)).await
+    call.commit(tx, change, shown(state, &after, latest)).await
 }
 
 async fn tell_state(
-    app: &App,
+    state: &Workflows,
     deployed: &Deployed,
     status: WorkflowStatus,
     call_id: &str,
 ) -> Result<Option<Deployed>, Error> {
-    let reach = reach(app, &deployed.engine, call_id).await?;
+    let reach = reach(state, &deployed.engine, call_id).await?;
     if !reach.has_schedules()? {
         let message = format!(
             "the engine `{}` has no timer of its own, and this version of Lakeport keeps none for it",

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
+use lakeport_base::Error;
+use lakeport_http::Paging;
+use lakeport_store::{Db, Either, Row, Tx, Value};
+
 use super::definition::Content;
 use super::forms::WorkflowStatus;
 use super::versions::{Sum, Weight};
 use super::{Deployed, PublicationState, Workflow};
-use crate::db::{Db, Either, Row, Tx, Value};
-use crate::error::Error;
-use crate::http::Paging;
 
 /// Columns of a workflow, in the order of [`workflow`].
 macro_rules! columns {

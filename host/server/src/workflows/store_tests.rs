@@ -1,5 +1,6 @@
+use lakeport_store::testing::on_each_store;
+
 use super::*;
-use crate::db::testing::on_each_store;
 use crate::workflows::testing::{add, named};
 
 fn page_of(page_num: i64, page_size: i64) -> Paging {

@@ -1,10 +1,11 @@
 //! Workflows for the tests of their rooms.
 
+use lakeport_store::Db;
+
 use super::definition::{Content, Schedule};
 use super::forms::{FailureStrategy, WarningType, WorkflowStatus};
 use super::versions::{self, Made, Source, Sum, Weight};
 use super::{PublicationState, Workflow, store};
-use crate::db::Db;
 
 pub fn named(name: &str) -> Workflow {
     Workflow {

@@ -1,6 +1,8 @@
 //! Workflows as answers show them, and the definition that their `ETag` is made of.
 
 use chrono_tz::Tz;
+use lakeport_base::time;
+use lakeport_http::etag_of;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -9,10 +11,8 @@ use super::forms::{FailureStrategy, GlobalParam, WarningType, WorkflowStatus};
 use super::publications::PublicationView;
 use super::versions::{Source, Version};
 use super::{PublicationState, Workflow};
-use crate::executions::ExecutionView;
-use crate::http::etag_of;
-use crate::tasks::TaskView;
-use crate::time;
+use crate::execution_records::ExecutionView;
+use crate::workflows::tasks::TaskView;
 
 /// Times that a schedule is due next, which are shown.
 const NEXT_FIRE_TIMES: usize = 5;

@@ -8,17 +8,17 @@ pub mod store;
 
 use std::time::Duration;
 
+use lakeport_base::Error;
+use lakeport_base::failpoints;
+use lakeport_base::time::DAY_MS;
 use lakeport_bindings::engine::model::{InstanceRef, RunQuery, RunRequest, WorkflowRef};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::app::App;
 use crate::engines::{self, EngineRecord, Reach, Unstarted};
-use crate::error::Error;
+pub use crate::execution_records::Run;
+use crate::executions::Executions;
 use crate::executions::watch::kept_message;
-use crate::points;
-use crate::time::DAY_MS;
 use crate::workflows::{self, Deployed};
-pub use store::Run;
 
 /// What the change log calls that a run was asked for; the key is the engine's name.
 pub const TOPIC: &str = "runs";
@@ -42,8 +42,8 @@ impl Run {
 }
 
 /// The run's workflow as its engine knows it. One that was deleted is known by its id and name alone.
-pub async fn workflow_of(app: &App, run: &Run) -> Result<WorkflowRef, Error> {
-    let deployed = workflows::find_deployed(&app.db, run.workflow_id).await?;
+pub async fn workflow_of(state: &Executions, run: &Run) -> Result<WorkflowRef, Error> {
+    let deployed = workflows::find_deployed(&state.db, run.workflow_id).await?;
     Ok(deployed.filter(|deployed| deployed.engine == run.engine).map_or_else(
         || WorkflowRef {
             id: run.workflow_id.unsigned_abs(),
@@ -58,20 +58,20 @@ pub async fn workflow_of(app: &App, run: &Run) -> Result<WorkflowRef, Error> {
 }
 
 /// The configuration of an engine that something was deployed to or ran on.
-pub async fn engine_of(app: &App, name: &str) -> Result<EngineRecord, Error> {
+pub async fn engine_of(state: &Executions, name: &str) -> Result<EngineRecord, Error> {
     let gone = || {
         let message =
             format!("the engine `{name}` is not configured any more; configure it again, under this name");
         Error::unavailable("engine_unavailable", message)
     };
-    engines::find(&app.db, name).await?.ok_or_else(gone)
+    engines::find(&state.db, name).await?.ok_or_else(gone)
 }
 
 /// Starts a run and answers the engine's id for it, after 20 s at most; 504 `engine_timeout` names the key by which it
 /// is found later. `repeat` names the request and its repeats, where it may be sent again: a repeat goes on with the
 /// run that was asked for the first time.
 pub async fn start_run(
-    app: &App,
+    state: &Executions,
     deployed: &Deployed,
     cause: &'static str,
     business_time_ms: Option<i64>,
@@ -79,30 +79,30 @@ pub async fn start_run(
     call_id: &str,
 ) -> Result<String, Error> {
     let until = Instant::now() + START_MAX;
-    let record = engine_of(app, &deployed.engine).await?;
+    let record = engine_of(state, &deployed.engine).await?;
     let before = match &repeat {
-        Some(key) => store::find_by_key(&app.db, key).await?,
+        Some(key) => store::find_by_key(&state.db, key).await?,
         None => None,
     };
     let new_key = || uuid::Uuid::now_v7().to_string();
-    let before = before.map(|run| (is_meant(app, &run, deployed), run));
+    let before = before.map(|run| (is_meant(state, &run, deployed), run));
     let is_repeat = matches!(before, Some((true, _)));
     let run = match before {
         Some((true, run)) => run,
-        Some((false, _)) => ask(app, deployed, cause, business_time_ms, new_key()).await?,
-        None => ask(app, deployed, cause, business_time_ms, repeat.unwrap_or_else(new_key)).await?,
+        Some((false, _)) => ask(state, deployed, cause, business_time_ms, new_key()).await?,
+        None => ask(state, deployed, cause, business_time_ms, repeat.unwrap_or_else(new_key)).await?,
     };
     if let Some(instance_id) = run.instance_id {
         return Ok(instance_id);
     }
-    points::reach("runs.asked");
-    let reach = Reach::of(app, &record, call_id);
+    failpoints::reach("runs.asked");
+    let reach = Reach::of(&state.engines, &record, call_id);
     let key = run.key.clone().unwrap_or_default();
     let started = async {
-        let known = if is_repeat { found(app, &reach, deployed, &run).await? } else { None };
+        let known = if is_repeat { found(state, &reach, deployed, &run).await? } else { None };
         match known {
             Some(instance_id) => Ok(instance_id),
-            None => start(app, &reach, deployed, &run).await,
+            None => start(state, &reach, deployed, &run).await,
         }
     };
     let started = timeout_at(until, started).await;
@@ -118,15 +118,15 @@ pub async fn start_run(
 }
 
 /// Whether a repeat is about this run: not about one that was refused, or that is older than answers are kept.
-fn is_meant(app: &App, run: &Run, deployed: &Deployed) -> bool {
+fn is_meant(state: &Executions, run: &Run, deployed: &Deployed) -> bool {
     let is_refused = run.ended_at_ms.is_some() && run.instance_id.is_none();
-    let is_recent = run.asked_at_ms > app.clock.now_ms() - DAY_MS;
+    let is_recent = run.asked_at_ms > state.clock.now_ms() - DAY_MS;
     run.engine == deployed.engine && run.workflow_id == deployed.id && is_recent && !is_refused
 }
 
 /// Writes down that a run is asked for, before the engine is.
 async fn ask(
-    app: &App,
+    state: &Executions,
     deployed: &Deployed,
     cause: &'static str,
     business_time_ms: Option<i64>,
@@ -143,13 +143,13 @@ async fn ask(
         state: ASKED.to_owned(),
         cause: cause.to_owned(),
         business_time_ms,
-        asked_at_ms: app.clock.now_ms(),
+        asked_at_ms: state.clock.now_ms(),
         started_at_ms: None,
         ended_at_ms: None,
         message: None,
         version: 0,
     };
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     let id = store::insert(&mut tx, &run).await?;
     let twin = || Error::unavailable("store_busy", "the same request is under way; try again").retry_after(1);
     run.id = id.ok_or_else(twin)?;
@@ -157,7 +157,7 @@ async fn ask(
     Ok(run)
 }
 
-async fn start(app: &App, reach: &Reach, deployed: &Deployed, run: &Run) -> Result<String, Error> {
+async fn start(state: &Executions, reach: &Reach, deployed: &Deployed, run: &Run) -> Result<String, Error> {
     let request = RunRequest {
         workflow: deployed.reference(),
         key: run.key.clone().unwrap_or_default(),
@@ -171,21 +171,21 @@ async fn start(app: &App, reach: &Reach, deployed: &Deployed, run: &Run) -> Resu
         Ok(started) => started,
         Err(Unstarted::Open(error)) => return Err(error),
         Err(Unstarted::Refused(error)) => {
-            end_unstarted(app, run, &error.to_string()).await?;
+            end_unstarted(state, run, &error.to_string()).await?;
             return Err(error);
         }
     };
-    points::reach("runs.started");
-    answered(app, run, started.instance.as_deref(), &started.trigger).await?;
+    failpoints::reach("runs.started");
+    answered(state, run, started.instance.as_deref(), &started.trigger).await?;
     match started.instance {
         Some(instance_id) => Ok(instance_id),
-        None => begun(app, reach, deployed, run, &started.trigger).await,
+        None => begun(state, reach, deployed, run, &started.trigger).await,
     }
 }
 
 /// The engine's id of a run that it has taken on, once there is one.
 async fn begun(
-    app: &App,
+    state: &Executions,
     reach: &Reach,
     deployed: &Deployed,
     run: &Run,
@@ -194,50 +194,60 @@ async fn begun(
     let run = Run { trigger: Some(trigger.to_owned()), ..run.clone() };
     loop {
         sleep(LOOK_INTERVAL).await;
-        if let Some(instance_id) = found(app, reach, deployed, &run).await? {
+        if let Some(instance_id) = found(state, reach, deployed, &run).await? {
             return Ok(instance_id);
         }
     }
 }
 
 /// The engine's id of a run that it has, which is kept then.
-async fn found(app: &App, reach: &Reach, deployed: &Deployed, run: &Run) -> Result<Option<String>, Error> {
+async fn found(
+    state: &Executions,
+    reach: &Reach,
+    deployed: &Deployed,
+    run: &Run,
+) -> Result<Option<String>, Error> {
     let query = run.query(deployed.reference());
     let query = query.ok_or_else(|| Error::internal(anyhow::anyhow!("the run has no key")))?;
     let Some(instance) = reach.find(&[query]).await?.into_iter().flatten().next() else { return Ok(None) };
     let trigger = run.trigger.as_deref().or(instance.trigger.as_deref()).unwrap_or(&instance.id);
-    answered(app, run, Some(&instance.id), trigger).await?;
+    answered(state, run, Some(&instance.id), trigger).await?;
     Ok(Some(instance.id))
 }
 
-async fn answered(app: &App, run: &Run, instance_id: Option<&str>, trigger: &str) -> Result<(), Error> {
-    let mut tx = app.db.begin().await?;
+async fn answered(
+    state: &Executions,
+    run: &Run,
+    instance_id: Option<&str>,
+    trigger: &str,
+) -> Result<(), Error> {
+    let mut tx = state.db.begin().await?;
     store::answered(&mut tx, run, instance_id, trigger).await?;
     tx.changed(TOPIC, run.engine.clone());
     tx.commit().await
 }
 
-async fn end_unstarted(app: &App, run: &Run, message: &str) -> Result<(), Error> {
-    let mut tx = app.db.begin().await?;
+async fn end_unstarted(state: &Executions, run: &Run, message: &str) -> Result<(), Error> {
+    let mut tx = state.db.begin().await?;
     let message = kept_message(message);
-    store::end_unstarted(&mut tx, run.id, &message, app.clock.now_ms()).await?;
+    store::end_unstarted(&mut tx, run.id, &message, state.clock.now_ms()).await?;
     tx.commit().await
 }
 
 /// Looks for runs whose engine's answer was lost; those that the engine does not know after its own time to settle
 /// have not been taken on.
 pub async fn find_unanswered(
-    app: &App,
+    state: &Executions,
     reach: &Reach,
     record: &EngineRecord,
     workflow: impl Fn(&Run) -> WorkflowRef,
 ) -> Result<(), Error> {
     /// Queries of one call; the contract's.
     const QUERIES_MAX: i64 = 100;
-    let now_ms = app.clock.now_ms();
+    let now_ms = state.clock.now_ms();
     // Before that the request that asked still waits for the answer itself.
     let waits_ms = i64::try_from(START_MAX.as_millis()).unwrap_or(i64::MAX);
-    let lost = store::unanswered(&app.db, &record.name, now_ms - waits_ms, QUERIES_MAX).await?;
+    let lost = store::unanswered(&state.db, &record.name, now_ms - waits_ms, QUERIES_MAX).await?;
     if lost.is_empty() {
         return Ok(());
     }
@@ -248,10 +258,10 @@ pub async fn find_unanswered(
         match found {
             Some(instance) => {
                 let trigger = instance.trigger.as_deref().unwrap_or(&instance.id);
-                answered(app, run, Some(&instance.id), trigger).await?;
+                answered(state, run, Some(&instance.id), trigger).await?;
             }
             None if run.asked_at_ms < now_ms - waits_ms - settle_ms => {
-                end_unstarted(app, run, "the engine did not take it on").await?;
+                end_unstarted(state, run, "the engine did not take it on").await?;
             }
             None => {}
         }

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use chrono_tz::Tz;
+use lakeport_base::Error;
+use lakeport_base::time::{SECOND_MS, begin_of};
+use lakeport_store::Db;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::store::Status;
-use crate::db::Db;
-use crate::error::Error;
-use crate::time::{SECOND_MS, begin_of};
+use crate::execution_records::Status;
 pub use store::Span;
 use store::{Count, Quarter};
 
@@ -150,7 +150,7 @@ fn trend(days: &[NaiveDate], quarters: &[Quarter], zone: Tz) -> Vec<TrendPoint> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::{DAY_MS, HOUR_MS};
+    use lakeport_base::time::{DAY_MS, HOUR_MS};
 
     fn dates(days: &[NaiveDate]) -> Vec<String> {
         days.iter().map(NaiveDate::to_string).collect()

@@ -1,7 +1,7 @@
 //! Figures of executions, counted by the store.
 
-use crate::db::{Db, Row, Value};
-use crate::error::Error;
+use lakeport_base::Error;
+use lakeport_store::{Db, Row, Value};
 
 /// The shortest stretch of time that the days of all zones are made of: their offsets are whole quarters of an hour.
 pub const QUARTER_MS: i64 = 15 * 60 * 1_000;

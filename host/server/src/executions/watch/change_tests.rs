@@ -1,5 +1,5 @@
 use super::*;
-use crate::executions::store::{Status, Try};
+use crate::execution_records::store::{Status, Try};
 
 fn run(state: &str) -> Run {
     let ended_at_ms = (state != "running").then_some(90);

@@ -10,17 +10,17 @@ mod worker;
 
 use std::collections::HashMap;
 
+use lakeport_base::Error;
 use lakeport_bindings::engine::model::{
     Instance, InstanceRef, TaskRun, TaskRunRequest, WatchPage, WatchRequest, WorkflowRef,
 };
+use lakeport_store::Held;
 
 use super::TOPIC;
 use super::runs::{self, Run};
-use super::store::{self, Execution, Record};
-use crate::app::App;
-use crate::db::Held;
 use crate::engines::{EngineRecord, Reach};
-use crate::error::Error;
+use crate::execution_records::store::{self, Execution, Record};
+use crate::executions::Executions;
 pub use records::{kept_message, records, seen};
 pub use worker::run_worker;
 
@@ -49,7 +49,7 @@ pub enum Written {
 
 /// An engine that is looked at.
 pub struct Watch<'a> {
-    pub app: &'a App,
+    pub state: &'a Executions,
     pub record: &'a EngineRecord,
     pub reach: &'a Reach,
     /// The watcher's lease; a request that asks for one run has none.
@@ -64,16 +64,16 @@ struct Seen {
 }
 
 /// Asks the engine about one run now, and keeps the answer.
-pub async fn look_at(app: &App, run: &Run, call_id: &str) -> Result<(), Error> {
-    let record = runs::engine_of(app, &run.engine).await?;
-    let workflow = runs::workflow_of(app, run).await?;
-    let reach = Reach::of(app, &record, call_id);
-    let watch = Watch { app, record: &record, reach: &reach, held: None };
+pub async fn look_at(state: &Executions, run: &Run, call_id: &str) -> Result<(), Error> {
+    let record = runs::engine_of(state, &run.engine).await?;
+    let workflow = runs::workflow_of(state, run).await?;
+    let reach = Reach::of(&state.engines, &record, call_id);
+    let watch = Watch { state, record: &record, reach: &reach, held: None };
     let request = WatchRequest {
         workflows: vec![workflow.clone()],
         open: run.reference(workflow.clone()).into_iter().collect(),
         cursor: None,
-        since: app.clock.now_ms(),
+        since: state.clock.now_ms(),
         limit: INSTANCES_MAX,
     };
     let workflows = HashMap::from([(run.workflow_id, workflow)]);
@@ -155,8 +155,8 @@ impl Watch<'_> {
         }
         let ids: Vec<&str> = latest.keys().copied().collect();
         let keys: Vec<&str> = latest.values().filter_map(|instance| instance.key.as_deref()).collect();
-        let known = runs::store::known(&self.app.db, &self.record.name, &ids, &keys).await?;
-        let now_ms = self.app.clock.now_ms();
+        let known = runs::store::known(&self.state.db, &self.record.name, &ids, &keys).await?;
+        let now_ms = self.state.clock.now_ms();
         let mut changed: Vec<Seen> = latest
             .into_values()
             .filter_map(|instance| self.seen(workflows, &known, instance, now_ms))
@@ -190,7 +190,7 @@ impl Watch<'_> {
     fn gone(&self, run: &Run) -> Seen {
         let after = Run {
             state: "failed".to_owned(),
-            ended_at_ms: Some(self.app.clock.now_ms()),
+            ended_at_ms: Some(self.state.clock.now_ms()),
             message: Some(format!("the engine `{}` no longer knows this run", self.record.name)),
             ..run.clone()
         };
@@ -245,7 +245,7 @@ impl Watch<'_> {
         let known: Vec<i64> =
             seen.iter().filter_map(|(seen, _)| seen.before.as_ref().map(|run| run.id)).collect();
         let mut there: HashMap<i64, Vec<Execution>> = HashMap::new();
-        for execution in store::of_runs(&self.app.db, &known).await? {
+        for execution in store::of_runs(&self.state.db, &known).await? {
             there.entry(execution.run_id).or_default().push(execution);
         }
         let change = |(seen, records): (&'s Seen, Option<Vec<Record>>)| {
@@ -256,8 +256,8 @@ impl Watch<'_> {
         if changes.is_empty() {
             return Ok(Written::All);
         }
-        let now_ms = self.app.clock.now_ms();
-        let mut tx = self.app.db.begin().await?;
+        let now_ms = self.state.clock.now_ms();
+        let mut tx = self.state.db.begin().await?;
         if let Some(held) = self.held {
             tx.guard(held).await?;
         }

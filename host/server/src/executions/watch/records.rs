@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet};
 
 use lakeport_bindings::engine::model::{Instance, TaskRun};
 
-use crate::executions::runs::Run;
-use crate::executions::store::{Record, Status, Try};
+use crate::execution_records::Run;
+use crate::execution_records::store::{Record, Status, Try};
 
 /// The longest message that is kept, in characters; the contract's.
 const MESSAGE_MAX_CHARS: usize = 2_000;

@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use lakeport_base::Error;
+use lakeport_base::time::HOUR_MS;
 use lakeport_bindings::engine::model::{InstanceRef, WatchRequest, WorkflowRef};
 
 use super::{INSTANCES_MAX, Watch, Written};
-use crate::error::Error;
 use crate::executions::runs::{self, Run};
-use crate::time::HOUR_MS;
 use crate::workflows;
 
 /// Workflows of one question; the contract's. A bucket holds those whose ids are in one stretch of so many.
@@ -32,7 +32,7 @@ pub enum Round {
 
 impl Watch<'_> {
     pub async fn round(&self) -> Result<Round, Error> {
-        let (db, engine) = (&self.app.db, &self.record.name);
+        let (db, engine) = (&self.state.db, &self.record.name);
         let deployed = workflows::deployed(db, engine).await?;
         let workflows: HashMap<i64, WorkflowRef> =
             deployed.iter().map(|deployed| (deployed.id, deployed.reference())).collect();
@@ -44,7 +44,7 @@ impl Watch<'_> {
             is_more |= self.look_at_bucket(bucket, &workflows).await? == Round::More;
         }
         let reference = |run: &Run| workflows.get(&run.workflow_id).cloned().unwrap_or_else(|| unknown(run));
-        runs::find_unanswered(self.app, self.reach, self.record, reference).await?;
+        runs::find_unanswered(self.state, self.reach, self.record, reference).await?;
         if is_more {
             return Ok(Round::More);
         }
@@ -54,7 +54,7 @@ impl Watch<'_> {
 
     /// Everything since the last look, one answer after the other.
     async fn look_at_bucket(&self, bucket: i64, all: &HashMap<i64, WorkflowRef>) -> Result<Round, Error> {
-        let (db, engine) = (&self.app.db, &self.record.name);
+        let (db, engine) = (&self.state.db, &self.record.name);
         let (from, before) = (bucket * WORKFLOWS_AT_ONCE, (bucket + 1) * WORKFLOWS_AT_ONCE);
         let mut open = runs::store::open(db, engine, from, before, OPEN_AT_ONCE).await?;
         let mut workflows: HashMap<i64, WorkflowRef> = all
@@ -76,7 +76,7 @@ impl Watch<'_> {
                 workflows: workflows.values().cloned().collect(),
                 open: asked_by_name,
                 cursor: cursor.clone(),
-                since: self.app.clock.now_ms() - LOOK_BACK_MS,
+                since: self.state.clock.now_ms() - LOOK_BACK_MS,
                 limit: INSTANCES_MAX,
             };
             let page = self.ask(&request).await?;
@@ -98,11 +98,11 @@ impl Watch<'_> {
     }
 
     async fn keep_cursor(&self, bucket: i64, cursor: &str) -> Result<(), Error> {
-        let mut tx = self.app.db.begin().await?;
+        let mut tx = self.state.db.begin().await?;
         if let Some(held) = self.held {
             tx.guard(held).await?;
         }
-        let now_ms = self.app.clock.now_ms();
+        let now_ms = self.state.clock.now_ms();
         runs::store::set_cursor(&mut tx, &self.record.name, bucket, cursor, now_ms).await?;
         tx.commit().await
     }

@@ -6,18 +6,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use lakeport_base::Error;
+use lakeport_store::{Event, Held, Subscription, leases};
 use tokio::task::{self, JoinError, JoinSet};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::Watch;
 use super::round::Round;
-use crate::app::App;
-use crate::db::{Event, Held, Subscription, leases};
 use crate::engines::{self, Reach};
-use crate::error::Error;
+use crate::executions::Executions;
 use crate::executions::runs;
-use crate::runner;
+use crate::scheduler;
 
 /// Between two looks for engines that nobody watches.
 const CLAIM_INTERVAL: Duration = Duration::from_secs(5);
@@ -32,15 +32,15 @@ const FAILED_INTERVAL: Duration = Duration::from_secs(1);
 const FAILED_INTERVAL_MAX: Duration = Duration::from_secs(60);
 
 /// Works until the server stops.
-pub async fn run_worker(app: Arc<App>) {
-    let mut changed = app.changes.subscribe(engines::TOPIC);
-    let mut watchers = Watchers { app, watching: HashMap::new(), tasks: JoinSet::new() };
+pub async fn run_worker(state: Arc<Executions>) {
+    let mut changed = state.changes.subscribe(engines::TOPIC);
+    let mut watchers = Watchers { state, watching: HashMap::new(), tasks: JoinSet::new() };
     loop {
         if let Err(error) = watchers.look().await {
             tracing::warn!("engines are not looked for at this moment: {error}");
         }
         tokio::select! {
-            () = watchers.app.stopping.cancelled() => break,
+            () = watchers.state.stopping.cancelled() => break,
             event = changed.next() => if event.is_none() { break },
             Some(ended) = watchers.tasks.join_next() => watchers.ended(ended),
             () = sleep(CLAIM_INTERVAL) => {}
@@ -51,7 +51,7 @@ pub async fn run_worker(app: Arc<App>) {
 }
 
 struct Watchers {
-    app: Arc<App>,
+    state: Arc<Executions>,
     /// By engine.
     watching: HashMap<String, Watching>,
     tasks: JoinSet<String>,
@@ -66,7 +66,7 @@ struct Watching {
 impl Watchers {
     /// Begins with engines that nobody watches, and ends with those that are there no more.
     async fn look(&mut self) -> Result<(), Error> {
-        let names = engines::names(&self.app.db).await?;
+        let names = engines::names(&self.state.db).await?;
         for (name, watching) in &self.watching {
             if !names.contains(name) {
                 watching.stop.cancel();
@@ -76,10 +76,10 @@ impl Watchers {
             if self.watching.contains_key(&name) {
                 continue;
             }
-            let lease = self.app.leases.claim(&format!("executions/{name}"), leases::TTL).await?;
+            let lease = self.state.leases.claim(&format!("executions/{name}"), leases::TTL).await?;
             if let Some(lease) = lease {
-                let stop = self.app.stopping.child_token();
-                let watch = watch(Arc::clone(&self.app), name.clone(), lease.hold(), stop.clone());
+                let stop = self.state.stopping.child_token();
+                let watch = watch(Arc::clone(&self.state), name.clone(), lease.hold(), stop.clone());
                 let task = self.tasks.spawn(watch).id();
                 self.watching.insert(name, Watching { stop, task });
             }
@@ -96,13 +96,13 @@ impl Watchers {
 }
 
 /// Watches one engine while its lease is held.
-async fn watch(app: Arc<App>, name: String, held: Held, stop: CancellationToken) -> String {
+async fn watch(state: Arc<Executions>, name: String, held: Held, stop: CancellationToken) -> String {
     let lost = held.lost();
     tokio::select! {
         biased;
         () = stop.cancelled() => {}
         () = lost.cancelled() => {}
-        () = look_on(&app, &name, &held) => {}
+        () = look_on(&state, &name, &held) => {}
     }
     if let Err(error) = held.release().await {
         tracing::debug!("the lease of an engine's watcher was not given back: {error}");
@@ -111,17 +111,17 @@ async fn watch(app: Arc<App>, name: String, held: Held, stop: CancellationToken)
 }
 
 /// Ends when the engine is there no more.
-async fn look_on(app: &App, name: &str, held: &Held) {
+async fn look_on(state: &Executions, name: &str, held: &Held) {
     let mut nudges = Nudges {
-        asked: app.changes.subscribe(runs::TOPIC),
-        ran: app.changes.subscribe(runner::TOPIC),
+        asked: state.changes.subscribe(runs::TOPIC),
+        ran: state.changes.subscribe(scheduler::TOPIC),
         name: name.to_owned(),
         is_local: false,
     };
     let mut failures = 0;
     loop {
         nudges.forget();
-        match look(app, name, held, &mut nudges.is_local).await {
+        match look(state, name, held, &mut nudges.is_local).await {
             Ok(None) => return,
             Ok(Some(round)) => {
                 if failures > 0 {
@@ -150,11 +150,16 @@ async fn look_on(app: &App, name: &str, held: &Held) {
 }
 
 /// One look; none where the engine is there no more.
-async fn look(app: &App, name: &str, held: &Held, is_local: &mut bool) -> Result<Option<Round>, Error> {
-    let Some(record) = engines::find(&app.db, name).await? else { return Ok(None) };
+async fn look(
+    state: &Executions,
+    name: &str,
+    held: &Held,
+    is_local: &mut bool,
+) -> Result<Option<Round>, Error> {
+    let Some(record) = engines::find(&state.db, name).await? else { return Ok(None) };
     *is_local = record.plugin == engines::LOCAL;
-    let reach = Reach::of(app, &record, "watch");
-    let watch = Watch { app, record: &record, reach: &reach, held: Some(held) };
+    let reach = Reach::of(&state.engines, &record, "watch");
+    let watch = Watch { state, record: &record, reach: &reach, held: Some(held) };
     watch.round().await.map(Some)
 }
 

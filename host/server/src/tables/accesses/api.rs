@@ -2,19 +2,19 @@
 
 use std::cmp::Reverse;
 
+use lakeport_base::Error;
+use lakeport_base::time;
+use lakeport_http::Data;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Heat, Tally, Window, count_log, database};
-use crate::app::{App, Call};
 use crate::datasources;
-use crate::error::Error;
-use crate::http::Data;
 use crate::tables::definitions::Whole;
 use crate::tables::definitions::api::found;
 use crate::tables::forms::{AccessQuery, TablePath};
 use crate::tables::sources;
-use crate::time;
+use crate::tables::{Call, Tables};
 
 /// How often and by whom a table was read.
 #[derive(Serialize, JsonSchema)]
@@ -59,17 +59,17 @@ pub struct AccessUser {
 
 /// `GET /api/v1/tables/{id}/access-stats`
 pub async fn get(call: Call<TablePath, AccessQuery>) -> Result<Data<TableAccesses>, Error> {
-    let (app, query) = (&call.state, &call.query);
-    let whole = found(app, call.path.id).await?;
+    let (state, query) = (&call.state, &call.query);
+    let whole = found(state, call.path.id).await?;
     sources::refuse_wrong(&whole, query.cluster_id)?;
-    sources::refuse_hidden(app, &call.caller, &whole, std::iter::empty()).await?;
-    let zone = app.config.time_zone;
-    let window = Window::until(app.clock.now_ms(), zone, query.recent_days.0, query.trend_days.0);
+    sources::refuse_hidden(state, &call.caller, &whole, std::iter::empty()).await?;
+    let zone = state.config.time_zone;
+    let window = Window::until(state.clock.now_ms(), zone, query.recent_days.0, query.trend_days.0);
     let mut tally = Tally::default();
     let cluster_id = whole.record.definition.cluster_id;
-    count_log(app, cluster_id.unwrap_or_default(), whole.record.id, &window, &mut tally).await?;
+    count_log(state, cluster_id.unwrap_or_default(), whole.record.id, &window, &mut tally).await?;
     count_database(&call, &whole, &window, &mut tally).await?;
-    Ok(Data::new(&view(app, &whole, &call.query, &window, tally)))
+    Ok(Data::new(&view(state, &whole, &call.query, &window, tally)))
 }
 
 async fn count_database(
@@ -96,8 +96,8 @@ async fn count_database(
     Ok(())
 }
 
-fn view(app: &App, whole: &Whole, query: &AccessQuery, window: &Window, tally: Tally) -> TableAccesses {
-    let zone = app.config.time_zone;
+fn view(state: &Tables, whole: &Whole, query: &AccessQuery, window: &Window, tally: Tally) -> TableAccesses {
+    let zone = state.config.time_zone;
     let access_count = tally.since(window.recent);
     let point = |day: chrono::NaiveDate| AccessPoint {
         date: day.to_string(),

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use chrono::NaiveDate;
+use lakeport_base::Error;
+use lakeport_base::time::day_of;
 use lakeport_bindings::dialect::reader::{
     AccessCounter, AccessPage, AccessRequest, AccessRow, AccessSubject, StatementText,
 };
@@ -14,10 +16,8 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{Tally, USERS_MAX, Window};
-use crate::app::App;
 use crate::datasources::{self, Datasource, Reach};
-use crate::error::Error;
-use crate::time::day_of;
+use crate::tables::Tables;
 
 /// The longest wait for the database.
 pub const WAIT: Duration = Duration::from_secs(10);
@@ -43,7 +43,7 @@ struct Told {
 
 /// Adds what the database has, or why it has nothing.
 pub async fn count(
-    app: &App,
+    state: &Tables,
     source: &Datasource,
     table: &TableName,
     window: &Window,
@@ -52,7 +52,7 @@ pub async fn count(
     tally: &mut Tally,
 ) {
     let told = async {
-        let mut told = ask(app, source, table, window, call).await?;
+        let mut told = ask(state, source, table, window, call).await?;
         let rows = std::mem::take(&mut told.rows);
         Ok::<_, Error>((uses(&source.kind, table, rows).await?, told))
     };
@@ -75,18 +75,18 @@ pub async fn count(
 }
 
 async fn ask(
-    app: &App,
+    state: &Tables,
     source: &Datasource,
     table: &TableName,
     window: &Window,
     call: &str,
 ) -> Result<Told, Error> {
-    let reach = Reach::of(app, source, call);
+    let reach = Reach::of(&state.datasources, source, call);
     let server = reach.server().await?;
     let mut request = AccessRequest {
         tables: vec![table.clone()],
         since: window.begins_ms(window.first()),
-        until: app.clock.now_ms() + 1,
+        until: state.clock.now_ms() + 1,
         time_zone: window.zone.name().to_owned(),
         without_users: datasources::accounts_of(source),
         page: Page { cursor: None, limit: PAGE_ROWS },

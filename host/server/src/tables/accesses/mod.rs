@@ -12,13 +12,13 @@ use std::collections::BTreeMap;
 
 use chrono::{Days, NaiveDate};
 use chrono_tz::Tz;
+use lakeport_base::Error;
+use lakeport_base::time::{DAY_MS, begin_of, day_of};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::app::App;
-use crate::error::Error;
 use crate::queries;
-use crate::time::{DAY_MS, begin_of, day_of};
+use crate::tables::Tables;
 
 /// Accesses a day, over all days asked for, from which on a table is hot.
 const HOT_MIN_A_DAY: i64 = 10;
@@ -124,7 +124,7 @@ impl Tally {
 
 /// Adds what stands in the log of queries.
 async fn count_log(
-    app: &App,
+    state: &Tables,
     cluster_id: i64,
     table_id: i64,
     window: &Window,
@@ -132,18 +132,18 @@ async fn count_log(
 ) -> Result<(), Error> {
     let days = window.days_from(window.first());
     let spans: Vec<(i64, i64)> = days.iter().map(|(_, span)| *span).collect();
-    let counts = queries::reads(&app.db, cluster_id, table_id, &spans).await?;
+    let counts = queries::reads(&state.db, cluster_id, table_id, &spans).await?;
     for ((day, _), count) in days.iter().zip(counts).filter(|(_, count)| *count > 0) {
         tally.add(*day, count);
     }
     let from_ms = window.begins_ms(window.recent);
-    let readers = queries::readers(&app.db, cluster_id, table_id, from_ms, USERS_MAX).await?;
+    let readers = queries::readers(&state.db, cluster_id, table_id, from_ms, USERS_MAX).await?;
     for reader in readers {
         tally.last_ms = tally.last_ms.max(Some(reader.last_ms));
         tally.add_user(reader.name, reader.count, Some(reader.last_ms));
     }
     tally.sources.push(LOG.to_owned());
-    let kept_days = i64::try_from(app.config.retention.query_log_days).unwrap_or(i64::MAX);
+    let kept_days = i64::try_from(state.config.retention.query_log_days).unwrap_or(i64::MAX);
     let asked_days = days.len() as i64;
     if kept_days < asked_days {
         tally

@@ -1,28 +1,29 @@
 //! Handlers of definitions.
 
+use lakeport_base::error::{Detail, Error};
+use lakeport_http::form::Draft;
+use lakeport_http::{Body, Data, Nothing};
+use lakeport_store::Tx;
+
 use super::store::Ignored;
 use super::view::TableDetail;
 use super::{Definition, Whole, store};
-use crate::app::{App, Call};
-use crate::audit::Change;
+use crate::audit::{Change, Commit};
 use crate::datasources::{self, Reach};
-use crate::db::Tx;
-use crate::error::{Detail, Error};
-use crate::http::form::Draft;
-use crate::http::{Body, Data, Nothing};
 use crate::tables::forms::{ChangeQuery, CreateTable, SetComment, TablePath, UpdateTable};
 use crate::tables::history::{self, Source};
 use crate::tables::physical::step::Wanted;
 use crate::tables::physical::view::{ChangeView, Changed, UnderWay};
 use crate::tables::physical::{self, Ended, Planned};
+use crate::tables::{Call, Tables};
 use crate::tables::{TOPIC, sources};
 
 /// How often a change is worked out anew because another writer came in between.
 pub const TRIES: usize = 5;
 
 /// The table of this id, or 404.
-pub async fn found(app: &App, id: i64) -> Result<Whole, Error> {
-    store::find(&app.db, id).await?.ok_or_else(|| unknown(id))
+pub async fn found(state: &Tables, id: i64) -> Result<Whole, Error> {
+    store::find(&state.db, id).await?.ok_or_else(|| unknown(id))
 }
 
 pub fn unknown(id: i64) -> Error {
@@ -34,14 +35,14 @@ pub fn overtaken() -> Error {
     Error::conflict("change_running", "the table is being changed by others at this moment; try again")
 }
 
-pub fn shown(app: &App, whole: Whole, change: Option<ChangeView>) -> Data<TableDetail> {
+pub fn shown(state: &Tables, whole: Whole, change: Option<ChangeView>) -> Data<TableDetail> {
     let etag = whole.etag();
-    Data::new(&TableDetail::new(whole, change, app.config.time_zone)).with_etag(&etag)
+    Data::new(&TableDetail::new(whole, change, state.config.time_zone)).with_etag(&etag)
 }
 
-pub fn done(app: &App, whole: Whole, change: Option<ChangeView>) -> Data<Changed<TableDetail>> {
+pub fn done(state: &Tables, whole: Whole, change: Option<ChangeView>) -> Data<Changed<TableDetail>> {
     let etag = whole.etag();
-    Data::new(&Changed::Done(TableDetail::new(whole, change, app.config.time_zone))).with_etag(&etag)
+    Data::new(&Changed::Done(TableDetail::new(whole, change, state.config.time_zone))).with_etag(&etag)
 }
 
 /// `GET /api/v1/tables/{id}`
@@ -52,11 +53,11 @@ pub async fn get(call: Call<TablePath>) -> Result<Data<TableDetail>, Error> {
 
 /// `POST /api/v1/tables`
 pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTable>>) -> Result<Data<TableDetail>, Error> {
-    let app = &call.state;
+    let state = &call.state;
     let wanted = Definition::of(call.body.read().clone());
     check(&call, None, &wanted).await?;
-    let now_ms = app.clock.now_ms();
-    let mut tx = app.db.begin().await?;
+    let now_ms = state.clock.now_ms();
+    let mut tx = state.db.begin().await?;
     reserve(&call, &mut tx, &wanted, 0).await?;
     let id = store::insert(&mut tx, &wanted, now_ms).await?;
     let new = [history::New::created(id, &wanted.table_name)];
@@ -64,7 +65,7 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTable>>) -> Result<
     let whole = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     tx.changed(TOPIC, id.to_string());
     let change = Change::of("table", id).after(&whole.versioned());
-    call.commit(tx, change, shown(app, whole, None)).await
+    call.commit(tx, change, shown(state, whole, None)).await
 }
 
 /// 400 with everything that is wrong with a definition; what it was before is not looked at again.
@@ -73,15 +74,15 @@ async fn check<P, Q, B: Body>(
     before: Option<&Definition>,
     wanted: &Definition,
 ) -> Result<(), Error> {
-    let app = &call.state;
+    let state = &call.state;
     let known = before.map(Definition::problems).unwrap_or_default();
     let mut wrong = wanted.problems();
     wrong.retain(|detail| !known.contains(detail));
     let place = |of: &Definition| (of.cluster_id, of.db_name.clone(), of.table_name.clone());
     if let Some(id) = wanted.cluster_id.filter(|_| before.map(place) != Some(place(wanted))) {
-        match sources::given(app, &call.caller, id).await {
+        match sources::given(state, &call.caller, id).await {
             Ok(source) => {
-                let reach = Reach::of_main(app, &source, call.request_id.as_str());
+                let reach = Reach::of_main(&state.datasources, &source, call.request_id.as_str());
                 wrong.extend(sources::name_problems(&reach, wanted)?);
             }
             Err(Error::Refused(refusal)) if refusal.status == 400 => wrong.extend(refusal.details),
@@ -114,7 +115,9 @@ pub async fn reserve_or<P, Q, B>(
     if let Some(id) = wanted.cluster_id {
         let gone = || Error::invalid(vec![Detail::new("clusterId", format!("there is no data source {id}"))]);
         let source = datasources::lock(tx, id).await?.ok_or_else(gone)?;
-        ignored = sources::ignored(&*Reach::of(&call.state, &source, call.request_id.as_str()).profile()?);
+        ignored = sources::ignored(
+            &*Reach::of(&call.state.datasources, &source, call.request_id.as_str()).profile()?,
+        );
     }
     if store::is_taken(tx, wanted, but).await? {
         return Err(Error::conflict("name_taken", store::name_taken(wanted, hint)));
@@ -166,7 +169,7 @@ async fn change_from<B: Body>(
     before: Whole,
     after: Definition,
 ) -> Result<Option<Data<Changed<TableDetail>>>, Error> {
-    let app = &call.state;
+    let state = &call.state;
     before.refuse_deprecated()?;
     sources::refuse_wrong(&before, call.query.cluster_id)?;
     call.check_if_match(&before.etag())?;
@@ -177,9 +180,9 @@ async fn change_from<B: Body>(
     }
     check(call, Some(definition), &after).await?;
     let (wanted, planned) = planned(call, &before, after).await?;
-    let now_ms = app.clock.now_ms();
+    let now_ms = state.clock.now_ms();
     let id = before.record.id;
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     if wanted.table.table_name != definition.table_name
         || wanted.table.db_name != definition.db_name
         || wanted.table.cluster_id != definition.cluster_id
@@ -200,7 +203,7 @@ async fn change_from<B: Body>(
         let by = &call.caller.name;
         let whole = in_catalogue(&mut tx, &before, &wanted.table, by, now_ms).await?;
         let audited = audited.after(&whole.versioned());
-        return call.commit(tx, audited, done(app, whole, None)).await.map(Some);
+        return call.commit(tx, audited, done(state, whole, None)).await.map(Some);
     }
     let cluster_id = definition.cluster_id.ok_or_else(overtaken)?;
     let (record, caller) = (&before.record, &call.caller.name);
@@ -222,7 +225,7 @@ async fn planned<B>(
     }
     let mut wanted = Wanted::between(definition, after);
     let source = sources::of_table(&call.state, &call.caller, before, call.query.cluster_id).await?;
-    let reach = Reach::of_main(&call.state, &source, call.request_id.as_str());
+    let reach = Reach::of_main(&call.state.datasources, &source, call.request_id.as_str());
     wanted.without_places(&reach.info()?.capabilities);
     let planned = physical::plan(&reach, &sources::place(definition), &wanted).await?;
     Ok((wanted, planned))

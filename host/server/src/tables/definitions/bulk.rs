@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use lakeport_base::error::{Detail, Error};
+use lakeport_http::form::Draft;
+use lakeport_http::{Caller, Data, Nothing};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Definition, Record, api, store};
-use crate::app::Call;
-use crate::audit::Change;
+use crate::audit::{Change, Commit};
 use crate::datasources;
-use crate::error::{Detail, Error};
-use crate::http::form::Draft;
-use crate::http::{Caller, Data, Nothing};
+use crate::tables::Call;
 use crate::tables::forms::{SetOnTables, UpdateTables};
 use crate::tables::{TOPIC, physical};
 
@@ -44,13 +44,13 @@ enum Outcome {
 
 /// `PATCH /api/v1/tables`
 pub async fn update(call: Call<Nothing, Nothing, Draft<UpdateTables>>) -> Result<Data<UpdatedTables>, Error> {
-    let app = &call.state;
+    let state = &call.state;
     let form = call.body.read();
     call.body.refuse(problems(form))?;
     let ids: Vec<i64> = form.ids.iter().copied().collect::<BTreeSet<i64>>().into_iter().collect();
-    let now_ms = app.clock.now_ms();
-    let names = datasources::names_by_id(&app.db).await?;
-    let mut tx = app.db.begin().await?;
+    let now_ms = state.clock.now_ms();
+    let names = datasources::names_by_id(&state.db).await?;
+    let mut tx = state.db.begin().await?;
     let records = store::lock_all(&mut tx, &ids).await?;
     refuse_unknown(&form.ids, &records)?;
     refuse_hidden(&call.caller, &names, &form.ids, &records)?;

@@ -1,5 +1,6 @@
+use lakeport_http::form::from_json;
+
 use super::*;
-use crate::http::form::from_json;
 
 fn created(body: &str) -> Definition {
     Definition::of(from_json(body.as_bytes()).unwrap_or_else(|error| panic!("{body}: {error}")))

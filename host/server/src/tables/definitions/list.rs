@@ -1,18 +1,20 @@
 //! The list of tables: which ones, and in which order, by the index of names in memory; what is shown of them, by
 //! one statement.
 
+use lakeport_base::Error;
+use lakeport_catalog::{Filter, Order, SortBy};
+use lakeport_http::{Data, Nothing, Page, Paging};
+use lakeport_store::Db;
+
 use super::view::TableView;
 use super::{Record, store};
-use crate::app::Call;
-use crate::catalog::{Catalog, Filter, Order, SortBy};
-use crate::db::Db;
-use crate::error::Error;
-use crate::http::{Data, Nothing, Page, Paging};
+use crate::tables::Call;
+use crate::tables::Catalog;
 use crate::tables::forms::{ListQuery, PAGE_SIZE_DEFAULT, SortField, SortOrder};
 
 /// `GET /api/v1/tables`
 pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<TableView>>, Error> {
-    let (app, query) = (&call.state, &call.query);
+    let (state, query) = (&call.state, &call.query);
     let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
     let filter = Filter {
         keyword: query.keyword.as_deref().unwrap_or_default(),
@@ -22,11 +24,11 @@ pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<TableView>
         owner: said(&query.owner),
         tag: said(&query.tag),
         cluster_id: query.cluster_id,
-        but_cluster_id: Some(app.tables.own_cluster(&app.db).await?),
+        but_cluster_id: Some(state.own_cluster().await?),
     };
-    app.catalog.caught_up(&app.changes).await?;
-    let (total, records) = page(&app.db, &app.catalog, &filter, order(query), &paging).await?;
-    let zone = app.config.time_zone;
+    state.catalog.caught_up().await?;
+    let (total, records) = page(&state.db, &state.catalog, &filter, order(query), &paging).await?;
+    let zone = state.config.time_zone;
     let views = records.into_iter().map(|record| TableView::new(record, zone)).collect();
     Ok(Data::new(&paging.page(total, views)))
 }

@@ -9,13 +9,13 @@ pub mod list;
 pub mod store;
 pub mod view;
 
+use lakeport_base::error::{Detail, Error};
+use lakeport_http::etag_of;
+use lakeport_http::form::{Amend, Count, Patch, Text};
 use serde::{Deserialize, Serialize};
 
 use super::fields::Field;
 use super::forms::{CreateTable, Name, SetOnTables, Tag, UpdateTable};
-use crate::error::{Detail, Error};
-use crate::http::etag_of;
-use crate::http::form::{Amend, Count, Patch, Text};
 
 /// The longest name of a table, a database or a field, in characters.
 pub const NAME_MAX_CHARS: usize = 64;

@@ -1,8 +1,9 @@
 //! Definitions in the store.
 
+use lakeport_base::Error;
+use lakeport_store::{Db, Either, Row, Tx, Value};
+
 use super::{Definition, Drift, Record, Whole};
-use crate::db::{Db, Either, Row, Tx, Value};
-use crate::error::Error;
 use crate::tables::fields::Field;
 
 /// Columns of a table `t`, in the order of [`record`].

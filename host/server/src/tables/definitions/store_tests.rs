@@ -1,5 +1,6 @@
+use lakeport_store::testing::on_each_store;
+
 use super::*;
-use crate::db::testing::on_each_store;
 use crate::tables::fields::{self, Field};
 
 const SOURCE: &str = "INSERT INTO datasources (name, kind, url, created_at, updated_at) \

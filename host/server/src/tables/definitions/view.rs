@@ -1,13 +1,13 @@
 //! Tables as answers show them.
 
 use chrono_tz::Tz;
+use lakeport_base::time;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Definition, Drift, Record, Whole};
 use crate::tables::fields::view::FieldView;
 use crate::tables::physical::view::ChangeView;
-use crate::time;
 
 /// A table of the catalogue.
 #[derive(Serialize, JsonSchema)]

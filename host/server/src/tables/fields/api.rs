@@ -1,18 +1,18 @@
 //! Handlers of fields. That of a physical table is changed in its database first.
 
+use lakeport_base::error::{Detail, Error};
+use lakeport_http::form::Draft;
+use lakeport_http::{Body, Data};
 use lakeport_sql::Profile;
+use lakeport_store::Tx;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::view::FieldView;
 use super::{FIELDS_MAX, Field, default, store};
-use crate::app::Call;
-use crate::audit::Change;
+use crate::audit::{Change, Commit};
 use crate::datasources::Reach;
-use crate::db::Tx;
-use crate::error::{Detail, Error};
-use crate::http::form::Draft;
-use crate::http::{Body, Data};
+use crate::tables::Call;
 use crate::tables::definitions::api::{TRIES, found, overtaken, unknown};
 use crate::tables::definitions::{self, Whole};
 use crate::tables::forms::{ChangeQuery, CreateField, DryRunQuery, FieldPath, TablePath, UpdateField};
@@ -137,13 +137,13 @@ async fn edit<P, Q, B: Body, T: Serialize + JsonSchema + Send + 'static>(
     is_dry_run: bool,
     show: impl Fn(Whole, Option<ChangeView>) -> Result<Data<Changed<T>>, Error>,
 ) -> Result<Option<Data<Changed<T>>>, Error> {
-    let (app, id) = (&call.state, whole.record.id);
+    let (state, id) = (&call.state, whole.record.id);
     whole.refuse_deprecated()?;
     let (reach, profile) = match whole.record.definition.cluster_id {
         None => (None, None),
         Some(_) => {
-            let source = sources::of_table(app, &call.caller, &whole, None).await?;
-            let reach = Reach::of_main(app, &source, call.request_id.as_str());
+            let source = sources::of_table(state, &call.caller, &whole, None).await?;
+            let reach = Reach::of_main(&state.datasources, &source, call.request_id.as_str());
             let profile = reach.profile()?;
             (Some(reach), Some(profile))
         }
@@ -158,8 +158,8 @@ async fn edit<P, Q, B: Body, T: Serialize + JsonSchema + Send + 'static>(
         wanted.without_places(&reach.info()?.capabilities);
         planned = physical::plan(reach, &sources::place(&definition), &wanted).await?;
     }
-    let now_ms = app.clock.now_ms();
-    let mut tx = app.db.begin().await?;
+    let now_ms = state.clock.now_ms();
+    let mut tx = state.db.begin().await?;
     let now = definitions::store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     physical::store::refuse_running(&mut tx, id).await?;
     if now.etag() != whole.etag() {
@@ -185,7 +185,7 @@ async fn edit<P, Q, B: Body, T: Serialize + JsonSchema + Send + 'static>(
     let begun = begun.ok_or_else(physical::running)?;
     let answer = match physical::ended(call, tx, audited.after(&wanted), begun).await? {
         Ended::UnderWay(change) => Data::new(&Changed::UnderWay(UnderWay { change })),
-        Ended::Made(change) => show(found(app, id).await?, Some(change))?,
+        Ended::Made(change) => show(found(state, id).await?, Some(change))?,
     };
     physical::kept(call, answer).await.map(Some)
 }

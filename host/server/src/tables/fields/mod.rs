@@ -5,12 +5,12 @@ pub mod default;
 pub mod store;
 pub mod view;
 
+use lakeport_http::etag_of;
+use lakeport_http::form::{Patch, Text};
 use serde::{Deserialize, Serialize};
 
 use super::definitions::{name, said, text};
 use super::forms::{CreateField, UpdateField};
-use crate::http::etag_of;
-use crate::http::form::{Patch, Text};
 
 /// Fields of one table.
 pub const FIELDS_MAX: usize = 2_000;

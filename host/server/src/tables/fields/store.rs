@@ -1,8 +1,9 @@
 //! Single fields in the store.
 
+use lakeport_base::Error;
+use lakeport_store::{Db, Either, Row, Tx, Value};
+
 use super::Field;
-use crate::db::{Db, Either, Row, Tx, Value};
-use crate::error::Error;
 
 /// Those of these tables, each table's in their order, `at_most` in all.
 pub async fn of_tables(db: &Db, table_ids: &[i64], at_most: i64) -> Result<Vec<Field>, Error> {

@@ -1,17 +1,17 @@
 //! Handlers of schema histories.
 
+use lakeport_base::Error;
+use lakeport_base::time;
+use lakeport_http::{Data, Page, Paging};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::store::{self, Entry};
 use super::{Part, Shape, Source, taken_back};
-use crate::app::Call;
-use crate::error::Error;
-use crate::http::{Data, Page, Paging};
+use crate::tables::Call;
 use crate::tables::definitions::api::found;
 use crate::tables::forms::{PAGE_SIZE_DEFAULT, PageQuery, TablePath, VersionPath};
 use crate::tables::sources;
-use crate::time;
 
 /// One change of a table's schema.
 #[derive(Serialize, JsonSchema)]
@@ -75,24 +75,24 @@ impl From<Shape> for PastField {
 
 /// `GET /api/v1/tables/{id}/schema-history`
 pub async fn list(call: Call<TablePath, PageQuery>) -> Result<Data<Page<EntryView>>, Error> {
-    let app = &call.state;
+    let state = &call.state;
     let paging = Paging::of(call.query.page_num, call.query.page_size, PAGE_SIZE_DEFAULT)?;
-    let whole = found(app, call.path.id).await?;
-    sources::refuse_hidden(app, &call.caller, &whole, std::iter::empty()).await?;
-    let (total, entries) = store::page(&app.db, call.path.id, &paging).await?;
-    let zone = app.config.time_zone;
+    let whole = found(state, call.path.id).await?;
+    sources::refuse_hidden(state, &call.caller, &whole, std::iter::empty()).await?;
+    let (total, entries) = store::page(&state.db, call.path.id, &paging).await?;
+    let zone = state.config.time_zone;
     let views = entries.into_iter().map(|entry| EntryView::new(entry, zone)).collect();
     Ok(Data::new(&paging.page(total, views)))
 }
 
 /// `GET /api/v1/tables/{id}/schema-history/{version}`
 pub async fn get(call: Call<VersionPath>) -> Result<Data<VersionView>, Error> {
-    let (app, version) = (&call.state, call.path.version);
-    let whole = found(app, call.path.id).await?;
-    sources::refuse_hidden(app, &call.caller, &whole, std::iter::empty()).await?;
-    let kept = store::version(&app.db, call.path.id, version).await?;
+    let (state, version) = (&call.state, call.path.version);
+    let whole = found(state, call.path.id).await?;
+    sources::refuse_hidden(state, &call.caller, &whole, std::iter::empty()).await?;
+    let kept = store::version(&state.db, call.path.id, version).await?;
     let kept = kept.ok_or_else(|| Error::not_found("version of the table's schema", version))?;
     let fields = taken_back(kept.now, kept.steps).into_iter().map(PastField::from).collect();
-    let entry = EntryView::new(kept.entry, app.config.time_zone);
+    let entry = EntryView::new(kept.entry, state.config.time_zone);
     Ok(Data::new(&VersionView { entry, fields }))
 }

@@ -9,14 +9,14 @@ mod difference;
 mod found_before;
 pub mod store;
 
+use lakeport_base::Error;
+use lakeport_store::Tx;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::definitions::{Definition, Record, Whole};
 use super::fields::Field;
 use super::found::{Known, KnownField};
-use crate::db::Tx;
-use crate::error::Error;
 use difference::{between, taken_back};
 use found_before::found_before;
 pub use store::{RETAINED, add};

@@ -1,12 +1,12 @@
 //! Schema histories in the store. Rows are only added; the oldest of a table go when it has too many, and by age.
 
+use lakeport_base::Error;
+use lakeport_http::Paging;
+use lakeport_store::Retained;
+use lakeport_store::{Db, Either, Row, Tx};
 use serde::Serialize;
 
 use super::{ENTRIES_MAX, New, Part, Shape, Source, Undo};
-use crate::db::{Db, Either, Row, Tx};
-use crate::error::Error;
-use crate::http::Paging;
-use crate::retention::Retained;
 
 /// Parts of one entry; of more the first are kept, and how many there were.
 const PARTS_MAX: usize = 2_000;

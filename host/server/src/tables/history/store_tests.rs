@@ -1,5 +1,6 @@
+use lakeport_store::testing::on_each_store;
+
 use super::*;
-use crate::db::testing::on_each_store;
 
 const TABLE: &str = "INSERT INTO tables (db_name, table_name, created_at, updated_at) \
     VALUES ('main', $1, 1, 1) RETURNING id";

@@ -1,13 +1,14 @@
 //! Handlers of physical tables.
 
+use lakeport_base::error::{Detail, Error};
+use lakeport_http::Data;
+
 use super::step::{Step, Wanted};
 use super::store;
 use super::view::{ChangeView, Changed};
-use crate::app::Call;
 use crate::audit::Change;
 use crate::datasources::Reach;
-use crate::error::{Detail, Error};
-use crate::http::Data;
+use crate::tables::Call;
 use crate::tables::definitions::api::{TRIES, followed, found, overtaken, reserve, unknown};
 use crate::tables::definitions::view::TableDetail;
 use crate::tables::definitions::{self, Definition, Whole};
@@ -31,7 +32,7 @@ async fn create_from(
     call: &Call<TablePath, ChangeQuery>,
     whole: Whole,
 ) -> Result<Option<Data<Changed<TableDetail>>>, Error> {
-    let (app, id) = (&call.state, whole.record.id);
+    let (state, id) = (&call.state, whole.record.id);
     let definition = &whole.record.definition;
     whole.refuse_deprecated()?;
     sources::refuse_wrong(&whole, call.query.cluster_id)?;
@@ -39,7 +40,7 @@ async fn create_from(
         let message = format!("{} is in its database already", definition.table_name);
         return Err(Error::conflict("already_physical", message));
     }
-    let source = sources::of_table(app, &call.caller, &whole, call.query.cluster_id).await?;
+    let source = sources::of_table(state, &call.caller, &whole, call.query.cluster_id).await?;
     if whole.fields.is_empty() {
         let message =
             format!("{} has no fields; POST /api/v1/tables/{id}/fields first", definition.table_name);
@@ -49,10 +50,10 @@ async fn create_from(
         table: Definition { cluster_id: Some(source.id), ..definition.clone() },
         steps: vec![Step::CreateTable { fields: whole.fields.clone() }],
     };
-    let reach = Reach::of_main(app, &source, call.request_id.as_str());
+    let reach = Reach::of_main(&state.datasources, &source, call.request_id.as_str());
     refuse_unknown_database(&reach, &definition.db_name).await?;
     let planned = physical::plan(&reach, &sources::place(definition), &wanted).await?;
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     reserve(call, &mut tx, &wanted.table, id).await?;
     let now = definitions::store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     store::refuse_running(&mut tx, id).await?;
@@ -62,7 +63,7 @@ async fn create_from(
     if call.query.dry_run {
         return Ok(Some(Data::new(&Changed::DryRun(planned.view()))));
     }
-    let (record, caller, now_ms) = (&whole.record, &call.caller.name, app.clock.now_ms());
+    let (record, caller, now_ms) = (&whole.record, &call.caller.name, state.clock.now_ms());
     let begun = store::start(&mut tx, record, source.id, &wanted, &planned, caller, now_ms).await?;
     let begun = begun.ok_or_else(physical::running)?;
     let audited = Change::of("table", id).before(&whole.versioned()).after(&wanted.table);
@@ -85,21 +86,21 @@ async fn refuse_unknown_database(reach: &Reach<'_>, name: &str) -> Result<(), Er
 
 /// `GET /api/v1/tables/{id}/changes`
 pub async fn list(call: Call<TablePath>) -> Result<Data<Vec<ChangeView>>, Error> {
-    let app = &call.state;
-    let whole = found(app, call.path.id).await?;
-    let changes = store::of_table(&app.db, whole.record.id).await?;
+    let state = &call.state;
+    let whole = found(state, call.path.id).await?;
+    let changes = store::of_table(&state.db, whole.record.id).await?;
     let places = changes.iter().map(|change| change.cluster_id);
-    sources::refuse_hidden(app, &call.caller, &whole, places).await?;
-    let zone = app.config.time_zone;
+    sources::refuse_hidden(state, &call.caller, &whole, places).await?;
+    let zone = state.config.time_zone;
     Ok(Data::new(&changes.into_iter().map(|change| ChangeView::new(change, zone)).collect()))
 }
 
 /// `GET /api/v1/tables/{id}/ddl`
 pub async fn ddl(call: Call<TablePath, ClusterQuery>) -> Result<Data<String>, Error> {
-    let app = &call.state;
-    let whole = found(app, call.path.id).await?;
-    let source = sources::physical(app, &call.caller, &whole, call.query.cluster_id).await?;
-    let reach = Reach::of(app, &source, call.request_id.as_str());
+    let state = &call.state;
+    let whole = found(state, call.path.id).await?;
+    let source = sources::physical(state, &call.caller, &whole, call.query.cluster_id).await?;
+    let reach = Reach::of(&state.datasources, &source, call.request_id.as_str());
     let server = reach.server().await?;
     let place = sources::place(&whole.record.definition);
     let text = reach.ddl(&server, &place).await.map_err(failure::unanswered)?;

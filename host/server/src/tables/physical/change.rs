@@ -1,5 +1,6 @@
 //! A step as a dialect is asked for it. A table and a field that are there keep all that the step does not name.
 
+use lakeport_base::error::{Detail, Error};
 use lakeport_bindings::dialect::planner::{
     AddField, AlterField, Change, CommentTable, DataType, DropField, DropTable, RenameTable, SetCount,
 };
@@ -8,7 +9,6 @@ use lakeport_bindings::dialect::schema::{Field as Column, Table, TableName};
 use super::failure::{detail, drifted, unanswered};
 use super::step::Step;
 use crate::datasources::Reach;
-use crate::error::{Detail, Error};
 use crate::tables::definitions::Definition;
 use crate::tables::fields::{Field, default};
 

@@ -1,5 +1,6 @@
 //! Why a physical change was not made, as it is kept and as a client is told.
 
+use lakeport_base::error::{self, Detail, Error};
 use lakeport_bindings::host::types::Problem;
 use lakeport_physical::RunError;
 use lakeport_plugins::CallError;
@@ -8,11 +9,13 @@ use serde::{Deserialize, Serialize};
 use super::step::Step;
 use super::view::Statement;
 use crate::datasources::Unanswered;
-use crate::error::{CODES, Detail, Error};
-use crate::plugins::answered;
+use crate::plugins::{answered, failed};
 
 /// The member of a problem that is about none.
 const WHOLE: &str = "table";
+
+/// Codes that a failure may have been kept with.
+const KNOWN_CODES: [&[&str]; 2] = [error::CODES, crate::tables::ERROR_CODES];
 
 /// A refusal as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +34,12 @@ impl Failure {
 
     /// With every statement and what became of it.
     pub fn to_error(&self, statements: &[Statement]) -> Error {
-        let code = CODES.iter().find(|code| **code == self.code).copied().unwrap_or("change_failed");
+        let code = KNOWN_CODES
+            .into_iter()
+            .flatten()
+            .find(|code| **code == self.code)
+            .copied()
+            .unwrap_or("change_failed");
         let details = self.details.iter().map(|(field, message)| Detail::new(field, message)).collect();
         let statements = statements.iter().filter_map(|statement| serde_json::to_value(statement).ok());
         Error::refused(self.status, code, self.message.clone())
@@ -75,7 +83,7 @@ pub fn not_tried(step: &Step, error: RunError) -> Error {
             let message = format!("the dialect's plan was refused: {refusal}");
             Error::bad_gateway("plugin_broke_contract", message)
         }
-        RunError::Dialect(error) => error.into(),
+        RunError::Dialect(error) => failed(error),
         RunError::Database(error) => answered(&error),
         RunError::NameTaken(message) => Error::conflict("name_taken", format!("in the database {message}")),
         RunError::NotATable(message) => Error::conflict("not_a_table", format!("in the database {message}")),
@@ -87,7 +95,7 @@ pub fn not_tried(step: &Step, error: RunError) -> Error {
 pub fn drifted(message: &str) -> Error {
     let message =
         format!("{message}: the database is not as the catalogue has it; synchronise the data source");
-    Error::conflict("drifted", message)
+    Error::conflict("schema_drift", message)
 }
 
 /// A question about one table that was not answered: the table may be gone.
@@ -142,6 +150,10 @@ pub fn detail(problem: Problem) -> Detail {
 mod tests {
     use super::*;
 
+    fn is_known(code: &str) -> bool {
+        KNOWN_CODES.iter().any(|codes| codes.contains(&code))
+    }
+
     fn problem(member: &str, code: &str) -> Problem {
         Problem { member: member.to_owned(), code: code.to_owned(), message: "because".to_owned() }
     }
@@ -150,7 +162,7 @@ mod tests {
         let problems = problems.iter().map(|(member, code)| problem(member, code)).collect();
         let step = Step::RenameTable { name: "t".to_owned() };
         let error = not_tried(&step, RunError::Invalid(problems));
-        assert!(CODES.contains(&error.code()));
+        assert!(is_known(error.code()));
         (error.status(), error.code())
     }
 
@@ -169,23 +181,23 @@ mod tests {
         for (step, error, code) in [
             (&rename, RunError::NameTaken("t is there already".to_owned()), "name_taken"),
             (&rename, RunError::NotATable("t is no table but a view".to_owned()), "not_a_table"),
-            (&rename, RunError::Overtaken("t was changed".to_owned()), "drifted"),
+            (&rename, RunError::Overtaken("t was changed".to_owned()), "schema_drift"),
             (&rename, conflict("tableName"), "name_taken"),
             (&rename, conflict(""), "in_use"),
             (&Step::Purge, conflict(""), "in_use"),
         ] {
             let error = not_tried(step, error);
             assert_eq!((error.status(), error.code()), (409, code));
-            assert!(CODES.contains(&code));
+            assert!(is_known(code));
         }
     }
 
     #[test]
     fn a_failure_is_told_as_it_was_kept() {
         let kept =
-            Failure::from(Error::conflict("drifted", "gone").with_details(vec![Detail::new("a", "b")]));
+            Failure::from(Error::conflict("schema_drift", "gone").with_details(vec![Detail::new("a", "b")]));
         let error = kept.to_error(&[]);
-        assert_eq!((error.status(), error.code()), (409, "drifted"));
+        assert_eq!((error.status(), error.code()), (409, "schema_drift"));
         assert_eq!(Failure::from(error), kept);
     }
 }

@@ -1,16 +1,15 @@
 //! Who may hold a database that is locked: the tasks that run on it, as far as they are known here.
 
 use super::failure::Failure;
-use crate::app::App;
 use crate::datasources::Datasource;
-use crate::executions::{self, ExecutionView};
+use crate::tables::{RunningTask, Tables};
 
 /// Executions that are named.
 const NAMED_MAX: usize = 3;
 
 /// The failure, and who runs there now.
-pub async fn named(app: &App, source: &Datasource, failure: Failure) -> Failure {
-    let running = executions::running_on(app, source.id).await.unwrap_or_else(|error| {
+pub async fn named(state: &Tables, source: &Datasource, failure: Failure) -> Failure {
+    let running = (state.users.running_on)(state, source.id).await.unwrap_or_else(|error| {
         tracing::debug!("who holds a data source is not known: {error}");
         Vec::new()
     });
@@ -28,12 +27,12 @@ pub async fn named(app: &App, source: &Datasource, failure: Failure) -> Failure 
         failure.message,
         source.name,
         named.join(", "),
-        running[0].id
+        running[0].execution_id
     );
     Failure { message, ..failure }
 }
 
-fn name(execution: &ExecutionView) -> String {
-    let ExecutionView { id, task_name, workflow_name, .. } = execution;
-    format!("execution {id} (task `{task_name}` of the workflow `{workflow_name}`)")
+fn name(running: &RunningTask) -> String {
+    let RunningTask { execution_id, task_name, workflow_name } = running;
+    format!("execution {execution_id} (task `{task_name}` of the workflow `{workflow_name}`)")
 }

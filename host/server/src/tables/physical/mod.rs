@@ -25,7 +25,7 @@ pub use worker::run_worker;
 /// What the change log calls a physical change; the key is its id.
 pub const TOPIC: &str = "table_changes";
 
-use crate::error::Error;
+use lakeport_base::Error;
 
 /// 409: one at a time.
 pub fn running() -> Error {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use lakeport_base::Error;
 use lakeport_bindings::dialect::schema::TableName;
 use lakeport_physical::{Outcome, Request, StatementOutcome as Ran, StatementStatus};
 
@@ -11,7 +12,6 @@ use super::failure::not_tried;
 use super::step::Wanted;
 use super::view::{DryRun, Note, PlannedStatement, Statement, StatementOutcome};
 use crate::datasources::Reach;
-use crate::error::Error;
 
 /// The statements of all steps.
 #[derive(Debug, Default)]

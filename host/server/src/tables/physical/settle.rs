@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use lakeport_base::Error;
 use lakeport_bindings::dialect::planner::DataType;
 use lakeport_bindings::dialect::schema::{Table, TableName};
 use lakeport_physical::Runner;
@@ -12,7 +13,6 @@ use super::step::Step;
 use super::store::{End, Kept};
 use super::view::StatementOutcome;
 use crate::datasources::Reach;
-use crate::error::Error;
 use crate::tables::fields::default;
 use crate::tables::found::FoundTable;
 

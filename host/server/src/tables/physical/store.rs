@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+use lakeport_base::Error;
+use lakeport_store::Retained;
+use lakeport_store::{Db, Either, Row, Tx, Value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -9,9 +12,6 @@ use super::failure::Failure;
 use super::plan::Planned;
 use super::step::Wanted;
 use super::view::{Note, State, Statement};
-use crate::db::{Db, Either, Row, Tx, Value};
-use crate::error::Error;
-use crate::retention::Retained;
 use crate::tables::definitions::{Drift, Record};
 
 /// Changes of one table that are shown.

@@ -1,7 +1,8 @@
 use std::collections::HashSet;
 
+use lakeport_store::testing::on_each_store;
+
 use super::*;
-use crate::db::testing::on_each_store;
 use crate::tables::definitions::{self, Definition};
 use crate::tables::found::{self, FoundField, FoundTable, Look};
 use crate::tables::history::Source;

@@ -1,12 +1,12 @@
 //! Physical changes as answers show them.
 
 use chrono_tz::Tz;
+use lakeport_base::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::store::Kept;
 use crate::tables::definitions::Drift;
-use crate::time;
 
 /// A statement of a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

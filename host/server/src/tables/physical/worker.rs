@@ -8,8 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use lakeport_base::Error;
+use lakeport_base::failpoints;
 use lakeport_bindings::dialect::schema::{Table, TableName};
 use lakeport_physical::{Outcome, Request, RunStatus, Runner};
+use lakeport_store::{Held, Tx, leases};
 use tokio::task::{self, JoinSet};
 use tokio::time::sleep;
 
@@ -22,16 +25,12 @@ use super::settle::{look_for, settle};
 use super::step::Step;
 use super::store::{self, End, Kept};
 use super::view::StatementOutcome;
-use crate::app::App;
 use crate::datasources::{self, Datasource, Reach};
-use crate::db::{Held, Tx, leases};
-use crate::error::Error;
-use crate::points;
+use crate::tables::Tables;
 use crate::tables::definitions::{self, Definition, Drift, Record};
 use crate::tables::found::{self, FoundTable, Look};
 use crate::tables::history::{self, Source};
 use crate::tables::{TOPIC as TABLES_TOPIC, fields, recycle};
-use crate::tasks;
 
 /// Between two looks for what others left.
 const POLL: Duration = Duration::from_secs(5);
@@ -46,15 +45,15 @@ const ENDS_MAX: u32 = 60;
 const GRACE: Duration = Duration::from_secs(10);
 
 /// Works until the server stops.
-pub async fn run_worker(app: Arc<App>) {
-    let mut changed = app.changes.subscribe(TOPIC);
-    let mut worker = Worker { app, working: HashMap::new(), tasks: JoinSet::new() };
+pub async fn run_worker(state: Arc<Tables>) {
+    let mut changed = state.changes.subscribe(TOPIC);
+    let mut worker = Worker { state, working: HashMap::new(), tasks: JoinSet::new() };
     loop {
         if let Err(error) = worker.look().await {
             tracing::warn!("changes of tables are not looked after at this moment: {error}");
         }
         tokio::select! {
-            () = worker.app.stopping.cancelled() => break,
+            () = worker.state.stopping.cancelled() => break,
             event = changed.next() => if event.is_none() { break },
             Some(done) = worker.tasks.join_next_with_id() => {
                 let id = done.map_or_else(|error| error.id(), |(id, ())| id);
@@ -68,7 +67,7 @@ pub async fn run_worker(app: Arc<App>) {
 }
 
 struct Worker {
-    app: Arc<App>,
+    state: Arc<Tables>,
     /// By table, with its data source: the lease of one that has just ended is given back first.
     working: HashMap<i64, (task::Id, i64)>,
     tasks: JoinSet<()>,
@@ -77,7 +76,7 @@ struct Worker {
 impl Worker {
     /// Takes what is free.
     async fn look(&mut self) -> Result<(), Error> {
-        for change in store::running(&self.app.db).await? {
+        for change in store::running(&self.state.db).await? {
             if self.working.len() >= CHANGES_AT_ONCE {
                 break;
             }
@@ -88,8 +87,8 @@ impl Worker {
                 continue;
             }
             let name = format!("table_change/{table_id}");
-            let Some(lease) = self.app.leases.claim(&name, leases::TTL).await? else { continue };
-            let attempt = Attempt { app: Arc::clone(&self.app), change };
+            let Some(lease) = self.state.leases.claim(&name, leases::TTL).await? else { continue };
+            let attempt = Attempt { state: Arc::clone(&self.state), change };
             let task = self.tasks.spawn(attempt.run(lease.hold())).id();
             self.working.insert(table_id, (task, source_id));
         }
@@ -99,7 +98,7 @@ impl Worker {
 
 /// One attempt at a change.
 struct Attempt {
-    app: Arc<App>,
+    state: Arc<Tables>,
     change: Kept,
 }
 
@@ -126,7 +125,7 @@ impl Attempt {
             Err(error) if error.code() == "lease_lost" => {}
             Err(error) => {
                 tracing::warn!(change = id, table = table_id, "a change is given up for now: {error}");
-                self.app.stopping.run_until_cancelled(sleep(RETRY)).await;
+                self.state.stopping.run_until_cancelled(sleep(RETRY)).await;
             }
         }
         if let Err(error) = held.release().await {
@@ -135,11 +134,11 @@ impl Attempt {
     }
 
     async fn work(&self, held: &Held) -> Result<(), Error> {
-        let mut tx = self.app.db.begin().await?;
+        let mut tx = self.state.db.begin().await?;
         tx.guard(held).await?;
         let Some(had_begun) = store::claim(&mut tx, self.change.id).await? else { return Ok(()) };
         tx.commit().await?;
-        points::reach("tables.change_claimed");
+        failpoints::reach("tables.change_claimed");
         let cancelled = Arc::new(AtomicBool::new(false));
         let trying = AssertUnwindSafe(self.tried(had_begun, &cancelled)).catch_unwind();
         let stop = self.told_to_stop(held);
@@ -159,9 +158,9 @@ impl Attempt {
             // Whoever comes next goes on looking.
             return Ok(());
         }
-        points::reach("tables.physical_done");
+        failpoints::reach("tables.physical_done");
         self.recorded(held, &tried).await?;
-        points::reach("tables.change_recorded");
+        failpoints::reach("tables.change_recorded");
         Ok(())
     }
 
@@ -169,7 +168,7 @@ impl Attempt {
     async fn told_to_stop(&self, held: &Held) {
         let lost = held.lost();
         let stopped = async {
-            self.app.stopping.cancelled().await;
+            self.state.stopping.cancelled().await;
             sleep(GRACE).await;
         };
         tokio::select! {
@@ -187,9 +186,9 @@ impl Attempt {
     }
 
     async fn on_its_source(&self, had_begun: bool, cancelled: &Arc<AtomicBool>) -> Result<Tried, Error> {
-        let source = datasources::find(&self.app.db, self.change.cluster_id).await?;
+        let source = datasources::find(&self.state.db, self.change.cluster_id).await?;
         let source = source.ok_or_else(|| Error::not_found("data source", self.change.cluster_id))?;
-        let reach = Reach::of_main(&self.app, &source, &format!("change-{}", self.change.id));
+        let reach = Reach::of_main(&self.state.datasources, &source, &format!("change-{}", self.change.id));
         let database = reach.database().await.map_err(|error| crate::plugins::answered(&error))?;
         let runner = reach.runner(&database, Arc::clone(cancelled));
         if had_begun {
@@ -209,7 +208,7 @@ impl Attempt {
             for outcome in outcomes[..made].iter_mut().rev() {
                 runner.take_back(outcome).await;
             }
-            let failure = if is_held { holders::named(&self.app, source, failure).await } else { failure };
+            let failure = if is_held { holders::named(&self.state, source, failure).await } else { failure };
             end.failure = Some(told(failure, &outcomes[..made]));
         }
         for outcome in &outcomes {
@@ -292,7 +291,7 @@ impl Attempt {
                 Err(error)
                     if error.code() != "lease_lost"
                         && ends < ENDS_MAX
-                        && !self.app.stopping.is_cancelled() =>
+                        && !self.state.stopping.is_cancelled() =>
                 {
                     tracing::warn!(
                         change = id,
@@ -300,7 +299,7 @@ impl Attempt {
                         "the end of a change was not written: {error}"
                     );
                     ends += 1;
-                    self.app.stopping.run_until_cancelled(sleep(RETRY)).await;
+                    self.state.stopping.run_until_cancelled(sleep(RETRY)).await;
                 }
                 outcome => return outcome,
             }
@@ -309,14 +308,14 @@ impl Attempt {
 
     /// Writes what came of it and what the catalogue takes over, in one transaction.
     async fn finish(&self, held: &Held, tried: &Tried) -> Result<(), Error> {
-        let (app, change) = (&self.app, &self.change);
-        let now_ms = app.clock.now_ms();
+        let (state, change) = (&self.state, &self.change);
+        let now_ms = state.clock.now_ms();
         let is_purged = tried.end.failure.is_none() && change.wanted.is_purge();
-        let mut tx = app.db.begin().await?;
+        let mut tx = state.db.begin().await?;
         tx.guard(held).await?;
         if is_purged {
             // Before the table's own row is locked.
-            tasks::unbind_table(&mut tx, change.table_id, &change.requested_by, now_ms).await?;
+            (state.users.unbind)(&mut tx, change.table_id, &change.requested_by, now_ms).await?;
         }
         let before = definitions::store::lock(&mut tx, change.table_id).await?;
         if !store::end(&mut tx, change.id, &tried.end, now_ms).await? {

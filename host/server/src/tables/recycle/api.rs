@@ -1,14 +1,14 @@
 //! Handlers of the recycle bin.
 
+use lakeport_base::error::{Detail, Error};
+use lakeport_http::{Data, Nothing};
+
 use super::name::{self, Limit};
 use super::prepared::{Prepared, add_history, begin, prepared, refuse_active, source_of};
 use super::view::{PendingView, PurgedTable, SoftDeleted, TaskView};
 use super::{RETENTION_MS, erase, store, there, unchanged, wanted};
-use crate::app::{App, Call};
-use crate::audit::Change;
+use crate::audit::{Change, Commit};
 use crate::datasources::{self, Reach};
-use crate::error::{Detail, Error};
-use crate::http::{Data, Nothing};
 use crate::tables::definitions::api::{TRIES, found, overtaken, reserve_or};
 use crate::tables::definitions::{self, Definition, Whole};
 use crate::tables::forms::{ConfirmedChangeQuery, PendingQuery, TablePath};
@@ -16,8 +16,8 @@ use crate::tables::physical::step::Step;
 use crate::tables::physical::store as changes;
 use crate::tables::physical::view::{Changed, DryRun, Note, UnderWay};
 use crate::tables::physical::{self, Ended, Planned, exists};
+use crate::tables::{Call, Tables};
 use crate::tables::{TOPIC, sources};
-use crate::tasks;
 
 /// Tables of one list.
 const LISTED_MAX: i64 = 10_000;
@@ -42,7 +42,7 @@ async fn soft_delete_from(
     call: &Confirmed,
     before: Whole,
 ) -> Result<Option<Data<Changed<SoftDeleted>>>, Error> {
-    let (app, id, now_ms) = (&call.state, before.record.id, call.state.clock.now_ms());
+    let (state, id, now_ms) = (&call.state, before.record.id, call.state.clock.now_ms());
     let definition = &before.record.definition;
     if before.record.is_deprecated {
         let message = format!("{} lies in the recycle bin already", definition.table_name);
@@ -52,13 +52,13 @@ async fn soft_delete_from(
     confirm(&call.query.confirm_table_name, &definition.table_name)?;
     let source = source_of(call, &before, call.query.cluster_id).await?;
     let limit = limit_of(call, &before).await?;
-    let name = name::deprecated(&definition.table_name, now_ms, app.config.time_zone, limit);
+    let name = name::deprecated(&definition.table_name, now_ms, state.config.time_zone, limit);
     let wanted = wanted(definition, name.clone(), Step::SoftDelete { name });
     let prepared = match &source {
         Some(source) => Some(prepared(call, source, definition, &wanted).await?),
         None => None,
     };
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     reserve_or(call, &mut tx, &wanted.table, id, "try again").await?;
     let Some(now) = unchanged(&mut tx, &before).await? else { return Ok(None) };
     if call.query.dry_run {
@@ -74,24 +74,24 @@ async fn soft_delete_from(
         record.origin_table_name = Some(definition.table_name.clone());
         (record.deprecated_at_ms, record.purge_at_ms) = (Some(now_ms), Some(now_ms + RETENTION_MS));
         record.definition = wanted.table;
-        let answer = soft_deleted(app, Whole { record, ..before.clone() }).await?;
+        let answer = soft_deleted(state, Whole { record, ..before.clone() }).await?;
         return call.commit(tx, audited, Data::new(&Changed::Done(answer))).await.map(Some);
     };
     let begun = begin(call, &mut tx, &before, &wanted, &prepared, now_ms).await?;
     let answer = match physical::ended(call, tx, audited, begun).await? {
         Ended::UnderWay(change) => Changed::UnderWay(UnderWay { change }),
-        Ended::Made(_) => Changed::Done(soft_deleted(app, found(app, id).await?).await?),
+        Ended::Made(_) => Changed::Done(soft_deleted(state, found(state, id).await?).await?),
     };
     physical::kept(call, Data::new(&answer)).await.map(Some)
 }
 
 /// `GET /api/v1/tables/pending-deletion`
 pub async fn pending(call: Call<Nothing, PendingQuery>) -> Result<Data<Vec<PendingView>>, Error> {
-    let app = &call.state;
-    let records = definitions::store::deprecated(&app.db, call.query.cluster_id, LISTED_MAX).await?;
+    let state = &call.state;
+    let records = definitions::store::deprecated(&state.db, call.query.cluster_id, LISTED_MAX).await?;
     let ids: Vec<i64> = records.iter().map(|record| record.id).collect();
-    let mut failures = changes::last_failures(&app.db, Step::Purge.kind(), &ids).await?;
-    let (now_ms, zone) = (app.clock.now_ms(), app.config.time_zone);
+    let mut failures = changes::last_failures(&state.db, Step::Purge.kind(), &ids).await?;
+    let (now_ms, zone) = (state.clock.now_ms(), state.config.time_zone);
     let view = |record: definitions::Record| {
         let failure = failures.remove(&record.id);
         PendingView::new(record, failure, now_ms, zone)
@@ -112,7 +112,7 @@ pub async fn purge_now(call: Confirmed) -> Result<Data<Changed<PurgedTable>>, Er
 
 /// None: the table is not any more as it was read.
 async fn purge_from(call: &Confirmed, before: Whole) -> Result<Option<Data<Changed<PurgedTable>>>, Error> {
-    let (app, id, now_ms) = (&call.state, before.record.id, call.state.clock.now_ms());
+    let (state, id, now_ms) = (&call.state, before.record.id, call.state.clock.now_ms());
     let definition = &before.record.definition;
     refuse_active(&before)?;
     sources::refuse_wrong(&before, call.query.cluster_id)?;
@@ -120,14 +120,14 @@ async fn purge_from(call: &Confirmed, before: Whole) -> Result<Option<Data<Chang
     let wanted = wanted(definition, definition.table_name.clone(), Step::Purge);
     let (mut planned, mut missing) = (None, None);
     if let Some(source) = source_of(call, &before, call.query.cluster_id).await? {
-        let reach = there::reach_of(app, &source, call.request_id.as_str());
+        let reach = there::reach_of(state, &source, call.request_id.as_str());
         if exists(&reach, &sources::place(definition)).await? {
             planned = Some(prepared(call, &source, definition, &wanted).await?);
         } else {
             missing = Some(not_there(definition));
         }
     }
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     if call.query.dry_run {
         let now = unchanged(&mut tx, &before).await?;
         return Ok(now.map(|_| Data::new(&Changed::DryRun(dry_run(planned, missing)))));
@@ -141,7 +141,7 @@ async fn purge_from(call: &Confirmed, before: Whole) -> Result<Option<Data<Chang
     };
     let audited = Change::of("table", id).before(&before.versioned());
     let Some(prepared) = planned else {
-        if !erase(&mut tx, &before, &call.caller.name, now_ms).await? {
+        if !erase(state, &mut tx, &before, &call.caller.name, now_ms).await? {
             return Ok(None);
         }
         return call.commit(tx, audited, Data::new(&Changed::Done(purged(false)))).await.map(Some);
@@ -175,10 +175,10 @@ fn confirm(typed: &str, name: &str) -> Result<(), Error> {
 
 /// The bound of names in its data source, as the dialect says it; without one that of the catalogue.
 async fn limit_of(call: &Confirmed, table: &Whole) -> Result<Limit, Error> {
-    let app = &call.state;
+    let state = &call.state;
     let Some(id) = table.record.definition.cluster_id else { return Ok(Limit::of(None)) };
-    let Some(source) = datasources::find(&app.db, id).await? else { return Ok(Limit::of(None)) };
-    let profile = Reach::of(app, &source, call.request_id.as_str()).profile()?;
+    let Some(source) = datasources::find(&state.db, id).await? else { return Ok(Limit::of(None)) };
+    let profile = Reach::of(&state.datasources, &source, call.request_id.as_str()).profile()?;
     Ok(Limit::of(Some(&profile)))
 }
 
@@ -188,9 +188,9 @@ fn dry_run(prepared: Option<Prepared>, why: Option<Note>) -> DryRun {
     prepared.map_or_else(nothing, |prepared| prepared.planned).view()
 }
 
-async fn soft_deleted(app: &App, whole: Whole) -> Result<SoftDeleted, Error> {
-    let bound = tasks::bound_to(&app.db, whole.record.id, TASKS_NAMED_MAX).await?;
+async fn soft_deleted(state: &Tables, whole: Whole) -> Result<SoftDeleted, Error> {
+    let bound = (state.users.bound_to)(&state.db, whole.record.id, TASKS_NAMED_MAX).await?;
     let task = |(id, task_name)| TaskView { id, task_name };
-    let table = PendingView::new(whole.record, None, app.clock.now_ms(), app.config.time_zone);
+    let table = PendingView::new(whole.record, None, state.clock.now_ms(), state.config.time_zone);
     Ok(SoftDeleted { table, referenced_by_tasks: bound.into_iter().map(task).collect() })
 }

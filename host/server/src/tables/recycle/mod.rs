@@ -13,16 +13,15 @@ pub mod store;
 mod there;
 mod view;
 
-pub use job::run_job;
+use lakeport_base::Error;
+use lakeport_base::time::DAY_MS;
+use lakeport_store::Tx;
 
 use super::TOPIC;
 use super::definitions::{self, Definition, Record, Whole};
 use super::physical::step::{Step, Wanted};
 use super::physical::store as changes;
-use crate::db::Tx;
-use crate::error::Error;
-use crate::tasks;
-use crate::time::DAY_MS;
+pub use job::run_job;
 
 /// How long a table is kept.
 pub const RETENTION_MS: i64 = 30 * DAY_MS;
@@ -45,10 +44,16 @@ async fn unchanged(tx: &mut Tx, before: &Whole) -> Result<Option<Whole>, Error> 
 }
 
 /// Forgets a table for ever; false: it is gone or not as it was read.
-async fn erase(tx: &mut Tx, before: &Whole, by: &str, now_ms: i64) -> Result<bool, Error> {
+async fn erase(
+    state: &super::Tables,
+    tx: &mut Tx,
+    before: &Whole,
+    by: &str,
+    now_ms: i64,
+) -> Result<bool, Error> {
     let id = before.record.id;
     // Before the table's own row is locked.
-    tasks::unbind_table(tx, id, by, now_ms).await?;
+    (state.users.unbind)(tx, id, by, now_ms).await?;
     if unchanged(tx, before).await?.is_none() {
         return Ok(false);
     }

@@ -1,10 +1,10 @@
 //! What a table is called in the recycle bin: `<name>_deprecated_<yyyyMMddHHmmss>`, within its database's limit.
 
 use chrono_tz::Tz;
+use lakeport_base::time;
 use lakeport_sql::Profile;
 
 use crate::tables::found::{NAME_MAX_CHARS, RECYCLE_BIN};
-use crate::time;
 
 /// A bound of names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,9 +1,10 @@
 //! What all changes of the recycle bin have in common: whose table it is, and what is to be run there.
 
-use crate::app::Call;
+use lakeport_base::Error;
+use lakeport_store::Tx;
+
 use crate::datasources::{Datasource, Reach};
-use crate::db::Tx;
-use crate::error::Error;
+use crate::tables::Call;
 use crate::tables::definitions::api::unknown;
 use crate::tables::definitions::{self, Definition, Whole};
 use crate::tables::forms::TablePath;
@@ -39,11 +40,11 @@ pub async fn source_of<Q>(
     table: &Whole,
     asked: Option<i64>,
 ) -> Result<Option<Datasource>, Error> {
-    let (app, caller) = (&call.state, &call.caller);
+    let (state, caller) = (&call.state, &call.caller);
     if table.record.is_physical {
-        return sources::physical(app, caller, table, asked).await.map(Some);
+        return sources::physical(state, caller, table, asked).await.map(Some);
     }
-    sources::refuse_hidden(app, caller, table, asked.into_iter()).await.map(|()| None)
+    sources::refuse_hidden(state, caller, table, asked.into_iter()).await.map(|()| None)
 }
 
 pub async fn prepared<Q>(
@@ -52,7 +53,7 @@ pub async fn prepared<Q>(
     definition: &Definition,
     wanted: &Wanted,
 ) -> Result<Prepared, Error> {
-    let reach = Reach::of_main(&call.state, source, call.request_id.as_str());
+    let reach = Reach::of_main(&call.state.datasources, source, call.request_id.as_str());
     let planned = physical::plan(&reach, &sources::place(definition), wanted).await?;
     Ok(Prepared { source_id: source.id, planned })
 }

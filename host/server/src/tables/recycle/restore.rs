@@ -2,16 +2,16 @@
 //! somebody gave it its old name back, or dropped it, nothing is run: the catalogue follows what is there, and a
 //! change without statements tells of it.
 
+use lakeport_base::Error;
 use lakeport_bindings::dialect::schema::Table;
+use lakeport_http::Data;
+use lakeport_store::Tx;
 
 use super::prepared::{Prepared, add_history, begin, prepared, refuse_active, source_of};
 use super::there::{self, TABLE, There};
 use super::{old_name, store, unchanged, wanted};
-use crate::app::Call;
-use crate::audit::Change;
-use crate::db::Tx;
-use crate::error::Error;
-use crate::http::Data;
+use crate::audit::{Change, Commit};
+use crate::tables::Call;
 use crate::tables::definitions::api::{TRIES, done, followed, found, overtaken, reserve_or};
 use crate::tables::definitions::view::TableDetail;
 use crate::tables::definitions::{self, Definition, Drift, Whole};
@@ -56,13 +56,13 @@ async fn restore_from(
     call: &Call<TablePath, ChangeQuery>,
     before: Whole,
 ) -> Result<Option<Data<Changed<TableDetail>>>, Error> {
-    let (app, id, now_ms) = (&call.state, before.record.id, call.state.clock.now_ms());
+    let (state, id, now_ms) = (&call.state, before.record.id, call.state.clock.now_ms());
     refuse_active(&before)?;
     sources::refuse_wrong(&before, call.query.cluster_id)?;
     let name = old_name(&before.record);
     let wanted = wanted(&before.record.definition, name.clone(), Step::Restore { name });
     let way = way(call, &before, &wanted).await?;
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     reserve_or(call, &mut tx, &wanted.table, id, way.hint()).await?;
     if unchanged(&mut tx, &before).await?.is_none() {
         return Ok(None);
@@ -84,7 +84,7 @@ async fn restore_from(
     };
     tx.changed(TOPIC, id.to_string());
     let whole = add_history(call, &mut tx, &before, now_ms).await?;
-    call.commit(tx, audited, done(app, whole, change)).await.map(Some)
+    call.commit(tx, audited, done(state, whole, change)).await.map(Some)
 }
 
 /// 409 where the database has something else of the name that the table is to have again.

@@ -1,7 +1,8 @@
 //! The recycle bin in the store: when a table went in, what it was called, when it goes for ever.
 
-use crate::db::{Db, Tx};
-use crate::error::Error;
+use lakeport_base::Error;
+use lakeport_store::{Db, Tx};
+
 use crate::tables::recycle::RETENTION_MS;
 
 /// It was called `origin`, and is called otherwise now, with the time at which it went in behind its name.

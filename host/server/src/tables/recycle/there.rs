@@ -1,11 +1,11 @@
 //! What a database has of a table in the recycle bin: somebody may have dropped it there, or given it its old name
 //! back.
 
+use lakeport_base::Error;
 use lakeport_bindings::dialect::schema::{Table, TableName};
 
-use crate::app::App;
 use crate::datasources::{Datasource, Reach};
-use crate::error::Error;
+use crate::tables::Tables;
 use crate::tables::definitions::Record;
 use crate::tables::physical::look;
 use crate::tables::{recycle, sources};
@@ -21,8 +21,8 @@ pub struct There {
 }
 
 /// The database as it is asked whether a table is there.
-pub fn reach_of<'a>(app: &'a App, source: &Datasource, call: &str) -> Reach<'a> {
-    Reach::of_main(app, source, call)
+pub fn reach_of<'a>(state: &'a Tables, source: &Datasource, call: &str) -> Reach<'a> {
+    Reach::of_main(&state.datasources, source, call)
 }
 
 impl There {

@@ -1,12 +1,12 @@
 //! Tables of the recycle bin as answers show them.
 
 use chrono_tz::Tz;
+use lakeport_base::time::{self, DAY_MS};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::tables::definitions::Record;
 use crate::tables::physical::failure::Failure;
-use crate::time::{self, DAY_MS};
 
 /// A table in the recycle bin.
 #[derive(Serialize, JsonSchema)]

@@ -1,16 +1,16 @@
 //! Handlers of statistics.
 
+use lakeport_base::Error;
+use lakeport_base::time::{self, DAY_MS};
+use lakeport_http::Data;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Answer, Size, collected, collected_lately, store};
-use crate::app::{App, Call};
-use crate::error::Error;
-use crate::http::Data;
 use crate::tables::definitions::api::found;
 use crate::tables::forms::{HistoryQuery, StatisticsQuery, TablePath};
 use crate::tables::sources;
-use crate::time::{self, DAY_MS};
+use crate::tables::{Call, Tables};
 
 /// The size of a table.
 #[derive(Serialize, JsonSchema)]
@@ -44,22 +44,22 @@ pub struct CollectedStatistics {
 
 /// `GET /api/v1/tables/{id}/statistics`
 pub async fn get(call: Call<TablePath, StatisticsQuery>) -> Result<Data<TableStatistics>, Error> {
-    let (app, id, query) = (&call.state, call.path.id, &call.query);
-    let whole = found(app, id).await?;
-    let source = sources::physical(app, &call.caller, &whole, query.cluster_id).await?;
+    let (state, id, query) = (&call.state, call.path.id, &call.query);
+    let whole = found(state, id).await?;
+    let source = sources::physical(state, &call.caller, &whole, query.cluster_id).await?;
     let (table, call) = (&whole.record, call.request_id.as_str());
     let answer = if query.force_refresh {
-        Answer::Asked(collected(app, table, &source, call).await?)
+        Answer::Asked(collected(state, table, &source, call).await?)
     } else {
-        collected_lately(app, table, &source, call).await?
+        collected_lately(state, table, &source, call).await?
     };
     Ok(Data::new(&match answer {
-        Answer::Asked(size) => view(app, id, &size, false),
-        Answer::Remembered(size) => view(app, id, &size, true),
+        Answer::Asked(size) => view(state, id, &size, false),
+        Answer::Remembered(size) => view(state, id, &size, true),
     }))
 }
 
-fn view(app: &App, table_id: i64, size: &Size, is_cached: bool) -> TableStatistics {
+fn view(state: &Tables, table_id: i64, size: &Size, is_cached: bool) -> TableStatistics {
     TableStatistics {
         table_id,
         cluster_id: size.cluster_id,
@@ -67,7 +67,7 @@ fn view(app: &App, table_id: i64, size: &Size, is_cached: bool) -> TableStatisti
         data_size: size.data_size,
         index_size: size.index_size,
         partition_count: size.partition_count,
-        collected_at: time::shown(size.collected_at_ms, app.config.time_zone),
+        collected_at: time::shown(size.collected_at_ms, state.config.time_zone),
         cached: is_cached,
         exact: size.is_exact,
     }
@@ -92,20 +92,20 @@ pub async fn last_30_days(call: Call<TablePath>) -> Result<Data<Vec<CollectedSta
 
 async fn window(call: &Call<TablePath>, days: i64) -> Result<Data<Vec<CollectedStatistics>>, Error> {
     check(call).await?;
-    let app = &call.state;
-    let sizes = store::since(&app.db, call.path.id, app.clock.now_ms() - days * DAY_MS).await?;
-    Ok(Data::new(&collected_views(app, &sizes)))
+    let state = &call.state;
+    let sizes = store::since(&state.db, call.path.id, state.clock.now_ms() - days * DAY_MS).await?;
+    Ok(Data::new(&collected_views(state, &sizes)))
 }
 
 /// 404 or 403.
 async fn check<Q>(call: &Call<TablePath, Q>) -> Result<(), Error> {
-    let app = &call.state;
-    let whole = found(app, call.path.id).await?;
-    sources::refuse_hidden(app, &call.caller, &whole, std::iter::empty()).await
+    let state = &call.state;
+    let whole = found(state, call.path.id).await?;
+    sources::refuse_hidden(state, &call.caller, &whole, std::iter::empty()).await
 }
 
-fn collected_views(app: &App, sizes: &[Size]) -> Vec<CollectedStatistics> {
-    let zone = app.config.time_zone;
+fn collected_views(state: &Tables, sizes: &[Size]) -> Vec<CollectedStatistics> {
+    let zone = state.config.time_zone;
     let view = |size: &Size| CollectedStatistics {
         row_count: size.row_count,
         data_size: size.data_size,

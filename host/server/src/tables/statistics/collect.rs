@@ -1,16 +1,16 @@
 //! One question about a table's size, however many ask it.
 
+use lakeport_base::Error;
+use lakeport_base::time::MINUTE_MS;
 use lakeport_bindings::dialect::reader::TableStatistics;
 use tokio::time::Instant;
 
 use super::{Said, Size, store};
-use crate::app::App;
 use crate::datasources::{Datasource, Reach};
-use crate::error::Error;
+use crate::tables::Tables;
 use crate::tables::definitions::Record;
 use crate::tables::physical::failure;
 use crate::tables::{TOPIC, sources};
-use crate::time::MINUTE_MS;
 
 /// How long a size is good enough.
 const REMEMBERED_MS: i64 = 5 * MINUTE_MS;
@@ -24,15 +24,20 @@ pub enum Answer {
 }
 
 /// The size as the database tells it now: by a question that began after this call.
-pub async fn collected(app: &App, table: &Record, source: &Datasource, call: &str) -> Result<Size, Error> {
+pub async fn collected(
+    state: &Tables,
+    table: &Record,
+    source: &Datasource,
+    call: &str,
+) -> Result<Size, Error> {
     let asked = Instant::now();
-    let turn = app.tables.collecting.turn(table.id, source.id);
+    let turn = state.collecting.turn(table.id, source.id);
     let mut last = turn.lock().await;
     if let Some(said) = last.as_ref().filter(|said| said.began >= asked) {
         return said.again();
     }
     let began = Instant::now();
-    let size = collect(app, table, source, call).await;
+    let size = collect(state, table, source, call).await;
     *last = Some(Said::of(began, &size));
     size
 }
@@ -40,42 +45,42 @@ pub async fn collected(app: &App, table: &Record, source: &Datasource, call: &st
 /// The size as it is remembered, else as the database tells it: whoever asks while a question is under way has its
 /// answer, or its error.
 pub async fn collected_lately(
-    app: &App,
+    state: &Tables,
     table: &Record,
     source: &Datasource,
     call: &str,
 ) -> Result<Answer, Error> {
-    if let Some(size) = remembered(app, table, source).await? {
+    if let Some(size) = remembered(state, table, source).await? {
         return Ok(Answer::Remembered(size));
     }
     let asked = Instant::now();
-    let turn = app.tables.collecting.turn(table.id, source.id);
+    let turn = state.collecting.turn(table.id, source.id);
     let mut last = turn.lock().await;
     if let Some(said) = last.as_ref().filter(|said| said.ended >= asked) {
         return said.again().map(Answer::Asked);
     }
     // Who had the turn before may have come to its end since the look above.
-    if let Some(size) = remembered(app, table, source).await? {
+    if let Some(size) = remembered(state, table, source).await? {
         return Ok(Answer::Remembered(size));
     }
     let began = Instant::now();
-    let size = collect(app, table, source, call).await;
+    let size = collect(state, table, source, call).await;
     *last = Some(Said::of(began, &size));
     size.map(Answer::Asked)
 }
 
-async fn remembered(app: &App, table: &Record, source: &Datasource) -> Result<Option<Size>, Error> {
-    let last = store::last(&app.db, table.id, 1).await?.pop();
-    let from_ms = app.clock.now_ms() - REMEMBERED_MS;
+async fn remembered(state: &Tables, table: &Record, source: &Datasource) -> Result<Option<Size>, Error> {
+    let last = store::last(&state.db, table.id, 1).await?.pop();
+    let from_ms = state.clock.now_ms() - REMEMBERED_MS;
     Ok(last.filter(|size| size.collected_at_ms > from_ms && size.cluster_id == source.id))
 }
 
-async fn collect(app: &App, table: &Record, source: &Datasource, call: &str) -> Result<Size, Error> {
-    let reach = Reach::of(app, source, call);
+async fn collect(state: &Tables, table: &Record, source: &Datasource, call: &str) -> Result<Size, Error> {
+    let reach = Reach::of(&state.datasources, source, call);
     let server = reach.server().await?;
     let found = reach.statistics(&server, &sources::place(&table.definition)).await;
-    let size = size_of(source.id, &found.map_err(failure::unanswered)?, app.clock.now_ms());
-    let mut tx = app.db.begin().await?;
+    let size = size_of(source.id, &found.map_err(failure::unanswered)?, state.clock.now_ms());
+    let mut tx = state.db.begin().await?;
     if store::insert(&mut tx, table.id, &size).await? {
         tx.changed(TOPIC, table.id.to_string());
     }

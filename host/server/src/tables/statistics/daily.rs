@@ -12,17 +12,17 @@ use std::time::Duration;
 
 use chrono::{Days, NaiveTime, TimeZone};
 use chrono_tz::Tz;
+use lakeport_base::Error;
+use lakeport_base::time::{begin_of, day_of};
+use lakeport_store::{Held, leases};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::{collected, store};
-use crate::app::App;
 use crate::datasources::{self, Datasource};
-use crate::db::{Held, leases};
-use crate::error::Error;
+use crate::tables::Tables;
 use crate::tables::definitions::{self, Record};
-use crate::time::{begin_of, day_of};
 
 /// Between two rounds.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -41,16 +41,16 @@ const REST_MAX: Duration = Duration::from_secs(5);
 const LEASE: &str = "table_statistics";
 
 /// Measures until the server stops.
-pub async fn run_job(app: Arc<App>) {
-    let Some(daily_at) = app.config.statistics_daily_at else { return };
+pub async fn run_job(state: Arc<Tables>) {
+    let Some(daily_at) = state.config.statistics_daily_at else { return };
     let mut left_alone = HashMap::new();
     let mut wait = FIRST_AFTER;
-    while app.stopping.run_until_cancelled(sleep(wait)).await.is_some() {
+    while state.stopping.run_until_cancelled(sleep(wait)).await.is_some() {
         wait = INTERVAL;
-        match app.leases.claim(LEASE, leases::TTL).await {
+        match state.leases.claim(LEASE, leases::TTL).await {
             Ok(Some(lease)) => {
                 let held = lease.hold();
-                if let Err(error) = round(&app, &held, daily_at, &mut left_alone).await {
+                if let Err(error) = round(&state, &held, daily_at, &mut left_alone).await {
                     tracing::warn!("the statistics of the day were not collected: {error}");
                 }
                 if let Err(error) = held.release().await {
@@ -74,13 +74,13 @@ struct Left {
 
 /// Goes through all data sources once.
 async fn round(
-    app: &Arc<App>,
+    state: &Arc<Tables>,
     held: &Held,
     daily_at: NaiveTime,
     left_alone: &mut HashMap<i64, Left>,
 ) -> Result<(), Error> {
-    let due_ms = last_time(daily_at, app.clock.now_ms(), app.config.time_zone);
-    let mut waiting = store::sources_with_due(&app.db, due_ms).await?;
+    let due_ms = last_time(daily_at, state.clock.now_ms(), state.config.time_zone);
+    let mut waiting = store::sources_with_due(&state.db, due_ms).await?;
     let now = Instant::now();
     waiting.retain(|id| left_alone.get(id).is_none_or(|left| left.until <= now));
     let mut passes = JoinSet::new();
@@ -88,7 +88,7 @@ async fn round(
         while passes.len() < SOURCES_AT_ONCE
             && let Some(id) = waiting.pop()
         {
-            let pass = Pass { app: Arc::clone(app), due_ms, lost: held.lost() };
+            let pass = Pass { state: Arc::clone(state), due_ms, lost: held.lost() };
             let after_id = left_alone.remove(&id).map_or(0, |left| left.after_id);
             passes.spawn(async move { (id, pass.run(id, after_id).await) });
         }
@@ -120,7 +120,7 @@ fn last_time(daily_at: NaiveTime, now_ms: i64, zone: Tz) -> i64 {
 
 /// One way through the tables of a data source.
 struct Pass {
-    app: Arc<App>,
+    state: Arc<Tables>,
     due_ms: i64,
     /// Another server goes on.
     lost: CancellationToken,
@@ -129,14 +129,14 @@ struct Pass {
 impl Pass {
     /// None: nothing failed; else where to go on later.
     async fn run(&self, source_id: i64, mut after_id: i64) -> Result<Option<i64>, Error> {
-        let Some(source) = datasources::find(&self.app.db, source_id).await? else { return Ok(None) };
+        let Some(source) = datasources::find(&self.state.db, source_id).await? else { return Ok(None) };
         let (mut has_failed, mut in_a_row) = (false, 0);
         loop {
-            let due = store::due(&self.app.db, source_id, self.due_ms, after_id, BATCH).await?;
+            let due = store::due(&self.state.db, source_id, self.due_ms, after_id, BATCH).await?;
             let Some(last) = due.last() else { return Ok(has_failed.then_some(0)) };
             after_id = *last;
-            for record in definitions::store::all_of(&self.app.db, &due).await? {
-                if self.app.stopping.is_cancelled() || self.lost.is_cancelled() {
+            for record in definitions::store::all_of(&self.state.db, &due).await? {
+                if self.state.stopping.is_cancelled() || self.lost.is_cancelled() {
                     return Ok(None);
                 }
                 let is_measured = self.measure(&source, &record).await;
@@ -152,7 +152,7 @@ impl Pass {
     async fn measure(&self, source: &Datasource, table: &Record) -> bool {
         let began = Instant::now();
         let call = format!("statistics-{}", table.id);
-        let outcome = collected(&self.app, table, source, &call).await;
+        let outcome = collected(&self.state, table, source, &call).await;
         if let Err(error) = &outcome {
             tracing::warn!(
                 datasource = source.name,
@@ -161,7 +161,7 @@ impl Pass {
             );
         }
         let rest = began.elapsed().min(REST_MAX);
-        self.app.stopping.run_until_cancelled(sleep(rest)).await;
+        self.state.stopping.run_until_cancelled(sleep(rest)).await;
         outcome.is_ok()
     }
 }
@@ -169,7 +169,7 @@ impl Pass {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::{parse, shown};
+    use lakeport_base::time::{parse, shown};
 
     fn last(now: &str, at: &str, zone: Tz) -> String {
         let now_ms = parse(now, zone).unwrap();

@@ -12,10 +12,9 @@ pub mod store;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use lakeport_base::error::{Error, Refusal};
 use parking_lot::Mutex;
 use tokio::time::Instant;
-
-use crate::error::{Error, Refusal};
 
 pub use collect::{Answer, collected, collected_lately};
 
@@ -133,9 +132,9 @@ mod tests {
     fn an_answer_and_an_error_are_told_again_as_they_were() {
         let (began, size) = (Instant::now(), Size { row_count: Some(3), ..Size::default() });
         assert_eq!(Said::of(began, &Ok(size)).again().unwrap(), size);
-        let refused = Said::of(began, &Err(Error::conflict("drifted", "gone")));
+        let refused = Said::of(began, &Err(Error::conflict("schema_drift", "gone")));
         for _ in 0..2 {
-            assert_eq!(refused.again().unwrap_err().code(), "drifted");
+            assert_eq!(refused.again().unwrap_err().code(), "schema_drift");
         }
     }
 }

@@ -1,9 +1,10 @@
 //! Collected sizes in the store.
 
+use lakeport_base::Error;
+use lakeport_store::Retained;
+use lakeport_store::{Db, Row, Tx, Value};
+
 use super::Size;
-use crate::db::{Db, Row, Tx, Value};
-use crate::error::Error;
-use crate::retention::Retained;
 
 /// Sizes of one window.
 const WINDOW_MAX: i64 = 5_000;

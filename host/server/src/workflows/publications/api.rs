@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
+use lakeport_base::error::{Detail, Error};
+use lakeport_http::{Answer, Caller, Data, Identity, Json, Nothing, OptionalJson};
+use lakeport_store::{Event, Subscription, Tx};
 use tokio::time::{Instant, timeout_at};
 
 use super::{Deployment, DeploymentState, Publication, PublicationView, Status, TOPIC, store};
-use crate::app::{App, Call};
-use crate::audit::Change;
-use crate::db::{Event, Subscription, Tx};
-use crate::error::{Detail, Error};
-use crate::http::{Answer, Caller, Data, Identity, Json, Nothing, OptionalJson};
+use crate::audit::{Change, Commit};
 use crate::idempotency;
 use crate::workflows::api::{found, unknown};
 use crate::workflows::forms::{DecidePublication, Decision, PublicationPath, PublishWorkflow, WorkflowPath};
 use crate::workflows::{self, PublicationState, Workflow, store as workflow_store, versions};
+use crate::workflows::{Call, Workflows};
 
 const COMMENT_MAX_CHARS: usize = 2_000;
 /// How long an approval's answer waits for the deployment's end.
@@ -23,10 +23,10 @@ const WAIT: Duration = Duration::from_secs(2);
 pub async fn publish(
     call: Call<WorkflowPath, Nothing, OptionalJson<PublishWorkflow>>,
 ) -> Result<Data<PublicationView>, Error> {
-    let (app, id) = (&call.state, call.path.id);
+    let (state, id) = (&call.state, call.path.id);
     let comment = call.body.0.as_ref().and_then(|form| form.comment.clone());
     check_comment(comment.as_deref())?;
-    let mut tx = app.db.begin().await?;
+    let mut tx = state.db.begin().await?;
     let workflow = workflow_store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     if workflow.weight.tasks == 0 {
         return Err(Error::conflict("no_tasks", "the workflow has no task; there is nothing to publish"));
@@ -39,7 +39,7 @@ pub async fn publish(
         comment,
         submitted_by: call.caller.name.clone(),
         submitter: call.caller.key(),
-        submitted_at_ms: app.clock.now_ms(),
+        submitted_at_ms: state.clock.now_ms(),
         decided_by: None,
         decided_at_ms: None,
         decision_comment: None,
@@ -47,7 +47,7 @@ pub async fn publish(
     };
     record.id = store::insert(&mut tx, &record).await?;
     settle(&mut tx, &record, Some(PublicationState::Pending)).await?;
-    let answer = Data::new(&PublicationView::new(&record, app.config.time_zone));
+    let answer = Data::new(&PublicationView::new(&record, state.config.time_zone));
     call.commit(tx, Change::of("publication", record.id).after(&record.version), answer).await
 }
 
@@ -79,21 +79,21 @@ pub(super) async fn settle(
 pub async fn decide(
     call: Call<PublicationPath, Nothing, Json<DecidePublication>>,
 ) -> Result<Data<PublicationView>, Error> {
-    let (app, path) = (&call.state, &call.path);
+    let (state, path) = (&call.state, &call.path);
     let form = &call.body;
     check_comment(form.comment.as_deref())?;
-    found(app, path.id).await?;
-    let engine = engine_of(app, path).await?;
-    let changed = app.changes.subscribe(TOPIC);
-    let now_ms = app.clock.now_ms();
-    let mut tx = app.db.begin().await?;
+    found(state, path.id).await?;
+    let engine = engine_of(state, path).await?;
+    let changed = state.changes.subscribe(TOPIC);
+    let now_ms = state.clock.now_ms();
+    let mut tx = state.db.begin().await?;
     let workflow = workflow_store::lock(&mut tx, path.id).await?.ok_or_else(|| unknown(path.id))?;
     let before = store::lock(&mut tx, path.id, path.record_id).await?;
     let before = before.ok_or_else(|| Error::not_found("publication", path.record_id))?;
     refuse_decided(&mut tx, &before, form.status).await?;
     if form.status == Decision::Approved {
         refuse_moved(&workflow, &engine)?;
-        if app.config.publication_four_eyes {
+        if state.config.publication_four_eyes {
             refuse_submitter(&call.caller, &before)?;
         }
     }
@@ -109,24 +109,24 @@ pub async fn decide(
     settle(&mut tx, &after, None).await?;
     let change = Change::of("publication", after.id).before(&before.status).after(&after.status);
     // What a repeat of this request is told should this server die before the answer.
-    let answer = Data::new(&PublicationView::new(&after, app.config.time_zone));
+    let answer = Data::new(&PublicationView::new(&after, state.config.time_zone));
     if form.status == Decision::Rejected {
         return call.commit(tx, change, answer).await;
     }
     call.commit_begun(tx, change, answer, WAIT).await?;
-    let ended = ended(app, changed, after).await?;
-    let answer = Data::new(&PublicationView::new(&ended, app.config.time_zone));
+    let ended = ended(state, changed, after).await?;
+    let answer = Data::new(&PublicationView::new(&ended, state.config.time_zone));
     if let Some(attempt) = &call.attempt {
-        idempotency::end(app, attempt, Ok(answer.reply())).await?;
+        idempotency::end(state, attempt, Ok(answer.reply())).await?;
     }
     Ok(answer)
 }
 
 /// The engine of the version that was submitted, which never changes.
-async fn engine_of(app: &App, path: &PublicationPath) -> Result<String, Error> {
-    let record = store::find(&app.db, path.record_id).await?.filter(|record| record.workflow_id == path.id);
+async fn engine_of(state: &Workflows, path: &PublicationPath) -> Result<String, Error> {
+    let record = store::find(&state.db, path.record_id).await?.filter(|record| record.workflow_id == path.id);
     let record = record.ok_or_else(|| Error::not_found("publication", path.record_id))?;
-    let content = versions::content_at(&app.db, path.id, record.version).await?;
+    let content = versions::content_at(&state.db, path.id, record.version).await?;
     let content = content.ok_or_else(|| Error::not_found("version", record.version))?;
     Ok(content.scheduler_engine)
 }
@@ -140,7 +140,7 @@ fn refuse_moved(workflow: &Workflow, engine: &str) -> Result<(), Error> {
     let message = format!(
         "it was submitted for the engine `{engine}`, and the workflow is on `{now}` now; submit it again"
     );
-    Err(Error::conflict("decided", message))
+    Err(Error::conflict("already_decided", message))
 }
 
 fn begun(now_ms: i64) -> Deployment {
@@ -167,7 +167,7 @@ async fn refuse_decided(tx: &mut Tx, record: &Publication, decision: Decision) -
         _ if is_again => "a later version was submitted since; decide that one",
         _ => "it was approved already",
     };
-    Err(Error::conflict("decided", message))
+    Err(Error::conflict("already_decided", message))
 }
 
 fn refuse_submitter(caller: &Caller, record: &Publication) -> Result<(), Error> {
@@ -179,19 +179,23 @@ fn refuse_submitter(caller: &Caller, record: &Publication) -> Result<(), Error> 
 }
 
 /// The record once its deployment has ended, or as it is when the time is over or the server stops.
-async fn ended(app: &App, mut changed: Subscription, mut record: Publication) -> Result<Publication, Error> {
+async fn ended(
+    state: &Workflows,
+    mut changed: Subscription,
+    mut record: Publication,
+) -> Result<Publication, Error> {
     let deadline = Instant::now() + WAIT;
     let id = record.id;
     let is_other = |event: &Event| matches!(event, Event::Changed(key) if **key != *id.to_string());
     let mut is_over = false;
     loop {
-        record = store::find(&app.db, id).await?.unwrap_or(record);
-        let state = record.deployment.as_ref().map(|deployment| deployment.state);
-        if is_over || state != Some(DeploymentState::Pending) {
+        record = store::find(&state.db, id).await?.unwrap_or(record);
+        let deployment = record.deployment.as_ref().map(|deployment| deployment.state);
+        if is_over || deployment != Some(DeploymentState::Pending) {
             return Ok(record);
         }
         let told = async { while changed.next().await.as_ref().is_some_and(is_other) {} };
-        let told = app.stopping.run_until_cancelled(timeout_at(deadline, told)).await;
+        let told = state.stopping.run_until_cancelled(timeout_at(deadline, told)).await;
         is_over = !matches!(told, Some(Ok(())));
     }
 }

@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use lakeport_base::Error;
 use lakeport_bindings::engine::model::{self, Edge, Param};
 use sha2::{Digest, Sha256};
 
-use crate::app::App;
 use crate::datasources::{self, Datasource};
 use crate::engines::Reach;
-use crate::error::Error;
-use crate::runner::parameters;
-use crate::tasks::circle::{self, Bound};
-use crate::tasks::definition::Content as TaskContent;
+use crate::scheduler::parameters;
+use crate::workflows::Workflows;
 use crate::workflows::api::EDGES_MAX;
 use crate::workflows::definition::Content;
+use crate::workflows::tasks::definition::Content as TaskContent;
+use crate::workflows::tasks::dependencies::{self, Bound};
 use crate::workflows::versions::{self, Sum};
 use crate::workflows::{Workflow, schedules};
 
@@ -33,21 +33,25 @@ pub struct Submitted {
 
 impl Submitted {
     /// None where there is no such version. A schedule that was set since goes with it: that needs no publication.
-    pub async fn read(app: &App, workflow: &Workflow, version: i64) -> Result<Option<Submitted>, Error> {
-        let Some(mut content) = versions::content_at(&app.db, workflow.id, version).await? else {
+    pub async fn read(
+        state: &Workflows,
+        workflow: &Workflow,
+        version: i64,
+    ) -> Result<Option<Submitted>, Error> {
+        let Some(mut content) = versions::content_at(&state.db, workflow.id, version).await? else {
             return Ok(None);
         };
         if workflow.schedule_version > version {
             content.schedule.clone_from(&workflow.content.schedule);
         }
         let (mut tasks, mut parts) = (BTreeMap::new(), Sum::default());
-        for (id, part) in versions::parts_at(&app.db, workflow.id, version).await? {
+        for (id, part) in versions::parts_at(&state.db, workflow.id, version).await? {
             parts = parts.plus(Sum::parse(&part.digest)?);
             tasks.insert(id, serde_json::from_str::<TaskContent>(&part.content).map_err(Error::internal)?);
         }
         let ids: BTreeSet<i64> = tasks.values().filter_map(|task| task.datasource_id).collect();
         let ids: Vec<i64> = ids.into_iter().collect();
-        let datasources = datasources::all_of(&app.db, &ids).await?;
+        let datasources = datasources::all_of(&state.db, &ids).await?;
         let datasources = datasources.into_iter().map(|source| (source.id, source)).collect();
         Ok(Some(Submitted { version, content, tasks, datasources, parts }))
     }
@@ -78,7 +82,7 @@ impl Submitted {
             inputs: &task.input_table_ids,
             outputs: &task.output_table_ids,
         });
-        circle::edges(&bound.collect::<Vec<_>>(), EDGES_MAX)
+        dependencies::edges(&bound.collect::<Vec<_>>(), EDGES_MAX)
     }
 
     /// For the engine that it is to be deployed to.

@@ -1,4 +1,4 @@
-//! Publications: a version is submitted, approved by somebody else, and deployed as it was submitted.
+//! Workflows: a version is submitted, approved by somebody else, and deployed as it was submitted.
 //!
 //! An approval leaves a row whose deployment is `pending`, and wakes the worker of one server by the change log.
 //! It has the workflow's turn while it deploys, writes down what the engine said after each step, and writes the
@@ -11,14 +11,13 @@ mod store;
 mod worker;
 
 use chrono_tz::Tz;
+use lakeport_base::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use api::{decide, publish};
 pub use store::{end_of, newest};
 pub use worker::run_worker;
-
-use crate::time;
 
 /// What the change log calls a change of a publication; the key is its id.
 const TOPIC: &str = "publications";
@@ -49,7 +48,7 @@ pub struct Publication {
     pub status: Status,
     pub comment: Option<String>,
     pub submitted_by: String,
-    /// Who that is, whatever the name: [`crate::http::Caller::key`].
+    /// Who that is, whatever the name: [`lakeport_http::Caller::key`].
     pub submitter: String,
     pub submitted_at_ms: i64,
     pub decided_by: Option<String>,

@@ -1,11 +1,11 @@
-//! Publications in the store. One that waits for its decision, and one that is being deployed: of each a workflow
+//! Workflows in the store. One that waits for its decision, and one that is being deployed: of each a workflow
 //! has one at the most.
 
+use lakeport_base::Error;
+use lakeport_store::{Db, Either, Row, Tx, Value};
 use serde::de::DeserializeOwned;
 
 use super::{Deployment, Publication, Status};
-use crate::db::{Db, Either, Row, Tx, Value};
-use crate::error::Error;
 use crate::workflows::PublicationState;
 
 /// Deployments that are looked at, of all workflows.

@@ -7,20 +7,20 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use lakeport_base::Error;
+use lakeport_base::failpoints;
 use lakeport_bindings::engine::deploys::{self, DeployRequest};
 use lakeport_bindings::engine::model;
+use lakeport_store::Held;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::build::Submitted;
 use super::{Publication, TOPIC, api, store};
-use crate::app::App;
-use crate::db::Held;
 use crate::engines::Reach;
-use crate::error::Error;
-use crate::points;
+use crate::workflows::Workflows;
 use crate::workflows::api::reach;
-use crate::workflows::{Deployed, Workflow, WorkflowStatus, store as workflows, turn};
+use crate::workflows::{Deployed, Workflow, WorkflowStatus, engine_lock, store as workflows};
 
 /// Between two looks for what others left.
 const POLL: Duration = Duration::from_secs(5);
@@ -48,17 +48,17 @@ const REASON_MAX_CHARS: usize = 2_000;
 const MERE_NOTES: [&str; 2] = ["adjusted", "unknown_kept"];
 
 /// Works until the server stops.
-pub async fn run_worker(app: Arc<App>) {
-    let mut changed = app.changes.subscribe(TOPIC);
+pub async fn run_worker(state: Arc<Workflows>) {
+    let mut changed = state.changes.subscribe(TOPIC);
     let mut working: HashSet<i64> = HashSet::new();
     let mut tasks: JoinSet<i64> = JoinSet::new();
     loop {
-        let wait = look(&app, &mut working, &mut tasks).await.unwrap_or_else(|error| {
+        let wait = look(&state, &mut working, &mut tasks).await.unwrap_or_else(|error| {
             tracing::warn!("deployments are not looked after at this moment: {error}");
             POLL
         });
         tokio::select! {
-            () = app.stopping.cancelled() => break,
+            () = state.stopping.cancelled() => break,
             event = changed.next() => if event.is_none() { break },
             Some(done) = tasks.join_next() => match done {
                 Ok(id) => _ = working.remove(&id),
@@ -74,48 +74,48 @@ pub async fn run_worker(app: Arc<App>) {
 
 /// Begins what nobody works on; answers when to look again.
 async fn look(
-    app: &Arc<App>,
+    state: &Arc<Workflows>,
     working: &mut HashSet<i64>,
     tasks: &mut JoinSet<i64>,
 ) -> Result<Duration, Error> {
     let mut wait = POLL;
-    for record in store::pending(&app.db).await? {
+    for record in store::pending(&state.db).await? {
         if working.len() >= DEPLOYMENTS_AT_ONCE {
             break;
         }
         if working.contains(&record.id) {
             continue;
         }
-        let Some(turn) = turn::try_take(app, record.workflow_id).await? else {
+        let Some(turn) = engine_lock::try_take(state, record.workflow_id).await? else {
             wait = TURN_WAIT;
             continue;
         };
-        points::reach("publication.claimed");
+        failpoints::reach("publication.claimed");
         working.insert(record.id);
-        tasks.spawn(attempt(Arc::clone(app), record, turn));
+        tasks.spawn(attempt(Arc::clone(state), record, turn));
     }
     Ok(wait)
 }
 
-async fn attempt(app: Arc<App>, record: Publication, turn: Held) -> i64 {
+async fn attempt(state: Arc<Workflows>, record: Publication, turn: Held) -> i64 {
     let id = record.id;
     let lost = turn.lost();
-    let work = AssertUnwindSafe(work(&app, &record, &turn)).catch_unwind();
+    let work = AssertUnwindSafe(work(&state, &record, &turn)).catch_unwind();
     let outcome = tokio::select! {
         biased;
         () = lost.cancelled() => None,
-        () = app.stopping.cancelled() => None,
+        () = state.stopping.cancelled() => None,
         outcome = work => Some(outcome),
     };
     let failed = match outcome {
         Some(Ok(written)) => written.err(),
-        Some(Err(_)) => end(&app, &record, &turn, Err(told_nothing())).await.err(),
+        Some(Err(_)) => end(&state, &record, &turn, Err(told_nothing())).await.err(),
         None => None,
     };
-    turn::give_back(turn).await;
+    engine_lock::give_back(turn).await;
     if let Some(error) = failed {
         tracing::warn!(publication = id, "a deployment goes on later: {error}");
-        app.stopping.run_until_cancelled(sleep(POLL)).await;
+        state.stopping.run_until_cancelled(sleep(POLL)).await;
     }
     id
 }
@@ -124,17 +124,17 @@ async fn attempt(app: Arc<App>, record: Publication, turn: Held) -> i64 {
 type Outcome = Result<Deployed, String>;
 
 /// Fails where the server's own store does.
-async fn work(app: &App, record: &Publication, turn: &Held) -> Result<(), Error> {
+async fn work(state: &Workflows, record: &Publication, turn: &Held) -> Result<(), Error> {
     // It may have been ended while this server waited for its turn.
-    let now = store::find(&app.db, record.id).await?;
+    let now = store::find(&state.db, record.id).await?;
     let is_pending = |now: &Publication| {
         now.deployment.as_ref().is_some_and(|deployment| deployment.state == super::DeploymentState::Pending)
     };
     if !now.is_some_and(|now| is_pending(&now)) {
         return Ok(());
     }
-    let Some(workflow) = workflows::find(&app.db, record.workflow_id).await? else { return Ok(()) };
-    let outcome = match timeout(DEPLOYMENT_MAX, deploy(app, record, &workflow, turn)).await {
+    let Some(workflow) = workflows::find(&state.db, record.workflow_id).await? else { return Ok(()) };
+    let outcome = match timeout(DEPLOYMENT_MAX, deploy(state, record, &workflow, turn)).await {
         Ok(outcome) => outcome?,
         Err(_) => Err(format!("the engine was not done after {DEPLOYMENT_MAX:?}")),
     };
@@ -144,11 +144,16 @@ async fn work(app: &App, record: &Publication, turn: &Held) -> Result<(), Error>
         }
         Err(reason) => tracing::warn!(workflow = workflow.id, "a workflow was not deployed: {reason}"),
     }
-    end(app, record, turn, outcome).await
+    end(state, record, turn, outcome).await
 }
 
-async fn deploy(app: &App, record: &Publication, workflow: &Workflow, turn: &Held) -> Result<Outcome, Error> {
-    let Some(submitted) = Submitted::read(app, workflow, record.version).await? else {
+async fn deploy(
+    state: &Workflows,
+    record: &Publication,
+    workflow: &Workflow,
+    turn: &Held,
+) -> Result<Outcome, Error> {
+    let Some(submitted) = Submitted::read(state, workflow, record.version).await? else {
         return Ok(Err(format!("there is no version {} of the workflow", record.version)));
     };
     let problems = submitted.problems();
@@ -162,7 +167,7 @@ async fn deploy(app: &App, record: &Publication, workflow: &Workflow, turn: &Hel
         return Ok(Err(reason));
     }
     let call_id = format!("publication-{}", record.id);
-    let reach = match reach(app, engine, &call_id).await {
+    let reach = match reach(state, engine, &call_id).await {
         Ok(reach) => reach,
         Err(error) if is_of_the_store(&error) => return Err(error),
         Err(error) => return Ok(Err(told(error))),
@@ -182,9 +187,9 @@ async fn deploy(app: &App, record: &Publication, workflow: &Workflow, turn: &Hel
         state: None,
     });
     // From here on the engine may have something of it, whatever becomes of this server.
-    keep(app, turn, &current).await?;
+    keep(state, turn, &current).await?;
     let online = workflow.status == WorkflowStatus::Online;
-    Steps { app, turn, reach: &reach, current }.take(built, online).await
+    Steps { state, turn, reach: &reach, current }.take(built, online).await
 }
 
 /// The server's own trouble, not the engine's: the deployment goes on later.
@@ -250,7 +255,7 @@ where
 
 /// The steps of one deployment; each answer is stored before the next.
 struct Steps<'d> {
-    app: &'d App,
+    state: &'d Workflows,
     turn: &'d Held,
     reach: &'d Reach,
     current: Deployed,
@@ -276,16 +281,16 @@ impl Steps<'_> {
                     return Ok(Ok(self.current));
                 }
                 "again" => {
-                    keep(self.app, self.turn, &self.current).await?;
+                    keep(self.state, self.turn, &self.current).await?;
                     request.current = self.current.reference();
                     answer = patiently(|| self.reach.deploy(&request)).await;
                 }
                 "waiting" => {
-                    keep(self.app, self.turn, &self.current).await?;
+                    keep(self.state, self.turn, &self.current).await?;
                     answer = self.waited(&deployment, &revision).await?;
                 }
                 _ => {
-                    keep(self.app, self.turn, &self.current).await?;
+                    keep(self.state, self.turn, &self.current).await?;
                     let failure = deployment.failure.map(|failure| failure.message);
                     return Ok(Err(failure.unwrap_or_else(|| "the engine does not say why".to_owned())));
                 }
@@ -319,7 +324,7 @@ impl Steps<'_> {
                 Ok(answer) if answer.phase == "waiting" => {
                     poll_ms = answer.poll_ms;
                     self.learn(&answer);
-                    keep(self.app, self.turn, &self.current).await?;
+                    keep(self.state, self.turn, &self.current).await?;
                 }
                 answer => return Ok(answer),
             }
@@ -328,16 +333,16 @@ impl Steps<'_> {
 }
 
 /// Stores what the engine said.
-async fn keep(app: &App, turn: &Held, current: &Deployed) -> Result<(), Error> {
-    let mut tx = app.db.begin().await?;
+async fn keep(state: &Workflows, turn: &Held, current: &Deployed) -> Result<(), Error> {
+    let mut tx = state.db.begin().await?;
     tx.guard(turn).await?;
     workflows::set_deployed(&mut tx, current).await?;
     tx.commit().await
 }
 
-async fn end(app: &App, record: &Publication, turn: &Held, outcome: Outcome) -> Result<(), Error> {
-    let now_ms = app.clock.now_ms();
-    let mut tx = app.db.begin().await?;
+async fn end(state: &Workflows, record: &Publication, turn: &Held, outcome: Outcome) -> Result<(), Error> {
+    let now_ms = state.clock.now_ms();
+    let mut tx = state.db.begin().await?;
     tx.guard(turn).await?;
     workflows::lock(&mut tx, record.workflow_id).await?;
     let (code, reason) = match &outcome {
@@ -356,7 +361,7 @@ async fn end(app: &App, record: &Publication, turn: &Held, outcome: Outcome) -> 
     }
     api::settle(&mut tx, record, None).await?;
     tx.commit().await?;
-    points::reach("publication.ended");
+    failpoints::reach("publication.ended");
     Ok(())
 }
 

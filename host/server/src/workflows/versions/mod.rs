@@ -11,14 +11,14 @@ mod store;
 
 use std::ops::{Add, Sub};
 
+use lakeport_base::Error;
+use lakeport_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::definition::Content;
 use super::{Workflow, store as workflows};
-use crate::db::Tx;
-use crate::error::Error;
 pub use store::{
     Part, Version, content_at, count_of_datasource, current_part, datasources_of, newest, parts_at,
 };

@@ -1,8 +1,9 @@
 //! Versions in the store; rows are only added, and a task's row ends once.
 
+use lakeport_base::Error;
+use lakeport_store::{Db, Row, Tx, Value};
+
 use super::{Made, Source, digest};
-use crate::db::{Db, Row, Tx, Value};
-use crate::error::Error;
 use crate::workflows::Workflow;
 use crate::workflows::definition::Content;
 
@@ -20,7 +21,7 @@ pub struct Version {
 /// What a task is in a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// JSON, as [`crate::tasks`] writes it.
+    /// JSON, as [`crate::workflows::tasks`] writes it.
     pub content: String,
     /// What does not count as a change, as JSON.
     pub beside: String,

@@ -1,8 +1,9 @@
 use std::collections::BTreeMap;
 
+use lakeport_store::Db;
+use lakeport_store::testing::on_each_store;
+
 use super::*;
-use crate::db::Db;
-use crate::db::testing::on_each_store;
 use crate::workflows::testing::{add, named};
 
 const MADE: Made<'_> = Made { source: Source::Task, comment: None, by: "me", now_ms: 7 };

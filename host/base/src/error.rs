@@ -1,0 +1,372 @@
+//! The one error of the host. What a client may know is a [`Refusal`]: a status, a code that never
+//! changes, and a message for a person. Everything else is internal: it is logged once, at the edge, and
+//! the client is told no more than that it happened. This module knows neither HTTP bodies nor domains.
+
+use std::fmt;
+
+use serde::Serialize;
+
+/// Codes that are of no one module, in order; the others stand in the parts of their modules. They never change.
+pub const CODES: &[&str] = &[
+    "bad_answer",
+    "body_broken",
+    "body_missing",
+    "body_too_large",
+    "built_in",
+    "datasource_not_allowed",
+    "deadline_exceeded",
+    "egress_refused",
+    "engine_conflict",
+    "engine_denied",
+    "engine_failed",
+    "engine_timeout",
+    "engine_unavailable",
+    "engine_unreachable",
+    "host_not_allowed",
+    "host_not_found",
+    "in_use",
+    "internal",
+    "invalid_host",
+    "invalid_input",
+    "invalid_json",
+    "invalid_url",
+    "lease_lost",
+    "lookup_timed_out",
+    "method_not_allowed",
+    "name_taken",
+    "not_changeable",
+    "not_deployed",
+    "not_found",
+    "not_running",
+    "not_yet",
+    "origin_not_allowed",
+    "plugin_answer_too_large",
+    "plugin_broke_contract",
+    "plugin_busy",
+    "plugin_memory_exceeded",
+    "plugin_not_active",
+    "plugin_quarantined",
+    "plugin_replaced",
+    "plugin_stack_exceeded",
+    "plugin_timeout",
+    "plugin_trapped",
+    "precondition_failed",
+    "proxy_not_allowed",
+    "rate_limited",
+    "role_too_low",
+    "scope_too_narrow",
+    "secret_unreadable",
+    "server_busy",
+    "stale_replica",
+    "store_busy",
+    "unauthenticated",
+    "unreachable",
+    "unreachable_in_time",
+    "unsupported_by_dialect",
+    "unsupported_by_engine",
+    "unsupported_media_type",
+    "upstream_denied",
+    "upstream_failed",
+    "upstream_timeout",
+    "upstream_unavailable",
+];
+
+/// Why a request was not served.
+#[derive(Debug)]
+pub enum Error {
+    Refused(Box<Refusal>),
+    Internal(anyhow::Error),
+}
+
+/// What the client is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    pub status: u16,
+    /// Stable, `snake_case`: what a program compares.
+    pub code: &'static str,
+    /// For a person. Never holds secrets or the text of an internal error.
+    pub message: String,
+    /// Every member that is wrong, where several can be.
+    pub details: Vec<Detail>,
+    /// What was tried on a physical database, statement by statement.
+    pub statements: Vec<serde_json::Value>,
+    /// Methods that the path does have, for the `Allow` header of a 405.
+    pub allow: Vec<&'static str>,
+    /// Seconds, for the `Retry-After` header.
+    pub retry_after_s: Option<u64>,
+}
+
+/// One wrong member of a body or query.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Detail {
+    /// A path such as `task.retryTimes` or `items[2].name`.
+    pub field: String,
+    pub message: String,
+}
+
+impl Detail {
+    pub fn new(field: impl Into<String>, message: impl Into<String>) -> Detail {
+        Detail { field: field.into(), message: message.into() }
+    }
+}
+
+impl Error {
+    /// Any refusal; the named constructors below are the usual way.
+    pub fn refused(status: u16, code: &'static str, message: impl Into<String>) -> Error {
+        Error::Refused(Box::new(Refusal {
+            status,
+            code,
+            message: message.into(),
+            details: Vec::new(),
+            statements: Vec::new(),
+            allow: Vec::new(),
+            retry_after_s: None,
+        }))
+    }
+
+    /// 400: malformed or refused input.
+    pub fn bad_request(code: &'static str, message: impl Into<String>) -> Error {
+        Error::refused(400, code, message)
+    }
+
+    /// 400 `invalid_input` with every wrong member; the message names them too.
+    pub fn invalid(details: Vec<Detail>) -> Error {
+        let shown: Vec<String> = details.iter().map(|d| format!("{}: {}", d.field, d.message)).collect();
+        Error::bad_request("invalid_input", shown.join("; ")).with_details(details)
+    }
+
+    /// 401: no identity.
+    pub fn unauthenticated(message: impl Into<String>) -> Error {
+        Error::refused(401, "unauthenticated", message)
+    }
+
+    /// 403: an identity, but not one that may.
+    pub fn forbidden(code: &'static str, message: impl Into<String>) -> Error {
+        Error::refused(403, code, message)
+    }
+
+    /// 404 `not_found`: `what` is the product's noun, `id` as the client gave it.
+    pub fn not_found(what: &str, id: impl fmt::Display) -> Error {
+        Error::refused(404, "not_found", format!("there is no {what} {id}"))
+    }
+
+    /// 405 with `Allow`.
+    pub fn method_not_allowed(method: &str, path: &str, allow: Vec<&'static str>) -> Error {
+        let message = format!("{path} does not take {method}; it takes {}", allow.join(", "));
+        Error::refused(405, "method_not_allowed", message).edit(|refusal| refusal.allow = allow)
+    }
+
+    /// 409: the state forbids it, or a name is taken.
+    pub fn conflict(code: &'static str, message: impl Into<String>) -> Error {
+        Error::refused(409, code, message)
+    }
+
+    /// 412: the resource changed since the client read it.
+    pub fn stale(message: impl Into<String>) -> Error {
+        Error::refused(412, "precondition_failed", message)
+    }
+
+    /// 413: `limit_bytes` is what would have been taken.
+    pub fn too_large(limit_bytes: usize) -> Error {
+        let message = format!("the body is larger than {limit_bytes} bytes, the most that is taken here");
+        Error::refused(413, "body_too_large", message)
+    }
+
+    /// 415: the body is not JSON.
+    pub fn unsupported_media_type(got: &str) -> Error {
+        let message = format!("the body's Content-Type is `{got}`; send `application/json`");
+        Error::refused(415, "unsupported_media_type", message)
+    }
+
+    /// 429: over a limit; the client may come again after so many seconds.
+    pub fn too_many(code: &'static str, message: impl Into<String>, retry_after_s: u64) -> Error {
+        Error::refused(429, code, message).retry_after(retry_after_s)
+    }
+
+    /// 501: part of the interface, not part of this version.
+    pub fn not_yet(message: impl Into<String>) -> Error {
+        Error::refused(501, "not_yet", message)
+    }
+
+    /// 502: an engine, database or plugin answered with a failure.
+    pub fn bad_gateway(code: &'static str, message: impl Into<String>) -> Error {
+        Error::refused(502, code, message)
+    }
+
+    /// 503: shutting down, the store is busy, or a plugin is quarantined.
+    pub fn unavailable(code: &'static str, message: impl Into<String>) -> Error {
+        Error::refused(503, code, message)
+    }
+
+    /// 504: an engine, database or plugin ran past its time.
+    pub fn timed_out(code: &'static str, message: impl Into<String>) -> Error {
+        Error::refused(504, code, message)
+    }
+
+    /// 500. The source is for the log alone.
+    pub fn internal(source: impl Into<anyhow::Error>) -> Error {
+        Error::Internal(source.into())
+    }
+
+    /// Adds the members that are wrong.
+    #[must_use]
+    pub fn with_details(self, details: Vec<Detail>) -> Error {
+        self.edit(|refusal| refusal.details = details)
+    }
+
+    /// Adds the statements that were tried, each with what became of it.
+    #[must_use]
+    pub fn with_statements(self, statements: Vec<serde_json::Value>) -> Error {
+        self.edit(|refusal| refusal.statements = statements)
+    }
+
+    /// Adds `Retry-After`.
+    #[must_use]
+    pub fn retry_after(self, seconds: u64) -> Error {
+        self.edit(|refusal| refusal.retry_after_s = Some(seconds))
+    }
+
+    /// What a 400 found wrong, to be told together with what else is; any other error stays one.
+    pub fn details_of(checked: Result<(), Error>) -> Result<Vec<Detail>, Error> {
+        match checked {
+            Ok(()) => Ok(Vec::new()),
+            Err(Error::Refused(refusal)) if refusal.status == 400 && !refusal.details.is_empty() => {
+                Ok(refusal.details)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A unique violation of the store becomes this conflict; any other error stays what it is.
+    #[must_use]
+    pub fn unique_as(self, code: &'static str, message: impl Into<String>) -> Error {
+        if self.is_unique_violation() { Error::conflict(code, message) } else { self }
+    }
+
+    /// That what a row refers to is not there any more becomes 503 with this code: looked for again, it is missed.
+    #[must_use]
+    pub fn gone_as(self, code: &'static str, message: impl Into<String>) -> Error {
+        if self.is_foreign_key_violation() { Error::unavailable(code, message).retry_after(1) } else { self }
+    }
+
+    /// The status that answers this error.
+    pub fn status(&self) -> u16 {
+        match self {
+            Error::Refused(refusal) => refusal.status,
+            Error::Internal(_) => 500,
+        }
+    }
+
+    /// The stable code that answers this error.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Error::Refused(refusal) => refusal.code,
+            Error::Internal(_) => "internal",
+        }
+    }
+
+    /// What answers this error, for a person.
+    pub fn message(&self) -> &str {
+        match self {
+            Error::Refused(refusal) => &refusal.message,
+            Error::Internal(_) => "the server failed; its log has the reason",
+        }
+    }
+
+    fn is_unique_violation(&self) -> bool {
+        self.of_database().is_some_and(|error| error.is_unique_violation())
+    }
+
+    fn is_foreign_key_violation(&self) -> bool {
+        self.of_database().is_some_and(|error| error.is_foreign_key_violation())
+    }
+
+    fn of_database(&self) -> Option<&dyn sqlx::error::DatabaseError> {
+        let Error::Internal(source) = self else { return None };
+        source.downcast_ref::<sqlx::Error>().and_then(sqlx::Error::as_database_error)
+    }
+
+    fn edit(mut self, change: impl FnOnce(&mut Refusal)) -> Error {
+        if let Error::Refused(refusal) = &mut self {
+            change(refusal);
+        }
+        self
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Refused(refusal) => write!(out, "{} ({})", refusal.message, refusal.code),
+            Error::Internal(source) => write!(out, "{source:#}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<anyhow::Error> for Error {
+    fn from(source: anyhow::Error) -> Error {
+        Error::Internal(source)
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(source: std::io::Error) -> Error {
+        Error::Internal(source.into())
+    }
+}
+
+impl From<sqlx::Error> for Error {
+    /// Internal, but for a store that is merely busy.
+    fn from(source: sqlx::Error) -> Error {
+        if is_busy(&source) {
+            let message = "the store is busy; nothing was changed, try again";
+            return Error::unavailable("store_busy", message).retry_after(1);
+        }
+        Error::Internal(source.into())
+    }
+}
+
+/// SQLite's SQLITE_BUSY and its extended forms RECOVERY, SNAPSHOT, TIMEOUT; PostgreSQL's lock_not_available,
+/// serialization_failure, deadlock_detected, query_canceled, cannot_connect_now, too_many_connections.
+const BUSY_CODES: [&str; 10] =
+    ["5", "261", "517", "773", "55P03", "40001", "40P01", "57014", "57P03", "53300"];
+
+/// True where no connection or lock came within the time: nothing was changed, and trying again may work.
+fn is_busy(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::PoolTimedOut => true,
+        sqlx::Error::Database(error) => error.code().is_some_and(|code| BUSY_CODES.contains(&&*code)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_invalid_form_names_each_member() {
+        let error =
+            Error::invalid(vec![Detail::new("a", "expected a number"), Detail::new("b.c", "is missing")]);
+        let Error::Refused(refusal) = error else { panic!("a refusal") };
+        assert_eq!((refusal.status, refusal.code), (400, "invalid_input"));
+        assert_eq!(refusal.message, "a: expected a number; b.c: is missing");
+        assert_eq!(refusal.details.len(), 2);
+    }
+
+    #[test]
+    fn only_a_unique_violation_turns_into_a_conflict() {
+        let other = Error::from(sqlx::Error::RowNotFound).unique_as("name_taken", "taken");
+        assert_eq!((other.status(), other.code()), (500, "internal"));
+        let refused = Error::not_found("table", 7).unique_as("name_taken", "taken");
+        assert_eq!(refused.status(), 404);
+    }
+
+    #[test]
+    fn a_pool_without_a_free_connection_is_a_busy_store() {
+        let error = Error::from(sqlx::Error::PoolTimedOut);
+        assert_eq!((error.status(), error.code()), (503, "store_busy"));
+    }
+}

@@ -1,0 +1,102 @@
+//! Which places of the index have which value, so that a filter looks at no entry.
+
+use std::collections::HashMap;
+
+use roaring::RoaringBitmap;
+
+use super::entry::Entry;
+use super::filter::Filter;
+
+/// A value that lists are filtered by.
+#[derive(PartialEq, Eq, Hash)]
+enum Fact {
+    Cluster(Option<i64>),
+    Layer(Box<str>),
+    BusinessDomain(Box<str>),
+    DataDomain(Box<str>),
+    Owner(Box<str>),
+    Tag(Box<str>),
+}
+
+impl Fact {
+    fn of(entry: &Entry) -> Vec<Fact> {
+        let texts = [
+            entry.layer.clone().map(Fact::Layer),
+            entry.business_domain.clone().map(Fact::BusinessDomain),
+            entry.data_domain.clone().map(Fact::DataDomain),
+            entry.owner.clone().map(Fact::Owner),
+        ];
+        let tags = entry.tags.iter().cloned().map(Fact::Tag);
+        [Fact::Cluster(entry.cluster_id)].into_iter().chain(texts.into_iter().flatten()).chain(tags).collect()
+    }
+
+    fn wanted_by(filter: &Filter<'_>) -> impl Iterator<Item = Fact> {
+        let facts = [
+            filter.layer.map(|layer| Fact::Layer(layer.into())),
+            filter.business_domain.map(|domain| Fact::BusinessDomain(domain.into())),
+            filter.data_domain.map(|domain| Fact::DataDomain(domain.into())),
+            filter.owner.map(|owner| Fact::Owner(owner.into())),
+            filter.tag.map(|tag| Fact::Tag(tag.into())),
+            filter.cluster_id.map(|id| Fact::Cluster(Some(id))),
+        ];
+        facts.into_iter().flatten()
+    }
+}
+
+/// Places by what is true of them; those in the recycle bin are in none.
+#[derive(Default)]
+pub(super) struct Facts {
+    listed: RoaringBitmap,
+    /// No fact is without a place.
+    places: HashMap<Fact, RoaringBitmap>,
+}
+
+impl Facts {
+    pub fn put(&mut self, place: u32, entry: &Entry) {
+        if entry.is_deprecated {
+            return;
+        }
+        self.listed.insert(place);
+        for fact in Fact::of(entry) {
+            self.places.entry(fact).or_default().insert(place);
+        }
+    }
+
+    pub fn remove(&mut self, place: u32, entry: &Entry) {
+        self.listed.remove(place);
+        for fact in Fact::of(entry) {
+            let Some(places) = self.places.get_mut(&fact) else { continue };
+            places.remove(place);
+            if places.is_empty() {
+                self.places.remove(&fact);
+            }
+        }
+    }
+
+    /// The places of these data sources, each of which is asked for once.
+    pub fn of_clusters(&self, is_wanted: impl Fn(Option<i64>) -> bool) -> RoaringBitmap {
+        let mut all = RoaringBitmap::new();
+        for (fact, places) in &self.places {
+            if matches!(fact, Fact::Cluster(id) if is_wanted(*id)) {
+                all |= places;
+            }
+        }
+        all
+    }
+
+    /// The places that fit, whatever their names.
+    pub fn fitting(&self, filter: &Filter<'_>) -> RoaringBitmap {
+        let mut fitting = self.listed.clone();
+        for fact in Fact::wanted_by(filter) {
+            match self.places.get(&fact) {
+                Some(places) => fitting &= places,
+                None => return RoaringBitmap::new(),
+            }
+        }
+        let but = filter.but_cluster_id.and_then(|id| self.places.get(&Fact::Cluster(Some(id))));
+        if let Some(places) = but {
+            fitting -= places;
+        }
+        fitting
+    }
+}

@@ -1,0 +1,137 @@
+//! Entries side by side, so that going through all of them is going through memory in one direction.
+
+use std::collections::HashMap;
+
+use super::entry::Entry;
+use super::facts::Facts;
+use super::names::Names;
+use super::orders::Orders;
+use super::search_text::{SearchText, Texts};
+
+/// All tables of the catalogue, those in the recycle bin too. Each keeps its place as long as it is there.
+#[derive(Default)]
+pub struct Index {
+    pub(super) places: Vec<Option<Entry>>,
+    /// What is searched of each; beside the places, so that a list does not walk over it.
+    texts: Vec<SearchText>,
+    pub(super) names: Names,
+    pub(super) facts: Facts,
+    pub(super) orders: Orders,
+    /// Places that hold nothing.
+    free: Vec<u32>,
+    by_id: HashMap<i64, u32>,
+    /// Bytes of the fields in `texts`.
+    pub(super) fields_bytes: usize,
+}
+
+/// Bytes of all fields that are searched; tables whose fields find no room are searched without them.
+const FIELDS_MAX_BYTES: usize = 512 * 1024 * 1024;
+
+impl Index {
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+
+    pub fn get(&self, id: i64) -> Option<&Entry> {
+        self.by_id.get(&id).and_then(|place| self.at(*place))
+    }
+
+    /// In no order.
+    pub fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.places.iter().flatten()
+    }
+
+    pub(super) fn at(&self, place: u32) -> Option<&Entry> {
+        self.places[place as usize].as_ref()
+    }
+
+    /// Of one that a table is listed at.
+    pub(super) fn id_at(&self, place: u32) -> i64 {
+        self.at(place).expect("facts and orders know of places that hold a table").id
+    }
+
+    /// What is searched of one.
+    pub(super) fn search_text_at(&self, place: u32) -> &SearchText {
+        &self.texts[place as usize]
+    }
+
+    pub fn put(&mut self, entry: Entry, texts: &Texts) {
+        let place = self.place_of(entry.id);
+        let (before, said) = (self.places[place as usize].take(), &mut self.texts[place as usize]);
+        self.fields_bytes -= said.fields_bytes();
+        *said = SearchText::of(&entry, texts, FIELDS_MAX_BYTES - self.fields_bytes);
+        self.fields_bytes += said.fields_bytes();
+        self.orders.note(place, before.as_ref(), Some(&entry));
+        if let Some(before) = &before {
+            self.facts.remove(place, before);
+        }
+        self.facts.put(place, &entry);
+        self.names.put(place, &entry.db_name, &entry.table_name);
+        self.places[place as usize] = Some(entry);
+    }
+
+    pub fn remove(&mut self, id: i64) {
+        let Some(place) = self.by_id.remove(&id) else { return };
+        let (before, said) = (self.places[place as usize].take(), &mut self.texts[place as usize]);
+        self.fields_bytes -= said.fields_bytes();
+        *said = SearchText::default();
+        self.orders.note(place, before.as_ref(), None);
+        if let Some(before) = &before {
+            self.facts.remove(place, before);
+        }
+        self.names.remove(place);
+        self.free.push(place);
+    }
+
+    /// The place of a table, a new one where it has none.
+    fn place_of(&mut self, id: i64) -> u32 {
+        *self.by_id.entry(id).or_insert_with(|| {
+            self.free.pop().unwrap_or_else(|| {
+                self.places.push(None);
+                self.texts.push(SearchText::default());
+                (self.places.len() - 1) as u32
+            })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::entry::tests::entry;
+    use crate::{Filter, Order, SortBy};
+
+    fn page(index: &Index, filter: &Filter<'_>) -> Vec<i64> {
+        index.page(filter, Order { by: SortBy::TableName, is_descending: false }, 0, 10).1
+    }
+
+    fn ids<'e>(entries: impl Iterator<Item = &'e Entry>) -> Vec<i64> {
+        let mut ids: Vec<i64> = entries.map(|entry| entry.id).collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    #[test]
+    fn what_is_removed_is_gone_and_the_others_are_found() {
+        let mut index = Index::default();
+        for id in 1..=4 {
+            index.put(entry(id, "main", &format!("t{id}")), &Texts::default());
+        }
+        index.remove(2);
+        index.put(entry(4, "main", "renamed"), &Texts::default());
+        index.remove(9);
+        assert_eq!(ids(index.iter()), [1, 3, 4]);
+        assert_eq!(index.get(2), None);
+        let renamed = Filter { keyword: "ren", ..Filter::default() };
+        assert_eq!(page(&index, &renamed), [4]);
+        index.put(entry(5, "main", "in_the_place_of_2"), &Texts::default());
+        assert_eq!((index.places.len(), index.len()), (4, 4), "a place is used again");
+        assert_eq!(page(&index, &Filter { keyword: "t2", ..renamed }), [] as [i64; 0]);
+        assert_eq!(page(&index, &Filter { keyword: "of_2", ..renamed }), [5]);
+        assert_eq!(page(&index, &Filter::default()), [5, 4, 1, 3], "by name");
+    }
+}

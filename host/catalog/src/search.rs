@@ -1,0 +1,165 @@
+//! A search over tables and fields: those with the keyword in their names first, whole, at the start, within; then those
+//! of which it is said. Of several words each must be there: in a name or in what is said, and for a field also in its
+//! table's, as long as one of them is the field's own.
+
+use std::collections::BTreeMap;
+
+use memchr::memmem::Finder;
+
+use super::Index;
+use super::filter::Filter;
+use super::names::{Qualified, table_of};
+use super::search_text::{Rank, SearchText};
+
+/// Of hits of one rank and kind so many are put in order; more are not told.
+pub const HITS_MAX: usize = 10_000;
+/// Ranks of both kinds.
+const RANKS: usize = 8;
+/// Words of one keyword; more are looked for as one, with their blanks.
+const WORDS_MAX: usize = 10;
+
+/// A table, or a field of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hit {
+    pub table_id: i64,
+    pub field_id: Option<i64>,
+}
+
+impl Index {
+    /// How many hits there are, and those of one page. `keyword` is in lower case and not empty; `sees` is asked for each
+    /// data source.
+    pub fn search(
+        &self,
+        keyword: &str,
+        filter: &Filter<'_>,
+        sees: impl Fn(Option<i64>) -> bool,
+        offset: usize,
+        size: usize,
+    ) -> (usize, Vec<Hit>) {
+        let mut ranked: [Vec<(&str, Hit)>; RANKS] = std::array::from_fn(|_| Vec::new());
+        let mut put = |place: usize, name, hit| {
+            if ranked[place].len() < HITS_MAX {
+                ranked[place].push((name, hit));
+            }
+        };
+        let words = Words::of(keyword);
+        for place in self.facts.fitting(filter) & self.facts.of_clusters(sees) {
+            let (names, said) = (self.names.of(place), self.search_text_at(place));
+            let ranks = words.in_table(names, said);
+            let ranks = &ranks[..words.count()];
+            if let Some(rank) = words.rank(table_of(names), ranks) {
+                let hit = Hit { table_id: self.id_at(place), field_id: None };
+                put(rank as usize * 2, table_of(names), hit);
+            }
+            words.in_fields(ranks, said, |rank, name, id| {
+                let hit = Hit { table_id: self.id_at(place), field_id: Some(id) };
+                put(rank as usize * 2 + 1, name, hit);
+            });
+        }
+        let total = ranked.iter().map(Vec::len).sum();
+        (total, page(ranked, offset, size))
+    }
+}
+
+/// A keyword's words.
+struct Words<'k> {
+    whole: Finder<'k>,
+    words: Vec<(Finder<'k>, Qualified)>,
+}
+
+/// Where each word was found, if it was.
+type Ranks = [Option<Rank>; WORDS_MAX];
+
+impl<'k> Words<'k> {
+    fn of(keyword: &'k str) -> Words<'k> {
+        let word = |word: &'k str| (Finder::new(word), Qualified::of(word));
+        Words { whole: Finder::new(keyword), words: split(keyword).into_iter().map(word).collect() }
+    }
+
+    fn count(&self) -> usize {
+        self.words.len()
+    }
+
+    fn in_table(&self, names: &str, said: &SearchText) -> Ranks {
+        let mut ranks = Ranks::default();
+        for (rank, (word, qualified)) in ranks.iter_mut().zip(&self.words) {
+            *rank = Rank::in_name(table_of(names), word)
+                .or_else(|| qualified.is(names).then_some(Rank::Whole))
+                .or_else(|| qualified.is_in(names).then_some(Rank::Within))
+                .or_else(|| said.has(word).then_some(Rank::Text));
+        }
+        ranks
+    }
+
+    /// The rank of what has all words: where the worst of them is, unless its name has them as they were written.
+    fn rank(&self, name: &str, ranks: &[Option<Rank>]) -> Option<Rank> {
+        let worst = ranks.iter().copied().try_fold(Rank::Whole, |worst, rank| Some(worst.max(rank?)))?;
+        match ranks {
+            [_] => Some(worst),
+            _ => Some(Rank::in_name(name, &self.whole).unwrap_or(worst.max(Rank::Within))),
+        }
+    }
+
+    /// Tells each field that is a hit, once.
+    fn in_fields<'s>(
+        &'s self,
+        of_table: &[Option<Rank>],
+        said: &'s SearchText,
+        mut tell: impl FnMut(Rank, &'s str, i64),
+    ) {
+        if let [(word, _)] = self.words.as_slice() {
+            said.fields(word).for_each(|(rank, name, id)| tell(rank, name, id));
+            return;
+        }
+        let mut found: BTreeMap<i64, (&str, Ranks)> = BTreeMap::new();
+        for (place, (word, _)) in self.words.iter().enumerate() {
+            for (rank, name, id) in said.fields(word) {
+                let (_, ranks) = found.entry(id).or_insert_with(|| (name, Ranks::default()));
+                ranks[place] = Some(rank);
+            }
+        }
+        for (id, (name, ranks)) in found {
+            // What its table says stands behind what it says itself.
+            let mut both = ranks;
+            for (own, table) in both.iter_mut().zip(of_table) {
+                *own = own.or(table.map(|_| Rank::Text));
+            }
+            if let Some(rank) = self.rank(name, &both[..of_table.len()]) {
+                tell(rank, name, id);
+            }
+        }
+    }
+}
+
+/// The words of a keyword: what stands between its blanks.
+pub fn split(keyword: &str) -> Vec<&str> {
+    let words: Vec<&str> = keyword.split_whitespace().collect();
+    if words.is_empty() || words.len() > WORDS_MAX { vec![keyword] } else { words }
+}
+
+/// Only what stands on the page is put in order, rank by rank.
+fn page(ranked: [Vec<(&str, Hit)>; RANKS], mut offset: usize, size: usize) -> Vec<Hit> {
+    let mut hits = Vec::with_capacity(size.min(HITS_MAX));
+    for mut of_rank in ranked {
+        if offset >= of_rank.len() {
+            offset -= of_rank.len();
+            continue;
+        }
+        if hits.len() >= size {
+            break;
+        }
+        let end = offset + (size - hits.len());
+        if end < of_rank.len() {
+            of_rank.select_nth_unstable(end);
+            of_rank.truncate(end);
+        }
+        of_rank.sort_unstable();
+        hits.extend(of_rank.into_iter().skip(offset).take(size - hits.len()).map(|(_, hit)| hit));
+        offset = 0;
+    }
+    hits
+}
+
+#[cfg(test)]
+#[path = "search_tests.rs"]
+mod tests;

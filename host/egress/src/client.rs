@@ -1,0 +1,230 @@
+//! HTTP to others, through the policy. Each connection goes to an address that was judged; redirects are not
+//! followed and proxies of the environment not asked, since either would lead past it.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use http::header::{ACCEPT, USER_AGENT};
+use http::{Request, StatusCode, Uri};
+use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::{Client, Error as ClientError};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use lakeport_base::Error;
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+use serde::de::DeserializeOwned;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::rustls::crypto::ring;
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tower_service::Service;
+
+use super::{Policy, Rule, host_and_port};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// One of several addresses of a host is not waited for longer.
+const CONNECT_ONE_TIMEOUT: Duration = Duration::from_secs(2);
+/// Connections without work are closed after this time, and more than so many for one host at once.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+const IDLE_MAX: usize = 4;
+const AGENT: &str = concat!("lakeport/", env!("CARGO_PKG_VERSION"));
+
+/// What one request may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// From the look-up of the name to the last byte of the answer.
+    pub total: Duration,
+    pub answer_max_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { total: Duration::from_secs(10), answer_max_bytes: 1024 * 1024 }
+    }
+}
+
+/// Clones share its connections.
+#[derive(Clone)]
+pub struct HttpClient {
+    policy: Policy,
+    tls: ClientConfig,
+    client: Client<HttpsConnector<Judged>, Empty<Bytes>>,
+}
+
+impl HttpClient {
+    /// Trusts the usual authorities and those of the PEM file, if one is named.
+    pub fn new(policy: Policy, ca_file: Option<&Path>) -> anyhow::Result<HttpClient> {
+        let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+        if let Some(path) = ca_file {
+            add_authorities(&mut roots, path)
+                .with_context(|| format!("egress_ca_file: {} cannot be used", path.display()))?;
+        }
+        let tls = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Ok(HttpClient::with(policy, tls))
+    }
+
+    /// The same client, allowed to reach this besides.
+    #[must_use]
+    pub fn and(&self, rule: Rule) -> HttpClient {
+        HttpClient::with(self.policy.and(rule), self.tls.clone())
+    }
+
+    /// The JSON at an `http` or `https` address. 403 `egress_refused`, 502 `unreachable` or `bad_answer`, 504
+    /// `unreachable_in_time`.
+    pub async fn get_json<T: DeserializeOwned>(&self, url: &str, limits: Limits) -> Result<T, Error> {
+        let uri = parse(url)?;
+        let shown = shown(&uri);
+        let answer = timeout(limits.total, self.get(uri, limits)).await.map_err(|_| {
+            let message = format!("{shown} did not answer within {} s", limits.total.as_secs());
+            Error::timed_out("unreachable_in_time", message)
+        })??;
+        serde_json::from_slice(&answer)
+            .map_err(|error| bad_answer(&shown, format!("answered something else than expected: {error}")))
+    }
+
+    async fn get(&self, uri: Uri, limits: Limits) -> Result<Bytes, Error> {
+        let shown = shown(&uri);
+        let request = Request::get(uri)
+            .header(ACCEPT, "application/json")
+            .header(USER_AGENT, AGENT)
+            .body(Empty::new())
+            .map_err(Error::internal)?;
+        let response = self.client.request(request).await.map_err(|error| unreachable(&shown, &error))?;
+        let status = response.status();
+        if status.is_redirection() {
+            return Err(bad_answer(&shown, format!("answered {status}; redirects are not followed")));
+        }
+        if status != StatusCode::OK {
+            return Err(bad_answer(&shown, format!("answered {status}")));
+        }
+        let body = Limited::new(response.into_body(), limits.answer_max_bytes).collect().await;
+        body.map(|body| body.to_bytes()).map_err(|error| {
+            if error.is::<LengthLimitError>() {
+                bad_answer(&shown, format!("answered more than {} bytes", limits.answer_max_bytes))
+            } else {
+                Error::bad_gateway("unreachable", format!("{shown} broke off its answer"))
+            }
+        })
+    }
+
+    fn with(policy: Policy, tls: ClientConfig) -> HttpClient {
+        let connector = HttpsConnectorBuilder::new()
+            .with_tls_config(tls.clone())
+            .https_or_http()
+            .enable_http1()
+            .wrap_connector(Judged(policy.clone()));
+        let client = Client::builder(TokioExecutor::new())
+            .pool_timer(TokioTimer::new())
+            .pool_idle_timeout(IDLE_TIMEOUT)
+            .pool_max_idle_per_host(IDLE_MAX)
+            .build(connector);
+        HttpClient { policy, tls, client }
+    }
+}
+
+/// Connects to addresses that the policy let through.
+#[derive(Clone)]
+struct Judged(Policy);
+
+type Connecting = Pin<Box<dyn Future<Output = Result<TokioIo<TcpStream>, Error>> + Send>>;
+
+impl Service<Uri> for Judged {
+    type Response = TokioIo<TcpStream>;
+    type Error = Error;
+    type Future = Connecting;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Connecting {
+        let policy = self.0.clone();
+        Box::pin(async move {
+            let (host, port) = host_and_port(&uri).ok_or_else(not_http)?;
+            let addresses = policy.resolve(host, port).await?;
+            let stream = timeout(CONNECT_TIMEOUT, connect(&addresses))
+                .await
+                .unwrap_or_else(|_| Err(std::io::Error::from(std::io::ErrorKind::TimedOut)));
+            stream.map(TokioIo::new).map_err(|error| {
+                Error::bad_gateway("unreachable", format!("cannot connect to {}: {error}", shown(&uri)))
+            })
+        })
+    }
+}
+
+async fn connect(addresses: &[SocketAddr]) -> std::io::Result<TcpStream> {
+    let mut last = std::io::Error::from(std::io::ErrorKind::AddrNotAvailable);
+    for address in addresses {
+        let wait = if addresses.len() > 1 { CONNECT_ONE_TIMEOUT } else { CONNECT_TIMEOUT };
+        match timeout(wait, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Ok(Err(error)) => last = error,
+            Err(_) => last = std::io::Error::from(std::io::ErrorKind::TimedOut),
+        }
+    }
+    Err(last)
+}
+
+fn add_authorities(roots: &mut RootCertStore, path: &Path) -> anyhow::Result<()> {
+    let mut count = 0;
+    for certificate in CertificateDer::pem_file_iter(path)? {
+        roots.add(certificate?)?;
+        count += 1;
+    }
+    anyhow::ensure!(count > 0, "there is no certificate in it");
+    Ok(())
+}
+
+/// An account in the address would end in logs.
+fn parse(url: &str) -> Result<Uri, Error> {
+    let uri: Uri = url.parse().map_err(|_| not_http())?;
+    let account = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
+    if account || host_and_port(&uri).is_none() { Err(not_http()) } else { Ok(uri) }
+}
+
+/// The address without its query, which may hold what is not for logs.
+fn shown(uri: &Uri) -> String {
+    let (scheme, authority) = (uri.scheme_str().unwrap_or_default(), uri.authority());
+    format!("{scheme}://{}{}", authority.map(|authority| authority.as_str()).unwrap_or_default(), uri.path())
+}
+
+/// A refusal of the policy, and whatever else the connector said, is told as it is.
+fn unreachable(shown: &str, error: &ClientError) -> Error {
+    let mut source = std::error::Error::source(error);
+    let mut deepest = error.to_string();
+    while let Some(error) = source {
+        if let Some(Error::Refused(refusal)) = error.downcast_ref::<Error>() {
+            return Error::Refused(refusal.clone());
+        }
+        deepest = error.to_string();
+        source = error.source();
+    }
+    Error::bad_gateway("unreachable", format!("{shown} cannot be reached: {deepest}"))
+}
+
+fn bad_answer(shown: &str, why: String) -> Error {
+    Error::bad_gateway("bad_answer", format!("{shown} {why}"))
+}
+
+/// Does not repeat the address: it may hold a password.
+fn not_http() -> Error {
+    Error::bad_request("invalid_url", "the address must be like https://host/path, without an account in it")
+}
+
+#[cfg(test)]
+#[path = "client_tests.rs"]
+mod tests;

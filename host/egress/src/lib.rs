@@ -1,0 +1,270 @@
+//! Which addresses this server connects to. Every address that anyone can type passes here: of an issuer, a
+//! database, a webhook, a model, a plugin's request.
+//!
+//! Public and private addresses may be reached; loopback, link-local, metadata, multicast and reserved ones
+//! only if the operator wrote them down (`egress_allow`). A name written down vouches for the loopback
+//! addresses that it stands for and for nothing worse. The connection goes to the very address that was
+//! judged: a name is looked up once, so that a second answer of the DNS changes nothing. This module knows
+//! no domain.
+
+mod address;
+mod client;
+mod rule;
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lakeport_base::Error;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+pub use address::Kind;
+pub use client::{HttpClient, Limits};
+pub use rule::Rule;
+
+/// How long looking up a name may take.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
+/// Lookups at the same time: each holds a thread until the system's resolver gives up.
+const LOOKUPS_MAX: usize = 16;
+/// Addresses of one name that are looked at.
+const ADDRESSES_MAX: usize = 16;
+/// Names under which clouds serve machines their credentials.
+const METADATA_NAMES: [&str; 6] = [
+    "metadata.google.internal",
+    "metadata.goog",
+    "metadata.azure.internal",
+    "metadata.tencentyun.com",
+    "instance-data",
+    "instance-data.ec2.internal",
+];
+
+/// The rule in force; clones share it.
+#[derive(Clone)]
+pub struct Policy {
+    allow: Arc<[Rule]>,
+    lookups: Arc<Semaphore>,
+}
+
+impl Policy {
+    /// `allow`: what is reached besides public and private addresses, as the setting writes it. The error
+    /// goes on after the setting's name.
+    pub fn parse(allow: &[String]) -> Result<Policy, String> {
+        let rules: Result<Vec<Rule>, String> = allow.iter().map(|text| text.parse()).collect();
+        rules.map(Policy::new).map_err(|why| format!("names {why}"))
+    }
+
+    fn new(allow: Vec<Rule>) -> Policy {
+        Policy { allow: allow.into(), lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)) }
+    }
+
+    /// The same, and this besides.
+    #[must_use]
+    pub fn and(&self, rule: Rule) -> Policy {
+        let allow = self.allow.iter().cloned().chain([rule]).collect();
+        Policy { allow, lookups: Arc::clone(&self.lookups) }
+    }
+
+    /// Whether an address may be reached under the name that led to it, if there was one. 403
+    /// `egress_refused`.
+    pub fn judge(&self, host: Option<&str>, address: SocketAddr) -> Result<(), Error> {
+        let port = address.port();
+        let kind = Kind::of(address.ip());
+        let is_written = self.allow.iter().any(|rule| rule.covers_address(address));
+        let is_vouched_for = kind == Kind::Loopback
+            && host.is_some_and(|host| self.allow.iter().any(|rule| rule.covers_name(host, port)));
+        if kind.is_open() || is_written || is_vouched_for {
+            return Ok(());
+        }
+        let named = host.map(|host| format!(" ({host})")).unwrap_or_default();
+        Err(refused(format!("{}{named}, {kind}", address.ip()), address.to_string()))
+    }
+
+    /// The addresses to connect to, each judged; those that are refused are left out, and when none is left
+    /// the error names one. 403 `egress_refused`, 502 `host_not_found`, 504 `lookup_timed_out`.
+    pub async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
+        if let Some(address) = rule::literal(host) {
+            let address = SocketAddr::new(address, port);
+            return self.judge(None, address).map(|()| vec![address]);
+        }
+        let name = rule::name(host).ok_or_else(|| {
+            Error::bad_request("invalid_host", format!("`{}` is no host", host.escape_debug()))
+        })?;
+        self.judge_name(&name, port)?;
+        let found = self.look_up(&name, port).await?;
+        self.judge_all(&name, &found)
+    }
+
+    fn judge_name(&self, name: &str, port: u16) -> Result<(), Error> {
+        if METADATA_NAMES.contains(&name) && !self.allow.iter().any(|rule| rule.names(name, port)) {
+            return Err(refused(format!("{name}, a cloud's metadata service"), format!("{name}:{port}")));
+        }
+        Ok(())
+    }
+
+    fn judge_all(&self, name: &str, found: &[SocketAddr]) -> Result<Vec<SocketAddr>, Error> {
+        let mut first_refusal = None;
+        let mut kept = Vec::new();
+        for address in found.iter().take(ADDRESSES_MAX) {
+            match self.judge(Some(name), *address) {
+                Ok(()) => kept.push(*address),
+                Err(refusal) => first_refusal = first_refusal.or(Some(refusal)),
+            }
+        }
+        match first_refusal {
+            Some(refusal) if kept.is_empty() => Err(refusal),
+            None if kept.is_empty() => Err(not_found(name)),
+            _ => Ok(kept),
+        }
+    }
+
+    async fn look_up(&self, name: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
+        let target = (name.to_owned(), port);
+        let looked_up = async {
+            let permit = Arc::clone(&self.lookups).acquire_owned().await.map_err(Error::internal)?;
+            let look = move || {
+                // Kept until the resolver is done with it, also when nobody waits any more.
+                let _permit = permit;
+                target.to_socket_addrs().map(|found| found.take(ADDRESSES_MAX).collect::<Vec<_>>())
+            };
+            let found = tokio::task::spawn_blocking(look).await.map_err(Error::internal)?;
+            found.map_err(|_| not_found(name))
+        };
+        timeout(LOOKUP_TIMEOUT, looked_up).await.unwrap_or_else(|_| {
+            let message =
+                format!("the address of {name} was not found within {} s", LOOKUP_TIMEOUT.as_secs());
+            Err(Error::timed_out("lookup_timed_out", message))
+        })
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy::new(Vec::new())
+    }
+}
+
+/// The host and port of an address such as `http://host:port/path`, as rules and lookups take them.
+pub fn host_and_port(uri: &http::Uri) -> Option<(&str, u16)> {
+    let usual = match uri.scheme_str()? {
+        "http" => 80,
+        "https" => 443,
+        _ => return None,
+    };
+    let host = uri.host()?;
+    Some((host, uri.port_u16().unwrap_or(usual)))
+}
+
+fn refused(what: String, allow: String) -> Error {
+    let message = format!(
+        "{what}: this server does not connect to it; an operator who wants that adds `{allow}` to the setting \
+         egress_allow"
+    );
+    Error::forbidden("egress_refused", message)
+}
+
+fn not_found(name: &str) -> Error {
+    Error::bad_gateway("host_not_found", format!("there is no address for the host {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn policy(allow: &[&str]) -> Policy {
+        Policy::parse(&allow.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>()).unwrap()
+    }
+
+    fn at(text: &str) -> SocketAddr {
+        text.parse().unwrap()
+    }
+
+    fn may(policy: &Policy, host: Option<&str>, address: &str) -> bool {
+        match policy.judge(host, at(address)) {
+            Ok(()) => true,
+            Err(error) => {
+                assert_eq!((error.status(), error.code()), (403, "egress_refused"));
+                false
+            }
+        }
+    }
+
+    #[test]
+    fn without_a_rule_public_and_private_addresses_are_reached_and_no_others() {
+        let policy = policy(&[]);
+        assert!(may(&policy, None, "93.184.216.34:443") && may(&policy, Some("db"), "10.0.0.5:5432"));
+        for address in
+            ["127.0.0.1:80", "[::1]:80", "169.254.169.254:80", "[::ffff:127.0.0.1]:80", "0.0.0.0:80"]
+        {
+            assert!(
+                !may(&policy, None, address) && !may(&policy, Some("a.example.com"), address),
+                "{address}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_address_that_is_written_down_is_reached_under_any_name() {
+        let policy = policy(&["127.0.0.1:8080", "169.254.169.254"]);
+        assert!(may(&policy, None, "127.0.0.1:8080") && may(&policy, Some("x"), "127.0.0.1:8080"));
+        assert!(!may(&policy, None, "127.0.0.1:8081"));
+        assert!(may(&policy, None, "169.254.169.254:80"));
+    }
+
+    #[test]
+    fn a_name_vouches_for_loopback_and_for_nothing_worse() {
+        let policy = policy(&["localhost:80", "*.dev.example.com"]);
+        assert!(
+            may(&policy, Some("localhost"), "127.0.0.1:80") && may(&policy, Some("localhost"), "[::1]:80")
+        );
+        assert!(may(&policy, Some("a.dev.example.com"), "127.0.0.1:9"));
+        assert!(!may(&policy, Some("localhost"), "127.0.0.1:81"));
+        assert!(!may(&policy, None, "127.0.0.1:80") && !may(&policy, Some("other"), "127.0.0.1:80"));
+        assert!(!may(&policy, Some("a.dev.example.com"), "169.254.169.254:80"));
+    }
+
+    #[test]
+    fn of_a_names_addresses_only_those_that_may_be_reached_are_left() {
+        let found = [at("127.0.0.1:80"), at("10.0.0.1:80"), at("[fe80::1]:80")];
+        assert_eq!(policy(&[]).judge_all("x", &found).unwrap(), [at("10.0.0.1:80")]);
+        let error = policy(&[]).judge_all("evil.example.com", &found[..1]).unwrap_err().to_string();
+        for part in ["127.0.0.1", "evil.example.com", "loopback", "egress_allow", "`127.0.0.1:80`"] {
+            assert!(error.contains(part), "{part} is missing in {error}");
+        }
+    }
+
+    #[test]
+    fn a_policy_with_one_more_rule_leaves_the_other_as_it_was() {
+        let narrow = policy(&[]);
+        let wide = narrow.and("127.0.0.1:1".parse().unwrap());
+        assert!(may(&wide, None, "127.0.0.1:1") && !may(&narrow, None, "127.0.0.1:1"));
+    }
+
+    #[tokio::test]
+    async fn addresses_names_and_odd_writings_are_judged_before_anything_is_connected() {
+        let policy = policy(&[]);
+        for host in ["127.0.0.1", "[::1]", "::1", "localhost", "LOCALHOST.", "2130706433", "127.1", "0x7f.1"]
+        {
+            let error = policy.resolve(host, 80).await.unwrap_err();
+            assert_eq!(error.code(), "egress_refused", "{host}: {error}");
+        }
+        let error = policy.resolve("Metadata.Google.Internal.", 80).await.unwrap_err();
+        assert!(error.to_string().contains("metadata service"), "{error}");
+        for host in ["", "a b", "a\nb", "[::1", "x/y"] {
+            assert_eq!(policy.resolve(host, 80).await.unwrap_err().code(), "invalid_host", "{host}");
+        }
+        assert_eq!(policy.resolve("10.0.0.1", 80).await.unwrap(), [at("10.0.0.1:80")]);
+    }
+
+    #[tokio::test]
+    async fn a_name_that_is_written_down_is_looked_up_once_and_its_addresses_are_given() {
+        let found = policy(&["localhost:80"]).resolve("localhost", 80).await.unwrap();
+        assert!(!found.is_empty() && found.iter().all(|address| address.ip().is_loopback()), "{found:?}");
+    }
+
+    #[tokio::test]
+    async fn a_host_that_is_nowhere_is_said_so() {
+        let error = policy(&[]).resolve("nowhere.invalid", 80).await.unwrap_err();
+        assert!(matches!(error.code(), "host_not_found" | "lookup_timed_out"), "{error}");
+    }
+}

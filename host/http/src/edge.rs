@@ -1,0 +1,411 @@
+//! The way of one request, from top to bottom: its id, the route, who asks, the body, the handler within the
+//! deadline, the error's mapping, the log line. All errors leave by one door.
+
+use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use futures_util::future::poll_immediate;
+use http::header::IF_NONE_MATCH;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use lakeport_base::Error;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::call::Arrival;
+use super::gate::{Attempt, Begun, Gate};
+use super::router::Found;
+use super::stats::{NO_OPERATION, OperationStats, Stats};
+use super::{
+    BodyLimit, Caller, Endpoint, Reply, ReplyBody, RequestId, Role, Router, Tls, body, compress, cors,
+};
+
+/// The header that makes a repeated POST answer as the first one did.
+static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+const IDEMPOTENCY_KEY_MAX_CHARS: usize = 255;
+
+/// Bodies that are held at the same time, all of them together: 512 MiB.
+const BODY_UNITS: usize = 128 * 1024;
+const BODY_UNIT_BYTES: usize = 4 * 1024;
+/// How long a request waits for room for its body.
+const BODY_ROOM_WAIT: Duration = Duration::from_secs(5);
+
+/// Bounds that the operator sets.
+#[derive(Clone)]
+pub struct EdgeSettings {
+    /// From the last byte of the head to the answer.
+    pub request_timeout: Duration,
+    pub body_max_bytes: usize,
+    pub upload_max_bytes: usize,
+    /// How long requests that run may take to end once the server is told to stop.
+    pub drain: Duration,
+    /// Connections that are open at the same time; more wait.
+    pub connections_max: usize,
+    /// Origins whose pages may ask.
+    pub cors_origins: Vec<String>,
+    /// HTTPS instead of HTTP.
+    pub tls: Option<Tls>,
+}
+
+/// Endpoints, gate and bounds: all that answering needs.
+pub struct Edge<G> {
+    gate: Arc<G>,
+    router: Router,
+    /// By the places of the routes.
+    operations: Vec<OperationStats>,
+    unrouted: OperationStats,
+    stopping: CancellationToken,
+    /// Changes under way, also those whose client is gone.
+    changes: TaskTracker,
+    /// Room for bodies, in units of [`BODY_UNIT_BYTES`]: held from before a body is read until it is done with.
+    bodies: Arc<Semaphore>,
+    pub(super) stats: Stats,
+    pub(super) settings: EdgeSettings,
+}
+
+/// What the log and the figures say of a request.
+struct Seen<'r> {
+    operation: &'static str,
+    stats: &'r OperationStats,
+    /// Asked for all day by machines.
+    probe: bool,
+    /// Its answer shows a secret.
+    secret: bool,
+}
+
+impl<G: Gate> Edge<G> {
+    /// `stopping` is cancelled when the server is told to stop. Fails when routes are in conflict, naming both.
+    pub fn new(
+        gate: Arc<G>,
+        endpoints: Vec<Endpoint>,
+        settings: EdgeSettings,
+        stats: Stats,
+        stopping: CancellationToken,
+    ) -> anyhow::Result<Edge<G>> {
+        let operations = endpoints.iter().map(|endpoint| stats.of(endpoint.id)).collect();
+        let unrouted = stats.of(NO_OPERATION);
+        let router = Router::new(endpoints)?;
+        let (changes, bodies) = (TaskTracker::new(), Arc::new(Semaphore::new(BODY_UNITS)));
+        Ok(Edge { gate, router, operations, unrouted, stopping, changes, bodies, stats, settings })
+    }
+
+    /// Cancelled when the server is told to stop.
+    pub fn stopping(&self) -> &CancellationToken {
+        &self.stopping
+    }
+
+    /// Resolves when no change is under way any more; call it once no request comes in.
+    pub async fn settled(&self) {
+        self.changes.close();
+        self.changes.wait().await;
+    }
+
+    /// Answers one request, whatever happens.
+    pub async fn answer(&self, peer: SocketAddr, request: Request<Incoming>) -> Response<ReplyBody> {
+        let started = Instant::now();
+        let (parts, mut incoming) = request.into_parts();
+        let request_id = RequestId::of(&parts.headers);
+        let (method, uri) = (parts.method.clone(), parts.uri.clone());
+        let client = Client::of(&parts.headers, &self.settings.cors_origins);
+
+        let mut seen = Seen { operation: NO_OPERATION, stats: &self.unrouted, probe: false, secret: false };
+        let outcome = self.serve(parts, &mut incoming, &mut seen, peer, &request_id, started).await;
+        let reply = match outcome {
+            Ok(reply) => reply,
+            Err(error) => {
+                if let Error::Internal(source) = &error {
+                    tracing::error!(%request_id, operation = seen.operation, "{source:#}");
+                }
+                body::drain(&mut incoming).await;
+                Reply::error(&error, &request_id)
+            }
+        };
+        let reply = client.finish(reply, &method, seen.secret).await;
+        let (status, took) = (reply.status, started.elapsed());
+        seen.stats.answered(status, took);
+        let latency_ms = took.as_micros() as f64 / 1000.0;
+        let (operation, path, status) = (seen.operation, uri.path(), status.as_u16());
+        if seen.probe {
+            tracing::debug!(%request_id, %method, path, operation, status, latency_ms, "request");
+        } else {
+            tracing::info!(%request_id, %method, path, operation, status, latency_ms, "request");
+        }
+        reply.into_response(&request_id, method == Method::HEAD)
+    }
+
+    async fn serve<'r>(
+        &'r self,
+        parts: Parts,
+        incoming: &mut Incoming,
+        seen: &mut Seen<'r>,
+        peer: SocketAddr,
+        request_id: &RequestId,
+        started: Instant,
+    ) -> Result<Reply, Error> {
+        let path = parts.uri.path();
+        if parts.method == Method::OPTIONS
+            && let Some(reply) =
+                cors::preflight(&parts, &self.router.methods(path), &self.settings.cors_origins)
+        {
+            return Ok(reply);
+        }
+        let found = self.router.find(&parts.method, path);
+        let found = found.map(|found| (&self.router.endpoints()[found.place], found));
+        let is_dry_run =
+            found.as_ref().is_ok_and(|(route, _)| route.dry_run && is_dry_run(parts.uri.query()));
+        let needed = match &found {
+            Ok((route, _)) if !is_dry_run => route.role,
+            Ok(_) => Role::Viewer,
+            Err(_) => Role::Anyone,
+        };
+        let caller = self.gate.identify(&parts, needed).await?;
+        let (route, Found { place, parameters }) = found?;
+        *seen = Seen {
+            operation: route.id,
+            stats: &self.operations[place],
+            probe: route.probe,
+            secret: route.secret,
+        };
+        let deadline = started + self.settings.request_timeout;
+        let allowed = allow(&caller, needed, route.scope);
+        // What was refused is written down as well, without its body.
+        let (body, room) = match &allowed {
+            Ok(()) => self.read_body(incoming, route.body_limit, deadline).await?,
+            Err(_) => (Bytes::new(), None),
+        };
+        let mut arrival = Arrival {
+            caller,
+            request_id: request_id.clone(),
+            operation: route.id,
+            peer,
+            method: parts.method,
+            uri: parts.uri,
+            headers: parts.headers,
+            parameters,
+            body,
+            started,
+            deadline,
+            attempt: None,
+        };
+        if !route.changes || is_dry_run {
+            allowed?;
+            let _room = room;
+            let answering = async { route.run(arrival).await };
+            return self.guarded(answering, route.id, deadline).await;
+        }
+        let key = idempotency_key(&arrival.method, &arrival.headers)?;
+        let attempt = Arc::new(Attempt::new(&arrival, key, route.secret));
+        arrival.attempt = Some(Arc::clone(&attempt));
+        if let Err(error) = allowed {
+            // Rare, and large: it would make every request's future as large.
+            Box::pin(self.gate.end(&attempt, Err(&error))).await;
+            return Err(error);
+        }
+        self.change(route.clone(), arrival, attempt, room, deadline).await
+    }
+
+    /// In a task of its own: a client that goes away does not cut a change in half.
+    async fn change(
+        &self,
+        route: Endpoint,
+        arrival: Arrival,
+        attempt: Arc<Attempt>,
+        room: Option<OwnedSemaphorePermit>,
+        deadline: Instant,
+    ) -> Result<Reply, Error> {
+        let gate = Arc::clone(&self.gate);
+        let operation = route.id;
+        let timeout = self.settings.request_timeout;
+        let work = self.changes.spawn(async move {
+            let _room = room;
+            match timeout_at(deadline, gate.begin(&attempt)).await {
+                Ok(Ok(Begun::Go)) => {}
+                Ok(Ok(Begun::Answered(reply))) => return Ok(reply),
+                not_begun => {
+                    let error = not_begun.map_or_else(
+                        |_| deadline_exceeded(timeout),
+                        |begun| match begun {
+                            Err(error) => error,
+                            Ok(_) => panicked(operation),
+                        },
+                    );
+                    gate.end(&attempt, Err(&error)).await;
+                    return Err(error);
+                }
+            }
+            let running = async { route.run(arrival).await };
+            let answering = AssertUnwindSafe(running).catch_unwind();
+            let result = match timeout_at(deadline, answering).await {
+                Ok(Ok(result)) => result,
+                Ok(Err(_)) => Err(panicked(operation)),
+                Err(_) => Err(deadline_exceeded(timeout)),
+            };
+            if result.is_err() || !attempt.is_recorded() {
+                gate.end(&attempt, result.as_ref()).await;
+            }
+            result
+        });
+        work.await.unwrap_or_else(|_| Err(panicked(operation)))
+    }
+
+    /// Within the deadline; a panic ends here.
+    async fn guarded(
+        &self,
+        answering: impl Future<Output = Result<Reply, Error>>,
+        operation: &'static str,
+        deadline: Instant,
+    ) -> Result<Reply, Error> {
+        let mut answering = pin!(AssertUnwindSafe(answering).catch_unwind());
+        // Most are done at once: they need no timer.
+        let answered = match poll_immediate(answering.as_mut()).await {
+            Some(answered) => Ok(answered),
+            None => timeout_at(deadline, answering).await,
+        };
+        match answered {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => Err(panicked(operation)),
+            Err(_) => Err(deadline_exceeded(self.settings.request_timeout)),
+        }
+    }
+
+    async fn read_body(
+        &self,
+        incoming: &mut Incoming,
+        limit: BodyLimit,
+        deadline: Instant,
+    ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Error> {
+        if hyper::body::Body::is_end_stream(incoming) {
+            return Ok((Bytes::new(), None));
+        }
+        let limit_bytes = match limit {
+            BodyLimit::Standard => self.settings.body_max_bytes,
+            BodyLimit::Upload => self.settings.upload_max_bytes,
+        };
+        let room = self.room_for(incoming, limit_bytes).await?;
+        let reading = body::read(incoming, limit_bytes);
+        let whole = timeout_at(deadline, reading).await;
+        let whole = whole.unwrap_or_else(|_| Err(deadline_exceeded(self.settings.request_timeout)))?;
+        Ok((whole, Some(room)))
+    }
+
+    /// Room for what the body says it takes, or may take where it does not say; 503 when there is none soon.
+    async fn room_for(&self, incoming: &Incoming, limit_bytes: usize) -> Result<OwnedSemaphorePermit, Error> {
+        let announced = hyper::body::Body::size_hint(incoming).upper();
+        let bytes = announced.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(limit_bytes);
+        let units = bytes.min(limit_bytes).div_ceil(BODY_UNIT_BYTES).clamp(1, BODY_UNITS);
+        let waiting = Arc::clone(&self.bodies).acquire_many_owned(units as u32);
+        match timeout(BODY_ROOM_WAIT, waiting).await {
+            Ok(room) => Ok(room.expect("the semaphore is never closed")),
+            Err(_) => {
+                let message = "the server is busy with other large requests; try again";
+                Err(Error::unavailable("server_busy", message).retry_after(1))
+            }
+        }
+    }
+}
+
+/// What of a request decides the form of its answer.
+struct Client {
+    origin: Option<http::HeaderValue>,
+    known: Option<http::HeaderValue>,
+    /// `Accept-Encoding` alone.
+    accepted: HeaderMap,
+}
+
+impl Client {
+    fn of(headers: &HeaderMap, cors_origins: &[String]) -> Client {
+        let mut accepted = HeaderMap::new();
+        for value in headers.get_all(http::header::ACCEPT_ENCODING) {
+            accepted.append(http::header::ACCEPT_ENCODING, value.clone());
+        }
+        Client {
+            origin: cors::allowed_origin(headers, cors_origins).cloned(),
+            known: headers.get(IF_NONE_MATCH).cloned(),
+            accepted,
+        }
+    }
+
+    async fn finish(self, reply: Reply, method: &Method, secret: bool) -> Reply {
+        let reply = self.unless_known(reply, method);
+        let reply = if secret { reply } else { compress::compress(reply, &self.accepted).await };
+        match self.origin {
+            Some(origin) => cors::admit(reply, origin),
+            None => reply,
+        }
+    }
+
+    /// 304 when the client has this version already.
+    fn unless_known(&self, mut reply: Reply, method: &Method) -> Reply {
+        let reads = method == Method::GET || method == Method::HEAD;
+        let known = self.known.as_ref().and_then(|value| value.to_str().ok());
+        let (Some(known), Some(etag)) = (known, reply.etag()) else { return reply };
+        let same = |tag: &str| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag;
+        if reads && reply.status == StatusCode::OK && known.split(',').map(str::trim).any(same) {
+            reply.status = StatusCode::NOT_MODIFIED;
+            reply.headers.remove(http::header::CONTENT_TYPE);
+            reply.content = super::Content::Whole(Bytes::new());
+        }
+        reply
+    }
+}
+
+fn deadline_exceeded(timeout: Duration) -> Error {
+    Error::timed_out("deadline_exceeded", format!("the request was not done within {timeout:?}"))
+}
+
+fn panicked(operation: &'static str) -> Error {
+    Error::internal(anyhow::anyhow!("the handler of {operation} panicked"))
+}
+
+pub(super) fn allow(caller: &Caller, needed: Role, enough: Option<&str>) -> Result<(), Error> {
+    if !caller.scopes.is_empty() && needed != Role::Anyone {
+        let scopes = caller.scopes.join(", ");
+        return match enough {
+            Some(scope) if caller.scopes.iter().any(|has| has == scope) => Ok(()),
+            _ => {
+                let message = format!("{} may do no more than its scopes say: {scopes}", caller.name);
+                Err(Error::forbidden("scope_too_narrow", message))
+            }
+        };
+    }
+    if caller.role >= needed {
+        return Ok(());
+    }
+    let message = format!("this needs the role {needed}, and {} has {}", caller.name, caller.role);
+    Err(Error::forbidden("role_too_low", message))
+}
+
+/// `?dryRun=true`, as the form of the handler will read it.
+fn is_dry_run(query: Option<&str>) -> bool {
+    let mut given = form_urlencoded::parse(query.unwrap_or_default().as_bytes())
+        .filter(|(name, _)| name == "dryRun")
+        .map(|(_, value)| value);
+    given.next().is_some_and(|value| value == "true") && given.next().is_none()
+}
+
+/// Of a POST alone: other methods may be repeated as they are.
+fn idempotency_key(method: &Method, headers: &HeaderMap) -> Result<Option<String>, Error> {
+    let Some(value) = headers.get(&IDEMPOTENCY_KEY).filter(|_| method == Method::POST) else {
+        return Ok(None);
+    };
+    let plain = |text: &&str| {
+        !text.is_empty()
+            && text.len() <= IDEMPOTENCY_KEY_MAX_CHARS
+            && text.bytes().all(|byte| byte.is_ascii_graphic())
+    };
+    match value.to_str().ok().filter(plain) {
+        Some(key) => Ok(Some(key.to_owned())),
+        None => Err(Error::bad_request(
+            "idempotency_key_invalid",
+            format!("Idempotency-Key must be 1 to {IDEMPOTENCY_KEY_MAX_CHARS} visible ASCII characters"),
+        )),
+    }
+}

@@ -1,0 +1,48 @@
+//! The edge: HTTP/1.1 and HTTP/2 on one port, a table of routes, one way in and one way out for every
+//! request. A handler is an async function from a [`Call`] to an [`Answer`] or an error; its types are what
+//! the description of the interface says.
+//!
+//! It is generic over the state `S` that handlers work on, and knows no domain: who a caller is and where a
+//! change is written down is the [`Gate`]'s. A handler may be dropped at any await once its deadline has
+//! passed; a client that goes away does not stop a change.
+
+mod answer;
+mod body;
+mod call;
+mod caller;
+mod compress;
+mod cors;
+mod edge;
+pub mod events;
+pub mod form;
+mod gate;
+mod internal_client;
+mod local;
+pub mod openapi;
+mod paging;
+mod reply;
+mod request_id;
+mod route;
+mod router;
+mod serve;
+mod stats;
+mod tls;
+
+pub use answer::{
+    Answer, AnswerShape, Bare, Data, Document, File, Html, Media, Metrics, Script, Style, Wasm, etag_of,
+    etag_of_bytes,
+};
+pub use call::{Body, Call, Json, Nothing, OptionalJson, Raw};
+pub use caller::{Caller, Identity, Role};
+pub use edge::{Edge, EdgeSettings};
+pub use gate::{Attempt, Begun, Gate};
+pub use internal_client::InternalClient;
+pub use local::check as check_local;
+pub use paging::{PAGE_SIZE_MAX, Page, PageNum, PageSize, Paging};
+pub use reply::{Content, Reply, ReplyBody};
+pub use request_id::RequestId;
+pub use route::{BodyLimit, Endpoint, Operation, Route};
+pub use router::Router;
+pub use serve::{raise_file_limit, run, terminated};
+pub use stats::Stats;
+pub use tls::{Secure, Tls};

@@ -1,0 +1,189 @@
+//! Local mode: with no token configured everyone is admin, so only this machine's own programs may ask.
+//! A page on the web must not reach the server through the user's browser, neither under a name that it
+//! points at this machine nor by a form; and a proxy must not make the world look local.
+
+use std::net::IpAddr;
+
+use http::header::{FORWARDED, HOST, ORIGIN, VIA};
+use http::request::Parts;
+use http::uri::Authority;
+use http::{HeaderMap, Method};
+use lakeport_base::Error;
+
+use super::Secure;
+use super::cors::allowed_origin;
+
+/// 403 for what did not come from a program of this machine.
+/// `cors_origins`: pages that the operator lets in.
+pub fn check(parts: &Parts, cors_origins: &[String]) -> Result<(), Error> {
+    check_host(parts)?;
+    check_forwarded(&parts.headers)?;
+    if allowed_origin(&parts.headers, cors_origins).is_some() {
+        return Ok(());
+    }
+    check_origin(parts)
+}
+
+fn check_host(parts: &Parts) -> Result<(), Error> {
+    let mut named = false;
+    for host in hosts(parts) {
+        if !host.is_some_and(is_loopback_authority) {
+            return Err(host_not_allowed());
+        }
+        named = true;
+    }
+    if named { Ok(()) } else { Err(host_not_allowed()) }
+}
+
+fn host_not_allowed() -> Error {
+    let message =
+        "in local mode the server answers only to a loopback name: use http://127.0.0.1 or http://localhost";
+    Error::forbidden("host_not_allowed", message)
+}
+
+/// Every name the request was sent to: `:authority` of HTTP/2, `Host` of HTTP/1.1; `None` for one that is not text.
+fn hosts(parts: &Parts) -> impl Iterator<Item = Option<&str>> {
+    let authority = parts.uri.authority().map(|authority| Some(authority.as_str()));
+    let headers = parts.headers.get_all(HOST).iter().map(|value| value.to_str().ok());
+    authority.into_iter().chain(headers)
+}
+
+fn is_loopback_authority(text: &str) -> bool {
+    is_usual(text) || is_loopback(text)
+}
+
+/// What nearly every request says, told without parsing it.
+fn is_usual(text: &str) -> bool {
+    let rest = text.strip_prefix("127.0.0.1").or_else(|| text.strip_prefix("localhost"));
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port))
+}
+
+fn is_loopback(text: &str) -> bool {
+    let Ok(authority) = text.parse::<Authority>() else { return false };
+    if authority.as_str().contains('@') {
+        return false;
+    }
+    let host = authority.host();
+    let bare = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    host.eq_ignore_ascii_case("localhost")
+        || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+fn check_forwarded(headers: &HeaderMap) -> Result<(), Error> {
+    let proxied = |name: &str| {
+        name == FORWARDED.as_str()
+            || name == VIA.as_str()
+            || name == "x-real-ip"
+            || name.starts_with("x-forwarded-")
+    };
+    match headers.keys().find(|name| proxied(name.as_str())) {
+        None => Ok(()),
+        Some(name) => Err(Error::forbidden(
+            "proxy_not_allowed",
+            format!("the request came through a proxy (`{name}`); in local mode ask the server directly"),
+        )),
+    }
+}
+
+/// Reads are safe already: with no CORS a foreign page cannot see the answer.
+fn check_origin(parts: &Parts) -> Result<(), Error> {
+    if parts.method == Method::GET || parts.method == Method::HEAD {
+        return Ok(());
+    }
+    let own = hosts(parts).flatten().next().unwrap_or_default().to_ascii_lowercase();
+    let scheme = if parts.extensions.get::<Secure>().is_some() { "https://" } else { "http://" };
+    let same =
+        |origin: &str| origin.to_ascii_lowercase().strip_prefix(scheme).is_some_and(|host| host == own);
+    let origins_fit = parts.headers.get_all(ORIGIN).iter().all(|value| value.to_str().is_ok_and(same));
+    let site_fits = |site: &str| site == "same-origin" || site == "none";
+    let sites_fit =
+        parts.headers.get_all("sec-fetch-site").iter().all(|value| value.to_str().is_ok_and(site_fits));
+    if origins_fit && sites_fit {
+        return Ok(());
+    }
+    let message = "a page of another origin may not change anything here";
+    Err(Error::forbidden("origin_not_allowed", message))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    fn outcome(method: &str, headers: &[(&str, &str)]) -> Option<&'static str> {
+        let mut request = Request::builder().method(method).uri("/api/v1/plugins");
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        check(&request.body(()).unwrap().into_parts().0, &["https://console.example".to_owned()])
+            .err()
+            .map(|error| error.code())
+    }
+
+    #[test]
+    fn only_loopback_names_are_answered() {
+        for good in ["localhost", "LOCALHOST:8080", "127.0.0.1:8080", "127.1.2.3", "[::1]:80", "[::1]"] {
+            assert_eq!(outcome("GET", &[("host", good)]), None, "{good}");
+        }
+        let bad = [
+            "example.com",
+            "localhost.example.com",
+            "127.0.0.1.example.com",
+            "evil@localhost",
+            "localhost@evil",
+            "0.0.0.0",
+            "[::]",
+            "",
+            "10.0.0.1",
+            "::1",
+        ];
+        for bad in bad {
+            assert_eq!(outcome("GET", &[("host", bad)]), Some("host_not_allowed"), "{bad}");
+        }
+        assert_eq!(outcome("GET", &[]), Some("host_not_allowed"));
+        let two = [("host", "localhost"), ("host", "example.com")];
+        assert_eq!(outcome("GET", &two), Some("host_not_allowed"));
+    }
+
+    #[test]
+    fn a_write_from_another_origin_is_refused_and_a_read_is_not() {
+        let host = ("host", "localhost:8080");
+        for origin in ["http://example.com", "null", "http://localhost:9999", "https://localhost:8080"] {
+            assert_eq!(outcome("POST", &[host, ("origin", origin)]), Some("origin_not_allowed"), "{origin}");
+            assert_eq!(outcome("GET", &[host, ("origin", origin)]), None, "{origin}");
+        }
+        assert_eq!(outcome("POST", &[host, ("origin", "http://localhost:8080")]), None);
+        assert_eq!(outcome("POST", &[host]), None);
+        let let_in = [host, ("origin", "https://console.example"), ("sec-fetch-site", "cross-site")];
+        assert_eq!(outcome("POST", &let_in), None);
+        for (site, refused) in
+            [("cross-site", true), ("same-site", true), ("same-origin", false), ("none", false)]
+        {
+            assert_eq!(outcome("DELETE", &[host, ("sec-fetch-site", site)]).is_some(), refused, "{site}");
+        }
+    }
+
+    #[test]
+    fn over_tls_the_same_origin_is_https() {
+        for (origin, refused) in [("http://localhost:8080", true), ("https://localhost:8080", false)] {
+            let request = Request::post("/").header("host", "localhost:8080").header("origin", origin);
+            let parts = request.extension(Secure).body(()).unwrap().into_parts().0;
+            assert_eq!(check(&parts, &[]).is_err(), refused, "{origin}");
+        }
+    }
+
+    #[test]
+    fn what_came_through_a_proxy_is_refused() {
+        for name in
+            ["forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto"]
+        {
+            assert_eq!(
+                outcome("GET", &[("host", "localhost"), (name, "1.2.3.4")]),
+                Some("proxy_not_allowed"),
+                "{name}"
+            );
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! The description of the interface, OpenAPI 3.1, made from the types that parse and answer. It says nothing
+//! that the routes do not.
+
+use std::collections::BTreeSet;
+
+use http::Method;
+use schemars::Schema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use super::route::{Generators, Shape};
+use super::{Operation, Role};
+
+/// What the description begins with.
+pub struct About {
+    pub title: &'static str,
+    pub version: &'static str,
+    pub description: &'static str,
+    /// Every code of an error, each once.
+    pub error_codes: Vec<&'static str>,
+    /// Components besides those that the routes' types bring, such as the events of a stream.
+    pub schemas: Vec<(&'static str, Value)>,
+    /// What each tag is for; a route's tag is the first part of its path.
+    pub tags: Vec<(&'static str, &'static str)>,
+}
+
+/// Refusals that any route can answer with.
+const GENERAL_CODES: &[&str] = &["deadline_exceeded", "internal", "invalid_input", "store_busy"];
+/// Those of a route that needs an identity.
+const IDENTITY_CODES: &[&str] = &["rate_limited", "role_too_low", "scope_too_narrow", "unauthenticated"];
+
+/// The whole description.
+pub fn document(about: &About, operations: &[Operation]) -> Value {
+    let components = |settings: SchemaSettings| {
+        settings.with(|settings| settings.definitions_path = "/components/schemas".into()).into_generator()
+    };
+    let mut generators = Generators {
+        requests: components(SchemaSettings::draft2020_12().for_deserialize()),
+        answers: components(SchemaSettings::draft2020_12().for_serialize()),
+    };
+    let mut paths: Map<String, Value> = Map::new();
+    for route in operations {
+        let shape = (route.describe)(&mut generators);
+        let path = paths.entry(route.path).or_insert_with(|| json!({}));
+        path[route.method.as_str().to_ascii_lowercase()] = operation(route, shape);
+    }
+    let mut schemas = generators.requests.take_definitions(true);
+    for (name, schema) in generators.answers.take_definitions(true) {
+        let same = schemas.get(&name).is_none_or(|known| *known == schema);
+        assert!(same, "the type {name} is read in one form and answered in another: give them two names");
+        schemas.insert(name, schema);
+    }
+    schemas.extend(about.schemas.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())));
+    schemas.insert("Error".to_owned(), error_schema(&about.error_codes));
+    schemas.sort_keys();
+    paths.sort_keys();
+    let tags: Vec<Value> =
+        about.tags.iter().map(|(name, about)| json!({ "name": name, "description": about })).collect();
+    json!({
+        "openapi": "3.1.0",
+        "info": { "title": about.title, "version": about.version, "description": about.description },
+        "servers": [{ "url": "/" }],
+        "security": [{ "bearer": [] }, {}],
+        "tags": tags,
+        "paths": paths,
+        "components": {
+            "securitySchemes": { "bearer": { "type": "http", "scheme": "bearer" } },
+            "parameters": {
+                "IdempotencyKey": {
+                    "name": "Idempotency-Key", "in": "header", "required": false,
+                    "description": "The same key with the same request within 24 hours is answered with the first answer",
+                    "schema": { "type": "string", "pattern": "^[!-~]{1,255}$" },
+                },
+                "IfMatch": {
+                    "name": "If-Match", "in": "header", "required": false,
+                    "description": "The ETag of the version that was read; 412 when the resource changed since",
+                    "schema": { "type": "string" },
+                },
+            },
+            "responses": {
+                "Error": {
+                    "description": "It was refused or failed; `error` is stable, `message` is for a person",
+                    "content": { "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } },
+                },
+            },
+            "schemas": schemas,
+        },
+    })
+}
+
+fn operation(route: &Operation, shape: Shape) -> Value {
+    let mut parameters = parameters(&shape.path, "path");
+    parameters.extend(self::parameters(&shape.query, "query"));
+    if route.changes && route.method == Method::POST {
+        parameters.push(json!({ "$ref": "#/components/parameters/IdempotencyKey" }));
+    }
+    if route.versioned && route.changes {
+        parameters.push(json!({ "$ref": "#/components/parameters/IfMatch" }));
+    }
+    let mut operation = json!({
+        "operationId": route.id,
+        "tags": [tag(route.path)],
+        "summary": route.about,
+        "x-role": route.role.as_str(),
+        "x-error-codes": codes(route),
+        "parameters": parameters,
+        "responses": responses(route, &shape),
+    });
+    if route.role == Role::Anyone {
+        operation["security"] = json!([]);
+    }
+    if route.dry_run {
+        operation["x-dry-run-role"] = json!(Role::Viewer.as_str());
+    }
+    if let Some(scope) = route.scope {
+        operation["x-scope"] = json!(scope);
+    }
+    if route.not_yet {
+        operation["x-not-yet"] = json!(true);
+    }
+    if let Some(body) = shape.body {
+        let media = json!({ body.media: { "schema": body.schema } });
+        operation["requestBody"] = json!({ "required": body.required, "content": media });
+    }
+    operation
+}
+
+fn responses(route: &Operation, shape: &Shape) -> Value {
+    let error = json!({ "$ref": "#/components/responses/Error" });
+    let mut responses = Map::new();
+    if route.not_yet {
+        responses.insert("501".to_owned(), error.clone());
+    } else {
+        let mut success = json!({ "description": "Success" });
+        if let Some(answer) = &shape.answer {
+            success["content"] = json!({ answer.media: { "schema": answer.schema } });
+        }
+        if route.versioned {
+            success["headers"] = json!({ "ETag": {
+                "description": "The version of the resource, for If-Match and If-None-Match",
+                "schema": { "type": "string" },
+            }});
+        }
+        responses.insert("200".to_owned(), success);
+    }
+    responses.insert("default".to_owned(), error);
+    Value::Object(responses)
+}
+
+fn codes(route: &Operation) -> Vec<&'static str> {
+    let mut codes: BTreeSet<&'static str> = GENERAL_CODES.iter().copied().collect();
+    codes.extend(route.refusals);
+    if route.role != Role::Anyone {
+        codes.extend(IDENTITY_CODES);
+    }
+    if route.path.contains('{') {
+        codes.insert("not_found");
+    }
+    if route.method != Method::GET {
+        codes.extend([
+            "server_busy",
+            "body_broken",
+            "body_missing",
+            "body_too_large",
+            "invalid_json",
+            "unsupported_media_type",
+        ]);
+    }
+    if route.changes && route.method == Method::POST {
+        codes.extend(["idempotency_key_invalid", "idempotency_key_reused"]);
+    }
+    if route.versioned && route.changes {
+        codes.insert("precondition_failed");
+    }
+    if route.not_yet {
+        codes.insert("not_yet");
+    }
+    codes.into_iter().collect()
+}
+
+/// The properties of a form as parameters.
+fn parameters(form: &Schema, place: &str) -> Vec<Value> {
+    let Some(properties) = form.get("properties").and_then(Value::as_object) else { return Vec::new() };
+    let required = |name: &str| {
+        let listed = form.get("required").and_then(Value::as_array);
+        place == "path" || listed.is_some_and(|names| names.iter().any(|listed| listed == name))
+    };
+    let parameter = |(name, schema): (&String, &Value)| {
+        let mut schema = not_null(schema.clone());
+        let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+        let mut parameter =
+            json!({ "name": name, "in": place, "required": required(name), "schema": schema });
+        if let Some(description) = description {
+            parameter["description"] = description;
+        }
+        parameter
+    };
+    properties.iter().map(parameter).collect()
+}
+
+/// A parameter may be absent, but there is no way to write null.
+fn not_null(mut schema: Value) -> Value {
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            schema["type"] = only.clone();
+        }
+    }
+    if let Some(Value::Array(choices)) = schema.get_mut("anyOf") {
+        choices.retain(|choice| choice["type"] != "null");
+        if let [only] = choices.as_slice() {
+            let only = only.clone();
+            let members = schema.as_object_mut().expect("a schema with anyOf is an object");
+            members.remove("anyOf");
+            members.extend(only.as_object().cloned().unwrap_or_default());
+        }
+    }
+    if let Some(members) = schema.as_object_mut()
+        && members.get("default") == Some(&Value::Null)
+    {
+        members.remove("default");
+    }
+    schema
+}
+
+/// `/api/v1/tables/{id}` belongs to `tables`, `/api/v1/nl2sql/topics` to `nl2sql`, `/health/live` to `health`.
+pub fn tag(path: &str) -> &str {
+    let rest = path.strip_prefix("/api/v1/").unwrap_or(path.trim_start_matches('/'));
+    match rest.split('/').next().unwrap_or_default() {
+        "health" | "metrics" | "docs" | "openapi.json" | "" => "operation",
+        first => first,
+    }
+}
+
+fn error_schema(codes: &[&str]) -> Value {
+    json!({
+        "type": "object",
+        "required": ["code", "error", "message", "data", "requestId"],
+        "properties": {
+            "code": { "type": "integer", "description": "The HTTP status" },
+            "error": { "type": "string", "enum": codes, "description": "Stable: what a program compares" },
+            "message": { "type": "string", "description": "For a person" },
+            "data": { "type": "null" },
+            "requestId": { "type": "string" },
+            "details": {
+                "type": "array",
+                "description": "Every member that is wrong",
+                "items": {
+                    "type": "object",
+                    "required": ["field", "message"],
+                    "properties": {
+                        "field": { "type": "string", "description": "A path such as task.retryTimes" },
+                        "message": { "type": "string" },
+                    },
+                },
+            },
+            "statements": {
+                "type": "array",
+                "description": "Of a physical change that failed: every statement, with its outcome and error",
+                "items": { "type": "object" },
+            },
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_belongs_to_its_first_noun() {
+        assert_eq!(tag("/api/v1/tables/{id}/fields"), "tables");
+        assert_eq!(tag("/api/v1/nl2sql/topics"), "nl2sql");
+        assert_eq!(tag("/health/live"), "operation");
+        assert_eq!(tag("/mcp"), "mcp");
+    }
+
+    #[test]
+    fn a_parameter_is_never_null() {
+        let schema = json!({ "type": ["integer", "null"], "format": "int64", "default": null });
+        assert_eq!(not_null(schema), json!({ "type": "integer", "format": "int64" }));
+        let choice = json!({ "anyOf": [{ "$ref": "#/components/schemas/Role" }, { "type": "null" }] });
+        assert_eq!(not_null(choice), json!({ "$ref": "#/components/schemas/Role" }));
+    }
+}

@@ -1,0 +1,289 @@
+//! Routes as data. A route says who may call it and what the description of the interface says of it; its
+//! parameters, body and answer are those of its handler's types.
+
+use std::future::Future;
+use std::ops::Deref;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use http::Method;
+use lakeport_base::Error;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
+
+use super::answer::AnswerShape;
+use super::call::{Arrival, BodyShape};
+use super::{Answer, Body, Call, Reply, Role};
+
+/// How large a body may be; the numbers are the operator's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BodyLimit {
+    /// `body_max_bytes`
+    Standard,
+    /// `plugin_upload_max_bytes`
+    Upload,
+}
+
+type Running = Pin<Box<dyn Future<Output = Result<Reply, Error>> + Send>>;
+
+/// A handler with its types taken away, so that routes can stand in one list.
+type Handler<S> = Arc<dyn Fn(Arc<S>, Arrival) -> Running + Send + Sync>;
+
+/// The same with its state in it.
+type BoundHandler = Arc<dyn Fn(Arrival) -> Running + Send + Sync>;
+
+/// What a route's types say of it.
+pub struct Shape {
+    /// Objects whose properties are the parameters.
+    pub path: Schema,
+    pub query: Schema,
+    pub body: Option<BodyShape>,
+    pub answer: Option<AnswerShape>,
+}
+
+/// What makes schemas: a type that is read may leave members out where one that is written has them all.
+pub struct Generators {
+    pub requests: SchemaGenerator,
+    pub answers: SchemaGenerator,
+}
+
+/// What is known of a route without its handler: one method of one path.
+#[derive(Clone)]
+pub struct Operation {
+    pub method: Method,
+    /// A path written whole, parameters in braces: `/api/v1/plugins/{name}`.
+    pub path: &'static str,
+    pub role: Role,
+    /// The operation's name in the description of the interface: `listPlugins`. It never changes.
+    pub id: &'static str,
+    /// One line for the description.
+    pub about: &'static str,
+    pub body_limit: BodyLimit,
+    /// It is written to the audit log and answers repeats with its first answer.
+    pub changes: bool,
+    /// Its answer shows a secret: kept encrypted, briefly, and never compressed.
+    pub secret: bool,
+    /// Asked for all day by machines: logged at `debug`.
+    pub probe: bool,
+    /// Its resource has an `ETag`; a change takes `If-Match`.
+    pub versioned: bool,
+    /// Part of the interface that is not implemented yet.
+    pub not_yet: bool,
+    /// With `?dryRun=true` it changes nothing, and any viewer may ask.
+    pub dry_run: bool,
+    /// A scope that is enough to call it, whatever the role.
+    pub scope: Option<&'static str>,
+    /// Codes of refusals besides those that any route can answer with.
+    pub refusals: &'static [&'static str],
+    pub describe: fn(&mut Generators) -> Shape,
+}
+
+/// An operation and its handler, which works on a state of the type `S`.
+pub struct Route<S> {
+    operation: Operation,
+    handler: Handler<S>,
+}
+
+/// A route that has its state: what the edge calls.
+#[derive(Clone)]
+pub struct Endpoint {
+    operation: Operation,
+    handler: BoundHandler,
+}
+
+impl<S> Deref for Route<S> {
+    type Target = Operation;
+
+    fn deref(&self) -> &Operation {
+        &self.operation
+    }
+}
+
+impl Deref for Endpoint {
+    type Target = Operation;
+
+    fn deref(&self) -> &Operation {
+        &self.operation
+    }
+}
+
+impl Endpoint {
+    pub(super) fn run(&self, arrival: Arrival) -> Running {
+        (self.handler)(arrival)
+    }
+}
+
+impl<S: Send + Sync + 'static> Route<S> {
+    /// POST, PUT and DELETE change something, unless [`Route::reading`] says that this one does not.
+    pub fn new<P, Q, B, A, H, F>(
+        method: Method,
+        path: &'static str,
+        role: Role,
+        operation: &'static str,
+        about: &'static str,
+        handler: H,
+    ) -> Self
+    where
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        B: Body,
+        A: Answer,
+        H: Fn(Call<S, P, Q, B>) -> F + Send + Sync + 'static,
+        F: Future<Output = Result<A, Error>> + Send + 'static,
+    {
+        let handler: Handler<S> = Arc::new(move |state, arrival| match arrival.read(state) {
+            Ok(call) => {
+                let answering = handler(call);
+                Box::pin(async move { answering.await.map(Answer::into_reply) })
+            }
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        });
+        Route {
+            operation: Operation::new(method, path, role, operation, about, shape::<P, Q, B, A>),
+            handler,
+        }
+    }
+
+    /// Part of the interface, answered 501 until it is implemented: parameters and body are described, not read.
+    pub fn not_yet<P, Q, B>(
+        method: Method,
+        path: &'static str,
+        role: Role,
+        operation: &'static str,
+        about: &'static str,
+    ) -> Self
+    where
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+        Q: DeserializeOwned + JsonSchema + Send + 'static,
+        B: Body,
+    {
+        let handler: Handler<S> = Arc::new(move |_, _| {
+            let message =
+                format!("`{operation}` is part of the interface, but not of this version of Lakeport");
+            Box::pin(std::future::ready(Err(Error::not_yet(message))))
+        });
+        let described = Operation::new(method, path, role, operation, about, shape::<P, Q, B, NotYet>);
+        Route { operation: Operation { not_yet: true, ..described }, handler }
+    }
+
+    /// Takes bodies up to the operator's limit for uploads.
+    #[must_use]
+    pub fn upload(self) -> Self {
+        self.with(|operation| Operation { body_limit: BodyLimit::Upload, ..operation })
+    }
+
+    /// Changes nothing though it is no GET: a preview, a comparison, a test.
+    #[must_use]
+    pub fn reading(self) -> Self {
+        self.with(|operation| Operation { changes: false, ..operation })
+    }
+
+    /// Its answer shows a secret.
+    #[must_use]
+    pub fn secret(self) -> Self {
+        self.with(|operation| Operation { secret: true, ..operation })
+    }
+
+    /// Asked for all day by machines.
+    #[must_use]
+    pub fn probe(self) -> Self {
+        self.with(|operation| Operation { probe: true, ..operation })
+    }
+
+    /// With `?dryRun=true` it changes nothing, and any viewer may ask.
+    #[must_use]
+    pub fn dry_run(self) -> Self {
+        self.with(|operation| Operation { dry_run: true, ..operation })
+    }
+
+    /// Its resource has an `ETag`; a change takes `If-Match`.
+    #[must_use]
+    pub fn versioned(self) -> Self {
+        self.with(|operation| Operation { versioned: true, ..operation })
+    }
+
+    /// A scope that is enough to call it.
+    #[must_use]
+    pub fn scope(self, scope: &'static str) -> Self {
+        self.with(|operation| Operation { scope: Some(scope), ..operation })
+    }
+
+    /// Names the codes of its own refusals.
+    #[must_use]
+    pub fn refuses(self, codes: &'static [&'static str]) -> Self {
+        self.with(|operation| Operation { refusals: codes, ..operation })
+    }
+
+    fn with(self, change: impl FnOnce(Operation) -> Operation) -> Self {
+        Route { operation: change(self.operation), ..self }
+    }
+
+    /// What is known of it without its handler.
+    pub fn operation(&self) -> &Operation {
+        &self.operation
+    }
+
+    /// Gives the handler the state that it works on.
+    pub fn bind(self, state: &Arc<S>) -> Endpoint {
+        let (state, handler) = (Arc::clone(state), self.handler);
+        Endpoint {
+            operation: self.operation,
+            handler: Arc::new(move |arrival| handler(Arc::clone(&state), arrival)),
+        }
+    }
+}
+
+impl Operation {
+    fn new(
+        method: Method,
+        path: &'static str,
+        role: Role,
+        id: &'static str,
+        about: &'static str,
+        describe: fn(&mut Generators) -> Shape,
+    ) -> Operation {
+        Operation {
+            changes: method != Method::GET,
+            method,
+            path,
+            role,
+            id,
+            about,
+            body_limit: BodyLimit::Standard,
+            secret: false,
+            probe: false,
+            versioned: false,
+            not_yet: false,
+            dry_run: false,
+            scope: None,
+            refusals: &[],
+            describe,
+        }
+    }
+}
+
+/// The answer of an operation that is not implemented yet.
+struct NotYet;
+
+impl Answer for NotYet {
+    fn reply(&self) -> &Reply {
+        unreachable!("nothing makes one")
+    }
+
+    fn into_reply(self) -> Reply {
+        unreachable!("nothing makes one")
+    }
+
+    fn describe(_: &mut SchemaGenerator) -> Option<AnswerShape> {
+        None
+    }
+}
+
+fn shape<P: JsonSchema, Q: JsonSchema, B: Body, A: Answer>(generators: &mut Generators) -> Shape {
+    Shape {
+        path: P::json_schema(&mut generators.requests),
+        query: Q::json_schema(&mut generators.requests),
+        body: B::describe(&mut generators.requests),
+        answer: A::describe(&mut generators.answers),
+    }
+}

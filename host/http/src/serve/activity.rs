@@ -1,0 +1,429 @@
+//! What a connection does, as marks that cost a request next to nothing: no clock is read and no timer set.
+//! The pulse counts seconds; once a second every connection is looked at, and the marks say whether its time
+//! is up. A protocol's own timeouts leave gaps (a preface never finished, an HTTP/2 connection without a
+//! stream, an answer that nobody reads); this has none.
+
+use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use crate::Stats;
+
+/// Between two looks at a connection; the bounds below are met to one of these.
+pub const SECOND: Duration = Duration::from_secs(1);
+/// A client must have sent a whole head within this time of connecting, and of a later head's first byte.
+const HEAD_MAX_S: u32 = 15;
+/// A connection without a request for so long is closed.
+const IDLE_MAX_S: u32 = 75;
+/// A client that takes nothing of what it is sent for so long is cut off.
+pub const UNREAD_MAX_S: u32 = 60;
+/// A connection without a request for so long gives its buffers back.
+const REST_AFTER_S: u32 = 2;
+/// Connections that may keep their buffers between two requests; past it each gives them back at once.
+const WARM_MAX: usize = 512;
+
+/// What all connections share.
+pub struct Pulse {
+    /// From 1 on: a mark of 0 says "not".
+    second: AtomicU32,
+    /// Connections that have buffers.
+    warm: AtomicUsize,
+    stats: Stats,
+}
+
+impl Pulse {
+    pub fn new(stats: &Stats) -> Pulse {
+        Pulse { second: AtomicU32::new(1), warm: AtomicUsize::new(0), stats: stats.clone() }
+    }
+
+    pub fn count_second(&self) {
+        self.second.fetch_add(1, Relaxed);
+    }
+}
+
+/// One connection's marks. Only its own tasks set them; only the one who looks reads and tells.
+pub struct Activity {
+    peer: SocketAddr,
+    pulse: Arc<Pulse>,
+    /// Requests from their head to the end of their answer's body.
+    running: AtomicU32,
+    opened: AtomicU32,
+    /// The last begin or end of a request, or progress of an answer.
+    last: AtomicU32,
+    /// Since when a head is being read.
+    head_since: AtomicU32,
+    /// Since when the client takes nothing of what it is sent.
+    unread_since: AtomicU32,
+    http2: AtomicBool,
+    warm: AtomicBool,
+    /// Its socket goes from one HTTP/1.1 state to the next and is not to be shut down.
+    resting: AtomicBool,
+    told: AtomicU8,
+    /// Woken when something is told.
+    task: Mutex<Option<Waker>>,
+}
+
+/// What a connection is told.
+const REST: u8 = 1;
+const DRAIN: u8 = 2;
+const CUT: u8 = 3;
+
+/// A request under way; dropping it ends it.
+pub struct Busy(Arc<Activity>);
+
+/// Buffers that a connection holds; dropping it says they are given back.
+pub struct Warm(Arc<Activity>);
+
+impl Activity {
+    pub fn new(peer: SocketAddr, pulse: &Arc<Pulse>) -> Activity {
+        pulse.stats.connections.inc();
+        Activity {
+            peer,
+            pulse: Arc::clone(pulse),
+            running: AtomicU32::new(0),
+            opened: AtomicU32::new(pulse.second.load(Relaxed)),
+            last: AtomicU32::new(0),
+            head_since: AtomicU32::new(0),
+            unread_since: AtomicU32::new(0),
+            http2: AtomicBool::new(false),
+            warm: AtomicBool::new(false),
+            resting: AtomicBool::new(false),
+            told: AtomicU8::new(0),
+            task: Mutex::new(None),
+        }
+    }
+
+    pub fn peer(&self) -> SocketAddr {
+        self.peer
+    }
+
+    /// The handshake is done: the time for the first head begins now.
+    pub fn greeted(&self) {
+        self.mark(&self.opened);
+    }
+
+    /// From now on what is read between requests says nothing: HTTP/2 has frames of its own.
+    pub fn speaks_http2(&self) {
+        self.http2.store(true, Relaxed);
+    }
+
+    /// A request begins.
+    pub fn busy(self: &Arc<Self>) -> Busy {
+        self.running.fetch_add(1, Relaxed);
+        self.mark(&self.last);
+        self.head_since.store(0, Relaxed);
+        self.pulse.stats.running.inc();
+        Busy(Arc::clone(self))
+    }
+
+    /// Bytes came in.
+    pub fn read(&self) {
+        if self.running.load(Relaxed) == 0 && !self.http2.load(Relaxed) {
+            self.mark_first(&self.head_since);
+        }
+    }
+
+    /// The client took bytes of an answer.
+    pub fn wrote(&self) {
+        self.flushed();
+        if !self.http2.load(Relaxed) {
+            self.mark(&self.last);
+        }
+    }
+
+    /// Nothing waits for the client.
+    pub fn flushed(&self) {
+        if self.unread_since.load(Relaxed) != 0 {
+            self.unread_since.store(0, Relaxed);
+        }
+    }
+
+    /// The client has no room for more.
+    pub fn write_waits(&self) {
+        self.mark_first(&self.unread_since);
+    }
+
+    /// It has buffers as long as the guard lives.
+    pub fn warm(self: &Arc<Self>) -> Warm {
+        self.pulse.warm.fetch_add(1, Relaxed);
+        self.warm.store(true, Relaxed);
+        Warm(Arc::clone(self))
+    }
+
+    /// Whether it should give its buffers back now: nothing is under way, and it was told to, or too many
+    /// have some. Right only on the connection's own task, where nothing begins meanwhile.
+    pub fn should_rest(&self) -> bool {
+        let told = self.told.load(Relaxed) == REST || self.pulse.warm.load(Relaxed) > WARM_MAX;
+        told && self.is_at_rest()
+    }
+
+    /// No request runs, and nothing of an answer waits for the client.
+    pub fn is_quiet(&self) -> bool {
+        self.running.load(Relaxed) == 0 && self.unread_since.load(Relaxed) == 0
+    }
+
+    fn is_at_rest(&self) -> bool {
+        self.is_quiet() && self.last.load(Relaxed) != 0 && self.head_since.load(Relaxed) == 0
+    }
+
+    pub fn set_resting(&self, resting: bool) {
+        self.resting.store(resting, Relaxed);
+    }
+
+    pub fn is_resting(&self) -> bool {
+        self.resting.load(Relaxed)
+    }
+
+    /// Makes the current task the one that is woken when the connection is told something.
+    pub async fn attach(&self) {
+        poll_fn(|context| {
+            *self.task.lock() = Some(context.waker().clone());
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    pub fn is_draining(&self) -> bool {
+        self.told.load(Relaxed) >= DRAIN
+    }
+
+    pub fn is_cut(&self) -> bool {
+        self.told.load(Relaxed) == CUT
+    }
+
+    /// `work`'s outcome; `None` once the connection is told to drain. For times when nothing is under way.
+    pub async fn unless_told<F: Future>(&self, work: F) -> Option<F::Output> {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            if self.is_draining() {
+                return Poll::Ready(None);
+            }
+            work.as_mut().poll(context).map(Some)
+        })
+        .await
+    }
+
+    /// Ends it when its time is up, and lets it rest when nothing is under way.
+    pub fn look(&self) {
+        if let Some(reason) = self.overdue() {
+            tracing::debug!("{}: {reason}, closed", self.peer);
+            self.cut();
+        } else if self.warm.load(Relaxed)
+            && self.is_at_rest()
+            && self.since(&self.last).is_some_and(|passed| passed >= REST_AFTER_S)
+        {
+            self.tell(REST);
+        }
+    }
+
+    /// Running requests may end, then it closes.
+    pub fn drain(&self) {
+        self.tell(DRAIN);
+    }
+
+    /// It closes now.
+    pub fn cut(&self) {
+        self.tell(CUT);
+    }
+
+    fn tell(&self, what: u8) {
+        if self.told.fetch_max(what, Relaxed) < what
+            && let Some(task) = &*self.task.lock()
+        {
+            task.wake_by_ref();
+        }
+    }
+
+    fn overdue(&self) -> Option<&'static str> {
+        let past = |mark: &AtomicU32, max_s: u32| self.since(mark).is_some_and(|passed| passed > max_s);
+        if past(&self.unread_since, UNREAD_MAX_S) {
+            return Some("reads nothing of what it is sent");
+        }
+        if self.running.load(Relaxed) > 0 {
+            return None;
+        }
+        let begun = self.last.load(Relaxed) != 0;
+        if !begun && past(&self.opened, HEAD_MAX_S) {
+            return Some("sent no request");
+        }
+        if past(&self.head_since, HEAD_MAX_S) {
+            return Some("did not finish the head of a request");
+        }
+        past(&self.last, IDLE_MAX_S).then_some("idle")
+    }
+
+    fn mark(&self, mark: &AtomicU32) {
+        mark.store(self.pulse.second.load(Relaxed), Relaxed);
+    }
+
+    fn mark_first(&self, mark: &AtomicU32) {
+        if mark.load(Relaxed) == 0 {
+            self.mark(mark);
+        }
+    }
+
+    /// Seconds since the mark was set.
+    fn since(&self, mark: &AtomicU32) -> Option<u32> {
+        match mark.load(Relaxed) {
+            0 => None,
+            marked => Some(self.pulse.second.load(Relaxed).wrapping_sub(marked)),
+        }
+    }
+}
+
+impl Drop for Activity {
+    fn drop(&mut self) {
+        self.pulse.stats.connections.dec();
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let activity = &self.0;
+        activity.mark(&activity.last);
+        activity.running.fetch_sub(1, Relaxed);
+        activity.pulse.stats.running.dec();
+    }
+}
+
+impl Drop for Warm {
+    fn drop(&mut self) {
+        let activity = &self.0;
+        activity.warm.store(false, Relaxed);
+        // What it was told before was about these buffers.
+        let _ = activity.told.compare_exchange(REST, 0, Relaxed, Relaxed);
+        activity.pulse.warm.fetch_sub(1, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn connected() -> Arc<Activity> {
+        Arc::new(Activity::new(([127, 0, 0, 1], 1).into(), &Arc::new(Pulse::new(&Stats::new()))))
+    }
+
+    fn pass(activity: &Activity, seconds: u32) {
+        (0..seconds).for_each(|_| activity.pulse.count_second());
+    }
+
+    #[test]
+    fn a_client_has_its_time_to_send_a_whole_head() {
+        let activity = connected();
+        pass(&activity, HEAD_MAX_S);
+        activity.read();
+        assert_eq!(activity.overdue(), None);
+        pass(&activity, 1);
+        assert_eq!(activity.overdue(), Some("sent no request"));
+    }
+
+    #[test]
+    fn a_running_request_keeps_it_and_its_end_starts_the_idle_time() {
+        let activity = connected();
+        let busy = activity.busy();
+        pass(&activity, 1_000);
+        assert_eq!(activity.overdue(), None);
+        drop(busy);
+        pass(&activity, IDLE_MAX_S);
+        assert_eq!(activity.overdue(), None);
+        pass(&activity, 1);
+        assert_eq!(activity.overdue(), Some("idle"));
+    }
+
+    #[test]
+    fn a_later_head_has_the_same_time_from_its_first_byte() {
+        let activity = connected();
+        drop(activity.busy());
+        pass(&activity, 10);
+        activity.read();
+        pass(&activity, HEAD_MAX_S);
+        activity.read();
+        assert_eq!(activity.overdue(), None);
+        pass(&activity, 1);
+        assert_eq!(activity.overdue(), Some("did not finish the head of a request"));
+    }
+
+    #[test]
+    fn a_client_must_take_what_it_is_sent_and_may_be_slow() {
+        let activity = connected();
+        let _busy = activity.busy();
+        for _ in 0..10 {
+            activity.write_waits();
+            pass(&activity, UNREAD_MAX_S);
+            assert_eq!(activity.overdue(), None);
+            activity.wrote();
+        }
+        activity.write_waits();
+        pass(&activity, UNREAD_MAX_S + 1);
+        assert!(activity.overdue().is_some());
+    }
+
+    #[test]
+    fn what_http_2_reads_and_writes_by_itself_is_no_request() {
+        let activity = connected();
+        activity.speaks_http2();
+        drop(activity.busy());
+        for _ in 0..=IDLE_MAX_S {
+            pass(&activity, 1);
+            activity.read();
+            activity.wrote();
+        }
+        assert_eq!(activity.overdue(), Some("idle"));
+    }
+
+    #[test]
+    fn it_rests_when_nothing_is_under_way() {
+        let activity = connected();
+        let warm = activity.warm();
+        let busy = activity.busy();
+        pass(&activity, 10);
+        activity.look();
+        assert!(!activity.should_rest(), "a request runs");
+        drop(busy);
+        activity.look();
+        assert!(!activity.should_rest(), "another request may follow");
+        pass(&activity, REST_AFTER_S);
+        activity.look();
+        assert!(activity.should_rest());
+        activity.read();
+        assert!(!activity.should_rest(), "a head begins");
+        drop(warm);
+        drop(activity.busy());
+        assert!(!activity.should_rest(), "told once for each time that it is warm");
+    }
+
+    #[test]
+    fn where_many_have_buffers_each_rests_at_once() {
+        let activity = connected();
+        let all: Vec<Warm> = (0..=WARM_MAX).map(|_| activity.warm()).collect();
+        assert!(!activity.should_rest(), "it has not asked yet");
+        drop(activity.busy());
+        assert!(activity.should_rest());
+        drop(all);
+        assert!(!activity.should_rest());
+    }
+
+    #[tokio::test]
+    async fn work_is_left_when_it_is_told_to_drain() {
+        let activity = connected();
+        activity.attach().await;
+        assert_eq!(activity.unless_told(async { 7 }).await, Some(7));
+        let waiting = tokio::spawn({
+            let activity = Arc::clone(&activity);
+            async move {
+                activity.attach().await;
+                activity.unless_told(std::future::pending::<()>()).await
+            }
+        });
+        tokio::task::yield_now().await;
+        activity.drain();
+        assert_eq!(waiting.await.unwrap(), None);
+    }
+}

@@ -1,0 +1,149 @@
+//! JWTs of the one issuer that the operator named, accepted besides tokens.
+//!
+//! A JWT is worth what its signature is worth: the algorithm must fit a key that the issuer publishes now,
+//! and nothing of the claims counts before the signature does. Whoever presents one learns whether it is
+//! taken, and no more. This module asks the issuer for its keys and nobody for anything else.
+
+mod claims;
+mod jwk;
+mod jws;
+mod keys;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use anyhow::Context;
+use lakeport_base::Clock;
+use lakeport_base::Error;
+use lakeport_egress::{HttpClient, Policy, Rule};
+use lakeport_http::Role;
+use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
+
+use claims::Claims;
+use jws::Jws;
+use keys::IssuerKeys;
+
+/// A longer text is refused unread.
+const JWT_MAX_BYTES: usize = 16 * 1024;
+/// JWTs that were found good and are remembered, and for how long: so long one that the issuer took back
+/// may still be taken.
+const KNOWN_MAX: usize = 10_000;
+const KNOWN_MS: i64 = 60 * 1000;
+
+/// The OIDC issuer whose JWTs are accepted; the members are named as in the file.
+#[derive(Debug, Clone, Default)]
+pub struct OidcSettings {
+    /// `None`: tokens alone.
+    pub issuer: Option<String>,
+    pub audience: String,
+    pub role_claim: String,
+    pub datasources_claim: String,
+    pub name_claim: String,
+}
+
+/// Whom a JWT names, and what they may.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OidcIdentity {
+    /// Never given to another person by the issuer.
+    pub subject: String,
+    /// For people: what stands in the audit log.
+    pub name: String,
+    pub role: Role,
+    /// Names; `None`: all.
+    pub datasources: Option<Vec<String>>,
+}
+
+pub struct Oidc {
+    settings: OidcSettings,
+    issuer: String,
+    keys: IssuerKeys,
+    clock: Clock,
+    known: Mutex<HashMap<[u8; 32], Known>>,
+}
+
+struct Known {
+    identity: OidcIdentity,
+    until_ms: i64,
+}
+
+impl Oidc {
+    /// None where no issuer is set. Asks nobody yet.
+    ///
+    /// `ca_file`: certificates that are trusted besides the public ones.
+    pub fn new(
+        settings: &OidcSettings,
+        policy: &Policy,
+        ca_file: Option<&Path>,
+        clock: &Clock,
+    ) -> anyhow::Result<Option<Oidc>> {
+        let client = HttpClient::new(policy.clone(), ca_file)?;
+        Oidc::open(settings, &client, clock.clone())
+    }
+
+    /// The issuer's own host and port count as written down in `egress_allow`.
+    fn open(settings: &OidcSettings, client: &HttpClient, clock: Clock) -> anyhow::Result<Option<Oidc>> {
+        let Some(issuer) = settings.issuer.clone() else { return Ok(None) };
+        let own = own_address(&issuer).with_context(|| {
+            format!("oidc.issuer is `{issuer}`; write it like https://login.example.com/realms/company")
+        })?;
+        if settings.audience.trim().is_empty() {
+            anyhow::bail!("oidc.audience is empty; name what the issuer writes into `aud` for Lakeport");
+        }
+        let keys = IssuerKeys::new(issuer.clone(), client.and(own), clock.clone());
+        let known = Mutex::default();
+        Ok(Some(Oidc { settings: settings.clone(), issuer, keys, clock, known }))
+    }
+
+    /// Who presents this JWT. 401 `unauthenticated`, 403 `no_role` where it names no role, 503
+    /// `oidc_unreachable` where the issuer's keys are needed and cannot be had.
+    pub async fn identify(&self, jwt: &str) -> Result<OidcIdentity, Error> {
+        if jwt.len() > JWT_MAX_BYTES {
+            return Err(Error::unauthenticated(format!("the JWT is longer than {JWT_MAX_BYTES} bytes")));
+        }
+        let now_ms = self.clock.now_ms();
+        let digest: [u8; 32] = Sha256::digest(jwt).into();
+        if let Some(identity) = self.remembered(&digest, now_ms) {
+            return Ok(identity);
+        }
+        let jws = Jws::parse(jwt)?;
+        let claims = Claims::parse(&jws.payload)?;
+        // Not proven yet; but nobody is asked for the keys of a JWT that does not even say it is theirs.
+        claims.check_issuer(&self.issuer)?;
+        let keys = self.keys.for_jws(&jws).await?;
+        if !keys.iter().any(|key| key.has_signed(&jws)) {
+            return Err(Error::unauthenticated("the JWT's signature is not its issuer's"));
+        }
+        let until_ms = claims.check(&self.settings.audience, now_ms)?;
+        let identity = claims.identity(&self.settings)?;
+        self.remember(digest, &identity, until_ms.min(now_ms + KNOWN_MS), now_ms);
+        Ok(identity)
+    }
+
+    fn remembered(&self, digest: &[u8; 32], now_ms: i64) -> Option<OidcIdentity> {
+        let known = self.known.lock();
+        known.get(digest).filter(|known| now_ms < known.until_ms).map(|known| known.identity.clone())
+    }
+
+    /// When there is no room, what has run out goes; still none: this one pays for its signature each time.
+    fn remember(&self, digest: [u8; 32], identity: &OidcIdentity, until_ms: i64, now_ms: i64) {
+        let mut known = self.known.lock();
+        if known.len() >= KNOWN_MAX {
+            known.retain(|_, known| now_ms < known.until_ms);
+        }
+        if known.len() < KNOWN_MAX {
+            known.insert(digest, Known { identity: identity.clone(), until_ms });
+        }
+    }
+}
+
+fn own_address(issuer: &str) -> anyhow::Result<Rule> {
+    let uri: http::Uri = issuer.parse()?;
+    anyhow::ensure!(uri.query().is_none(), "an issuer has no query");
+    let account = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
+    anyhow::ensure!(!account, "an issuer has no account in it");
+    let (host, port) = lakeport_egress::host_and_port(&uri).context("it is neither http nor https")?;
+    Rule::exactly(host, port).map_err(anyhow::Error::msg)
+}

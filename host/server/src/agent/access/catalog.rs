@@ -1,0 +1,238 @@
+//! The catalogue as a topic sees it: the index of names for lists, the store for fields, and the views of the data
+//! source `lakeport` among the rest.
+
+use std::collections::HashMap;
+
+use lakeport_bindings::host::types::{Error as PluginError, Page};
+use lakeport_bindings::tool::catalog::{Field, Filter, HitPage, Table, TablePage};
+use lakeport_bindings::tool::tables::TableHead;
+use lakeport_catalog::Entry;
+
+use super::own::{self, OwnTable};
+use super::search::Search;
+use super::sources::Sources;
+use super::{TopicReach, error, of_store, page_of};
+use crate::tables;
+
+/// Tables of one `get`; the contract's.
+const GET_MAX: usize = 100;
+/// Fields of one table; the contract's.
+const FIELDS_MAX: i64 = 2_000;
+/// Tables of one `resolve`; the contract's.
+const RESOLVED_MAX: usize = 20;
+/// Fields that a search looks through of those that the store finds for it.
+const FIELDS_FOUND_MAX: i64 = 20_000;
+
+/// A table that a topic sees.
+#[derive(Clone, Copy)]
+pub enum Seen<'i> {
+    Own(&'static OwnTable),
+    Entry(&'i Entry),
+}
+
+impl TopicReach {
+    /// The tables as they are now.
+    async fn caught_up(&self) -> Result<(), PluginError> {
+        self.state.catalog.caught_up().await.map_err(of_store)
+    }
+
+    pub(super) async fn found(
+        &self,
+        text: &str,
+        filter: &Filter,
+        page: &Page,
+    ) -> Result<HitPage, PluginError> {
+        let sources = self.sources().await?;
+        check(filter, sources)?;
+        self.caught_up().await?;
+        let mut search = Search::of(text);
+        let parts = search.parts();
+        if !parts.is_empty() {
+            let ids = match &filter.datasource {
+                Some(name) => vec![sources.named(name)?.id],
+                None => sources.ids(),
+            };
+            let found = tables::fields_matching(&self.state.db, &ids, &parts, FIELDS_FOUND_MAX).await;
+            search.with_fields(found.map_err(of_store)?);
+        }
+        let index = self.state.catalog.read();
+        let tables = seen(sources, index.iter()).filter(|table| fits(filter, table, sources));
+        let hits = search.hits(tables, sources);
+        let (hits, next) = page_of(hits, page)?;
+        Ok(HitPage { hits, next })
+    }
+
+    pub(super) async fn listed(&self, filter: &Filter, page: &Page) -> Result<TablePage, PluginError> {
+        let sources = self.sources().await?;
+        check(filter, sources)?;
+        self.caught_up().await?;
+        let index = self.state.catalog.read();
+        let mut tables: Vec<Seen<'_>> =
+            seen(sources, index.iter()).filter(|table| fits(filter, table, sources)).collect();
+        tables.sort_by_cached_key(|table| table.place(sources));
+        let (tables, next) = page_of(tables, page)?;
+        Ok(TablePage { tables: tables.iter().map(|table| table.head(sources)).collect(), next })
+    }
+
+    pub(super) async fn resolved(&self, name: &str) -> Result<Vec<TableHead>, PluginError> {
+        let sources = self.sources().await?;
+        let parts = parts(name);
+        let (datasource, database, table) = match parts.as_slice() {
+            [table] => (None, None, table),
+            [database, table] => (None, Some(database), table),
+            [datasource, database, table] => (Some(datasource), Some(database), table),
+            _ => return Ok(Vec::new()),
+        };
+        self.caught_up().await?;
+        let index = self.state.catalog.read();
+        let is = |wanted: Option<&String>, found: &str| {
+            wanted.is_none_or(|wanted| *wanted == found.to_lowercase())
+        };
+        let mut found: Vec<Seen<'_>> = seen(sources, index.iter())
+            .filter(|seen| {
+                is(Some(table), seen.name())
+                    && is(database, seen.database())
+                    && is(datasource, seen.datasource(sources))
+            })
+            .collect();
+        found.sort_by_cached_key(|table| table.place(sources));
+        Ok(found.iter().take(RESOLVED_MAX).map(|table| table.head(sources)).collect())
+    }
+
+    pub(super) async fn wholes(&self, ids: &[u64]) -> Result<Vec<Option<Table>>, PluginError> {
+        if ids.len() > GET_MAX {
+            let message = format!("{} tables at once; {GET_MAX} at most", ids.len());
+            return Err(error("limit_exceeded", message));
+        }
+        let sources = self.sources().await?;
+        self.caught_up().await?;
+        let heads: HashMap<u64, TableHead> = {
+            let index = self.state.catalog.read();
+            let entry = |id: &u64| index.get(i64::try_from(*id).ok()?).filter(|entry| sources.sees(entry));
+            ids.iter().filter_map(|id| Some((*id, sources.head(entry(id)?)))).collect()
+        };
+        let known: Vec<i64> = heads.keys().filter_map(|id| i64::try_from(*id).ok()).collect();
+        let mut wholes = self.with_fields(heads, &known).await.map_err(of_store)?;
+        let own = |id: &u64| own::find(*id).filter(|_| sources.own().is_some()).map(OwnTable::whole);
+        // The same one may be asked for twice.
+        Ok(ids.iter().map(|id| own(id).or_else(|| wholes.get_mut(id).cloned())).collect())
+    }
+
+    async fn with_fields(
+        &self,
+        heads: HashMap<u64, TableHead>,
+        ids: &[i64],
+    ) -> Result<HashMap<u64, Table>, lakeport_base::Error> {
+        let most = FIELDS_MAX * i64::try_from(ids.len()).unwrap_or(i64::MAX / FIELDS_MAX);
+        let fields = tables::fields_of(&self.state.db, ids, most).await?;
+        let records = tables::records_of(&self.state.db, ids).await?;
+        let whole = |(id, head)| (id, Table { head, fields: Vec::new(), partition: Vec::new() });
+        let mut wholes: HashMap<u64, Table> = heads.into_iter().map(whole).collect();
+        for field in fields {
+            let Some(table) = wholes.get_mut(&field.table_id.unsigned_abs()) else { continue };
+            table.fields.push(Field {
+                name: field.name,
+                type_text: field.type_text,
+                nullable: field.is_nullable,
+                key: field.is_key,
+                comment: field.comment.unwrap_or_default(),
+            });
+        }
+        for record in records {
+            let Some(table) = wholes.get_mut(&record.id.unsigned_abs()) else { continue };
+            let columns = record.definition.partition_column.unwrap_or_default();
+            let names = columns.split(',').map(str::trim).filter(|name| !name.is_empty());
+            table.partition = names.map(str::to_owned).collect();
+        }
+        Ok(wholes)
+    }
+
+    /// A table that may be seen, by its id.
+    pub(super) async fn whole(&self, id: u64) -> Result<Table, PluginError> {
+        let found = self.wholes(&[id]).await?.pop().flatten();
+        found.ok_or_else(|| error("not_found", format!("there is no table {id} here")))
+    }
+}
+
+impl Seen<'_> {
+    pub fn name(&self) -> &str {
+        match self {
+            Seen::Own(table) => table.name,
+            Seen::Entry(entry) => &entry.table_name,
+        }
+    }
+
+    fn database(&self) -> &str {
+        match self {
+            Seen::Own(_) => own::DATABASE,
+            Seen::Entry(entry) => &entry.db_name,
+        }
+    }
+
+    fn datasource<'s>(&self, sources: &'s Sources) -> &'s str {
+        let source = match self {
+            Seen::Own(_) => sources.own(),
+            Seen::Entry(entry) => entry.cluster_id.and_then(|id| sources.get(id)),
+        };
+        source.map(|source| source.name.as_str()).unwrap_or_default()
+    }
+
+    pub fn head(&self, sources: &Sources) -> TableHead {
+        match self {
+            Seen::Own(table) => table.head(),
+            Seen::Entry(entry) => sources.head(entry),
+        }
+    }
+
+    /// What it is put in order by.
+    fn place(&self, sources: &Sources) -> (String, String, String) {
+        (self.datasource(sources).to_owned(), self.database().to_owned(), self.name().to_owned())
+    }
+}
+
+/// All tables that a topic sees.
+fn seen<'i>(
+    sources: &'i Sources,
+    entries: impl Iterator<Item = &'i Entry>,
+) -> impl Iterator<Item = Seen<'i>> {
+    let own = own::TABLES.iter().filter(|_| sources.own().is_some()).map(Seen::Own);
+    own.chain(entries.filter(|entry| sources.sees(entry)).map(Seen::Entry))
+}
+
+/// `not_found` where the filter names a data source that is not there.
+fn check(filter: &Filter, sources: &Sources) -> Result<(), PluginError> {
+    filter.datasource.as_deref().map_or(Ok(()), |name| sources.named(name).map(drop))
+}
+
+fn fits(filter: &Filter, table: &Seen<'_>, sources: &Sources) -> bool {
+    let is = |wanted: &Option<String>, found: Option<&str>| {
+        wanted
+            .as_deref()
+            .is_none_or(|wanted| found.is_some_and(|found| found.to_lowercase() == wanted.to_lowercase()))
+    };
+    let (layer, domain) = match table {
+        Seen::Own(_) => (None, None),
+        Seen::Entry(entry) => (entry.layer.as_deref(), entry.business_domain.as_deref()),
+    };
+    is(&filter.datasource, Some(table.datasource(sources)))
+        && is(&filter.database, Some(table.database()))
+        && is(&filter.layer, layer)
+        && is(&filter.business_domain, domain)
+}
+
+/// The parts of a name as somebody wrote it, quoted or not, in lower case.
+pub fn parts(name: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut closing = None;
+    for c in name.trim().chars() {
+        let last = parts.last_mut().expect("there is always one");
+        match (closing, c) {
+            (Some(quote), c) if c == quote => closing = None,
+            (None, '"' | '`' | '\'') => closing = Some(c),
+            (None, '[') => closing = Some(']'),
+            (None, '.') => parts.push(String::new()),
+            (_, c) => last.extend(c.to_lowercase()),
+        }
+    }
+    parts
+}

@@ -1,0 +1,214 @@
+//! The guard as a topic meets it: one statement that reads, in the data source's own dialect, from tables that the
+//! topic may read and from nothing else.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use lakeport_bindings::host::types::Error as PluginError;
+use lakeport_bindings::tool::guard::{UsedTable, Verdict};
+use lakeport_catalog::{Entry, Index};
+use lakeport_sql::{Guard, Object, Profile, ReadStatement, Transport, fields_named};
+use parking_lot::Mutex;
+
+use super::own;
+use super::sources::Sources;
+use super::{TopicReach, of_store};
+use crate::datasources::{Datasource, Reach};
+
+/// What a field may be called in SQLite besides its name.
+const ROW_IDS: &[&str] = &["rowid", "oid", "_rowid_"];
+/// Names that a verdict tells as unknown.
+const UNKNOWN_MAX: usize = 100;
+
+/// A statement that may run.
+pub struct Judged {
+    pub statement: ReadStatement,
+    /// Each table once.
+    pub reads: Vec<Used>,
+}
+
+/// A table in a statement.
+#[derive(Clone)]
+pub struct Used {
+    pub parts: Vec<String>,
+    /// Its id and its name in the catalogue; none: it is not known there.
+    pub known: Option<(u64, String)>,
+}
+
+impl TopicReach {
+    /// What a dialect declares, for one of the topic's data sources.
+    pub(super) fn profile(&self, source: &Datasource) -> Result<Arc<Profile>, PluginError> {
+        let reach = Reach::of(&self.state.datasources, source, &self.asked.task_id);
+        reach.profile().map_err(|unanswered| of_store(unanswered.into()))
+    }
+
+    /// Lets a statement through, or `guard_refused`.
+    pub(super) async fn judge(&self, source: &Datasource, sql: &str) -> Result<Judged, PluginError> {
+        let profile = self.profile(source)?;
+        let sources = self.sources().await?;
+        self.state.catalog.caught_up().await.map_err(of_store)?;
+        let index = self.state.catalog.read();
+        let tables = Tables::of(source, sources, &index, &profile);
+        let refused = Mutex::new(None);
+        let allowed = |object: &Object| {
+            let known = tables.find(object);
+            if known.is_none() {
+                refused.lock().get_or_insert_with(|| object.clone());
+            }
+            known.is_some()
+        };
+        let objects = guard(&profile, &allowed).check(sql);
+        let judged = objects.map_err(|cause| match refused.lock().take() {
+            Some(object) => PluginError { message: unknown(&object, source), ..cause },
+            None => cause,
+        })?;
+        let reads = judged.objects.iter().map(|object| tables.used(object)).collect();
+        Ok(Judged { statement: ReadStatement { sql: judged.sql, binds: Vec::new() }, reads })
+    }
+
+    pub(super) async fn verdict(&self, datasource: &str, sql: &str) -> Result<Verdict, PluginError> {
+        let source = self.sources().await?.named(datasource)?;
+        let refusal = match self.judge(source, sql).await {
+            Ok(_) => None,
+            Err(cause) if cause.code == "guard_refused" => Some(cause),
+            Err(cause) => return Err(cause),
+        };
+        let reads = self.reads_of(source, sql).await?;
+        let mut unknown_names: Vec<String> =
+            reads.iter().filter(|used| used.known.is_none()).map(|used| used.parts.join(".")).collect();
+        unknown_names.extend(self.unknown_fields(source, sql, &reads).await?);
+        unknown_names.truncate(UNKNOWN_MAX);
+        let used = |used: Used| UsedTable { name: used.parts, id: used.known.map(|(id, _)| id) };
+        Ok(Verdict {
+            allowed: refusal.is_none(),
+            refusal,
+            reads: reads.into_iter().map(used).collect(),
+            unknown_names,
+        })
+    }
+
+    /// What a statement reads, whether or not it may.
+    async fn reads_of(&self, source: &Datasource, sql: &str) -> Result<Vec<Used>, PluginError> {
+        let (profile, sources) = (self.profile(source)?, self.sources().await?);
+        let index = self.state.catalog.read();
+        let tables = Tables::of(source, sources, &index, &profile);
+        let Ok(judged) = guard(&profile, &|_| true).check(sql) else { return Ok(Vec::new()) };
+        let is_table = |object: &&Object| !object.function;
+        Ok(judged.objects.iter().filter(is_table).map(|object| tables.used(object)).collect())
+    }
+
+    /// Names that stand where fields do and that none of the tables has.
+    async fn unknown_fields(
+        &self,
+        source: &Datasource,
+        sql: &str,
+        reads: &[Used],
+    ) -> Result<Vec<String>, PluginError> {
+        let profile = self.profile(source)?;
+        let ids: Vec<u64> = reads.iter().filter_map(|used| Some(used.known.as_ref()?.0)).collect();
+        let Some(parser) = profile.parser.filter(|_| !ids.is_empty() && ids.len() == reads.len()) else {
+            return Ok(Vec::new());
+        };
+        let tables = self.wholes(&ids).await?;
+        let fields = tables.iter().flatten().flat_map(|table| &table.fields);
+        let mut known: BTreeSet<String> = fields.map(|field| field.name.to_lowercase()).collect();
+        if profile.transport == Transport::Sqlite {
+            known.extend(ROW_IDS.iter().map(|name| (*name).to_owned()));
+        }
+        let named = fields_named(parser, sql);
+        Ok(named.into_iter().filter(|name| !known.contains(&name.to_lowercase())).collect())
+    }
+}
+
+fn guard<'g>(profile: &'g Profile, allowed: &'g (dyn Fn(&Object) -> bool + Sync)) -> OwnedGuard<'g> {
+    OwnedGuard { profile, readings: profile.readings(), allowed }
+}
+
+/// A guard with what it borrows.
+struct OwnedGuard<'g> {
+    profile: &'g Profile,
+    readings: Vec<lakeport_sql::Lexing>,
+    allowed: &'g (dyn Fn(&Object) -> bool + Sync),
+}
+
+impl OwnedGuard<'_> {
+    fn check(&self, sql: &str) -> Result<lakeport_sql::Judged, PluginError> {
+        let guard = Guard {
+            parser: self.profile.parser,
+            readings: &self.readings,
+            denied: &self.profile.denied_functions,
+            // What no parser reads does not run: nobody could say what it reads from.
+            heads: &[],
+            allowed: self.allowed,
+        };
+        guard.check(sql)
+    }
+}
+
+fn unknown(object: &Object, source: &Datasource) -> String {
+    let name = object.dotted();
+    if object.function {
+        return format!("the table function {name} may not be used here");
+    }
+    format!(
+        "there is no table `{name}` to be read in the data source `{}`; the catalogue says which there are",
+        source.name
+    )
+}
+
+/// The tables of one data source that can be queried.
+enum Tables<'i> {
+    Own,
+    Entries { by_name: HashMap<String, Vec<&'i Entry>>, is_file: bool },
+}
+
+impl<'i> Tables<'i> {
+    fn of(source: &Datasource, sources: &Sources, index: &'i Index, profile: &Profile) -> Tables<'i> {
+        if source.is_own() {
+            return Tables::Own;
+        }
+        let mut by_name: HashMap<String, Vec<&Entry>> = HashMap::new();
+        let is_there =
+            |entry: &&Entry| entry.cluster_id == Some(source.id) && entry.is_physical && sources.sees(entry);
+        for entry in index.iter().filter(is_there) {
+            by_name.entry(entry.table_name.to_ascii_lowercase()).or_default().push(entry);
+        }
+        Tables::Entries { by_name, is_file: profile.transport == Transport::Sqlite }
+    }
+
+    /// Id and name of what an object is.
+    fn find(&self, object: &Object) -> Option<(u64, String)> {
+        if object.function {
+            return None;
+        }
+        match (self, object.parts.as_slice()) {
+            // Only without a database in front do the views stand before the tables of the same names.
+            (Tables::Own, [name]) => own::named(name).map(|table| (table.id(), table.name.to_owned())),
+            (Tables::Own, _) => None,
+            (Tables::Entries { by_name, is_file }, parts) => {
+                let (database, name) = match parts {
+                    [name] if *is_file => (None, name),
+                    [database, name] => (Some(database), name),
+                    _ => return None,
+                };
+                // Names of SQLite's own begin so, whatever the catalogue says.
+                if *is_file && name.get(..7).is_some_and(|begin| begin.eq_ignore_ascii_case("sqlite_")) {
+                    return None;
+                }
+                let same = |one: &str, other: &str| {
+                    if *is_file { one.eq_ignore_ascii_case(other) } else { one == other }
+                };
+                let entries = by_name.get(&name.to_ascii_lowercase())?;
+                let entry = entries.iter().find(|entry| {
+                    same(&entry.table_name, name)
+                        && database.is_none_or(|database| same(&entry.db_name, database))
+                })?;
+                Some((entry.id.unsigned_abs(), entry.table_name.to_string()))
+            }
+        }
+    }
+
+    fn used(&self, object: &Object) -> Used {
+        Used { parts: object.parts.clone(), known: self.find(object) }
+    }
+}

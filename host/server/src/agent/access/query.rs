@@ -1,0 +1,145 @@
+//! Queries: judged, run in a session that only reads, bounded, and written down in the log of queries.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use lakeport_bindings::host::types::Error as PluginError;
+use lakeport_bindings::tool::query::{QueryRequest, QueryResult};
+use lakeport_physical::{QueryLimits, QuerySession, Views};
+use lakeport_store::Db;
+use ring::rand::{SecureRandom, SystemRandom};
+
+use super::judge::{Judged, Used};
+use super::{TopicReach, error, of_store, own};
+use crate::datasources::{Datasource, Reach};
+use crate::queries::{self, Outcome, Query};
+
+/// Queries of one task.
+const QUERIES_MAX: u32 = 200;
+/// Rows of one answer, at most and by default.
+const ROWS_MAX: u32 = 10_000;
+/// Bytes of one answer, likewise.
+const BYTES_MAX: u32 = 4 * 1024 * 1024;
+/// Time of one query, likewise.
+const TIMEOUT_MAX_MS: u32 = 30_000;
+/// Of the names that nobody may guess.
+const SECRET_BYTES: usize = 16;
+/// What the log of queries calls the one who asks.
+const ORIGIN: &str = "agent";
+
+impl TopicReach {
+    pub(super) async fn queried(&self, request: &QueryRequest) -> Result<QueryResult, PluginError> {
+        let source = self.sources().await?.named(&request.datasource)?;
+        if self.queries.fetch_add(1, Ordering::Relaxed) >= QUERIES_MAX {
+            return Err(error("limit_exceeded", format!("a task has {QUERIES_MAX} queries at most")));
+        }
+        let judged = self.judge(source, &request.sql).await?;
+        let limits = QueryLimits {
+            max_rows: at_most(request.max_rows, ROWS_MAX) as usize,
+            max_bytes: at_most(request.max_bytes, BYTES_MAX) as usize,
+            timeout: Duration::from_millis(at_most(request.timeout_ms, TIMEOUT_MAX_MS).into()),
+        };
+        let mut unwritten = self.unwritten(source, &judged.reads);
+        let answer = self.answer(source, &judged, limits).await;
+        unwritten.write(&answer).await;
+        answer
+    }
+
+    async fn answer(
+        &self,
+        source: &Datasource,
+        judged: &Judged,
+        limits: QueryLimits,
+    ) -> Result<QueryResult, PluginError> {
+        let session = self.open(source).await?;
+        let begun = Instant::now();
+        let rows = session.run(&judged.statement, limits).await;
+        let took_ms = u32::try_from(begun.elapsed().as_millis()).unwrap_or(u32::MAX);
+        session.close().await;
+        Ok(QueryResult { rows: rows?, took_ms })
+    }
+
+    /// A session that ends what runs in it once the task is cancelled.
+    pub(super) async fn open(&self, source: &Datasource) -> Result<QuerySession, PluginError> {
+        if self.asked.cancelled.load(Ordering::Relaxed) {
+            return Err(error("cancelled", "the task was cancelled"));
+        }
+        let reach = Reach::of(&self.state.datasources, source, &self.asked.task_id);
+        let (database, views) = if source.is_own() {
+            (reach.own_store().await?, Some(self.own_views().await?))
+        } else {
+            (reach.reading().await?, None)
+        };
+        QuerySession::open(&database, views.as_ref(), Arc::clone(&self.asked.cancelled)).await
+    }
+
+    async fn own_views(&self) -> Result<Views, PluginError> {
+        let mut secret = [0; SECRET_BYTES];
+        let random = SystemRandom::new().fill(&mut secret);
+        random.map_err(|_| error("internal", "the system gives no random numbers"))?;
+        let bound = self.sources().await?.bound_ids();
+        let (now_ms, zone) = (self.state.clock.now_ms(), self.state.config.time_zone);
+        let store = own::store::Store::of(&self.state.db, now_ms, zone).await.map_err(of_store)?;
+        let views = store.views(bound.as_deref());
+        Ok(Views::new(views, own::store::BASES, hex::encode(secret)))
+    }
+
+    fn unwritten(&self, source: &Datasource, reads: &[Used]) -> Unwritten {
+        let tables = reads.iter().filter_map(|used| {
+            let (id, name) = used.known.clone()?;
+            Some((i64::try_from(id).ok()?, name))
+        });
+        let query = Query {
+            datasource_id: source.id,
+            tables: tables.collect(),
+            asked_by: self.asked.caller_name.clone(),
+            origin: ORIGIN,
+            outcome: Outcome::Cancelled,
+            at_ms: self.state.clock.now_ms(),
+        };
+        Unwritten { db: self.state.db.clone(), query: Some(query) }
+    }
+}
+
+/// A query that the log does not have yet. A task that is cancelled is not waited for: then it is written when this is
+/// dropped.
+struct Unwritten {
+    db: Db,
+    /// None: it was written.
+    query: Option<Query>,
+}
+
+impl Unwritten {
+    /// The answer is not kept back where the log cannot be written.
+    async fn write(&mut self, answer: &Result<QueryResult, PluginError>) {
+        let Some(query) = self.query.as_mut() else { return };
+        query.outcome = match answer {
+            Ok(_) => Outcome::Success,
+            Err(cause) if cause.code == "cancelled" => Outcome::Cancelled,
+            Err(_) => Outcome::Failed,
+        };
+        record(&self.db, query).await;
+        self.query = None;
+    }
+}
+
+impl Drop for Unwritten {
+    fn drop(&mut self) {
+        if let Some(query) = self.query.take() {
+            let db = self.db.clone();
+            tokio::spawn(async move { record(&db, &query).await });
+        }
+    }
+}
+
+async fn record(db: &Db, query: &Query) {
+    if let Err(cause) = queries::record(db, query).await {
+        tracing::error!("the log of queries was not written: {cause}");
+    }
+}
+
+/// What is asked for, within what there is.
+fn at_most(asked: u32, max: u32) -> u32 {
+    if asked == 0 { max } else { asked.min(max) }
+}

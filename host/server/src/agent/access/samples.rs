@@ -1,0 +1,159 @@
+//! A few values that fields really have, the frequent ones first. Read through the guard like anything else, and
+//! remembered for the rest of the task.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use lakeport_base::text::shortened;
+use lakeport_bindings::dialect::schema::TableName;
+use lakeport_bindings::dialect::statements::Fragment;
+use lakeport_bindings::host::data::Cell;
+use lakeport_bindings::host::types::Error as PluginError;
+use lakeport_bindings::tool::catalog::Table;
+use lakeport_bindings::tool::samples::FieldSample;
+use lakeport_physical::QueryLimits;
+use lakeport_sql::{Profile, Transport, read_statement};
+use parking_lot::Mutex;
+
+use super::{TopicReach, error};
+use crate::datasources::OWN_NAME;
+
+/// Fields of one call; the contract's.
+const FIELDS_MAX: usize = 50;
+/// Values of one field; the contract's.
+const VALUES_MAX: u32 = 20;
+/// Rows of the table that are looked at.
+const ROWS_LOOKED_AT: u32 = 5_000;
+/// The longest text, in characters; the rest is cut off.
+const TEXT_MAX_CHARS: usize = 100;
+/// Of one field, and of all of a call: what is not read by then has no samples.
+const TIMEOUT: Duration = Duration::from_millis(1_500);
+const TIMEOUT_OF_ALL: Duration = Duration::from_secs(4);
+const BYTES_MAX: usize = 256 * 1024;
+/// Fields whose values are remembered.
+const CACHED_MAX: usize = 500;
+
+/// Values by table and field.
+#[derive(Default)]
+pub struct Cache(Mutex<HashMap<(u64, String), Vec<Cell>>>);
+
+impl Cache {
+    fn get(&self, table: u64, field: &str) -> Option<Vec<Cell>> {
+        self.0.lock().get(&(table, field.to_owned())).cloned()
+    }
+
+    fn put(&self, table: u64, field: &str, values: Vec<Cell>) {
+        let mut cached = self.0.lock();
+        if cached.len() < CACHED_MAX {
+            cached.insert((table, field.to_owned()), values);
+        }
+    }
+}
+
+impl TopicReach {
+    pub(super) async fn sampled(
+        &self,
+        table: u64,
+        fields: &[String],
+        values: u32,
+    ) -> Result<Vec<FieldSample>, PluginError> {
+        if fields.len() > FIELDS_MAX {
+            let message = format!("{} fields at once; {FIELDS_MAX} at most", fields.len());
+            return Err(error("limit_exceeded", message));
+        }
+        let table = self.whole(table).await?;
+        if !table.head.physical {
+            let message = format!("the table {} is only designed; there is nothing in it", table.head.name);
+            return Err(error("not_found", message));
+        }
+        let missing = fields.iter().find(|name| !table.fields.iter().any(|field| field.name == **name));
+        if let Some(name) = missing {
+            return Err(error("not_found", format!("the table {} has no field {name}", table.head.name)));
+        }
+        self.fill(&table, fields).await?;
+        let sample = |name: &String| {
+            let mut cells = self.samples.get(table.head.id, name).unwrap_or_default();
+            cells.truncate(values.min(VALUES_MAX) as usize);
+            FieldSample { field: name.clone(), values: cells, masked: false }
+        };
+        Ok(fields.iter().map(sample).collect())
+    }
+
+    /// Reads what is not remembered yet, in one session.
+    async fn fill(&self, table: &Table, fields: &[String]) -> Result<(), PluginError> {
+        let is_missing = |name: &&String| self.samples.get(table.head.id, name).is_none();
+        let missing: Vec<&String> = fields.iter().filter(is_missing).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let source = self.sources().await?.named(&table.head.datasource)?;
+        let profile: Arc<Profile> = self.profile(source)?;
+        let session = self.open(source).await?;
+        let begun = Instant::now();
+        // A table of which one field takes too long is slow in the others, too.
+        let mut is_slow = false;
+        for field in missing {
+            let timeout = TIMEOUT.min(TIMEOUT_OF_ALL.saturating_sub(begun.elapsed()));
+            if is_slow || timeout.is_zero() {
+                self.samples.put(table.head.id, field, Vec::new());
+                continue;
+            }
+            let limits = QueryLimits { max_rows: VALUES_MAX as usize, max_bytes: BYTES_MAX, timeout };
+            let statement = statement(&profile, table, field)?;
+            let answer = session.run(&statement, limits).await;
+            is_slow = matches!(&answer, Err(cause) if cause.code == "timeout");
+            let rows = match answer {
+                Ok(answer) => answer.rows,
+                // A field that cannot be read so has no samples.
+                Err(cause) if is_slow || cause.code == "upstream_failed" => Vec::new(),
+                Err(cause) => {
+                    session.close().await;
+                    return Err(cause);
+                }
+            };
+            let cells = rows.into_iter().filter_map(|row| shown(row.into_iter().next()?)).collect();
+            self.samples.put(table.head.id, field, cells);
+        }
+        session.close().await;
+        Ok(())
+    }
+}
+
+fn statement(
+    profile: &Profile,
+    table: &Table,
+    field: &str,
+) -> Result<lakeport_sql::ReadStatement, PluginError> {
+    let head = &table.head;
+    // The views of the store are found without a database alone.
+    let is_alone = profile.transport == Transport::Sqlite || head.datasource == OWN_NAME;
+    let database = if head.datasource == OWN_NAME { String::new() } else { head.database.clone() };
+    let name = if is_alone { vec![head.name.clone()] } else { vec![database.clone(), head.name.clone()] };
+    let about = TableName { database, name: head.name.clone() };
+    let sql = |text: &str| Fragment::Sql(text.to_owned());
+    let field = || Fragment::Name(vec![field.to_owned()]);
+    let fragments = [
+        sql("SELECT "),
+        field(),
+        sql(", count(*) FROM (SELECT "),
+        field(),
+        sql(" FROM "),
+        Fragment::Name(name),
+        sql(&format!(" LIMIT {ROWS_LOOKED_AT}) looked_at WHERE ")),
+        field(),
+        sql(" IS NOT NULL GROUP BY "),
+        field(),
+        sql(&format!(" ORDER BY 2 DESC, 1 LIMIT {VALUES_MAX}")),
+    ];
+    read_statement(profile, &fragments, std::slice::from_ref(&about))
+}
+
+/// A value as a sample; what is no text, number or truth value shows nothing.
+fn shown(value: Cell) -> Option<Cell> {
+    match value {
+        Cell::Null | Cell::Bytes(_) => None,
+        Cell::Text(text) => Some(Cell::Text(shortened(&text, TEXT_MAX_CHARS))),
+        other => Some(other),
+    }
+}

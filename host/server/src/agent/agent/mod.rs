@@ -1,0 +1,323 @@
+//! The agent: a loop of model and tools that answers one question. Its one idea: a step counts once it is stored,
+//! so that whoever takes a task over goes on after the last one, and a reader sees each exactly once.
+//!
+//! Steps are stored together where nothing is waited for between them: each journey to the store is one the reader
+//! waits for.
+
+pub mod model;
+pub mod offline;
+pub mod schema;
+pub mod shorten;
+#[cfg(test)]
+mod tests;
+pub mod tools;
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::poll_immediate;
+use lakeport_base::Clock;
+use lakeport_base::Error;
+use lakeport_base::failpoints;
+use lakeport_base::text::shortened;
+use lakeport_store::Db;
+use serde_json::Value;
+use tokio::time::{Instant, sleep, timeout_at};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use self::model::{Conversation, Model, ModelError, Next, Said};
+use self::tools::Tools;
+use super::TOPIC;
+use super::tasks::Task;
+use super::tasks::event::{Step, ToolResult};
+use super::tasks::store::{self, End, Progress, Worker};
+use super::topics::{self, Message, Says};
+
+/// Artifacts of an answer, and their bytes.
+const ARTIFACTS_MAX: usize = 30;
+const ARTIFACTS_MAX_BYTES: usize = 4 * 1024 * 1024;
+/// Characters of an answer, of a thought and of an error's message.
+const ANSWER_MAX_CHARS: usize = 50_000;
+const THOUGHT_MAX_CHARS: usize = 10_000;
+const ERROR_MAX_CHARS: usize = 2_000;
+/// Bytes of a call's input.
+const INPUT_MAX_BYTES: usize = 256 * 1024;
+/// Between two attempts to store steps, and how many there are.
+const STORE_AGAIN: Duration = Duration::from_millis(200);
+const STORE_TRIES: u32 = 50;
+
+/// What a task may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// Answers of the model.
+    pub steps_max: usize,
+    pub timeout: Duration,
+}
+
+/// What ends a task before its time.
+#[derive(Debug, Clone, Default)]
+pub struct Stops {
+    /// It was suspended, or is gone: nothing is written any more.
+    pub cancelled: CancellationToken,
+    /// Nobody works here any more: whoever goes on begins after the last step that is stored.
+    pub halted: CancellationToken,
+}
+
+/// A task that this server works on.
+pub struct Run {
+    pub db: Db,
+    pub clock: Clock,
+    pub task: Task,
+    pub worker: Worker,
+    pub conversation: Arc<Conversation>,
+    pub model: Arc<dyn Model>,
+    pub tools: Arc<dyn Tools>,
+    pub bounds: Bounds,
+    pub stops: Stops,
+    /// The times of the steps at the conversation's end that are not stored yet.
+    pub unstored: Vec<i64>,
+}
+
+/// Why a run stops.
+#[derive(Debug)]
+pub enum Stop {
+    /// It ended, or is not this worker's any more.
+    Over,
+    Halted,
+    /// The store refused its steps.
+    Unwritten(Error),
+    /// It is to end with an error.
+    Failed(Failure),
+}
+
+/// Why a task failed.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    pub code: String,
+    pub message: String,
+    pub retryable: bool,
+}
+
+impl Failure {
+    pub fn new(code: &str, message: impl Into<String>, retryable: bool) -> Failure {
+        Failure { code: code.to_owned(), message: message.into(), retryable }
+    }
+
+    /// Its worker was lost, and it cannot go on.
+    pub fn interrupted(message: &str) -> Failure {
+        Failure::new("interrupted", message, true)
+    }
+}
+
+impl From<ModelError> for Stop {
+    fn from(error: ModelError) -> Stop {
+        Stop::Failed(Failure::new(error.code, error.message, error.retryable))
+    }
+}
+
+impl Run {
+    /// Works until the task has ended or something stops it. An error is the store's.
+    pub async fn run(&mut self) -> Result<(), Error> {
+        let deadline = Instant::now() + self.bounds.timeout;
+        match self.work(deadline).await {
+            Err(Stop::Failed(failure)) => self.end_with(failure).await,
+            Err(Stop::Unwritten(error)) => Err(error),
+            Ok(()) | Err(Stop::Over | Stop::Halted) => Ok(()),
+        }
+    }
+
+    /// Ends the task with an error. An error here is the store's.
+    pub async fn end_with(&mut self, failure: Failure) -> Result<(), Error> {
+        match self.fail(failure).await {
+            Err(Stop::Unwritten(error)) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    async fn work(&mut self, deadline: Instant) -> Result<(), Stop> {
+        for result in self.conversation.results().filter(|result| result.outcome.is_ok()) {
+            self.tools.keep(result);
+        }
+        if let Some((call_id, tool, input)) = self.conversation.open_call() {
+            let (call_id, tool, input) = (call_id.to_owned(), tool.to_owned(), input.clone());
+            self.call(call_id, tool, input, deadline).await?;
+        }
+        for _ in 0..self.bounds.steps_max {
+            let said = self.ask(deadline).await?;
+            self.task.usage.model_calls += 1;
+            self.task.usage.input_tokens += said.input_tokens;
+            self.task.usage.output_tokens += said.output_tokens;
+            match said.next {
+                Next::Think(thought) => {
+                    self.push(Step::Thinking { content: shortened(&thought, THOUGHT_MAX_CHARS) });
+                }
+                Next::Call { tool, input } => self.begin_call(tool, input, deadline).await?,
+                Next::Answer(content) => return self.answer(&content).await,
+            }
+        }
+        let message = format!(
+            "the model had no answer after {} steps (the setting agent.steps_max); ask for less at once",
+            self.bounds.steps_max
+        );
+        Err(Stop::Failed(Failure::new("too_many_steps", message, false)))
+    }
+
+    /// What the model says next. One that has to think about it is not waited for before the steps are stored.
+    async fn ask(&mut self, deadline: Instant) -> Result<Said, Stop> {
+        let (model, conversation) = (Arc::clone(&self.model), Arc::clone(&self.conversation));
+        let mut saying = pin!(model.next(&conversation));
+        if let Some(said) = poll_immediate(saying.as_mut()).await {
+            return Ok(said?);
+        }
+        self.store(None).await?;
+        Ok(self.within(deadline, saying).await??)
+    }
+
+    async fn begin_call(&mut self, tool: String, input: Value, deadline: Instant) -> Result<(), Stop> {
+        let call_id = Uuid::now_v7().to_string();
+        let tool = shortened(&tool, THOUGHT_MAX_CHARS);
+        let (input, _) = shorten::within(input, INPUT_MAX_BYTES);
+        self.task.usage.tool_calls += 1;
+        let step = Step::ToolCall { call_id: call_id.clone(), tool: tool.clone(), input: input.clone() };
+        self.push(step);
+        self.store(None).await?;
+        self.call(call_id, tool, input, deadline).await
+    }
+
+    /// Calls a tool whose call is stored.
+    async fn call(
+        &mut self,
+        call_id: String,
+        tool: String,
+        input: Value,
+        deadline: Instant,
+    ) -> Result<(), Stop> {
+        let (tools, begun) = (Arc::clone(&self.tools), Instant::now());
+        let called = self.within(deadline, tools.call(&call_id, &tool, &input)).await?;
+        let duration_ms = i64::try_from(begun.elapsed().as_millis()).unwrap_or(i64::MAX);
+        let (outcome, truncated, artifacts) = (called.outcome, called.truncated, called.artifacts);
+        let result = ToolResult { call_id, tool, outcome, duration_ms, truncated, artifacts };
+        if result.outcome.is_ok() {
+            tools.keep(&result);
+        }
+        failpoints::reach("agent.tool_done");
+        self.push(Step::ToolResult(result));
+        Ok(())
+    }
+
+    /// The work's outcome, unless something stops the task before; then the work is dropped where it stands.
+    async fn within<T>(&self, deadline: Instant, work: impl Future<Output = T>) -> Result<T, Stop> {
+        tokio::select! {
+            biased;
+            () = self.stops.halted.cancelled() => Err(Stop::Halted),
+            () = self.stops.cancelled.cancelled() => Err(Stop::Over),
+            outcome = timeout_at(deadline, work) => outcome.map_err(|_| {
+                let message = format!(
+                    "the question was not answered within {} s (the setting agent.task_timeout_s); ask for less",
+                    self.bounds.timeout.as_secs()
+                );
+                Stop::Failed(Failure::new("task_timed_out", message, true))
+            }),
+        }
+    }
+
+    fn push(&mut self, step: Step) {
+        Arc::make_mut(&mut self.conversation).steps.push(step);
+        self.unstored.push(self.clock.now_ms());
+    }
+
+    /// Ends the task with an answer.
+    async fn answer(&mut self, content: &str) -> Result<(), Stop> {
+        // PostgreSQL keeps no text with this character.
+        let content = shortened(&content.replace('\0', ""), ANSWER_MAX_CHARS);
+        let (message_id, artifacts) = (Uuid::now_v7().to_string(), self.artifacts());
+        let message = Message {
+            message_id: message_id.clone(),
+            task_id: self.task.task_id.clone(),
+            says: Says::Assistant,
+            content: content.clone(),
+            artifacts: Value::from(artifacts.clone()).to_string(),
+            created_at_ms: self.clock.now_ms(),
+        };
+        self.push(Step::Message { message_id, content, artifacts });
+        self.store(Some((End::Success, Some(&message)))).await
+    }
+
+    /// What the calls have put beside their outputs, within bounds.
+    fn artifacts(&self) -> Vec<Value> {
+        let mut left = ARTIFACTS_MAX_BYTES;
+        let all = self.conversation.results().flat_map(|result| &result.artifacts);
+        let within = all.filter(|artifact| {
+            let bytes = artifact.to_string().len();
+            let fits = bytes <= left;
+            left -= if fits { bytes } else { 0 };
+            fits
+        });
+        within.take(ARTIFACTS_MAX).cloned().collect()
+    }
+
+    async fn fail(&mut self, failure: Failure) -> Result<(), Stop> {
+        let Failure { code, message, retryable } = failure;
+        let message = shortened(&message.replace('\0', ""), ERROR_MAX_CHARS);
+        self.push(Step::Error { code: code.clone(), message: message.clone(), retryable });
+        self.store(Some((End::Failed { code: &code, message: &message }, None))).await
+    }
+
+    /// Stores the steps that are not, and the end. A store that is busy is asked again.
+    async fn store(&mut self, end: Option<(End<'_>, Option<&Message>)>) -> Result<(), Stop> {
+        if self.unstored.is_empty() && end.is_none() {
+            return Ok(());
+        }
+        let (end, message) = end.unzip();
+        let steps = &self.conversation.steps;
+        let progress = Progress {
+            id: self.task.id,
+            task_id: &self.task.task_id,
+            worker: &self.worker,
+            last_seq: self.task.last_seq,
+            steps: &steps[steps.len() - self.unstored.len()..],
+            times_ms: &self.unstored,
+            usage: self.task.usage,
+            end,
+        };
+        let mut tries = 0;
+        let is_kept = loop {
+            match self.try_store(&progress, message.flatten()).await {
+                Ok(is_kept) => break is_kept,
+                Err(error) if tries == STORE_TRIES => return Err(Stop::Unwritten(error)),
+                Err(error) => tracing::warn!("the steps of a question are not stored yet: {error}"),
+            }
+            tries += 1;
+            if self.stops.halted.run_until_cancelled(sleep(STORE_AGAIN)).await.is_none() {
+                return Err(Stop::Halted);
+            }
+        };
+        if !is_kept {
+            return Err(Stop::Over);
+        }
+        failpoints::reach("agent.event_stored");
+        self.task.last_seq += self.unstored.len() as i64;
+        self.unstored.clear();
+        Ok(())
+    }
+
+    async fn try_store(&self, progress: &Progress<'_>, message: Option<&Message>) -> Result<bool, Error> {
+        let mut tx = self.db.begin().await?;
+        // The topic before the task, in the order of whoever deletes it.
+        if let Some(message) = message
+            && !topics::store::add_message(&mut tx, self.task.topic, message).await?
+        {
+            return Ok(false);
+        }
+        // Of a commit whose answer was lost nothing is kept twice: the task has ended then, or is further. One that
+        // is further is found by the worker, and taken over.
+        if !store::write(&mut tx, progress, self.clock.now_ms()).await? {
+            return Ok(false);
+        }
+        tx.changed(TOPIC, &*self.task.task_id);
+        tx.commit().await?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,402 @@
+//! Answers in the question's language, from rows as they are: no figure that is not in them or follows from them.
+//! Texts of the data are shown on one line and cut, whatever they say.
+
+use lakeport_base::text::shortened;
+use serde_json::Value;
+
+use super::figure::{Figure, sum};
+use super::question::Direction;
+use crate::agent::agent::model::Language;
+use crate::agent::tasks::event::ToolError;
+
+/// First entries of a ranking, tables of a list and columns of a row that are told.
+const ENTRIES_SHOWN: usize = 5;
+const TABLES_SHOWN: usize = 20;
+const FIELDS_SHOWN: usize = 50;
+const COLUMNS_SHOWN: usize = 8;
+/// Characters of a value, and of a comment.
+const VALUE_MAX_CHARS: usize = 80;
+const COMMENT_MAX_CHARS: usize = 200;
+/// Questions that could be answered instead.
+const COULD_SHOWN: usize = 3;
+
+/// Rows by name and place. What they mean is told with the SQL; nothing is guessed from names.
+struct Rows<'r> {
+    language: Language,
+    columns: Vec<&'r str>,
+    rows: Vec<&'r [Value]>,
+    /// Places of the columns that were measured, and of the others.
+    measures: Vec<usize>,
+    labels: Vec<usize>,
+    /// Names of the measures whose values add up.
+    summed: Vec<&'r str>,
+    /// What a series counts by.
+    unit: Option<&'r str>,
+    /// More rows came than are here.
+    is_cut: bool,
+    /// As many rows as were asked for: there may be more.
+    is_full: bool,
+}
+
+/// What the rows of a query say.
+pub fn of_rows(language: Language, written: &Value, table: &Value) -> String {
+    let rows = Rows::new(language, written, table);
+    let title = capitalised(&text(&written["title"], COMMENT_MAX_CHARS));
+    let said = match (rows.rows.len(), written["shape"].as_str()) {
+        (0, _) => rows.none(),
+        (1, _) => rows.one(),
+        (_, Some("series")) => rows.series(),
+        (_, Some("ranking")) => rows.ranking(),
+        _ => rows.many(),
+    };
+    let mut answer = match (language, title.is_empty()) {
+        (_, true) => said,
+        (Language::English, false) => format!("{title}: {said}"),
+        (Language::Chinese, false) => format!("{title}：{said}"),
+    };
+    answer += &rows.rest();
+    let explanation = text(&written["explanation"], 10 * COMMENT_MAX_CHARS);
+    if explanation.is_empty() { answer } else { format!("{answer}\n\n{explanation}") }
+}
+
+impl<'r> Rows<'r> {
+    fn new(language: Language, written: &'r Value, table: &'r Value) -> Rows<'r> {
+        let columns: Vec<&str> = list(&table["columns"])
+            .iter()
+            .map(|column| column["name"].as_str().unwrap_or_default())
+            .collect();
+        let named: Vec<&str> = list(&written["measures"]).iter().filter_map(Value::as_str).collect();
+        let (measures, labels) = (0..columns.len()).partition(|&place| named.contains(&columns[place]));
+        let rows: Vec<&[Value]> = list(&table["rows"]).iter().map(list).collect();
+        let summed = list(&written["summed"]).iter().filter_map(Value::as_str).collect();
+        let unit = written["unit"].as_str();
+        let is_cut = table["truncated"].as_bool().unwrap_or(false);
+        let is_full = !is_cut && written["limit"].as_u64().is_some_and(|limit| rows.len() as u64 >= limit);
+        Rows { language, columns, rows, measures, labels, summed, unit, is_cut, is_full }
+    }
+
+    /// That these are not all.
+    fn rest(&self) -> String {
+        let count = self.rows.len();
+        // A series without a range goes back from its end.
+        let latest = self.unit.is_some() && self.labels.len() == 1;
+        match (self.language, self.is_cut, self.is_full && latest) {
+            (Language::English, true, _) => format!(" These are the first {count} rows; there are more."),
+            (Language::Chinese, true, _) => format!("以上仅为前 {count} 行，还有更多。"),
+            (Language::English, _, true) => {
+                format!(" These are the latest {count} rows; there may be earlier ones.")
+            }
+            (Language::Chinese, _, true) => format!("以上为最近 {count} 行，之前可能还有。"),
+            _ => String::new(),
+        }
+    }
+
+    fn none(&self) -> String {
+        match self.language {
+            Language::English => "nothing was found; no row fits.".to_owned(),
+            Language::Chinese => "没有找到符合条件的数据。".to_owned(),
+        }
+    }
+
+    /// A single value, or a single row.
+    fn one(&self) -> String {
+        let row = self.rows[0];
+        let shown = |place: usize| self.value(row.get(place).unwrap_or(&Value::Null));
+        let mut said: Vec<String> = self.labels.iter().map(|&place| shown(place)).collect();
+        match (self.measures.as_slice(), said.is_empty()) {
+            ([measure], true) => said.push(shown(*measure)),
+            (measures, _) => {
+                let named = |&place: &usize| {
+                    format!("{} {}", one_line(self.columns[place], VALUE_MAX_CHARS), shown(place))
+                };
+                said.extend(measures.iter().map(named));
+            }
+        }
+        said.truncate(COLUMNS_SHOWN);
+        self.sentence(&said.join(self.comma()))
+    }
+
+    /// One figure over time: its total, where that says something, and its peak. With several rows for a point in
+    /// time, or not all of them, neither would be true.
+    fn series(&self) -> String {
+        let (&[measure], &[label], false) = (&self.measures[..], &self.labels[..], self.is_cut) else {
+            return self.many();
+        };
+        let points: Vec<(&Value, Figure)> = self
+            .rows
+            .iter()
+            .filter_map(|row| Some((row.get(label)?, Figure::of(row.get(measure)?)?)))
+            .collect();
+        let Some(top) = points.iter().map(|(_, figure)| figure.value).max_by(f64::total_cmp) else {
+            return self.many();
+        };
+        let (peak, figure) =
+            points.iter().find(|(_, figure)| figure.value == top).expect("the highest is one of them");
+        let (peak, unit) = (self.value(peak), self.unit());
+        let count = self.rows.len();
+        if points.len() == count && points.iter().all(|(_, figure)| figure.value == 0.0) {
+            return match self.language {
+                Language::English => format!("0 in every one of the {count} {unit}."),
+                Language::Chinese => format!("{count} {unit}均为 0。"),
+            };
+        }
+        let figures: Vec<Figure> = points.iter().map(|(_, figure)| figure.clone()).collect();
+        let total = sum(&figures).filter(|_| !self.is_full && self.is_summed(measure));
+        let top = figure.told();
+        let on = if matches!(self.unit, Some("day") | None) { "on" } else { "in" };
+        match (self.language, total) {
+            (Language::English, Some(total)) => {
+                format!("{total} in total over {count} {unit}; the most {on} {peak} ({top}).")
+            }
+            (Language::English, None) => format!("{count} {unit}; the highest {on} {peak} ({top})."),
+            (Language::Chinese, Some(total)) => {
+                format!("{count} {unit}合计 {total}，最高为 {peak}（{top}）。")
+            }
+            (Language::Chinese, None) => format!("共 {count} {unit}，最高为 {peak}（{top}）。"),
+        }
+    }
+
+    /// What stands on a series' axis.
+    fn unit(&self) -> &'static str {
+        match (self.language, self.unit) {
+            (Language::English, Some("day")) => "days",
+            (Language::English, Some("week")) => "weeks",
+            (Language::English, Some("month")) => "months",
+            (Language::English, Some("year")) => "years",
+            (Language::English, _) => "points in time",
+            (Language::Chinese, Some("day")) => "天",
+            (Language::Chinese, Some("week")) => "周",
+            (Language::Chinese, Some("month")) => "个月",
+            (Language::Chinese, Some("year")) => "年",
+            (Language::Chinese, _) => "个时间点",
+        }
+    }
+
+    /// Who is first.
+    fn ranking(&self) -> String {
+        let entry = |(place, row): (usize, &&[Value])| {
+            let told = |places: &[usize]| {
+                let values = places.iter().map(|&at| self.value(row.get(at).unwrap_or(&Value::Null)));
+                values.take(COLUMNS_SHOWN).collect::<Vec<_>>().join(self.comma())
+            };
+            let (label, figures) = (told(&self.labels), told(&self.measures));
+            match self.language {
+                Language::English => format!("{}. {label} ({figures})", place + 1),
+                Language::Chinese => format!("{}. {label}（{figures}）", place + 1),
+            }
+        };
+        if self.labels.is_empty() || self.measures.is_empty() {
+            return self.many();
+        }
+        let entries: Vec<String> = self.rows.iter().take(ENTRIES_SHOWN).enumerate().map(entry).collect();
+        let (said, count) = (entries.join(self.comma()), self.rows.len());
+        match self.language {
+            _ if count <= ENTRIES_SHOWN => self.sentence(&said),
+            Language::English if self.is_cut || self.is_full => {
+                format!("{said}; the table shows the first {count}.")
+            }
+            Language::Chinese if self.is_cut || self.is_full => format!("{said}；表格列出前 {count} 项。"),
+            Language::English => format!("{said}; {count} in all."),
+            Language::Chinese => format!("{said}；共 {count} 项。"),
+        }
+    }
+
+    fn many(&self) -> String {
+        let count = self.rows.len();
+        match (self.language, self.is_cut || self.is_full) {
+            (Language::English, false) => format!("{count} rows; the table shows them."),
+            (Language::Chinese, false) => format!("共 {count} 行，见表格。"),
+            (Language::English, true) => format!("the table shows {count} rows."),
+            (Language::Chinese, true) => format!("表格列出 {count} 行。"),
+        }
+    }
+
+    fn is_summed(&self, measure: usize) -> bool {
+        self.summed.contains(&self.columns[measure])
+    }
+
+    fn value(&self, value: &Value) -> String {
+        match (value, self.language) {
+            (Value::Null, Language::English) => "no value".to_owned(),
+            (Value::Null, Language::Chinese) => "无值".to_owned(),
+            (Value::String(text), _) => one_line(text, VALUE_MAX_CHARS),
+            (other, _) => Figure::of(other).map_or_else(|| other.to_string(), |figure| figure.told()),
+        }
+    }
+
+    fn comma(&self) -> &'static str {
+        comma(self.language)
+    }
+
+    fn sentence(&self, said: &str) -> String {
+        match self.language {
+            Language::English => format!("{said}."),
+            Language::Chinese => format!("{said}。"),
+        }
+    }
+}
+
+/// Tables that were found, or the fields of the one that is asked for: of the first where none is.
+pub fn of_tables(language: Language, found: &Value, fields: Option<Option<&str>>) -> String {
+    let tables = list(&found["tables"]);
+    let asked = fields.flatten();
+    let called = |table: &&Value, ends: fn(&str, &str) -> bool| {
+        let name = table["name"].as_str().unwrap_or_default().to_lowercase();
+        asked.is_some_and(|asked| ends(&name, &asked.to_lowercase()))
+    };
+    let exact = || tables.iter().find(|table| called(table, |name, asked| name == asked));
+    // `orders` for `ods_orders`, and not for `ods_order_items`, which fits the word as well.
+    let short =
+        || tables.iter().find(|table| called(table, |name, asked| name.ends_with(&format!("_{asked}"))));
+    let is_whole = asked.is_some_and(|asked| asked.contains('_'));
+    let any = || tables.first().filter(|_| !is_whole);
+    let Some(first) = exact().or_else(short).or_else(any) else { return no_table(language) };
+    let fields = fields.is_some();
+    let name = |table: &Value| text(&table["name"], VALUE_MAX_CHARS);
+    let line = |of: &Value, name: String| match text(&of["comment"], COMMENT_MAX_CHARS) {
+        comment if comment.is_empty() => format!("- {name}"),
+        comment if language == Language::English => format!("- {name}: {comment}"),
+        comment => format!("- {name}：{comment}"),
+    };
+    let (head, lines): (String, Vec<String>) = if fields {
+        let field = |field: &Value| {
+            let kind = text(&field["type"], VALUE_MAX_CHARS);
+            line(field, format!("{} ({kind})", text(&field["name"], VALUE_MAX_CHARS)))
+        };
+        let head = match language {
+            Language::English => format!("The fields of {}:", name(first)),
+            Language::Chinese => format!("表 {} 的字段：", name(first)),
+        };
+        (head, list(&first["fields"]).iter().take(FIELDS_SHOWN).map(field).collect())
+    } else {
+        let whole = |table: &Value| {
+            let source = text(&table["datasource"], VALUE_MAX_CHARS);
+            line(table, format!("{} ({source})", name(table)))
+        };
+        let head = match language {
+            Language::English => "Tables that fit, the best first:".to_owned(),
+            Language::Chinese => "相关的表（最相符的在前）：".to_owned(),
+        };
+        (head, tables.iter().take(TABLES_SHOWN).map(whole).collect())
+    };
+    format!("{head}\n{}", lines.join("\n"))
+}
+
+pub fn no_table(language: Language) -> String {
+    match language {
+        Language::English => "I found no table that fits the question.".to_owned(),
+        Language::Chinese => "没有找到与问题相符的表。".to_owned(),
+    }
+}
+
+/// Where the data of a table comes from and goes to.
+pub fn of_lineage(language: Language, graph: &Value, direction: Direction) -> String {
+    let table = text(&graph["table"]["name"], VALUE_MAX_CHARS);
+    let side = |member: &str, english: &str, chinese: &str| {
+        let nodes = list(&graph[member]);
+        let named = |node: &Value| {
+            let steps = node["distance"].as_i64().unwrap_or(0).unsigned_abs();
+            format!("{} ({steps})", text(&node["name"], VALUE_MAX_CHARS))
+        };
+        let names: Vec<String> = nodes.iter().take(TABLES_SHOWN).map(named).collect();
+        let rest = if nodes.len() > names.len() { " …" } else { "" };
+        let (count, names) = (nodes.len(), names.join(comma(language)));
+        match (language, count) {
+            (Language::English, 0) => format!("{table} has nothing {}.", english.to_lowercase()),
+            (Language::English, _) => format!("{english} of {table}, {count} in all: {names}{rest}."),
+            (Language::Chinese, 0) => format!("{table} 没有{chinese}。"),
+            (Language::Chinese, _) => format!("{table} 的{chinese}共 {count} 张表：{names}{rest}。"),
+        }
+    };
+    let mut said = Vec::new();
+    if direction != Direction::Downstream {
+        said.push(side("upstream", "Upstream", "上游"));
+    }
+    if direction != Direction::Upstream {
+        said.push(side("downstream", "Downstream", "下游"));
+    }
+    said.push(match language {
+        Language::English => "In brackets: steps away.".to_owned(),
+        Language::Chinese => "括号内为相隔的步数。".to_owned(),
+    });
+    if let Some(omitted) = graph["omitted"].as_u64().filter(|omitted| *omitted > 0) {
+        said.push(match language {
+            Language::English => format!("{omitted} more are left out."),
+            Language::Chinese => format!("另有 {omitted} 张表未列出。"),
+        });
+    }
+    said.join("\n")
+}
+
+/// What can be asked.
+pub fn help(language: Language) -> String {
+    match language {
+        Language::English => "I answer questions about the data and its tables, for example:\n\
+            - How many workflows were published per day in the last 30 days?\n\
+            - How many tables are there per layer?\n\
+            - Which tables are about customers?\n\
+            - What is the lineage of a table?"
+            .to_owned(),
+        Language::Chinese => "我可以回答关于数据和表的问题，例如：\n\
+            - 最近30天工作流发布次数的趋势\n\
+            - 各分层有多少张表\n\
+            - 哪些表和客户有关\n\
+            - 某张表的血缘"
+            .to_owned(),
+    }
+}
+
+/// Why there is no answer, and what could be answered.
+pub fn refused(language: Language, error: &ToolError) -> String {
+    let message = one_line(&error.message, 5 * COMMENT_MAX_CHARS);
+    // Said once.
+    let message = ["This cannot be answered: ", "无法回答："]
+        .iter()
+        .find_map(|said| message.strip_prefix(said))
+        .unwrap_or(&message);
+    let said = match language {
+        Language::English => format!("I cannot answer that: {message}"),
+        Language::Chinese => format!("无法回答这个问题：{message}"),
+    };
+    let could: Vec<String> = error
+        .context
+        .iter()
+        .filter(|(name, _)| name == "could")
+        .take(COULD_SHOWN)
+        .map(|(_, question)| format!("- {}", one_line(question, COMMENT_MAX_CHARS)))
+        .collect();
+    if could.is_empty() {
+        return said;
+    }
+    let could = could.join("\n");
+    match language {
+        Language::English => format!("{said}\n\nWhat I could answer:\n{could}"),
+        Language::Chinese => format!("{said}\n\n可以这样问：\n{could}"),
+    }
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
+}
+
+fn comma(language: Language) -> &'static str {
+    match language {
+        Language::English => ", ",
+        Language::Chinese => "，",
+    }
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text(value: &Value, chars_max: usize) -> String {
+    one_line(value.as_str().unwrap_or_default(), chars_max)
+}
+
+/// What would look like something of the answer's own stays within its line.
+fn one_line(text: &str, chars_max: usize) -> String {
+    let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    shortened(plain.trim(), chars_max)
+}

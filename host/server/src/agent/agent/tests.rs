@@ -1,0 +1,226 @@
+//! The loop with a model that reads from a script, and tools that do as their names say.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::future::BoxFuture;
+use lakeport_http::Paging;
+use lakeport_store::testing::on_each_store;
+use parking_lot::Mutex;
+use serde_json::json;
+
+use super::tools::Called;
+use super::*;
+use crate::agent::tasks::Status;
+use crate::agent::tasks::event::ToolError;
+use crate::agent::testing::{ask, topic};
+
+const NOW_MS: i64 = 1_772_600_000_000;
+const PAGE: Paging = Paging { page_num: 1, page_size: 100 };
+
+/// Says the next of its steps, by how many of its steps the conversation has: so it goes on as any other would.
+struct Script(Vec<Next>);
+
+impl Model for Script {
+    fn provider(&self) -> &'static str {
+        "script"
+    }
+
+    fn name(&self) -> &str {
+        "script"
+    }
+
+    fn next<'m>(&'m self, conversation: &'m Conversation) -> BoxFuture<'m, Result<Said, ModelError>> {
+        let said = conversation.steps.iter().filter(|step| !matches!(step, Step::ToolResult(_))).count();
+        let next = self.0.get(said).cloned().map(Said::from);
+        let missing =
+            || ModelError { code: "tool_failed", message: "the script ends".to_owned(), retryable: true };
+        Box::pin(std::future::ready(next.ok_or_else(missing)))
+    }
+}
+
+/// `echo` answers its input, `fail` fails, `hang` never ends.
+#[derive(Default)]
+struct Named {
+    called: AtomicUsize,
+    kept: Mutex<Vec<String>>,
+}
+
+impl Tools for Named {
+    fn call<'t>(&'t self, _: &'t str, tool: &'t str, input: &'t Value) -> BoxFuture<'t, Called> {
+        Box::pin(async move {
+            self.called.fetch_add(1, Ordering::Relaxed);
+            match tool {
+                "echo" => {
+                    let artifacts = vec![json!({ "kind": "sql", "datasource": "shop", "sql": input })];
+                    Called { outcome: Ok(input.clone()), truncated: false, artifacts }
+                }
+                "hang" => std::future::pending().await,
+                _ => ToolError::new("unknown_tool", "there is no such tool", true).into(),
+            }
+        })
+    }
+
+    fn keep(&self, result: &ToolResult) {
+        self.kept.lock().push(result.call_id.clone());
+    }
+}
+
+fn call(tool: &str) -> Next {
+    Next::Call { tool: tool.to_owned(), input: json!({ "of": tool }) }
+}
+
+fn think(thought: &str) -> Next {
+    Next::Think(thought.to_owned())
+}
+
+fn answer(content: &str) -> Next {
+    Next::Answer(content.to_owned())
+}
+
+/// A task that was begun by this worker, with this script.
+async fn begun(db: &Db, script: Vec<Next>) -> (Run, Arc<Named>) {
+    let topic = topic(db, "local").await;
+    let id = ask(db, &topic, "how many?").await;
+    taken(db, id, None, script).await
+}
+
+async fn taken(db: &Db, id: i64, from: Option<i64>, script: Vec<Next>) -> (Run, Arc<Named>) {
+    let worker = |epoch| Worker { name: "agent/0".to_owned(), epoch };
+    let (from, worker) = (from.map(worker), worker(from.unwrap_or(0) + 1));
+    let mut tx = db.begin().await.unwrap();
+    let task = store::claim(&mut tx, id, from.as_ref(), &worker, NOW_MS).await.unwrap().unwrap();
+    tx.commit().await.unwrap();
+    let steps = store::steps(db, id).await.unwrap().unwrap();
+    let tools = Arc::new(Named::default());
+    let run = Run {
+        db: db.clone(),
+        clock: Clock::standing(NOW_MS),
+        conversation: Arc::new(Conversation::new(&task.content, steps)),
+        task,
+        worker,
+        model: Arc::new(Script(script)),
+        tools: Arc::clone(&tools) as _,
+        bounds: Bounds { steps_max: 10, timeout: Duration::from_secs(60) },
+        stops: Stops::default(),
+        unstored: Vec::new(),
+    };
+    (run, tools)
+}
+
+async fn kinds(db: &Db, id: i64) -> Vec<&'static str> {
+    store::steps(db, id).await.unwrap().unwrap().iter().map(Step::kind).collect()
+}
+
+#[tokio::test]
+async fn a_question_is_answered_with_what_its_tools_gave() {
+    on_each_store(async |db| {
+        let script = vec![think("so"), call("echo"), call("fail"), think("but"), answer("42\0")];
+        let (mut run, tools) = begun(&db, script).await;
+        run.run().await.unwrap();
+        let expected =
+            ["thinking", "tool_call", "tool_result", "tool_call", "tool_result", "thinking", "message"];
+        assert_eq!(kinds(&db, run.task.id).await, expected);
+        let task = store::find(&db, &run.task.task_id).await.unwrap().unwrap();
+        assert_eq!((task.status, task.last_seq, task.finished_at_ms), (Status::Success, 7, Some(NOW_MS)));
+        assert_eq!((task.usage.model_calls, task.usage.tool_calls), (5, 2));
+        let (total, messages) = topics::store::messages(&db, task.topic, &PAGE).await.unwrap();
+        assert_eq!((total, messages[1].content.as_str()), (2, "42"));
+        assert_eq!(messages[1].artifacts, r#"[{"kind":"sql","datasource":"shop","sql":{"of":"echo"}}]"#);
+        let topic = topics::store::find(&db, &task.topic_id).await.unwrap().unwrap();
+        assert_eq!((topic.message_count, topic.last_task), (2, Some((task.task_id, "success".to_owned()))));
+        assert_eq!(tools.kept.lock().len(), 1, "what failed is not kept");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn whoever_takes_a_task_over_goes_on_after_the_last_step_that_is_stored() {
+    on_each_store(async |db| {
+        let script = vec![think("a"), call("echo"), call("hang"), answer("done")];
+        let (mut run, _) = begun(&db, script.clone()).await;
+        let halted = run.stops.halted.clone();
+        let id = run.task.id;
+        let working = async { run.run().await.unwrap() };
+        let halting = async {
+            while kinds(&db, id).await.len() < 4 {
+                tokio::task::yield_now().await;
+            }
+            halted.cancel();
+        };
+        tokio::join!(working, halting);
+        assert_eq!(store::progress(&db, id).await.unwrap(), Some((Status::Running, 4)));
+        let mut again = script;
+        again[2] = call("echo");
+        let (mut run, tools) = taken(&db, id, Some(1), again).await;
+        // The call that was begun is the stored one, and would hang again: this server's tool does not.
+        Arc::make_mut(&mut run.conversation).steps.iter_mut().for_each(|step| {
+            if let Step::ToolCall { tool, .. } = step {
+                "echo".clone_into(tool);
+            }
+        });
+        run.run().await.unwrap();
+        let expected = ["thinking", "tool_call", "tool_result", "tool_call", "tool_result", "message"];
+        assert_eq!(kinds(&db, id).await, expected);
+        assert_eq!(tools.called.load(Ordering::Relaxed), 1, "what is done is not done again");
+        assert_eq!(tools.kept.lock().len(), 2, "what it gave is there again");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_cancelled_task_stops_inside_a_tool_and_gets_no_event() {
+    on_each_store(async |db| {
+        let (mut run, _) = begun(&db, vec![call("hang")]).await;
+        let (id, cancelled) = (run.task.id, run.stops.cancelled.clone());
+        let working = async { run.run().await.unwrap() };
+        let cancelling = async {
+            while kinds(&db, id).await.is_empty() {
+                tokio::task::yield_now().await;
+            }
+            let mut tx = db.begin().await.unwrap();
+            assert!(store::suspend(&mut tx, id, NOW_MS).await.unwrap());
+            tx.commit().await.unwrap();
+            cancelled.cancel();
+        };
+        tokio::join!(working, cancelling);
+        assert_eq!(kinds(&db, id).await, ["tool_call"]);
+        assert_eq!(store::progress(&db, id).await.unwrap(), Some((Status::Suspended, 1)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn steps_and_time_are_bounded_and_a_model_may_fail() {
+    on_each_store(async |db| {
+        let endless = vec![think("again"); 100];
+        let hanging = vec![call("hang")];
+        for (script, timeout_ms, code) in [
+            (endless, 60_000, "too_many_steps"),
+            (hanging, 1, "task_timed_out"),
+            (vec![think("and")], 60_000, "tool_failed"),
+        ] {
+            let (mut run, _) = begun(&db, script).await;
+            run.bounds.timeout = Duration::from_millis(timeout_ms);
+            run.run().await.unwrap();
+            let task = store::find(&db, &run.task.task_id).await.unwrap().unwrap();
+            assert_eq!((task.status, task.error.unwrap().0.as_str()), (Status::Failed, code));
+            assert_eq!(kinds(&db, task.id).await.last(), Some(&"error"));
+            let topic = topics::store::find(&db, &task.topic_id).await.unwrap().unwrap();
+            assert_eq!(topic.message_count, 1, "an error is no message");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_interrupted_task_says_so() {
+    on_each_store(async |db| {
+        let (mut run, _) = begun(&db, Vec::new()).await;
+        run.end_with(Failure::interrupted("ask again")).await.unwrap();
+        let steps = store::steps(&db, run.task.id).await.unwrap().unwrap();
+        let expected =
+            Step::Error { code: "interrupted".to_owned(), message: "ask again".to_owned(), retryable: true };
+        assert_eq!(steps, [expected]);
+    })
+    .await;
+}

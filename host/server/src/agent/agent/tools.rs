@@ -1,0 +1,316 @@
+//! Tools: the plugins that the agent calls for one task. What goes in and what comes out is checked by the tool's
+//! own schemas; what fails becomes a result that the model sees.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use lakeport_base::text::shortened;
+use lakeport_bindings::host::types::Error as PluginError;
+use lakeport_bindings::tool::tool::{Artifact, Context, Outcome, ToolInfo};
+use lakeport_plugins::{
+    CallContext, CallError, CallFault, Description, Family, Generation, InstanceConfig, Memo, PluginId,
+};
+use serde_json::Value;
+
+use super::model::Language;
+use super::shorten::within;
+use crate::agent::Agent;
+use crate::agent::access::TopicReach;
+use crate::agent::tasks::event::{ToolError, ToolResult};
+
+/// Bytes of an output that an event, and a model, is given.
+const OUTPUT_MAX_BYTES: usize = 64 * 1024;
+/// Characters of an error's code and message.
+const CODE_MAX_CHARS: usize = 64;
+const MESSAGE_MAX_CHARS: usize = 2_000;
+/// Pairs that an error may bring, and characters of one of their two texts.
+const CONTEXT_MAX: usize = 20;
+const CONTEXT_MAX_CHARS: usize = 500;
+/// Rows that are of use to a tool.
+const ROWS_MAX: u32 = 10_000;
+/// Tools that a model is told of when it names one that is not there.
+const NAMES_SHOWN: usize = 50;
+
+/// What a model's calls go to.
+pub trait Tools: Send + Sync {
+    /// Calls one.
+    fn call<'t>(&'t self, call_id: &'t str, tool: &'t str, input: &'t Value) -> BoxFuture<'t, Called>;
+    /// Remembers what a call gave, for calls after it.
+    fn keep(&self, result: &ToolResult);
+}
+
+/// What came of a call.
+#[derive(Debug, Clone)]
+pub struct Called {
+    pub outcome: Result<Value, ToolError>,
+    pub truncated: bool,
+    /// Each with its `kind`.
+    pub artifacts: Vec<Value>,
+}
+
+impl From<ToolError> for Called {
+    fn from(error: ToolError) -> Called {
+        Called { outcome: Err(error), truncated: false, artifacts: Vec::new() }
+    }
+}
+
+impl ToolError {
+    pub fn new(code: &str, message: impl Into<String>, retryable: bool) -> ToolError {
+        ToolError { code: code.to_owned(), message: message.into(), retryable, context: Vec::new() }
+    }
+}
+
+/// The plugins, for one task.
+pub struct PluginTools {
+    pub state: Arc<Agent>,
+    pub reach: Arc<TopicReach>,
+    pub task_id: String,
+    pub topic_id: String,
+    pub question: String,
+    pub language: Language,
+    /// Set once nobody waits for the task any more.
+    pub cancelled: Arc<AtomicBool>,
+}
+
+impl Tools for PluginTools {
+    fn call<'t>(&'t self, call_id: &'t str, tool: &'t str, input: &'t Value) -> BoxFuture<'t, Called> {
+        Box::pin(async move { self.try_call(call_id, tool, input).await.unwrap_or_else(Called::from) })
+    }
+
+    fn keep(&self, result: &ToolResult) {
+        let artifacts: Vec<Artifact> = result.artifacts.iter().filter_map(unjoined).collect();
+        self.reach.keep(&result.call_id, &result.tool, &artifacts);
+    }
+}
+
+impl PluginTools {
+    async fn try_call(&self, call_id: &str, tool: &str, input: &Value) -> Result<Called, ToolError> {
+        let registry = self.state.plugins.registry();
+        let id = PluginId { family: Family::Tool, name: tool.to_owned() };
+        let active = registry.view(&id).and_then(|view| view.active.clone());
+        let Some((generation, info)) = active.as_ref().and_then(|active| Some((active, info_of(active)?)))
+        else {
+            return Err(self.unknown(tool));
+        };
+        let schemas = self.state.schemas().of(&generation.digest, info);
+        schemas.check_input(input).map_err(|wrong| ToolError::new("invalid_input", wrong, true))?;
+        let about = Context {
+            call_id: call_id.to_owned(),
+            task_id: self.task_id.clone(),
+            topic_id: self.topic_id.clone(),
+            question: self.question.clone(),
+            language: self.language.tag().to_owned(),
+            default_datasource: self.reach.default_datasource().await,
+            max_rows: ROWS_MAX,
+            extra: None,
+        };
+        let context = CallContext {
+            key: format!("topic/{}", self.topic_id),
+            timeout: (info.timeout_ms > 0).then(|| Duration::from_millis(info.timeout_ms.into())),
+            cancelled: Arc::clone(&self.cancelled),
+            instance: Some(Arc::new(self.instance(tool))),
+            topic: Some(Arc::clone(&self.reach) as _),
+            ..CallContext::new(call_id)
+        };
+        let outcome = registry.tool(tool).call(context, &input.to_string(), &about).await.map_err(failed)?;
+        called(outcome, |output| schemas.check_output(output))
+    }
+
+    /// Tools have no settings yet; what they learn here is the time zone.
+    fn instance(&self, tool: &str) -> InstanceConfig {
+        InstanceConfig {
+            name: tool.to_owned(),
+            settings: serde_json::json!({}),
+            auth_recipe: None,
+            time_zone: self.state.config.time_zone,
+            memo: Memo::default(),
+        }
+    }
+
+    fn unknown(&self, tool: &str) -> ToolError {
+        let tools = self.state.plugins.registry().tools();
+        let names: Vec<&str> = tools.iter().take(NAMES_SHOWN).map(|info| info.name.as_str()).collect();
+        let tool = shortened(tool, CODE_MAX_CHARS);
+        ToolError::new(
+            "unknown_tool",
+            format!("there is no tool `{tool}`; there are: {}", names.join(", ")),
+            true,
+        )
+    }
+}
+
+fn info_of(generation: &Generation) -> Option<&ToolInfo> {
+    match &generation.description {
+        Description::Tool(info) => Some(info),
+        _ => None,
+    }
+}
+
+/// An outcome within the bounds of an event, or why it cannot be believed.
+fn called(outcome: Outcome, check: impl FnOnce(&Value) -> Result<(), String>) -> Result<Called, ToolError> {
+    let bad =
+        |why: String| ToolError::new("bad_output", format!("the tool broke its own contract: {why}"), false);
+    let output: Value = serde_json::from_str(&outcome.output)
+        .map_err(|error| bad(format!("its output is no JSON: {error}")))?;
+    check(&output).map_err(|wrong| bad(format!("its output does not fit its schema: {wrong}")))?;
+    let artifacts: Result<Vec<Value>, String> = outcome.artifacts.iter().map(joined).collect();
+    let (output, is_short) = within(output, OUTPUT_MAX_BYTES);
+    Ok(Called {
+        outcome: Ok(output),
+        truncated: outcome.truncated || is_short,
+        artifacts: artifacts.map_err(bad)?,
+    })
+}
+
+/// An artifact as it is shown: the members of its content after its `kind`.
+fn joined(artifact: &Artifact) -> Result<Value, String> {
+    let content: Value = serde_json::from_str(&artifact.content)
+        .map_err(|error| format!("an artifact's content is no JSON: {error}"))?;
+    let Value::Object(members) = content else {
+        return Err(format!("the content of its artifact `{}` is no object", artifact.kind));
+    };
+    if let Some(missing) = needed(&artifact.kind).iter().find(|name| !members.contains_key(**name)) {
+        return Err(format!("its artifact `{}` has no `{missing}`", artifact.kind));
+    }
+    if artifact.kind == "chart" && has_address(&members["spec"]) {
+        return Err("its chart names an address; a chart brings its data with it".to_owned());
+    }
+    let mut shown = serde_json::Map::new();
+    shown.insert("kind".to_owned(), artifact.kind.clone().into());
+    shown.extend(members.into_iter().filter(|(name, _)| name != "kind"));
+    Ok(shown.into())
+}
+
+/// Members that an artifact of a known kind has.
+fn needed(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "sql" => &["datasource", "sql"],
+        "table" => &["columns", "rows", "row_count", "truncated"],
+        "chart" => &["spec"],
+        _ => &[],
+    }
+}
+
+/// Whether a specification would have its reader fetch, or follow, something, or tells the program that shows it what
+/// to do. Its data are data.
+fn has_address(spec: &Value) -> bool {
+    match spec {
+        Value::Array(items) => items.iter().any(has_address),
+        Value::Object(members) => members.iter().any(|(name, member)| match name.as_str() {
+            "values" | "datasets" => false,
+            "url" | "href" | "usermeta" => true,
+            _ => has_address(member),
+        }),
+        _ => false,
+    }
+}
+
+/// An artifact as a tool hands it over.
+fn unjoined(shown: &Value) -> Option<Artifact> {
+    let mut content = shown.as_object()?.clone();
+    let kind = content.shift_remove("kind")?.as_str()?.to_owned();
+    Some(Artifact { kind, content: Value::Object(content).to_string() })
+}
+
+/// A failed call as the model sees it.
+fn failed(error: CallError) -> ToolError {
+    let message = shortened(&error.to_string(), MESSAGE_MAX_CHARS);
+    match error {
+        CallError::Failed { fault, .. } => {
+            let retryable = matches!(fault, CallFault::Busy | CallFault::Drained | CallFault::Timeout);
+            ToolError::new(fault.code(), message, retryable)
+        }
+        CallError::Answered(error) => answered(error, message),
+        CallError::Quarantined { .. } => ToolError::new("plugin_quarantined", message, false),
+        CallError::NotActive(_) => ToolError::new("plugin_not_active", message, false),
+    }
+}
+
+/// A tool's own words, as far as they are of the form of such words.
+fn answered(error: PluginError, message: String) -> ToolError {
+    let is_code = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let fits =
+        !error.code.is_empty() && error.code.len() <= CODE_MAX_CHARS && error.code.chars().all(is_code);
+    let code = if fits { error.code } else { "tool_failed".to_owned() };
+    let short = |text: String| shortened(&text, CONTEXT_MAX_CHARS);
+    let context =
+        error.context.into_iter().take(CONTEXT_MAX).map(|(name, value)| (short(name), short(value)));
+    ToolError { code, message, retryable: error.retryable, context: context.collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn outcome(output: &str, artifacts: &[(&str, Value)]) -> Outcome {
+        let artifact = |(kind, content): &(&str, Value)| Artifact {
+            kind: (*kind).to_owned(),
+            content: content.to_string(),
+        };
+        Outcome {
+            output: output.to_owned(),
+            artifacts: artifacts.iter().map(artifact).collect(),
+            truncated: false,
+        }
+    }
+
+    fn told(outcome: Outcome) -> Called {
+        called(outcome, |_| Ok(())).unwrap()
+    }
+
+    #[test]
+    fn an_output_too_long_for_an_event_is_cut_and_says_so() {
+        let long = json!({ "rows": vec!["x".repeat(100); 2_000] }).to_string();
+        let called = told(outcome(&long, &[]));
+        assert!(called.truncated && called.outcome.unwrap().to_string().len() <= OUTPUT_MAX_BYTES);
+        assert!(!told(outcome("{}", &[])).truncated);
+    }
+
+    #[test]
+    fn what_breaks_the_tools_own_contract_is_no_result() {
+        let chart = |spec: Value| ("chart", json!({ "spec": spec }));
+        for wrong in [
+            outcome("no json", &[]),
+            outcome("{}", &[("sql", json!("text"))]),
+            outcome("{}", &[("table", json!({ "rows": [] }))]),
+            outcome("{}", &[chart(json!({ "data": { "url": "http://x" } }))]),
+            outcome("{}", &[chart(json!({ "layer": [{ "encoding": { "href": { "field": "a" } } }] }))]),
+        ] {
+            assert_eq!(called(wrong, |_| Ok(())).unwrap_err().code, "bad_output");
+        }
+        let refused = called(outcome("{}", &[]), |_| Err("is wrong".to_owned())).unwrap_err();
+        assert!(refused.message.contains("is wrong"));
+        // A column may have any name.
+        told(outcome("{}", &[chart(json!({ "data": { "values": [{ "url": "http://x" }] } }))]));
+    }
+
+    #[test]
+    fn an_artifact_is_shown_with_its_kind_and_handed_over_without() {
+        let sql = json!({ "datasource": "shop", "sql": "SELECT 1" });
+        let called = told(outcome("{}", &[("sql", sql.clone())]));
+        assert_eq!(called.artifacts, [json!({ "kind": "sql", "datasource": "shop", "sql": "SELECT 1" })]);
+        let artifact = unjoined(&called.artifacts[0]).unwrap();
+        assert_eq!((artifact.kind.as_str(), artifact.content), ("sql", sql.to_string()));
+    }
+
+    #[test]
+    fn a_made_up_code_is_not_passed_on() {
+        let error = |code: &str| PluginError {
+            code: code.to_owned(),
+            message: "m".repeat(5_000),
+            retryable: false,
+            retry_after_ms: None,
+            may_have_applied: false,
+            upstream: None,
+            context: vec![("could".to_owned(), "x".repeat(5_000)); 50],
+        };
+        let failed = failed(CallError::Answered(error("cannot_answer")));
+        assert_eq!((failed.code.as_str(), failed.context.len()), ("cannot_answer", CONTEXT_MAX));
+        assert_eq!(failed.message.chars().count(), MESSAGE_MAX_CHARS + 1);
+        assert_eq!(super::failed(CallError::Answered(error("<b>"))).code, "tool_failed");
+    }
+}

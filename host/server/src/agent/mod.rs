@@ -1,0 +1,240 @@
+//! Questions in natural language: topics, their messages, and tasks whose events are streamed; and the same
+//! tools for other people's assistants over MCP. It never sends a question's SQL anywhere but through the guard.
+
+pub mod access;
+mod agent;
+pub mod forms;
+mod tasks;
+#[cfg(test)]
+mod testing;
+mod topics;
+mod worker;
+
+use std::sync::Arc;
+
+use ::http::Method;
+use chrono::{DateTime, SecondsFormat, Utc};
+use lakeport_http::Role::Viewer;
+use lakeport_http::{Json, Nothing, Route};
+
+use crate::core::{Core, stands_on_core};
+use crate::datasources::Datasources;
+use crate::part::{Part, RetentionRule, Start, Worker};
+use crate::plugins::Plugins;
+use crate::tables::Catalog;
+use crate::workflows::tasks::LineageGraph;
+use agent::model::Model;
+use agent::offline::Offline;
+use agent::schema::SchemaCache;
+use forms::McpMessage;
+use tasks::streams::Streams;
+
+/// What the change log calls a step of a task; the key is the task's id. With [`asked_key`] it is something that
+/// was asked of the agent: to begin, or to stop.
+pub const TOPIC: &str = "agent";
+const ASKED: &str = "/asked";
+
+/// The agent: what it may use, and what it keeps in memory.
+pub struct Agent {
+    core: Arc<Core>,
+    plugins: Arc<Plugins>,
+    datasources: Arc<Datasources>,
+    catalog: Arc<Catalog>,
+    graph: Arc<LineageGraph>,
+    model: Arc<dyn Model>,
+    schemas: SchemaCache,
+    streams: Arc<Streams>,
+}
+
+stands_on_core!(Agent);
+
+pub fn part() -> Part<Agent> {
+    Part {
+        tags: &[
+            ("nl2sql", "Topics, messages, and tasks whose events are streamed"),
+            ("mcp", "The agent's tools for other people's assistants"),
+        ],
+        routes: routes(),
+        workers: vec![Worker::new(Start::AfterSetUp, worker::run_worker)],
+        retained: vec![RetentionRule::days(tasks::store::RETAINED, |settings| settings.topics_days)],
+        error_codes: &[
+            "not_owner",
+            "queue_full",
+            "task_running",
+            "task_timed_out",
+            "too_many_steps",
+            "too_many_topics",
+            "tool_failed",
+            "topic_full",
+        ],
+        ..Part::default()
+    }
+}
+
+impl Agent {
+    pub fn new(
+        core: &Arc<Core>,
+        plugins: &Arc<Plugins>,
+        datasources: &Arc<Datasources>,
+        catalog: &Arc<Catalog>,
+        graph: &Arc<LineageGraph>,
+    ) -> Agent {
+        Agent {
+            core: Arc::clone(core),
+            plugins: Arc::clone(plugins),
+            datasources: Arc::clone(datasources),
+            catalog: Arc::clone(catalog),
+            graph: Arc::clone(graph),
+            model: Arc::new(Offline),
+            schemas: SchemaCache::default(),
+            streams: Arc::default(),
+        }
+    }
+
+    /// Who plans.
+    fn model(&self) -> Arc<dyn Model> {
+        Arc::clone(&self.model)
+    }
+
+    fn schemas(&self) -> &SchemaCache {
+        &self.schemas
+    }
+
+    fn streams(&self) -> Arc<Streams> {
+        Arc::clone(&self.streams)
+    }
+}
+
+fn asked_key(task_id: &str) -> String {
+    format!("{task_id}{ASKED}")
+}
+
+/// The task of which something was asked.
+fn asked_of_key(key: &str) -> Option<&str> {
+    key.strip_suffix(ASKED)
+}
+
+fn task_of_key(key: &str) -> &str {
+    asked_of_key(key).unwrap_or(key)
+}
+
+/// A time as area A shows it: RFC 3339, UTC, milliseconds.
+fn time_of(at_ms: i64) -> String {
+    let at = DateTime::<Utc>::from_timestamp_millis(at_ms).unwrap_or_default();
+    at.to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+/// A request to this module.
+pub type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Agent, P, Q, B>;
+
+fn routes() -> Vec<Route<Agent>> {
+    let mut routes = topics();
+    routes.extend(tasks());
+    routes
+}
+
+fn topics() -> Vec<Route<Agent>> {
+    vec![
+        Route::new(
+            Method::GET,
+            "/api/v1/nl2sql/topics",
+            Viewer,
+            "listTopics",
+            "Your topics, the newest first",
+            topics::api::list,
+        ),
+        Route::new(
+            Method::POST,
+            "/api/v1/nl2sql/topics",
+            Viewer,
+            "createTopic",
+            "Opens a topic",
+            topics::api::create,
+        )
+        .refuses(&["datasource_not_allowed", "too_many_topics"]),
+        Route::new(
+            Method::GET,
+            "/api/v1/nl2sql/topics/{topic_id}",
+            Viewer,
+            "getTopic",
+            "One topic",
+            topics::api::get,
+        )
+        .versioned(),
+        Route::new(
+            Method::PUT,
+            "/api/v1/nl2sql/topics/{topic_id}",
+            Viewer,
+            "updateTopic",
+            "Changes a topic's title or data sources",
+            topics::api::update,
+        )
+        .versioned()
+        .refuses(&["datasource_not_allowed", "not_owner", "task_running"]),
+        Route::new(
+            Method::DELETE,
+            "/api/v1/nl2sql/topics/{topic_id}",
+            Viewer,
+            "deleteTopic",
+            "Deletes a topic with its messages and tasks, unless a task runs",
+            topics::api::delete,
+        )
+        .versioned()
+        .refuses(&["not_owner", "task_running"]),
+        Route::new(
+            Method::GET,
+            "/api/v1/nl2sql/topics/{topic_id}/messages",
+            Viewer,
+            "listMessages",
+            "A topic's messages, the oldest first",
+            topics::api::messages,
+        ),
+    ]
+}
+
+fn tasks() -> Vec<Route<Agent>> {
+    vec![
+        Route::new(
+            Method::POST,
+            "/api/v1/nl2sql/tasks/deliver-message",
+            Viewer,
+            "deliverMessage",
+            "Asks a question: stores the message and the task that answers it",
+            tasks::api::deliver,
+        )
+        .refuses(&["not_owner", "queue_full", "topic_full"]),
+        Route::new(
+            Method::GET,
+            "/api/v1/nl2sql/tasks/{task_id}",
+            Viewer,
+            "getAgentTask",
+            "How far a task is",
+            tasks::api::get,
+        ),
+        Route::new(
+            Method::GET,
+            "/api/v1/nl2sql/tasks/{task_id}/events/stream",
+            Viewer,
+            "streamTaskEvents",
+            "A task's events as server-sent events (TaskEvent): what is stored first, then live; 204 once it has ended and all was seen",
+            tasks::api::events,
+        ),
+        Route::new(
+            Method::POST,
+            "/api/v1/nl2sql/tasks/{task_id}/cancel",
+            Viewer,
+            "cancelAgentTask",
+            "Suspends a task that waits or runs",
+            tasks::api::cancel,
+        )
+        .refuses(&["not_owner", "not_running"]),
+        Route::not_yet::<Nothing, Nothing, Json<McpMessage>>(
+            Method::POST,
+            "/mcp",
+            Viewer,
+            "callMcp",
+            "The agent's tools, the catalogue and lineage as an MCP server over streamable HTTP",
+        )
+        .reading(),
+    ]
+}

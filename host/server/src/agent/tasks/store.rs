@@ -1,0 +1,292 @@
+//! Tasks and their events in the store.
+
+use lakeport_base::Error;
+use lakeport_store::Retained;
+use lakeport_store::{Db, Either, Row, Tx, Value};
+
+use super::event::Step;
+use super::{Status, Task, Usage};
+use crate::agent::topics::store::{kept_names, names};
+
+/// What the streams of tasks that ended long ago sent. Messages stay as long as their topics.
+pub const RETAINED: Retained = Retained {
+    what: "agent_events",
+    table: "agent_events",
+    purge: "DELETE FROM agent_events WHERE (task, seq) IN (SELECT e.task, e.seq FROM agent_events e \
+            JOIN agent_tasks t ON t.id = e.task WHERE e.created_at < $1 AND t.finished_at < $1 \
+            ORDER BY e.created_at LIMIT $2)",
+};
+
+/// Columns of a task, in the order of [`task`].
+macro_rules! tasks {
+    () => {
+        "SELECT a.id, a.task_id, a.topic, t.topic_id, t.owner, t.datasources, a.status, a.content, a.asked_by, \
+         a.datasources, a.provider, a.model, a.model_calls, a.tool_calls, a.input_tokens, a.output_tokens, \
+         a.error_code, a.error_message, a.last_seq, a.claims, a.created_at, a.started_at, a.finished_at \
+         FROM agent_tasks a JOIN topics t ON t.id = a.topic"
+    };
+}
+
+fn task(row: &Row) -> Result<Task, Error> {
+    let error: (Option<String>, Option<String>) = (row.get(16)?, row.get(17)?);
+    Ok(Task {
+        id: row.get(0)?,
+        task_id: row.get(1)?,
+        topic: row.get(2)?,
+        topic_id: row.get(3)?,
+        owner: row.get(4)?,
+        topic_datasources: names(row.get(5)?)?,
+        status: status(&row.get::<String>(6)?)?,
+        content: row.get(7)?,
+        asked_by: row.get(8)?,
+        datasources: names(row.get(9)?)?,
+        provider: row.get(10)?,
+        model: row.get(11)?,
+        usage: Usage {
+            model_calls: row.get(12)?,
+            tool_calls: row.get(13)?,
+            input_tokens: row.get(14)?,
+            output_tokens: row.get(15)?,
+        },
+        error: error.0.zip(error.1),
+        last_seq: row.get(18)?,
+        claims: row.get(19)?,
+        created_at_ms: row.get(20)?,
+        started_at_ms: row.get(21)?,
+        finished_at_ms: row.get(22)?,
+    })
+}
+
+fn status(text: &str) -> Result<Status, Error> {
+    Status::named(text).ok_or_else(|| Error::internal(anyhow::anyhow!("`{text}` is no status of a task")))
+}
+
+pub async fn find(db: &Db, task_id: &str) -> Result<Option<Task>, Error> {
+    const FIND: &str = concat!(tasks!(), " WHERE a.task_id = $1");
+    db.read(FIND, &[task_id.into()]).await?.first().map(task).transpose()
+}
+
+/// A question on its way in.
+pub struct NewTask<'n> {
+    pub task_id: &'n str,
+    pub topic: i64,
+    pub content: &'n str,
+    pub asked_by: &'n str,
+    pub datasources: Option<&'n [String]>,
+    pub provider: &'n str,
+    pub model: &'n str,
+}
+
+pub async fn insert(tx: &mut Tx, new: &NewTask<'_>, now_ms: i64) -> Result<(), Error> {
+    const INSERT: &str = "INSERT INTO agent_tasks (task_id, topic, status, content, asked_by, datasources, provider, \
+        model, created_at) VALUES ($1, $2, 'waiting', $3, $4, $5, $6, $7, $8)";
+    let values: [Value; 8] = [
+        new.task_id.into(),
+        new.topic.into(),
+        new.content.into(),
+        new.asked_by.into(),
+        kept_names(new.datasources)?,
+        new.provider.into(),
+        new.model.into(),
+        now_ms.into(),
+    ];
+    tx.execute(INSERT, &values).await.map(drop)
+}
+
+/// Questions that wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Waiting {
+    pub all: i64,
+    /// Of this owner's topics.
+    pub own: i64,
+}
+
+/// How many wait.
+pub async fn count_waiting(tx: &mut Tx, owner: &str) -> Result<Waiting, Error> {
+    const COUNT: &str = "SELECT count(*), CAST(coalesce(sum(CASE WHEN t.owner = $1 THEN 1 ELSE 0 END), 0) AS BIGINT) \
+        FROM agent_tasks a JOIN topics t ON t.id = a.topic WHERE a.status = 'waiting' AND a.finished_at IS NULL";
+    let rows = tx.query(COUNT, &[owner.into()]).await?;
+    Ok(Waiting { all: rows[0].get(0)?, own: rows[0].get(1)? })
+}
+
+/// A task of the topic that has not ended, if there is one; it does not begin before the transaction ends.
+pub async fn lock_open(tx: &mut Tx, topic: i64) -> Result<Option<String>, Error> {
+    const OPEN: Either = Either {
+        sqlite: "SELECT task_id FROM agent_tasks WHERE topic = $1 AND finished_at IS NULL ORDER BY id LIMIT 1",
+        postgres: "SELECT task_id FROM agent_tasks WHERE topic = $1 AND finished_at IS NULL ORDER BY id LIMIT 1 \
+            FOR UPDATE",
+    };
+    tx.query(tx.words(OPEN), &[topic.into()]).await?.first().map(|row| row.get(0)).transpose()
+}
+
+/// Suspends a task that waits or runs; false: it has ended.
+pub async fn suspend(tx: &mut Tx, id: i64, now_ms: i64) -> Result<bool, Error> {
+    const SUSPEND: &str = "UPDATE agent_tasks SET status = 'suspended', finished_at = $2 \
+        WHERE id = $1 AND status IN ('waiting', 'running')";
+    tx.execute(SUSPEND, &[id.into(), now_ms.into()]).await.map(|rows| rows > 0)
+}
+
+/// How far a task is: its status and the number of its last event. None: it is gone.
+pub async fn progress(db: &Db, id: i64) -> Result<Option<(Status, i64)>, Error> {
+    let rows = db.read("SELECT status, last_seq FROM agent_tasks WHERE id = $1", &[id.into()]).await?;
+    rows.first().map(|row| Ok((status(&row.get::<String>(0)?)?, row.get(1)?))).transpose()
+}
+
+/// An event as it is sent: number, type, data.
+pub type Sent = (i64, String, String);
+
+/// Events after this one, in order.
+pub async fn events_after(
+    db: &Db,
+    id: i64,
+    after: i64,
+    limit: i64,
+    limit_bytes: i64,
+) -> Result<Vec<Sent>, Error> {
+    const AFTER: &str = "SELECT seq, type, data FROM (SELECT seq, type, data, \
+        sum(octet_length(data)) OVER (ORDER BY seq) - octet_length(data) AS bytes_before FROM \
+        (SELECT seq, type, data FROM agent_events WHERE task = $1 AND seq > $2 ORDER BY seq LIMIT $3) AS next) \
+        AS counted WHERE bytes_before < $4 ORDER BY seq";
+    let rows = db.read(AFTER, &[id.into(), after.into(), limit.into(), limit_bytes.into()]).await?;
+    rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).collect()
+}
+
+/// All steps of a task so far; none where one cannot be read.
+pub async fn steps(db: &Db, id: i64) -> Result<Option<Vec<Step>>, Error> {
+    const ALL: &str = "SELECT type, data, kept FROM agent_events WHERE task = $1 ORDER BY seq";
+    let mut steps = Vec::new();
+    for row in db.read(ALL, &[id.into()]).await? {
+        let (kind, data, kept): (String, String, Option<String>) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        let Some(step) = Step::read(&kind, &data, kept.as_deref()) else { return Ok(None) };
+        steps.push(step);
+    }
+    Ok(Some(steps))
+}
+
+/// Under which lease a task runs: its name and epoch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Worker {
+    pub name: String,
+    pub epoch: i64,
+}
+
+/// The next task that can begin, if there is one: the oldest of those whose topic has none before it.
+pub async fn next_waiting(db: &Db) -> Result<Option<i64>, Error> {
+    const NEXT: &str = "SELECT a.id FROM agent_tasks a WHERE a.status = 'waiting' AND a.finished_at IS NULL \
+        AND NOT EXISTS (SELECT 1 FROM agent_tasks b WHERE b.topic = a.topic AND b.id < a.id \
+        AND b.finished_at IS NULL) ORDER BY a.id LIMIT 1";
+    db.read(NEXT, &[]).await?.first().map(|row| row.get(0)).transpose()
+}
+
+/// Tasks that run, each with its worker.
+pub async fn running(db: &Db) -> Result<Vec<(i64, Worker)>, Error> {
+    const RUNNING: &str = "SELECT id, coalesce(worker, ''), coalesce(worker_epoch, 0) FROM agent_tasks \
+        WHERE status = 'running' AND finished_at IS NULL ORDER BY id";
+    let rows = db.read(RUNNING, &[]).await?;
+    rows.iter().map(|row| Ok((row.get(0)?, Worker { name: row.get(1)?, epoch: row.get(2)? }))).collect()
+}
+
+/// Begins a task that waits, or takes it over from a worker that is gone; none: somebody else was quicker, or it
+/// has ended.
+pub async fn claim(
+    tx: &mut Tx,
+    id: i64,
+    from: Option<&Worker>,
+    by: &Worker,
+    now_ms: i64,
+) -> Result<Option<Task>, Error> {
+    const BEGIN: &str = "UPDATE agent_tasks SET status = 'running', worker = $2, worker_epoch = $3, \
+        claims = claims + 1, started_at = coalesce(started_at, $4) WHERE id = $1 AND status = 'waiting'";
+    const TAKE_OVER: &str = "UPDATE agent_tasks SET worker = $2, worker_epoch = $3, claims = claims + 1 \
+        WHERE id = $1 AND status = 'running' AND coalesce(worker, '') = $4 AND coalesce(worker_epoch, 0) = $5";
+    const FIND: &str = concat!(tasks!(), " WHERE a.id = $1");
+    let mut values: Vec<Value> = vec![id.into(), by.name.as_str().into(), by.epoch.into()];
+    let claimed = match from {
+        None => {
+            values.push(now_ms.into());
+            tx.execute(BEGIN, &values).await?
+        }
+        Some(gone) => {
+            values.extend([gone.name.as_str().into(), gone.epoch.into()]);
+            tx.execute(TAKE_OVER, &values).await?
+        }
+    };
+    if claimed == 0 {
+        return Ok(None);
+    }
+    tx.query(FIND, &[id.into()]).await?.first().map(task).transpose()
+}
+
+/// What a worker has to write of a task.
+pub struct Progress<'p> {
+    pub id: i64,
+    pub task_id: &'p str,
+    pub worker: &'p Worker,
+    /// The number of the last event that is there.
+    pub last_seq: i64,
+    pub steps: &'p [Step],
+    /// When each of them was made.
+    pub times_ms: &'p [i64],
+    pub usage: Usage,
+    /// None: it goes on.
+    pub end: Option<End<'p>>,
+}
+
+/// How a task ended.
+pub enum End<'e> {
+    Success,
+    Failed { code: &'e str, message: &'e str },
+}
+
+/// Writes steps and what they mean for the task. False, and nothing is to be committed: it does not run under this
+/// worker any more, or is further.
+pub async fn write(tx: &mut Tx, progress: &Progress<'_>, now_ms: i64) -> Result<bool, Error> {
+    const UPDATE: &str = "UPDATE agent_tasks SET last_seq = $4, model_calls = $5, tool_calls = $6, \
+        input_tokens = $7, output_tokens = $8, status = $9, error_code = $10, error_message = $11, \
+        finished_at = $12 WHERE id = $1 AND status = 'running' AND worker = $2 AND worker_epoch = $3 \
+        AND last_seq = $13";
+    const INSERT: &str =
+        "INSERT INTO agent_events (task, seq, type, data, kept, created_at) VALUES ($1, $2, $3, $4, $5, $6)";
+    let (status, error) = match &progress.end {
+        None => (Status::Running, None),
+        Some(End::Success) => (Status::Success, None),
+        Some(End::Failed { code, message }) => (Status::Failed, Some((*code, *message))),
+    };
+    let (error_code, error_message) = error.unzip();
+    let usage = &progress.usage;
+    let values: [Value; 13] = [
+        progress.id.into(),
+        progress.worker.name.as_str().into(),
+        progress.worker.epoch.into(),
+        (progress.last_seq + progress.steps.len() as i64).into(),
+        usage.model_calls.into(),
+        usage.tool_calls.into(),
+        usage.input_tokens.into(),
+        usage.output_tokens.into(),
+        status.as_str().into(),
+        error_code.into(),
+        error_message.into(),
+        progress.end.is_some().then_some(now_ms).into(),
+        progress.last_seq.into(),
+    ];
+    if tx.execute(UPDATE, &values).await? == 0 {
+        return Ok(false);
+    }
+    for (place, (step, at_ms)) in (1..).zip(progress.steps.iter().zip(progress.times_ms)) {
+        let seq = progress.last_seq + place;
+        let values: [Value; 6] = [
+            progress.id.into(),
+            seq.into(),
+            step.kind().into(),
+            step.data(seq, progress.task_id, *at_ms).into(),
+            step.kept().into(),
+            (*at_ms).into(),
+        ];
+        tx.execute(INSERT, &values).await?;
+    }
+    Ok(true)
+}
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

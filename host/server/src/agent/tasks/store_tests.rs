@@ -1,0 +1,172 @@
+use lakeport_store::testing::on_each_store;
+
+use super::*;
+use crate::agent::tasks::event::{ToolError, ToolResult};
+use crate::agent::testing::{ask, topic};
+use crate::agent::topics;
+
+const NOW_MS: i64 = 1_772_600_000_000;
+/// More than any event here.
+const BYTES: i64 = 1_000_000;
+
+fn worker(epoch: i64) -> Worker {
+    Worker { name: "agent/0".to_owned(), epoch }
+}
+
+async fn claimed(db: &Db, id: i64, from: Option<&Worker>, by: &Worker) -> Option<Task> {
+    let mut tx = db.begin().await.unwrap();
+    let task = claim(&mut tx, id, from, by, NOW_MS).await.unwrap();
+    tx.commit().await.unwrap();
+    task
+}
+
+async fn written(db: &Db, progress: &Progress<'_>) -> bool {
+    let mut tx = db.begin().await.unwrap();
+    let is_kept = write(&mut tx, progress, NOW_MS).await.unwrap();
+    if is_kept {
+        tx.commit().await.unwrap();
+    }
+    is_kept
+}
+
+async fn suspended(db: &Db, id: i64) -> bool {
+    let mut tx = db.begin().await.unwrap();
+    let is_suspended = suspend(&mut tx, id, NOW_MS).await.unwrap();
+    tx.commit().await.unwrap();
+    is_suspended
+}
+
+fn progress<'p>(worker: &'p Worker, id: i64, last_seq: i64, steps: &'p [Step]) -> Progress<'p> {
+    const TIMES_MS: [i64; 3] = [NOW_MS; 3];
+    let times_ms = &TIMES_MS[..steps.len()];
+    Progress { id, task_id: "t", worker, last_seq, steps, times_ms, usage: Usage::default(), end: None }
+}
+
+fn thought(content: &str) -> Step {
+    Step::Thinking { content: content.to_owned() }
+}
+
+#[tokio::test]
+async fn tasks_of_one_topic_begin_one_after_another_and_those_of_others_beside() {
+    on_each_store(async |db| {
+        let (one, two) = (topic(&db, "local").await, topic(&db, "local").await);
+        let (first, second, other) =
+            (ask(&db, &one, "1").await, ask(&db, &one, "2").await, ask(&db, &two, "3").await);
+        let by = worker(1);
+        assert_eq!(next_waiting(&db).await.unwrap(), Some(first));
+        assert_eq!(claimed(&db, first, None, &by).await.unwrap().status, Status::Running);
+        assert!(claimed(&db, first, None, &by).await.is_none(), "it was begun");
+        assert_eq!(next_waiting(&db).await.unwrap(), Some(other));
+        claimed(&db, other, None, &by).await.unwrap();
+        assert_eq!(next_waiting(&db).await.unwrap(), None);
+        let end = Some(End::Success);
+        assert!(written(&db, &Progress { end, ..progress(&by, first, 0, &[]) }).await);
+        assert_eq!(next_waiting(&db).await.unwrap(), Some(second));
+        let mut tx = db.begin().await.unwrap();
+        assert_eq!(count_waiting(&mut tx, "local").await.unwrap(), Waiting { all: 1, own: 1 });
+        assert_eq!(count_waiting(&mut tx, "token/7").await.unwrap(), Waiting { all: 1, own: 0 });
+        assert!(lock_open(&mut tx, one.id).await.unwrap().is_some());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_is_written_stands_in_order_and_is_read_back() {
+    on_each_store(async |db| {
+        let topic = topic(&db, "local").await;
+        let id = ask(&db, &topic, "q").await;
+        let by = worker(1);
+        claimed(&db, id, None, &by).await.unwrap();
+        let error = ToolError::new("cannot_answer", "表 \u{0}", false);
+        let (call_id, tool) = ("c".to_owned(), "write_sql".to_owned());
+        let outcome = Err(error);
+        let result =
+            ToolResult { call_id, tool, outcome, duration_ms: 3, truncated: false, artifacts: vec![] };
+        let steps = [thought("先看\u{0}表"), Step::ToolResult(result)];
+        assert!(written(&db, &progress(&by, id, 0, &steps)).await);
+        assert!(!written(&db, &progress(&by, id, 0, &steps)).await, "it is further");
+        assert!(written(&db, &progress(&by, id, 2, &[thought("next")])).await);
+        assert_eq!(super::steps(&db, id).await.unwrap().unwrap()[..2], steps);
+        let sent = events_after(&db, id, 1, 10, BYTES).await.unwrap();
+        assert_eq!(sent.iter().map(|(seq, ..)| *seq).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(events_after(&db, id, 0, 1, BYTES).await.unwrap().len(), 1);
+        assert_eq!(events_after(&db, id, 0, 10, 1).await.unwrap().len(), 1, "one comes, however long it is");
+        assert_eq!(super::progress(&db, id).await.unwrap(), Some((Status::Running, 3)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_worker_that_lost_its_task_writes_nothing() {
+    on_each_store(async |db| {
+        let topic = topic(&db, "local").await;
+        let id = ask(&db, &topic, "q").await;
+        let (gone, next) = (worker(1), worker(2));
+        claimed(&db, id, None, &gone).await.unwrap();
+        assert_eq!(running(&db).await.unwrap(), [(id, gone.clone())]);
+        let task = claimed(&db, id, Some(&gone), &next).await.unwrap();
+        assert_eq!((task.claims, task.started_at_ms), (2, Some(NOW_MS)));
+        assert!(claimed(&db, id, Some(&gone), &next).await.is_none(), "somebody was quicker");
+        assert!(!written(&db, &progress(&gone, id, 0, &[thought("late")])).await);
+        assert!(written(&db, &progress(&next, id, 0, &[thought("on time")])).await);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_suspended_task_gets_no_event_and_does_not_begin() {
+    on_each_store(async |db| {
+        let topic = topic(&db, "local").await;
+        let (id, waiting) = (ask(&db, &topic, "q").await, ask(&db, &topic, "r").await);
+        let by = worker(1);
+        claimed(&db, id, None, &by).await.unwrap();
+        assert!(suspended(&db, id).await && suspended(&db, waiting).await);
+        assert!(!suspended(&db, id).await, "it has ended");
+        assert!(!written(&db, &progress(&by, id, 0, &[thought("late")])).await);
+        assert_eq!(next_waiting(&db).await.unwrap(), None);
+        assert!(claimed(&db, waiting, None, &by).await.is_none());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn only_steps_of_tasks_that_ended_long_ago_are_purged() {
+    on_each_store(async |db| {
+        let topic = topic(&db, "local").await;
+        let by = worker(1);
+        let ended = ask(&db, &topic, "old").await;
+        let task_id = claimed(&db, ended, None, &by).await.unwrap().task_id;
+        let end = Some(End::Failed { code: "interrupted", message: "m" });
+        assert!(
+            written(&db, &Progress { end, ..progress(&by, ended, 0, &[thought("a"), thought("b")]) }).await
+        );
+        let runs = ask(&db, &topic, "new").await;
+        claimed(&db, runs, None, &by).await.unwrap();
+        assert!(written(&db, &progress(&by, runs, 0, &[thought("c")])).await);
+        assert_eq!(db.execute(RETAINED.purge, &[NOW_MS.into(), 10.into()]).await.unwrap(), 0);
+        assert_eq!(db.execute(RETAINED.purge, &[(NOW_MS + 1).into(), 1.into()]).await.unwrap(), 1);
+        assert_eq!(db.execute(RETAINED.purge, &[(NOW_MS + 1).into(), 10.into()]).await.unwrap(), 1);
+        assert_eq!(events_after(&db, runs, 0, 10, BYTES).await.unwrap().len(), 1);
+        let task = find(&db, &task_id).await.unwrap().unwrap();
+        assert_eq!(task.error, Some(("interrupted".to_owned(), "m".to_owned())));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_topic_takes_everything_of_it_along() {
+    on_each_store(async |db| {
+        let topic = topic(&db, "local").await;
+        let id = ask(&db, &topic, "q").await;
+        let by = worker(1);
+        claimed(&db, id, None, &by).await.unwrap();
+        assert!(written(&db, &progress(&by, id, 0, &[thought("a")])).await);
+        let mut tx = db.begin().await.unwrap();
+        topics::store::delete(&mut tx, topic.id).await.unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!(super::progress(&db, id).await.unwrap(), None);
+        assert!(events_after(&db, id, 0, 10, BYTES).await.unwrap().is_empty());
+        assert!(topics::store::find(&db, &topic.topic_id).await.unwrap().is_none());
+    })
+    .await;
+}

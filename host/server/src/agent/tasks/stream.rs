@@ -1,0 +1,177 @@
+//! A task's events as a stream: what is stored first, then live, read from the store alone. So nothing is missed
+//! and nothing comes twice where the one goes over into the other, and a reader that is slow costs no memory.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use ::http::header::HeaderName;
+use ::http::{HeaderMap, StatusCode};
+use futures_util::Stream;
+use futures_util::stream::unfold;
+use lakeport_base::error::{Detail, Error};
+use lakeport_http::events::{self, Event};
+use lakeport_http::{Answer, AnswerShape, Reply};
+use lakeport_store::Db;
+use schemars::{SchemaGenerator, json_schema};
+use tokio::time::timeout;
+
+use super::event::kind_named;
+use super::streams::Watch;
+use super::{Task, store};
+use crate::agent::Agent;
+
+static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// Events that are read at once, and their bytes: no more are begun past these.
+const READ_MAX: i64 = 16;
+const READ_MAX_BYTES: i64 = 512 * 1024;
+/// A change that nobody told of is seen after this time.
+const POLL: Duration = Duration::from_secs(5);
+/// After the store failed.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// Server-sent events, or nothing more to send.
+pub struct TaskEvents(Reply);
+
+impl Answer for TaskEvents {
+    fn reply(&self) -> &Reply {
+        &self.0
+    }
+
+    fn into_reply(self) -> Reply {
+        self.0
+    }
+
+    fn describe(_: &mut SchemaGenerator) -> Option<AnswerShape> {
+        Some(AnswerShape { media: "text/event-stream", schema: json_schema!({ "type": "string" }) })
+    }
+}
+
+/// The number of the last event that the reader has seen. The header wins; 0: none.
+pub fn asked_after(headers: &HeaderMap, query: Option<i64>) -> Result<i64, Error> {
+    let wrong = |field: &str| Error::invalid(vec![Detail::new(field, "must be the id of an event, or 0")]);
+    let Some(header) = headers.get(&LAST_EVENT_ID).filter(|value| !value.is_empty()) else {
+        return match query.unwrap_or(0) {
+            after if after >= 0 => Ok(after),
+            _ => Err(wrong("after")),
+        };
+    };
+    let number = header.to_str().ok().and_then(|text| text.trim().parse::<u64>().ok());
+    number.and_then(|number| i64::try_from(number).ok()).ok_or_else(|| wrong("Last-Event-ID"))
+}
+
+/// 400 where the number is beyond the log; 204 where nothing comes any more.
+pub async fn open(state: &Arc<Agent>, task: Task, after: i64) -> Result<TaskEvents, Error> {
+    // Before it is looked how far the task is: what happens from then on wakes it.
+    let watch = state.streams().watch(&task.task_id);
+    let unknown = || Error::not_found("task", &task.task_id);
+    let (status, last_seq) = store::progress(&state.db, task.id).await?.ok_or_else(unknown)?;
+    if after > last_seq {
+        let message = format!("is beyond the task's last event, {last_seq}");
+        return Err(Error::invalid(vec![Detail::new("after", message)]));
+    }
+    let first = store::events_after(&state.db, task.id, after, READ_MAX, READ_MAX_BYTES).await?;
+    if status.is_final() && first.is_empty() {
+        return Ok(TaskEvents(Reply::empty(StatusCode::NO_CONTENT)));
+    }
+    let reader = Reader {
+        db: state.db.clone(),
+        task: task.id,
+        after,
+        read: first.into_iter(),
+        watch,
+        has_ended: false,
+    };
+    let events = Alone::from(Box::pin(unfold(reader, Reader::next)));
+    Ok(TaskEvents(events::stream(events, state.stopping.clone())))
+}
+
+struct Reader {
+    db: Db,
+    task: i64,
+    /// The last one that was sent.
+    after: i64,
+    read: std::vec::IntoIter<store::Sent>,
+    watch: Watch,
+    has_ended: bool,
+}
+
+impl Reader {
+    async fn next(mut self) -> Option<(Event, Reader)> {
+        loop {
+            if self.has_ended {
+                return None;
+            }
+            if let Some((seq, kind, data)) = self.read.next() {
+                // A type that a newer version wrote is not known how to be read here.
+                let (kind, is_last) = kind_named(&kind)?;
+                (self.after, self.has_ended) = (seq, is_last);
+                let id = u64::try_from(seq).ok()?;
+                return Some((Event { id, kind, data }, self));
+            }
+            match self.more().await {
+                Ok(true) => {}
+                // Who is silent is woken, or looks by itself.
+                Ok(false) => _ = timeout(POLL, self.watch.changed()).await,
+                Err(error) => {
+                    tracing::warn!("the events of a task cannot be read at this moment: {error}");
+                    tokio::time::sleep(AGAIN).await;
+                }
+            }
+        }
+    }
+
+    /// Reads on; false: there is nothing at this moment.
+    async fn more(&mut self) -> Result<bool, Error> {
+        // How far the task is comes first: after its end nothing is written.
+        let progress = store::progress(&self.db, self.task).await?;
+        let read = store::events_after(&self.db, self.task, self.after, READ_MAX, READ_MAX_BYTES).await?;
+        self.has_ended = read.is_empty() && progress.is_none_or(|(status, _)| status.is_final());
+        let is_more = self.has_ended || !read.is_empty();
+        self.read = read.into_iter();
+        Ok(is_more)
+    }
+}
+
+/// A stream that one at a time asks: the answer's body must be shareable, which what reads the store is not.
+struct Alone<S>(std::sync::Mutex<Pin<Box<S>>>);
+
+impl<S> From<Pin<Box<S>>> for Alone<S> {
+    fn from(stream: Pin<Box<S>>) -> Alone<S> {
+        Alone(stream.into())
+    }
+}
+
+impl<S: Stream> Stream for Alone<S> {
+    type Item = S::Item;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<S::Item>> {
+        match self.get_mut().0.get_mut() {
+            Ok(stream) => stream.as_mut().poll_next(context),
+            // It panicked before.
+            Err(_) => Poll::Ready(None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn the_header_wins_over_the_parameter() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(asked_after(&headers, None).unwrap(), 0);
+        assert_eq!(asked_after(&headers, Some(7)).unwrap(), 7);
+        assert_eq!(asked_after(&headers, Some(-1)).unwrap_err().status(), 400);
+        headers.insert(&LAST_EVENT_ID, HeaderValue::from_static("3"));
+        assert_eq!(asked_after(&headers, Some(7)).unwrap(), 3);
+        for wrong in ["x", "-1", "1.5", "99999999999999999999"] {
+            headers.insert(&LAST_EVENT_ID, HeaderValue::from_static(wrong));
+            assert_eq!(asked_after(&headers, Some(7)).unwrap_err().status(), 400, "{wrong}");
+        }
+    }
+}

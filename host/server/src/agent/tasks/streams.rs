@@ -1,0 +1,109 @@
+//! Who reads which task's stream here, and how they are woken: one task follows the change log for all of them,
+//! so that a step of one task wakes its own readers alone.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use lakeport_store::Event;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::agent::Agent;
+use crate::agent::{TOPIC, task_of_key};
+
+/// The streams that are open on this server, by their tasks' ids.
+#[derive(Default)]
+pub struct Streams {
+    open: Mutex<HashMap<String, watch::Sender<()>>>,
+}
+
+/// One reader's end: it learns that something happened, and reads what in the store.
+pub struct Watch {
+    streams: Arc<Streams>,
+    task_id: String,
+    /// None: it is being dropped.
+    told: Option<watch::Receiver<()>>,
+}
+
+impl Streams {
+    /// From here on nothing that happens to the task is missed.
+    pub fn watch(self: &Arc<Streams>, task_id: &str) -> Watch {
+        let mut open = self.open.lock();
+        let told = open.entry(task_id.to_owned()).or_insert_with(|| watch::Sender::new(())).subscribe();
+        Watch { streams: Arc::clone(self), task_id: task_id.to_owned(), told: Some(told) }
+    }
+
+    fn tell(&self, event: &Event) {
+        let open = self.open.lock();
+        match event {
+            Event::Changed(key) => {
+                if let Some(told) = open.get(task_of_key(key)) {
+                    told.send_replace(());
+                }
+            }
+            Event::Everything => open.values().for_each(|told| told.send_replace(())),
+        }
+    }
+}
+
+impl Watch {
+    /// Resolves when something has happened since it was last asked.
+    pub async fn changed(&mut self) {
+        let Some(told) = &mut self.told else { return };
+        if told.changed().await.is_err() {
+            // The sender stays as long as this does.
+            std::future::pending().await
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        let mut open = self.streams.open.lock();
+        // While nobody else counts: of two that end at once the second must see that the first is gone.
+        self.told = None;
+        if open.get(&self.task_id).is_some_and(|told| told.receiver_count() == 0) {
+            open.remove(&self.task_id);
+        }
+    }
+}
+
+/// Wakes readers until the server stops following changes.
+pub async fn follow(state: Arc<Agent>) {
+    let mut changed = state.changes.subscribe(TOPIC);
+    let streams = state.streams();
+    while let Some(event) = changed.next().await {
+        streams.tell(&event);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+
+    use super::*;
+    use crate::agent::asked_key;
+
+    #[tokio::test]
+    async fn a_step_wakes_the_readers_of_its_task_alone() {
+        let streams = Arc::new(Streams::default());
+        let (mut one, mut same, mut other) = (streams.watch("a"), streams.watch("a"), streams.watch("b"));
+        streams.tell(&Event::Changed("a".into()));
+        assert!(one.changed().now_or_never().is_some() && same.changed().now_or_never().is_some());
+        assert!(other.changed().now_or_never().is_none());
+        streams.tell(&Event::Changed(asked_key("b").into()));
+        assert!(other.changed().now_or_never().is_some());
+        streams.tell(&Event::Everything);
+        assert!(one.changed().now_or_never().is_some() && other.changed().now_or_never().is_some());
+    }
+
+    #[tokio::test]
+    async fn nothing_is_kept_of_a_task_that_nobody_reads() {
+        let streams = Arc::new(Streams::default());
+        let (one, same) = (streams.watch("a"), streams.watch("a"));
+        drop(one);
+        assert_eq!(streams.open.lock().len(), 1);
+        drop(same);
+        assert!(streams.open.lock().is_empty());
+    }
+}

@@ -1,0 +1,145 @@
+//! Handlers of topics and messages.
+
+use lakeport_base::error::{Detail, Error};
+use lakeport_http::form::{Amend, Patch};
+use lakeport_http::{Bare, Caller, Json, Nothing};
+use lakeport_store::Tx;
+use uuid::Uuid;
+
+use super::view::{DeletedTopic, List, MessageView, TopicView};
+use super::{Topic, check_owner, may_read, readable, store, unknown};
+use crate::agent::forms::{CreateTopic, ListQuery, TopicPath, UpdateTopic};
+use crate::agent::tasks;
+use crate::agent::{Agent, Call};
+use crate::audit::{Change, Commit};
+use crate::datasources;
+
+/// Topics of one owner.
+const TOPICS_MAX: i64 = 10_000;
+/// Data sources that a topic can name.
+const DATASOURCES_MAX: usize = 200;
+
+/// `GET /api/v1/nl2sql/topics`
+pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Bare<List<TopicView>>, Error> {
+    let paging = call.query.paging()?;
+    let (total, topics) = store::page(&call.state.db, &call.caller.key(), &paging).await?;
+    Ok(Bare::new(&List::new(&paging, total, topics.iter().map(Topic::view).collect())))
+}
+
+/// `POST /api/v1/nl2sql/topics`
+pub async fn create(call: Call<Nothing, Nothing, Json<CreateTopic>>) -> Result<Bare<TopicView>, Error> {
+    let (state, body) = (&call.state, &*call.body);
+    check_datasources(state, &call.caller, body.datasources.as_deref()).await?;
+    let now_ms = state.clock.now_ms();
+    let mut topic = Topic {
+        id: 0,
+        topic_id: Uuid::now_v7().to_string(),
+        owner: call.caller.key(),
+        title: body.title.0.clone(),
+        datasources: body.datasources.clone(),
+        message_count: 0,
+        last_task: None,
+        created_at_ms: now_ms,
+        updated_at_ms: now_ms,
+    };
+    let mut tx = state.db.begin().await?;
+    if store::count_of(&mut tx, &topic.owner).await? >= TOPICS_MAX {
+        let message = format!("you have {TOPICS_MAX} topics, the most there can be; delete some first");
+        return Err(Error::conflict("too_many_topics", message));
+    }
+    topic.id = store::insert(&mut tx, &topic).await?;
+    let change = Change::of("topic", &topic.topic_id).after(&topic.definition());
+    call.commit(tx, change, shown(&topic)).await
+}
+
+fn shown(topic: &Topic) -> Bare<TopicView> {
+    Bare::new(&topic.view()).with_etag(&topic.etag())
+}
+
+/// 403 where the caller is bound to others, 400 where there is none of that name.
+async fn check_datasources(state: &Agent, caller: &Caller, names: Option<&[String]>) -> Result<(), Error> {
+    let Some(names) = names else { return Ok(()) };
+    if names.len() > DATASOURCES_MAX {
+        let message = format!("names {} data sources; {DATASOURCES_MAX} at most", names.len());
+        return Err(Error::invalid(vec![Detail::new("datasources", message)]));
+    }
+    if let Some(name) = names.iter().find(|name| !caller.may_read(name)) {
+        let message = format!("{} is bound to other data sources than `{name}`", caller.name);
+        return Err(Error::forbidden("datasource_not_allowed", message));
+    }
+    let known = datasources::names(&state.db).await?;
+    let wrong: Vec<Detail> = names
+        .iter()
+        .enumerate()
+        .filter(|(_, name)| !known.contains(name))
+        .map(|(place, _)| Detail::new(format!("datasources[{place}]"), "must name a data source"))
+        .collect();
+    if wrong.is_empty() { Ok(()) } else { Err(Error::invalid(wrong)) }
+}
+
+/// `GET /api/v1/nl2sql/topics/{topic_id}`
+pub async fn get(call: Call<TopicPath>) -> Result<Bare<TopicView>, Error> {
+    Ok(shown(&readable(&call.state, &call.caller, call.path.topic_id).await?))
+}
+
+/// `PUT /api/v1/nl2sql/topics/{topic_id}`
+pub async fn update(call: Call<TopicPath, Nothing, Json<UpdateTopic>>) -> Result<Bare<TopicView>, Error> {
+    let (state, body) = (&call.state, &*call.body);
+    readable(state, &call.caller, call.path.topic_id).await?;
+    if let Patch::Set(names) = &body.datasources {
+        check_datasources(state, &call.caller, Some(names)).await?;
+    }
+    let mut tx = state.db.begin().await?;
+    let before = locked(&mut tx, &call.caller, call.path.topic_id).await?;
+    call.check_if_match(&before.etag())?;
+    refuse_busy(&mut tx, &before).await?;
+    let mut after = before.clone();
+    if let Amend(Some(title)) = &body.title {
+        after.title = title.0.clone();
+    }
+    after.datasources = body.datasources.clone().over(after.datasources);
+    if after != before {
+        after.updated_at_ms = state.clock.now_ms();
+        store::update(&mut tx, &after).await?;
+    }
+    let change =
+        Change::of("topic", &before.topic_id).before(&before.definition()).after(&after.definition());
+    call.commit(tx, change, shown(&after)).await
+}
+
+/// `DELETE /api/v1/nl2sql/topics/{topic_id}`
+pub async fn delete(call: Call<TopicPath>) -> Result<Bare<DeletedTopic>, Error> {
+    let mut tx = call.state.db.begin().await?;
+    let topic = locked(&mut tx, &call.caller, call.path.topic_id).await?;
+    call.check_if_match(&topic.etag())?;
+    refuse_busy(&mut tx, &topic).await?;
+    store::delete(&mut tx, topic.id).await?;
+    let change = Change::of("topic", &topic.topic_id).before(&topic.definition());
+    let answer = Bare::new(&DeletedTopic { topic_id: topic.topic_id, deleted: true });
+    call.commit(tx, change, answer).await
+}
+
+/// The caller's own topic, kept from others until the transaction ends.
+pub async fn locked(tx: &mut Tx, caller: &Caller, topic_id: Uuid) -> Result<Topic, Error> {
+    let topic = store::lock(tx, &topic_id.to_string()).await?;
+    let topic = topic.filter(|topic| may_read(caller, &topic.owner)).ok_or_else(|| unknown(topic_id))?;
+    check_owner(caller, &topic.owner)?;
+    Ok(topic)
+}
+
+/// 409 while a task of the topic runs, or is about to.
+async fn refuse_busy(tx: &mut Tx, topic: &Topic) -> Result<(), Error> {
+    let Some(task_id) = tasks::store::lock_open(tx, topic.id).await? else { return Ok(()) };
+    let message = format!("the topic's task {task_id} is not done; wait for its end, or cancel it");
+    Err(Error::conflict("task_running", message))
+}
+
+/// `GET /api/v1/nl2sql/topics/{topic_id}/messages`
+pub async fn messages(call: Call<TopicPath, ListQuery>) -> Result<Bare<List<MessageView>>, Error> {
+    let state = &call.state;
+    let paging = call.query.paging()?;
+    let topic = readable(state, &call.caller, call.path.topic_id).await?;
+    let (total, messages) = store::messages(&state.db, topic.id, &paging).await?;
+    let views = messages.into_iter().map(|message| MessageView::new(&topic.topic_id, message));
+    Ok(Bare::new(&List::new(&paging, total, views.collect::<Result<_, _>>()?)))
+}

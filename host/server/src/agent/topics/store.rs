@@ -1,0 +1,150 @@
+//! Topics and messages in the store.
+
+use lakeport_base::Error;
+use lakeport_http::Paging;
+use lakeport_store::{Db, Either, Row, Tx, Value};
+
+use super::{Message, Says, Topic};
+
+/// Columns of a topic, in the order of [`topic`], from where they stand.
+macro_rules! topics {
+    () => {
+        "SELECT t.id, t.topic_id, t.owner, t.title, t.datasources, t.message_count, t.last_task_id, \
+         (SELECT status FROM agent_tasks WHERE task_id = t.last_task_id), t.created_at, t.updated_at FROM topics t"
+    };
+}
+
+fn topic(row: &Row) -> Result<Topic, Error> {
+    let last_task: (Option<String>, Option<String>) = (row.get(6)?, row.get(7)?);
+    Ok(Topic {
+        id: row.get(0)?,
+        topic_id: row.get(1)?,
+        owner: row.get(2)?,
+        title: row.get(3)?,
+        datasources: names(row.get(4)?)?,
+        message_count: row.get(5)?,
+        last_task: last_task.0.zip(last_task.1),
+        created_at_ms: row.get(8)?,
+        updated_at_ms: row.get(9)?,
+    })
+}
+
+/// The names of data sources as they are kept: a JSON array, or nothing for all.
+pub fn names(text: Option<String>) -> Result<Option<Vec<String>>, Error> {
+    text.map(|text| serde_json::from_str(&text).map_err(Error::internal)).transpose()
+}
+
+/// The same on the way in.
+pub fn kept_names(names: Option<&[String]>) -> Result<Value, Error> {
+    Ok(names.map(serde_json::to_string).transpose().map_err(Error::internal)?.into())
+}
+
+pub async fn find(db: &Db, topic_id: &str) -> Result<Option<Topic>, Error> {
+    const FIND: &str = concat!(topics!(), " WHERE t.topic_id = $1");
+    db.read(FIND, &[topic_id.into()]).await?.first().map(topic).transpose()
+}
+
+/// The one of this id, which nobody else changes before the transaction ends.
+pub async fn lock(tx: &mut Tx, topic_id: &str) -> Result<Option<Topic>, Error> {
+    const LOCK: Either = Either {
+        sqlite: concat!(topics!(), " WHERE t.topic_id = $1"),
+        postgres: concat!(topics!(), " WHERE t.topic_id = $1 FOR UPDATE OF t"),
+    };
+    tx.query(tx.words(LOCK), &[topic_id.into()]).await?.first().map(topic).transpose()
+}
+
+/// One page of an owner's topics, the newest first, and how many there are.
+pub async fn page(db: &Db, owner: &str, paging: &Paging) -> Result<(i64, Vec<Topic>), Error> {
+    const COUNT: &str = "SELECT count(*) FROM topics WHERE owner = $1";
+    const PAGE: &str = concat!(topics!(), " WHERE t.owner = $1 ORDER BY t.id DESC LIMIT $2 OFFSET $3");
+    let total = db.read(COUNT, &[owner.into()]).await?[0].get(0)?;
+    let values = [owner.into(), paging.page_size.into(), paging.offset().into()];
+    let rows = db.read(PAGE, &values).await?;
+    Ok((total, rows.iter().map(topic).collect::<Result<_, _>>()?))
+}
+
+pub async fn count_of(tx: &mut Tx, owner: &str) -> Result<i64, Error> {
+    let rows = tx.query("SELECT count(*) FROM topics WHERE owner = $1", &[owner.into()]).await?;
+    rows.first().map_or(Ok(0), |row| row.get(0))
+}
+
+/// Adds one; answers its number.
+pub async fn insert(tx: &mut Tx, new: &Topic) -> Result<i64, Error> {
+    const INSERT: &str = "INSERT INTO topics (topic_id, owner, title, datasources, created_at, updated_at) \
+        VALUES ($1, $2, $3, $4, $5, $5) RETURNING id";
+    let values = [
+        new.topic_id.as_str().into(),
+        new.owner.as_str().into(),
+        new.title.as_str().into(),
+        kept_names(new.datasources.as_deref())?,
+        new.created_at_ms.into(),
+    ];
+    let rows = tx.query(INSERT, &values).await?;
+    rows.first().map_or_else(|| Err(Error::internal(anyhow::anyhow!("it was not stored"))), |row| row.get(0))
+}
+
+/// Writes title and data sources.
+pub async fn update(tx: &mut Tx, changed: &Topic) -> Result<(), Error> {
+    const UPDATE: &str = "UPDATE topics SET title = $2, datasources = $3, updated_at = $4 WHERE id = $1";
+    let datasources = kept_names(changed.datasources.as_deref())?;
+    let values =
+        [changed.id.into(), changed.title.as_str().into(), datasources, changed.updated_at_ms.into()];
+    tx.execute(UPDATE, &values).await.map(drop)
+}
+
+/// With its messages, tasks and events.
+pub async fn delete(tx: &mut Tx, id: i64) -> Result<(), Error> {
+    tx.execute("DELETE FROM topics WHERE id = $1", &[id.into()]).await.map(drop)
+}
+
+/// Adds a message and counts it; a question's task is the topic's last one from here on. False: the topic is gone.
+pub async fn add_message(tx: &mut Tx, topic: i64, message: &Message) -> Result<bool, Error> {
+    const COUNT: &str = "UPDATE topics SET message_count = message_count + 1, updated_at = $2, \
+        last_task_id = CASE WHEN $3 = 'user' THEN $4 ELSE last_task_id END WHERE id = $1";
+    const INSERT: &str = "INSERT INTO messages (message_id, topic, task_id, role, content, artifacts, created_at) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7)";
+    let (says, task_id) = (message.says.as_str(), message.task_id.as_str());
+    let counted = [topic.into(), message.created_at_ms.into(), says.into(), task_id.into()];
+    if tx.execute(COUNT, &counted).await? == 0 {
+        return Ok(false);
+    }
+    let values: [Value; 7] = [
+        message.message_id.as_str().into(),
+        topic.into(),
+        task_id.into(),
+        says.into(),
+        message.content.as_str().into(),
+        message.artifacts.as_str().into(),
+        message.created_at_ms.into(),
+    ];
+    tx.execute(INSERT, &values).await?;
+    Ok(true)
+}
+
+/// One page of a topic's messages, the oldest first, and how many there are. 400 where they are too much for a page.
+pub async fn messages(db: &Db, topic: i64, paging: &Paging) -> Result<(i64, Vec<Message>), Error> {
+    const COUNT: &str = "SELECT count(*) FROM messages WHERE topic = $1";
+    const PAGE: &str = "SELECT message_id, task_id, role, content, artifacts, created_at FROM messages \
+        WHERE topic = $1 ORDER BY id LIMIT $2 OFFSET $3";
+    const BYTES: &str = "SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT), CAST(coalesce(max(bytes), 0) AS BIGINT) FROM \
+        (SELECT octet_length(content) + octet_length(artifacts) AS bytes FROM messages WHERE topic = $1 ORDER BY id \
+        LIMIT $2 OFFSET $3) AS page";
+    let total = db.read(COUNT, &[topic.into()]).await?[0].get(0)?;
+    let values = [topic.into(), paging.page_size.into(), paging.offset().into()];
+    let bytes = db.read(BYTES, &values).await?;
+    paging.refuse_over("page_size", bytes[0].get(0)?, bytes[0].get(1)?)?;
+    let rows = db.read(PAGE, &values).await?;
+    Ok((total, rows.iter().map(message).collect::<Result<_, _>>()?))
+}
+
+fn message(row: &Row) -> Result<Message, Error> {
+    let role: String = row.get(2)?;
+    Ok(Message {
+        message_id: row.get(0)?,
+        task_id: row.get(1)?,
+        says: if role == Says::User.as_str() { Says::User } else { Says::Assistant },
+        content: row.get(3)?,
+        artifacts: row.get(4)?,
+        created_at_ms: row.get(5)?,
+    })
+}

@@ -1,0 +1,154 @@
+//! Topics and messages as answers show them.
+
+use lakeport_base::Error;
+use lakeport_http::{Paging, etag_of};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::{Message, Says, Topic};
+use crate::agent::time_of;
+
+/// One page of a list.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ListOf{T}")]
+pub struct List<T> {
+    pub items: Vec<T>,
+    /// How many there are on all pages.
+    pub total: i64,
+    pub page: i64,
+    pub page_size: i64,
+}
+
+impl<T> List<T> {
+    pub fn new(paging: &Paging, total: i64, items: Vec<T>) -> List<T> {
+        List { items, total, page: paging.page_num, page_size: paging.page_size }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Topic")]
+pub struct TopicView {
+    #[schemars(extend("format" = "uuid"))]
+    topic_id: String,
+    title: String,
+    /// Names of the data sources that its questions may touch; null: all that whoever asks may read.
+    datasources: Option<Vec<String>>,
+    message_count: i64,
+    #[schemars(extend("format" = "uuid"))]
+    last_task_id: Option<String>,
+    /// `waiting`, `running`, `success`, `failed` or `suspended`.
+    last_task_status: Option<String>,
+    #[schemars(extend("format" = "date-time"))]
+    created_at: String,
+    #[schemars(extend("format" = "date-time"))]
+    updated_at: String,
+}
+
+/// What a topic was told to be; its `ETag` is made of it.
+#[derive(Serialize)]
+pub struct Definition<'t> {
+    topic_id: &'t str,
+    title: &'t str,
+    datasources: Option<&'t [String]>,
+}
+
+impl Topic {
+    pub fn definition(&self) -> Definition<'_> {
+        let datasources = self.datasources.as_deref();
+        Definition { topic_id: &self.topic_id, title: &self.title, datasources }
+    }
+
+    pub fn etag(&self) -> String {
+        etag_of(&self.definition())
+    }
+
+    pub fn view(&self) -> TopicView {
+        let (last_task_id, last_task_status) = self.last_task.clone().unzip();
+        TopicView {
+            topic_id: self.topic_id.clone(),
+            title: self.title.clone(),
+            datasources: self.datasources.clone(),
+            message_count: self.message_count,
+            last_task_id,
+            last_task_status,
+            created_at: time_of(self.created_at_ms),
+            updated_at: time_of(self.updated_at_ms),
+        }
+    }
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Message")]
+pub struct MessageView {
+    #[schemars(extend("format" = "uuid"))]
+    message_id: String,
+    #[schemars(extend("format" = "uuid"))]
+    topic_id: String,
+    #[schemars(extend("format" = "uuid"))]
+    task_id: String,
+    role: Says,
+    content: String,
+    /// What stands beside the answer.
+    #[schemars(with = "Vec<ArtifactView>")]
+    artifacts: Vec<Value>,
+    #[schemars(extend("format" = "date-time"))]
+    created_at: String,
+}
+
+/// Made by a tool: `sql` with `datasource` and `sql`; `table` with `columns`, `rows` (arrays in the order of the
+/// columns), `row_count` and `truncated`; `chart` with `spec`, a Vega-Lite specification over the table. A tool may make
+/// other kinds, with members of its own.
+#[derive(JsonSchema)]
+#[schemars(rename = "Artifact")]
+#[expect(dead_code, reason = "it describes what tools have made; nothing is read into it")]
+struct ArtifactView {
+    kind: String,
+    datasource: Option<String>,
+    sql: Option<String>,
+    columns: Option<Vec<ArtifactColumn>>,
+    rows: Option<Vec<Vec<ArtifactCell>>>,
+    row_count: Option<i64>,
+    truncated: Option<bool>,
+    spec: Option<Map<String, Value>>,
+}
+
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "it describes what tools have made; nothing is read into it")]
+struct ArtifactColumn {
+    name: String,
+    /// As the database calls it; empty where it has none.
+    r#type: String,
+}
+
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "it describes what tools have made; nothing is read into it")]
+enum ArtifactCell {
+    Null,
+    Boolean(bool),
+    Number(f64),
+    Text(String),
+}
+
+impl MessageView {
+    pub fn new(topic_id: &str, message: Message) -> Result<MessageView, Error> {
+        Ok(MessageView {
+            message_id: message.message_id,
+            topic_id: topic_id.to_owned(),
+            task_id: message.task_id,
+            role: message.says,
+            content: message.content,
+            artifacts: serde_json::from_str(&message.artifacts).map_err(Error::internal)?,
+            created_at: time_of(message.created_at_ms),
+        })
+    }
+}
+
+/// What is answered to a deletion.
+#[derive(Serialize, JsonSchema)]
+pub struct DeletedTopic {
+    #[schemars(extend("format" = "uuid"))]
+    pub topic_id: String,
+    pub deleted: bool,
+}

@@ -1,0 +1,292 @@
+//! Executions in the store.
+
+use lakeport_base::Error;
+use lakeport_http::Paging;
+use lakeport_store::{Db, Either, Row, Tx, Value};
+use serde::{Deserialize, Serialize};
+
+use super::Run;
+
+/// Columns of an execution, in the order of [`execution`].
+macro_rules! columns {
+    () => {
+        "id, run_id, task_key, engine, instance_id, workflow_id, workflow_name, task_id, task_name, status, \
+         trigger_type, schedule_time, attempt, start_time, end_time, error_message, rows_affected, tries, created_at, \
+         updated_at"
+    };
+}
+
+/// What became of a task in a run, as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Execution {
+    pub id: i64,
+    pub run_id: i64,
+    pub engine: String,
+    pub instance_id: String,
+    pub workflow_id: i64,
+    pub workflow_name: String,
+    pub trigger_type: String,
+    pub schedule_time_ms: Option<i64>,
+    pub record: Record,
+    pub created_at_ms: i64,
+    pub updated_at_ms: i64,
+}
+
+/// What the tries of one task come to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// What names the task within its run: its id, or where that is not known its name in the engine.
+    pub task_key: String,
+    pub task_id: Option<i64>,
+    pub task_name: String,
+    pub status: Status,
+    /// The latest try's number; the following members are that try's, too.
+    pub attempt: i64,
+    pub start_time_ms: Option<i64>,
+    pub end_time_ms: Option<i64>,
+    pub error_message: Option<String>,
+    pub rows_affected: Option<i64>,
+    /// All tries, the first one first.
+    pub tries: Vec<Try>,
+}
+
+/// One try of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Try {
+    /// The engine's id for it.
+    pub id: String,
+    pub attempt: i64,
+    /// It has ended: nothing is added to its log.
+    pub ended: bool,
+}
+
+/// The contract's words for how far an execution is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "ExecutionStatus")]
+pub enum Status {
+    Pending,
+    Running,
+    Success,
+    Failed,
+    Killed,
+    Paused,
+}
+
+impl Status {
+    const ALL: [Status; 6] =
+        [Status::Pending, Status::Running, Status::Success, Status::Failed, Status::Killed, Status::Paused];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Pending => "pending",
+            Status::Running => "running",
+            Status::Success => "success",
+            Status::Failed => "failed",
+            Status::Killed => "killed",
+            Status::Paused => "paused",
+        }
+    }
+
+    pub fn has_ended(self) -> bool {
+        matches!(self, Status::Success | Status::Failed | Status::Killed)
+    }
+
+    pub fn named(name: &str) -> Option<Status> {
+        Status::ALL.into_iter().find(|status| status.as_str() == name)
+    }
+}
+
+impl Record {
+    pub fn duration_ms(&self) -> Option<i64> {
+        Some((self.end_time_ms? - self.start_time_ms?).max(0))
+    }
+}
+
+fn execution(row: &Row) -> Result<Execution, Error> {
+    let status: String = row.get(9)?;
+    let unknown = || Error::internal(anyhow::anyhow!("the store holds an execution that is `{status}`"));
+    Ok(Execution {
+        id: row.get(0)?,
+        run_id: row.get(1)?,
+        engine: row.get(3)?,
+        instance_id: row.get(4)?,
+        workflow_id: row.get(5)?,
+        workflow_name: row.get(6)?,
+        trigger_type: row.get(10)?,
+        schedule_time_ms: row.get(11)?,
+        record: Record {
+            task_key: row.get(2)?,
+            task_id: row.get(7)?,
+            task_name: row.get(8)?,
+            status: Status::named(&status).ok_or_else(unknown)?,
+            attempt: row.get(12)?,
+            start_time_ms: row.get(13)?,
+            end_time_ms: row.get(14)?,
+            error_message: row.get(15)?,
+            rows_affected: row.get(16)?,
+            tries: serde_json::from_str(&row.get::<String>(17)?).map_err(Error::internal)?,
+        },
+        created_at_ms: row.get(18)?,
+        updated_at_ms: row.get(19)?,
+    })
+}
+
+pub async fn find(db: &Db, id: i64) -> Result<Option<Execution>, Error> {
+    const FIND: &str = concat!("SELECT ", columns!(), " FROM executions WHERE id = $1");
+    db.read(FIND, &[id.into()]).await?.first().map(execution).transpose()
+}
+
+/// A page, the newest first, and how many there are.
+pub async fn page(db: &Db, task_id: Option<i64>, paging: &Paging) -> Result<(i64, Vec<Execution>), Error> {
+    const COUNT: &str = "SELECT count(*) FROM executions";
+    const PAGE: &str = concat!("SELECT ", columns!(), " FROM executions ORDER BY id DESC LIMIT $1 OFFSET $2");
+    const COUNT_OF_TASK: &str = "SELECT count(*) FROM executions WHERE task_id = $1";
+    const PAGE_OF_TASK: &str = concat!(
+        "SELECT ",
+        columns!(),
+        " FROM executions WHERE task_id = $3 ORDER BY id DESC LIMIT $1 OFFSET $2"
+    );
+    let (size, offset) = (paging.page_size.into(), paging.offset().into());
+    let (count, rows) = match task_id {
+        None => (db.read(COUNT, &[]).await?, db.read(PAGE, &[size, offset]).await?),
+        Some(id) => {
+            let count = db.read(COUNT_OF_TASK, &[id.into()]).await?;
+            (count, db.read(PAGE_OF_TASK, &[size, offset, id.into()]).await?)
+        }
+    };
+    let total = count.first().map_or(Ok(0), |row| row.get(0))?;
+    Ok((total, rows.iter().map(execution).collect::<Result<_, _>>()?))
+}
+
+/// Those that are so far, the newest first.
+pub async fn with_status(db: &Db, status: Status, at_most: i64) -> Result<Vec<Execution>, Error> {
+    const FIND: &str =
+        concat!("SELECT ", columns!(), " FROM executions WHERE status = $1 ORDER BY id DESC LIMIT $2");
+    let rows = db.read(FIND, &[status.as_str().into(), at_most.into()]).await?;
+    rows.iter().map(execution).collect()
+}
+
+/// A workflow's, the newest first.
+pub async fn of_workflow(db: &Db, workflow_id: i64, at_most: i64) -> Result<Vec<Execution>, Error> {
+    const FIND: &str =
+        concat!("SELECT ", columns!(), " FROM executions WHERE workflow_id = $1 ORDER BY id DESC LIMIT $2");
+    db.read(FIND, &[workflow_id.into(), at_most.into()]).await?.iter().map(execution).collect()
+}
+
+/// A task's newest.
+pub async fn latest_of_task(db: &Db, task_id: i64) -> Result<Option<Execution>, Error> {
+    const FIND: &str =
+        concat!("SELECT ", columns!(), " FROM executions WHERE task_id = $1 ORDER BY id DESC LIMIT 1");
+    db.read(FIND, &[task_id.into()]).await?.first().map(execution).transpose()
+}
+
+/// The newest of each of these workflows.
+pub async fn latest_of_workflows(db: &Db, ids: &[i64]) -> Result<Vec<Execution>, Error> {
+    const LATEST: Either = Either {
+        sqlite: concat!(
+            "SELECT ",
+            columns!(),
+            " FROM executions WHERE id IN (SELECT (SELECT max(e.id) FROM executions e \
+             WHERE e.workflow_id = w.value) FROM json_each($1) w)"
+        ),
+        postgres: concat!(
+            "SELECT ",
+            columns!(),
+            " FROM executions WHERE id IN (SELECT (SELECT max(e.id) FROM executions e \
+             WHERE e.workflow_id = CAST(w.value AS BIGINT)) \
+             FROM json_array_elements_text(CAST($1 AS json)) AS w(value))"
+        ),
+    };
+    let ids = serde_json::to_string(ids).map_err(Error::internal)?;
+    db.read(db.words(LATEST), &[ids.into()]).await?.iter().map(execution).collect()
+}
+
+/// Those of these runs, by the task's key.
+pub async fn of_runs(db: &Db, run_ids: &[i64]) -> Result<Vec<Execution>, Error> {
+    const OF_RUNS: Either = Either {
+        sqlite: concat!(
+            "SELECT ",
+            columns!(),
+            " FROM executions WHERE run_id IN (SELECT value FROM json_each($1)) ORDER BY run_id, task_key"
+        ),
+        postgres: concat!(
+            "SELECT ",
+            columns!(),
+            " FROM executions WHERE run_id IN (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)) \
+             ORDER BY run_id, task_key"
+        ),
+    };
+    let ids = serde_json::to_string(run_ids).map_err(Error::internal)?;
+    db.read(db.words(OF_RUNS), &[ids.into()]).await?.iter().map(execution).collect()
+}
+
+/// What became of a task in a run.
+pub async fn find_task(db: &Db, run_id: i64, task_key: &str) -> Result<Option<Execution>, Error> {
+    const FIND: &str = concat!("SELECT ", columns!(), " FROM executions WHERE run_id = $1 AND task_key = $2");
+    db.read(FIND, &[run_id.into(), task_key.into()]).await?.first().map(execution).transpose()
+}
+
+/// Writes what became of a task; answers its id. It is updated first: an insert that finds it there would use up
+/// an id each time.
+pub async fn put(tx: &mut Tx, run: &Run, record: &Record, now_ms: i64) -> Result<i64, Error> {
+    const UPDATE: &str = "UPDATE executions SET task_name = $3, status = $4, attempt = $5, start_time = $6, \
+        end_time = $7, duration = $8, error_message = $9, rows_affected = $10, tries = $11, \
+        at = coalesce($6, at), updated_at = $12 WHERE run_id = $1 AND task_key = $2 RETURNING id";
+    const INSERT: &str = "INSERT INTO executions (run_id, task_key, engine, instance_id, workflow_id, \
+        workflow_name, task_id, task_name, status, trigger_type, schedule_time, attempt, start_time, end_time, \
+        duration, error_message, rows_affected, tries, at, created_at, updated_at) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $20) \
+        RETURNING id";
+    let tries: Value = serde_json::to_string(&record.tries).map_err(Error::internal)?.into();
+    let values: [Value; 12] = [
+        run.id.into(),
+        record.task_key.as_str().into(),
+        record.task_name.as_str().into(),
+        record.status.as_str().into(),
+        record.attempt.into(),
+        record.start_time_ms.into(),
+        record.end_time_ms.into(),
+        record.duration_ms().into(),
+        record.error_message.as_deref().into(),
+        record.rows_affected.into(),
+        tries.clone(),
+        now_ms.into(),
+    ];
+    if let Some(row) = tx.query(UPDATE, &values).await?.first() {
+        return row.get(0);
+    }
+    let values: [Value; 20] = [
+        run.id.into(),
+        record.task_key.as_str().into(),
+        run.engine.as_str().into(),
+        run.instance_id.as_deref().unwrap_or_default().into(),
+        run.workflow_id.into(),
+        run.workflow_name.as_str().into(),
+        record.task_id.into(),
+        record.task_name.as_str().into(),
+        record.status.as_str().into(),
+        run.cause.as_str().into(),
+        (run.cause != "manual").then_some(run.business_time_ms).flatten().into(),
+        record.attempt.into(),
+        record.start_time_ms.into(),
+        record.end_time_ms.into(),
+        record.duration_ms().into(),
+        record.error_message.as_deref().into(),
+        record.rows_affected.into(),
+        tries,
+        record.start_time_ms.unwrap_or(now_ms).into(),
+        now_ms.into(),
+    ];
+    let rows = tx.query(INSERT, &values).await?;
+    rows.first().map_or_else(|| Err(Error::internal(anyhow::anyhow!("it was not stored"))), |row| row.get(0))
+}
+
+/// Forgets one: its task was never begun.
+pub async fn delete(tx: &mut Tx, id: i64) -> Result<(), Error> {
+    tx.execute("DELETE FROM executions WHERE id = $1", &[id.into()]).await.map(drop)
+}
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

@@ -1,0 +1,100 @@
+//! Executions as answers show them.
+
+use chrono_tz::Tz;
+use lakeport_base::time::{self, SECOND_MS};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::store::{Execution, Status};
+
+/// What became of a task in a run. Its tries are one record.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Execution")]
+pub struct ExecutionView {
+    pub id: i64,
+    pub workflow_id: i64,
+    pub workflow_name: String,
+    /// Null: the engine does not say which task it is.
+    pub task_id: Option<i64>,
+    pub task_name: String,
+    /// The engine's id of the run.
+    pub instance_id: String,
+    pub status: Status,
+    /// `manual`, `schedule` or `backfill`.
+    pub trigger_type: String,
+    /// The business time; null: it was started by hand.
+    pub schedule_time: Option<String>,
+    /// The latest try's number; times and message are that try's.
+    pub attempt: i64,
+    pub start_time: Option<String>,
+    pub end_time: Option<String>,
+    pub duration_seconds: Option<f64>,
+    pub error_message: Option<String>,
+    pub rows_affected: Option<i64>,
+    pub created_at: String,
+    pub updated_at: String,
+}
+
+impl ExecutionView {
+    pub fn new(execution: &Execution, zone: Tz) -> ExecutionView {
+        let shown = |at_ms: i64| time::shown(at_ms, zone);
+        let record = &execution.record;
+        ExecutionView {
+            id: execution.id,
+            workflow_id: execution.workflow_id,
+            workflow_name: execution.workflow_name.clone(),
+            task_id: record.task_id,
+            task_name: record.task_name.clone(),
+            instance_id: execution.instance_id.clone(),
+            status: record.status,
+            trigger_type: execution.trigger_type.clone(),
+            schedule_time: execution.schedule_time_ms.map(shown),
+            attempt: record.attempt,
+            start_time: record.start_time_ms.map(shown),
+            end_time: record.end_time_ms.map(shown),
+            duration_seconds: record.duration_ms().map(|ms| ms as f64 / SECOND_MS as f64),
+            error_message: record.error_message.clone(),
+            rows_affected: record.rows_affected,
+            created_at: shown(execution.created_at_ms),
+            updated_at: shown(execution.updated_at_ms),
+        }
+    }
+}
+
+/// An execution with a part of its log.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ExecutionDetail {
+    #[serde(flatten)]
+    pub execution: ExecutionView,
+    pub log: LogView,
+}
+
+/// A part of a log.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "ExecutionLog")]
+pub struct LogView {
+    /// Whole lines of all tries, in order; where there are several, a line before each names it.
+    pub text: String,
+    /// For `logOffset`: where to go on, now or later.
+    pub next_offset: String,
+    /// Nothing will be added.
+    pub complete: bool,
+    /// Why no more could be read at this moment; null: all is well.
+    pub error: Option<String>,
+}
+
+impl LogView {
+    /// In the place of one that the caller may not see.
+    pub fn withheld() -> LogView {
+        LogView {
+            text: "(the log is left out: it may show rows of a data source that you may not read)\n"
+                .to_owned(),
+            next_offset: "0".to_owned(),
+            complete: true,
+            error: None,
+        }
+    }
+}

@@ -1,0 +1,430 @@
+//! The plugins of this server: the registry, and the store that outlives it.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use lakeport_base::error::{Detail, Error};
+use lakeport_http::Answer;
+use lakeport_plugins::{
+    CallFault, CompiledCache, Generation, Limits, Origin, PluginId, PluginView, Pointers, Policy, Registry,
+    RegistryError, RegistrySettings, Sandbox, SandboxSettings, StageError, Staged,
+};
+use lakeport_store::{Db, Tx};
+use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore};
+
+use crate::audit::{Change, Commit};
+use crate::config::Config;
+use crate::core::{Core, stands_on_core};
+use crate::plugins::Call;
+use crate::plugins::store;
+
+/// Components that are checked and compiled at the same time; each may have 64 MiB.
+const STAGING_MAX: usize = 2;
+
+/// Changes by the registry itself that wait to be stored.
+const OWN_CHANGES_MAX: usize = 64;
+
+/// The plugins of this server.
+pub struct Plugins {
+    core: Arc<Core>,
+    registry: Arc<Registry>,
+    /// One change of pointers at a time, so that registry and store follow each other.
+    changing: Arc<Mutex<()>>,
+    staging: Arc<Semaphore>,
+    /// Plugins that this server took out of service by itself, and has not stored yet.
+    own: Arc<Own>,
+    bundled: Vec<BundledPlugin>,
+}
+
+type Own = parking_lot::Mutex<HashSet<PluginId>>;
+
+/// A change that waits to be committed.
+pub struct PluginChange {
+    tx: Tx,
+    /// The plugin as it stands afterwards.
+    pub after: Arc<PluginView>,
+    action: &'static str,
+    /// A generation that is forgotten once the change is committed.
+    removed: Option<String>,
+    undo: Undo,
+    _changing: OwnedMutexGuard<()>,
+}
+
+/// Takes a change of the registry back when it is dropped.
+struct Undo {
+    registry: Arc<Registry>,
+    id: PluginId,
+    before: Option<Pointers>,
+}
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        if let Some(before) = self.before.take() {
+            self.registry.restore(&self.id, &before);
+        }
+    }
+}
+
+impl PluginChange {
+    /// Commits it together with its audit record and its kept answer.
+    pub async fn commit<P, Q, B, A: Answer>(self, call: &Call<P, Q, B>, answer: A) -> Result<A, Error> {
+        let PluginChange { tx, after, action, removed, mut undo, _changing } = self;
+        let digest = after.active.as_ref().map(|generation| generation.digest.to_string());
+        let change = Change::of("plugin", &undo.id).after(&(action, &digest, after.state()));
+        let answer = call.commit(tx, change, answer).await?;
+        undo.before = None;
+        if let Some(removed) = removed {
+            undo.registry.remove(&undo.id, &removed).map_err(registry_error)?;
+        }
+        tracing::info!(plugin = %undo.id, action, digest, "plugin changed");
+        Ok(answer)
+    }
+}
+
+/// Stores that a plugin was taken out of service by its failures, unless it answers with another generation by now.
+async fn store_failures(db: &Db, id: &PluginId, view: &PluginView, now_ms: i64) -> Result<(), Error> {
+    let mut tx = db.begin().await?;
+    store::lock(&mut tx).await?;
+    let uploaded = |view: &PluginView| {
+        let active = view.active.as_ref().filter(|generation| generation.origin == Origin::Uploaded);
+        active.map(|generation| generation.digest.to_string())
+    };
+    let stored = store::all_pointers_in(&mut tx).await?;
+    let stored =
+        stored.into_iter().find(|(stored, _)| stored == id).and_then(|(_, pointers)| pointers.active);
+    if stored == uploaded(view) {
+        store::write_pointers(&mut tx, id, view, "failures", now_ms).await?;
+    }
+    tx.commit().await
+}
+
+/// A plugin that came with the binary.
+pub struct BundledPlugin {
+    /// Its file in the bundle.
+    pub file_name: &'static str,
+    /// Which plugin, or why it could not be let in.
+    pub outcome: Result<Arc<Generation>, String>,
+    bytes: &'static [u8],
+}
+
+stands_on_core!(Plugins);
+
+impl Plugins {
+    /// Starts the plugin host, lets in what is bundled and what is stored, and puts the pointers back.
+    pub async fn open(core: &Arc<Core>) -> anyhow::Result<Self> {
+        let (config, db) = (&core.config, &core.db);
+        let cache = CompiledCache::open(&config.plugins_cache_dir())?;
+        let sandbox = Sandbox::new(&SandboxSettings::default(), Some(cache))
+            .map_err(|error| anyhow::anyhow!("the WebAssembly engine did not start: {error:#}"))?;
+        let registry = Arc::new(Registry::new(Arc::new(sandbox), settings(config)));
+        let bundled = stage_bundled(&registry).await;
+        for (digest, staged_at_ms) in store::component_digests(db).await? {
+            let Some(bytes) = store::component_bytes(db, &digest).await? else { continue };
+            if let Err(error) = registry.stage_as_of(bytes, Origin::Uploaded, staged_at_ms).await {
+                tracing::error!(%digest, "a stored plugin is not let in any more: {error}");
+            }
+        }
+        let changing = Arc::new(Mutex::new(()));
+        let staging = Arc::new(Semaphore::new(STAGING_MAX));
+        let own = Arc::new(Own::default());
+        let plugins = Plugins { core: Arc::clone(core), registry, changing, staging, own, bundled };
+        plugins.restore().await?;
+        plugins.store_own_changes();
+        Ok(plugins)
+    }
+
+    /// What the registry changes by itself is stored, too, by a task that ends with the registry.
+    fn store_own_changes(&self) {
+        let (send, mut changed) = tokio::sync::mpsc::channel::<PluginId>(OWN_CHANGES_MAX);
+        let own = Arc::clone(&self.own);
+        self.registry.on_own_change(move |id| {
+            own.lock().insert(id.clone());
+            // A full queue means that the same plugins are waiting to be stored already.
+            let _ = send.try_send(id.clone());
+        });
+        let (registry, db, changing) =
+            (Arc::downgrade(&self.registry), self.db.clone(), self.changing.clone());
+        let (own, clock) = (Arc::clone(&self.own), self.clock.clone());
+        tokio::spawn(async move {
+            while let Some(id) = changed.recv().await {
+                let _changing = changing.lock().await;
+                let Some(view) = registry.upgrade().and_then(|registry| registry.view(&id)) else { continue };
+                if let Err(error) = store_failures(&db, &id, &view, clock.now_ms()).await {
+                    tracing::error!(plugin = %id, "that it was taken out of service was not stored: {error}");
+                }
+                own.lock().remove(&id);
+            }
+        });
+    }
+
+    /// The registry, for those who call plugins.
+    pub fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    /// What came with the binary.
+    pub fn bundled(&self) -> &[BundledPlugin] {
+        &self.bundled
+    }
+
+    /// Bundled plugins that do not answer, with the reason; empty: all is well.
+    pub fn bundled_not_active(&self) -> Vec<String> {
+        let states = self.bundled.iter().filter_map(|plugin| match &plugin.outcome {
+            Err(reason) => Some(format!("{}: {reason}", plugin.file_name)),
+            Ok(generation) => {
+                let view = self.registry.view(&generation.id)?;
+                if let Some(quarantine) = &view.quarantine {
+                    return Some(format!("{} is quarantined: {}", generation.id, quarantine.reason));
+                }
+                view.active.is_none().then(|| format!("{}: no generation is active", generation.id))
+            }
+        });
+        states.collect()
+    }
+
+    /// Checks a component and keeps it. What was begun is ended though nobody waits for it any more, so
+    /// that the number of components in work stays bounded and registry and store agree.
+    pub async fn stage(&self, bytes: Vec<u8>) -> Result<Staged, Error> {
+        let place = self.staging.clone().acquire_owned().await.map_err(Error::internal)?;
+        let (registry, db, changing) = (self.registry.clone(), self.db.clone(), self.changing.clone());
+        let work = tokio::spawn(async move {
+            let _place = place;
+            let mut staged = registry.stage(bytes.clone(), Origin::Uploaded).await.map_err(stage_error)?;
+            let _changing = changing.lock().await;
+            let is_there = |staged: &Staged| {
+                let generation = &staged.generation;
+                registry.view(&generation.id).is_some_and(|view| view.has(&generation.digest))
+            };
+            if !is_there(&staged) {
+                // Following others' changes found it unstored and took it away again.
+                staged = registry.stage(bytes.clone(), Origin::Uploaded).await.map_err(stage_error)?;
+            }
+            let generation = &staged.generation;
+            if generation.origin == Origin::Uploaded {
+                let stored = store::put_component(&db, generation, bytes).await;
+                if stored.is_err() && staged.new {
+                    // What is not stored is not kept; it may have been activated by nobody yet.
+                    registry.remove(&generation.id, &generation.digest).map_err(registry_error)?;
+                }
+                stored?;
+            }
+            Ok(staged)
+        });
+        work.await.map_err(Error::internal)?
+    }
+
+    /// A component's bytes.
+    pub async fn component(&self, generation: &Generation) -> Result<Vec<u8>, Error> {
+        let in_bundle = self
+            .bundled
+            .iter()
+            .find(|plugin| plugin.outcome.as_ref().is_ok_and(|bundled| bundled.digest == generation.digest));
+        if let Some(plugin) = in_bundle {
+            return Ok(plugin.bytes.to_vec());
+        }
+        store::component_bytes(&self.db, &generation.digest)
+            .await?
+            .ok_or_else(|| Error::not_found("stored component", &generation.digest))
+    }
+
+    /// Applies a change to a plugin's pointers, on top of what other servers did, and writes it into a transaction
+    /// that the caller commits. Dropped before that, it is taken back.
+    pub async fn change(
+        &self,
+        id: &PluginId,
+        action: &'static str,
+        apply: impl FnOnce(&Arc<Registry>) -> Result<Arc<PluginView>, RegistryError>,
+    ) -> Result<PluginChange, Error> {
+        let changing = self.changing.clone().lock_owned().await;
+        let mut tx = self.begin_change(id).await?;
+        let before = self.registry.view(id).map(|view| pointers_of(&view));
+        let after = apply(&self.registry).map_err(registry_error)?;
+        let undo = Undo { registry: self.registry.clone(), id: id.clone(), before };
+        store::write_pointers(&mut tx, id, &after, action, self.clock.now_ms()).await?;
+        Ok(PluginChange { tx, after, action, removed: None, undo, _changing: changing })
+    }
+
+    /// Forgets a generation, in the store first: what is gone there does not come back at the next start.
+    pub async fn remove(&self, id: &PluginId, digest: &str) -> Result<PluginChange, Error> {
+        let changing = self.changing.clone().lock_owned().await;
+        let mut tx = self.begin_change(id).await?;
+        self.registry.check_removal(id, digest).map_err(registry_error)?;
+        let left = self.registry.view(id).map(|view| view.without(digest)).unwrap_or_default();
+        store::delete_component(&mut tx, id, digest, &left, self.clock.now_ms()).await?;
+        let undo = Undo { registry: self.registry.clone(), id: id.clone(), before: None };
+        let removed = Some(digest.to_owned());
+        Ok(PluginChange { tx, after: Arc::new(left), action: "remove", removed, undo, _changing: changing })
+    }
+
+    /// A transaction in which no other server changes a plugin, with the registry brought up to the store.
+    async fn begin_change(&self, id: &PluginId) -> Result<Tx, Error> {
+        let mut tx = self.db.begin().await?;
+        store::lock(&mut tx).await?;
+        let stored = store::all_pointers_in(&mut tx).await?;
+        if let Some(view) = self.registry.view(id) {
+            self.take_over(id, &view, &stored);
+        }
+        Ok(tx)
+    }
+
+    /// Puts the pointers to what is stored, where they differ.
+    fn take_over(&self, id: &PluginId, view: &PluginView, stored: &[(PluginId, Pointers)]) {
+        // What this server has yet to store is newer; storing it brings it here again.
+        if self.own.lock().contains(id) {
+            return;
+        }
+        let pointers = stored.iter().find(|(stored, _)| stored == id).map(|(_, pointers)| pointers.clone());
+        let mut pointers = self.complete(id, view, pointers.unwrap_or_default());
+        pointers.activated_at_ms = pointers.activated_at_ms.or(view.activated_at_ms);
+        if pointers != pointers_of(view) {
+            self.registry.restore(id, &pointers);
+            tracing::info!(plugin = %id, "follows what another server did");
+        }
+    }
+
+    /// Takes over what another server stored of this plugin; `None`: of all.
+    pub async fn follow(&self, key: Option<&str>) -> Result<(), Error> {
+        let _changing = self.changing.lock().await;
+        self.follow_components().await?;
+        let stored = store::all_pointers(&self.db).await?;
+        for (id, view) in self.registry.list() {
+            if key.is_none_or(|key| key == id.to_string()) {
+                self.take_over(&id, &view, &stored);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets in what others uploaded, and forgets what they removed.
+    async fn follow_components(&self) -> Result<(), Error> {
+        let stored = store::component_digests(&self.db).await?;
+        let views = self.registry.list();
+        for (digest, staged_at_ms) in &stored {
+            if views.iter().any(|(_, view)| view.has(digest)) {
+                continue;
+            }
+            let Some(bytes) = store::component_bytes(&self.db, digest).await? else { continue };
+            if let Err(error) = self.registry.stage_as_of(bytes, Origin::Uploaded, *staged_at_ms).await {
+                tracing::error!(%digest, "a plugin that another server stored is not let in here: {error}");
+            }
+        }
+        for (id, view) in &views {
+            for generation in view.generations.iter().filter(|g| g.origin == Origin::Uploaded) {
+                if !stored.iter().any(|(digest, _)| *digest == *generation.digest)
+                    && let Err(error) = self.registry.remove(id, &generation.digest)
+                {
+                    tracing::debug!(plugin = %id, "a removed generation is still in use here: {error}");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn restore(&self) -> Result<(), Error> {
+        let stored = store::all_pointers(&self.db).await?;
+        for (id, _) in &stored {
+            if self.registry.view(id).is_none() {
+                tracing::error!(plugin = %id, "none of its generations is let in any more");
+            }
+        }
+        for (id, view) in self.registry.list() {
+            let pointers =
+                stored.iter().find(|(stored, _)| *stored == id).map(|(_, pointers)| pointers.clone());
+            let is_stored = pointers.is_some();
+            let pointers = self.complete(&id, &view, pointers.unwrap_or_default());
+            if is_stored || pointers.active.is_some() {
+                self.registry.restore(&id, &pointers);
+            }
+        }
+        Ok(())
+    }
+
+    /// Stored pointers with the bundled generation where they name no other that is there.
+    fn complete(&self, id: &PluginId, view: &PluginView, mut pointers: Pointers) -> Pointers {
+        if pointers.active.as_ref().is_some_and(|digest| !view.has(digest)) {
+            tracing::error!(plugin = %id, "its active generation is gone; the bundled one answers, if there is one");
+            pointers.active = None;
+        }
+        let bundled = self.bundled.iter().filter_map(|plugin| plugin.outcome.as_ref().ok());
+        let bundled = bundled.into_iter().find(|generation| generation.id == *id);
+        pointers.active = pointers.active.or(bundled.map(|generation| generation.digest.to_string()));
+        pointers
+    }
+}
+
+fn settings(config: &Config) -> RegistrySettings {
+    let plugins = &config.plugins;
+    RegistrySettings {
+        limits: Limits {
+            memory_bytes: plugins.memory_max_mb * 1024 * 1024,
+            timeout: Duration::from_millis(plugins.call_timeout_ms),
+            ..Limits::default()
+        },
+        tool_timeout: Some(Duration::from_millis(plugins.tool_timeout_ms)),
+        policy: Policy { withhold: plugins.withhold.iter().cloned().collect() },
+        drain: Duration::from_secs(plugins.drain_s),
+        history_max: plugins.keep_generations,
+        log_lines: plugins.log_lines,
+        quarantine_after: plugins.quarantine_after,
+    }
+}
+
+async fn stage_bundled(registry: &Arc<Registry>) -> Vec<BundledPlugin> {
+    let mut plugins = Vec::new();
+    for component in lakeport_bundled::components() {
+        let staged = registry.stage(component.bytes.to_vec(), Origin::Bundled).await;
+        let outcome = staged.map(|staged| staged.generation).map_err(|error| {
+            tracing::error!(file = component.file_name, "a bundled plugin is not let in: {error}");
+            error.to_string()
+        });
+        plugins.push(BundledPlugin { file_name: component.file_name, outcome, bytes: component.bytes });
+    }
+    plugins
+}
+
+fn pointers_of(view: &PluginView) -> Pointers {
+    Pointers {
+        active: view.active.as_ref().map(|generation| generation.digest.to_string()),
+        activated_at_ms: view.activated_at_ms,
+        history: view.history.iter().map(|generation| generation.digest.to_string()).collect(),
+        canary: view.canary.as_ref().map(|canary| (canary.generation.digest.to_string(), canary.percent)),
+        quarantine: view.quarantine.clone(),
+    }
+}
+
+fn stage_error(error: StageError) -> Error {
+    match error {
+        StageError::Full(message) => Error::conflict("too_many_generations", message),
+        StageError::Trial { fault: CallFault::Busy, message } => {
+            Error::unavailable("plugin_busy", message).retry_after(1)
+        }
+        StageError::Refused(refused) => {
+            let details = refused.imports.iter().map(|i| Detail::new(&i.import, &i.reason)).collect();
+            Error::bad_request("import_refused", refused.to_string()).with_details(details)
+        }
+        StageError::Description(problems) => {
+            let details =
+                problems.iter().take(DETAILS_MAX).map(|p| Detail::new(&p.member, &p.message)).collect();
+            let message = StageError::Description(problems).to_string();
+            Error::bad_request("description_invalid", message).with_details(details)
+        }
+        error => Error::bad_request(error.code(), error.to_string()),
+    }
+}
+
+/// Members that an answer names as wrong.
+const DETAILS_MAX: usize = 50;
+
+/// A change of pointers that the registry refuses.
+pub fn registry_error(error: RegistryError) -> Error {
+    use RegistryError::{Conflict, NotFound};
+    match error {
+        NotFound(message) => Error::refused(404, "not_found", message),
+        Conflict {
+            code: code @ ("canary_percent_invalid" | "digest_ambiguous" | "digest_invalid" | "name_ambiguous"),
+            message,
+        } => Error::bad_request(code, message),
+        Conflict { code, message } => Error::conflict(code, message),
+    }
+}

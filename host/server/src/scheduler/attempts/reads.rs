@@ -1,0 +1,45 @@
+//! What a task's SQL read, in the log of queries: whoever asks how much a table is used is told of workflows, too.
+
+use std::collections::BTreeSet;
+
+use lakeport_base::Error;
+use lakeport_sql::script::ScriptStatement;
+
+use crate::datasources;
+use crate::queries::{self, Outcome, Query};
+use crate::scheduler::Scheduler;
+use crate::scheduler::store;
+use crate::sql_tables;
+
+/// What the log of queries calls the one who asks.
+const ORIGIN: &str = "task";
+
+/// Writes down which tables were read. What a task did is done, whether or not that can be written.
+pub async fn record(state: &Scheduler, workflow_id: i64, datasource_id: i64, script: &[ScriptStatement]) {
+    if let Err(error) = try_record(state, workflow_id, datasource_id, script).await {
+        tracing::error!("the log of queries was not written: {error}");
+    }
+}
+
+async fn try_record(
+    state: &Scheduler,
+    workflow_id: i64,
+    datasource_id: i64,
+    script: &[ScriptStatement],
+) -> Result<(), Error> {
+    let Some(source) = datasources::find(&state.db, datasource_id).await? else { return Ok(()) };
+    let text: Vec<&str> = script.iter().map(ScriptStatement::as_str).collect();
+    let parsed =
+        sql_tables::bindings_in(&state.catalog, Some(&source), &source.kind, &text.join(";\n")).await?;
+    let ids: BTreeSet<i64> = parsed.inputs.into_iter().filter_map(|name| name.table_id).collect();
+    let named = |id: i64| Some((id, state.catalog.read().get(id)?.table_name.to_string()));
+    let tables: Vec<(i64, String)> = ids.into_iter().filter_map(named).collect();
+    if tables.is_empty() {
+        return Ok(());
+    }
+    let workflow = store::name_of(&state.db, workflow_id).await?;
+    let asked_by = workflow.map_or_else(|| "a workflow".to_owned(), |name| format!("workflow {name}"));
+    let at_ms = state.clock.now_ms();
+    let query = Query { datasource_id, tables, asked_by, origin: ORIGIN, outcome: Outcome::Success, at_ms };
+    queries::record(&state.db, &query).await
+}

@@ -1,0 +1,242 @@
+//! The SQL of a task: its parameters put in, judged, and run on its data source in one transaction.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use lakeport_base::Error;
+use lakeport_base::failpoints;
+use lakeport_bindings::host::types::Error as PluginError;
+use lakeport_physical::{Database, Ran, Shown, TaskSession};
+use lakeport_sql::script::{ScriptStatement, sqlite_script};
+use tokio::time::{interval, timeout};
+
+use super::{Stops, Try, reads};
+use crate::datasources::{self, Reach};
+use crate::scheduler::Scheduler;
+use crate::scheduler::definition::Task;
+use crate::scheduler::parameters::{self, Values};
+
+/// The one kind of task that runs here.
+const KIND: &str = "SQL";
+/// Rows of an answer that the log shows, and characters of each cell.
+const SHOWN: Shown = Shown { rows: 20, cell_chars: 200 };
+/// How long what was told to stop may take to do so; after that it is left to end by itself.
+const STOP_PATIENCE: Duration = Duration::from_millis(500);
+/// Between two writes of the log while a statement runs.
+const LOG_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Why a try did not come to its end.
+#[derive(Debug)]
+pub enum Stop {
+    Failed(String),
+    Cancelled,
+    /// Nobody works here any more.
+    Halted,
+}
+
+/// Runs it; answers how many rows it changed.
+pub async fn run(work: &mut Try) -> Result<i64, Stop> {
+    let task = work.task().clone();
+    let script = script(work, &task).map_err(Stop::Failed)?;
+    let database = database(&work.state, &task, work.id).await.map_err(Stop::Failed)?;
+    let deadline = (task.timeout_s > 0).then(|| Instant::now() + Duration::from_secs(task.timeout_s.into()));
+    let stopped = Arc::new(AtomicBool::new(false));
+    let writes = script.iter().any(ScriptStatement::writes);
+    let opening = TaskSession::begin(&database, writes, deadline, Arc::clone(&stopped));
+    let late = |error: PluginError| Stop::Failed(said(&task, deadline, error));
+    let session = guarded(work, &stopped, opening).await?.map_err(late)?;
+    let mut changed = 0;
+    for (place, statement) in script.iter().enumerate() {
+        let begun = Instant::now();
+        let ran = guarded(work, &stopped, session.run(statement, SHOWN)).await;
+        match ran {
+            Ok(Ok(ran)) => {
+                changed += i64::try_from(ran.changed).unwrap_or(i64::MAX);
+                say(work, place, statement, &ran, begun.elapsed());
+            }
+            Ok(Err(error)) => {
+                session.roll_back().await;
+                let message = said(&task, deadline, error);
+                return Err(Stop::Failed(format!(
+                    "statement {} ({}): {message}",
+                    place + 1,
+                    statement.verb()
+                )));
+            }
+            Err(stop) => {
+                session.roll_back().await;
+                return Err(stop);
+            }
+        }
+    }
+    if let Err(stop) = check_held(work).await {
+        session.roll_back().await;
+        return Err(stop);
+    }
+    commit(&work.stops, &stopped, session).await?.map_err(late)?;
+    if let Some(datasource_id) = task.datasource_id {
+        reads::record(&work.state, work.run.workflow_id, datasource_id, &script).await;
+    }
+    failpoints::reach("runner.task_ran");
+    Ok(changed)
+}
+
+/// Nobody else goes on with this task, and nobody stopped it: asked right before its changes are kept.
+async fn check_held(work: &Try) -> Result<(), Stop> {
+    let asking = async {
+        let mut tx = work.state.db.begin().await?;
+        tx.guard(&work.held).await
+    };
+    tokio::select! {
+        biased;
+        stop = work.stops.told() => Err(stop),
+        asked = asking => asked.map_err(|error: Error| {
+            tracing::warn!(task_run = work.id, "what a task changed is not kept: {error}");
+            Stop::Halted
+        }),
+    }
+}
+
+/// Keeps what was changed. Told to stop it waits no more for others, but it says whether it was kept.
+async fn commit(
+    stops: &Stops,
+    stopped: &AtomicBool,
+    session: TaskSession,
+) -> Result<Result<(), PluginError>, Stop> {
+    let mut committing = std::pin::pin!(session.commit());
+    let stop = tokio::select! {
+        biased;
+        outcome = &mut committing => return Ok(outcome),
+        stop = stops.told() => stop,
+    };
+    stopped.store(true, Ordering::Relaxed);
+    committing.await.map(Ok).map_err(|_| stop)
+}
+
+fn script(work: &Try, task: &Task) -> Result<Vec<ScriptStatement>, String> {
+    if task.kind != KIND {
+        return Err(format!("tasks of the type {} do not run here; SQL alone does", task.kind));
+    }
+    let (run, definition) = (&work.run, &work.definition);
+    // Those of the run stand over those of the workflow.
+    let global: Vec<(String, String)> = run.params.iter().chain(&definition.params).cloned().collect();
+    let values = Values { global: &global, business_ms: run.business_at_ms, zone: run.zone };
+    sqlite_script(&parameters::expand(&task.body, &values)?)
+}
+
+/// The database of the task, where it may lie there; looked at anew for each try.
+async fn database(state: &Scheduler, task: &Task, task_run_id: i64) -> Result<Database, String> {
+    let Some(id) = task.datasource_id else { return Err("the task names no data source".to_owned()) };
+    let found = datasources::find(&state.db, id).await.map_err(|error| {
+        tracing::error!("the data source of a task: {error}");
+        "the data source could not be looked up; the server's log has the reason".to_owned()
+    })?;
+    let Some(source) = found else { return Err(format!("the data source {id} is not there any more")) };
+    if source.name == datasources::OWN_NAME {
+        return Err(format!("no task runs on the data source `{}`, the server's own store", source.name));
+    }
+    if !source.is_file() {
+        let (name, kind) = (&source.name, &source.kind);
+        return Err(format!("tasks run on SQLite data sources alone; `{name}` is one of kind {kind}"));
+    }
+    let reach = Reach::of(&state.datasources, &source, &format!("task-{task_run_id}"));
+    let database = reach.database().await;
+    database.map_err(|error| format!("the data source `{}` cannot be opened: {}", source.name, error.message))
+}
+
+/// Waits for it, writes the log meanwhile, and stops it when it is to stop.
+async fn guarded<T>(
+    work: &mut Try,
+    stopped: &AtomicBool,
+    running: impl Future<Output = T>,
+) -> Result<T, Stop> {
+    let stops = work.stops.clone();
+    let writing = async {
+        let mut ticks = interval(LOG_INTERVAL);
+        loop {
+            ticks.tick().await;
+            work.write_log().await;
+        }
+    };
+    unless_stopped(&stops, stopped, running, writing).await
+}
+
+async fn unless_stopped<T>(
+    stops: &Stops,
+    stopped: &AtomicBool,
+    running: impl Future<Output = T>,
+    writing: impl Future<Output = Infallible>,
+) -> Result<T, Stop> {
+    let mut running = std::pin::pin!(running);
+    let stop = tokio::select! {
+        biased;
+        stop = stops.told() => stop,
+        outcome = &mut running => return Ok(outcome),
+        never = writing => match never {},
+    };
+    stopped.store(true, Ordering::Relaxed);
+    let _ = timeout(STOP_PATIENCE, running).await;
+    Err(stop)
+}
+
+/// What a person is told of it.
+fn said(task: &Task, deadline: Option<Instant>, error: PluginError) -> String {
+    let is_late = deadline.is_some_and(|deadline| deadline <= Instant::now());
+    if is_late && matches!(error.code.as_str(), "timeout" | "cancelled") {
+        return format!("it was stopped at its timeout of {} s", task.timeout_s);
+    }
+    error.message
+}
+
+fn say(work: &mut Try, place: usize, statement: &ScriptStatement, ran: &Ran, took: Duration) {
+    let now_ms = work.state.clock.now_ms();
+    let counted = match (statement.changes_rows(), ran.columns.is_empty()) {
+        (true, true) => format!(", {} rows changed", ran.changed),
+        (true, false) => format!(", {} rows changed, {} rows answered", ran.changed, ran.rows),
+        (false, false) => format!(", {} rows", ran.rows),
+        (false, true) => String::new(),
+    };
+    let head = format!("statement {}: {}{counted}, {} ms", place + 1, statement.verb(), took.as_millis());
+    work.log.line(now_ms, &head);
+    if ran.rows == 0 {
+        return;
+    }
+    work.log.line(now_ms, &format!("| {}", ran.columns.join(" | ")));
+    for row in &ran.first {
+        work.log.line(now_ms, &format!("| {}", row.join(" | ")));
+    }
+    if ran.rows > ran.first.len() as u64 {
+        work.log.line(now_ms, &format!("| and {} more", ran.rows - ran.first.len() as u64));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_task_is_stopped_while_its_log_cannot_be_written() {
+        for is_halted in [true, false] {
+            let stops = Stops { cancelled: CancellationToken::new(), halted: CancellationToken::new() };
+            let stopped = AtomicBool::new(false);
+            // The stop comes while the log is being written.
+            let writing = async {
+                if is_halted {
+                    stops.halted.cancel()
+                } else {
+                    stops.cancelled.cancel()
+                }
+                pending().await
+            };
+            let stop = unless_stopped(&stops, &stopped, pending::<()>(), writing).await.unwrap_err();
+            assert_eq!(matches!(stop, Stop::Halted), is_halted, "{stop:?}");
+            assert!(stopped.load(Ordering::Relaxed), "the database is told, too");
+        }
+    }
+}

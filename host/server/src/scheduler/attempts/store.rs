@@ -1,0 +1,178 @@
+//! Tries of tasks, and their logs, in the store.
+
+use std::collections::HashMap;
+
+use lakeport_base::Error;
+use lakeport_store::Retained;
+use lakeport_store::{Db, Either, Row, Tx, Value};
+
+use crate::scheduler::progress::Standing;
+use crate::scheduler::store::{State, state};
+
+/// Running ones that are looked at: those that one server can have.
+const RUNNING_MAX: i64 = 10_000;
+
+/// Logs of ended runs: they go before what they belong to, bit by bit.
+pub const LOGS: Retained = Retained {
+    what: "runner_logs",
+    table: "runner_logs",
+    purge: "DELETE FROM runner_logs WHERE id IN (SELECT l.id FROM runner_runs r \
+            JOIN runner_task_runs t ON t.run_id = r.id JOIN runner_logs l ON l.task_run_id = t.id \
+            WHERE r.ended_at < $1 LIMIT $2)",
+};
+
+/// Tries of ended runs.
+pub const TRIES: Retained = Retained {
+    what: "runner_task_runs",
+    table: "runner_task_runs",
+    purge: "DELETE FROM runner_task_runs WHERE id IN (SELECT t.id FROM runner_runs r \
+            JOIN runner_task_runs t ON t.run_id = r.id WHERE r.ended_at < $1 LIMIT $2)",
+};
+
+/// One that was begun.
+#[derive(Debug, Clone)]
+pub struct Begun {
+    pub id: i64,
+    /// Which of its task's in the run, from 1.
+    pub attempt: i64,
+}
+
+/// What became of one.
+#[derive(Debug, Clone, Copy)]
+pub struct Ended<'e> {
+    pub state: State,
+    pub message: Option<&'e str>,
+    pub rows_affected: Option<i64>,
+    /// It failed, and its task has retries left.
+    pub is_tried_again: bool,
+}
+
+/// What became of the try before.
+#[derive(Debug, Clone)]
+pub struct Before {
+    pub state: State,
+    pub is_lost: bool,
+    pub message: Option<String>,
+}
+
+/// One that nobody works on.
+#[derive(Debug, Clone, Copy)]
+pub struct Orphan {
+    pub id: i64,
+    pub run_id: i64,
+}
+
+/// How each task of these runs stands that was begun, or need not be; by run and task.
+pub async fn standings(db: &Db, runs: &[i64]) -> Result<HashMap<i64, HashMap<i64, Standing>>, Error> {
+    macro_rules! standings {
+        ($runs:literal) => {
+            concat!(
+                "SELECT run_id, task_id, \
+                 count(*) FILTER (WHERE state = 'success'), \
+                 count(*) FILTER (WHERE state = 'failed' AND is_lost = 0), \
+                 count(*) FILTER (WHERE is_lost = 1), \
+                 count(*) FILTER (WHERE state = 'running'), \
+                 max(CASE WHEN state = 'failed' AND is_lost = 0 THEN ended_at END) \
+                 FROM runner_task_runs WHERE run_id IN ",
+                $runs,
+                " GROUP BY run_id, task_id \
+                 UNION ALL SELECT run_id, task_id, 1, 0, 0, 0, NULL FROM runner_taken_over WHERE run_id IN ",
+                $runs
+            )
+        };
+    }
+    const STANDINGS: Either = Either {
+        sqlite: standings!("(SELECT value FROM json_each($1))"),
+        postgres: standings!("(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))"),
+    };
+    let runs = serde_json::to_string(runs).map_err(Error::internal)?;
+    let mut standings: HashMap<i64, HashMap<i64, Standing>> = HashMap::new();
+    for row in db.read(db.words(STANDINGS), &[runs.into()]).await? {
+        let standing = Standing {
+            is_done: row.get::<i64>(2)? > 0,
+            failures: row.get(3)?,
+            losses: row.get(4)?,
+            is_running: row.get::<i64>(5)? > 0,
+            failed_at_ms: row.get(6)?,
+        };
+        standings.entry(row.get(0)?).or_default().insert(row.get(1)?, standing);
+    }
+    Ok(standings)
+}
+
+/// Begins the next try of a task.
+pub async fn begin(tx: &mut Tx, run_id: i64, task: (i64, &str), now_ms: i64) -> Result<Begun, Error> {
+    const BEGIN: &str = "INSERT INTO runner_task_runs (run_id, task_id, task_name, attempt, state, started_at) \
+        SELECT $1, $2, $3, coalesce(max(attempt), 0) + 1, 'running', $4 FROM runner_task_runs \
+        WHERE run_id = $1 AND task_id = $2 RETURNING id, attempt";
+    let values: [Value; 4] = [run_id.into(), task.0.into(), task.1.into(), now_ms.into()];
+    let rows = tx.query(BEGIN, &values).await?;
+    let row = rows.first().ok_or_else(|| Error::internal(anyhow::anyhow!("the try was not stored")))?;
+    Ok(Begun { id: row.get(0)?, attempt: row.get(1)? })
+}
+
+/// The try of the same task before this one.
+pub async fn before(tx: &mut Tx, run_id: i64, task_id: i64, attempt: i64) -> Result<Option<Before>, Error> {
+    const BEFORE: &str = "SELECT state, is_lost, message FROM runner_task_runs \
+        WHERE run_id = $1 AND task_id = $2 AND attempt = $3";
+    let rows = tx.query(BEFORE, &[run_id.into(), task_id.into(), (attempt - 1).into()]).await?;
+    let before = |row: &Row| {
+        Ok(Before { state: state(&row.get::<String>(0)?)?, is_lost: row.get(1)?, message: row.get(2)? })
+    };
+    rows.first().map(before).transpose()
+}
+
+/// Ends one that runs; false: it has ended.
+pub async fn end(tx: &mut Tx, id: i64, ended: &Ended<'_>, now_ms: i64) -> Result<bool, Error> {
+    const END: &str = "UPDATE runner_task_runs SET state = $2, message = $3, rows_affected = $4, \
+        is_tried_again = $5, ended_at = $6 WHERE id = $1 AND state = 'running'";
+    let values = [
+        id.into(),
+        ended.state.as_str().into(),
+        ended.message.into(),
+        ended.rows_affected.into(),
+        i64::from(ended.is_tried_again).into(),
+        now_ms.into(),
+    ];
+    tx.execute(END, &values).await.map(|rows| rows > 0)
+}
+
+/// All that run, whoever began them.
+pub async fn running(db: &Db) -> Result<Vec<Orphan>, Error> {
+    const RUNNING: &str =
+        "SELECT id, run_id FROM runner_task_runs WHERE state = 'running' ORDER BY id LIMIT $1";
+    let rows = db.read(RUNNING, &[RUNNING_MAX.into()]).await?;
+    rows.iter().map(|row| Ok(Orphan { id: row.get(0)?, run_id: row.get(1)? })).collect()
+}
+
+/// Ends one whose server ended: it has failed, or was stopped where its run was to stop.
+pub async fn lose(tx: &mut Tx, id: i64, message: &str, now_ms: i64) -> Result<(), Error> {
+    const LOSE: &str = "UPDATE runner_task_runs SET is_lost = 1, message = $2, ended_at = $3, state = CASE WHEN \
+        (SELECT r.state FROM runner_runs r WHERE r.id = run_id) = 'stopping' THEN 'stopped' ELSE 'failed' END \
+        WHERE id = $1 AND state = 'running'";
+    tx.execute(LOSE, &[id.into(), message.into(), now_ms.into()]).await.map(drop)
+}
+
+/// The first failure that the run has not got over: the task and the message.
+pub async fn failure(tx: &mut Tx, run_id: i64) -> Result<Option<(String, String)>, Error> {
+    const FAILURE: &str = "SELECT task_name, coalesce(message, '') FROM runner_task_runs AS failed \
+        WHERE run_id = $1 AND state = 'failed' AND NOT EXISTS \
+        (SELECT 1 FROM runner_task_runs later WHERE later.run_id = failed.run_id \
+        AND later.task_id = failed.task_id AND later.attempt > failed.attempt) ORDER BY id LIMIT 1";
+    let rows = tx.query(FAILURE, &[run_id.into()]).await?;
+    rows.first().map(|row| Ok((row.get(0)?, row.get(1)?))).transpose()
+}
+
+/// Puts a piece into a log at this byte; what may have been written there before was a part of it.
+pub async fn append(tx: &mut Tx, task_run_id: i64, at_byte: i64, text: &str) -> Result<(), Error> {
+    const APPEND: &str = "INSERT INTO runner_logs (task_run_id, at_byte, text) VALUES ($1, $2, $3) \
+        ON CONFLICT (task_run_id, at_byte) DO UPDATE SET text = excluded.text";
+    tx.execute(APPEND, &[task_run_id.into(), at_byte.into(), text.into()]).await.map(drop)
+}
+
+/// How long a log is, in bytes.
+pub async fn log_length(tx: &mut Tx, task_run_id: i64) -> Result<i64, Error> {
+    const LENGTH: &str = "SELECT at_byte + octet_length(text) FROM runner_logs WHERE task_run_id = $1 \
+        ORDER BY at_byte DESC LIMIT 1";
+    tx.query(LENGTH, &[task_run_id.into()]).await?.first().map_or(Ok(0), |row| row.get(0))
+}

@@ -1,0 +1,167 @@
+//! What is to be done next in a run: pure, from its definition and how its tasks stand.
+
+use std::collections::HashMap;
+
+use lakeport_base::time::SECOND_MS;
+
+use super::definition::{Definition, Strategy, Task};
+use super::store::State;
+
+/// How often a task of a run is begun anew because its server ended meanwhile. More often, it may be what ends
+/// them.
+pub const LOSSES_MAX: i64 = 10;
+
+/// How a task stands that was begun, or need not be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Standing {
+    pub is_done: bool,
+    pub is_running: bool,
+    /// Failures of its own.
+    pub failures: i64,
+    /// Tries whose server ended.
+    pub losses: i64,
+    /// When it failed last.
+    pub failed_at_ms: Option<i64>,
+}
+
+/// What can be done with a run now.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Next {
+    /// Places of tasks that can be begun.
+    pub ready: Vec<usize>,
+    /// When another can be, if none ends before.
+    pub at_ms: Option<i64>,
+    /// What it has come to: nothing runs, and nothing will.
+    pub outcome: Option<State>,
+}
+
+/// How one task stands.
+enum Turn {
+    Done,
+    Running,
+    Failed,
+    /// It waits until then for its next try.
+    Later(i64),
+    Free,
+}
+
+pub fn next(
+    definition: &Definition,
+    standings: &HashMap<i64, Standing>,
+    strategy: Strategy,
+    now_ms: i64,
+) -> Next {
+    let turn =
+        |task: &Task| standings.get(&task.id).map_or(Turn::Free, |standing| turn(task, standing, now_ms));
+    let turns: Vec<Turn> = definition.tasks.iter().map(turn).collect();
+    let has_failed = turns.iter().any(|turn| matches!(turn, Turn::Failed));
+    let is_over = has_failed && strategy == Strategy::End;
+    let mut next = Next::default();
+    for (place, before) in definition.before().iter().enumerate() {
+        let is_next = before.iter().all(|&place| matches!(turns[place], Turn::Done));
+        match turns[place] {
+            Turn::Free if is_next && !is_over => next.ready.push(place),
+            Turn::Later(at_ms) if is_next && !is_over => {
+                next.at_ms = Some(next.at_ms.map_or(at_ms, |other| other.min(at_ms)));
+            }
+            _ => {}
+        }
+    }
+    let is_running = turns.iter().any(|turn| matches!(turn, Turn::Running));
+    if !is_running && next.ready.is_empty() && next.at_ms.is_none() {
+        let is_done = turns.iter().all(|turn| matches!(turn, Turn::Done));
+        next.outcome = Some(if is_done { State::Success } else { State::Failed });
+    }
+    next
+}
+
+fn turn(task: &Task, standing: &Standing, now_ms: i64) -> Turn {
+    if standing.is_done {
+        return Turn::Done;
+    }
+    if standing.is_running {
+        return Turn::Running;
+    }
+    if standing.failures > i64::from(task.retries) || standing.losses > LOSSES_MAX {
+        return Turn::Failed;
+    }
+    let wait_ms = i64::from(task.retry_interval_s) * SECOND_MS;
+    match standing.failed_at_ms.map(|failed_at_ms| failed_at_ms + wait_ms) {
+        Some(at_ms) if at_ms > now_ms => Turn::Later(at_ms),
+        _ => Turn::Free,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scheduler::testing::{task, workflow};
+
+    const NOW_MS: i64 = 1_000_000;
+
+    fn done() -> Standing {
+        Standing { is_done: true, ..Standing::default() }
+    }
+
+    fn failed(failures: i64) -> Standing {
+        Standing { failures, failed_at_ms: Some(NOW_MS), ..Standing::default() }
+    }
+
+    /// a → b → c, a → d, e by itself; b has two retries after 10 s.
+    fn definition() -> Definition {
+        let mut tasks: Vec<_> = ["a", "b", "c", "d", "e"]
+            .iter()
+            .enumerate()
+            .map(|(at, name)| task(at as u64 + 1, name, "SELECT 1"))
+            .collect();
+        (tasks[1].retries, tasks[1].retry_interval_s) = (2, 10);
+        Definition::of(workflow(1, tasks, &[(1, 2), (2, 3), (1, 4)])).unwrap()
+    }
+
+    fn ready(standings: &[(i64, Standing)], strategy: Strategy) -> Next {
+        next(&definition(), &standings.iter().cloned().collect(), strategy, NOW_MS)
+    }
+
+    #[test]
+    fn tasks_are_ready_once_all_before_them_are_done() {
+        assert_eq!(ready(&[], Strategy::Continue).ready, [0, 4]);
+        assert_eq!(ready(&[(1, done())], Strategy::Continue).ready, [1, 3, 4]);
+        let running = Standing { is_running: true, ..Standing::default() };
+        let next = ready(&[(1, running), (5, done())], Strategy::Continue);
+        assert_eq!(next, Next::default());
+    }
+
+    #[test]
+    fn a_failure_stops_what_depends_on_it_or_everything() {
+        let standings = [(1, failed(1))];
+        assert_eq!(ready(&standings, Strategy::Continue).ready, [4]);
+        assert_eq!(ready(&standings, Strategy::End).outcome, Some(State::Failed));
+        let standings = [(1, failed(1)), (5, done())];
+        assert_eq!(ready(&standings, Strategy::Continue).outcome, Some(State::Failed));
+    }
+
+    #[test]
+    fn a_retry_waits_for_its_time_and_there_are_so_many() {
+        let begun = |failures| [(1, done()), (2, failed(failures)), (4, done()), (5, done())];
+        for strategy in [Strategy::Continue, Strategy::End] {
+            let next = ready(&begun(2), strategy);
+            assert_eq!((next.at_ms, next.outcome), (Some(NOW_MS + 10_000), None));
+            assert_eq!(ready(&begun(3), strategy).outcome, Some(State::Failed));
+        }
+    }
+
+    #[test]
+    fn a_lost_try_is_no_failure_until_there_are_too_many() {
+        let lost = |losses| [(1, Standing { losses, ..Standing::default() })];
+        assert_eq!(ready(&lost(1), Strategy::End).ready, [0, 4]);
+        assert_eq!(ready(&lost(LOSSES_MAX + 1), Strategy::End).outcome, Some(State::Failed));
+    }
+
+    #[test]
+    fn a_run_without_anything_left_is_a_success() {
+        let all: Vec<_> = (1..=5).map(|id| (id, done())).collect();
+        assert_eq!(ready(&all, Strategy::End).outcome, Some(State::Success));
+        let none = Definition { tasks: Vec::new(), edges: Vec::new(), params: Vec::new() };
+        assert_eq!(next(&none, &HashMap::new(), Strategy::End, 0).outcome, Some(State::Success));
+    }
+}

@@ -1,0 +1,402 @@
+//! Workflows, their revisions and their runs in the store. Any server adds; what becomes of a run is written by
+//! the one that holds the lease, in transactions that the lease guards.
+
+use chrono_tz::Tz;
+use lakeport_base::Error;
+use lakeport_store::Retained;
+use lakeport_store::{Db, Either, Row, Tx, Value};
+
+use super::definition::{Definition, Strategy};
+
+/// Columns of a workflow, in the order of [`workflow`].
+macro_rules! workflow_columns {
+    () => {
+        "SELECT w.id, w.name, r.revision, w.is_online, w.cron, w.time_zone, w.start_at, w.end_at, \
+         w.failure_strategy, w.next_fire_at FROM runner_workflows w JOIN runner_revisions r ON r.id = w.revision_id "
+    };
+}
+
+/// Columns of a run, in the order of [`run`].
+macro_rules! run_columns {
+    () => {
+        "id, workflow_id, revision_id, key, retry_of, cause, business_at, time_zone, params, failure_strategy, \
+         state, message, started_at, ended_at, updated_at"
+    };
+}
+pub(super) use run_columns;
+
+/// Ended runs, what is below them with them.
+pub const RUNS: Retained = Retained {
+    what: "runner_runs",
+    table: "runner_runs",
+    purge: "DELETE FROM runner_runs WHERE id IN (SELECT id FROM runner_runs WHERE ended_at < $1 LIMIT $2)",
+};
+
+/// What ended runs took over.
+pub const TAKEN_OVER: Retained = Retained {
+    what: "runner_taken_over",
+    table: "runner_taken_over",
+    purge: "DELETE FROM runner_taken_over WHERE (run_id, task_id) IN (SELECT t.run_id, t.task_id FROM runner_runs r \
+            JOIN runner_taken_over t ON t.run_id = r.id WHERE r.ended_at < $1 LIMIT $2)",
+};
+
+/// Revisions that nothing names any more.
+pub const REVISIONS: Retained = Retained {
+    what: "runner_revisions",
+    table: "runner_revisions",
+    purge: "DELETE FROM runner_revisions WHERE id IN (SELECT id FROM runner_revisions AS old WHERE used_at < $1 \
+            AND NOT EXISTS (SELECT 1 FROM runner_workflows WHERE revision_id = old.id) \
+            AND NOT EXISTS (SELECT 1 FROM runner_runs WHERE revision_id = old.id) LIMIT $2)",
+};
+
+#[derive(Debug, Clone)]
+pub struct Workflow {
+    pub id: i64,
+    pub name: String,
+    pub revision: String,
+    pub is_online: bool,
+    pub schedule: Option<Schedule>,
+    pub next_fire_at_ms: Option<i64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    /// Quartz, seven fields.
+    pub cron: String,
+    pub zone: Tz,
+    pub start_at_ms: i64,
+    pub end_at_ms: Option<i64>,
+    pub strategy: Strategy,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    Queued,
+    Running,
+    /// To be stopped.
+    Stopping,
+    Success,
+    Failed,
+    Stopped,
+}
+
+#[derive(Debug, Clone)]
+pub struct Run {
+    pub id: i64,
+    pub workflow_id: i64,
+    pub revision_id: i64,
+    pub key: String,
+    /// The run that it does again.
+    pub retry_of: Option<i64>,
+    pub cause: String,
+    pub business_at_ms: i64,
+    /// For the parameters of its tasks.
+    pub zone: Tz,
+    pub params: Vec<(String, String)>,
+    pub strategy: Strategy,
+    pub state: State,
+    pub message: Option<String>,
+    pub started_at_ms: Option<i64>,
+    pub ended_at_ms: Option<i64>,
+    pub updated_at_ms: i64,
+}
+
+/// A run to be begun.
+pub struct NewRun<'a> {
+    pub workflow_id: i64,
+    pub key: &'a str,
+    pub cause: &'a str,
+    pub business_at_ms: i64,
+    pub zone: Tz,
+    pub params: &'a [(String, String)],
+    pub strategy: Strategy,
+}
+
+impl Schedule {
+    /// Whether it is due at the same times.
+    pub fn has_times_of(&self, other: &Schedule) -> bool {
+        let times = |of: &Schedule| (of.zone, of.start_at_ms, of.end_at_ms);
+        self.cron == other.cron && times(self) == times(other)
+    }
+}
+
+impl State {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            State::Queued => "queued",
+            State::Running => "running",
+            State::Stopping => "stopping",
+            State::Success => "success",
+            State::Failed => "failed",
+            State::Stopped => "stopped",
+        }
+    }
+
+    pub fn is_final(self) -> bool {
+        matches!(self, State::Success | State::Failed | State::Stopped)
+    }
+
+    fn parse(text: &str) -> Option<State> {
+        let all =
+            [State::Queued, State::Running, State::Stopping, State::Success, State::Failed, State::Stopped];
+        all.into_iter().find(|state| state.as_str() == text)
+    }
+}
+
+fn unreadable(what: &'static str) -> impl Fn() -> Error {
+    move || Error::internal(anyhow::anyhow!("a {what} of the scheduler cannot be read"))
+}
+
+fn zone(text: &str) -> Result<Tz, Error> {
+    text.parse().map_err(|_| unreadable("time zone")())
+}
+
+fn strategy(text: &str) -> Result<Strategy, Error> {
+    Strategy::parse(text).ok_or_else(unreadable("failure strategy"))
+}
+
+pub fn state(text: &str) -> Result<State, Error> {
+    State::parse(text).ok_or_else(unreadable("state"))
+}
+
+fn workflow(row: &Row) -> Result<Workflow, Error> {
+    let schedule = match row.get::<Option<String>>(4)? {
+        Some(cron) => Some(Schedule {
+            cron,
+            zone: zone(&row.get::<String>(5)?)?,
+            start_at_ms: row.get(6)?,
+            end_at_ms: row.get(7)?,
+            strategy: strategy(&row.get::<String>(8)?)?,
+        }),
+        None => None,
+    };
+    Ok(Workflow {
+        id: row.get(0)?,
+        name: row.get(1)?,
+        revision: row.get(2)?,
+        is_online: row.get(3)?,
+        schedule,
+        next_fire_at_ms: row.get(9)?,
+    })
+}
+
+pub(super) fn run(row: &Row) -> Result<Run, Error> {
+    Ok(Run {
+        id: row.get(0)?,
+        workflow_id: row.get(1)?,
+        revision_id: row.get(2)?,
+        key: row.get(3)?,
+        retry_of: row.get(4)?,
+        cause: row.get(5)?,
+        business_at_ms: row.get(6)?,
+        zone: zone(&row.get::<String>(7)?)?,
+        params: serde_json::from_str(&row.get::<String>(8)?).map_err(Error::internal)?,
+        strategy: strategy(&row.get::<String>(9)?)?,
+        state: state(&row.get::<String>(10)?)?,
+        message: row.get(11)?,
+        started_at_ms: row.get(12)?,
+        ended_at_ms: row.get(13)?,
+        updated_at_ms: row.get(14)?,
+    })
+}
+
+/// Keeps a revision, each once; answers its id.
+pub async fn keep_revision(
+    tx: &mut Tx,
+    workflow_id: i64,
+    revision: &str,
+    definition: &str,
+    now_ms: i64,
+) -> Result<i64, Error> {
+    const KEEP: &str = "INSERT INTO runner_revisions (workflow_id, revision, definition, used_at) \
+        VALUES ($1, $2, $3, $4) ON CONFLICT (workflow_id, revision) DO UPDATE SET used_at = excluded.used_at \
+        RETURNING id";
+    let values = [workflow_id.into(), revision.into(), definition.into(), now_ms.into()];
+    tx.query(KEEP, &values).await?.first().ok_or_else(unreadable("revision"))?.get(0)
+}
+
+/// Makes this the workflow's revision; its schedule stays.
+pub async fn put(tx: &mut Tx, id: i64, name: &str, revision_id: i64, now_ms: i64) -> Result<(), Error> {
+    const PUT: &str = "INSERT INTO runner_workflows (id, name, revision_id, updated_at) VALUES ($1, $2, $3, $4) \
+        ON CONFLICT (id) DO UPDATE SET name = excluded.name, revision_id = excluded.revision_id, \
+        updated_at = excluded.updated_at";
+    tx.execute(PUT, &[id.into(), name.into(), revision_id.into(), now_ms.into()]).await.map(drop)
+}
+
+pub async fn delete(tx: &mut Tx, id: i64) -> Result<(), Error> {
+    tx.execute("DELETE FROM runner_workflows WHERE id = $1", &[id.into()]).await.map(drop)
+}
+
+/// The one of this id, which nobody else changes before the transaction ends.
+pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Workflow>, Error> {
+    const LOCK: Either = Either {
+        sqlite: concat!(workflow_columns!(), "WHERE w.id = $1"),
+        postgres: concat!(workflow_columns!(), "WHERE w.id = $1 FOR UPDATE OF w"),
+    };
+    tx.query(tx.words(LOCK), &[id.into()]).await?.first().map(workflow).transpose()
+}
+
+/// Some of them, by id.
+pub async fn after(db: &Db, after_id: i64, limit: i64) -> Result<Vec<Workflow>, Error> {
+    const AFTER: &str = concat!(workflow_columns!(), "WHERE w.id > $1 ORDER BY w.id LIMIT $2");
+    db.read(AFTER, &[after_id.into(), limit.into()]).await?.iter().map(workflow).collect()
+}
+
+/// Those whose timer is due, the longest due first.
+pub async fn due(db: &Db, now_ms: i64, limit: i64) -> Result<Vec<i64>, Error> {
+    const DUE: &str =
+        "SELECT id FROM runner_workflows WHERE next_fire_at <= $1 ORDER BY next_fire_at, id LIMIT $2";
+    db.read(DUE, &[now_ms.into(), limit.into()]).await?.iter().map(|row| row.get(0)).collect()
+}
+
+/// When the next timer is due.
+pub async fn next_due(db: &Db) -> Result<Option<i64>, Error> {
+    const NEXT: &str = "SELECT min(next_fire_at) FROM runner_workflows WHERE next_fire_at IS NOT NULL";
+    db.read(NEXT, &[]).await?.first().map_or(Ok(None), |row| row.get(0))
+}
+
+/// Writes the timer: the schedule, whether it is on, and when it is due.
+pub async fn set_timer(tx: &mut Tx, changed: &Workflow, now_ms: i64) -> Result<(), Error> {
+    const SET: &str = "UPDATE runner_workflows SET is_online = $2, cron = $3, time_zone = $4, start_at = $5, \
+        end_at = $6, failure_strategy = $7, next_fire_at = $8, updated_at = $9 WHERE id = $1";
+    let schedule = changed.schedule.as_ref();
+    let values: [Value; 9] = [
+        changed.id.into(),
+        i64::from(changed.is_online).into(),
+        schedule.map(|schedule| schedule.cron.as_str()).into(),
+        schedule.map(|schedule| schedule.zone.name()).into(),
+        schedule.map(|schedule| schedule.start_at_ms).into(),
+        schedule.and_then(|schedule| schedule.end_at_ms).into(),
+        schedule.map(|schedule| schedule.strategy.as_str()).into(),
+        changed.next_fire_at_ms.into(),
+        now_ms.into(),
+    ];
+    tx.execute(SET, &values).await.map(drop)
+}
+
+/// Moves the timer on.
+pub async fn move_on(tx: &mut Tx, id: i64, next_ms: Option<i64>) -> Result<(), Error> {
+    const MOVE: &str = "UPDATE runner_workflows SET next_fire_at = $2 WHERE id = $1";
+    tx.execute(MOVE, &[id.into(), next_ms.into()]).await.map(drop)
+}
+
+/// None: it is not there any more.
+pub async fn name_of(db: &Db, workflow_id: i64) -> Result<Option<String>, Error> {
+    const NAME: &str = "SELECT name FROM runner_workflows WHERE id = $1";
+    db.read(NAME, &[workflow_id.into()]).await?.first().map(|row| row.get(0)).transpose()
+}
+
+/// None: no version of this program wrote it so.
+pub async fn definition(db: &Db, revision_id: i64) -> Result<Option<Definition>, Error> {
+    const FIND: &str = "SELECT definition FROM runner_revisions WHERE id = $1";
+    let rows = db.read(FIND, &[revision_id.into()]).await?;
+    let text: String = rows.first().ok_or_else(unreadable("revision"))?.get(0)?;
+    Ok(serde_json::from_str(&text).ok())
+}
+
+/// Adds a run of the workflow's revision; none where the key has one already, or there is no such workflow.
+pub async fn insert_run(tx: &mut Tx, new: &NewRun<'_>, now_ms: i64) -> Result<Option<i64>, Error> {
+    const INSERT: &str = "INSERT INTO runner_runs (workflow_id, revision_id, key, cause, business_at, time_zone, \
+        params, failure_strategy, state, created_at, updated_at) \
+        SELECT id, revision_id, $2, $3, $4, $5, $6, $7, 'queued', $8, $8 FROM runner_workflows WHERE id = $1 \
+        ON CONFLICT (key) DO NOTHING RETURNING id";
+    let values: [Value; 8] = [
+        new.workflow_id.into(),
+        new.key.into(),
+        new.cause.into(),
+        new.business_at_ms.into(),
+        new.zone.name().into(),
+        serde_json::to_string(new.params).map_err(Error::internal)?.into(),
+        new.strategy.as_str().into(),
+        now_ms.into(),
+    ];
+    tx.query(INSERT, &values).await?.first().map(|row| row.get(0)).transpose()
+}
+
+pub async fn count_queued(tx: &mut Tx) -> Result<i64, Error> {
+    let rows = tx.query("SELECT count(*) FROM runner_runs WHERE state = 'queued'", &[]).await?;
+    rows.first().map_or(Ok(0), |row| row.get(0))
+}
+
+pub async fn find_run(db: &Db, id: i64) -> Result<Option<Run>, Error> {
+    const FIND: &str = concat!("SELECT ", run_columns!(), " FROM runner_runs WHERE id = $1");
+    db.read(FIND, &[id.into()]).await?.first().map(run).transpose()
+}
+
+/// The one that was asked for with this key.
+pub async fn find_by_key(db: &Db, key: &str) -> Result<Option<Run>, Error> {
+    const FIND: &str = concat!("SELECT ", run_columns!(), " FROM runner_runs WHERE key = $1");
+    db.read(FIND, &[key.into()]).await?.first().map(run).transpose()
+}
+
+/// Runs that have not ended: first those that were begun, then in the order of their starts.
+pub async fn open_runs(db: &Db, limit: i64) -> Result<Vec<i64>, Error> {
+    const OPEN: &str = "SELECT id FROM runner_runs WHERE state IN ('queued', 'running', 'stopping') \
+        ORDER BY CASE state WHEN 'queued' THEN 1 ELSE 0 END, id LIMIT $1";
+    db.read(OPEN, &[limit.into()]).await?.iter().map(|row| row.get(0)).collect()
+}
+
+/// Asks for a stop; false: it has ended, or was asked already.
+pub async fn ask_stop(tx: &mut Tx, id: i64, now_ms: i64) -> Result<bool, Error> {
+    const STOP: &str = "UPDATE runner_runs SET state = 'stopping', updated_at = $2 \
+        WHERE id = $1 AND state IN ('queued', 'running')";
+    tx.execute(STOP, &[id.into(), now_ms.into()]).await.map(|rows| rows > 0)
+}
+
+/// Asks for a stop of some of a workflow's runs; answers which.
+pub async fn ask_stop_of_workflow(tx: &mut Tx, id: i64, limit: i64, now_ms: i64) -> Result<Vec<i64>, Error> {
+    const STOP: &str = "UPDATE runner_runs SET state = 'stopping', updated_at = $3 WHERE id IN \
+        (SELECT id FROM runner_runs WHERE workflow_id = $1 AND state IN ('queued', 'running') ORDER BY id LIMIT $2) \
+        RETURNING id";
+    let rows = tx.query(STOP, &[id.into(), limit.into(), now_ms.into()]).await?;
+    rows.iter().map(|row| row.get(0)).collect()
+}
+
+/// The run that does this one again.
+pub async fn find_retry(tx: &mut Tx, id: i64) -> Result<Option<i64>, Error> {
+    const FIND: &str = "SELECT id FROM runner_runs WHERE retry_of = $1";
+    tx.query(FIND, &[id.into()]).await?.first().map(|row| row.get(0)).transpose()
+}
+
+/// Adds a run that does this one again, with its revision; none where the key has one already.
+pub async fn insert_retry(tx: &mut Tx, id: i64, key: &str, now_ms: i64) -> Result<Option<i64>, Error> {
+    const INSERT: &str = "INSERT INTO runner_runs (workflow_id, revision_id, key, retry_of, cause, business_at, \
+        time_zone, params, failure_strategy, state, created_at, updated_at) \
+        SELECT workflow_id, revision_id, $2, id, cause, business_at, time_zone, params, failure_strategy, \
+        'queued', $3, $3 FROM runner_runs WHERE id = $1 ON CONFLICT (key) DO NOTHING RETURNING id";
+    let rows = tx.query(INSERT, &[id.into(), key.into(), now_ms.into()]).await?;
+    rows.first().map(|row| row.get(0)).transpose()
+}
+
+/// Takes over what another run has done, itself or by taking it over.
+pub async fn take_over(tx: &mut Tx, run_id: i64, from_id: i64) -> Result<(), Error> {
+    const TAKE: &str = "INSERT INTO runner_taken_over (run_id, task_id) \
+        SELECT CAST($1 AS BIGINT), task_id FROM runner_task_runs WHERE run_id = $2 AND state = 'success' \
+        UNION SELECT CAST($1 AS BIGINT), task_id FROM runner_taken_over WHERE run_id = $2";
+    tx.execute(TAKE, &[run_id.into(), from_id.into()]).await.map(drop)
+}
+
+/// Marks a run as running; false: it is to stop, or was stopped.
+pub async fn begin_run(tx: &mut Tx, id: i64, now_ms: i64) -> Result<bool, Error> {
+    const BEGIN: &str = "UPDATE runner_runs SET state = 'running', started_at = coalesce(started_at, $2), \
+        updated_at = $2 WHERE id = $1 AND state IN ('queued', 'running')";
+    tx.execute(BEGIN, &[id.into(), now_ms.into()]).await.map(|rows| rows > 0)
+}
+
+/// Ends a run in this state, where it is still on the way there: one that is to stop ends as stopped alone.
+pub async fn end_run(
+    tx: &mut Tx,
+    id: i64,
+    state: State,
+    message: Option<&str>,
+    now_ms: i64,
+) -> Result<bool, Error> {
+    const END: &str = "UPDATE runner_runs SET state = $2, message = $3, ended_at = $4, updated_at = $4 \
+        WHERE id = $1 AND CASE WHEN $2 = 'stopped' THEN state = 'stopping' ELSE state IN ('queued', 'running') END";
+    let values = [id.into(), state.as_str().into(), message.into(), now_ms.into()];
+    tx.execute(END, &values).await.map(|rows| rows > 0)
+}
+
+#[cfg(test)]
+#[path = "store_tests.rs"]
+mod tests;

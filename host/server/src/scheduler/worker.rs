@@ -1,0 +1,432 @@
+//! The one server that works: it holds the lease, fires timers, begins tasks and ends runs.
+//!
+//! What it remembers of a run is what the store says, read anew when the run changed; only who works on which
+//! try is its own. What it cannot be sure of (a commit without an answer, a try without a task here) it finds
+//! out by looking for tries that run and that nobody here works on.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use lakeport_base::Error;
+use lakeport_base::failpoints;
+use lakeport_base::text::shortened;
+use lakeport_store::{Event, Held, Subscription, leases};
+use tokio::task::{self, JoinError, JoinSet};
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::attempts::{self, Log, Stops, Try};
+use super::definition::{Definition, Strategy};
+use super::progress::{self, LOSSES_MAX, Next, Standing};
+use super::refused::MESSAGE_MAX_CHARS;
+use super::store::{self, Run, State};
+use super::{TOPIC, timer};
+use crate::scheduler::Scheduler;
+
+const LEASE: &str = "runner";
+/// Between two attempts to get the lease.
+const CLAIM_INTERVAL: Duration = Duration::from_secs(2);
+/// Between two looks for what nobody told of.
+const POLL: Duration = Duration::from_secs(5);
+/// After the store failed.
+const AGAIN: Duration = Duration::from_millis(500);
+/// Runs that are looked after at the same time; the others wait in the store.
+const RUNS_AT_ONCE: usize = 1_000;
+/// Definitions that are kept in memory though no run needs them.
+const DEFINITIONS_KEPT: usize = 100;
+const LOST: &str = "the server ended while it ran";
+
+/// Works until the server stops, whenever no other server does.
+pub async fn run_worker(state: Arc<Scheduler>) {
+    let mut changed = state.changes.subscribe(TOPIC);
+    while !state.stopping.is_cancelled() {
+        match state.leases.claim(LEASE, leases::TTL).await {
+            Ok(Some(lease)) => Shift::new(Arc::clone(&state), lease.hold()).work(&mut changed).await,
+            Ok(None) => {}
+            Err(error) => tracing::warn!("the scheduler does not work at this moment: {error}"),
+        }
+        state.stopping.run_until_cancelled(sleep(CLAIM_INTERVAL)).await;
+    }
+}
+
+/// The time during which this server holds the lease.
+struct Shift {
+    state: Arc<Scheduler>,
+    held: Arc<Held>,
+    runs: HashMap<i64, Active>,
+    definitions: HashMap<i64, Arc<Definition>>,
+    /// Runs that are to be read anew.
+    stale: HashSet<i64>,
+    /// All are, and those that are not known yet.
+    is_all_stale: bool,
+    /// There are runs that found no room.
+    is_full: bool,
+    /// There may be tries that nobody works on.
+    is_unsure: bool,
+    tries: JoinSet<i64>,
+    /// By try.
+    working: HashMap<i64, Working>,
+    /// Cancelled when nobody works here any more.
+    halted: CancellationToken,
+    next_poll: Instant,
+}
+
+/// A run that has not ended.
+struct Active {
+    run: Arc<Run>,
+    definition: Arc<Definition>,
+    standings: HashMap<i64, Standing>,
+    next: Next,
+}
+
+/// A try that is worked on.
+struct Working {
+    run_id: i64,
+    /// The data source that it has to itself.
+    alone_on: Option<i64>,
+    cancelled: CancellationToken,
+    task: task::Id,
+}
+
+impl Active {
+    fn plan(&mut self, now_ms: i64) {
+        self.next = progress::next(&self.definition, &self.standings, self.run.strategy, now_ms);
+    }
+}
+
+impl Shift {
+    fn new(state: Arc<Scheduler>, held: Held) -> Shift {
+        Shift {
+            state,
+            held: Arc::new(held),
+            runs: HashMap::new(),
+            definitions: HashMap::new(),
+            stale: HashSet::new(),
+            is_all_stale: true,
+            is_full: false,
+            is_unsure: true,
+            tries: JoinSet::new(),
+            working: HashMap::new(),
+            halted: CancellationToken::new(),
+            next_poll: Instant::now() + POLL,
+        }
+    }
+
+    async fn work(mut self, changed: &mut Subscription) {
+        let (lost, stopping) = (self.held.lost(), self.state.stopping.clone());
+        loop {
+            let wait = self.look().await.unwrap_or_else(|error| {
+                tracing::warn!("the scheduler could not go on at this moment: {error}");
+                (self.is_all_stale, self.is_unsure) = (true, true);
+                AGAIN
+            });
+            tokio::select! {
+                biased;
+                () = lost.cancelled() => break,
+                () = stopping.cancelled() => break,
+                Some(done) = self.tries.join_next() => self.done(done),
+                event = changed.next() => match event {
+                    Some(event) => self.note(event),
+                    None => break,
+                },
+                () = sleep(wait) => {}
+            }
+            // What else has come meanwhile costs one look, not one each.
+            while let Some(Some(event)) = changed.next().now_or_never() {
+                self.note(event);
+            }
+            while let Some(done) = self.tries.try_join_next() {
+                self.done(done);
+            }
+        }
+        self.halted.cancel();
+        while self.tries.join_next().await.is_some() {}
+        if let Some(held) = Arc::into_inner(self.held)
+            && let Err(error) = held.release().await
+        {
+            tracing::debug!("the scheduler's lease was not given back: {error}");
+        }
+    }
+
+    fn note(&mut self, event: Event) {
+        match event {
+            // Other keys are those of timers.
+            Event::Changed(key) => self.stale.extend(key.parse::<i64>()),
+            Event::Everything => self.is_all_stale = true,
+        }
+    }
+
+    fn done(&mut self, done: Result<i64, JoinError>) {
+        match done {
+            Ok(id) => {
+                if let Some(working) = self.working.remove(&id) {
+                    self.stale.insert(working.run_id);
+                }
+            }
+            // It panicked where no panic is caught: it is found as one that nobody works on.
+            Err(error) => {
+                tracing::error!("a task ended without an outcome: {error}");
+                self.working.retain(|_, working| working.task != error.id());
+                (self.is_all_stale, self.is_unsure) = (true, true);
+            }
+        }
+    }
+
+    /// Does all that can be done now; answers when there is more.
+    async fn look(&mut self) -> Result<Duration, Error> {
+        if self.next_poll <= Instant::now() {
+            self.next_poll = Instant::now() + POLL;
+            (self.is_all_stale, self.is_unsure) = (true, true);
+        }
+        if self.is_unsure {
+            self.find_lost().await?;
+            self.is_unsure = false;
+        }
+        let (began_ms, now_ms) = (self.state.started_at_ms, self.state.clock.now_ms());
+        let next_fire_ms = timer::fire_due(&self.state.db, &self.held, began_ms, now_ms).await?;
+        self.read().await?;
+        self.settle().await?;
+        self.begin().await?;
+        let retries = self.runs.values().filter_map(|active| active.next.at_ms);
+        let next_ms = retries.chain(next_fire_ms).min();
+        let in_ms = next_ms.map(|next_ms| next_ms.saturating_sub(self.state.clock.now_ms()).max(0) as u64);
+        let poll = self.next_poll.saturating_duration_since(Instant::now());
+        Ok(in_ms.map_or(poll, Duration::from_millis).min(poll))
+    }
+
+    /// Ends tries that run and that nobody here works on: their server ended. They are begun anew.
+    async fn find_lost(&mut self) -> Result<(), Error> {
+        let running = attempts::store::running(&self.state.db).await?;
+        let lost: Vec<_> = running.into_iter().filter(|one| !self.working.contains_key(&one.id)).collect();
+        if lost.is_empty() {
+            return Ok(());
+        }
+        let now_ms = self.state.clock.now_ms();
+        let mut tx = self.state.db.begin().await?;
+        tx.guard(&self.held).await?;
+        for one in &lost {
+            tracing::warn!(run = one.run_id, task_run = one.id, "a task's server ended while it ran");
+            let at_byte = attempts::store::log_length(&mut tx, one.id).await?;
+            let line = attempts::line(now_ms, self.state.config.time_zone, LOST);
+            attempts::store::append(&mut tx, one.id, at_byte, &line).await?;
+            attempts::store::lose(&mut tx, one.id, LOST, now_ms).await?;
+            tx.changed(TOPIC, one.run_id.to_string());
+            self.stale.insert(one.run_id);
+        }
+        tx.commit().await
+    }
+
+    /// Reads anew what may have changed.
+    async fn read(&mut self) -> Result<(), Error> {
+        if self.is_all_stale {
+            let open = store::open_runs(&self.state.db, RUNS_AT_ONCE as i64).await?;
+            self.stale.extend(open);
+            self.stale.extend(self.runs.keys());
+            self.is_all_stale = false;
+        } else if self.is_full && self.runs.len() <= RUNS_AT_ONCE / 2 {
+            let open = store::open_runs(&self.state.db, RUNS_AT_ONCE as i64).await?;
+            self.stale.extend(open.into_iter().filter(|id| !self.runs.contains_key(id)));
+        }
+        self.is_full &= self.runs.len() > RUNS_AT_ONCE / 2;
+        let mut stale: Vec<i64> = self.stale.iter().copied().collect();
+        stale.sort_unstable();
+        for id in stale {
+            self.read_run(id).await?;
+            self.is_full |= self.runs.len() >= RUNS_AT_ONCE;
+            self.stale.remove(&id);
+        }
+        Ok(())
+    }
+
+    /// One that finds no room comes when others have ended; one that is to stop needs none.
+    async fn read_run(&mut self, id: i64) -> Result<(), Error> {
+        let has_room = self.runs.contains_key(&id) || self.runs.len() < RUNS_AT_ONCE;
+        let found = store::find_run(&self.state.db, id).await?;
+        let found = found.filter(|run| has_room || run.state == State::Stopping);
+        let Some(run) = found.filter(|run| !run.state.is_final()) else {
+            self.runs.remove(&id);
+            return Ok(());
+        };
+        let Some(definition) = self.definition(run.revision_id).await? else {
+            return self.end_unreadable(&run).await;
+        };
+        let standings =
+            attempts::store::standings(&self.state.db, &[id]).await?.remove(&id).unwrap_or_default();
+        let mut active = Active { run: Arc::new(run), definition, standings, next: Next::default() };
+        active.plan(self.state.clock.now_ms());
+        self.runs.insert(id, active);
+        Ok(())
+    }
+
+    /// One run's trouble stops no other.
+    async fn end_unreadable(&self, run: &Run) -> Result<(), Error> {
+        const MESSAGE: &str = "its definition cannot be read by this version of the server; publish it anew";
+        let mut tx = self.state.db.begin().await?;
+        tx.guard(&self.held).await?;
+        let state = if run.state == State::Stopping { State::Stopped } else { State::Failed };
+        store::end_run(&mut tx, run.id, state, Some(MESSAGE), self.state.clock.now_ms()).await?;
+        tx.changed(TOPIC, run.id.to_string());
+        tx.commit().await
+    }
+
+    async fn definition(&mut self, revision_id: i64) -> Result<Option<Arc<Definition>>, Error> {
+        if let Some(definition) = self.definitions.get(&revision_id) {
+            return Ok(Some(Arc::clone(definition)));
+        }
+        if self.definitions.len() >= DEFINITIONS_KEPT {
+            self.definitions.retain(|_, definition| Arc::strong_count(definition) > 1);
+        }
+        let Some(definition) = store::definition(&self.state.db, revision_id).await? else { return Ok(None) };
+        let definition = Arc::new(definition);
+        self.definitions.insert(revision_id, Arc::clone(&definition));
+        Ok(Some(definition))
+    }
+
+    /// Stops what is to stop, and ends the runs in which nothing is left to do.
+    async fn settle(&mut self) -> Result<(), Error> {
+        let now_ms = self.state.clock.now_ms();
+        let mut ended = Vec::new();
+        for (id, active) in &mut self.runs {
+            let is_running = active.standings.values().any(|standing| standing.is_running);
+            if active.run.state == State::Stopping {
+                let tries = self.working.values().filter(|working| working.run_id == *id);
+                tries.for_each(|working| working.cancelled.cancel());
+                active.next = Next::default();
+                if !is_running {
+                    ended.push((Arc::clone(&active.run), State::Stopped));
+                }
+                continue;
+            }
+            if active.next.at_ms.is_some_and(|at_ms| at_ms <= now_ms) {
+                active.plan(now_ms);
+            }
+            if let Some(outcome) = active.next.outcome {
+                ended.push((Arc::clone(&active.run), outcome));
+            }
+        }
+        for (run, state) in ended {
+            self.end(&run, state).await?;
+        }
+        Ok(())
+    }
+
+    async fn end(&mut self, run: &Run, state: State) -> Result<(), Error> {
+        let now_ms = self.state.clock.now_ms();
+        let mut tx = self.state.db.begin().await?;
+        tx.guard(&self.held).await?;
+        let message = match state {
+            State::Failed => attempts::store::failure(&mut tx, run.id).await?.map(|(task, message)| {
+                let left = if run.strategy == Strategy::End { "; nothing more was begun" } else { "" };
+                shortened(&format!("the task {task} failed: {message}{left}"), MESSAGE_MAX_CHARS)
+            }),
+            _ => None,
+        };
+        if store::end_run(&mut tx, run.id, state, message.as_deref(), now_ms).await? {
+            tx.changed(TOPIC, run.id.to_string());
+            tx.commit().await?;
+            failpoints::reach("runner.run_ended");
+            self.runs.remove(&run.id);
+        } else {
+            // It was told to stop, or ended, in between.
+            drop(tx);
+            self.read_run(run.id).await?;
+        }
+        Ok(())
+    }
+
+    /// Begins tasks while there is room: the most urgent first, then those of the older run.
+    async fn begin(&mut self) -> Result<(), Error> {
+        let most = self.state.config.runner_tasks_at_once;
+        let mut ready: Vec<_> = self
+            .runs
+            .iter()
+            .flat_map(|(id, active)| {
+                let tasks = active.next.ready.iter();
+                tasks.map(|&place| (active.definition.tasks[place].priority, *id, place))
+            })
+            .collect();
+        ready.sort_unstable();
+        let mut begun = HashSet::new();
+        for (_, run_id, place) in ready {
+            if self.working.len() >= most {
+                break;
+            }
+            if self.begin_task(run_id, place).await? {
+                begun.insert(run_id);
+            }
+        }
+        for run_id in begun {
+            if let Some(active) = self.runs.get_mut(&run_id) {
+                active.plan(self.state.clock.now_ms());
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins the next try of one task; false: not now.
+    async fn begin_task(&mut self, run_id: i64, place: usize) -> Result<bool, Error> {
+        let Some(active) = self.runs.get_mut(&run_id) else { return Ok(false) };
+        let task = &active.definition.tasks[place];
+        let alone_on = task.datasource_id.filter(|_| task.writes);
+        // Of those that change a SQLite file one comes through at a time, whatever they do.
+        if alone_on.is_some() && self.working.values().any(|working| working.alone_on == alone_on) {
+            return Ok(false);
+        }
+        let (run, now_ms) = (Arc::clone(&active.run), self.state.clock.now_ms());
+        let mut tx = self.state.db.begin().await?;
+        tx.guard(&self.held).await?;
+        if !store::begin_run(&mut tx, run_id, now_ms).await? {
+            self.stale.insert(run_id);
+            return Ok(false);
+        }
+        let begun = attempts::store::begin(&mut tx, run_id, (task.id, &task.name), now_ms).await?;
+        let before = attempts::store::before(&mut tx, run_id, task.id, begun.attempt).await?;
+        tx.changed(TOPIC, run_id.to_string());
+        tx.commit().await?;
+        failpoints::reach("runner.task_claimed");
+        let mut log = Log::new(run.zone);
+        log.line(now_ms, &format!("task {}, try {}", task.name, begun.attempt));
+        match (before, run.retry_of) {
+            (Some(before), _) => log.line(now_ms, &why_again(&before)),
+            (None, Some(of)) => {
+                log.line(now_ms, &format!("the run {run_id} does again what the run {of} did"))
+            }
+            (None, None) => {}
+        }
+        let standing = active.standings.entry(task.id).or_default();
+        standing.is_running = true;
+        let has_retries = standing.failures < i64::from(task.retries);
+        let cancelled = CancellationToken::new();
+        let work = Try {
+            state: Arc::clone(&self.state),
+            held: Arc::clone(&self.held),
+            definition: Arc::clone(&active.definition),
+            run,
+            place,
+            id: begun.id,
+            has_retries,
+            log,
+            stops: Stops { cancelled: cancelled.clone(), halted: self.halted.clone() },
+        };
+        let work = self.tries.spawn(async move {
+            work.run().await;
+            begun.id
+        });
+        self.working.insert(begun.id, Working { run_id, alone_on, cancelled, task: work.id() });
+        Ok(true)
+    }
+}
+
+/// Why there is another try.
+fn why_again(before: &attempts::store::Before) -> String {
+    let message = before.message.as_deref().unwrap_or_default();
+    match before.state {
+        _ if before.is_lost => {
+            format!("begun again: {LOST}; that is no retry, and happens {LOSSES_MAX} times at most")
+        }
+        State::Failed => format!("tried again, for it failed before: {message}"),
+        _ => "begun again".to_owned(),
+    }
+}

@@ -1,0 +1,101 @@
+//! The reading of a data source's tables into the catalogue.
+//!
+//! A synchronisation is a row with the state `running`: whoever makes one wakes a worker by the change log, and
+//! the worker of one server, which holds the data source's lease, reads and writes, a bounded batch at a time,
+//! each in one transaction with the figures of the row. So a server that dies leaves true figures, and another
+//! begins anew where it ended. A row that is no longer `running` stops its worker.
+
+mod api;
+mod read;
+mod retry;
+mod selection;
+mod store;
+mod worker;
+
+use std::sync::Arc;
+
+use ::http::Method;
+use futures_util::future::BoxFuture;
+use lakeport_base::Error;
+use lakeport_http::Role::{Admin, Viewer};
+use lakeport_http::{Nothing, Route};
+use lakeport_store::{Retained, Tx};
+
+use crate::core::{Core, stands_on_core};
+use crate::datasources::Datasources;
+use crate::part::{InUse, Part, Resource, RetentionRule, Start, Worker};
+
+/// What the change log calls a change of a synchronisation's state; the key is its id.
+const TOPIC: &str = "syncs";
+
+/// The reading of tables from data sources.
+pub struct Syncs {
+    core: Arc<Core>,
+    datasources: Arc<Datasources>,
+}
+
+stands_on_core!(Syncs);
+
+impl Syncs {
+    pub fn new(core: &Arc<Core>, datasources: &Arc<Datasources>) -> Syncs {
+        Syncs { core: Arc::clone(core), datasources: Arc::clone(datasources) }
+    }
+}
+
+/// Finished synchronisations; the last of each data source stays.
+const SYNCS: Retained = Retained {
+    what: "datasource_syncs",
+    table: "datasource_syncs",
+    purge: "DELETE FROM datasource_syncs WHERE id IN (SELECT id FROM datasource_syncs AS old \
+            WHERE finished_at < $1 AND EXISTS (SELECT 1 FROM datasource_syncs AS later \
+            WHERE later.datasource_id = old.datasource_id AND later.id > old.id) LIMIT $2)",
+};
+
+pub fn part() -> Part<Syncs> {
+    Part {
+        routes: routes(),
+        workers: vec![Worker::new(Start::AtOnce, worker::run_worker)],
+        retained: vec![RetentionRule::days(SYNCS, |settings| settings.syncs_days)],
+        in_use: vec![InUse { resource: "datasource", check: in_use }],
+        error_codes: &["sync_running"],
+        ..Part::default()
+    }
+}
+
+/// A request to this module.
+pub type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Syncs, P, Q, B>;
+
+fn routes() -> Vec<Route<Syncs>> {
+    const PATH: &str = "/api/v1/datasources/{id}/sync";
+    vec![
+        Route::new(
+            Method::POST,
+            PATH,
+            Admin,
+            "startSync",
+            "Reads tables and fields into the catalogue; answers when it is done, or after 20 s while it goes on",
+            api::start,
+        )
+        .refuses(&["built_in", "sync_running"]),
+        Route::new(
+            Method::GET,
+            PATH,
+            Viewer,
+            "getSync",
+            "The last reading and how far it is; null where there was none",
+            api::get,
+        ),
+        Route::new(Method::DELETE, PATH, Admin, "cancelSync", "Stops the reading that is under way", api::cancel)
+            .refuses(&["not_running", "built_in"]),
+    ]
+}
+
+/// While its tables are read a data source stays what and where it is.
+fn in_use<'a>(tx: &'a mut Tx, source: &'a Resource) -> BoxFuture<'a, Result<(), Error>> {
+    Box::pin(async move { if store::is_running(tx, source.id).await? { Err(running()) } else { Ok(()) } })
+}
+
+fn running() -> Error {
+    let message = "the tables of this data source are read in at this moment; wait for its end, or cancel it";
+    Error::conflict("sync_running", message)
+}

@@ -1,0 +1,334 @@
+//! One attempt at a synchronisation: databases, their tables page by page, what is in them batch by batch. What
+//! is remembered of the whole is the ids of the tables that were seen, nothing else.
+
+use std::collections::HashSet;
+
+use lakeport_base::Error;
+use lakeport_base::failpoints;
+use lakeport_bindings::dialect::schema::{ServerInfo, Table, TableName};
+use lakeport_bindings::host::types::{Error as PluginError, Page};
+use lakeport_store::Lease;
+
+use super::retry::{is_lost, is_of_one_call, patiently, tries_of, tries_of_room};
+use super::selection::Choice;
+use super::store::{self, Errors, Sync};
+use crate::datasources::limit;
+use crate::datasources::{Datasource, Reach, Unanswered};
+use crate::sync::Syncs;
+use crate::tables::found::{self, Counts, FoundTable, Look};
+use crate::tables::{self, SchemaSource as Source};
+
+/// Tables of one page of names.
+const PAGE_TABLES: u32 = 500;
+/// Pages of one database: a dialect may answer few at a time, and none at all.
+const PAGES_MAX: usize = 20_000;
+/// Tables that are read, and written in one transaction, at once.
+const BATCH_TABLES: usize = 50;
+/// Tables of one data source.
+const TABLES_MAX: usize = 500_000;
+/// Kinds of tables that are read in. A view is no table: nothing is stored in it.
+const KINDS: [&str; 2] = ["table", "external"];
+/// How often a batch is written that another writer came in between with.
+const WRITES: u32 = 3;
+/// What an error says when it is not about one table.
+const WHOLE: Option<String> = None;
+const NONE_READ: &str = "no database of it can be read";
+
+/// Why an attempt did not come to its end.
+#[derive(Debug)]
+pub enum Stop {
+    /// What was read in is not to be used: the synchronisation has failed.
+    Failed(String),
+    /// The database or its dialect: likewise.
+    Unanswered(Unanswered),
+    /// It is not running any more.
+    Ended,
+    /// The server's own store: another attempt may do better.
+    Store(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Stop {
+        Stop::Store(error)
+    }
+}
+
+impl From<Unanswered> for Stop {
+    fn from(error: Unanswered) -> Stop {
+        Stop::Unanswered(error)
+    }
+}
+
+/// For a person.
+pub fn message_of(error: Error) -> String {
+    match error {
+        Error::Refused(refusal) => refusal.message,
+        Error::Internal(_) => "the server failed; its log has the reason".to_owned(),
+    }
+}
+
+/// Reads everything, and writes what is new, other or gone. The errors are those of single tables.
+pub async fn read_in(
+    state: &Syncs,
+    source: &Datasource,
+    sync: &Sync,
+    lease: &Lease,
+    errors: &mut Errors,
+) -> Result<(), Stop> {
+    let reach = Reach::of(&state.datasources, source, &format!("sync-{}", sync.id));
+    let server = patiently!(reach.server(), tries_of_room)?;
+    let databases = patiently!(reach.databases(&server))?;
+    let databases = databases.into_iter().map(|(name, _)| name).collect();
+    let known = tables::databases_of(&state.db, source.id).await?;
+    let choice = Choice::of(source, reach.profile()?.transport, known);
+    let databases = choice.among(databases, errors);
+    let (seen, unread) = (HashSet::new(), HashSet::new());
+    let mut reading = Reading { state, sync, lease, reach, server, databases, seen, unread, errors };
+    reading.count_tables().await?;
+    let databases = std::mem::take(&mut reading.databases);
+    for database in &databases {
+        match reading.read_database(database).await {
+            Err(Stop::Unanswered(error)) => reading.leave_out(database.clone(), error).await?,
+            outcome => outcome?,
+        }
+    }
+    if !databases.is_empty() && databases.iter().all(|database| reading.unread.contains(database)) {
+        return Err(Stop::Failed(NONE_READ.to_owned()));
+    }
+    reading.find_missing().await
+}
+
+struct Reading<'r> {
+    state: &'r Syncs,
+    sync: &'r Sync,
+    lease: &'r Lease,
+    reach: Reach<'r>,
+    server: ServerInfo,
+    databases: Vec<String>,
+    /// Tables of the catalogue that are there.
+    seen: HashSet<i64>,
+    /// Databases of which nothing is known.
+    unread: HashSet<String>,
+    errors: &'r mut Errors,
+}
+
+/// A walk over the names of one database's tables.
+struct Pages<'d> {
+    database: &'d str,
+    cursor: Option<String>,
+    pages: usize,
+    is_over: bool,
+}
+
+/// What a call for some tables brought.
+#[derive(Default)]
+struct Batch {
+    found: Vec<FoundTable>,
+    /// Names of tables that are no longer there, or no tables.
+    gone: HashSet<String>,
+}
+
+impl<'d> Pages<'d> {
+    fn of(database: &'d str) -> Pages<'d> {
+        Pages { database, cursor: None, pages: 0, is_over: false }
+    }
+
+    /// Names of tables that are to be read in, whether or not the catalogue can hold them.
+    async fn next(&mut self, reading: &Reading<'_>) -> Result<Option<Vec<String>>, Unanswered> {
+        if self.is_over {
+            return Ok(None);
+        }
+        self.pages += 1;
+        if self.pages > PAGES_MAX {
+            return Err(limit(format!("the tables of {} have more than {PAGES_MAX} pages", self.database)));
+        }
+        let page = Page { cursor: self.cursor.take(), limit: PAGE_TABLES };
+        let answer = patiently!(reading.reach.tables(&reading.server, self.database, &page))?;
+        self.is_over = answer.next.is_none();
+        self.cursor = answer.next;
+        let is_read = |kind: &str| KINDS.contains(&kind);
+        let tables = answer.tables.into_iter().filter(|table| is_read(&table.kind));
+        Ok(Some(tables.map(|table| table.name).collect()))
+    }
+}
+
+impl Reading<'_> {
+    /// How many there are, so that it can be told how far it is. Databases that cannot be read are left out.
+    async fn count_tables(&mut self) -> Result<(), Stop> {
+        let mut total = 0;
+        for database in std::mem::take(&mut self.databases) {
+            match self.count_database(&database, total).await {
+                Ok(count) => {
+                    total += count;
+                    self.databases.push(database);
+                }
+                Err(error) => self.leave_out(database, error).await?,
+            }
+        }
+        if self.databases.is_empty() && !self.unread.is_empty() {
+            return Err(Stop::Failed(NONE_READ.to_owned()));
+        }
+        let mut tx = self.state.db.begin().await?;
+        tx.guard(self.lease).await?;
+        if !store::begin(&mut tx, self.sync.id, total as i64).await? {
+            return Err(Stop::Ended);
+        }
+        Ok(tx.commit().await?)
+    }
+
+    /// Of a database that cannot be read nothing is known; where it is not that one alone, nothing is of any.
+    async fn leave_out(&mut self, database: String, error: Unanswered) -> Result<(), Stop> {
+        let is_of_one = is_of_one_call(&error)
+            // One that was dropped meanwhile is told like a server that is away.
+            || (is_lost(&error) && patiently!(self.reach.databases(&self.server)).is_ok());
+        if !is_of_one {
+            return Err(error.into());
+        }
+        let message = message_of(error.into());
+        self.errors.add(WHOLE, &format!("the database {database} cannot be read: {message}"));
+        self.unread.insert(database);
+        Ok(())
+    }
+
+    async fn count_database(&self, database: &str, before: usize) -> Result<usize, Unanswered> {
+        found::check_name(database).map_err(|why| limit(format!("it {why}")))?;
+        let (mut pages, mut count) = (Pages::of(database), 0);
+        while let Some(names) = pages.next(self).await? {
+            count += names.len();
+            if before + count > TABLES_MAX {
+                return Err(limit(format!("there are more than {TABLES_MAX} tables in all")));
+            }
+        }
+        Ok(count)
+    }
+
+    async fn read_database(&mut self, database: &str) -> Result<(), Stop> {
+        let mut pages = Pages::of(database);
+        while let Some(names) = pages.next(self).await? {
+            for names in names.chunks(BATCH_TABLES) {
+                if self.seen.len() > TABLES_MAX {
+                    return Err(limit(format!("there are more than {TABLES_MAX} tables in all")).into());
+                }
+                self.read_batch(database, names).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_batch(&mut self, database: &str, names: &[String]) -> Result<(), Stop> {
+        let mut asked = Vec::new();
+        for name in names {
+            match found::check_name(name) {
+                Ok(()) => asked.push(TableName { database: database.to_owned(), name: name.clone() }),
+                Err(why) => self.wrong(database, name, &format!("the table {why}")),
+            }
+        }
+        let began_ms = self.state.clock.now_ms();
+        let batch = self.inspect(asked.clone()).await?;
+        let listed = asked.into_iter().map(|table| table.name).filter(|name| !batch.gone.contains(name));
+        let listed: Vec<String> = listed.collect();
+        let look = Look {
+            cluster_id: self.sync.datasource_id,
+            database,
+            listed: &listed,
+            found: &batch.found,
+            began_ms,
+            source: Source::Sync,
+        };
+        for _ in 1..WRITES {
+            match self.write_batch(&look, names.len()).await {
+                // Another writer was there first: the second look sees what it wrote.
+                Err(Stop::Store(error)) if error.code() == "name_taken" => {}
+                outcome => return outcome,
+            }
+        }
+        self.write_batch(&look, names.len()).await
+    }
+
+    /// What is in these tables. A call that fails is made again for one half and the other: the fault may be
+    /// one table's.
+    async fn inspect(&mut self, tables: Vec<TableName>) -> Result<Batch, Stop> {
+        let mut batch = Batch::default();
+        let mut left = vec![tables];
+        while let Some(mut some) = left.pop().filter(|some| !some.is_empty()) {
+            match patiently!(self.reach.inspect(&self.server, &some)) {
+                Ok(answers) => {
+                    let is_one = some.len() == 1;
+                    for (table, answer) in some.into_iter().zip(answers) {
+                        match answer {
+                            Err(error) if error.code == "limit_exceeded" && !is_one => left.push(vec![table]),
+                            answer => self.sort(&mut batch, &table, answer),
+                        }
+                    }
+                }
+                Err(error) if is_of_one_call(&error) => match some.as_slice() {
+                    [table] => {
+                        let message = message_of(error.into());
+                        self.wrong(&table.database, &table.name, &message);
+                    }
+                    _ => {
+                        left.push(some.split_off(some.len() / 2));
+                        left.push(some);
+                    }
+                },
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(batch)
+    }
+
+    fn sort(&mut self, batch: &mut Batch, table: &TableName, answer: Result<Table, PluginError>) {
+        match answer {
+            Ok(found) if !KINDS.contains(&found.kind.as_str()) => _ = batch.gone.insert(table.name.clone()),
+            Ok(found) => match FoundTable::of(&found) {
+                Ok(found) => batch.found.push(found),
+                Err(why) => self.wrong(&table.database, &table.name, &why),
+            },
+            Err(error) if error.code == "not_found" => _ = batch.gone.insert(table.name.clone()),
+            Err(error) => self.wrong(&table.database, &table.name, &error.message),
+        }
+    }
+
+    fn wrong(&mut self, database: &str, table: &str, message: &str) {
+        let name: String = table.chars().filter(|&c| c != '\0').take(found::NAME_MAX_CHARS).collect();
+        self.errors.add(Some(format!("{database}.{name}")), message);
+    }
+
+    async fn write_batch(&mut self, look: &Look<'_>, done: usize) -> Result<(), Stop> {
+        let now_ms = self.state.clock.now_ms();
+        let mut tx = self.state.db.begin().await?;
+        tx.guard(self.lease).await?;
+        let taken = found::take_over(&mut tx, look, now_ms).await?;
+        let counted = (taken.tables, taken.fields);
+        if !store::count(&mut tx, self.sync.id, done as i64, counted.0, counted.1, self.errors).await? {
+            return Err(Stop::Ended);
+        }
+        tx.commit().await?;
+        failpoints::reach("sync.batch_written");
+        self.seen.extend(taken.seen);
+        Ok(())
+    }
+
+    /// Tables of the catalogue that were not seen are there no longer.
+    async fn find_missing(&mut self) -> Result<(), Stop> {
+        let mut after_id = 0;
+        loop {
+            let (cluster, now_ms) = (self.sync.datasource_id, self.state.clock.now_ms());
+            let began_ms = self.sync.started_at_ms;
+            let mut tx = self.state.db.begin().await?;
+            tx.guard(self.lease).await?;
+            let looked =
+                found::mark_missing(&mut tx, cluster, after_id, &self.seen, &self.unread, began_ms, now_ms)
+                    .await?;
+            let Some(last) = looked.last else { return Ok(()) };
+            let missing = Counts { missing: looked.missing, ..Counts::default() };
+            if looked.missing > 0
+                && !store::count(&mut tx, self.sync.id, 0, missing, Counts::default(), self.errors).await?
+            {
+                return Err(Stop::Ended);
+            }
+            tx.commit().await?;
+            after_id = last;
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! The worker of each server: it starts what is due, takes over what runs and nobody works on, and stops what
+//! was cancelled. It gives its leases back when the server stops; the rows stay `running` for the next one.
+
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use lakeport_base::Error;
+use lakeport_base::failpoints;
+use lakeport_base::time::MINUTE_MS;
+use lakeport_store::{Event, Held, leases};
+use tokio::task::{self, JoinError, JoinSet};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::TOPIC;
+use super::read::{self, Stop};
+use super::store::{self, Errors, State, Sync};
+use crate::cron::Cron;
+use crate::datasources::{self, Datasource};
+use crate::sync::Syncs;
+
+/// Between two looks for what others left and for what is due.
+const POLL: Duration = Duration::from_secs(5);
+/// Data sources that one server reads at the same time.
+const SYNCS_AT_ONCE: usize = 4;
+/// Data sources that are started by their crons in one go.
+const DUE_AT_ONCE: i64 = 100;
+/// What was due longer ago is not made up for.
+const LATE_MAX_MS: i64 = MINUTE_MS;
+/// The longest time that one attempt may take.
+const SYNC_MAX: Duration = Duration::from_secs(3 * 3600);
+/// Attempts in a row that may fail by the server's own store.
+const ATTEMPTS_MAX: u32 = 5;
+
+/// Works until the server stops.
+pub async fn run_worker(state: Arc<Syncs>) {
+    let mut changed = state.changes.subscribe(TOPIC);
+    let mut worker = Worker { state, working: HashMap::new(), tasks: JoinSet::new(), failed: HashMap::new() };
+    loop {
+        let wait = worker.look().await.unwrap_or_else(|error| {
+            tracing::warn!("synchronisations are not looked after at this moment: {error}");
+            POLL
+        });
+        tokio::select! {
+            () = worker.state.stopping.cancelled() => break,
+            event = changed.next() => match event {
+                Some(event) => worker.stop_ended(&event).await,
+                None => break,
+            },
+            Some(done) = worker.tasks.join_next() => worker.done(done),
+            () = sleep(wait) => {}
+        }
+    }
+    // Each sees for itself that the server stops, and gives its lease back.
+    while worker.tasks.join_next().await.is_some() {}
+}
+
+struct Worker {
+    state: Arc<Syncs>,
+    /// By data source.
+    working: HashMap<i64, Working>,
+    tasks: JoinSet<Done>,
+    /// What failed by the store, by synchronisation.
+    failed: HashMap<i64, Failed>,
+}
+
+/// Attempts that failed by the store, and when there may be another.
+#[derive(Clone, Copy)]
+struct Failed {
+    attempts: u32,
+    not_before: Instant,
+}
+
+/// One that is worked on.
+struct Working {
+    sync_id: i64,
+    stop: CancellationToken,
+    task: task::Id,
+}
+
+/// One that is not worked on any more.
+struct Done {
+    datasource_id: i64,
+    sync_id: i64,
+    /// The store failed; true: it should be tried again.
+    again: bool,
+}
+
+impl Worker {
+    /// Starts what is due, takes what is free; answers when to look again.
+    async fn look(&mut self) -> Result<Duration, Error> {
+        let now_ms = self.state.clock.now_ms();
+        let due = datasources::due(&self.state.db, now_ms, DUE_AT_ONCE).await?;
+        for source in due {
+            start_due(&self.state, &source, now_ms).await?;
+        }
+        let running = store::running(&self.state.db).await?;
+        self.failed.retain(|id, _| running.iter().any(|sync| sync.id == *id));
+        for sync in running {
+            let may_again =
+                self.failed.get(&sync.id).is_none_or(|failed| failed.not_before <= Instant::now());
+            let is_worked_on = self.working.contains_key(&sync.datasource_id);
+            if may_again && !is_worked_on && self.working.len() < SYNCS_AT_ONCE {
+                self.take(sync).await?;
+            }
+        }
+        let next_ms = datasources::next_due(&self.state.db).await?;
+        let in_ms = next_ms.map(|next| next.saturating_sub(self.state.clock.now_ms()).max(0) as u64);
+        Ok(in_ms.map_or(POLL, Duration::from_millis).min(POLL))
+    }
+
+    /// Works on one, where no other server does.
+    async fn take(&mut self, sync: Sync) -> Result<(), Error> {
+        let (datasource_id, sync_id) = (sync.datasource_id, sync.id);
+        let name = format!("datasource_sync/{datasource_id}");
+        let Some(lease) = self.state.leases.claim(&name, leases::TTL).await? else { return Ok(()) };
+        failpoints::reach("sync.claimed");
+        let stop = CancellationToken::new();
+        let attempt = Attempt {
+            state: Arc::clone(&self.state),
+            sync,
+            stop: stop.clone(),
+            is_last: self.failed.get(&sync_id).is_some_and(|failed| failed.attempts + 1 >= ATTEMPTS_MAX),
+        };
+        let task = self.tasks.spawn(attempt.run(lease.hold())).id();
+        self.working.insert(datasource_id, Working { sync_id, stop, task });
+        Ok(())
+    }
+
+    /// Stops the work on what was ended by somebody else.
+    async fn stop_ended(&self, event: &Event) {
+        for working in self.working.values() {
+            let is_meant = match event {
+                Event::Changed(key) => **key == *working.sync_id.to_string(),
+                Event::Everything => true,
+            };
+            if !is_meant {
+                continue;
+            }
+            match store::find(&self.state.db, working.sync_id).await {
+                Ok(Some(sync)) if sync.state == State::Running => {}
+                Ok(_) => working.stop.cancel(),
+                // Its next batch sees it, too.
+                Err(error) => tracing::warn!("whether a synchronisation was cancelled is not known: {error}"),
+            }
+        }
+    }
+
+    fn done(&mut self, done: Result<Done, JoinError>) {
+        let done = match done {
+            Ok(done) => done,
+            Err(error) => {
+                self.working.retain(|_, working| working.task != error.id());
+                return;
+            }
+        };
+        self.working.remove(&done.datasource_id);
+        if done.again {
+            let attempts = self.failed.get(&done.sync_id).map_or(0, |failed| failed.attempts) + 1;
+            self.failed.insert(done.sync_id, Failed { attempts, not_before: Instant::now() + POLL });
+        }
+    }
+}
+
+/// Moves the next time on, and starts a synchronisation unless one runs. Of several servers one comes through.
+async fn start_due(state: &Syncs, source: &Datasource, now_ms: i64) -> Result<(), Error> {
+    let cron = source.sync_cron.as_deref().and_then(|text| Cron::parse(text).ok());
+    let next_ms = cron.and_then(|cron| cron.next_after(now_ms, state.config.time_zone));
+    let mut tx = state.db.begin().await?;
+    if !datasources::set_next(&mut tx, source, next_ms).await? {
+        return Ok(());
+    }
+    let is_late = source.next_sync_at_ms.is_none_or(|due_ms| now_ms - due_ms > LATE_MAX_MS);
+    if !is_late && let Some(sync_id) = store::start(&mut tx, source.id, now_ms).await? {
+        tx.changed(TOPIC, sync_id.to_string());
+    }
+    tx.commit().await
+}
+
+/// One attempt at a synchronisation.
+struct Attempt {
+    state: Arc<Syncs>,
+    sync: Sync,
+    stop: CancellationToken,
+    /// The store failed too often.
+    is_last: bool,
+}
+
+/// How it ended.
+enum Outcome {
+    /// Somebody else ended it, or goes on with it.
+    Left,
+    Ended(State),
+    /// The store failed.
+    Again,
+}
+
+impl Attempt {
+    async fn run(self, held: Held) -> Done {
+        let (datasource_id, sync_id) = (self.sync.datasource_id, self.sync.id);
+        let lost = held.lost();
+        let outcome = tokio::select! {
+            biased;
+            () = self.stop.cancelled() => Outcome::Left,
+            () = lost.cancelled() => Outcome::Left,
+            () = self.state.stopping.cancelled() => Outcome::Left,
+            outcome = self.work(&held) => outcome,
+        };
+        if let Outcome::Ended(state) = &outcome {
+            tracing::info!(datasource_id, sync_id, ?state, "the tables of a data source were read in");
+        }
+        if let Err(error) = held.release().await {
+            tracing::debug!("the lease of a synchronisation was not given back: {error}");
+        }
+        Done { datasource_id, sync_id, again: matches!(outcome, Outcome::Again) }
+    }
+
+    async fn work(&self, held: &Held) -> Outcome {
+        let mut errors = Errors::default();
+        let reading = AssertUnwindSafe(self.read(held, &mut errors)).catch_unwind();
+        let failed = match timeout(SYNC_MAX, reading).await {
+            Ok(Ok(Ok(()))) => None,
+            Ok(Ok(Err(Stop::Ended))) => return Outcome::Left,
+            Ok(Ok(Err(Stop::Store(error)))) if error.code() == "lease_lost" => return Outcome::Left,
+            Ok(Ok(Err(Stop::Store(error)))) => {
+                tracing::warn!(sync_id = self.sync.id, "what was read in was not written: {error}");
+                if !self.is_last {
+                    return Outcome::Again;
+                }
+                Some("the server could not write what it found; its log has the reason".to_owned())
+            }
+            Ok(Ok(Err(Stop::Failed(message)))) => Some(message),
+            Ok(Ok(Err(Stop::Unanswered(error)))) => Some(read::message_of(error.into())),
+            Ok(Err(_)) => Some("the server failed; its log has the reason".to_owned()),
+            Err(_) => Some(format!("it was not done after {SYNC_MAX:?}")),
+        };
+        let state = if failed.is_some() { State::Failed } else { State::Success };
+        if let Some(message) = failed {
+            errors.put_first(&message);
+        }
+        match self.end(held, state, &errors).await {
+            Ok(()) => Outcome::Ended(state),
+            Err(error) => {
+                tracing::warn!(
+                    sync_id = self.sync.id,
+                    "the end of a synchronisation was not written: {error}"
+                );
+                Outcome::Again
+            }
+        }
+    }
+
+    async fn read(&self, held: &Held, errors: &mut Errors) -> Result<(), Stop> {
+        let source = datasources::find(&self.state.db, self.sync.datasource_id).await?;
+        let source = source.ok_or(Stop::Ended)?;
+        read::read_in(&self.state, &source, &self.sync, held, errors).await
+    }
+
+    async fn end(&self, held: &Held, state: State, errors: &Errors) -> Result<(), Error> {
+        let now_ms = self.state.clock.now_ms();
+        let mut tx = self.state.db.begin().await?;
+        tx.guard(held).await?;
+        // In the order in which a start takes them: the data source, then its synchronisation.
+        datasources::lock(&mut tx, self.sync.datasource_id).await?;
+        if !store::end(&mut tx, self.sync.id, state, errors, now_ms).await? {
+            return Ok(());
+        }
+        if state == State::Success {
+            datasources::set_last_sync(&mut tx, self.sync.datasource_id, now_ms).await?;
+            tx.changed(datasources::TOPIC, self.sync.datasource_id.to_string());
+        }
+        tx.changed(TOPIC, self.sync.id.to_string());
+        tx.commit().await?;
+        failpoints::reach("sync.ended");
+        Ok(())
+    }
+}

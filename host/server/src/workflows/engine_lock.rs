@@ -1,0 +1,90 @@
+//! Turns at an engine: what changes a workflow there is asked for one at a time, from one place, so that what is
+//! written down afterwards is what the engine was told last. A turn is a lease of its own owner: a request that is
+//! broken off gives it back, whoever dies or sleeps in it loses it by the clock, and what is written down is guarded
+//! by it.
+
+use std::time::Duration;
+
+use lakeport_base::Error;
+use lakeport_store::{Held, Leases, leases};
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
+
+use crate::workflows::Workflows;
+
+/// How long a request waits for its turn.
+const WAIT: Duration = Duration::from_secs(10);
+/// Between two looks at whether it is free.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The turn, or 409 where another takes longer than a request waits.
+pub async fn take(state: &Workflows, workflow_id: i64) -> Result<Held, Error> {
+    let deadline = Instant::now() + WAIT;
+    loop {
+        if let Some(turn) = try_take(state, workflow_id).await? {
+            return Ok(turn);
+        }
+        if Instant::now() >= deadline {
+            return Err(running());
+        }
+        sleep(LOOK_INTERVAL).await;
+    }
+}
+
+/// The turn, where it is free now.
+pub async fn try_take(state: &Workflows, workflow_id: i64) -> Result<Option<Held>, Error> {
+    // Two turns of this server are apart, too.
+    let own = Leases::new(state.db.clone(), Uuid::now_v7().to_string());
+    let lease = own.claim(&format!("publication/{workflow_id}"), leases::TTL).await?;
+    Ok(lease.map(|lease| lease.hold_until_dropped()))
+}
+
+/// Gives it back. Where the store refuses it runs out by itself.
+pub async fn give_back(turn: Held) {
+    if let Err(error) = turn.release().await {
+        tracing::debug!("the turn of a workflow was not given back: {error}");
+    }
+}
+
+fn running() -> Error {
+    let message = "another change of the workflow is under way at its engine, such as a deployment; try again when \
+        that has ended";
+    Error::conflict("deployment_running", message)
+}
+
+/// What the engine answers to what is asked in this turn; `lease_lost` where the turn is lost before.
+pub async fn asked<T>(turn: &Held, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    let lost = turn.lost();
+    tokio::select! {
+        biased;
+        () = lost.cancelled() => {
+            let message = "another server came to change the workflow at its engine before the engine answered; \
+                look at what it is now, and try again";
+            Err(Error::unavailable("lease_lost", message).retry_after(1))
+        }
+        answer = answer => answer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lakeport_store::testing::on_each_store;
+
+    #[tokio::test]
+    async fn who_lost_the_turn_waits_for_no_engine_and_writes_nothing_down() {
+        on_each_store(async |db| {
+            let of = |owner: &str| Leases::new(db.clone(), owner.to_owned());
+            let lease = of("asleep").claim("turn", Duration::from_millis(600)).await.unwrap().unwrap();
+            let turn = lease.hold_until_dropped();
+            assert_eq!(asked(&turn, async { Ok(7) }).await.unwrap(), 7);
+            db.execute("UPDATE leases SET expires_at = 1", &[]).await.unwrap();
+            of("awake").claim("turn", leases::TTL).await.unwrap().unwrap();
+            let never = std::future::pending::<Result<(), Error>>();
+            assert_eq!(asked(&turn, never).await.unwrap_err().code(), "lease_lost");
+            let mut tx = db.begin().await.unwrap();
+            assert_eq!(tx.guard(&turn).await.unwrap_err().code(), "lease_lost");
+        })
+        .await;
+    }
+}

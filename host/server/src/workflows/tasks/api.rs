@@ -1,0 +1,315 @@
+//! Handlers of tasks. What can be found out before a change begins is found out before: there is one writer.
+
+use lakeport_base::Error;
+use lakeport_http::form::Draft;
+use lakeport_http::{Data, Nothing, Page, Paging};
+use lakeport_store::Tx;
+
+use super::definition::{self, Kind, Wanted};
+use super::forms::{CreateTask, ListQuery, PAGE_SIZE_DEFAULT, TaskPath, UpdateTask};
+use super::lookup::{self, Looked, Sight};
+use super::store::{self, Filter};
+use super::view::{ExecutionStatus, TaskLineage, TaskView};
+use super::{TOPIC, Task, dependencies, part};
+use crate::audit::{Change, Commit};
+use crate::execution_records;
+use crate::tables;
+use crate::workflows::versions::{self, Made, PartChange, Source};
+use crate::workflows::{self, Workflow};
+use crate::workflows::{Call, Workflows};
+
+/// The task of this id, or 404.
+async fn found(state: &Workflows, id: i64) -> Result<Task, Error> {
+    store::find(&state.db, id).await?.ok_or_else(|| unknown(id))
+}
+
+fn unknown(id: i64) -> Error {
+    Error::not_found("task", id)
+}
+
+async fn workflow_of(state: &Workflows, id: i64) -> Result<Workflow, Error> {
+    workflows::find(&state.db, id).await?.ok_or_else(|| Error::not_found("workflow", id))
+}
+
+/// `GET /api/v1/tasks`
+pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<TaskView>>, Error> {
+    let (state, query) = (&call.state, &call.query);
+    let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
+    let filter = Filter {
+        name: query.task_name.as_deref().map(str::to_lowercase),
+        task_type: query.task_type.clone(),
+        workflow_id: query.workflow_id,
+        upstream_task_id: query.upstream_task_id,
+        downstream_task_id: query.downstream_task_id,
+    };
+    let (total, tasks) = store::page(&state.db, &filter, &paging).await?;
+    let ids: Vec<i64> = tasks.iter().filter_map(|task| task.workflow_id).collect();
+    let names = workflows::names(&state.db, &ids).await?;
+    let view = |task: Task| {
+        let name = task.workflow_id.and_then(|id| names.get(&id));
+        TaskView::new(task, name.map(String::as_str), state.config.time_zone)
+    };
+    Ok(Data::new(&paging.page(total, tasks.into_iter().map(view).collect())))
+}
+
+fn shown(state: &Workflows, task: &Task, workflow: Option<&Workflow>) -> Data<TaskView> {
+    let name = workflow.map(|workflow| workflow.content.name.as_str());
+    Data::new(&TaskView::new(task.clone(), name, state.config.time_zone)).with_etag(&task.etag())
+}
+
+/// `POST /api/v1/tasks`
+pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTask>>) -> Result<Data<TaskView>, Error> {
+    let (state, form) = (&call.state, call.body.read());
+    let workflow_id = form.task.workflow_id;
+    let place = place(state, workflow_id).await;
+    // Without its workflow it is checked as far as that goes.
+    let wanted = definition::created(form, place.as_ref().ok().map(|(_, kinds)| kinds.as_slice()));
+    let workflow = match place {
+        Ok((workflow, _)) => workflow,
+        Err(error) => return Err(call.body.refuse(wanted.1).err().unwrap_or(error)),
+    };
+    let Looked { wanted, names } = lookup::look_up(state, &call.body, wanted, None, Some(&workflow)).await?;
+    let now_ms = state.clock.now_ms();
+    let mut task = Task {
+        id: 0,
+        workflow_id: Some(workflow_id),
+        digest: versions::part_digest(&part::text(&wanted.content)),
+        content: wanted.content,
+        given: wanted.given,
+        created_at_ms: now_ms,
+        updated_at_ms: now_ms,
+    };
+    let mut tx = state.db.begin().await?;
+    let mut workflow = locked_workflow(&mut tx, workflow_id).await?;
+    lookup::refuse_missing(&mut tx, &task.content, None).await?;
+    if store::closes_circle(&mut tx, workflow_id, 0, &task.content).await? {
+        drop(tx);
+        return Err(circle_of(state, workflow_id, &task).await);
+    }
+    task.id = store::insert(&mut tx, &task).await?;
+    let change = PartChange { task_id: task.id, before: None, after: Some(part::of(&task, &names)) };
+    versions::change_parts(&mut tx, &mut workflow, &[change], made(&call.caller.name, now_ms)).await?;
+    tell(&mut tx, task.id, &[workflow_id]);
+    let change = Change::of("task", task.id).after(&task.definition());
+    call.commit(tx, change, shown(state, &task, Some(&workflow))).await
+}
+
+/// The workflow that a task is to be in, and the types of task that its engine runs.
+async fn place(state: &Workflows, workflow_id: i64) -> Result<(Workflow, Vec<Kind>), Error> {
+    let workflow = workflow_of(state, workflow_id).await?;
+    let kinds = lookup::kinds(state, &workflow).await?;
+    Ok((workflow, kinds))
+}
+
+fn made(by: &str, now_ms: i64) -> Made<'_> {
+    Made { source: Source::Task, comment: None, by, now_ms }
+}
+
+fn tell(tx: &mut Tx, task_id: i64, workflow_ids: &[i64]) {
+    tx.changed(TOPIC, task_id.to_string());
+    for id in workflow_ids {
+        tx.changed(workflows::TOPIC, id.to_string());
+    }
+}
+
+async fn locked_workflow(tx: &mut Tx, id: i64) -> Result<Workflow, Error> {
+    workflows::lock(tx, id).await?.ok_or_else(|| Error::not_found("workflow", id))
+}
+
+/// 409 names the tasks of the circle, in order.
+async fn circle_of(state: &Workflows, workflow_id: i64, task: &Task) -> Error {
+    match way_of(state, workflow_id, task).await {
+        Ok(way) => Error::conflict(
+            "dependency_cycle",
+            format!(
+                "this would close a circle, in which each task reads what the one before it writes: {way}"
+            ),
+        ),
+        Err(error) => error,
+    }
+}
+
+async fn way_of(state: &Workflows, workflow_id: i64, task: &Task) -> Result<String, Error> {
+    let steps = store::bindings_in(&state.db, workflow_id).await?;
+    let others: Vec<dependencies::Bound<'_>> = steps
+        .iter()
+        .map(|step| dependencies::Bound {
+            task_id: step.task_id,
+            inputs: &step.inputs,
+            outputs: &step.outputs,
+        })
+        .collect();
+    // Somebody else may have opened it in this moment.
+    let way = dependencies::through(task.bound(), &others).unwrap_or_else(|| vec![task.id, task.id]);
+    let names = store::names(&state.db, &way).await?;
+    let name = |id: &i64| match names.get(id) {
+        Some(name) if *id != task.id => name.clone(),
+        _ => task.content.task_name.clone(),
+    };
+    Ok(way.iter().map(name).collect::<Vec<_>>().join(" → "))
+}
+
+type UpdateCall = Call<TaskPath, Nothing, Draft<UpdateTask>>;
+
+/// `PUT /api/v1/tasks/{id}`
+pub async fn update(call: UpdateCall) -> Result<Data<TaskView>, Error> {
+    let (state, id, form) = (&call.state, call.path.id, call.body.read());
+    let before = found(state, id).await?;
+    call.check_if_match(&before.etag())?;
+    let workflow_id = form.task.0.as_ref().and_then(|task| task.workflow_id.0).or(before.workflow_id);
+    let place = match workflow_id {
+        Some(id) => place(state, id).await.map(Some),
+        None => Ok(None),
+    };
+    let kinds = place.as_ref().ok().and_then(Option::as_ref).map(|(_, kinds)| kinds.as_slice());
+    let wanted = definition::changed(form, &before, kinds);
+    let workflow = match place {
+        Ok(place) => place.map(|(workflow, _)| workflow),
+        Err(error) => return Err(call.body.refuse(wanted.1).err().unwrap_or(error)),
+    };
+    let looked = lookup::look_up(state, &call.body, wanted, Some(&before.content), workflow.as_ref()).await?;
+    write(&call, &before, workflow_id, looked).await
+}
+
+async fn write(
+    call: &UpdateCall,
+    before: &Task,
+    workflow_id: Option<i64>,
+    looked: Looked,
+) -> Result<Data<TaskView>, Error> {
+    let (state, now_ms) = (&call.state, call.state.clock.now_ms());
+    let Wanted { content, given, .. } = looked.wanted;
+    let digest = versions::part_digest(&part::text(&content));
+    let mut after = Task { workflow_id, content, given, digest, ..before.clone() };
+    let mut tx = state.db.begin().await?;
+    let mut workflows = Locked::of(&mut tx, [before.workflow_id, workflow_id]).await?;
+    unchanged_since(call, &mut tx, before).await?;
+    let is_moved = before.workflow_id != workflow_id;
+    let is_changed = is_moved || before.digest != after.digest;
+    if !is_changed && before.given == after.given {
+        let change = Change::of("task", before.id).before(&before.definition()).after(&before.definition());
+        return call.commit(tx, change, shown(state, before, workflows.get(workflow_id))).await;
+    }
+    if is_changed {
+        after.updated_at_ms = now_ms;
+        lookup::refuse_missing(&mut tx, &after.content, Some(&before.content)).await?;
+        if let Some(id) = workflow_id
+            && store::closes_circle(&mut tx, id, after.id, &after.content).await?
+        {
+            drop(tx);
+            return Err(circle_of(state, id, &after).await);
+        }
+    }
+    store::update(&mut tx, before, &after).await?;
+    if is_changed {
+        let old = Some(part::held(before));
+        let new = Some(part::of(&after, &looked.names));
+        let made = made(&call.caller.name, now_ms);
+        workflows.change(&mut tx, before.workflow_id, workflow_id, before.id, (old, new), made).await?;
+        let told: Vec<i64> = [before.workflow_id, workflow_id].into_iter().flatten().collect();
+        tell(&mut tx, before.id, &told);
+    }
+    let change = Change::of("task", before.id).before(&before.definition()).after(&after.definition());
+    call.commit(tx, change, shown(state, &after, workflows.get(workflow_id))).await
+}
+
+/// What was looked up stands on the task as it was read: another's change in this moment is not written over.
+async fn unchanged_since<Q, B>(call: &Call<TaskPath, Q, B>, tx: &mut Tx, before: &Task) -> Result<(), Error> {
+    let now = store::lock(tx, before.id).await?.ok_or_else(|| unknown(before.id))?;
+    call.check_if_match(&now.etag())?;
+    if now == *before {
+        return Ok(());
+    }
+    let message = "somebody else changed the task in this moment; nothing was changed, try again";
+    Err(Error::unavailable("store_busy", message).retry_after(1))
+}
+
+/// The one or two workflows that a change touches, locked in the order of their ids.
+struct Locked(Vec<Workflow>);
+
+impl Locked {
+    async fn of(tx: &mut Tx, ids: [Option<i64>; 2]) -> Result<Locked, Error> {
+        let mut ids: Vec<i64> = ids.into_iter().flatten().collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let mut locked = Vec::with_capacity(ids.len());
+        for id in ids {
+            locked.push(locked_workflow(tx, id).await?);
+        }
+        Ok(Locked(locked))
+    }
+
+    fn get(&self, id: Option<i64>) -> Option<&Workflow> {
+        self.0.iter().find(|workflow| Some(workflow.id) == id)
+    }
+
+    fn get_mut(&mut self, id: Option<i64>) -> Option<&mut Workflow> {
+        self.0.iter_mut().find(|workflow| Some(workflow.id) == id)
+    }
+
+    /// Makes the next version of each.
+    async fn change(
+        &mut self,
+        tx: &mut Tx,
+        from: Option<i64>,
+        to: Option<i64>,
+        task_id: i64,
+        (before, after): (Option<part::Held>, Option<part::New>),
+        made: Made<'_>,
+    ) -> Result<(), Error> {
+        if from == to {
+            let Some(workflow) = self.get_mut(to) else { return Ok(()) };
+            return versions::change_parts(tx, workflow, &[PartChange { task_id, before, after }], made)
+                .await;
+        }
+        if let Some(workflow) = self.get_mut(from) {
+            let change = PartChange { task_id, before, after: None };
+            versions::change_parts(tx, workflow, &[change], made).await?;
+        }
+        if let Some(workflow) = self.get_mut(to) {
+            let change = PartChange { task_id, before: None, after };
+            versions::change_parts(tx, workflow, &[change], made).await?;
+        }
+        Ok(())
+    }
+}
+
+/// `DELETE /api/v1/tasks/{id}`
+pub async fn delete(call: Call<TaskPath>) -> Result<Data<Option<TaskView>>, Error> {
+    let (state, id) = (&call.state, call.path.id);
+    let before = found(state, id).await?;
+    call.check_if_match(&before.etag())?;
+    let mut tx = state.db.begin().await?;
+    let mut workflows = Locked::of(&mut tx, [before.workflow_id, None]).await?;
+    unchanged_since(&call, &mut tx, &before).await?;
+    store::delete(&mut tx, id).await?;
+    let made = made(&call.caller.name, state.clock.now_ms());
+    let old = Some(part::held(&before));
+    workflows.change(&mut tx, before.workflow_id, None, id, (old, None), made).await?;
+    tell(&mut tx, id, before.workflow_id.as_slice());
+    let change = Change::of("task", id).before(&before.definition());
+    call.commit(tx, change, Data::new(&None)).await
+}
+
+/// `GET /api/v1/tasks/{id}/execution-status`
+pub async fn execution_status(call: Call<TaskPath>) -> Result<Data<ExecutionStatus>, Error> {
+    let (state, id) = (&call.state, call.path.id);
+    found(state, id).await?;
+    Ok(Data::new(&ExecutionStatus::of(execution_records::latest_of_task(state, id).await?)))
+}
+
+/// `GET /api/v1/tasks/{id}/lineage`
+pub async fn lineage(call: Call<TaskPath>) -> Result<Data<TaskLineage>, Error> {
+    let state = &call.state;
+    let task = found(state, call.path.id).await?;
+    let content = &task.content;
+    let sight = Sight::of(state, &call.caller).await?;
+    let mut warnings = lookup::warnings(state, &sight, &task).await?;
+    let inputs = sight.open(state, &content.input_table_ids, &mut warnings);
+    let outputs = sight.open(state, &content.output_table_ids, &mut warnings);
+    Ok(Data::new(&TaskLineage {
+        input_tables: tables::views(state, &inputs).await?,
+        output_tables: tables::views(state, &outputs).await?,
+        warnings,
+    }))
+}

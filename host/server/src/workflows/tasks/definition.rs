@@ -1,0 +1,253 @@
+//! What a task is to be: the forms of requests, checked, and laid over what there is. Pure; what they name in
+//! other rooms is looked up before.
+
+use lakeport_base::error::Detail;
+use lakeport_http::form::{Amend, Patch, Text};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Task;
+use super::forms::{CreateTask, Priority, TaskChange, UpdateTask};
+
+const TYPE_MAX_CHARS: usize = 64;
+/// The longest text of a task, in bytes.
+const TEXT_MAX_BYTES: usize = 1024 * 1024;
+/// Tables in each of the two lists.
+pub const TABLES_MAX: usize = 500;
+/// Seconds: 30 days.
+const TIMEOUT_MAX_S: u32 = 30 * 24 * 3_600;
+const RETRIES_MAX: u32 = 100;
+/// Seconds: a day.
+const RETRY_INTERVAL_MAX_S: u32 = 24 * 3_600;
+
+/// What a task is, as versions keep it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Content {
+    pub task_name: String,
+    pub task_type: String,
+    /// The data source that it works on.
+    pub datasource_id: Option<i64>,
+    /// The task's text, whatever its type.
+    pub sql_content: Option<String>,
+    pub priority: Priority,
+    /// Seconds; 0: none.
+    pub timeout: u32,
+    pub retry_times: u32,
+    /// Seconds.
+    pub retry_interval: u32,
+    pub input_table_ids: Vec<i64>,
+    pub output_table_ids: Vec<i64>,
+}
+
+/// Which lists of tables were given. Where neither was, both are what is found in the SQL.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Given {
+    pub inputs: bool,
+    pub outputs: bool,
+}
+
+impl Priority {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Priority::Highest => "HIGHEST",
+            Priority::High => "HIGH",
+            Priority::Medium => "MEDIUM",
+            Priority::Low => "LOW",
+            Priority::Lowest => "LOWEST",
+        }
+    }
+}
+
+impl Content {
+    /// All tables that it reads or writes, the one list after the other.
+    pub fn table_ids(&self) -> impl Iterator<Item = i64> {
+        self.input_table_ids.iter().chain(&self.output_table_ids).copied()
+    }
+}
+
+impl Given {
+    pub fn any(self) -> bool {
+        self.inputs || self.outputs
+    }
+}
+
+/// A kind of task that an engine runs.
+#[derive(Debug, Clone)]
+pub struct Kind {
+    pub name: String,
+    /// What its text is: `sql`, `shell`, `none`.
+    pub body: String,
+    pub needs_datasource: bool,
+}
+
+/// A task as it is to be; its tables may have to be found in its SQL.
+#[derive(Debug)]
+pub struct Wanted {
+    pub content: Content,
+    pub given: Given,
+    /// Neither list was given, and what they are found in is new.
+    pub find_tables: bool,
+}
+
+/// The form of a new task, with every member of it that is wrong. No kinds: as for [`changed`].
+pub fn created(form: &CreateTask, kinds: Option<&[Kind]>) -> (Wanted, Vec<Detail>) {
+    let task = &form.task;
+    let given = Given { inputs: form.input_table_ids.is_some(), outputs: form.output_table_ids.is_some() };
+    let content = Content {
+        task_name: task.task_name.0.clone(),
+        task_type: task.task_type.clone(),
+        datasource_id: task.datasource_id,
+        sql_content: task.sql_content.clone(),
+        priority: task.priority.unwrap_or_default(),
+        timeout: task.timeout.unwrap_or_default(),
+        retry_times: task.retry_times.unwrap_or_default(),
+        retry_interval: task.retry_interval.unwrap_or_default(),
+        input_table_ids: each_once(form.input_table_ids.as_deref().unwrap_or_default()),
+        output_table_ids: each_once(form.output_table_ids.as_deref().unwrap_or_default()),
+    };
+    let (body, wrong) = check(&content, kinds);
+    (Wanted { content, given, find_tables: !given.any() && body == "sql" }, wrong)
+}
+
+/// The form over what there is, with every member that is wrong then. No kinds: it is in no workflow, and what its type is
+/// worth is seen when it comes into one.
+pub fn changed(form: &UpdateTask, before: &Task, kinds: Option<&[Kind]>) -> (Wanted, Vec<Detail>) {
+    let mut content = before.content.clone();
+    if let Amend(Some(task)) = &form.task {
+        lay_over(&mut content, task);
+    }
+    let mut given = before.given;
+    lay_list(&mut content.input_table_ids, &mut given.inputs, &form.input_table_ids);
+    lay_list(&mut content.output_table_ids, &mut given.outputs, &form.output_table_ids);
+    let (body, wrong) = check(&content, kinds);
+    let (old, new) = (&before.content, &content);
+    let is_new = old.sql_content != new.sql_content
+        || old.datasource_id != new.datasource_id
+        || old.task_type != new.task_type
+        || form.input_table_ids == Patch::Clear
+        || form.output_table_ids == Patch::Clear;
+    let find_tables = !given.any() && is_new && body == "sql";
+    if !given.any() && is_new && body != "sql" {
+        content.input_table_ids.clear();
+        content.output_table_ids.clear();
+    }
+    (Wanted { content, given, find_tables }, wrong)
+}
+
+fn lay_over(content: &mut Content, task: &TaskChange) {
+    fn set<T: Clone>(member: &mut T, given: &Amend<T>) {
+        if let Amend(Some(given)) = given {
+            member.clone_from(given);
+        }
+    }
+    if let Amend(Some(Text(name))) = &task.task_name {
+        content.task_name.clone_from(name);
+    }
+    set(&mut content.task_type, &task.task_type);
+    content.datasource_id = task.datasource_id.clone().over(content.datasource_id);
+    content.sql_content = task.sql_content.clone().over(content.sql_content.take());
+    set(&mut content.priority, &task.priority);
+    set(&mut content.timeout, &task.timeout);
+    set(&mut content.retry_times, &task.retry_times);
+    set(&mut content.retry_interval, &task.retry_interval);
+}
+
+fn lay_list(ids: &mut Vec<i64>, is_given: &mut bool, form: &Patch<Vec<i64>>) {
+    match form {
+        Patch::Keep => {}
+        Patch::Clear => {
+            ids.clear();
+            *is_given = false;
+        }
+        Patch::Set(list) => {
+            *ids = each_once(list);
+            *is_given = true;
+        }
+    }
+}
+
+/// In the order in which they were given.
+fn each_once(ids: &[i64]) -> Vec<i64> {
+    let mut seen = std::collections::HashSet::new();
+    ids.iter().copied().filter(|id| seen.insert(*id)).collect()
+}
+
+/// Answers what the task's text is, and every member that is wrong.
+fn check(content: &Content, kinds: Option<&[Kind]>) -> (String, Vec<Detail>) {
+    let mut wrong = Vec::new();
+    let mut refuse = |member: &str, why: String| wrong.push(Detail::new(format!("task.{member}"), why));
+    if let Err(why) = check_name(&content.task_name) {
+        refuse("taskName", why);
+    }
+    let kind = match kind_of(&content.task_type, kinds) {
+        Ok(kind) => Some(kind),
+        Err(why) => {
+            refuse("taskType", why);
+            None
+        }
+    };
+    let text = content.sql_content.as_deref().unwrap_or_default();
+    if text.len() > TEXT_MAX_BYTES {
+        refuse("sqlContent", format!("must have {TEXT_MAX_BYTES} bytes at most"));
+    }
+    if let Some(kind) = &kind {
+        if kind.body != "none" && text.trim().is_empty() {
+            refuse("sqlContent", format!("is missing; a task of the type {} needs it", kind.name));
+        }
+        if kind.needs_datasource && content.datasource_id.is_none() {
+            refuse("datasourceId", format!("is missing; a task of the type {} needs it", kind.name));
+        }
+    }
+    for (member, number, max) in [
+        ("timeout", content.timeout, TIMEOUT_MAX_S),
+        ("retryTimes", content.retry_times, RETRIES_MAX),
+        ("retryInterval", content.retry_interval, RETRY_INTERVAL_MAX_S),
+    ] {
+        if number > max {
+            refuse(member, format!("must be from 0 to {max}"));
+        }
+    }
+    for (member, ids) in
+        [("inputTableIds", &content.input_table_ids), ("outputTableIds", &content.output_table_ids)]
+    {
+        if ids.len() > TABLES_MAX {
+            wrong.push(Detail::new(member, format!("must name {TABLES_MAX} tables at most")));
+        }
+    }
+    (kind.map(|kind| kind.body).unwrap_or_default(), wrong)
+}
+
+fn check_name(name: &str) -> Result<(), String> {
+    if name.trim() != name {
+        return Err("must not begin or end with a blank".to_owned());
+    }
+    if name.chars().any(char::is_control) {
+        return Err("must have no control characters".to_owned());
+    }
+    Ok(())
+}
+
+fn kind_of(name: &str, kinds: Option<&[Kind]>) -> Result<Kind, String> {
+    let Some(kinds) = kinds else {
+        return match name.chars().count() {
+            0 => Err("must not be empty".to_owned()),
+            count if count > TYPE_MAX_CHARS => Err(format!("must have {TYPE_MAX_CHARS} characters at most")),
+            _ => Ok(Kind { name: name.to_owned(), body: body_by_name(name), needs_datasource: false }),
+        };
+    };
+    let known = kinds.iter().find(|kind| kind.name == name).cloned();
+    known.ok_or_else(|| {
+        let names: Vec<&str> = kinds.iter().map(|kind| kind.name.as_str()).collect();
+        format!("must be one that the workflow's engine runs: {}", names.join(", "))
+    })
+}
+
+/// For a task whose engine is not known.
+fn body_by_name(name: &str) -> String {
+    if name == "SQL" { "sql".to_owned() } else { "none".to_owned() }
+}
+
+#[cfg(test)]
+#[path = "definition_tests.rs"]
+mod tests;

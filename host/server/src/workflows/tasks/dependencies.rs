@@ -1,0 +1,85 @@
+//! Which task comes before which, and circles among them. An edge leads from a task to another that reads what it
+//! writes; reading what it writes itself makes none. Pure.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+
+/// What one task reads and writes.
+#[derive(Debug, Clone, Copy)]
+pub struct Bound<'b> {
+    pub task_id: i64,
+    pub inputs: &'b [i64],
+    pub outputs: &'b [i64],
+}
+
+/// All edges, in order; where there are more than so many, one more than that. A pair costs little more the second
+/// time that a table makes an edge of it.
+pub fn edges(tasks: &[Bound<'_>], at_most: usize) -> Vec<(i64, i64)> {
+    let mut readers: HashMap<i64, Vec<usize>> = HashMap::new();
+    for (at, task) in tasks.iter().enumerate() {
+        for table in task.inputs {
+            readers.entry(*table).or_default().push(at);
+        }
+    }
+    let mut edges = Vec::new();
+    // By reader, the last task that an edge leads from; a task is its own.
+    let mut last_before: Vec<Option<usize>> = vec![None; tasks.len()];
+    'all: for (before, task) in tasks.iter().enumerate() {
+        last_before[before] = Some(before);
+        for &after in task.outputs.iter().filter_map(|table| readers.get(table)).flatten() {
+            if last_before[after] == Some(before) {
+                continue;
+            }
+            last_before[after] = Some(before);
+            edges.push((task.task_id, tasks[after].task_id));
+            if edges.len() > at_most {
+                break 'all;
+            }
+        }
+    }
+    edges.sort_unstable();
+    edges
+}
+
+/// The shortest way that leads from a task over others back to it, from it on; none: it is in no circle.
+pub fn through(task: Bound<'_>, others: &[Bound<'_>]) -> Option<Vec<i64>> {
+    let mut readers: HashMap<i64, Vec<usize>> = HashMap::new();
+    for (at, other) in others.iter().enumerate().filter(|(_, other)| other.task_id != task.task_id) {
+        for table in other.inputs {
+            readers.entry(*table).or_default().push(at);
+        }
+    }
+    let ends: BTreeSet<i64> = task.inputs.iter().copied().collect();
+    // By whom each was reached; none: by the task itself.
+    let mut reached: HashMap<usize, Option<usize>> = HashMap::new();
+    let mut waiting: VecDeque<(Option<usize>, &[i64])> = VecDeque::from([(None, task.outputs)]);
+    while let Some((by, outputs)) = waiting.pop_front() {
+        // Who reads a table is reached the first time that it is come by.
+        for at in outputs.iter().filter_map(|table| readers.remove(table)).flatten() {
+            if reached.contains_key(&at) {
+                continue;
+            }
+            reached.insert(at, by);
+            if others[at].outputs.iter().any(|table| ends.contains(table)) {
+                return Some(way(task.task_id, at, &reached, others));
+            }
+            waiting.push_back((Some(at), others[at].outputs));
+        }
+    }
+    None
+}
+
+fn way(from: i64, to: usize, reached: &HashMap<usize, Option<usize>>, others: &[Bound<'_>]) -> Vec<i64> {
+    let mut way = vec![from];
+    let mut at = Some(to);
+    while let Some(step) = at {
+        way.push(others[step].task_id);
+        at = reached.get(&step).copied().flatten();
+    }
+    way.push(from);
+    way.reverse();
+    way
+}
+
+#[cfg(test)]
+#[path = "dependencies_tests.rs"]
+mod tests;

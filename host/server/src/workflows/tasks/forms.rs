@@ -1,0 +1,126 @@
+//! What requests about tasks say.
+
+use lakeport_http::form::{Amend, Patch, Text};
+use lakeport_http::{PageNum, PageSize};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Records of a page where the request does not say.
+pub const PAGE_SIZE_DEFAULT: i64 = 20;
+/// Of a task's name.
+pub const NAME_MAX_CHARS: usize = 100;
+
+#[derive(Deserialize, JsonSchema)]
+pub struct TaskPath {
+    pub id: i64,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListQuery {
+    #[schemars(extend("default" = 1))]
+    pub page_num: Option<PageNum>,
+    #[schemars(extend("default" = PAGE_SIZE_DEFAULT))]
+    pub page_size: Option<PageSize>,
+    /// Part of the name, case ignored.
+    pub task_name: Option<String>,
+    pub task_type: Option<String>,
+    pub workflow_id: Option<i64>,
+    /// Only tasks directly after this one.
+    pub upstream_task_id: Option<i64>,
+    /// Only tasks directly before this one.
+    pub downstream_task_id: Option<i64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[schemars(rename = "TaskPriority")]
+pub enum Priority {
+    Highest,
+    High,
+    #[default]
+    Medium,
+    Low,
+    Lowest,
+}
+
+/// A task and the tables that it reads and writes. Without either list they are found in its SQL; an empty list
+/// is a list.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CreateTask {
+    pub task: NewTask,
+    pub input_table_ids: Option<Vec<i64>>,
+    pub output_table_ids: Option<Vec<i64>>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NewTask {
+    pub workflow_id: i64,
+    /// No two tasks of one workflow share one.
+    pub task_name: Text<1, NAME_MAX_CHARS>,
+    /// `SQL`, or what else the engine's plugin runs, such as `SHELL`.
+    pub task_type: String,
+    /// Needed for `SQL`.
+    pub datasource_id: Option<i64>,
+    /// The task's text, whatever its type; needed for `SQL` and `SHELL`.
+    pub sql_content: Option<String>,
+    #[schemars(extend("default" = Priority::default()))]
+    pub priority: Option<Priority>,
+    /// Seconds; 0: none.
+    #[schemars(extend("default" = 0))]
+    pub timeout: Option<u32>,
+    #[schemars(extend("default" = 0))]
+    pub retry_times: Option<u32>,
+    /// Seconds.
+    #[schemars(extend("default" = 0))]
+    pub retry_interval: Option<u32>,
+}
+
+/// What is given is changed. A list that is null counts as never given: the tables are found in the SQL again.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct UpdateTask {
+    #[serde(default)]
+    pub task: Amend<TaskChange>,
+    #[serde(default)]
+    pub input_table_ids: Patch<Vec<i64>>,
+    #[serde(default)]
+    pub output_table_ids: Patch<Vec<i64>>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskChange {
+    #[serde(default)]
+    pub workflow_id: Amend<i64>,
+    #[serde(default)]
+    pub task_name: Amend<Text<1, NAME_MAX_CHARS>>,
+    #[serde(default)]
+    pub task_type: Amend<String>,
+    #[serde(default)]
+    pub datasource_id: Patch<i64>,
+    #[serde(default)]
+    pub sql_content: Patch<String>,
+    #[serde(default)]
+    pub priority: Amend<Priority>,
+    /// Seconds; 0: none.
+    #[serde(default)]
+    pub timeout: Amend<u32>,
+    #[serde(default)]
+    pub retry_times: Amend<u32>,
+    /// Seconds.
+    #[serde(default)]
+    pub retry_interval: Amend<u32>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ParseSql {
+    pub sql_content: String,
+    /// Its dialect is taken, and its tables are looked for.
+    pub datasource_id: Option<i64>,
+    /// Wins over the data source's; one that is not known is read as `ansi`, with a warning.
+    pub dialect: Option<String>,
+}

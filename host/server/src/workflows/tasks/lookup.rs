@@ -1,0 +1,279 @@
+//! What a task names in other rooms: the types its engine runs, its data source, its tables. Looked up before a
+//! change begins.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use lakeport_base::error::{Detail, Error};
+use lakeport_catalog::Index;
+use lakeport_http::{Body, Caller};
+use lakeport_store::Tx;
+
+use super::Task;
+use super::definition::{Content, Given, Kind, TABLES_MAX, Wanted};
+use super::part::{Names, TableName};
+use crate::datasources::{self, Datasource};
+use crate::scheduler::parameters;
+use crate::sql_tables::{self, ParseError, ParsedName, ParsedSql};
+use crate::tables;
+use crate::workflows::Workflows;
+use crate::workflows::{self, Workflow};
+
+/// Warnings that are told.
+const WARNINGS_MAX: usize = 100;
+/// Of a table that the SQL names.
+const UNKNOWN: &str = "the catalogue does not have";
+/// What a task's text is that tables are found in.
+const SQL: &str = "SQL";
+
+/// A task as it is to be, with all that it names.
+pub struct Looked {
+    pub wanted: Wanted,
+    pub names: Names,
+}
+
+/// The types of task that the workflow's engine runs.
+pub async fn kinds(state: &Workflows, workflow: &Workflow) -> Result<Vec<Kind>, Error> {
+    let reach = workflows::reach(state, &workflow.content.scheduler_engine, "tasks").await?;
+    let info = reach.info().await?;
+    let kind = |kind: &lakeport_bindings::engine::about::TaskType| Kind {
+        name: kind.name.clone(),
+        body: kind.body.clone(),
+        needs_datasource: kind.needs_datasource,
+    };
+    Ok(info.task_types.iter().map(kind).collect())
+}
+
+/// All that is wrong with a task as it is to be is in `wrong`, and what it names that is not there: 400 where that
+/// is anything, or where the form could not be read. Finds the tables of its SQL where they are not given.
+pub async fn look_up(
+    state: &Workflows,
+    form: &impl Body,
+    (mut wanted, mut wrong): (Wanted, Vec<Detail>),
+    before: Option<&Content>,
+    workflow: Option<&Workflow>,
+) -> Result<Looked, Error> {
+    let source = match wanted.content.datasource_id {
+        Some(id) => datasources::find(&state.db, id).await?,
+        None => None,
+    };
+    match (wanted.content.datasource_id, &source) {
+        (Some(id), None) => wrong.push(no_such_datasource(id)),
+        (_, Some(source)) if source.is_own() => {
+            wrong.push(Detail::new("task.datasourceId", "is the server's own store; no task works on it"));
+        }
+        _ => {}
+    }
+    let params = workflow.map(|workflow| workflow.content.params()).unwrap_or_default();
+    let text = wanted.content.sql_content.as_deref().unwrap_or_default();
+    let problems = parameters::check(&wanted.content.task_type, text, &params);
+    wrong.extend(problems.into_iter().map(|why| Detail::new("task.sqlContent", why)));
+    if !wrong.is_empty() || form.refuse(Vec::new()).is_err() {
+        wrong.extend(no_such_tables(&mut state.db.begin().await?, &wanted.content, before).await?);
+        form.refuse(wrong)?;
+    }
+    if wanted.find_tables {
+        find_tables(state, source.as_ref(), &mut wanted.content).await?;
+    }
+    let names = names(state, source.as_ref(), &wanted.content).await?;
+    Ok(Looked { wanted, names })
+}
+
+/// 400 for a data source or tables that are not there, though they may have been a moment ago. What the task named
+/// before counts as there: a table in the recycle bin keeps no task from being changed.
+pub async fn refuse_missing(tx: &mut Tx, content: &Content, before: Option<&Content>) -> Result<(), Error> {
+    let mut wrong = Vec::new();
+    if let Some(id) = content.datasource_id
+        && !datasources::is_there(tx, id).await?
+    {
+        wrong.push(no_such_datasource(id));
+    }
+    wrong.extend(no_such_tables(tx, content, before).await?);
+    if wrong.is_empty() { Ok(()) } else { Err(Error::invalid(wrong)) }
+}
+
+fn no_such_datasource(id: i64) -> Detail {
+    Detail::new("task.datasourceId", format!("there is no data source {id}"))
+}
+
+/// The tables that are named anew and are not there.
+async fn no_such_tables(
+    tx: &mut Tx,
+    content: &Content,
+    before: Option<&Content>,
+) -> Result<Vec<Detail>, Error> {
+    let known: HashSet<i64> = before.into_iter().flat_map(Content::table_ids).collect();
+    let mut new: Vec<i64> = content.table_ids().filter(|id| !known.contains(id)).collect();
+    new.sort_unstable();
+    new.dedup();
+    // Longer lists are refused as such.
+    new.truncate(2 * TABLES_MAX);
+    let missing = tables::missing_of(tx, &new).await?;
+    let lists = [("inputTableIds", &content.input_table_ids), ("outputTableIds", &content.output_table_ids)];
+    let wrong = lists.into_iter().filter_map(|(member, ids)| {
+        let ids: Vec<String> = ids.iter().filter(|id| missing.contains(id)).map(i64::to_string).collect();
+        let why = match ids.as_slice() {
+            [] => return None,
+            [id] => format!("there is no table {id}"),
+            ids => format!("there are no tables {}", ids.join(", ")),
+        };
+        Some(Detail::new(member, why))
+    });
+    Ok(wrong.collect())
+}
+
+async fn find_tables(
+    state: &Workflows,
+    source: Option<&Datasource>,
+    content: &mut Content,
+) -> Result<(), Error> {
+    let sql = content.sql_content.as_deref().unwrap_or_default();
+    let parsed = parse(state, source, sql).await?;
+    let ids = |names: &[ParsedName]| -> Vec<i64> {
+        let mut seen = BTreeSet::new();
+        let ids = names.iter().filter_map(|name| name.table_id);
+        ids.filter(|id| seen.insert(*id)).take(TABLES_MAX).collect()
+    };
+    content.input_table_ids = ids(&parsed.inputs);
+    content.output_table_ids = ids(&parsed.outputs);
+    Ok(())
+}
+
+async fn parse(state: &Workflows, source: Option<&Datasource>, sql: &str) -> Result<ParsedSql, Error> {
+    let dialect = source.map_or("ansi", |source| source.kind.as_str());
+    sql_tables::bindings_in(&state.catalog, source, dialect, sql).await
+}
+
+/// What its ids are called, as far as the catalogue knows them.
+async fn names(state: &Workflows, source: Option<&Datasource>, content: &Content) -> Result<Names, Error> {
+    let ids: Vec<i64> = content.table_ids().collect();
+    let is_known = |index: &Index| ids.iter().all(|id| index.get(*id).is_some());
+    if !is_known(&state.catalog.read()) {
+        state.catalog.caught_up().await?;
+    }
+    let found: Vec<(i64, Option<i64>, String, String)> = {
+        let index = state.catalog.read();
+        let entries = ids.iter().filter_map(|id| index.get(*id));
+        entries.map(|e| (e.id, e.cluster_id, e.db_name.to_string(), e.table_name.to_string())).collect()
+    };
+    let clusters: BTreeSet<i64> = found.iter().filter_map(|(_, cluster_id, ..)| *cluster_id).collect();
+    let mut called: HashMap<i64, String> = source.iter().map(|s| (s.id, s.name.clone())).collect();
+    let others: Vec<i64> = clusters.into_iter().filter(|id| !called.contains_key(id)).collect();
+    if !others.is_empty() {
+        let others = datasources::all_of(&state.db, &others).await?;
+        called.extend(others.into_iter().map(|source| (source.id, source.name)));
+    }
+    let named = |(id, cluster_id, db_name, table_name): (i64, Option<i64>, String, String)| TableName {
+        id,
+        datasource: cluster_id.and_then(|id| called.get(&id).cloned()),
+        db_name,
+        table_name,
+    };
+    let tables = found.into_iter().map(named).collect();
+    Ok(Names { datasource: source.map(|source| source.name.clone()), tables })
+}
+
+/// What of a task's SQL was not read, or was understood in a way that may surprise; and where the tables that were
+/// given differ from those in it.
+pub async fn warnings(state: &Workflows, sight: &Sight, task: &Task) -> Result<Vec<String>, Error> {
+    let (content, sql) = (&task.content, task.content.sql_content.as_deref().unwrap_or_default());
+    if content.task_type != SQL || sql.is_empty() {
+        return Ok(Vec::new());
+    }
+    let source = match content.datasource_id {
+        Some(id) => datasources::find(&state.db, id).await?,
+        None => None,
+    };
+    let parsed = parse(state, source.as_ref(), sql).await?;
+    let index = state.catalog.read();
+    let mut warnings: Vec<String> = parsed.errors.iter().map(|error| not_read(error, task.given)).collect();
+    let mut unseen = 0;
+    let is_source_open = source.as_ref().is_none_or(|source| !sight.closed.contains(&source.id));
+    let surprises = parsed.warnings.iter().map(|warning| (is_source_open, warning.clone()));
+    // Once one list was given, neither is found in the SQL.
+    let compared = [
+        (&content.input_table_ids, &parsed.inputs, "reads", "inputTableIds"),
+        (&content.output_table_ids, &parsed.outputs, "writes", "outputTableIds"),
+    ];
+    let compared = compared.into_iter().filter(|_| task.given.any());
+    let differences = compared.flat_map(|(ids, found, verb, list)| compare(&index, ids, found, verb, list));
+    let differences = differences.map(|difference| {
+        let is_open = difference.table_id.map_or(is_source_open, |id| sight.is_open(&index, id));
+        (is_open, difference.warning)
+    });
+    for (is_open, warning) in surprises.chain(differences) {
+        if is_open { warnings.push(warning) } else { unseen += 1 }
+    }
+    warnings.truncate(WARNINGS_MAX);
+    if unseen > 0 {
+        warnings.push(format!(
+            "{unseen} warnings are not told: they are about data sources that you may not read"
+        ));
+    }
+    Ok(warnings)
+}
+
+fn not_read(error: &ParseError, given: Given) -> String {
+    let so = if given.any() {
+        "so the given tables were not compared with it"
+    } else {
+        "so its tables are not among these"
+    };
+    let (line, column, message) = (error.line, error.column, &error.message);
+    format!("line {line}, column {column} of the SQL: {message}; the statement could not be read, {so}")
+}
+
+struct Difference {
+    /// None: the catalogue has no such table.
+    table_id: Option<i64>,
+    warning: String,
+}
+
+fn compare(index: &Index, ids: &[i64], found: &[ParsedName], verb: &str, list: &str) -> Vec<Difference> {
+    let mut differences = Vec::new();
+    for name in found.iter().filter(|name| name.table_id.is_none_or(|id| !ids.contains(&id))) {
+        let why = if name.table_id.is_some() { format!("is not in {list}") } else { UNKNOWN.to_owned() };
+        let warning = format!("the SQL {verb} `{}`, which {why}", name.name);
+        differences.push(Difference { table_id: name.table_id, warning });
+    }
+    for id in ids.iter().filter(|id| !found.iter().any(|name| name.table_id == Some(**id))) {
+        let named = index.get(*id).map(|entry| format!("`{}`", entry.table_name));
+        let named = named.unwrap_or_else(|| format!("the table {id}"));
+        let warning = format!("{list} has {named}, which the SQL does not name there");
+        differences.push(Difference { table_id: Some(*id), warning });
+    }
+    differences
+}
+
+/// What a caller may see.
+pub struct Sight {
+    /// Data sources that it may not read.
+    closed: HashSet<i64>,
+}
+
+impl Sight {
+    pub async fn of(state: &Workflows, caller: &Caller) -> Result<Sight, Error> {
+        if caller.datasources.is_none() {
+            return Ok(Sight { closed: HashSet::new() });
+        }
+        let names = datasources::names_by_id(&state.db).await?;
+        let closed = names.into_iter().filter(|(_, name)| !caller.may_read(name)).map(|(id, _)| id);
+        Ok(Sight { closed: closed.collect() })
+    }
+
+    fn is_open(&self, index: &Index, table_id: i64) -> bool {
+        let cluster = index.get(table_id).and_then(|entry| entry.cluster_id);
+        cluster.is_none_or(|id| !self.closed.contains(&id))
+    }
+
+    /// The tables of these that may be seen; says how many others there are.
+    pub fn open(&self, state: &Workflows, ids: &[i64], warnings: &mut Vec<String>) -> Vec<i64> {
+        let index = state.catalog.read();
+        let open: Vec<i64> = ids.iter().copied().filter(|id| self.is_open(&index, *id)).collect();
+        if open.len() < ids.len() {
+            let count = ids.len() - open.len();
+            warnings
+                .push(format!("{count} tables are left out: they lie in data sources that you may not read"));
+        }
+        open
+    }
+}

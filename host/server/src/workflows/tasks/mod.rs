@@ -1,0 +1,144 @@
+//! Tasks: the nodes of workflows, bound to the tables that they read and write. Edges are not kept: they follow
+//! from the bindings.
+
+mod api;
+pub mod definition;
+pub mod dependencies;
+mod feed;
+pub mod forms;
+mod lookup;
+mod parse;
+pub mod part;
+mod store;
+mod unbind;
+mod view;
+
+use ::http::Method;
+use lakeport_base::Error;
+use lakeport_http::Role::{Editor, Viewer};
+use lakeport_http::Route;
+use lakeport_store::Tx;
+
+use crate::workflows::Workflows;
+use definition::{Content, Given};
+pub use feed::LineageGraph;
+pub use store::{bound_to, count_of_datasource, names, of_workflow, on_datasource};
+pub use unbind::unbind_table;
+pub use view::TaskView;
+
+/// What the change log calls a change of a task or of what it is bound to; the key is its id.
+pub const TOPIC: &str = "tasks";
+
+/// A task as it is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    pub id: i64,
+    /// None: its workflow was deleted.
+    pub workflow_id: Option<i64>,
+    pub content: Content,
+    pub given: Given,
+    /// Of the content.
+    pub digest: String,
+    pub created_at_ms: i64,
+    pub updated_at_ms: i64,
+}
+
+/// Which tables a task reads and writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Binding {
+    pub task_id: i64,
+    pub workflow_id: Option<i64>,
+    pub inputs: Vec<i64>,
+    pub outputs: Vec<i64>,
+}
+
+/// Deletes the tasks of a workflow, or leaves them without one.
+pub async fn leave(tx: &mut Tx, workflow_id: i64, are_deleted: bool, now_ms: i64) -> Result<(), Error> {
+    let ids = if are_deleted {
+        store::delete_of(tx, workflow_id).await?
+    } else {
+        store::unbind_of(tx, workflow_id, now_ms).await?
+    };
+    for id in ids {
+        tx.changed(TOPIC, id.to_string());
+    }
+    Ok(())
+}
+
+static SAVE_CODES: &[&str] = &[
+    "dependency_cycle",
+    "engine_failed",
+    "name_taken",
+    "plugin_not_active",
+    "too_many_tables",
+    "too_many_tasks",
+    "too_much_text",
+];
+
+/// The routes of tasks.
+pub fn routes() -> Vec<Route<Workflows>> {
+    vec![
+        Route::new(
+            Method::GET,
+            "/api/v1/tasks",
+            Viewer,
+            "listTasks",
+            "A page of tasks that fit every filter",
+            api::list,
+        ),
+        Route::new(
+            Method::POST,
+            "/api/v1/tasks",
+            Editor,
+            "createTask",
+            "Adds a task to a workflow and binds its tables",
+            api::create,
+        )
+        .refuses(SAVE_CODES),
+        Route::new(
+            Method::PUT,
+            "/api/v1/tasks/{id}",
+            Editor,
+            "updateTask",
+            "Changes the members that are given; makes a version of the workflow",
+            api::update,
+        )
+        .versioned()
+        .refuses(SAVE_CODES),
+        Route::new(
+            Method::DELETE,
+            "/api/v1/tasks/{id}",
+            Editor,
+            "deleteTask",
+            "Deletes a task; makes a version of the workflow",
+            api::delete,
+        )
+        .versioned(),
+        Route::new(
+            Method::GET,
+            "/api/v1/tasks/{id}/execution-status",
+            Viewer,
+            "getTaskExecutionStatus",
+            "A task's latest execution",
+            api::execution_status,
+        ),
+        Route::new(
+            Method::GET,
+            "/api/v1/tasks/{id}/lineage",
+            Viewer,
+            "getTaskLineage",
+            "The tables that a task reads and writes",
+            api::lineage,
+        ),
+        Route::new(
+            Method::POST,
+            "/api/v1/tasks/parse",
+            Viewer,
+            "parseTaskSql",
+            "Which tables a task's SQL reads and writes",
+            parse::parse,
+        )
+        .reading()
+        .refuses(&["stale_replica", "datasource_not_allowed"]),
+    ]
+}

@@ -1,0 +1,135 @@
+//! The change log: what other servers on this store, and this one's own memory, must follow.
+//!
+//! A transaction says what it changes with [`Tx::changed`]; the log's numbers are taken as its last act, under a
+//! lock that is held until the commit. So numbers are in the order of the commits and without gaps, and who has
+//! read up to one has missed none. [`Changes`] follows the log, one task a server: woken by this process's own
+//! commits, by other servers' hints (PostgreSQL's NOTIFY, sent after the commit, for inside of it it would make
+//! commits wait for each other), and by the clock for what a hint did not bring.
+//!
+//! It says *that* something changed, by topic and key, and never what: who is told reads it anew.
+
+mod applied;
+mod follow;
+mod followed;
+mod subscription;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use lakeport_base::Error;
+use tokio::sync::watch;
+
+use super::{Begun, Db, Row, Tx, Value};
+pub use applied::{Applied, Follows};
+pub use follow::Changes;
+pub use followed::{Feed, Followed};
+pub use subscription::{Event, Subscription};
+
+/// The key of a change that may concern every key of its topic.
+pub const EVERY_KEY: &str = "*";
+
+/// A transaction that changes more than this records one change a topic, for every key.
+const CHANGES_PER_TX: usize = 1_000;
+/// One purge ends after so many batches of 10,000 changes; the next goes on.
+const PURGE_BATCHES: usize = 100;
+
+/// What a transaction changed, each once.
+#[derive(Debug, Default)]
+pub(super) struct Changed(BTreeSet<(&'static str, String)>);
+
+/// Tells this process's follower of its own commits.
+#[derive(Debug)]
+pub(super) struct Signal {
+    /// The number of the newest.
+    newest: watch::Sender<i64>,
+}
+
+impl Default for Signal {
+    fn default() -> Signal {
+        Signal { newest: watch::Sender::new(0) }
+    }
+}
+
+impl Signal {
+    pub(super) fn committed(&self, number: i64) {
+        self.newest.send_modify(|newest| *newest = number.max(*newest));
+    }
+}
+
+impl Changed {
+    fn add(&mut self, topic: &'static str, key: String) {
+        self.0.insert((topic, key));
+        if self.0.len() > CHANGES_PER_TX {
+            let topics: BTreeSet<&'static str> = self.0.iter().map(|(topic, _)| *topic).collect();
+            self.0 = topics.into_iter().map(|topic| (topic, EVERY_KEY.to_owned())).collect();
+        }
+    }
+
+    /// `[["tokens","7"],…]`
+    fn to_json(&self) -> String {
+        serde_json::to_string(&self.0).expect("pairs of text are JSON")
+    }
+}
+
+impl Tx {
+    /// Others are told of it once this transaction is committed. The key is what they need to read anew;
+    /// [`EVERY_KEY`] where it may be anything.
+    pub fn changed(&mut self, topic: &'static str, key: impl Into<String>) {
+        self.changed.add(topic, key.into());
+    }
+
+    /// Writes what was changed into the log; answers the last number. From here to the commit all other
+    /// transactions with changes wait.
+    pub(super) async fn write_changes(&mut self) -> Result<Option<i64>, Error> {
+        const SQLITE_TAKE: &str =
+            "UPDATE change_counter SET number = number + $1 WHERE id = 1 RETURNING number";
+        const SQLITE_WRITE: &str = "INSERT INTO changes (number, topic, key, at) \
+            SELECT $1 + 1 + key, json_extract(value, '$[0]'), json_extract(value, '$[1]'), $3 FROM json_each($2)";
+        // One statement, for each more is one more journey while others wait.
+        const POSTGRES: &str = "WITH taken AS \
+            (UPDATE change_counter SET number = number + $1 WHERE id = 1 RETURNING number), \
+            written AS (INSERT INTO changes (number, topic, key, at) \
+            SELECT taken.number - $1 + place, change ->> 0, change ->> 1, $3 FROM taken, \
+            json_array_elements(CAST($2 AS json)) WITH ORDINALITY AS list (change, place)) \
+            SELECT number FROM taken";
+        let count = i64::try_from(self.changed.0.len()).expect("they are bounded");
+        if count == 0 {
+            return Ok(None);
+        }
+        let changes = Value::from(self.changed.to_json());
+        let now_ms = Value::Int(chrono::Utc::now().timestamp_millis());
+        let number = match self.transaction {
+            Begun::Postgres(_) => number_of(&self.query(POSTGRES, &[count.into(), changes, now_ms]).await?)?,
+            Begun::Sqlite(_) => {
+                let number = number_of(&self.query(SQLITE_TAKE, &[count.into()]).await?)?;
+                self.execute(SQLITE_WRITE, &[(number - count).into(), changes, now_ms]).await?;
+                number
+            }
+        };
+        Ok(Some(number))
+    }
+}
+
+fn number_of(rows: &[Row]) -> Result<i64, Error> {
+    match rows.first() {
+        Some(row) => row.get(0),
+        None => Err(Error::internal(anyhow::anyhow!("the store's change_counter has no row"))),
+    }
+}
+
+/// Throws away changes that were all made before this time, the oldest first; answers how many. Who had not
+/// read them is told to read everything anew.
+pub async fn purge(db: &Db, before_ms: i64) -> Result<u64, Error> {
+    const PURGE: &str = "DELETE FROM changes WHERE number IN (SELECT number FROM changes WHERE number < \
+        coalesce((SELECT min(number) FROM changes WHERE at >= $1), (SELECT number + 1 FROM change_counter)) \
+        ORDER BY number LIMIT 10000)";
+    let mut purged = 0;
+    for _ in 0..PURGE_BATCHES {
+        match db.execute(PURGE, &[before_ms.into()]).await? {
+            0 => break,
+            count => purged += count,
+        }
+    }
+    Ok(purged)
+}

@@ -1,0 +1,117 @@
+//! The shared store: a pool of connections to one PostgreSQL database.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use anyhow::Context;
+use lakeport_base::Error;
+use sqlx::encode::IsNull;
+use sqlx::error::BoxDynError;
+use sqlx::postgres::types::Oid;
+use sqlx::postgres::{PgArgumentBuffer, PgArguments, PgConnectOptions, PgPoolOptions, PgRow, PgTypeInfo};
+use sqlx::query::Query;
+use sqlx::{
+    Column, ConnectOptions, Encode, PgConnection, Postgres, Row as _, SqlSafeStr, Type, TypeInfo, ValueRef,
+};
+
+use super::{BUSY_TIMEOUT, Row, Store, Value};
+
+const CONNECTIONS: u32 = 16;
+/// A statement of the metadata store that takes longer is a fault.
+const STATEMENT_TIMEOUT_MS: u64 = 30_000;
+/// A transaction whose owner is gone must not hold its locks.
+const IDLE_IN_TRANSACTION_TIMEOUT_MS: u64 = 60_000;
+
+pub fn check_url(url: &str) -> Result<(), String> {
+    PgConnectOptions::from_str(url).map(drop).map_err(|error| format!("is not a PostgreSQL address: {error}"))
+}
+
+pub async fn connect(url: &str) -> anyhow::Result<Store> {
+    let options = PgConnectOptions::from_str(url).context("database_url is not a PostgreSQL address")?;
+    let place = format!("{}:{}", options.get_host(), options.get_port());
+    let options = options
+        .application_name("lakeport")
+        .options([
+            ("lock_timeout", BUSY_TIMEOUT.as_millis().to_string()),
+            ("statement_timeout", STATEMENT_TIMEOUT_MS.to_string()),
+            ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_TIMEOUT_MS.to_string()),
+        ])
+        .disable_statement_logging();
+    let pool = PgPoolOptions::new()
+        .max_connections(CONNECTIONS)
+        .acquire_timeout(BUSY_TIMEOUT)
+        .connect_with(options)
+        .await
+        .with_context(|| format!("cannot connect to PostgreSQL at {place}"))?;
+    Ok(Store::Postgres(pool))
+}
+
+pub async fn fetch(
+    connection: &mut PgConnection,
+    sql: impl SqlSafeStr,
+    values: &[Value],
+) -> Result<Vec<Row>, Error> {
+    let rows = bind(sql, values).fetch_all(connection).await?;
+    let Some(first) = rows.first() else { return Ok(Vec::new()) };
+    let columns: Arc<[String]> = first.columns().iter().map(|column| column.name().to_owned()).collect();
+    rows.iter().map(|row| Ok(Row { columns: Arc::clone(&columns), values: decode(row)? })).collect()
+}
+
+pub async fn execute(
+    connection: &mut PgConnection,
+    sql: impl SqlSafeStr,
+    values: &[Value],
+) -> Result<u64, Error> {
+    Ok(bind(sql, values).execute(connection).await?.rows_affected())
+}
+
+pub fn bind<'q>(sql: impl SqlSafeStr, values: &[Value]) -> Query<'q, Postgres, PgArguments> {
+    values.iter().fold(sqlx::query::<Postgres>(sql), |query, value| match value {
+        Value::Null => query.bind(Untyped),
+        Value::Int(value) => query.bind(*value),
+        Value::Real(value) => query.bind(*value),
+        Value::Text(value) => query.bind(value.clone()),
+        Value::Bytes(value) => query.bind(value.clone()),
+        Value::Bool(value) => query.bind(*value),
+    })
+}
+
+/// A null whose type the server finds from where it stands: as any one type, it would not fit the others.
+struct Untyped;
+
+impl Type<Postgres> for Untyped {
+    fn type_info() -> PgTypeInfo {
+        PgTypeInfo::with_oid(Oid(0))
+    }
+}
+
+impl Encode<'_, Postgres> for Untyped {
+    fn encode_by_ref(&self, _: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
+        Ok(IsNull::Yes)
+    }
+}
+
+/// The values of one row, in the order of its columns.
+pub fn decode(row: &PgRow) -> Result<Vec<Value>, Error> {
+    let mut values = Vec::with_capacity(row.columns().len());
+    for (index, column) in row.columns().iter().enumerate() {
+        let raw = row.try_get_raw(index)?;
+        let kind = raw.type_info().into_owned();
+        values.push(match kind.name() {
+            _ if raw.is_null() => Value::Null,
+            "INT8" => Value::Int(row.try_get(index)?),
+            "INT4" => Value::Int(row.try_get::<i32, _>(index)?.into()),
+            "FLOAT8" => Value::Real(row.try_get(index)?),
+            "TEXT" | "VARCHAR" | "NAME" => Value::Text(row.try_get(index)?),
+            "BYTEA" => Value::Bytes(row.try_get(index)?),
+            "BOOL" => Value::Bool(row.try_get(index)?),
+            other => {
+                let column = column.name();
+                return Err(Error::internal(anyhow::anyhow!(
+                    "column `{column}` has the type {other}, which is not read"
+                )));
+            }
+        });
+    }
+    Ok(values)
+}
