@@ -14,7 +14,8 @@ use lakeport_plugins::LentConnection;
 use lakeport_sql::{Profile, read_statement};
 
 use crate::database::Database;
-use crate::session::{Bounds, Session};
+use crate::script::Bounds;
+use crate::session::Session;
 
 /// Queries of one call.
 const QUERIES_MAX: u32 = 1_000;

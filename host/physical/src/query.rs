@@ -10,7 +10,8 @@ use lakeport_bindings::host::types::Error;
 use lakeport_sql::ReadStatement;
 
 use crate::database::Database;
-use crate::session::{Bounds, Session, Views};
+use crate::script::Bounds;
+use crate::session::{Session, Views};
 
 /// What the session's own statements may take when it is opened.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);

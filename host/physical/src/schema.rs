@@ -15,7 +15,8 @@ use lakeport_sql::{CheckedPlan, ReadStatement, Transport};
 
 use crate::errors::is_lost;
 use crate::expected;
-use crate::session::{Bounds, Session};
+use crate::script::Bounds;
+use crate::session::Session;
 
 /// Bounds of the host's own looks.
 const OWN: Bounds =

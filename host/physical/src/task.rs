@@ -13,6 +13,7 @@ use lakeport_sql::script::ScriptStatement;
 
 use crate::database::Database;
 use crate::errors::is_locked;
+use crate::script::{Ran, Shown};
 use crate::session::Session;
 
 /// How long a task waits until other programs let it change the database.
@@ -21,28 +22,6 @@ const LOCK_WAIT_MAX: Duration = Duration::from_secs(60);
 const OWN_TIMEOUT: Duration = Duration::from_secs(600);
 /// What the session's clock, which counts in whole milliseconds, may take off a deadline.
 const ROUNDED_OFF: Duration = Duration::from_millis(2);
-
-/// What is kept of the rows that a statement answers.
-#[derive(Clone, Copy, Debug)]
-pub struct Shown {
-    /// Rows.
-    pub rows: usize,
-    /// Characters of one cell.
-    pub cell_chars: usize,
-}
-
-/// What came of one statement.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ran {
-    /// Rows that it answered.
-    pub rows: u64,
-    /// Rows that it changed.
-    pub changed: u64,
-    /// Names of the columns that it answered.
-    pub columns: Vec<String>,
-    /// The first rows, each cell cut.
-    pub first: Vec<Vec<String>>,
-}
 
 /// A session with a transaction. Dropped before [`TaskSession::commit`], it changes nothing.
 pub struct TaskSession {

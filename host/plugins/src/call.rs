@@ -7,11 +7,8 @@ use std::time::Duration;
 use lakeport_bindings::host::types::Error as PluginError;
 use wasmtime::Trap;
 
-use crate::imports::connection::LentConnection;
-use crate::imports::memo::Memo;
-use crate::imports::runner::Runner;
-use crate::imports::topic::Topic;
-use crate::state::{MemoryExceeded, TableExceeded};
+use crate::lending::{LentConnection, Memo, Runner, Topic};
+use crate::usage::{MemoryExceeded, TableExceeded};
 
 /// A configured instance of a plugin, as its calls see it.
 #[derive(Debug)]

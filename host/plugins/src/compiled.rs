@@ -1,11 +1,12 @@
 //! The compiled-code cache: machine code on disk, by digest. Loading machine code is trusting it, so the
-//! folder is private to its owner and every file begins with a keyed digest over its name, the engine's
-//! compatibility and its bytes, which is checked before anything of it is used. Whatever does not check
-//! is thrown away and compiled anew.
+//! folder is private to its owner and every file ends with a keyed digest over its name, the engine's
+//! compatibility and its bytes, which is checked before anything of it is used. A file that does not pass
+//! is thrown away and compiled again. Code is mapped from its file: what is never run takes no memory.
 
 use std::fs;
 use std::hash::{Hash, Hasher};
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,12 +17,16 @@ use sha2::Sha256;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
+use crate::compiler::compile;
+
 /// The most files that the folder keeps; the ones used longest ago go first.
 const FILES_MAX: usize = 128;
 /// The most bytes that the folder keeps.
 const BYTES_MAX: u64 = 1024 * 1024 * 1024;
 /// A file larger than this is not read.
 const FILE_MAX_BYTES: u64 = 512 * 1024 * 1024;
+/// How much of a file is read at a time.
+const READ_BYTES: usize = 64 * 1024;
 const TAG_BYTES: usize = 32;
 const KEY_BYTES: usize = 32;
 const KEY_FILE: &str = "key";
@@ -74,7 +79,7 @@ impl CompiledCache {
                 require_private(&key_path, 0o600)?;
                 match <[u8; KEY_BYTES]>::try_from(bytes) {
                     Ok(key) => key,
-                    // Cut off in the middle of being written: a new key, and all files are compiled anew.
+                    // Cut off in the middle of being written: a new key, and all files are compiled again.
                     Err(_) => write_key(folder).map_err(io)?,
                 }
             }
@@ -94,22 +99,23 @@ impl CompiledCache {
     pub fn load(&self, engine: &Engine, digest: &str, bytes: &[u8]) -> wasmtime::Result<Component> {
         let name = self.name(engine, digest);
         let path = self.folder.join(&name);
-        if let Some(code) = self.read(&path, &name)
-            && let Some(component) = adopt(engine, &code)
-        {
+        if let Some(component) = self.read(engine, &path, &name) {
             self.hits.fetch_add(1, Ordering::Relaxed);
             return Ok(component);
         }
         self.misses.fetch_add(1, Ordering::Relaxed);
-        let component = Component::from_binary(engine, bytes)?;
-        let stored = component
-            .serialize()
-            .map_err(|e| e.to_string())
-            .and_then(|code| self.write(&path, &name, &code).map_err(|e| e.to_string()));
-        if let Err(error) = stored {
-            tracing::warn!("compiled code was not kept, the next start compiles it again: {error}");
+        let code = compile(engine, bytes)?;
+        match self.write(&path, &name, &code) {
+            Ok(()) => match self.read(engine, &path, &name) {
+                Some(component) => Ok(component),
+                // Another process has pruned or replaced the file since.
+                None => adopt(engine, &code),
+            },
+            Err(error) => {
+                tracing::warn!("compiled code was not kept, the next start compiles it again: {error}");
+                adopt(engine, &code)
+            }
         }
-        Ok(component)
     }
 
     /// How often code was found and how often it was compiled, since the cache was opened.
@@ -128,39 +134,75 @@ impl CompiledCache {
         Hmac::new_from_slice(&self.key).expect("HMAC takes keys of any length")
     }
 
-    fn tagged(&self, name: &str, code: &[u8]) -> Hmac<Sha256> {
+    /// The keyed digest over a file, to which its code is still to be added.
+    fn begin_tag(&self, name: &str) -> Hmac<Sha256> {
         let mut mac = self.mac();
         mac.update(name.as_bytes());
         mac.update(&[0]);
-        mac.update(code);
         mac
     }
 
-    fn read(&self, path: &Path, name: &str) -> Option<Vec<u8>> {
-        let size = fs::metadata(path).ok()?.len();
-        if size > FILE_MAX_BYTES {
-            return None;
-        }
-        let mut file = fs::read(path).ok()?;
-        if file.len() < TAG_BYTES {
-            return None;
-        }
-        let code = file.split_off(TAG_BYTES);
-        if self.tagged(name, &code).verify_slice(&file).is_err() {
-            tracing::warn!(file = %path.display(), "compiled code that does not bear this cache's mark was thrown away");
-            return None;
+    /// Maps a file that bears this cache's mark.
+    fn read(&self, engine: &Engine, path: &Path, name: &str) -> Option<Component> {
+        let mut file = fs::File::open(path).ok()?;
+        match self.bears_mark(&mut file, name) {
+            Ok(true) => {}
+            Ok(false) => {
+                tracing::warn!(file = %path.display(), "compiled code that does not bear this cache's mark was thrown away");
+                return None;
+            }
+            Err(_) => return None,
         }
         // The time of the last use decides what goes first; where it cannot be set the file ages faster.
-        if let Ok(file) = fs::File::open(path) {
-            let _ = file.set_modified(std::time::SystemTime::now());
+        let _ = file.set_modified(std::time::SystemTime::now());
+        match map(engine, &file).or_else(|_| self.copy(engine, &mut file, name)) {
+            Ok(component) => Some(component),
+            Err(error) => {
+                tracing::warn!("compiled code is not usable and is compiled again: {error:#}");
+                None
+            }
         }
-        Some(code)
+    }
+
+    /// Copies a file's code into memory, where it cannot be mapped: code of a file system that is mounted `noexec`
+    /// may be run only from there.
+    fn copy(&self, engine: &Engine, file: &mut fs::File, name: &str) -> wasmtime::Result<Component> {
+        let mut code = Vec::new();
+        file.rewind()?;
+        file.take(FILE_MAX_BYTES).read_to_end(&mut code)?;
+        let tag = code.split_off(code.len().saturating_sub(TAG_BYTES));
+        let mut mac = self.begin_tag(name);
+        mac.update(&code);
+        // What was checked is what is on disk; this is what is in memory.
+        mac.verify_slice(&tag).map_err(wasmtime::Error::new)?;
+        adopt(engine, &code)
+    }
+
+    /// Whether a file ends with the keyed digest over its name and all of its code.
+    fn bears_mark(&self, file: &mut fs::File, name: &str) -> io::Result<bool> {
+        let size = file.metadata()?.len();
+        let Some(code_bytes) = size.checked_sub(TAG_BYTES as u64).filter(|_| size <= FILE_MAX_BYTES) else {
+            return Ok(false);
+        };
+        let mut mac = self.begin_tag(name);
+        let mut code = file.by_ref().take(code_bytes);
+        let mut some = vec![0; READ_BYTES];
+        loop {
+            match code.read(&mut some)? {
+                0 => break,
+                count => mac.update(&some[..count]),
+            }
+        }
+        let mut tag = [0; TAG_BYTES];
+        file.read_exact(&mut tag)?;
+        Ok(mac.verify_slice(&tag).is_ok())
     }
 
     fn write(&self, path: &Path, name: &str, code: &[u8]) -> io::Result<()> {
         self.prune();
-        let tag = self.tagged(name, code).finalize().into_bytes();
-        write_aside(path, &[&tag, code])
+        let mut mac = self.begin_tag(name);
+        mac.update(code);
+        write_aside(path, &[code, &mac.finalize().into_bytes()])
     }
 
     fn prune(&self) {
@@ -187,21 +229,25 @@ impl CompiledCache {
     }
 }
 
-/// Turns checked bytes into a component.
+/// Maps a file that was checked.
 #[expect(
     unsafe_code,
     reason = "machine code that bears this cache's own mark is the one thing that is trusted"
 )]
-fn adopt(engine: &Engine, code: &[u8]) -> Option<Component> {
-    // SAFETY: `read` has verified, with a key that only this server's owner can read, that the bytes are
-    // what `Component::serialize` gave for this digest and this engine's compatibility.
-    match unsafe { Component::deserialize(engine, code) } {
-        Ok(component) => Some(component),
-        Err(error) => {
-            tracing::warn!("compiled code is not usable and is compiled anew: {error:#}");
-            None
-        }
-    }
+fn map(engine: &Engine, checked: &fs::File) -> wasmtime::Result<Component> {
+    // By its descriptor: under its name there may be another file by now.
+    let path = format!("/proc/self/fd/{}", checked.as_raw_fd());
+    // SAFETY: `read` has verified, with a key that only this server's owner can read, that the file holds what
+    // `compile` gave for this digest and this engine's compatibility. Files of the cache are replaced and removed,
+    // never written to, so what is mapped stays as it was checked.
+    unsafe { Component::deserialize_file(engine, path) }
+}
+
+/// Turns code in memory, just compiled or checked, into a component.
+#[expect(unsafe_code, reason = "machine code that this server has compiled itself is trusted")]
+fn adopt(engine: &Engine, compiled: &[u8]) -> wasmtime::Result<Component> {
+    // SAFETY: the bytes are what `compile` gave for this engine: it has just returned them, or they bear the mark.
+    unsafe { Component::deserialize(engine, compiled) }
 }
 
 fn require_private(path: &Path, wanted: u32) -> Result<(), CacheError> {
@@ -297,10 +343,13 @@ mod tests {
         let file = only_file(&folder);
         let mut code = fs::read(&file).unwrap();
         let last = code.len() - 1;
-        code[last] ^= 1;
-        fs::write(&file, code).unwrap();
-        cache.load(&engine, &digest, &bytes).unwrap();
-        assert_eq!(cache.hits_and_misses(), (0, 2));
+        for place in [last, last / 2] {
+            code[place] ^= 1;
+            fs::write(&file, &code).unwrap();
+            cache.load(&engine, &digest, &bytes).unwrap();
+            code[place] ^= 1;
+        }
+        assert_eq!(cache.hits_and_misses(), (0, 3));
     }
 
     #[test]

@@ -10,13 +10,12 @@ use lakeport_bindings::dialect::reader::{
 use lakeport_bindings::dialect::schema::{ServerInfo, Table, TableName};
 use lakeport_bindings::host::types::{Error, Page, Problem};
 use lakeport_sql::Profile;
-use wasmtime::Store;
+use wasmtime::component::{ComponentNamedList, Lift, Lower};
 
-use crate::call::{CallContext, CallError};
+use crate::call::{CallContext, CallError, CallFault};
 use crate::family::{Family, PluginId};
-use crate::generation::Generation;
-use crate::imports::connection::LentConnection;
-use crate::prepared::{Description, Prepared};
+use crate::lending::LentConnection;
+use crate::prepared::Description;
 use crate::registry::Registry;
 use crate::state::CallState;
 
@@ -25,28 +24,6 @@ use crate::state::CallState;
 pub struct Dialect {
     registry: Arc<Registry>,
     id: PluginId,
-}
-
-/// Makes a call on a fresh instance: `call!(self, context, "planner.plan", |plugin, store| …)`, with
-/// what stands before the bar moved into it.
-macro_rules! call {
-    ($self:ident, $context:expr, $function:literal, ($($moved:ident),*), |$plugin:ident, $store:ident| $body:expr) => {{
-        $(let $moved = $moved.to_owned();)*
-        $self
-            .registry
-            .call(&$self.id, $function, $context, move |generation: Arc<Generation>| {
-                move |$store: &mut Store<CallState>| -> futures_util::future::BoxFuture<'_, wasmtime::Result<_>> {
-                    Box::pin(async move {
-                        let Prepared::Dialect(pre) = &generation.prepared else {
-                            wasmtime::bail!("{} is no dialect", generation.id);
-                        };
-                        let $plugin = pre.instantiate_async(&mut *$store).await?;
-                        $body.await
-                    })
-                }
-            })
-            .await
-    }};
 }
 
 impl Registry {
@@ -84,10 +61,7 @@ impl Dialect {
         server: Option<&ServerInfo>,
         texts: &[String],
     ) -> Result<Vec<Result<DataType, Problem>>, CallError> {
-        let server = server.cloned();
-        call!(self, context, "planner.parse-types", (texts), |plugin, store| {
-            plugin.lakeport_dialect_planner().call_parse_types(store, server.as_ref(), &texts)
-        })
+        self.call(context, "planner.parse-types", (server, texts)).await
     }
 
     /// `planner.plan`.
@@ -97,9 +71,7 @@ impl Dialect {
         server: &ServerInfo,
         change: &Change,
     ) -> Result<Result<ChangePlan, Vec<Problem>>, CallError> {
-        call!(self, context, "planner.plan", (server, change), |plugin, store| {
-            plugin.lakeport_dialect_planner().call_plan(store, &server, &change)
-        })
+        self.call(context, "planner.plan", (server, change)).await
     }
 
     /// `reader.server`.
@@ -110,10 +82,7 @@ impl Dialect {
         options: &str,
     ) -> Result<ServerInfo, CallError> {
         let context = context.lending(connection);
-        answered(call!(self, context, "reader.server", (options), |plugin, store| {
-            let connection = store.data().connection_handle();
-            plugin.lakeport_dialect_reader().call_server(store, connection, &options)
-        }))
+        answered(self.call(context, "reader.server", (CallState::connection_handle(), options)).await)
     }
 
     /// `reader.databases`.
@@ -125,10 +94,8 @@ impl Dialect {
         page: &Page,
     ) -> Result<DatabasePage, CallError> {
         let context = context.lending(connection);
-        answered(call!(self, context, "reader.databases", (server, page), |plugin, store| {
-            let connection = store.data().connection_handle();
-            plugin.lakeport_dialect_reader().call_databases(store, connection, &server, &page)
-        }))
+        let params = (CallState::connection_handle(), server, page);
+        answered(self.call(context, "reader.databases", params).await)
     }
 
     /// `reader.tables`.
@@ -141,10 +108,8 @@ impl Dialect {
         page: &Page,
     ) -> Result<TablePage, CallError> {
         let context = context.lending(connection);
-        answered(call!(self, context, "reader.tables", (server, database, page), |plugin, store| {
-            let connection = store.data().connection_handle();
-            plugin.lakeport_dialect_reader().call_tables(store, connection, &server, &database, &page)
-        }))
+        let params = (CallState::connection_handle(), server, database, page);
+        answered(self.call(context, "reader.tables", params).await)
     }
 
     /// `reader.inspect`: as many answers as tables were asked for, in their order.
@@ -157,18 +122,9 @@ impl Dialect {
         dependents: bool,
     ) -> Result<Vec<Result<Table, Error>>, CallError> {
         let context = context.lending(connection);
-        let asked = tables.len();
-        let answer = answered(call!(
-            self,
-            context,
-            "reader.inspect",
-            (server, tables, dependents),
-            |plugin, store| {
-                let connection = store.data().connection_handle();
-                plugin.lakeport_dialect_reader().call_inspect(store, connection, &server, &tables, dependents)
-            }
-        ))?;
-        self.as_many_as_asked("reader.inspect", asked, answer)
+        let params = (CallState::connection_handle(), server, tables, dependents);
+        let answer = answered(self.call(context, "reader.inspect", params).await)?;
+        self.as_many_as_asked("reader.inspect", tables.len(), answer)
     }
 
     /// `reader.ddl`.
@@ -180,10 +136,7 @@ impl Dialect {
         table: &TableName,
     ) -> Result<String, CallError> {
         let context = context.lending(connection);
-        answered(call!(self, context, "reader.ddl", (server, table), |plugin, store| {
-            let connection = store.data().connection_handle();
-            plugin.lakeport_dialect_reader().call_ddl(store, connection, &server, &table)
-        }))
+        answered(self.call(context, "reader.ddl", (CallState::connection_handle(), server, table)).await)
     }
 
     /// `reader.statistics`: as many answers as tables were asked for, in their order.
@@ -196,13 +149,9 @@ impl Dialect {
         fresh: bool,
     ) -> Result<Vec<Result<TableStatistics, Error>>, CallError> {
         let context = context.lending(connection);
-        let asked = tables.len();
-        let answer =
-            answered(call!(self, context, "reader.statistics", (server, tables), |plugin, store| {
-                let connection = store.data().connection_handle();
-                plugin.lakeport_dialect_reader().call_statistics(store, connection, &server, &tables, fresh)
-            }))?;
-        self.as_many_as_asked("reader.statistics", asked, answer)
+        let params = (CallState::connection_handle(), server, tables, fresh);
+        let answer = answered(self.call(context, "reader.statistics", params).await)?;
+        self.as_many_as_asked("reader.statistics", tables.len(), answer)
     }
 
     /// `reader.access`.
@@ -214,10 +163,21 @@ impl Dialect {
         request: &AccessRequest,
     ) -> Result<AccessPage, CallError> {
         let context = context.lending(connection);
-        answered(call!(self, context, "reader.access", (server, request), |plugin, store| {
-            let connection = store.data().connection_handle();
-            plugin.lakeport_dialect_reader().call_access(store, connection, &server, &request)
-        }))
+        let params = (CallState::connection_handle(), server, request);
+        answered(self.call(context, "reader.access", params).await)
+    }
+
+    async fn call<Params, Answer>(
+        &self,
+        context: CallContext,
+        function: &'static str,
+        params: Params,
+    ) -> Result<Answer, CallError>
+    where
+        Params: ComponentNamedList + Lower,
+        Answer: Lift + 'static,
+    {
+        self.registry.call(&self.id, function, context, params).await
     }
 
     fn as_many_as_asked<T>(
@@ -232,7 +192,7 @@ impl Dialect {
         Err(CallError::Failed {
             plugin: self.id.to_string(),
             function,
-            fault: crate::call::CallFault::Contract,
+            fault: CallFault::Contract,
             message: format!("it was asked for {asked} tables and answered for {}", answer.len()),
         })
     }

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use lakeport_bindings::engine::about::EngineInfo;
 use lakeport_bindings::engine::deploys::{DeployRequest, Deployment, TestReport};
 use lakeport_bindings::engine::model::{
@@ -12,57 +11,20 @@ use lakeport_bindings::engine::model::{
 };
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Problem;
-use wasmtime::Store;
+use wasmtime::component::{ComponentNamedList, Lift, Lower};
 
 use crate::call::{CallContext, CallError, CallFault};
 use crate::dialect::answered;
 use crate::family::{Family, PluginId};
 use crate::generation::Generation;
-use crate::prepared::{Description, Prepared};
+use crate::prepared::Description;
 use crate::registry::Registry;
-use crate::state::CallState;
 
 /// An engine by name: whichever of its generations is active answers.
 #[derive(Clone)]
 pub struct Engine {
     registry: Arc<Registry>,
     id: PluginId,
-}
-
-/// Makes a call on a fresh instance: `call!(self, context, "runs.start", (request), runs.call_start(&request))`,
-/// with what stands in brackets moved into it. Where the interface is one that not every engine exports, its
-/// name is followed by `?`.
-macro_rules! call {
-    ($self:ident, $context:expr, $function:literal, ($($moved:ident),*),
-     $interface:ident.$called:ident($($argument:expr),*)) => {
-        call!(@ $self, $context, $function, ($($moved),*), $called($($argument),*), |engine| &engine.$interface)
-    };
-    ($self:ident, $context:expr, $function:literal, ($($moved:ident),*),
-     $interface:ident?.$called:ident($($argument:expr),*)) => {
-        call!(@ $self, $context, $function, ($($moved),*), $called($($argument),*), |engine| {
-            let missing = concat!("the engine does not export ", stringify!($interface));
-            engine.$interface.as_ref().ok_or_else(|| wasmtime::Error::msg(missing))?
-        })
-    };
-    (@ $self:ident, $context:expr, $function:literal, ($($moved:ident),*), $called:ident($($argument:expr),*),
-     |$engine:ident| $guest:expr) => {{
-        $(let $moved = $moved.to_owned();)*
-        $self
-            .registry
-            .call(&$self.id, $function, $context, move |generation: Arc<Generation>| {
-                move |store: &mut Store<CallState>| -> BoxFuture<'_, wasmtime::Result<_>> {
-                    Box::pin(async move {
-                        let Prepared::Engine($engine) = &generation.prepared else {
-                            wasmtime::bail!("{} is no engine", generation.id);
-                        };
-                        let instance = $engine.pre.instantiate_async(&mut *store).await?;
-                        let guest = $guest.load(&mut *store, &instance)?;
-                        guest.$called(store, $($argument),*).await
-                    })
-                }
-            })
-            .await
-    }};
 }
 
 impl Registry {
@@ -83,10 +45,7 @@ impl Engine {
 
     /// Whether it has a timer of its own. For an engine without one the host keeps the time.
     pub fn has_schedules(&self) -> Result<bool, CallError> {
-        match &self.active()?.prepared {
-            Prepared::Engine(engine) => Ok(engine.schedules.is_some()),
-            _ => Err(self.not_active()),
-        }
+        Ok(self.active()?.prepared.has("schedules.set"))
     }
 
     /// Counts an answer of the active generation that the host refused, and keeps the reason in its log.
@@ -125,11 +84,11 @@ impl Engine {
 /// `deploys`
 impl Engine {
     pub async fn test(&self, context: CallContext) -> Result<TestReport, CallError> {
-        answered(call!(self, context, "deploys.test", (), deploys.call_test()))
+        answered(self.call(context, "deploys.test", ()).await)
     }
 
     pub async fn check(&self, context: CallContext, workflow: &Workflow) -> Result<Vec<Problem>, CallError> {
-        call!(self, context, "deploys.check", (workflow), deploys.call_check(&workflow))
+        self.call(context, "deploys.check", (workflow,)).await
     }
 
     pub async fn deploy(
@@ -137,7 +96,7 @@ impl Engine {
         context: CallContext,
         request: &DeployRequest,
     ) -> Result<Deployment, CallError> {
-        answered(call!(self, context, "deploys.deploy", (request), deploys.call_deploy(&request)))
+        answered(self.call(context, "deploys.deploy", (request,)).await)
     }
 
     pub async fn status(
@@ -146,24 +105,18 @@ impl Engine {
         current: &WorkflowRef,
         revision: &str,
     ) -> Result<Deployment, CallError> {
-        answered(call!(
-            self,
-            context,
-            "deploys.status",
-            (current, revision),
-            deploys.call_status(&current, &revision)
-        ))
+        answered(self.call(context, "deploys.status", (current, revision)).await)
     }
 
     pub async fn remove(&self, context: CallContext, current: &WorkflowRef) -> Result<Receipt, CallError> {
-        answered(call!(self, context, "deploys.remove", (current), deploys.call_remove(&current)))
+        answered(self.call(context, "deploys.remove", (current,)).await)
     }
 }
 
 /// `runs`
 impl Engine {
     pub async fn start(&self, context: CallContext, request: &RunRequest) -> Result<Started, CallError> {
-        answered(call!(self, context, "runs.start", (request), runs.call_start(&request)))
+        answered(self.call(context, "runs.start", (request,)).await)
     }
 
     /// As many answers as queries, in their order.
@@ -172,9 +125,8 @@ impl Engine {
         context: CallContext,
         queries: &[RunQuery],
     ) -> Result<Vec<Option<Instance>>, CallError> {
-        let asked = queries.len();
-        let answer = answered(call!(self, context, "runs.find", (queries), runs.call_find(&queries)))?;
-        self.as_many_as_asked("runs.find", asked, answer)
+        let answer = answered(self.call(context, "runs.find", (queries,)).await)?;
+        self.as_many_as_asked("runs.find", queries.len(), answer)
     }
 
     pub async fn cancel(
@@ -183,13 +135,11 @@ impl Engine {
         workflow: &WorkflowRef,
         target: &Target,
     ) -> Result<Receipt, CallError> {
-        let called =
-            call!(self, context, "runs.cancel", (workflow, target), runs.call_cancel(&workflow, &target));
-        answered(called)
+        answered(self.call(context, "runs.cancel", (workflow, target)).await)
     }
 
     pub async fn retry(&self, context: CallContext, request: &RetryRequest) -> Result<Started, CallError> {
-        answered(call!(self, context, "runs.retry", (request), runs.call_retry(&request)))
+        answered(self.call(context, "runs.retry", (request,)).await)
     }
 }
 
@@ -200,7 +150,7 @@ impl Engine {
         context: CallContext,
         request: &WatchRequest,
     ) -> Result<WatchPage, CallError> {
-        answered(call!(self, context, "watch.instances", (request), watch.call_instances(&request)))
+        answered(self.call(context, "watch.instances", (request,)).await)
     }
 
     pub async fn task_runs(
@@ -208,11 +158,11 @@ impl Engine {
         context: CallContext,
         request: &TaskRunRequest,
     ) -> Result<TaskRunPage, CallError> {
-        answered(call!(self, context, "watch.task-runs", (request), watch.call_task_runs(&request)))
+        answered(self.call(context, "watch.task-runs", (request,)).await)
     }
 
     pub async fn log(&self, context: CallContext, request: &LogRequest) -> Result<LogPage, CallError> {
-        answered(call!(self, context, "watch.log", (request), watch.call_log(&request)))
+        answered(self.call(context, "watch.log", (request,)).await)
     }
 }
 
@@ -225,24 +175,17 @@ impl Engine {
         schedule: Option<&Schedule>,
     ) -> Result<Receipt, CallError> {
         self.require_schedules()?;
-        let schedule = schedule.cloned();
-        answered(call!(
-            self,
-            context,
-            "schedules.set",
-            (workflow),
-            schedules?.call_set(&workflow, schedule.as_ref())
-        ))
+        answered(self.call(context, "schedules.set", (workflow, schedule)).await)
     }
 
     pub async fn online(&self, context: CallContext, workflow: &WorkflowRef) -> Result<Receipt, CallError> {
         self.require_schedules()?;
-        answered(call!(self, context, "schedules.online", (workflow), schedules?.call_online(&workflow)))
+        answered(self.call(context, "schedules.online", (workflow,)).await)
     }
 
     pub async fn offline(&self, context: CallContext, workflow: &WorkflowRef) -> Result<Receipt, CallError> {
         self.require_schedules()?;
-        answered(call!(self, context, "schedules.offline", (workflow), schedules?.call_offline(&workflow)))
+        answered(self.call(context, "schedules.offline", (workflow,)).await)
     }
 
     /// What the engine cannot do is no failure of its own.
@@ -252,5 +195,20 @@ impl Engine {
         }
         let message = format!("the {} has no timer of its own", self.id);
         Err(CallError::Answered(error("unsupported", message)))
+    }
+}
+
+impl Engine {
+    async fn call<Params, Answer>(
+        &self,
+        context: CallContext,
+        function: &'static str,
+        params: Params,
+    ) -> Result<Answer, CallError>
+    where
+        Params: ComponentNamedList + Lower,
+        Answer: Lift + 'static,
+    {
+        self.registry.call(&self.id, function, context, params).await
     }
 }

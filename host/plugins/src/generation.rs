@@ -5,36 +5,18 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use lakeport_sql::Profile;
 use tokio::sync::watch;
-use wasmtime::Store;
+use wasmtime::component::{ComponentNamedList, Lift, Lower};
 
-use crate::call::{CallContext, CallError};
+use crate::call::{CallContext, CallError, CallFault};
 use crate::counters::Counters;
 use crate::family::{Contract, PluginId};
 use crate::grants::Grants;
 use crate::inspect::Inspection;
+use crate::invocation::{Describe, Function};
 use crate::limits::Limits;
+use crate::origin::{CallOrigin, Origin};
 use crate::prepared::{Description, Prepared};
-use crate::sandbox::{Body, CallOrigin, Sandbox};
-use crate::state::CallState;
-
-/// How a component came here.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// With the host.
-    Bundled,
-    /// Through the API.
-    Uploaded,
-}
-
-impl Origin {
-    /// `bundled` or `uploaded`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Origin::Bundled => "bundled",
-            Origin::Uploaded => "uploaded",
-        }
-    }
-}
+use crate::sandbox::Sandbox;
 
 /// A component that has passed every check and can be called.
 pub struct Generation {
@@ -121,14 +103,18 @@ impl Generation {
         self.ended_up_to.send_replace(up_to);
     }
 
-    /// Runs one call. Also answers how often in a row the plugin has failed now.
-    pub(crate) async fn call<R: Send>(
+    /// Runs one call of a function. Also answers how often in a row the plugin has failed now.
+    pub(crate) async fn call<Params, Answer>(
         &self,
         sandbox: &Sandbox,
         function: &'static str,
         context: CallContext,
-        body: impl Body<R>,
-    ) -> (Result<R, CallError>, u64) {
+        params: Params,
+    ) -> (Result<Answer, CallError>, u64)
+    where
+        Params: ComponentNamedList + Lower,
+        Answer: Lift + 'static,
+    {
         let number = self.begun.fetch_add(1, Ordering::Relaxed) + 1;
         let _running = Running::begin(&self.running);
         let mut ended = self.ended_up_to.subscribe();
@@ -137,7 +123,8 @@ impl Generation {
                 std::future::pending::<()>().await;
             }
         };
-        let (answer, measure) = sandbox.call(&self.call_origin, context, &self.limits, over, body).await;
+        let call = Function::new(&self.prepared, function, params);
+        let (answer, measure) = sandbox.call(&self.call_origin, context, &self.limits, over, call).await;
         let blame = answer.as_ref().is_err_and(|failure| failure.blame);
         let in_a_row = self.counters.record(measure.took, blame, measure.memory_peak);
         let answer = answer.map_err(|failure| {
@@ -175,59 +162,20 @@ pub(crate) async fn trial(
     prepared: &Prepared,
     origin: &CallOrigin,
     limits: &Limits,
-) -> Result<Description, (crate::call::CallFault, String)> {
+) -> Result<Description, (CallFault, String)> {
     let mut first = None;
     for _ in 0..2 {
         let never = std::future::pending::<()>();
         let context = CallContext::new("describe");
-        let asked = match prepared {
-            Prepared::Dialect(pre) => {
-                let pre = pre.clone();
-                sandbox
-                    .call(origin, context, limits, never, move |store: &mut Store<CallState>| {
-                        Box::pin(async move {
-                            let plugin = pre.instantiate_async(&mut *store).await?;
-                            let info = plugin.lakeport_dialect_about().call_describe(store).await?;
-                            Ok(Description::Dialect(Arc::new(info)))
-                        })
-                    })
-                    .await
-            }
-            Prepared::Tool(pre) => {
-                let pre = pre.clone();
-                sandbox
-                    .call(origin, context, limits, never, move |store: &mut Store<CallState>| {
-                        Box::pin(async move {
-                            let plugin = pre.instantiate_async(&mut *store).await?;
-                            let info = plugin.lakeport_tool_tool().call_describe(store).await?;
-                            Ok(Description::Tool(Box::new(info)))
-                        })
-                    })
-                    .await
-            }
-            Prepared::Engine(engine) => {
-                let engine = engine.clone();
-                sandbox
-                    .call(origin, context, limits, never, move |store: &mut Store<CallState>| {
-                        Box::pin(async move {
-                            let instance = engine.pre.instantiate_async(&mut *store).await?;
-                            engine.check_types(&mut *store, &instance)?;
-                            let about = engine.about.load(&mut *store, &instance)?;
-                            let info = about.call_describe(store).await?;
-                            Ok(Description::Engine(Box::new(info)))
-                        })
-                    })
-                    .await
-            }
-        };
-        let description = asked.0.map_err(|failure| (failure.fault, failure.message))?;
+        let (described, _) = sandbox.call(origin, context, limits, never, Describe(prepared)).await;
+        let description = described.map_err(|failure| (failure.fault, failure.message))?;
         match &first {
             None => first = Some(description),
             Some(before) if *before == description => {}
             Some(_) => {
                 let message =
                     "it described itself in two ways when asked twice; describe must always answer the same";
-                return Err((crate::call::CallFault::Contract, message.to_owned()));
+                return Err((CallFault::Contract, message.to_owned()));
             }
         }
     }

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use crate::family::{Family, Standing, standing, wasi_is_offered};
-use crate::generation::Origin;
 use crate::inspect::Inspection;
+use crate::origin::Origin;
 
 /// What the operator withholds. Everything that a family may have is granted by activating a plugin,
 /// unless it stands here.

@@ -10,6 +10,7 @@
 
 mod call;
 mod compiled;
+mod compiler;
 mod counters;
 mod description;
 pub mod dialect;
@@ -19,28 +20,31 @@ mod generation;
 pub mod grants;
 mod imports;
 mod inspect;
+mod invocation;
 mod lane;
+mod lending;
 mod limits;
 mod log;
+mod origin;
 mod prepared;
 mod registry;
 mod sandbox;
 mod state;
 pub mod tool;
+mod usage;
+mod wasi_context;
 
 pub use call::{CallContext, CallError, CallFault, InstanceConfig};
 pub use compiled::CompiledCache;
 pub use counters::{CounterSnapshot, Counters};
 pub use family::{Contract, Family, PluginId};
-pub use generation::{Generation, Origin};
+pub use generation::Generation;
 pub use grants::{Policy, Refused};
-pub use imports::connection::LentConnection;
-pub use imports::memo::Memo;
-pub use imports::runner::{Answer, Runner};
-pub use imports::topic::Topic;
 pub use inspect::{InspectError, Inspection, inspect};
+pub use lending::{Answer, LentConnection, Memo, Runner, Topic};
 pub use limits::Limits;
 pub use log::{LogLevel, LogLine, PluginLog};
+pub use origin::Origin;
 pub use prepared::{Description, Prepared};
 pub use registry::{
     Canary, PluginView, Pointers, Quarantine, Registry, RegistryError, RegistrySettings, StageError, Staged,

@@ -1,43 +1,126 @@
 //! A component that is compiled and linked, ready for calls.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use lakeport_bindings::{dialect, engine, tool};
-use wasmtime::AsContextMut;
-use wasmtime::component::{Instance, InstancePre};
+use wasmtime::component::types::ComponentItem;
+use wasmtime::component::{Component, ComponentExportIndex, Instance, InstancePre};
+use wasmtime::{AsContextMut, Store};
 
-use crate::family::Family;
+use crate::family::{Contract, Family};
 use crate::state::CallState;
 
-/// A linked component with the places of its exports. Making one fails when an export is missing.
-pub enum Prepared {
-    /// A dialect.
-    Dialect(dialect::PluginPre<CallState>),
-    /// An engine.
-    Engine(Arc<EnginePre>),
-    /// A tool.
-    Tool(tool::PluginPre<CallState>),
+/// A linked component and the places of its exported functions. Making one fails when an export is missing.
+pub struct Prepared {
+    pre: InstancePre<CallState>,
+    guest: Guest,
+    /// By interface and name: `planner.plan`.
+    functions: HashMap<String, ComponentExportIndex>,
+}
+
+/// The interfaces of a family, whose types are compared once, when a component is staged: comparing all of them
+/// at every call would take longer than most calls.
+enum Guest {
+    Dialect(dialect::PluginIndices),
+    Engine(Box<EngineIndices>),
+    Tool(tool::PluginIndices),
 }
 
 /// An engine: the exports that every one has, and those that it may have.
-pub struct EnginePre {
-    pub(crate) pre: InstancePre<CallState>,
-    pub(crate) about: engine::about::GuestIndices,
-    pub(crate) deploys: engine::deploys::GuestIndices,
-    pub(crate) runs: engine::runs::GuestIndices,
-    pub(crate) watch: engine::watch::GuestIndices,
-    pub(crate) schedules: Option<engine::schedules::GuestIndices>,
-    pub(crate) backfills: Option<engine::backfills::GuestIndices>,
-    pub(crate) definitions: Option<engine::definitions::GuestIndices>,
+struct EngineIndices {
+    about: engine::about::GuestIndices,
+    deploys: engine::deploys::GuestIndices,
+    runs: engine::runs::GuestIndices,
+    watch: engine::watch::GuestIndices,
+    schedules: Option<engine::schedules::GuestIndices>,
+    backfills: Option<engine::backfills::GuestIndices>,
+    definitions: Option<engine::definitions::GuestIndices>,
 }
 
-impl EnginePre {
-    /// Looks every export up on an instance, which is when their types are compared.
+/// What a plugin says of itself.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Description {
+    /// A dialect.
+    Dialect(Arc<dialect::about::DialectInfo>),
+    /// An engine.
+    Engine(Box<engine::about::EngineInfo>),
+    /// A tool.
+    Tool(Box<tool::tool::ToolInfo>),
+}
+
+impl Prepared {
+    pub(crate) fn new(
+        contract: &Contract,
+        exports: &[String],
+        pre: InstancePre<CallState>,
+    ) -> wasmtime::Result<Self> {
+        let guest = match contract.family {
+            Family::Dialect => Guest::Dialect(dialect::PluginIndices::new(&pre)?),
+            Family::Tool => Guest::Tool(tool::PluginIndices::new(&pre)?),
+            Family::Engine => Guest::Engine(Box::new(EngineIndices::new(exports, &pre)?)),
+        };
+        let functions = functions(contract, pre.component());
+        Ok(Prepared { pre, guest, functions })
+    }
+
+    /// A fresh instance. Its types are as they were when [`Self::check_types`] compared them.
+    pub(crate) async fn instantiate(&self, store: &mut Store<CallState>) -> wasmtime::Result<Instance> {
+        self.pre.instantiate_async(store).await
+    }
+
+    /// Whether it exports this function, `schedules.set`.
+    pub(crate) fn has(&self, function: &str) -> bool {
+        self.functions.contains_key(function)
+    }
+
+    /// The place of an exported function, `planner.plan`.
+    pub(crate) fn place(&self, function: &str) -> wasmtime::Result<&ComponentExportIndex> {
+        self.functions
+            .get(function)
+            .ok_or_else(|| wasmtime::Error::msg(format!("the plugin does not export {function}")))
+    }
+
+    pub(crate) fn family(&self) -> Family {
+        match self.guest {
+            Guest::Dialect(_) => Family::Dialect,
+            Guest::Engine(_) => Family::Engine,
+            Guest::Tool(_) => Family::Tool,
+        }
+    }
+
+    /// Compares the types of all exports with the contract.
     pub(crate) fn check_types(
         &self,
-        mut store: impl AsContextMut,
+        store: &mut Store<CallState>,
         instance: &Instance,
     ) -> wasmtime::Result<()> {
+        match &self.guest {
+            Guest::Dialect(indices) => indices.load(store, instance).map(drop),
+            Guest::Engine(indices) => indices.check_types(store, instance),
+            Guest::Tool(indices) => indices.load(store, instance).map(drop),
+        }
+    }
+}
+
+impl EngineIndices {
+    fn new(exports: &[String], pre: &InstancePre<CallState>) -> wasmtime::Result<Self> {
+        let has = |name: &str| exports.iter().any(|export| export == name);
+        Ok(EngineIndices {
+            about: engine::about::GuestIndices::new(pre)?,
+            deploys: engine::deploys::GuestIndices::new(pre)?,
+            runs: engine::runs::GuestIndices::new(pre)?,
+            watch: engine::watch::GuestIndices::new(pre)?,
+            schedules: has("schedules").then(|| engine::schedules::GuestIndices::new(pre)).transpose()?,
+            backfills: has("backfills").then(|| engine::backfills::GuestIndices::new(pre)).transpose()?,
+            definitions: has("definitions")
+                .then(|| engine::definitions::GuestIndices::new(pre))
+                .transpose()?,
+        })
+    }
+
+    fn check_types(&self, mut store: impl AsContextMut, instance: &Instance) -> wasmtime::Result<()> {
+        self.about.load(&mut store, instance)?;
         self.deploys.load(&mut store, instance)?;
         self.runs.load(&mut store, instance)?;
         self.watch.load(&mut store, instance)?;
@@ -54,45 +137,23 @@ impl EnginePre {
     }
 }
 
-/// What a plugin says of itself.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Description {
-    /// A dialect.
-    Dialect(Arc<dialect::about::DialectInfo>),
-    /// An engine.
-    Engine(Box<engine::about::EngineInfo>),
-    /// A tool.
-    Tool(Box<tool::tool::ToolInfo>),
-}
-
-impl Prepared {
-    pub(crate) fn new(
-        family: Family,
-        exports: &[String],
-        pre: InstancePre<CallState>,
-    ) -> wasmtime::Result<Self> {
-        let has = |name: &str| exports.iter().any(|export| export == name);
-        Ok(match family {
-            Family::Dialect => Prepared::Dialect(dialect::PluginPre::new(pre)?),
-            Family::Tool => Prepared::Tool(tool::PluginPre::new(pre)?),
-            Family::Engine => Prepared::Engine(Arc::new(EnginePre {
-                about: engine::about::GuestIndices::new(&pre)?,
-                deploys: engine::deploys::GuestIndices::new(&pre)?,
-                runs: engine::runs::GuestIndices::new(&pre)?,
-                watch: engine::watch::GuestIndices::new(&pre)?,
-                schedules: has("schedules")
-                    .then(|| engine::schedules::GuestIndices::new(&pre))
-                    .transpose()?,
-                backfills: has("backfills")
-                    .then(|| engine::backfills::GuestIndices::new(&pre))
-                    .transpose()?,
-                definitions: has("definitions")
-                    .then(|| engine::definitions::GuestIndices::new(&pre))
-                    .transpose()?,
-                pre,
-            })),
-        })
+/// The functions of the contract's interfaces that a component exports.
+fn functions(contract: &Contract, component: &Component) -> HashMap<String, ComponentExportIndex> {
+    let Contract { family, version } = contract;
+    let mut found = HashMap::new();
+    for interface in family.required_exports().iter().chain(family.optional_exports()) {
+        let name = format!("lakeport:{family}/{interface}@{version}");
+        let Some((ComponentItem::ComponentInstance(instance), place)) = component.get_export(None, &*name)
+        else {
+            continue;
+        };
+        for (function, _) in instance.exports(component.engine()) {
+            if let Some(place) = component.get_export_index(Some(&place), function) {
+                found.insert(format!("{interface}.{function}"), place);
+            }
+        }
     }
+    found
 }
 
 impl Description {

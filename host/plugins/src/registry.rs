@@ -3,26 +3,30 @@
 //! Nothing here outlives the process: whoever needs that stores components and pointers, and puts them
 //! back at the start.
 
+mod errors;
+mod view;
+
 use std::collections::BTreeMap;
-use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use lakeport_bindings::host::types::Problem;
 use parking_lot::{Mutex, RwLock};
-use wasmtime::Store;
+use wasmtime::component::{ComponentNamedList, Lift, Lower};
 
-use crate::call::{CallContext, CallError, CallFault};
+use self::errors::conflict;
+pub use self::errors::{RegistryError, StageError};
+pub use self::view::{Canary, PluginView, Pointers, Quarantine};
+use crate::call::{CallContext, CallError};
 use crate::family::{Family, PluginId};
-use crate::generation::{Generation, Origin, Parts, trial};
-use crate::grants::{self, Policy, Refused};
-use crate::inspect::{InspectError, inspect};
+use crate::generation::{Generation, Parts, trial};
+use crate::grants::{self, Policy};
+use crate::inspect::inspect;
 use crate::limits::Limits;
 use crate::log::{CallLog, LogLevel, PluginLog, now_ms};
+use crate::origin::{CallOrigin, Origin};
 use crate::prepared::Description;
-use crate::sandbox::{CallOrigin, Sandbox};
-use crate::state::CallState;
+use crate::sandbox::Sandbox;
 
 /// Generations that one plugin may have at the same time.
 pub const GENERATIONS_MAX: usize = 16;
@@ -69,56 +73,6 @@ impl RegistrySettings {
     }
 }
 
-/// A share of calls that another generation answers.
-#[derive(Clone)]
-pub struct Canary {
-    /// The generation.
-    pub generation: Arc<Generation>,
-    /// How many of 100 keys it answers for, 1 to 99.
-    pub percent: u8,
-}
-
-/// Why a plugin is out of service.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Quarantine {
-    /// For a person.
-    pub reason: String,
-    /// Whether its own failures did it; then another generation lifts it.
-    pub by_failures: bool,
-}
-
-/// One plugin as it stands at a moment.
-#[derive(Clone, Default)]
-pub struct PluginView {
-    /// Who answers.
-    pub active: Option<Arc<Generation>>,
-    /// Since when, milliseconds since 1970 UTC.
-    pub activated_at_ms: Option<i64>,
-    /// Who answers a share of the calls.
-    pub canary: Option<Canary>,
-    /// Who answered before, the latest last.
-    pub history: Vec<Arc<Generation>>,
-    /// All generations, in the order in which they were staged.
-    pub generations: Vec<Arc<Generation>>,
-    /// Why it is out of service, if it is.
-    pub quarantine: Option<Quarantine>,
-}
-
-/// A plugin's pointers, as they can be stored.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pointers {
-    /// Digest of the generation that answers.
-    pub active: Option<String>,
-    /// Since when, milliseconds since 1970 UTC.
-    pub activated_at_ms: Option<i64>,
-    /// Digests of those that answered before, the latest last.
-    pub history: Vec<String>,
-    /// Digest of the one that answers a share, and how much of 100.
-    pub canary: Option<(String, u8)>,
-    /// Why it is out of service.
-    pub quarantine: Option<Quarantine>,
-}
-
 struct Plugin {
     view: ArcSwap<PluginView>,
     changing: Mutex<()>,
@@ -136,78 +90,6 @@ pub struct Registry {
     /// Lines said before it is known who says them.
     trial_log: Arc<PluginLog>,
     told: OnceLock<Told>,
-}
-
-/// Why a component was not let in.
-#[derive(Debug, thiserror::Error)]
-pub enum StageError {
-    /// It is no plugin that this host could run.
-    #[error(transparent)]
-    Inspect(#[from] InspectError),
-    /// It imports what it may not have.
-    #[error(transparent)]
-    Refused(#[from] Refused),
-    /// It does not compile or link.
-    #[error("the component cannot be linked with this host: {0}")]
-    Link(String),
-    /// It failed when it was asked what it is.
-    #[error("the component failed its trial, describing itself with nothing granted: {message}")]
-    Trial {
-        /// How.
-        fault: CallFault,
-        /// For a person.
-        message: String,
-    },
-    /// What it says of itself does not hold.
-    #[error("what the plugin says of itself does not hold: {}", problems(.0))]
-    Description(Vec<Problem>),
-    /// A bound of the registry.
-    #[error("{0}")]
-    Full(String),
-}
-
-impl StageError {
-    /// The stable word for it in answers.
-    pub fn code(&self) -> &'static str {
-        match self {
-            StageError::Inspect(error) => error.code(),
-            StageError::Refused(_) => "import_refused",
-            StageError::Link(_) => "component_not_linkable",
-            StageError::Trial { fault, .. } => fault.code(),
-            StageError::Description(_) => "description_invalid",
-            StageError::Full(_) => "too_many_generations",
-        }
-    }
-}
-
-fn problems(problems: &[Problem]) -> String {
-    const SHOWN: usize = 20;
-    let mut lines: Vec<String> =
-        problems.iter().take(SHOWN).map(|p| format!("{}: {}", p.member, p.message)).collect();
-    if problems.len() > SHOWN {
-        lines.push(format!("and {} more", problems.len() - SHOWN));
-    }
-    lines.join("; ")
-}
-
-/// Why a change was refused.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum RegistryError {
-    /// No such plugin or generation.
-    #[error("{0}")]
-    NotFound(String),
-    /// The state forbids it.
-    #[error("{message}")]
-    Conflict {
-        /// Stable word.
-        code: &'static str,
-        /// For a person.
-        message: String,
-    },
-}
-
-fn conflict(code: &'static str, message: impl Into<String>) -> RegistryError {
-    RegistryError::Conflict { code, message: message.into() }
 }
 
 /// A component that has been let in.
@@ -414,7 +296,7 @@ impl Registry {
         canary_percent: Option<u8>,
     ) -> Result<Arc<PluginView>, RegistryError> {
         self.change(id, |view, registry| {
-            let generation = generation_in(view, id, digest)?;
+            let generation = view.generation(id, digest)?;
             let is_active = view.active.as_ref().is_some_and(|active| active.digest == generation.digest);
             match canary_percent {
                 Some(percent @ 1..=99) => {
@@ -438,7 +320,7 @@ impl Registry {
                 None => {
                     view.canary = None;
                     if !is_active {
-                        replace_active(view, generation, registry.settings.history_max);
+                        view.replace_active(generation, registry.settings.history_max);
                     }
                 }
             }
@@ -460,7 +342,7 @@ impl Registry {
             })?;
             view.active = Some(before);
             view.activated_at_ms = Some(now_ms());
-            lift_if_by_failures(view);
+            view.lift_if_by_failures();
             Ok(())
         })
     }
@@ -577,24 +459,20 @@ impl Registry {
         });
     }
 
-    /// Makes one call on the generation that answers for `context.key`.
-    pub(crate) async fn call<R, B>(
+    /// Calls a function of the generation that answers for `context.key`.
+    pub(crate) async fn call<Params, Answer>(
         self: &Arc<Self>,
         id: &PluginId,
         function: &'static str,
         context: CallContext,
-        body: impl FnOnce(Arc<Generation>) -> B + Send,
-    ) -> Result<R, CallError>
+        params: Params,
+    ) -> Result<Answer, CallError>
     where
-        R: Send,
-        B: for<'a> FnOnce(
-                &'a mut Store<CallState>,
-            ) -> futures_util::future::BoxFuture<'a, wasmtime::Result<R>>
-            + Send,
+        Params: ComponentNamedList + Lower,
+        Answer: Lift + 'static,
     {
         let generation = self.answering_for(id, &context.key)?;
-        let (answer, in_a_row) =
-            generation.call(&self.sandbox, function, context, body(generation.clone())).await;
+        let (answer, in_a_row) = generation.call(&self.sandbox, function, context, params).await;
         if self.settings.quarantine_after > 0 && in_a_row >= self.settings.quarantine_after {
             self.quarantine_for_failures(id, &generation, in_a_row, answer.as_ref().err());
         }
@@ -608,12 +486,7 @@ impl Registry {
         if let Some(quarantine) = &view.quarantine {
             return Err(CallError::Quarantined { plugin: id.to_string(), reason: quarantine.reason.clone() });
         }
-        if let Some(canary) = &view.canary
-            && bucket(key) < canary.percent
-        {
-            return Ok(canary.generation.clone());
-        }
-        view.active.clone().ok_or_else(|| {
+        view.answering_for(key).cloned().ok_or_else(|| {
             CallError::NotActive(format!(
                 "no generation of the plugin {id} is active; activate one of those staged"
             ))
@@ -650,158 +523,8 @@ impl Registry {
     }
 }
 
-impl std::fmt::Debug for PluginView {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let digest = |generation: &Arc<Generation>| generation.digest.clone();
-        f.debug_struct("PluginView")
-            .field("state", &self.state())
-            .field("active", &self.active.as_ref().map(digest))
-            .field("generations", &self.generations.iter().map(digest).collect::<Vec<_>>())
-            .finish_non_exhaustive()
-    }
-}
-
-impl PluginView {
-    /// The generations that answer calls.
-    pub fn answering(&self) -> impl Iterator<Item = &Arc<Generation>> {
-        self.active.iter().chain(self.canary.iter().map(|canary| &canary.generation))
-    }
-
-    /// A generation by its digest, or by the first digits of it, eight at least.
-    pub fn generation(&self, id: &PluginId, digest: &str) -> Result<Arc<Generation>, RegistryError> {
-        generation_in(self, id, digest)
-    }
-
-    /// Whether it has the generation with this whole digest.
-    pub fn has(&self, digest: &str) -> bool {
-        self.generations.iter().any(|generation| &*generation.digest == digest)
-    }
-
-    /// The plugin without this generation.
-    pub fn without(&self, digest: &str) -> PluginView {
-        let mut left = self.clone();
-        left.active = left.active.take().filter(|g| &*g.digest != digest);
-        left.canary = left.canary.take().filter(|canary| &*canary.generation.digest != digest);
-        left.generations.retain(|g| &*g.digest != digest);
-        left.history.retain(|g| &*g.digest != digest);
-        left
-    }
-
-    fn removable(&self, id: &PluginId, digest: &str) -> Result<Arc<Generation>, RegistryError> {
-        let generation = generation_in(self, id, digest)?;
-        if self.quarantine.is_none() && self.answering().any(|g| g.digest == generation.digest) {
-            return Err(conflict(
-                "generation_active",
-                "it answers calls; activate another generation first, or quarantine the plugin",
-            ));
-        }
-        if generation.running() > 0 {
-            return Err(conflict(
-                "generation_in_use",
-                "calls that began on it have not ended yet; try again",
-            ));
-        }
-        if generation.origin == Origin::Bundled {
-            return Err(conflict("generation_bundled", "it came with the server and cannot be removed"));
-        }
-        Ok(generation)
-    }
-
-    /// `quarantined`, `canary`, `active` or `staged`.
-    pub fn state(&self) -> &'static str {
-        match self {
-            PluginView { quarantine: Some(_), .. } => "quarantined",
-            PluginView { canary: Some(_), .. } => "canary",
-            PluginView { active: Some(_), .. } => "active",
-            _ => "staged",
-        }
-    }
-
-    /// What the active generation, else the latest, says of itself.
-    pub fn description(&self) -> Option<&Description> {
-        self.active.as_ref().or(self.generations.last()).map(|generation| &generation.description)
-    }
-}
-
-fn replace_active(view: &mut PluginView, generation: Arc<Generation>, history_max: usize) {
-    view.history.retain(|g| g.digest != generation.digest);
-    if let Some(before) = view.active.replace(generation) {
-        view.history.push(before);
-    }
-    let over = view.history.len().saturating_sub(history_max);
-    view.history.drain(..over);
-    view.activated_at_ms = Some(now_ms());
-    lift_if_by_failures(view);
-}
-
-fn lift_if_by_failures(view: &mut PluginView) {
-    if view.quarantine.as_ref().is_some_and(|quarantine| quarantine.by_failures) {
-        view.quarantine = None;
-    }
-    if let Some(active) = &view.active {
-        active.counters.forgive();
-    }
-}
-
-fn generation_in(view: &PluginView, id: &PluginId, digest: &str) -> Result<Arc<Generation>, RegistryError> {
-    let digest = digest.to_ascii_lowercase();
-    if digest.len() < DIGEST_MIN || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        let message = format!("{digest:?} is no digest: give at least {DIGEST_MIN} of its hex digits");
-        return Err(conflict("digest_invalid", message));
-    }
-    let mut found = view.generations.iter().filter(|g| g.digest.starts_with(&digest));
-    match (found.next(), found.next()) {
-        (Some(generation), None) => Ok(generation.clone()),
-        (Some(_), Some(_)) => {
-            Err(conflict("digest_ambiguous", format!("{digest} begins several digests; give more of it")))
-        }
-        (None, _) => {
-            let known: Vec<&str> = view.generations.iter().map(|g| &g.digest[..DIGEST_MIN]).collect();
-            let message = format!("the plugin {id} has no generation {digest}; it has {}", known.join(", "));
-            Err(RegistryError::NotFound(message))
-        }
-    }
-}
-
-/// The fewest digits by which a generation can be named.
-const DIGEST_MIN: usize = 8;
-
 fn unknown(text: &str, plugins: &BTreeMap<PluginId, Arc<Plugin>>) -> RegistryError {
     let known: Vec<String> = plugins.keys().map(PluginId::to_string).take(20).collect();
     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     RegistryError::NotFound(format!("there is no plugin {text}; there are {known}"))
-}
-
-/// A key's place among 100, the same in every process.
-fn bucket(key: &str) -> u8 {
-    let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
-    key.hash(&mut hasher);
-    (hasher.finish() % 100) as u8
-}
-
-struct Fnv(u64);
-
-impl Hasher for Fnv {
-    fn finish(&self) -> u64 {
-        // The low bits of FNV are weak; a share is taken of them.
-        self.0 ^ (self.0 >> 32)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_share_of_keys_is_about_its_percentage() {
-        let share = (0..10_000).filter(|n| bucket(&format!("workflow-{n}")) < 20).count();
-        assert!((1_700..2_300).contains(&share), "{share}");
-        assert_eq!(bucket("a"), bucket("a"));
-    }
 }

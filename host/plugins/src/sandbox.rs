@@ -3,15 +3,13 @@
 //! the registry's affair.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use wasmtime::component::{Component, Linker};
 use wasmtime::{
-    Config, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store, StoreContextMut,
+    Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store, StoreContextMut,
     UpdateDeadline,
 };
 
@@ -20,9 +18,11 @@ use crate::compiled::CompiledCache;
 use crate::family::Family;
 use crate::imports;
 use crate::inspect::Inspection;
+use crate::invocation::Invocation;
 use crate::lane::{Lane, Place};
 use crate::limits::Limits;
-use crate::log::{CallLog, PluginLog};
+use crate::log::CallLog;
+use crate::origin::CallOrigin;
 use crate::prepared::Prepared;
 use crate::state::CallState;
 
@@ -34,8 +34,10 @@ const FREE_TICKS: u64 = 2;
 const STACK_MAX_BYTES: usize = 512 * 1024;
 /// Stack of the fiber that a call runs on: the guest's and the host functions' above it, bytes.
 const FIBER_STACK_BYTES: usize = 2 * 1024 * 1024;
-/// Memory of a slot that stays mapped between calls instead of being given back, bytes.
-const KEEP_RESIDENT_BYTES: usize = 256 * 1024;
+/// Memory of a slot that is written over between calls instead of being given back, bytes. A call that has written
+/// no more than this touches no page for the first time, and its end asks nothing of the kernel but which pages
+/// it has written.
+const KEEP_RESIDENT_BYTES: usize = 512 * 1024;
 
 /// Settings of a sandbox.
 #[derive(Clone, Debug)]
@@ -59,7 +61,7 @@ pub struct Sandbox {
     cache: Option<CompiledCache>,
     compiling: Mutex<()>,
     lane: Lane,
-    room: Arc<Semaphore>,
+    room: Semaphore,
 }
 
 /// A failed call: whose fault it is, and words for a person.
@@ -84,17 +86,6 @@ pub(crate) struct Measure {
     pub memory_peak: usize,
 }
 
-/// What a call runs on its fresh instance.
-pub(crate) trait Body<R>:
-    for<'a> FnOnce(&'a mut Store<CallState>) -> BoxFuture<'a, wasmtime::Result<R>> + Send
-{
-}
-
-impl<R, F> Body<R> for F where
-    F: for<'a> FnOnce(&'a mut Store<CallState>) -> BoxFuture<'a, wasmtime::Result<R>> + Send
-{
-}
-
 impl Sandbox {
     /// Makes the engine and its linkers, and starts the ticking thread, which ends with the engine.
     pub fn new(settings: &SandboxSettings, cache: Option<CompiledCache>) -> wasmtime::Result<Self> {
@@ -112,7 +103,7 @@ impl Sandbox {
             cache,
             compiling: Mutex::new(()),
             lane: Lane::new(),
-            room: Arc::new(Semaphore::new(settings.calls_max as usize)),
+            room: Semaphore::new(settings.calls_max as usize),
         })
     }
 
@@ -130,26 +121,25 @@ impl Sandbox {
                 None => Component::from_binary(&self.engine, bytes)?,
             }
         };
-        let family = inspection.contract.family;
-        let pre = self.linkers[&family].instantiate_pre(&component)?;
-        Prepared::new(family, &inspection.exports, pre)
+        let pre = self.linkers[&inspection.contract.family].instantiate_pre(&component)?;
+        Prepared::new(&inspection.contract, &inspection.exports, pre)
     }
 
-    /// Makes a fresh store, runs `body` on it within the limits, and drops it. `over` ends the call
+    /// Makes a fresh store, runs the invocation on it within the limits, and drops it. `over` ends the call
     /// from outside.
-    pub(crate) async fn call<R: Send>(
+    pub(crate) async fn call<I: Invocation>(
         &self,
         origin: &CallOrigin,
         context: CallContext,
         limits: &Limits,
         over: impl Future<Output = ()> + Send,
-        body: impl Body<R>,
-    ) -> (Result<R, Failure>, Measure) {
+        invocation: I,
+    ) -> (Result<I::Answer, Failure>, Measure) {
         let timeout = context.timeout.map_or(limits.timeout, |asked| asked.min(limits.timeout));
         let mut measure = Measure::default();
         let place = Place::default();
         let work = async {
-            let Ok(_room) = tokio::time::timeout(timeout, self.room.acquire()).await else {
+            let Some(_room) = self.room_within(timeout).await else {
                 return Err(Failure::new(
                     CallFault::Busy,
                     "no room for another call came free in time; try again",
@@ -160,7 +150,7 @@ impl Sandbox {
                 let state = CallState::new(origin, context, limits, begun + timeout, place.clone(), |id| {
                     CallLog::new(origin.log.clone(), origin.digest.clone(), id, limits.log_lines)
                 });
-                tokio::time::timeout(timeout, self.call_within(state, limits, &mut measure, body)).await
+                tokio::time::timeout(timeout, self.call_within(state, limits, &mut measure, invocation)).await
             };
             measure.took = begun.elapsed();
             answer.unwrap_or_else(|_| Err(Failure::new(CallFault::Timeout, over_time(timeout))))
@@ -182,15 +172,23 @@ impl Sandbox {
         (answer, measure)
     }
 
-    async fn call_within<R>(
+    /// Room for one more call. Where there is some at once, no timer is set.
+    async fn room_within(&self, timeout: Duration) -> Option<SemaphorePermit<'_>> {
+        if let Ok(room) = self.room.try_acquire() {
+            return Some(room);
+        }
+        tokio::time::timeout(timeout, self.room.acquire()).await.ok()?.ok()
+    }
+
+    async fn call_within<I: Invocation>(
         &self,
         state: CallState,
         limits: &Limits,
         measure: &mut Measure,
-        body: impl Body<R>,
-    ) -> Result<R, Failure> {
+        invocation: I,
+    ) -> Result<I::Answer, Failure> {
         let mut store = self.store(state, limits);
-        let answer = body(&mut store).await;
+        let answer = invocation.run(&mut store).await;
         measure.memory_peak = store.data().usage.memory_peak;
         answer.map_err(|error| {
             let (fault, message) = fault_of(&error, limits.timeout);
@@ -214,16 +212,6 @@ impl Sandbox {
         });
         store
     }
-}
-
-/// Whose call it is.
-#[derive(Clone)]
-pub(crate) struct CallOrigin {
-    pub family: Family,
-    pub digest: Arc<str>,
-    /// Interfaces that it imports and the operator withholds.
-    pub withheld: Arc<[String]>,
-    pub log: Arc<PluginLog>,
 }
 
 /// Starts the thread that advances the epoch. It ends with the engine.
@@ -258,6 +246,9 @@ fn config(settings: &SandboxSettings) -> Config {
         .max_component_instance_size(4 * 1024 * 1024)
         .max_core_instance_size(4 * 1024 * 1024)
         .linear_memory_keep_resident(KEEP_RESIDENT_BYTES)
+        // Without it the lowest bytes are taken for the ones that were written. Those are the far end of the stack,
+        // where a guest hardly ever comes, and what it did write would be given back at each call.
+        .pagemap_scan(Enabled::Auto)
         .table_keep_resident(64 * 1024)
         .max_unused_warm_slots(calls / 4);
     let mut config = Config::new();

@@ -3,15 +3,12 @@
 use std::sync::Arc;
 
 use lakeport_bindings::tool::tool::{Context, Outcome, ToolInfo};
-use wasmtime::Store;
 
 use crate::call::{CallContext, CallError, CallFault};
 use crate::dialect::answered;
 use crate::family::{Family, PluginId};
-use crate::generation::Generation;
-use crate::prepared::{Description, Prepared};
+use crate::prepared::Description;
 use crate::registry::{PluginView, Registry};
-use crate::state::CallState;
 
 /// Artifacts of one outcome; the contract's.
 const ARTIFACTS_MAX: usize = 10;
@@ -61,19 +58,9 @@ impl Tool {
         input: &str,
         about: &Context,
     ) -> Result<Outcome, CallError> {
-        let (input, about, about_call) = (input.to_owned(), about.clone(), context.id.clone());
-        let answer = self.registry.call(&self.id, FUNCTION, context, move |generation: Arc<Generation>| {
-            move |store: &mut Store<CallState>| -> futures_util::future::BoxFuture<'_, wasmtime::Result<_>> {
-                Box::pin(async move {
-                    let Prepared::Tool(pre) = &generation.prepared else {
-                        wasmtime::bail!("{} is no tool", generation.id);
-                    };
-                    let plugin = pre.instantiate_async(&mut *store).await?;
-                    plugin.lakeport_tool_tool().call_call(store, &input, &about).await
-                })
-            }
-        });
-        let outcome = answered(answer.await)?;
+        let about_call = context.id.clone();
+        let answer = self.registry.call(&self.id, FUNCTION, context, (input, about)).await;
+        let outcome: Outcome = answered(answer)?;
         self.within_bounds(&outcome).map_err(|message| {
             self.registry.blame(&self.id, &about_call, &message);
             CallError::Failed {

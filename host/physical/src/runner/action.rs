@@ -14,7 +14,8 @@ use tokio::time::sleep;
 use super::Runner;
 use crate::errors::is_lost;
 use crate::schema;
-use crate::session::{Bounds, Session};
+use crate::script::Bounds;
+use crate::session::Session;
 
 /// One statement of a change: a rebuild copies all rows.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(600);

@@ -1,12 +1,12 @@
-//! One connection to a server, of whichever driver, and what all drivers have in common.
+//! One connection to a server, of whichever driver.
 //!
 //! A statement whose future is dropped leaves its connection in the middle of an answer: the session throws the
 //! connection away then. Nothing here waits longer than the one who asks.
 
 use std::net::SocketAddr;
 
-use futures_util::{Stream, TryStreamExt};
-use lakeport_bindings::host::data::{Cell, Column, RowSet};
+use futures_util::TryStreamExt;
+use lakeport_bindings::host::data::{Cell, RowSet};
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use lakeport_sql::{ReadStatement, Transport};
@@ -14,11 +14,10 @@ use sqlx::mysql::{MySql, MySqlConnection};
 use sqlx::postgres::{PgConnection, Postgres};
 use sqlx::{AssertSqlSafe, Connection as _, Either, Executor, Row, raw_sql};
 
-use super::{DriverSettings, Login, mysql, postgres};
-use crate::task::{Ran, Shown};
-
-/// What a cell costs besides its content, in bytes.
-const CELL_BYTES: usize = 16;
+use super::driver::{Collector, Driver};
+use super::login::{DriverSettings, Login};
+use super::{mysql, postgres};
+use crate::script::{Ran, Shown};
 
 /// An open connection.
 pub(crate) enum Connection {
@@ -35,14 +34,6 @@ pub(crate) struct Answer {
     pub rows: RowSet,
     /// There are more, which nobody took: they are still on their way.
     pub has_more: bool,
-}
-
-/// What the two drivers do each in their own way.
-pub(crate) trait Driver: sqlx::Database {
-    fn columns(row: &Self::Row) -> Vec<Column>;
-    /// Of a row of a prepared statement, or of one that was sent as text.
-    fn cell(row: &Self::Row, index: usize, is_text: bool) -> Result<Cell, Error>;
-    fn said(cause: &sqlx::Error) -> Error;
 }
 
 impl Connection {
@@ -202,50 +193,4 @@ impl Changed for sqlx::mysql::MySqlQueryResult {
     fn rows(&self) -> u64 {
         self.rows_affected()
     }
-}
-
-/// Rows that come in until a bound is reached.
-pub(super) struct Collector {
-    pub rows: RowSet,
-    max_rows: usize,
-    bytes_left: usize,
-}
-
-impl Collector {
-    fn new(max_rows: usize, max_bytes: usize) -> Collector {
-        let rows = RowSet { columns: Vec::new(), rows: Vec::new(), truncated: false };
-        Collector { rows, max_rows, bytes_left: max_bytes }
-    }
-
-    /// Takes all rows of an answer, or the first of them.
-    pub async fn take_all<DB: Driver>(
-        &mut self,
-        mut rows: impl Stream<Item = Result<DB::Row, sqlx::Error>> + Unpin,
-        is_text: bool,
-    ) -> Result<(), Error> {
-        while let Some(row) = rows.try_next().await.map_err(|cause| DB::said(&cause))? {
-            if self.rows.columns.is_empty() {
-                self.rows.columns = DB::columns(&row);
-            }
-            let cells = (0..row.len()).map(|index| DB::cell(&row, index, is_text));
-            let cells = cells.collect::<Result<Vec<_>, _>>()?;
-            let size = cells.iter().map(size).sum::<usize>();
-            if self.rows.rows.len() >= self.max_rows || size > self.bytes_left {
-                self.rows.truncated = true;
-                return Ok(());
-            }
-            self.bytes_left -= size;
-            self.rows.rows.push(cells);
-        }
-        Ok(())
-    }
-}
-
-fn size(cell: &Cell) -> usize {
-    CELL_BYTES
-        + match cell {
-            Cell::Text(text) => text.len(),
-            Cell::Bytes(bytes) => bytes.len(),
-            _ => 0,
-        }
 }

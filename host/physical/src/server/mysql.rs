@@ -19,8 +19,8 @@ use sqlx::{
     Type, TypeInfo, ValueRef, raw_sql,
 };
 
-use super::connection::{Collector, Driver};
-use super::{DriverSettings, Login, Tls};
+use super::driver::{Collector, Driver};
+use super::login::{DriverSettings, Login, Tls};
 use crate::errors::of_mysql;
 
 /// What the reading of texts relies on: a mode with this word would read them otherwise.

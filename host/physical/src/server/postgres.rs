@@ -19,8 +19,8 @@ use sqlx::{
     TypeInfo, ValueRef, raw_sql,
 };
 
-use super::connection::{Collector, Driver};
-use super::{Login, Tls};
+use super::driver::{Collector, Driver};
+use super::login::{Login, Tls};
 use crate::errors::of_postgres;
 
 /// What the host sets itself: a session that only reads, and an end of statements whose server is gone.

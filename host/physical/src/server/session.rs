@@ -15,8 +15,7 @@ use tokio::time::{interval, sleep, timeout};
 
 use super::{Connection, Link, Purpose, ServerDatabase};
 use crate::errors::is_lost;
-use crate::session::Bounds;
-use crate::task::{Ran, Shown};
+use crate::script::{Bounds, Ran, Shown};
 
 /// Between two looks at the flag.
 const LOOK: Duration = Duration::from_millis(20);

@@ -16,22 +16,14 @@ use lakeport_sql::{ReadStatement, Statement, Transport};
 
 pub use self::authority::{Base, View, Views};
 pub(crate) use self::sqlite::SqliteSession;
+use crate::script::{Bounds, Ran, Shown};
 use crate::server::ServerSession;
-use crate::task::{Ran, Shown};
 
 /// Beginning, committing, rolling back and settings.
 const OWN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Of PostgreSQL, where views of the server's own store are made first.
 const READ_ONLY_FROM_HERE: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY";
-
-/// What one reading statement may take.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
-    pub max_rows: usize,
-    pub max_bytes: usize,
-    pub timeout: Duration,
-}
 
 /// A session, shared by the runner and the call that it is lent to.
 pub(crate) enum Session {

@@ -28,7 +28,7 @@ use super::authority::{self, Authority};
 use super::cells::{Collector, arguments, shown_cells};
 use super::{Bounds, Views};
 use crate::errors::{is_unfinished, of_sqlite};
-use crate::task::{Ran, Shown};
+use crate::script::{Ran, Shown};
 
 /// How long to wait for another program's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,7 +1,6 @@
 //! `lakeport:dialect/connection`: a read-only session lent to a dialect for one call. What it really is,
 //! and the guard in front of it, belong to whoever lends it.
 
-use futures_util::future::BoxFuture;
 use lakeport_bindings::dialect::connection::{Connection, Host, HostConnection, Limits};
 use lakeport_bindings::dialect::statements::Fragment;
 use lakeport_bindings::host::data::RowSet;
@@ -10,16 +9,6 @@ use lakeport_bindings::host::types::Error;
 use wasmtime::component::Resource;
 
 use crate::state::CallState;
-
-/// A read-only session that can be lent. It bounds and guards every statement by itself.
-pub trait LentConnection: Send {
-    /// Runs one reading statement. Errors are those of `lakeport:dialect/connection`.
-    fn query<'a>(
-        &'a mut self,
-        statement: Vec<Fragment>,
-        limits: Limits,
-    ) -> BoxFuture<'a, Result<RowSet, Error>>;
-}
 
 impl Host for CallState {}
 

@@ -4,12 +4,12 @@
 mod call;
 mod clock;
 mod config;
-pub mod connection;
+mod connection;
 mod log;
-pub mod memo;
-pub mod runner;
-pub mod topic;
-pub mod wasi;
+mod memo;
+mod runner;
+mod topic;
+mod wasi;
 
 use lakeport_bindings::{dialect, engine, host, tool};
 use wasmtime::component::{HasSelf, Linker};

@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use lakeport_bindings::engine::model::{
     Instance, InstanceRef, LogPage, LogRequest, RetryRequest, RunQuery, RunRequest, Schedule, Started,
     TaskRunPage, TaskRunRequest, WatchPage, WatchRequest, Workflow,
@@ -12,38 +11,8 @@ use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::{Error, Page};
 use lakeport_bindings::runner::{Host, WorkflowPage};
 
+use crate::lending::Runner;
 use crate::state::CallState;
-
-/// What the runner answers, in its own time.
-pub type Answer<'a, T> = BoxFuture<'a, Result<T, Error>>;
-
-/// The scheduler inside the host. Each function is that of the contract with the same name.
-pub trait Runner: Send + Sync {
-    /// `put`.
-    fn put(&self, workflow: Workflow) -> Answer<'_, ()>;
-    /// `remove`.
-    fn remove(&self, workflow: u64) -> Answer<'_, ()>;
-    /// `entries`.
-    fn entries(&self, page: Page) -> Answer<'_, WorkflowPage>;
-    /// `set-schedule`.
-    fn set_schedule(&self, workflow: u64, schedule: Option<Schedule>) -> Answer<'_, ()>;
-    /// `set-online`.
-    fn set_online(&self, workflow: u64, online: bool) -> Answer<'_, ()>;
-    /// `start`.
-    fn start(&self, request: RunRequest) -> Answer<'_, Started>;
-    /// `find`: as many answers as queries, in their order.
-    fn find(&self, queries: Vec<RunQuery>) -> Answer<'_, Vec<Option<Instance>>>;
-    /// `cancel`.
-    fn cancel(&self, instance: InstanceRef) -> Answer<'_, ()>;
-    /// `retry`.
-    fn retry(&self, request: RetryRequest) -> Answer<'_, Started>;
-    /// `instances`.
-    fn instances(&self, request: WatchRequest) -> Answer<'_, WatchPage>;
-    /// `task-runs`.
-    fn task_runs(&self, request: TaskRunRequest) -> Answer<'_, TaskRunPage>;
-    /// `log`.
-    fn log(&self, request: LogRequest) -> Answer<'_, LogPage>;
-}
 
 impl CallState {
     /// The runner lent to this call. Whoever asks it waits, and gives its turn in the lane back first.

@@ -4,7 +4,6 @@
 
 use std::sync::Arc;
 
-use futures_util::future::BoxFuture;
 use lakeport_bindings::host::data::RowSet;
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::{Error, Page};
@@ -17,35 +16,8 @@ use lakeport_bindings::tool::samples::FieldSample;
 use lakeport_bindings::tool::tables::TableHead;
 use lakeport_bindings::tool::{catalog, guard, lineage, query, results, samples, tables};
 
-use crate::imports::runner::Answer;
+use crate::lending::Topic;
 use crate::state::CallState;
-
-/// What one task of one topic may see. Each function is that of the contract with the same name, and keeps to its
-/// bounds.
-pub trait Topic: Send + Sync {
-    /// `catalog.datasources`.
-    fn datasources(&self) -> BoxFuture<'_, Vec<Datasource>>;
-    /// `catalog.search`.
-    fn search(&self, text: String, filter: Filter, page: Page) -> Answer<'_, HitPage>;
-    /// `catalog.tables`.
-    fn tables(&self, filter: Filter, page: Page) -> Answer<'_, TablePage>;
-    /// `catalog.resolve`.
-    fn resolve(&self, name: String) -> Answer<'_, Vec<TableHead>>;
-    /// `catalog.get`: as many answers as ids, in their order.
-    fn get(&self, ids: Vec<u64>) -> Answer<'_, Vec<Option<Table>>>;
-    /// `samples.fields`.
-    fn samples(&self, table: u64, fields: Vec<String>, values: u32) -> Answer<'_, Vec<FieldSample>>;
-    /// `guard.check`.
-    fn check(&self, datasource: String, sql: String) -> Answer<'_, Verdict>;
-    /// `query.run`.
-    fn run(&self, request: QueryRequest) -> Answer<'_, QueryResult>;
-    /// `results.tables`.
-    fn results(&self) -> BoxFuture<'_, Vec<EarlierTable>>;
-    /// `results.rows`.
-    fn rows(&self, call_id: String, max_rows: u32) -> Answer<'_, RowSet>;
-    /// `lineage.around`.
-    fn around(&self, request: GraphRequest) -> Answer<'_, Graph>;
-}
 
 impl CallState {
     /// The topic lent to this call, for one of its interfaces. Whoever asks it waits, and gives its turn in the

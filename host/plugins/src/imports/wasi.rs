@@ -1,35 +1,14 @@
-//! WASI with nothing behind it: no files, no environment, no arguments, no network. What a plugin prints
-//! becomes lines of its log. A dialect's clock stands still and its chance is always the same, since a
-//! plan is a function of its arguments.
+//! The WASI interfaces that plugins may import. What stands behind them is in `wasi_context`.
 
-use std::io;
-use std::pin::Pin;
-use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::time::Duration;
-
-use bytes::Bytes;
-use parking_lot::Mutex;
-use tokio::io::AsyncWrite;
 use wasmtime::component::{HasData, Linker, ResourceTable};
-use wasmtime_wasi::cli::{IsTerminal, StdoutStream, WasiCli, WasiCliView};
+use wasmtime_wasi::WasiView;
+use wasmtime_wasi::cli::{WasiCli, WasiCliView};
 use wasmtime_wasi::clocks::{WasiClocks, WasiClocksView};
 use wasmtime_wasi::filesystem::{WasiFilesystem, WasiFilesystemView};
 use wasmtime_wasi::p2::bindings::{cli, clocks, filesystem, io as wasi_io, random};
-use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
-use wasmtime_wasi::random::{Deterministic, WasiRandom};
-use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtx, WasiView};
+use wasmtime_wasi::random::WasiRandom;
 
-use crate::family::Family;
-use crate::log::{CallLog, LogLevel};
 use crate::state::CallState;
-
-/// A line of output is cut into log lines of at most this many bytes.
-const PRINTED_LINE_MAX_BYTES: usize = 4_096;
-/// What a plugin may write to a stream at once.
-const WRITE_MAX_BYTES: usize = 64 * 1024;
-/// What a plugin may ask for in random bytes at once.
-const RANDOM_MAX_BYTES: u64 = 1024 * 1024;
 
 /// Defines the WASI interfaces of `family::wasi_is_offered`, and no others.
 pub fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
@@ -67,141 +46,4 @@ struct HasTable;
 
 impl HasData for HasTable {
     type Data<'a> = &'a mut ResourceTable;
-}
-
-/// The WASI context of one call.
-pub fn context(family: Family, log: &Arc<Mutex<CallLog>>) -> WasiCtx {
-    let mut builder = WasiCtx::builder();
-    builder
-        .stdout(Printed { log: log.clone(), level: LogLevel::Info })
-        .stderr(Printed { log: log.clone(), level: LogLevel::Warn })
-        .max_random_size(RANDOM_MAX_BYTES)
-        .allow_tcp(false)
-        .allow_udp(false)
-        .allow_ip_name_lookup(false);
-    if family == Family::Dialect {
-        builder
-            .wall_clock(StandingClock)
-            .monotonic_clock(StandingClock)
-            .secure_random(Deterministic::new(vec![0x5a]))
-            .insecure_random(Deterministic::new(vec![0x5a]))
-            .insecure_random_seed(0x5a5a);
-    }
-    builder.build()
-}
-
-struct StandingClock;
-
-impl HostWallClock for StandingClock {
-    fn resolution(&self) -> Duration {
-        Duration::from_secs(1)
-    }
-
-    fn now(&self) -> Duration {
-        Duration::ZERO
-    }
-}
-
-impl HostMonotonicClock for StandingClock {
-    fn resolution(&self) -> u64 {
-        1_000_000_000
-    }
-
-    fn now(&self) -> u64 {
-        0
-    }
-}
-
-/// A standard stream of the plugin: lines for the log.
-#[derive(Clone)]
-struct Printed {
-    log: Arc<Mutex<CallLog>>,
-    level: LogLevel,
-}
-
-impl IsTerminal for Printed {
-    fn is_terminal(&self) -> bool {
-        false
-    }
-}
-
-impl StdoutStream for Printed {
-    fn async_stream(&self) -> Box<dyn AsyncWrite + Send + Sync> {
-        Box::new(PrintedStream { printed: self.clone(), line: Vec::new() })
-    }
-
-    fn p2_stream(&self) -> Box<dyn OutputStream> {
-        Box::new(PrintedStream { printed: self.clone(), line: Vec::new() })
-    }
-}
-
-/// One handle to a standard stream, with the line that it has begun.
-struct PrintedStream {
-    printed: Printed,
-    line: Vec<u8>,
-}
-
-impl PrintedStream {
-    fn take(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            if byte == b'\n' || self.line.len() == PRINTED_LINE_MAX_BYTES {
-                self.end_line();
-            }
-            if byte != b'\n' {
-                self.line.push(byte);
-            }
-        }
-    }
-
-    fn end_line(&mut self) {
-        if !self.line.is_empty() {
-            self.printed.log.lock().write(
-                self.printed.level,
-                &String::from_utf8_lossy(&self.line),
-                Vec::new(),
-            );
-            self.line.clear();
-        }
-    }
-}
-
-impl Drop for PrintedStream {
-    fn drop(&mut self) {
-        self.end_line();
-    }
-}
-
-#[wasmtime_wasi::async_trait]
-impl Pollable for PrintedStream {
-    async fn ready(&mut self) {}
-}
-
-impl OutputStream for PrintedStream {
-    fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
-        self.take(&bytes);
-        Ok(())
-    }
-
-    fn flush(&mut self) -> StreamResult<()> {
-        Ok(())
-    }
-
-    fn check_write(&mut self) -> StreamResult<usize> {
-        Ok(WRITE_MAX_BYTES)
-    }
-}
-
-impl AsyncWrite for PrintedStream {
-    fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.take(bytes);
-        Poll::Ready(Ok(bytes.len()))
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
 }

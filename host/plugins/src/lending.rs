@@ -1,0 +1,154 @@
+//! What the host lends to a call: a database session, the scheduler inside the host, a task's view of the
+//! catalogue, a small cache. Plain interfaces, which the lender implements; `imports` answers plugins from them.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use futures_util::future::BoxFuture;
+use lakeport_bindings::dialect::connection::Limits;
+use lakeport_bindings::dialect::statements::Fragment;
+use lakeport_bindings::engine::model::{
+    Instance, InstanceRef, LogPage, LogRequest, RetryRequest, RunQuery, RunRequest, Schedule, Started,
+    TaskRunPage, TaskRunRequest, WatchPage, WatchRequest, Workflow,
+};
+use lakeport_bindings::host::data::RowSet;
+use lakeport_bindings::host::types::{Error, Page};
+use lakeport_bindings::runner::WorkflowPage;
+use lakeport_bindings::tool::catalog::{Datasource, Filter, HitPage, Table, TablePage};
+use lakeport_bindings::tool::guard::Verdict;
+use lakeport_bindings::tool::lineage::{Graph, GraphRequest};
+use lakeport_bindings::tool::query::{QueryRequest, QueryResult};
+use lakeport_bindings::tool::results::EarlierTable;
+use lakeport_bindings::tool::samples::FieldSample;
+use lakeport_bindings::tool::tables::TableHead;
+use parking_lot::Mutex;
+
+/// A read-only session that can be lent. It bounds and guards every statement by itself.
+pub trait LentConnection: Send {
+    /// Runs one reading statement. Errors are those of `lakeport:dialect/connection`.
+    fn query<'a>(
+        &'a mut self,
+        statement: Vec<Fragment>,
+        limits: Limits,
+    ) -> BoxFuture<'a, Result<RowSet, Error>>;
+}
+
+/// What the runner answers, in its own time.
+pub type Answer<'a, T> = BoxFuture<'a, Result<T, Error>>;
+
+/// The scheduler inside the host. Each function is that of the contract with the same name.
+pub trait Runner: Send + Sync {
+    /// `put`.
+    fn put(&self, workflow: Workflow) -> Answer<'_, ()>;
+    /// `remove`.
+    fn remove(&self, workflow: u64) -> Answer<'_, ()>;
+    /// `entries`.
+    fn entries(&self, page: Page) -> Answer<'_, WorkflowPage>;
+    /// `set-schedule`.
+    fn set_schedule(&self, workflow: u64, schedule: Option<Schedule>) -> Answer<'_, ()>;
+    /// `set-online`.
+    fn set_online(&self, workflow: u64, online: bool) -> Answer<'_, ()>;
+    /// `start`.
+    fn start(&self, request: RunRequest) -> Answer<'_, Started>;
+    /// `find`: as many answers as queries, in their order.
+    fn find(&self, queries: Vec<RunQuery>) -> Answer<'_, Vec<Option<Instance>>>;
+    /// `cancel`.
+    fn cancel(&self, instance: InstanceRef) -> Answer<'_, ()>;
+    /// `retry`.
+    fn retry(&self, request: RetryRequest) -> Answer<'_, Started>;
+    /// `instances`.
+    fn instances(&self, request: WatchRequest) -> Answer<'_, WatchPage>;
+    /// `task-runs`.
+    fn task_runs(&self, request: TaskRunRequest) -> Answer<'_, TaskRunPage>;
+    /// `log`.
+    fn log(&self, request: LogRequest) -> Answer<'_, LogPage>;
+}
+
+/// What one task of one topic may see. Each function is that of the contract with the same name, and keeps to its
+/// bounds.
+pub trait Topic: Send + Sync {
+    /// `catalog.datasources`.
+    fn datasources(&self) -> BoxFuture<'_, Vec<Datasource>>;
+    /// `catalog.search`.
+    fn search(&self, text: String, filter: Filter, page: Page) -> Answer<'_, HitPage>;
+    /// `catalog.tables`.
+    fn tables(&self, filter: Filter, page: Page) -> Answer<'_, TablePage>;
+    /// `catalog.resolve`.
+    fn resolve(&self, name: String) -> Answer<'_, Vec<TableHead>>;
+    /// `catalog.get`: as many answers as ids, in their order.
+    fn get(&self, ids: Vec<u64>) -> Answer<'_, Vec<Option<Table>>>;
+    /// `samples.fields`.
+    fn samples(&self, table: u64, fields: Vec<String>, values: u32) -> Answer<'_, Vec<FieldSample>>;
+    /// `guard.check`.
+    fn check(&self, datasource: String, sql: String) -> Answer<'_, Verdict>;
+    /// `query.run`.
+    fn run(&self, request: QueryRequest) -> Answer<'_, QueryResult>;
+    /// `results.tables`.
+    fn results(&self) -> BoxFuture<'_, Vec<EarlierTable>>;
+    /// `results.rows`.
+    fn rows(&self, call_id: String, max_rows: u32) -> Answer<'_, RowSet>;
+    /// `lineage.around`.
+    fn around(&self, request: GraphRequest) -> Answer<'_, Graph>;
+}
+
+/// What one instance may remember, keys and values together.
+const MEMO_MAX_BYTES: usize = 64 * 1024;
+
+/// The cache of one configured instance. Whoever configures it drops it when configuration, secrets or
+/// plugin change.
+#[derive(Debug, Default)]
+pub struct Memo {
+    entries: Mutex<VecDeque<Entry>>,
+}
+
+#[derive(Debug)]
+struct Entry {
+    key: String,
+    value: String,
+    until: Instant,
+}
+
+impl Memo {
+    pub(crate) fn get(&self, key: &str) -> Option<String> {
+        let mut entries = self.entries.lock();
+        let now = Instant::now();
+        entries.retain(|entry| entry.until > now);
+        entries.iter().find(|entry| entry.key == key).map(|entry| entry.value.clone())
+    }
+
+    pub(crate) fn put(&self, key: String, value: String, keep: Duration) {
+        let mut entries = self.entries.lock();
+        entries.retain(|entry| entry.key != key);
+        let Some(until) = Instant::now().checked_add(keep) else { return };
+        entries.push_back(Entry { key, value, until });
+        let size =
+            |entries: &VecDeque<Entry>| entries.iter().map(|e| e.key.len() + e.value.len()).sum::<usize>();
+        while size(&entries) > MEMO_MAX_BYTES {
+            entries.pop_front();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_go_when_it_is_full() {
+        let memo = Memo::default();
+        let hour = Duration::from_secs(3_600);
+        memo.put("a".into(), "x".repeat(40_000), hour);
+        memo.put("b".into(), "y".repeat(40_000), hour);
+        assert_eq!(memo.get("a"), None);
+        assert!(memo.get("b").is_some());
+        memo.put("c".into(), "z".repeat(100_000), hour);
+        assert_eq!(memo.get("c"), None);
+    }
+
+    #[test]
+    fn what_is_past_its_time_is_forgotten() {
+        let memo = Memo::default();
+        memo.put("a".into(), "1".into(), Duration::ZERO);
+        assert_eq!(memo.get("a"), None);
+    }
+}

@@ -1,0 +1,219 @@
+//! One plugin as it stands at a moment: its generations and the pointers to them. Plain data with the rules
+//! that concern this plugin alone; what happens between plugins and calls is the registry's.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use super::errors::{RegistryError, conflict};
+use crate::family::PluginId;
+use crate::generation::Generation;
+use crate::log::now_ms;
+use crate::origin::Origin;
+use crate::prepared::Description;
+
+/// The fewest digits by which a generation can be named.
+const DIGEST_MIN: usize = 8;
+
+/// A share of calls that another generation answers.
+#[derive(Clone)]
+pub struct Canary {
+    /// The generation.
+    pub generation: Arc<Generation>,
+    /// How many of 100 keys it answers for, 1 to 99.
+    pub percent: u8,
+}
+
+/// Why a plugin is out of service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quarantine {
+    /// For a person.
+    pub reason: String,
+    /// Whether its own failures did it; then another generation lifts it.
+    pub by_failures: bool,
+}
+
+/// One plugin as it stands at a moment.
+#[derive(Clone, Default)]
+pub struct PluginView {
+    /// Who answers.
+    pub active: Option<Arc<Generation>>,
+    /// Since when, milliseconds since 1970 UTC.
+    pub activated_at_ms: Option<i64>,
+    /// Who answers a share of the calls.
+    pub canary: Option<Canary>,
+    /// Who answered before, the latest last.
+    pub history: Vec<Arc<Generation>>,
+    /// All generations, in the order in which they were staged.
+    pub generations: Vec<Arc<Generation>>,
+    /// Why it is out of service, if it is.
+    pub quarantine: Option<Quarantine>,
+}
+
+/// A plugin's pointers, as they can be stored.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Pointers {
+    /// Digest of the generation that answers.
+    pub active: Option<String>,
+    /// Since when, milliseconds since 1970 UTC.
+    pub activated_at_ms: Option<i64>,
+    /// Digests of those that answered before, the latest last.
+    pub history: Vec<String>,
+    /// Digest of the one that answers a share, and how much of 100.
+    pub canary: Option<(String, u8)>,
+    /// Why it is out of service.
+    pub quarantine: Option<Quarantine>,
+}
+
+impl std::fmt::Debug for PluginView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let digest = |generation: &Arc<Generation>| generation.digest.clone();
+        f.debug_struct("PluginView")
+            .field("state", &self.state())
+            .field("active", &self.active.as_ref().map(digest))
+            .field("generations", &self.generations.iter().map(digest).collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
+}
+
+impl PluginView {
+    /// The generations that answer calls.
+    pub fn answering(&self) -> impl Iterator<Item = &Arc<Generation>> {
+        self.active.iter().chain(self.canary.iter().map(|canary| &canary.generation))
+    }
+
+    /// A generation by its digest, or by the first digits of it, eight at least.
+    pub fn generation(&self, id: &PluginId, digest: &str) -> Result<Arc<Generation>, RegistryError> {
+        let digest = digest.to_ascii_lowercase();
+        if digest.len() < DIGEST_MIN || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            let message = format!("{digest:?} is no digest: give at least {DIGEST_MIN} of its hex digits");
+            return Err(conflict("digest_invalid", message));
+        }
+        let mut found = self.generations.iter().filter(|g| g.digest.starts_with(&digest));
+        match (found.next(), found.next()) {
+            (Some(generation), None) => Ok(generation.clone()),
+            (Some(_), Some(_)) => {
+                Err(conflict("digest_ambiguous", format!("{digest} begins several digests; give more of it")))
+            }
+            (None, _) => {
+                let known: Vec<&str> = self.generations.iter().map(|g| &g.digest[..DIGEST_MIN]).collect();
+                let message =
+                    format!("the plugin {id} has no generation {digest}; it has {}", known.join(", "));
+                Err(RegistryError::NotFound(message))
+            }
+        }
+    }
+
+    /// Whether it has the generation with this whole digest.
+    pub fn has(&self, digest: &str) -> bool {
+        self.generations.iter().any(|generation| &*generation.digest == digest)
+    }
+
+    /// The plugin without this generation.
+    pub fn without(&self, digest: &str) -> PluginView {
+        let mut left = self.clone();
+        left.active = left.active.take().filter(|g| &*g.digest != digest);
+        left.canary = left.canary.take().filter(|canary| &*canary.generation.digest != digest);
+        left.generations.retain(|g| &*g.digest != digest);
+        left.history.retain(|g| &*g.digest != digest);
+        left
+    }
+
+    pub(super) fn removable(&self, id: &PluginId, digest: &str) -> Result<Arc<Generation>, RegistryError> {
+        let generation = self.generation(id, digest)?;
+        if self.quarantine.is_none() && self.answering().any(|g| g.digest == generation.digest) {
+            return Err(conflict(
+                "generation_active",
+                "it answers calls; activate another generation first, or quarantine the plugin",
+            ));
+        }
+        if generation.running() > 0 {
+            return Err(conflict(
+                "generation_in_use",
+                "calls that began on it have not ended yet; try again",
+            ));
+        }
+        if generation.origin == Origin::Bundled {
+            return Err(conflict("generation_bundled", "it came with the server and cannot be removed"));
+        }
+        Ok(generation)
+    }
+
+    /// `quarantined`, `canary`, `active` or `staged`.
+    pub fn state(&self) -> &'static str {
+        match self {
+            PluginView { quarantine: Some(_), .. } => "quarantined",
+            PluginView { canary: Some(_), .. } => "canary",
+            PluginView { active: Some(_), .. } => "active",
+            _ => "staged",
+        }
+    }
+
+    /// What the active generation, else the latest, says of itself.
+    pub fn description(&self) -> Option<&Description> {
+        self.active.as_ref().or(self.generations.last()).map(|generation| &generation.description)
+    }
+
+    /// Makes another generation the active one, and keeps the one before for a rollback.
+    pub(super) fn replace_active(&mut self, generation: Arc<Generation>, history_max: usize) {
+        self.history.retain(|g| g.digest != generation.digest);
+        if let Some(before) = self.active.replace(generation) {
+            self.history.push(before);
+        }
+        let over = self.history.len().saturating_sub(history_max);
+        self.history.drain(..over);
+        self.activated_at_ms = Some(now_ms());
+        self.lift_if_by_failures();
+    }
+
+    /// Lifts a quarantine that the plugin's own failures brought.
+    pub(super) fn lift_if_by_failures(&mut self) {
+        if self.quarantine.as_ref().is_some_and(|quarantine| quarantine.by_failures) {
+            self.quarantine = None;
+        }
+        if let Some(active) = &self.active {
+            active.counters.forgive();
+        }
+    }
+
+    /// The generation that answers for a key: the canary for its share of keys, else the active one.
+    pub(super) fn answering_for(&self, key: &str) -> Option<&Arc<Generation>> {
+        match &self.canary {
+            Some(canary) if bucket(key) < canary.percent => Some(&canary.generation),
+            _ => self.active.as_ref(),
+        }
+    }
+}
+
+/// A key's place among 100, the same in every process.
+fn bucket(key: &str) -> u8 {
+    let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
+    key.hash(&mut hasher);
+    (hasher.finish() % 100) as u8
+}
+
+struct Fnv(u64);
+
+impl Hasher for Fnv {
+    fn finish(&self) -> u64 {
+        // The low bits of FNV are weak; a share is taken of them.
+        self.0 ^ (self.0 >> 32)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_keys_is_about_its_percentage() {
+        let share = (0..10_000).filter(|n| bucket(&format!("workflow-{n}")) < 20).count();
+        assert!((1_700..2_300).contains(&share), "{share}");
+        assert_eq!(bucket("a"), bucket("a"));
+    }
+}
