@@ -162,7 +162,7 @@ fn every_operation_wants_the_role_that_its_description_names() {
                 if rank(role).unwrap() < rank_needed {
                     assert_eq!(
                         client.send(&method, &path, &[], b"").error(),
-                        "role_too_low",
+                        "insufficient_role",
                         "{method} {path} {role}"
                     );
                 }
@@ -186,7 +186,7 @@ fn a_token_with_a_scope_does_nothing_else() {
     let body = json!({ "role": "admin", "name": "spark", "scopes": ["lineage:write"] });
     let spark = server.client_as(&admin).post("/api/v1/tokens", &body).data()["token"].clone();
     let spark = server.client_as(spark.as_str().unwrap());
-    assert_eq!(spark.get("/api/v1/plugins").error(), "scope_too_narrow");
+    assert_eq!(spark.get("/api/v1/plugins").error(), "insufficient_scope");
     assert_eq!(spark.get("/api/v1/me").data()["scopes"], json!(["lineage:write"]));
     assert_eq!(spark.post("/api/v1/lineage/openlineage", &json!([])).error(), "not_yet");
 }
@@ -221,7 +221,7 @@ fn every_change_is_in_the_audit_log_with_who_what_and_how_it_ended() {
         let expected = [
             ("root", "revokeToken", "success"),
             ("root", "releasePlugin", "not_found"),
-            ("ed", "revokeToken", "role_too_low"),
+            ("ed", "revokeToken", "insufficient_role"),
             ("root", "createToken", "success"),
             ("local", "createToken", "success"),
         ];

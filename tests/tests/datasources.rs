@@ -377,13 +377,13 @@ fn roles_and_bindings_bound_who_may_do_what() {
         let bound = json!({ "name": "v", "role": "viewer", "datasources": ["b.db"] });
         let bound = lake.server.client_as(&make(&admin, bound));
         let form = json!({ "name": "b.db", "kind": "sqlite", "url": "sqlite:a.db" });
-        refused(&editor.post(SOURCES, &form), 403, "role_too_low");
-        refused(&editor.put(&path(id), &json!({})), 403, "role_too_low");
-        refused(&editor.delete(&path(id)), 403, "role_too_low");
+        refused(&editor.post(SOURCES, &form), 403, "insufficient_role");
+        refused(&editor.put(&path(id), &json!({})), 403, "insufficient_role");
+        refused(&editor.delete(&path(id)), 403, "insufficient_role");
         for what in ["test", "sync"] {
-            refused(&editor.post(&format!("{}/{what}", path(id)), &json!({})), 403, "role_too_low");
+            refused(&editor.post(&format!("{}/{what}", path(id)), &json!({})), 403, "insufficient_role");
         }
-        refused(&editor.delete(&format!("{}/sync", path(id))), 403, "role_too_low");
+        refused(&editor.delete(&format!("{}/sync", path(id))), 403, "insufficient_role");
         refused(&bound.get(&format!("{}/databases", path(id))), 403, "datasource_not_allowed");
         assert_eq!(bound.get(SOURCES).data()["total"], 2);
         let other = admin.post(SOURCES, &form).data();

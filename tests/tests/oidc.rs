@@ -47,7 +47,7 @@ fn with_an_issuer_nobody_is_let_in_without_being_known() {
         assert_eq!((none.status, none.error().as_str()), (401, "unauthenticated"));
         let claims = issuer.claims("u1", "lakeport", "ignored");
         let no_role = get(&server, "/api/v1/me", &key.sign(&claims));
-        assert_eq!((no_role.status, no_role.error().as_str()), (403, "no_role"));
+        assert_eq!((no_role.status, no_role.error().as_str()), (403, "role_claim_missing"));
         assert!(no_role.message().contains("realm_access.roles"), "{no_role:?}");
         let stranger = get(&server, "/api/v1/me", &SigningKey::es256("k1").sign(&claims));
         assert_eq!((stranger.status, stranger.error().as_str()), (401, "unauthenticated"));

@@ -686,7 +686,7 @@ fn a_schedule_by_which_nothing_would_ever_run_is_refused() {
         ] {
             lake.server.put(&schedule, &change).data();
             let online = lake.server.post(&format!("{schedule}/online"), &json!({}));
-            refused(&online, 409, "schedule_over");
+            refused(&online, 409, "schedule_expired");
             assert!(online.message().contains(why), "{online:?}");
             assert_eq!(lake.server.get(&path(id)).data()["status"], "offline");
         }

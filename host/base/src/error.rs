@@ -8,13 +8,14 @@ use serde::Serialize;
 
 /// Codes that are of no one module, in order; the others stand in the parts of their modules. They never change.
 pub const CODES: &[&str] = &[
-    "bad_answer",
-    "body_broken",
+    "body_incomplete",
     "body_missing",
     "body_too_large",
     "built_in",
+    "connect_timeout",
     "datasource_not_allowed",
     "deadline_exceeded",
+    "dns_timeout",
     "egress_refused",
     "engine_conflict",
     "engine_denied",
@@ -25,13 +26,15 @@ pub const CODES: &[&str] = &[
     "host_not_allowed",
     "host_not_found",
     "in_use",
+    "insufficient_role",
+    "insufficient_scope",
     "internal",
     "invalid_host",
     "invalid_input",
     "invalid_json",
+    "invalid_response",
     "invalid_url",
     "lease_lost",
-    "lookup_timed_out",
     "method_not_allowed",
     "name_taken",
     "not_changeable",
@@ -51,17 +54,14 @@ pub const CODES: &[&str] = &[
     "plugin_timeout",
     "plugin_trapped",
     "precondition_failed",
-    "proxy_not_allowed",
+    "proxied",
     "rate_limited",
-    "role_too_low",
-    "scope_too_narrow",
     "secret_unreadable",
     "server_busy",
     "stale_replica",
     "store_busy",
     "unauthenticated",
     "unreachable",
-    "unreachable_in_time",
     "unsupported_by_dialect",
     "unsupported_by_engine",
     "unsupported_media_type",
@@ -152,7 +152,7 @@ impl Error {
 
     /// 405 with `Allow`.
     pub fn method_not_allowed(method: &str, path: &str, allow: Vec<&'static str>) -> Error {
-        let message = format!("{path} does not take {method}; it takes {}", allow.join(", "));
+        let message = format!("method not allowed; allowed: {}", allow.join(", "));
         Error::refused(405, "method_not_allowed", message).edit(|refusal| refusal.allow = allow)
     }
 
@@ -168,7 +168,7 @@ impl Error {
 
     /// 413: `limit_bytes` is what would have been taken.
     pub fn too_large(limit_bytes: usize) -> Error {
-        let message = format!("the body is larger than {limit_bytes} bytes, the most that is taken here");
+        let message = format!("the body exceeds the limit of {limit_bytes} bytes");
         Error::refused(413, "body_too_large", message)
     }
 

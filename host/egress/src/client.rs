@@ -80,14 +80,14 @@ impl HttpClient {
         HttpClient::with(self.policy.and(rule), self.tls.clone())
     }
 
-    /// The JSON at an `http` or `https` address. 403 `egress_refused`, 502 `unreachable` or `bad_answer`, 504
-    /// `unreachable_in_time`.
+    /// The JSON at an `http` or `https` address. 403 `egress_refused`, 502 `unreachable` or `invalid_response`, 504
+    /// `connect_timeout`.
     pub async fn get_json<T: DeserializeOwned>(&self, url: &str, limits: Limits) -> Result<T, Error> {
         let uri = parse(url)?;
         let shown = shown(&uri);
         let answer = timeout(limits.total, self.get(uri, limits)).await.map_err(|_| {
             let message = format!("{shown} did not answer within {} s", limits.total.as_secs());
-            Error::timed_out("unreachable_in_time", message)
+            Error::timed_out("connect_timeout", message)
         })??;
         serde_json::from_slice(&answer)
             .map_err(|error| bad_answer(&shown, format!("answered something else than expected: {error}")))
@@ -217,7 +217,7 @@ fn unreachable(shown: &str, error: &ClientError) -> Error {
 }
 
 fn bad_answer(shown: &str, why: String) -> Error {
-    Error::bad_gateway("bad_answer", format!("{shown} {why}"))
+    Error::bad_gateway("invalid_response", format!("{shown} {why}"))
 }
 
 /// Does not repeat the address: it may hold a password.

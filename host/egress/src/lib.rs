@@ -81,7 +81,7 @@ impl Policy {
     }
 
     /// The addresses to connect to, each judged; those that are refused are left out, and when none is left
-    /// the error names one. 403 `egress_refused`, 502 `host_not_found`, 504 `lookup_timed_out`.
+    /// the error names one. 403 `egress_refused`, 502 `host_not_found`, 504 `dns_timeout`.
     pub async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
         if let Some(address) = rule::literal(host) {
             let address = SocketAddr::new(address, port);
@@ -133,7 +133,7 @@ impl Policy {
         timeout(LOOKUP_TIMEOUT, looked_up).await.unwrap_or_else(|_| {
             let message =
                 format!("the address of {name} was not found within {} s", LOOKUP_TIMEOUT.as_secs());
-            Err(Error::timed_out("lookup_timed_out", message))
+            Err(Error::timed_out("dns_timeout", message))
         })
     }
 }
@@ -265,6 +265,6 @@ mod tests {
     #[tokio::test]
     async fn a_host_that_is_nowhere_is_said_so() {
         let error = policy(&[]).resolve("nowhere.invalid", 80).await.unwrap_err();
-        assert!(matches!(error.code(), "host_not_found" | "lookup_timed_out"), "{error}");
+        assert!(matches!(error.code(), "host_not_found" | "dns_timeout"), "{error}");
     }
 }

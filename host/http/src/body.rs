@@ -25,7 +25,7 @@ pub async fn read(body: &mut Incoming, limit_bytes: usize) -> Result<Bytes, Erro
     let mut whole = BytesMut::with_capacity(announced.min(FIRST_ALLOCATION_MAX_BYTES));
     while let Some(frame) = body.frame().await {
         let frame = frame
-            .map_err(|error| Error::bad_request("body_broken", format!("the body broke off: {error}")))?;
+            .map_err(|error| Error::bad_request("body_incomplete", format!("the body broke off: {error}")))?;
         let Ok(data) = frame.into_data() else { continue };
         if whole.len() + data.len() > limit_bytes {
             return Err(Error::too_large(limit_bytes));

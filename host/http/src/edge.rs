@@ -372,7 +372,7 @@ pub(super) fn allow(caller: &Caller, needed: Role, enough: Option<&str>) -> Resu
             Some(scope) if caller.scopes.iter().any(|has| has == scope) => Ok(()),
             _ => {
                 let message = format!("{} may do no more than its scopes say: {scopes}", caller.name);
-                Err(Error::forbidden("scope_too_narrow", message))
+                Err(Error::forbidden("insufficient_scope", message))
             }
         };
     }
@@ -380,7 +380,7 @@ pub(super) fn allow(caller: &Caller, needed: Role, enough: Option<&str>) -> Resu
         return Ok(());
     }
     let message = format!("this needs the role {needed}, and {} has {}", caller.name, caller.role);
-    Err(Error::forbidden("role_too_low", message))
+    Err(Error::forbidden("insufficient_role", message))
 }
 
 /// `?dryRun=true`, as the form of the handler will read it.

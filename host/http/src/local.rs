@@ -80,7 +80,7 @@ fn check_forwarded(headers: &HeaderMap) -> Result<(), Error> {
     match headers.keys().find(|name| proxied(name.as_str())) {
         None => Ok(()),
         Some(name) => Err(Error::forbidden(
-            "proxy_not_allowed",
+            "proxied",
             format!("the request came through a proxy (`{name}`); in local mode ask the server directly"),
         )),
     }
@@ -181,7 +181,7 @@ mod tests {
         {
             assert_eq!(
                 outcome("GET", &[("host", "localhost"), (name, "1.2.3.4")]),
-                Some("proxy_not_allowed"),
+                Some("proxied"),
                 "{name}"
             );
         }

@@ -27,7 +27,8 @@ pub struct About {
 /// Refusals that any route can answer with.
 const GENERAL_CODES: &[&str] = &["deadline_exceeded", "internal", "invalid_input", "store_busy"];
 /// Those of a route that needs an identity.
-const IDENTITY_CODES: &[&str] = &["rate_limited", "role_too_low", "scope_too_narrow", "unauthenticated"];
+const IDENTITY_CODES: &[&str] =
+    &["rate_limited", "insufficient_role", "insufficient_scope", "unauthenticated"];
 
 /// The whole description.
 pub fn document(about: &About, operations: &[Operation]) -> Value {
@@ -159,7 +160,7 @@ fn codes(route: &Operation) -> Vec<&'static str> {
     if route.method != Method::GET {
         codes.extend([
             "server_busy",
-            "body_broken",
+            "body_incomplete",
             "body_missing",
             "body_too_large",
             "invalid_json",

@@ -158,8 +158,7 @@ impl<S: Send + Sync + 'static> Route<S> {
         B: Body,
     {
         let handler: Handler<S> = Arc::new(move |_, _| {
-            let message =
-                format!("`{operation}` is part of the interface, but not of this version of Lakeport");
+            let message = format!("`{operation}` is not implemented yet");
             Box::pin(std::future::ready(Err(Error::not_yet(message))))
         });
         let described = Operation::new(method, path, role, operation, about, shape::<P, Q, B, NotYet>);

@@ -54,7 +54,7 @@ impl Claims {
         Ok((expires_s + LEEWAY_S).saturating_mul(1000))
     }
 
-    /// Who it is. 403 `no_role` where it does not say what they may.
+    /// Who it is. 403 `role_claim_missing` where it does not say what they may.
     pub fn identity(&self, settings: &OidcSettings) -> Result<OidcIdentity, Error> {
         let subject =
             self.text("sub").filter(|text| !text.is_empty() && text.chars().count() <= SUBJECT_MAX_CHARS);
@@ -73,7 +73,7 @@ impl Claims {
             let roles = Role::ALL.map(Role::as_str).join(", ");
             let what = if value.is_some() { "names no role of this server" } else { "is missing" };
             let message = format!("the JWT's claim `{claim}` {what}; it must hold one of {roles}");
-            Error::forbidden("no_role", message)
+            Error::forbidden("role_claim_missing", message)
         })
     }
 

@@ -97,7 +97,7 @@ impl Oidc {
         Ok(Some(Oidc { settings: settings.clone(), issuer, keys, clock, known }))
     }
 
-    /// Who presents this JWT. 401 `unauthenticated`, 403 `no_role` where it names no role, 503
+    /// Who presents this JWT. 401 `unauthenticated`, 403 `role_claim_missing` where it names no role, 503
     /// `oidc_unreachable` where the issuer's keys are needed and cannot be had.
     pub async fn identify(&self, jwt: &str) -> Result<OidcIdentity, Error> {
         if jwt.len() > JWT_MAX_BYTES {

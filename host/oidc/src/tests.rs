@@ -358,7 +358,7 @@ async fn the_highest_role_counts_wherever_the_claim_is() {
     }
     for roles in [json!([]), json!(["owner"]), json!("Admin"), json!(7), json!(["anyone"])] {
         let error = stage.identify(with(roles)).await.unwrap_err();
-        assert_eq!(error.code(), "no_role");
+        assert_eq!(error.code(), "role_claim_missing");
         assert_refused((error.status(), error.to_string()), 403, "`realm_access.roles` names no role");
     }
     let missing = stage.refusal(json!({ "realm_access": null })).await;

@@ -169,7 +169,7 @@ impl CompiledCache {
     fn copy(&self, engine: &Engine, file: &mut fs::File, name: &str) -> wasmtime::Result<Component> {
         let mut code = Vec::new();
         file.rewind()?;
-        file.take(FILE_MAX_BYTES).read_to_end(&mut code)?;
+        (&mut *file).take(FILE_MAX_BYTES).read_to_end(&mut code)?;
         let tag = code.split_off(code.len().saturating_sub(TAG_BYTES));
         let mut mac = self.begin_tag(name);
         mac.update(&code);
@@ -185,7 +185,7 @@ impl CompiledCache {
             return Ok(false);
         };
         let mut mac = self.begin_tag(name);
-        let mut code = file.by_ref().take(code_bytes);
+        let mut code = (&mut *file).take(code_bytes);
         let mut some = vec![0; READ_BYTES];
         loop {
             match code.read(&mut some)? {

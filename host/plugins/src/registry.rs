@@ -302,7 +302,7 @@ impl Registry {
                 Some(percent @ 1..=99) => {
                     if view.active.is_none() {
                         return Err(conflict(
-                            "not_active",
+                            "no_active_generation",
                             "a canary needs an active generation to stand beside",
                         ));
                     }
@@ -510,7 +510,7 @@ impl Registry {
             } else if is_active && view.quarantine.is_none() {
                 view.quarantine = Some(Quarantine { reason: reason.clone(), by_failures: true });
             } else {
-                return Err(conflict("unchanged", "it is out of service already"));
+                return Err(conflict("already_quarantined", "it is out of service already"));
             }
             Ok(())
         });

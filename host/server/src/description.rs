@@ -16,15 +16,36 @@ use crate::part::Part;
 const ABOUT: &str = "Questions in natural language, workflows with publication and backfill, lineage, and the \
                      metadata of tables. Areas B and C answer with `{code, message, data}`, area A \
                      (`/api/v1/nl2sql`) with the bare object; every error has the same form. An operation \
-                     marked `x-not-yet` is part of the interface and answers 501 until its room is built.";
+                     marked `x-not-yet` is not implemented yet and returns 501.";
 
 fn routes() -> Vec<Route<Description>> {
-    let about = "This description of the interface";
+    let about = "Get this description of the interface";
     vec![
         Route::new(Method::GET, "/openapi.json", Role::Anyone, "getOpenApi", about, document),
-        Route::new(Method::GET, "/docs", Role::Anyone, "getDocs", "A page to read and try it", page),
-        Route::new(Method::GET, "/docs/app.js", Role::Anyone, "getDocsScript", "The page's script", script),
-        Route::new(Method::GET, "/docs/style.css", Role::Anyone, "getDocsStyle", "The page's style", style),
+        Route::new(
+            Method::GET,
+            "/docs",
+            Role::Anyone,
+            "getDocs",
+            "Read and try the interface in a browser",
+            page,
+        ),
+        Route::new(
+            Method::GET,
+            "/docs/app.js",
+            Role::Anyone,
+            "getDocsScript",
+            "Get the script of the documentation page",
+            script,
+        ),
+        Route::new(
+            Method::GET,
+            "/docs/style.css",
+            Role::Anyone,
+            "getDocsStyle",
+            "Get the style of the documentation page",
+            style,
+        ),
     ]
 }
 

@@ -48,17 +48,31 @@ type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Health, P
 fn routes() -> Vec<Route<Health>> {
     let get = Method::GET;
     vec![
-        Route::new(get.clone(), "/", Role::Anyone, "getIndex", "Where things are", index),
-        Route::new(get.clone(), "/health/live", Role::Anyone, "getLive", "Whether the process lives", live)
-            .probe(),
-        Route::new(get.clone(), "/health/ready", Role::Anyone, "getReady", "Whether it can serve", ready)
-            .probe(),
+        Route::new(get.clone(), "/", Role::Anyone, "getIndex", "List the entry points of this server", index),
+        Route::new(
+            get.clone(),
+            "/health/live",
+            Role::Anyone,
+            "getLive",
+            "Check that the process is alive",
+            live,
+        )
+        .probe(),
+        Route::new(
+            get.clone(),
+            "/health/ready",
+            Role::Anyone,
+            "getReady",
+            "Check that the server can serve requests",
+            ready,
+        )
+        .probe(),
         Route::new(
             get,
             "/api/v1/nl2sql/health",
             Role::Anyone,
             "getNl2sqlHealth",
-            "Whether questions can be asked",
+            "Check whether questions can be answered",
             ready,
         )
         .probe(),

@@ -41,7 +41,7 @@ constructors! {
     /// The other side answered with an error.
     upstream_failed = "upstream_failed";
     /// The other side's answer makes no sense.
-    bad_answer = "bad_answer";
+    bad_answer = "invalid_response";
     /// Not now.
     unavailable = "unavailable";
     /// A fault of the plugin.

@@ -1,6 +1,6 @@
 //! Reading a [`RowSet`] by the names of its columns.
 //!
-//! A column that is missing or holds something else is `bad_answer`, with its name: the database said
+//! A column that is missing or holds something else is `invalid_response`, with its name: the database said
 //! something that the query does not explain.
 
 use crate::{Cell, Error, RowSet};
@@ -114,6 +114,6 @@ mod tests {
         assert_eq!(rows[1].optional_text("name").unwrap(), None);
         assert!(rows[1].integer("size").unwrap_err().message.contains("\"size\""));
         assert!(rows[0].integer("name").unwrap_err().message.contains("text"));
-        assert_eq!(rows[0].cell("colour").unwrap_err().code, "bad_answer");
+        assert_eq!(rows[0].cell("colour").unwrap_err().code, "invalid_response");
     }
 }

@@ -4,13 +4,12 @@
 mod alter;
 mod clauses;
 
-use alter::alter;
-use clauses::{Clause, column, comment, distribution, partition, properties};
-
 use crate::catalogue::{Catalogue, Product, Table};
 use crate::lexer::Lexeme;
 use crate::parse::{Reader, Syntax};
 use crate::refused;
+use alter::alter;
+use clauses::{Clause, column, comment, distribution, partition, properties};
 
 /// What light schema changes do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -376,7 +376,7 @@ fn is_same(now: &Table, before: &Table) -> bool {
 }
 
 fn not_as_wanted() -> Error {
-    error("bad_answer", "the table did not become what it should; nothing was changed")
+    error("invalid_response", "the table did not become what it should; nothing was changed")
 }
 
 async fn taken_back(session: &Session, mut outcome: Outcome) -> Outcome {

@@ -285,7 +285,7 @@ async fn session_id(connection: &mut Connection, question: &ReadStatement) -> Re
         Some(Cell::Text(id)) => id.parse().ok(),
         _ => None,
     };
-    id.ok_or_else(|| error("bad_answer", "the server did not tell the session's id"))
+    id.ok_or_else(|| error("invalid_response", "the server did not tell the session's id"))
 }
 
 /// The answer to the question for a session's id.

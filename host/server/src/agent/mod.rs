@@ -61,11 +61,11 @@ pub fn part() -> Part<Agent> {
             "not_owner",
             "queue_full",
             "task_running",
-            "task_timed_out",
+            "task_timeout",
             "too_many_steps",
             "too_many_topics",
             "tool_failed",
-            "topic_full",
+            "too_many_messages",
         ],
         ..Part::default()
     }
@@ -140,7 +140,7 @@ fn topics() -> Vec<Route<Agent>> {
             "/api/v1/nl2sql/topics",
             Viewer,
             "listTopics",
-            "Your topics, the newest first",
+            "List the caller's topics, newest first",
             topics::api::list,
         ),
         Route::new(
@@ -148,7 +148,7 @@ fn topics() -> Vec<Route<Agent>> {
             "/api/v1/nl2sql/topics",
             Viewer,
             "createTopic",
-            "Opens a topic",
+            "Create a topic",
             topics::api::create,
         )
         .refuses(&["datasource_not_allowed", "too_many_topics"]),
@@ -157,7 +157,7 @@ fn topics() -> Vec<Route<Agent>> {
             "/api/v1/nl2sql/topics/{topic_id}",
             Viewer,
             "getTopic",
-            "One topic",
+            "Get a topic",
             topics::api::get,
         )
         .versioned(),
@@ -166,7 +166,7 @@ fn topics() -> Vec<Route<Agent>> {
             "/api/v1/nl2sql/topics/{topic_id}",
             Viewer,
             "updateTopic",
-            "Changes a topic's title or data sources",
+            "Update a topic's title or data sources",
             topics::api::update,
         )
         .versioned()
@@ -176,7 +176,7 @@ fn topics() -> Vec<Route<Agent>> {
             "/api/v1/nl2sql/topics/{topic_id}",
             Viewer,
             "deleteTopic",
-            "Deletes a topic with its messages and tasks, unless a task runs",
+            "Delete a topic with its messages and tasks, unless a task runs",
             topics::api::delete,
         )
         .versioned()
@@ -186,7 +186,7 @@ fn topics() -> Vec<Route<Agent>> {
             "/api/v1/nl2sql/topics/{topic_id}/messages",
             Viewer,
             "listMessages",
-            "A topic's messages, the oldest first",
+            "List a topic's messages, oldest first",
             topics::api::messages,
         ),
     ]
@@ -199,16 +199,16 @@ fn tasks() -> Vec<Route<Agent>> {
             "/api/v1/nl2sql/tasks/deliver-message",
             Viewer,
             "deliverMessage",
-            "Asks a question: stores the message and the task that answers it",
+            "Ask a question: stores the message and creates the task that answers it",
             tasks::api::deliver,
         )
-        .refuses(&["not_owner", "queue_full", "topic_full"]),
+        .refuses(&["not_owner", "queue_full", "too_many_messages"]),
         Route::new(
             Method::GET,
             "/api/v1/nl2sql/tasks/{task_id}",
             Viewer,
             "getAgentTask",
-            "How far a task is",
+            "Get the status of a task",
             tasks::api::get,
         ),
         Route::new(
@@ -216,7 +216,7 @@ fn tasks() -> Vec<Route<Agent>> {
             "/api/v1/nl2sql/tasks/{task_id}/events/stream",
             Viewer,
             "streamTaskEvents",
-            "A task's events as server-sent events (TaskEvent): what is stored first, then live; 204 once it has ended and all was seen",
+            "Stream a task's events as server-sent events (TaskEvent): stored events first, then live ones; 204 after the end",
             tasks::api::events,
         ),
         Route::new(
@@ -224,7 +224,7 @@ fn tasks() -> Vec<Route<Agent>> {
             "/api/v1/nl2sql/tasks/{task_id}/cancel",
             Viewer,
             "cancelAgentTask",
-            "Suspends a task that waits or runs",
+            "Cancel a waiting or running task",
             tasks::api::cancel,
         )
         .refuses(&["not_owner", "not_running"]),
@@ -233,7 +233,7 @@ fn tasks() -> Vec<Route<Agent>> {
             "/mcp",
             Viewer,
             "callMcp",
-            "The agent's tools, the catalogue and lineage as an MCP server over streamable HTTP",
+            "Call the agent's tools, the catalogue and lineage over MCP (streamable HTTP)",
         )
         .reading(),
     ]

@@ -17,7 +17,7 @@ use lakeport_store::{Event, Held, Subscription, leases};
 use tokio::task::{self, JoinError, JoinSet};
 use tokio::time::{Instant, sleep};
 
-use super::access::{Asked, TopicReach};
+use super::access::{Asked, TopicAccess};
 use super::agent::model::Conversation;
 use super::agent::tools::PluginTools;
 use super::agent::{Bounds, Failure, Run, Stops};
@@ -285,7 +285,7 @@ async fn answer(
         cancelled: Arc::clone(&flag),
     };
     let tools = PluginTools {
-        reach: TopicReach::new(Arc::clone(&state), asked),
+        client: TopicAccess::new(Arc::clone(&state), asked),
         task_id: task.task_id.clone(),
         topic_id: task.topic_id.clone(),
         question: task.content.clone(),

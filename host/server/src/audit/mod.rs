@@ -31,7 +31,7 @@ const LOG: Retained = Retained {
 pub const SUCCESS: &str = "success";
 
 pub fn part() -> Part<Core> {
-    let list = "Who changed what, the newest first";
+    let list = "List audit records, newest first";
     Part {
         tags: &[("audit", "Who changed what")],
         routes: vec![Route::new(Method::GET, "/api/v1/audit", Role::Admin, "listAudit", list, api::list)],

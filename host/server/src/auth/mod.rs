@@ -40,17 +40,17 @@ fn routes() -> Vec<Route<Auth>> {
             "/api/v1/me",
             Role::Viewer,
             "getMe",
-            "Who you are and what you may do",
+            "Get the caller's identity and rights",
             api::me,
         )
         .scope(token::LINEAGE_WRITE),
-        Route::new(Method::GET, "/api/v1/tokens", Role::Admin, "listTokens", "All tokens", api::list),
+        Route::new(Method::GET, "/api/v1/tokens", Role::Admin, "listTokens", "List tokens", api::list),
         Route::new(
             Method::POST,
             "/api/v1/tokens",
             Role::Admin,
             "createToken",
-            "Makes a token; its text is shown in this answer and never again",
+            "Create a token; its text is shown in this response only",
             api::create,
         )
         .secret()
@@ -60,7 +60,7 @@ fn routes() -> Vec<Route<Auth>> {
             "/api/v1/tokens/{id}",
             Role::Admin,
             "revokeToken",
-            "Revokes a token at once",
+            "Revoke a token at once",
             api::revoke,
         ),
     ]
@@ -68,10 +68,10 @@ fn routes() -> Vec<Route<Auth>> {
 
 pub fn part() -> Part<Auth> {
     Part {
-        tags: &[("tokens", "Who may ask"), ("me", "Who you are and what you may do")],
+        tags: &[("tokens", "Authentication and roles"), ("me", "Get the caller's identity and rights")],
         routes: routes(),
         workers: vec![Worker::new(Start::AtOnce, follow_tokens)],
-        error_codes: &["invalid_claim", "no_role", "oidc_unreachable"],
+        error_codes: &["invalid_claim", "role_claim_missing", "oidc_unreachable"],
         ..Part::default()
     }
 }

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::connect::{self, Reach};
+use super::client::{self, DatasourceClient};
 use super::definition::{self, CreateDatasource, Password, UpdateDatasource, Wanted};
 use super::store::{self, Datasource};
 use super::view::{DatasourceView, Definition};
@@ -41,12 +41,7 @@ pub struct DatasourcesQuery {
     kind: Option<String>,
 }
 
-/// The data source of this id, or 404.
-pub async fn found(state: &Datasources, id: i64) -> Result<Datasource, Error> {
-    store::find(&state.db, id).await?.ok_or_else(|| unknown(id))
-}
-
-fn unknown(id: i64) -> Error {
+pub fn unknown(id: i64) -> Error {
     Error::not_found("data source", id)
 }
 
@@ -72,7 +67,7 @@ pub async fn list(call: Call<Nothing, DatasourcesQuery>) -> Result<Data<Page<Dat
 
 /// `GET /api/v1/datasources/{id}`
 pub async fn get(call: Call<DatasourcePath>) -> Result<Data<DatasourceView>, Error> {
-    let source = found(&call.state, call.path.id).await?;
+    let source = super::get(&call.state, call.path.id).await?;
     Ok(shown(&call.state, &source))
 }
 
@@ -129,7 +124,7 @@ pub async fn update(
 ) -> Result<Data<DatasourceView>, Error> {
     let (state, id) = (&call.state, call.path.id);
     let form = call.body.read().clone();
-    found(state, id).await?.refuse_own()?;
+    super::get(state, id).await?.refuse_own()?;
     let misplaced = misplaced(state, &form).await?;
     let now_ms = state.clock.now_ms();
     let mut tx = state.db.begin().await?;
@@ -205,7 +200,7 @@ async fn take_default(tx: &mut Tx, before: &Datasource, wanted: &Wanted, now_ms:
 /// What is wrong with the place that a form names.
 async fn misplaced(state: &Datasources, form: &UpdateDatasource) -> Result<Vec<Detail>, Error> {
     match &form.url.0 {
-        Some(url) => Error::details_of(connect::check_place(state, url).await),
+        Some(url) => Error::details_of(client::check_place(state, url).await),
         None => Ok(Vec::new()),
     }
 }
@@ -224,7 +219,7 @@ fn checked<T>(
         wrong.push(Detail::new("syncCron", why));
         None
     });
-    let made = definition::wanted(form, before, &connect::kinds(state));
+    let made = definition::wanted(form, before, &client::kinds(state));
     body.checked(|_| match made {
         Ok(wanted) if wrong.is_empty() => Ok((wanted, next_sync_at_ms)),
         Ok(_) => Err(wrong),
@@ -287,12 +282,12 @@ pub struct DatasourceTest {
 /// `POST /api/v1/datasources/{id}/test`
 pub async fn test(call: Call<DatasourcePath>) -> Result<Data<DatasourceTest>, Error> {
     let state = &call.state;
-    let source = found(state, call.path.id).await?;
+    let source = super::get(state, call.path.id).await?;
     let begun = Instant::now();
     let (product, version) = if source.is_own() {
         (state.db.product().to_owned(), store::own_version(&state.db).await?)
     } else {
-        let server = Reach::of(state, &source, call.request_id.as_str()).server().await?;
+        let server = DatasourceClient::of(state, &source, call.request_id.as_str()).server().await?;
         (server.product, server.version)
     };
     let latency_ms = begun.elapsed().as_micros() as f64 / 1_000.0;
@@ -312,7 +307,7 @@ pub struct DatabaseView {
 /// `GET /api/v1/datasources/{id}/databases`
 pub async fn databases(call: Call<DatasourcePath>) -> Result<Data<Vec<DatabaseView>>, Error> {
     let state = &call.state;
-    let source = found(state, call.path.id).await?;
+    let source = super::get(state, call.path.id).await?;
     if !call.caller.may_read(&source.name) {
         let message = format!("{} is bound to other data sources than `{}`", call.caller.name, source.name);
         return Err(Error::forbidden("datasource_not_allowed", message));
@@ -320,9 +315,9 @@ pub async fn databases(call: Call<DatasourcePath>) -> Result<Data<Vec<DatabaseVi
     let databases = if source.is_own() {
         vec![(OWN_NAME.to_owned(), String::new())]
     } else {
-        let reach = Reach::of(state, &source, call.request_id.as_str());
-        let server = reach.server().await?;
-        reach.databases(&server).await?
+        let client = DatasourceClient::of(state, &source, call.request_id.as_str());
+        let server = client.server().await?;
+        client.databases(&server).await?
     };
     let view = |(name, comment): (String, String)| DatabaseView {
         name,

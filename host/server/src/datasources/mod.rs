@@ -7,7 +7,7 @@
 
 mod address;
 mod api;
-mod connect;
+mod client;
 mod definition;
 mod servers;
 mod store;
@@ -28,8 +28,8 @@ use crate::plugins::CALL_CODES;
 use crate::plugins::Plugins;
 use crate::secrets::{EncryptedColumn, LOWEST_ID};
 pub use address::ServerAddress;
-pub use api::{DatasourcePath, found as get};
-pub use connect::{Reach, Unanswered, limit};
+pub use api::DatasourcePath;
+pub use client::{DatasourceClient, Unanswered, limit};
 pub use definition::{ALL_DATABASES, databases_named};
 pub use servers::Servers;
 pub use store::{
@@ -114,7 +114,7 @@ fn definitions() -> Vec<Route<Datasources>> {
             "/api/v1/datasources",
             Viewer,
             "listDatasources",
-            "A page of data sources",
+            "List data sources",
             api::list,
         ),
         Route::new(
@@ -122,7 +122,7 @@ fn definitions() -> Vec<Route<Datasources>> {
             "/api/v1/datasources",
             Admin,
             "createDatasource",
-            "Defines a data source; it need not be reachable yet",
+            "Create a data source; it need not be reachable yet",
             api::create,
         )
         .refuses(&["name_taken", "too_many_datasources"]),
@@ -131,7 +131,7 @@ fn definitions() -> Vec<Route<Datasources>> {
             "/api/v1/datasources/{id}",
             Viewer,
             "getDatasource",
-            "One data source, without its password",
+            "Get a data source, without its password",
             api::get,
         )
         .versioned(),
@@ -140,7 +140,7 @@ fn definitions() -> Vec<Route<Datasources>> {
             "/api/v1/datasources/{id}",
             Admin,
             "updateDatasource",
-            "Changes the members that are given; without a password the one before is kept",
+            "Update the given members of a data source; without a password the stored one is kept",
             api::update,
         )
         .versioned()
@@ -150,7 +150,7 @@ fn definitions() -> Vec<Route<Datasources>> {
             "/api/v1/datasources/{id}",
             Admin,
             "deleteDatasource",
-            "Forgets a data source that no table uses",
+            "Delete an unused data source",
             api::delete,
         )
         .versioned()
@@ -167,7 +167,7 @@ fn questions() -> Vec<Route<Datasources>> {
             "/api/v1/datasources/{id}/test",
             Admin,
             "testDatasource",
-            "Connects and asks what server it is",
+            "Test the connection and return the server's product and version",
             api::test,
         )
         .reading()
@@ -177,7 +177,7 @@ fn questions() -> Vec<Route<Datasources>> {
             "/api/v1/datasources/{id}/databases",
             Viewer,
             "listDatabases",
-            "The databases (or schemas) that tables can lie in",
+            "List the databases (or schemas) of a data source",
             api::databases,
         )
         .refuses(&DATABASES_CODES),
@@ -208,6 +208,11 @@ impl Datasource {
         let message = "the data source `lakeport` is the server's own store; it cannot be changed or read in";
         Err(Error::conflict("built_in", message))
     }
+}
+
+/// The data source of this id, or 404.
+pub async fn get(core: &Core, id: i64) -> Result<Datasource, Error> {
+    store::find(&core.db, id).await?.ok_or_else(|| api::unknown(id))
 }
 
 /// The names of all data sources, in order.

@@ -203,7 +203,7 @@ fn plain_resolver() -> Resolve {
 fn unresolved(cause: Error) -> PluginError {
     let code = match cause.code() {
         "egress_refused" => EGRESS_REFUSED,
-        "lookup_timed_out" => "timeout",
+        "dns_timeout" => "timeout",
         "invalid_host" => "invalid_input",
         _ => "unreachable",
     };

@@ -12,7 +12,7 @@ use super::definition::{self, Definition};
 use super::forms::{CreateEngine, EnginePath, UpdateEngine};
 use super::store::{self, EngineRecord};
 use super::view::{EngineTest, EngineView};
-use super::{LOCAL, Reach, TOPIC};
+use super::{EngineClient, LOCAL, TOPIC};
 use crate::audit::{Change, Commit};
 use crate::engines::{Call, Engines};
 use crate::part::{Fate, Resource};
@@ -135,7 +135,7 @@ pub async fn delete(call: Call<EnginePath>) -> Result<Data<Option<EngineView>>, 
 pub async fn test(call: Call<EnginePath>) -> Result<Data<EngineTest>, Error> {
     let (state, name) = (&call.state, &call.path.name);
     let engine = store::find(&state.db, name).await?.ok_or_else(|| unknown(name))?;
-    let report = Reach::of(state, &engine, call.request_id.as_str()).test().await?;
+    let report = EngineClient::of(state, &engine, call.request_id.as_str()).test().await?;
     Ok(Data::new(&EngineTest::from(report)))
 }
 

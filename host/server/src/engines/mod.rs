@@ -1,13 +1,13 @@
 //! Engines: the schedulers that workflows are deployed to, each a plugin with a configuration of its own. What
-//! a particular scheduler is like stands in its plugin alone; whoever asks one asks through [`Reach`].
+//! a particular scheduler is like stands in its plugin alone; whoever asks one asks through [`EngineClient`].
 //!
 //! One engine is always there: `local`, the scheduler inside this server. Secrets come in, are kept encrypted, and
 //! are never shown.
 
 mod api;
+mod client;
 mod definition;
 pub mod forms;
-mod reach;
 mod store;
 mod view;
 
@@ -25,7 +25,7 @@ use crate::part::Part;
 use crate::plugins::ENGINE_CALL_CODES;
 use crate::plugins::Plugins;
 use crate::secrets::{EncryptedColumn, KeyColumn};
-pub use reach::{Reach, Unstarted};
+pub use client::{EngineClient, Unstarted};
 pub use store::{EngineRecord, find, is_there};
 
 /// What the change log calls a change of an engine; the key is its name.
@@ -84,24 +84,17 @@ fn routes() -> Vec<Route<Engines>> {
             "/api/v1/engines",
             Viewer,
             "listEngines",
-            "All engines, without their secrets",
+            "List engines, without their secrets",
             api::list,
         ),
-        Route::new(
-            Method::POST,
-            "/api/v1/engines",
-            Admin,
-            "createEngine",
-            "Configures an engine",
-            api::create,
-        )
-        .refuses(&["name_taken", "built_in", "too_many_engines"]),
+        Route::new(Method::POST, "/api/v1/engines", Admin, "createEngine", "Create an engine", api::create)
+            .refuses(&["name_taken", "built_in", "too_many_engines"]),
         Route::new(
             Method::PUT,
             "/api/v1/engines/{name}",
             Admin,
             "updateEngine",
-            "Changes the members that are given",
+            "Update the given members of an engine",
             api::update,
         )
         .versioned()
@@ -111,7 +104,7 @@ fn routes() -> Vec<Route<Engines>> {
             "/api/v1/engines/{name}",
             Admin,
             "deleteEngine",
-            "Forgets an engine that no workflow names",
+            "Delete an unused engine",
             api::delete,
         )
         .versioned()
@@ -121,7 +114,7 @@ fn routes() -> Vec<Route<Engines>> {
             "/api/v1/engines/{name}/test",
             Admin,
             "testEngine",
-            "Logs in to the engine and says what it can do",
+            "Test the log-in to an engine and return its features",
             api::test,
         )
         .reading()

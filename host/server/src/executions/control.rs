@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::runs::{self, Run, START_MAX};
 use super::{TOPIC, watch};
-use crate::engines::Reach;
+use crate::engines::EngineClient;
 use crate::execution_records::store::{self, Execution, Status};
 use crate::executions::Executions;
 use crate::workflows;
@@ -32,8 +32,8 @@ pub async fn cancel(state: &Executions, execution: Execution, call_id: &str) -> 
     }
     let until = Instant::now() + STOP_WAIT;
     let changed = state.changes.subscribe(TOPIC);
-    let (run, this, reach) = run_of(state, &execution, call_id).await?;
-    reach.cancel(&this.workflow, &Target::Instance(this.id.clone())).await?;
+    let (run, this, client) = run_of(state, &execution, call_id).await?;
+    client.cancel(&this.workflow, &Target::Instance(this.id.clone())).await?;
     let is_stopped = |now: &Execution| now.record.status.has_ended();
     let stopped = seen(state, &run, &execution.record.task_key, changed, until, call_id, is_stopped).await?;
     Ok(stopped.unwrap_or(execution))
@@ -51,11 +51,11 @@ pub async fn retry(state: &Executions, execution: Execution, call_id: &str) -> R
     }
     let until = Instant::now() + START_MAX;
     let changed = state.changes.subscribe(TOPIC);
-    let (run, this, reach) = run_of(state, &execution, call_id).await?;
+    let (run, this, client) = run_of(state, &execution, call_id).await?;
     let run = ended(state, run, call_id).await?;
     let key = uuid::Uuid::now_v7().to_string();
     let request = RetryRequest { instance: this, scope: "failed".to_owned(), key };
-    let again = match reach.retry(&request).await {
+    let again = match client.retry(&request).await {
         Ok(Some(started)) => started.instance.unwrap_or(started.trigger),
         Ok(None) => start_anew(state, &run, call_id).await?,
         Err(error) if error.code() == "unsupported_by_engine" => start_anew(state, &run, call_id).await?,
@@ -118,15 +118,15 @@ async fn run_of(
     state: &Executions,
     execution: &Execution,
     call_id: &str,
-) -> Result<(Run, InstanceRef, Reach), Error> {
+) -> Result<(Run, InstanceRef, EngineClient), Error> {
     let run = runs::store::find(&state.db, execution.run_id).await?;
     let run = run.ok_or_else(|| Error::not_found("execution", execution.id))?;
     let record = runs::engine_of(state, &run.engine).await?;
     let workflow = runs::workflow_of(state, &run).await?;
     let this = run.reference(workflow);
     let this = this.ok_or_else(|| Error::internal(anyhow::anyhow!("the run {} has no instance", run.id)))?;
-    let reach = Reach::of(&state.engines, &record, call_id);
-    Ok((run, this, reach))
+    let client = EngineClient::of(&state.engines, &record, call_id);
+    Ok((run, this, client))
 }
 
 /// The task's record in the run once it is as it is to be, or as it is when the time is over or the server stops.

@@ -7,7 +7,7 @@ use lakeport_http::Caller;
 
 use super::runs;
 use crate::datasources;
-use crate::engines::Reach;
+use crate::engines::EngineClient;
 use crate::execution_records::{Execution, LogView};
 use crate::executions::Executions;
 use crate::workflows::versions;
@@ -116,7 +116,7 @@ impl Reading {
         let record = runs::engine_of(state, &run.engine).await?;
         let workflow = runs::workflow_of(state, &run).await?;
         let Some(instance) = run.reference(workflow) else { return Ok(()) };
-        let reach = Reach::of(&state.engines, &record, call_id);
+        let client = EngineClient::of(&state.engines, &record, call_id);
         for _ in 0..CALLS_MAX {
             let Some(one) = tries.get(self.place.index) else { break };
             let room = PART_MAX_BYTES.saturating_sub(self.text.len());
@@ -130,7 +130,7 @@ impl Reading {
                 max_bytes: u32::try_from(room).unwrap_or(u32::MAX),
                 ended: one.ended,
             };
-            let page = reach.log(&request).await?;
+            let page = client.log(&request).await?;
             if self.place.cursor.is_none() && tries.len() > 1 {
                 self.text.push_str(&format!("--- try {} ---\n", one.attempt));
             }
@@ -141,7 +141,7 @@ impl Reading {
             };
             if page.text.len() > PAGE_MAX_BYTES || page.next.len() > CURSOR_MAX_BYTES {
                 let message = "a part of a log, or its `next`, is larger than it may be".to_owned();
-                return Err(reach.broke(FUNCTION, message));
+                return Err(client.broke(FUNCTION, message));
             }
             let is_end = page.text.is_empty();
             self.text.push_str(&page.text);

@@ -97,7 +97,7 @@ fn routes() -> Vec<Route<Executions>> {
             "/api/v1/workflows/{id}/execute",
             Editor,
             "executeWorkflow",
-            "Runs a deployed workflow now; answers the engine's id of the run",
+            "Run a deployed workflow now; returns the engine's id of the run",
             execute,
         )
         .refuses(&START_CODES),
@@ -112,7 +112,7 @@ fn lists() -> Vec<Route<Executions>> {
             "/api/v1/executions/history",
             Viewer,
             "listExecutions",
-            "A page of executions, the newest first",
+            "List executions, newest first",
             api::history,
         ),
         Route::new(
@@ -120,7 +120,7 @@ fn lists() -> Vec<Route<Executions>> {
             "/api/v1/executions/statistics",
             Viewer,
             "getExecutionStatistics",
-            "How many executions ended how, and how long they took",
+            "Get counts and durations of executions by outcome",
             api::statistics,
         ),
         Route::new(
@@ -128,7 +128,7 @@ fn lists() -> Vec<Route<Executions>> {
             "/api/v1/executions/running",
             Viewer,
             "listRunningExecutions",
-            "What runs now, the newest first",
+            "List running executions, newest first",
             api::running,
         ),
         Route::new(
@@ -136,7 +136,7 @@ fn lists() -> Vec<Route<Executions>> {
             "/api/v1/executions/failed",
             Viewer,
             "listFailedExecutions",
-            "What failed, the newest first",
+            "List failed executions, newest first",
             api::failed,
         ),
     ]
@@ -153,7 +153,7 @@ fn single() -> Vec<Route<Executions>> {
             "/api/v1/executions/{id}",
             Viewer,
             "getExecution",
-            "One execution with a part of its log",
+            "Get an execution with a part of its log",
             api::get,
         ),
         Route::new(
@@ -161,7 +161,7 @@ fn single() -> Vec<Route<Executions>> {
             "/api/v1/executions/{id}/sync",
             Editor,
             "syncExecution",
-            "Asks the engine how far it is, and keeps the answer",
+            "Fetch the status from the engine and store it",
             api::sync,
         )
         .refuses(ENGINE_CALL_CODES),
@@ -170,7 +170,7 @@ fn single() -> Vec<Route<Executions>> {
             "/api/v1/executions/{id}/cancel",
             Editor,
             "cancelExecution",
-            "Ends the run of an execution that runs",
+            "Cancel the run of a running execution",
             api::cancel,
         )
         .refuses(&CANCEL_CODES),
@@ -179,7 +179,7 @@ fn single() -> Vec<Route<Executions>> {
             "/api/v1/executions/{id}/retry",
             Editor,
             "retryExecution",
-            "Runs what failed again; answers the execution that is new",
+            "Retry a failed execution; returns the new execution",
             api::retry,
         )
         .refuses(&RETRY_CODES),

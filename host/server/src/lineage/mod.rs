@@ -53,7 +53,7 @@ fn routes() -> Vec<Route<Lineage>> {
             "/api/v1/lineage",
             Viewer,
             "getLineage",
-            "Tables and the edges between them, around one table or all",
+            "Get tables and their edges, around one table or all",
             api::graph,
         )
         .refuses(&["stale_replica"]),
@@ -62,21 +62,21 @@ fn routes() -> Vec<Route<Lineage>> {
             "/api/v1/lineage/impact",
             Viewer,
             "getLineageImpact",
-            "What a change of a table reaches; `Accept: text/csv` for CSV",
+            "List everything downstream that a table change affects; `Accept: text/csv` for CSV",
         ),
         Route::not_yet::<Nothing, ColumnsQuery, Nothing>(
             Method::GET,
             "/api/v1/lineage/columns",
             Viewer,
             "getColumnLineage",
-            "Which fields a field is made from, and what is made from it",
+            "Get column lineage upstream and downstream of a field",
         ),
         Route::not_yet::<Nothing, Nothing, Json<OpenLineageEvents>>(
             Method::POST,
             "/api/v1/lineage/openlineage",
             Editor,
             "sendOpenLineageEvents",
-            "Takes OpenLineage events",
+            "Receive OpenLineage events",
         )
         .scope(token::LINEAGE_WRITE),
     ]

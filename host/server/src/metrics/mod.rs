@@ -28,7 +28,7 @@ fn routes() -> Vec<Route<Figures>> {
             "/metrics",
             Role::Viewer,
             "getMetrics",
-            "The server's figures, in Prometheus' text format",
+            "Get metrics in Prometheus' text format",
             metrics,
         )
         .probe(),

@@ -64,10 +64,10 @@ pub fn part() -> Part<Plugins> {
             "import_refused",
             "name_ambiguous",
             "no_previous_generation",
-            "not_active",
+            "no_active_generation",
             "not_quarantined",
             "too_many_generations",
-            "unchanged",
+            "already_quarantined",
         ],
         ..Part::default()
     }
@@ -95,25 +95,32 @@ async fn follow_plugins(plugins: Arc<Plugins>) {
 fn routes() -> Vec<Route<Plugins>> {
     let get = Method::GET;
     vec![
-        Route::new(get.clone(), "/api/v1/plugins", Role::Viewer, "listPlugins", "All plugins", api::list),
+        Route::new(get.clone(), "/api/v1/plugins", Role::Viewer, "listPlugins", "List plugins", api::list),
         Route::new(
             Method::POST,
             "/api/v1/plugins",
             Role::Admin,
             "stagePlugin",
-            "Checks a component and stages it; the body is the component",
+            "Check and stage a component; the body is the component",
             api::stage,
         )
         .upload()
         .refuses(api::STAGING_CODES),
-        Route::new(get.clone(), "/api/v1/plugins/{name}", Role::Viewer, "getPlugin", "One plugin", api::get)
-            .refuses(&["name_ambiguous"]),
+        Route::new(
+            get.clone(),
+            "/api/v1/plugins/{name}",
+            Role::Viewer,
+            "getPlugin",
+            "Get a plugin",
+            api::get,
+        )
+        .refuses(&["name_ambiguous"]),
         Route::new(
             get.clone(),
             "/api/v1/plugins/{name}/logs",
             Role::Admin,
             "getPluginLogs",
-            "The last lines of a plugin's log, the oldest first",
+            "Get the last lines of a plugin's log, oldest first",
             api::logs,
         )
         .refuses(&["name_ambiguous"]),
@@ -122,7 +129,7 @@ fn routes() -> Vec<Route<Plugins>> {
             "/api/v1/plugins/{name}/activate",
             Role::Admin,
             "activatePlugin",
-            "Lets a generation answer all calls, or a share of them",
+            "Activate a generation, fully or as a canary",
             api::activate,
         )
         .refuses(&[
@@ -131,14 +138,14 @@ fn routes() -> Vec<Route<Plugins>> {
             "digest_ambiguous",
             "digest_invalid",
             "name_ambiguous",
-            "not_active",
+            "no_active_generation",
         ]),
         Route::new(
             Method::POST,
             "/api/v1/plugins/{name}/rollback",
             Role::Admin,
             "rollbackPlugin",
-            "Ends a canary, or goes back to the generation active before",
+            "End a canary, or roll back to the previous generation",
             api::rollback,
         )
         .refuses(&["name_ambiguous", "no_previous_generation"]),
@@ -147,16 +154,16 @@ fn routes() -> Vec<Route<Plugins>> {
             "/api/v1/plugins/{name}/quarantine",
             Role::Admin,
             "quarantinePlugin",
-            "Takes a plugin out of service",
+            "Quarantine a plugin",
             api::quarantine,
         )
-        .refuses(&["name_ambiguous", "unchanged"]),
+        .refuses(&["name_ambiguous", "already_quarantined"]),
         Route::new(
             Method::POST,
             "/api/v1/plugins/{name}/release",
             Role::Admin,
             "releasePlugin",
-            "Brings a quarantined plugin back into service",
+            "Release a quarantined plugin",
             api::release,
         )
         .refuses(&["name_ambiguous", "not_quarantined"]),
@@ -165,7 +172,7 @@ fn routes() -> Vec<Route<Plugins>> {
             "/api/v1/plugins/{name}/{digest}",
             Role::Admin,
             "getPluginComponent",
-            "The component itself",
+            "Download a component",
             api::component,
         )
         .refuses(&["digest_ambiguous", "digest_invalid", "name_ambiguous"]),
@@ -174,7 +181,7 @@ fn routes() -> Vec<Route<Plugins>> {
             "/api/v1/plugins/{name}/{digest}",
             Role::Admin,
             "removePlugin",
-            "Forgets a generation that is not in use",
+            "Delete an unused generation",
             api::remove,
         )
         .refuses(&[

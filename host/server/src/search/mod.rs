@@ -91,7 +91,7 @@ fn routes() -> Vec<Route<Search>> {
         "/api/v1/search",
         Role::Viewer,
         "search",
-        "Tables and fields with a keyword: by their names first, then by what is said of them",
+        "Search tables and fields; matches in names rank before matches in comments and descriptions",
         search,
     )]
 }

@@ -14,10 +14,10 @@ use super::store::{self, State, Sync, SyncError};
 use super::{TOPIC, running};
 use crate::audit::{Change, Commit};
 use crate::datasources::lock;
-use crate::datasources::{DatasourcePath, get as found};
+use crate::datasources::{self, DatasourcePath};
 use crate::idempotency;
 use crate::sync::{Call, Syncs};
-use crate::tables::found::Counts;
+use crate::tables::reconcile::Counts;
 
 /// How long an answer waits for the end, from the request's start on.
 const WAIT: Duration = Duration::from_secs(20);
@@ -76,7 +76,7 @@ fn view(state: &Syncs, sync: Sync) -> SyncView {
 /// `POST /api/v1/datasources/{id}/sync`
 pub async fn start(call: Call<DatasourcePath>) -> Result<Data<SyncView>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    found(&state.datasources, id).await?.refuse_own()?;
+    datasources::get(state, id).await?.refuse_own()?;
     let changed = state.changes.subscribe(TOPIC);
     let mut tx = state.db.begin().await?;
     // Who deletes it waits, or was first.
@@ -126,7 +126,7 @@ async fn ended(state: &Syncs, mut changed: Subscription, id: i64, until: Instant
 /// `GET /api/v1/datasources/{id}/sync`
 pub async fn get(call: Call<DatasourcePath>) -> Result<Data<Option<SyncView>>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    found(&state.datasources, id).await?;
+    datasources::get(state, id).await?;
     let last = store::last(&state.db, id).await?;
     Ok(Data::new(&last.map(|sync| view(state, sync))))
 }
@@ -134,7 +134,7 @@ pub async fn get(call: Call<DatasourcePath>) -> Result<Data<Option<SyncView>>, E
 /// `DELETE /api/v1/datasources/{id}/sync`: from then on it writes nothing more; its worker is told to stop.
 pub async fn cancel(call: Call<DatasourcePath>) -> Result<Data<SyncView>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    found(&state.datasources, id).await?.refuse_own()?;
+    datasources::get(state, id).await?.refuse_own()?;
     let mut tx = state.db.begin().await?;
     let cancelled = store::cancel(&mut tx, id, state.clock.now_ms()).await?;
     let none = || Error::conflict("not_running", "the tables of this data source are not being read in");

@@ -73,7 +73,7 @@ fn routes() -> Vec<Route<Syncs>> {
             PATH,
             Admin,
             "startSync",
-            "Reads tables and fields into the catalogue; answers when it is done, or after 20 s while it goes on",
+            "Start a sync of tables and fields into the catalogue; returns at its end, or after 20 s while it continues",
             api::start,
         )
         .refuses(&["built_in", "sync_running"]),
@@ -82,10 +82,10 @@ fn routes() -> Vec<Route<Syncs>> {
             PATH,
             Viewer,
             "getSync",
-            "The last reading and how far it is; null where there was none",
+            "Get the progress of the last sync; null if there was none",
             api::get,
         ),
-        Route::new(Method::DELETE, PATH, Admin, "cancelSync", "Stops the reading that is under way", api::cancel)
+        Route::new(Method::DELETE, PATH, Admin, "cancelSync", "Cancel the running sync", api::cancel)
             .refuses(&["not_running", "built_in"]),
     ]
 }

@@ -13,9 +13,9 @@ use super::retry::{is_lost, is_of_one_call, patiently, tries_of, tries_of_room};
 use super::selection::Choice;
 use super::store::{self, Errors, Sync};
 use crate::datasources::limit;
-use crate::datasources::{Datasource, Reach, Unanswered};
+use crate::datasources::{Datasource, DatasourceClient, Unanswered};
 use crate::sync::Syncs;
-use crate::tables::found::{self, Counts, FoundTable, Look};
+use crate::tables::reconcile::{self, Counts, FoundTable, Snapshot};
 use crate::tables::{self, SchemaSource as Source};
 
 /// Tables of one page of names.
@@ -75,15 +75,15 @@ pub async fn read_in(
     lease: &Lease,
     errors: &mut Errors,
 ) -> Result<(), Stop> {
-    let reach = Reach::of(&state.datasources, source, &format!("sync-{}", sync.id));
-    let server = patiently!(reach.server(), tries_of_room)?;
-    let databases = patiently!(reach.databases(&server))?;
+    let client = DatasourceClient::of(&state.datasources, source, &format!("sync-{}", sync.id));
+    let server = patiently!(client.server(), tries_of_room)?;
+    let databases = patiently!(client.databases(&server))?;
     let databases = databases.into_iter().map(|(name, _)| name).collect();
     let known = tables::databases_of(&state.db, source.id).await?;
-    let choice = Choice::of(source, reach.profile()?.transport, known);
+    let choice = Choice::of(source, client.profile()?.transport, known);
     let databases = choice.among(databases, errors);
     let (seen, unread) = (HashSet::new(), HashSet::new());
-    let mut reading = Reading { state, sync, lease, reach, server, databases, seen, unread, errors };
+    let mut reading = Reading { state, sync, lease, client, server, databases, seen, unread, errors };
     reading.count_tables().await?;
     let databases = std::mem::take(&mut reading.databases);
     for database in &databases {
@@ -102,7 +102,7 @@ struct Reading<'r> {
     state: &'r Syncs,
     sync: &'r Sync,
     lease: &'r Lease,
-    reach: Reach<'r>,
+    client: DatasourceClient<'r>,
     server: ServerInfo,
     databases: Vec<String>,
     /// Tables of the catalogue that are there.
@@ -143,7 +143,7 @@ impl<'d> Pages<'d> {
             return Err(limit(format!("the tables of {} have more than {PAGES_MAX} pages", self.database)));
         }
         let page = Page { cursor: self.cursor.take(), limit: PAGE_TABLES };
-        let answer = patiently!(reading.reach.tables(&reading.server, self.database, &page))?;
+        let answer = patiently!(reading.client.tables(&reading.server, self.database, &page))?;
         self.is_over = answer.next.is_none();
         self.cursor = answer.next;
         let is_read = |kind: &str| KINDS.contains(&kind);
@@ -180,7 +180,7 @@ impl Reading<'_> {
     async fn leave_out(&mut self, database: String, error: Unanswered) -> Result<(), Stop> {
         let is_of_one = is_of_one_call(&error)
             // One that was dropped meanwhile is told like a server that is away.
-            || (is_lost(&error) && patiently!(self.reach.databases(&self.server)).is_ok());
+            || (is_lost(&error) && patiently!(self.client.databases(&self.server)).is_ok());
         if !is_of_one {
             return Err(error.into());
         }
@@ -191,7 +191,7 @@ impl Reading<'_> {
     }
 
     async fn count_database(&self, database: &str, before: usize) -> Result<usize, Unanswered> {
-        found::check_name(database).map_err(|why| limit(format!("it {why}")))?;
+        reconcile::check_name(database).map_err(|why| limit(format!("it {why}")))?;
         let (mut pages, mut count) = (Pages::of(database), 0);
         while let Some(names) = pages.next(self).await? {
             count += names.len();
@@ -218,7 +218,7 @@ impl Reading<'_> {
     async fn read_batch(&mut self, database: &str, names: &[String]) -> Result<(), Stop> {
         let mut asked = Vec::new();
         for name in names {
-            match found::check_name(name) {
+            match reconcile::check_name(name) {
                 Ok(()) => asked.push(TableName { database: database.to_owned(), name: name.clone() }),
                 Err(why) => self.wrong(database, name, &format!("the table {why}")),
             }
@@ -227,7 +227,7 @@ impl Reading<'_> {
         let batch = self.inspect(asked.clone()).await?;
         let listed = asked.into_iter().map(|table| table.name).filter(|name| !batch.gone.contains(name));
         let listed: Vec<String> = listed.collect();
-        let look = Look {
+        let look = Snapshot {
             cluster_id: self.sync.datasource_id,
             database,
             listed: &listed,
@@ -251,7 +251,7 @@ impl Reading<'_> {
         let mut batch = Batch::default();
         let mut left = vec![tables];
         while let Some(mut some) = left.pop().filter(|some| !some.is_empty()) {
-            match patiently!(self.reach.inspect(&self.server, &some)) {
+            match patiently!(self.client.inspect(&self.server, &some)) {
                 Ok(answers) => {
                     let is_one = some.len() == 1;
                     for (table, answer) in some.into_iter().zip(answers) {
@@ -290,15 +290,15 @@ impl Reading<'_> {
     }
 
     fn wrong(&mut self, database: &str, table: &str, message: &str) {
-        let name: String = table.chars().filter(|&c| c != '\0').take(found::NAME_MAX_CHARS).collect();
+        let name: String = table.chars().filter(|&c| c != '\0').take(reconcile::NAME_MAX_CHARS).collect();
         self.errors.add(Some(format!("{database}.{name}")), message);
     }
 
-    async fn write_batch(&mut self, look: &Look<'_>, done: usize) -> Result<(), Stop> {
+    async fn write_batch(&mut self, look: &Snapshot<'_>, done: usize) -> Result<(), Stop> {
         let now_ms = self.state.clock.now_ms();
         let mut tx = self.state.db.begin().await?;
         tx.guard(self.lease).await?;
-        let taken = found::take_over(&mut tx, look, now_ms).await?;
+        let taken = reconcile::reconcile(&mut tx, look, now_ms).await?;
         let counted = (taken.tables, taken.fields);
         if !store::count(&mut tx, self.sync.id, done as i64, counted.0, counted.1, self.errors).await? {
             return Err(Stop::Ended);
@@ -317,9 +317,16 @@ impl Reading<'_> {
             let began_ms = self.sync.started_at_ms;
             let mut tx = self.state.db.begin().await?;
             tx.guard(self.lease).await?;
-            let looked =
-                found::mark_missing(&mut tx, cluster, after_id, &self.seen, &self.unread, began_ms, now_ms)
-                    .await?;
+            let looked = reconcile::mark_missing(
+                &mut tx,
+                cluster,
+                after_id,
+                &self.seen,
+                &self.unread,
+                began_ms,
+                now_ms,
+            )
+            .await?;
             let Some(last) = looked.last else { return Ok(()) };
             let missing = Counts { missing: looked.missing, ..Counts::default() };
             if looked.missing > 0

@@ -5,7 +5,7 @@ use lakeport_store::{Db, Row, Tx, Value};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::tables::found::Counts;
+use crate::tables::reconcile::Counts;
 
 /// Errors that are kept of one synchronisation.
 const ERRORS_MAX: usize = 100;

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 
 use super::definitions::Drift;
-use super::found::{FoundField, FoundTable, Known, KnownField};
+use super::reconcile::{FoundField, FoundTable, Known, KnownField};
 
 /// Differences of one table that are kept.
 const DRIFT_MAX: usize = 100;

@@ -7,9 +7,9 @@ mod drift;
 mod feed;
 mod fields;
 pub mod forms;
-pub mod found;
 mod history;
 mod physical;
+pub mod reconcile;
 mod recycle;
 mod sources;
 mod statistics;
@@ -205,7 +205,7 @@ fn definitions() -> Vec<Route<Tables>> {
             "/api/v1/tables",
             Viewer,
             "listTables",
-            "A page of tables, without those in the recycle bin",
+            "List tables, without those in the recycle bin",
             definitions::list::list,
         ),
         Route::new(
@@ -213,7 +213,7 @@ fn definitions() -> Vec<Route<Tables>> {
             "/api/v1/tables",
             Editor,
             "createTable",
-            "Defines a table in the catalogue alone",
+            "Create a table in the catalogue only",
             definitions::api::create,
         )
         .refuses(&CREATED),
@@ -222,7 +222,7 @@ fn definitions() -> Vec<Route<Tables>> {
             "/api/v1/tables",
             Editor,
             "updateTables",
-            "Sets what only the catalogue says on many tables, on all or on none",
+            "Update catalogue-only members of many tables, all or none",
             definitions::bulk::update,
         )
         .refuses(&["change_running", "datasource_not_allowed", "deprecated"]),
@@ -231,7 +231,7 @@ fn definitions() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}",
             Viewer,
             "getTable",
-            "One table with its fields, its data source, and how the database differs",
+            "Get a table with its fields, its data source and its drift",
             definitions::api::get,
         )
         .versioned(),
@@ -240,7 +240,7 @@ fn definitions() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}",
             Editor,
             "updateTable",
-            "Changes the members that are given; the physical table follows",
+            "Update the given members of a table, in the database first",
             definitions::api::update,
         )
         .refuses(&CHANGES)
@@ -251,7 +251,7 @@ fn definitions() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}/comment",
             Editor,
             "setTableComment",
-            "Changes a table's comment, in the database first",
+            "Set a table's comment, in the database first",
             definitions::api::set_comment,
         )
         .refuses(&CHANGES)
@@ -267,7 +267,7 @@ fn physical() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}/physical",
             Editor,
             "createPhysicalTable",
-            "Creates the table in its database",
+            "Create the physical table",
             physical::api::create,
         )
         .refuses(&CREATES)
@@ -277,7 +277,7 @@ fn physical() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}/changes",
             Viewer,
             "listTableChanges",
-            "Physical changes of a table, the newest first",
+            "List physical changes of a table, newest first",
             physical::api::list,
         )
         .refuses(&["datasource_not_allowed"]),
@@ -286,7 +286,7 @@ fn physical() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}/schema-history",
             Viewer,
             "listSchemaHistory",
-            "What became of a table's schema, the newest first",
+            "List the versions of a table's schema, newest first",
             history::api::list,
         )
         .refuses(&["datasource_not_allowed"]),
@@ -295,7 +295,7 @@ fn physical() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}/schema-history/{version}",
             Viewer,
             "getSchemaVersion",
-            "One version of a table's schema, with the fields as they were",
+            "Get a version of a table's schema, with its fields",
             history::api::get,
         )
         .refuses(&["datasource_not_allowed"]),
@@ -304,7 +304,7 @@ fn physical() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}/ddl",
             Viewer,
             "getTableDdl",
-            "The text that creates the table, as its database gives it",
+            "Get the CREATE statement of the physical table",
             physical::api::ddl,
         )
         .refuses(&QUESTIONS),
@@ -318,7 +318,7 @@ fn recycle_bin() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}/soft-delete",
             Editor,
             "softDeleteTable",
-            "Puts a table into the recycle bin for 30 days; the physical table is renamed",
+            "Move a table to the recycle bin for 30 days; the physical table is renamed",
             recycle::api::soft_delete,
         )
         .refuses(&CHANGES)
@@ -328,7 +328,7 @@ fn recycle_bin() -> Vec<Route<Tables>> {
             "/api/v1/tables/pending-deletion",
             Viewer,
             "listPendingDeletion",
-            "Tables in the recycle bin, the next to go first",
+            "List tables in the recycle bin, the next to be purged first",
             recycle::api::pending,
         ),
         Route::new(
@@ -336,7 +336,7 @@ fn recycle_bin() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}/restore",
             Editor,
             "restoreTable",
-            "Takes a table out of the recycle bin, under its old name",
+            "Restore a table from the recycle bin, under its old name",
             recycle::restore::restore,
         )
         .refuses(&RECYCLED)
@@ -346,7 +346,7 @@ fn recycle_bin() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}/purge-now",
             Admin,
             "purgeTable",
-            "Drops a table of the recycle bin at once and for ever",
+            "Drop a table of the recycle bin at once and for good",
             recycle::api::purge_now,
         )
         .refuses(&RECYCLED)
@@ -361,7 +361,7 @@ fn fields() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}/fields",
             Viewer,
             "listFields",
-            "A table's fields in their order",
+            "List a table's fields in order",
             fields::api::list,
         ),
         Route::new(
@@ -369,7 +369,7 @@ fn fields() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}/fields",
             Editor,
             "createField",
-            "Adds a field; to the physical table, too",
+            "Add a field, in the database first",
             fields::api::create,
         )
         .refuses(&FIELDS)
@@ -379,7 +379,7 @@ fn fields() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}/fields/{fieldId}",
             Viewer,
             "getField",
-            "One field of a table",
+            "Get a field",
             fields::api::get,
         )
         .versioned(),
@@ -388,7 +388,7 @@ fn fields() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}/fields/{fieldId}",
             Editor,
             "updateField",
-            "Changes the members that are given; in the physical table, too",
+            "Update the given members of a field, in the database first",
             fields::api::update,
         )
         .refuses(&CHANGES)
@@ -399,7 +399,7 @@ fn fields() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}/fields/{fieldId}",
             Editor,
             "deleteField",
-            "Removes a field; from the physical table, too",
+            "Delete a field, in the database first",
             fields::api::delete,
         )
         .refuses(&CHANGES)
@@ -415,7 +415,7 @@ fn figures() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}/statistics",
             Viewer,
             "getTableStatistics",
-            "How many rows and bytes; remembered for five minutes",
+            "Get row count and sizes of a table; cached for five minutes",
             statistics::api::get,
         )
         .refuses(&QUESTIONS),
@@ -424,7 +424,7 @@ fn figures() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}/access-stats",
             Viewer,
             "getTableAccessStats",
-            "How often and by whom a table is read",
+            "Get how often and by whom a table is read",
             accesses::api::get,
         )
         .refuses(&["datasource_not_allowed", "wrong_cluster"]),
@@ -433,7 +433,7 @@ fn figures() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}/statistics/history",
             Viewer,
             "listStatisticsHistory",
-            "Statistics as they were collected, the newest first",
+            "List collected statistics, newest first",
             statistics::api::history,
         )
         .refuses(&["datasource_not_allowed"]),
@@ -442,7 +442,7 @@ fn figures() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}/statistics/history/last7days",
             Viewer,
             "listStatisticsOfLast7Days",
-            "Statistics of the last 7 days, the oldest first",
+            "List statistics of the last 7 days, oldest first",
             statistics::api::last_7_days,
         )
         .refuses(&["datasource_not_allowed"]),
@@ -451,7 +451,7 @@ fn figures() -> Vec<Route<Tables>> {
             "/api/v1/tables/{id}/statistics/history/last30days",
             Viewer,
             "listStatisticsOfLast30Days",
-            "Statistics of the last 30 days, the oldest first",
+            "List statistics of the last 30 days, oldest first",
             statistics::api::last_30_days,
         )
         .refuses(&["datasource_not_allowed"]),

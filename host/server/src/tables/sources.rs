@@ -6,13 +6,13 @@ use lakeport_http::Caller;
 use lakeport_sql::{Profile, names};
 
 use super::definitions::store::Ignored;
-use super::definitions::{Definition, Whole};
+use super::definitions::{Definition, TableWithFields};
 use super::physical::failure;
-use crate::datasources::{self, Datasource, Reach};
+use crate::datasources::{self, Datasource, DatasourceClient};
 use crate::tables::Tables;
 
 /// 409 where a table has another data source than the one that a request names.
-pub fn refuse_wrong(table: &Whole, asked: Option<i64>) -> Result<(), Error> {
+pub fn refuse_wrong(table: &TableWithFields, asked: Option<i64>) -> Result<(), Error> {
     match (table.record.definition.cluster_id, asked) {
         (Some(own), Some(asked)) if own != asked => {
             let message = format!("the table belongs to the data source {own}, not to {asked}");
@@ -27,7 +27,7 @@ pub fn refuse_wrong(table: &Whole, asked: Option<i64>) -> Result<(), Error> {
 pub async fn of_table(
     state: &Tables,
     caller: &Caller,
-    table: &Whole,
+    table: &TableWithFields,
     asked: Option<i64>,
 ) -> Result<Datasource, Error> {
     refuse_wrong(table, asked)?;
@@ -67,7 +67,7 @@ pub async fn given(state: &Tables, caller: &Caller, id: i64) -> Result<Datasourc
 pub async fn refuse_hidden(
     state: &Tables,
     caller: &Caller,
-    table: &Whole,
+    table: &TableWithFields,
     others: impl Iterator<Item = i64>,
 ) -> Result<(), Error> {
     let ids: Vec<i64> = table.record.definition.cluster_id.into_iter().chain(others).collect();
@@ -88,7 +88,7 @@ fn refuse_unreadable(caller: &Caller, source: &Datasource) -> Result<(), Error> 
 pub async fn physical(
     state: &Tables,
     caller: &Caller,
-    table: &Whole,
+    table: &TableWithFields,
     asked: Option<i64>,
 ) -> Result<Datasource, Error> {
     refuse_wrong(table, asked)?;
@@ -106,8 +106,8 @@ pub fn place(definition: &Definition) -> TableName {
 }
 
 /// Names of a definition that its dialect does not take.
-pub fn name_problems(reach: &Reach<'_>, definition: &Definition) -> Result<Vec<Detail>, Error> {
-    let profile = reach.profile()?;
+pub fn name_problems(client: &DatasourceClient<'_>, definition: &Definition) -> Result<Vec<Detail>, Error> {
+    let profile = client.profile()?;
     let mut found = Vec::new();
     names::check(&profile, "table", &definition.table_name, "tableName", &mut found);
     names::check(&profile, "database", &definition.db_name, "dbName", &mut found);

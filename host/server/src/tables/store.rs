@@ -8,7 +8,7 @@ use lakeport_catalog::{Entry, FIELD_TEXT_MAX_CHARS, FIELDS_MAX, TEXT_MAX_CHARS, 
 use lakeport_store::{Db, Either, Row, Tx, Value};
 use serde::Serialize;
 
-use super::found::{FoundTable, Known, KnownField};
+use super::reconcile::{FoundTable, Known, KnownField};
 
 /// Tables that are looked at in one go when what is missing is looked for.
 const LOOK_AT: i64 = 500;

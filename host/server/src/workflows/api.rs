@@ -13,7 +13,7 @@ use super::view::{EdgeView, VersionView, WorkflowDetail, WorkflowView};
 use super::{Deployed, PublicationState, TOPIC, Workflow, WorkflowStatus, engine_lock, store};
 use crate::audit::{Change, Commit};
 use crate::core::Core;
-use crate::engines::{self, Reach};
+use crate::engines::{self, EngineClient};
 use crate::execution_records::{self, ExecutionView};
 use crate::workflows::tasks::dependencies::{self, Bound};
 use crate::workflows::tasks::{self, TaskView};
@@ -25,11 +25,6 @@ const SHOWN_MAX: i64 = 100;
 const EXECUTIONS_SHOWN: i64 = 10;
 /// Edges that a workflow is shown with, or deployed with.
 pub const EDGES_MAX: usize = 100_000;
-
-/// The workflow of this id, or 404.
-pub async fn found(core: &Core, id: i64) -> Result<Workflow, Error> {
-    store::find(&core.db, id).await?.ok_or_else(|| unknown(id))
-}
 
 pub fn unknown(id: i64) -> Error {
     Error::not_found("workflow", id)
@@ -63,7 +58,7 @@ pub fn shown(state: &Workflows, workflow: &Workflow, latest: Option<ExecutionVie
 /// `GET /api/v1/workflows/{id}`
 pub async fn get(call: Call<WorkflowPath>) -> Result<Data<WorkflowDetail>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    let workflow = found(state, id).await?;
+    let workflow = super::get(state, id).await?;
     let zone = state.config.time_zone;
     let tasks = tasks::of_workflow(&state.db, id).await?;
     let bound: Vec<Bound<'_>> = tasks.iter().map(tasks::Task::bound).collect();
@@ -169,7 +164,7 @@ fn refuse_moved(before: &Workflow, engine: &str) -> Result<(), Error> {
 /// `DELETE /api/v1/workflows/{id}`: the engine first; where it refuses nothing is lost.
 pub async fn delete(call: Call<WorkflowPath, DeleteQuery>) -> Result<Data<Option<WorkflowView>>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    call.check_if_match(&found(state, id).await?.etag())?;
+    call.check_if_match(&super::get(state, id).await?.etag())?;
     let turn = engine_lock::take(state, id).await?;
     let deleted = delete_in_turn(&call, &turn).await;
     engine_lock::give_back(turn).await;
@@ -181,10 +176,10 @@ async fn delete_in_turn(
     turn: &Held,
 ) -> Result<Data<Option<WorkflowView>>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    let workflow = found(state, id).await?;
+    let workflow = super::get(state, id).await?;
     call.check_if_match(&workflow.etag())?;
     if let Some(deployed) = &workflow.deployed {
-        let removed = reach(state, &deployed.engine, call.request_id.as_str()).await?;
+        let removed = engine_client(state, &deployed.engine, call.request_id.as_str()).await?;
         engine_lock::asked(turn, removed.remove(&deployed.reference())).await.map_err(refused)?;
     }
     let now_ms = state.clock.now_ms();
@@ -212,10 +207,10 @@ fn refused(error: Error) -> Error {
 }
 
 /// An engine to be asked.
-pub async fn reach(state: &Workflows, engine: &str, call_id: &str) -> Result<Reach, Error> {
+pub async fn engine_client(state: &Workflows, engine: &str, call_id: &str) -> Result<EngineClient, Error> {
     let record = engines::find(&state.db, engine).await?;
     let missing = || Error::bad_gateway("engine_failed", format!("the engine `{engine}` is not configured"));
-    Ok(Reach::of(&state.engines, &record.ok_or_else(missing)?, call_id))
+    Ok(EngineClient::of(&state.engines, &record.ok_or_else(missing)?, call_id))
 }
 
 /// What an engine knows of a workflow, or 409.

@@ -31,7 +31,7 @@ use crate::engines::Engines;
 use crate::part::{Fate, InUse, Part, Resource, Start, Worker};
 use crate::plugins::ENGINE_CALL_CODES;
 use crate::tables::Catalog;
-pub use api::{deployed as deployed_of, found as get, reach};
+pub use api::{deployed as deployed_of, engine_client};
 use definition::Content;
 use forms::{
     BackfillBody, BackfillPath, CompareVersions, ExportQuery, ImportWorkflow, ImportableQuery, VersionPath,
@@ -127,6 +127,11 @@ impl Workflow {
     }
 }
 
+/// The workflow of this id, or 404.
+pub async fn get(core: &Core, id: i64) -> Result<Workflow, Error> {
+    store::find(&core.db, id).await?.ok_or_else(|| api::unknown(id))
+}
+
 /// What an engine knows of a workflow that is deployed; none: it is not there, or not deployed.
 pub async fn find_deployed(db: &Db, id: i64) -> Result<Option<Deployed>, Error> {
     Ok(find(db, id).await?.and_then(|workflow| workflow.in_engine().cloned()))
@@ -137,7 +142,7 @@ static ENGINE_CODES: LazyLock<Vec<&str>> =
 static SWITCH_CODES: LazyLock<Vec<&str>> = LazyLock::new(|| {
     [
         ENGINE_CALL_CODES,
-        &["deployment_running", "lease_lost", "no_schedule", "not_deployed", "not_yet", "schedule_over"],
+        &["deployment_running", "lease_lost", "no_schedule", "not_deployed", "not_yet", "schedule_expired"],
     ]
     .concat()
 });
@@ -178,10 +183,10 @@ pub fn part() -> Part<Workflows> {
             "no_schedule",
             "no_tasks",
             "publication_pending",
-            "schedule_over",
+            "schedule_expired",
             "too_many_tables",
             "too_many_tasks",
-            "too_much_text",
+            "workflow_too_large",
         ],
         ..Part::default()
     }
@@ -240,20 +245,13 @@ fn routes() -> Vec<Route<Workflows>> {
 
 fn definitions() -> Vec<Route<Workflows>> {
     vec![
-        Route::new(
-            Method::GET,
-            "/api/v1/workflows",
-            Viewer,
-            "listWorkflows",
-            "A page of workflows",
-            api::list,
-        ),
+        Route::new(Method::GET, "/api/v1/workflows", Viewer, "listWorkflows", "List workflows", api::list),
         Route::new(
             Method::POST,
             "/api/v1/workflows",
             Editor,
             "createWorkflow",
-            "Defines a workflow; nothing is deployed",
+            "Create a workflow; nothing is deployed",
             api::create,
         )
         .refuses(&["name_taken"]),
@@ -262,7 +260,7 @@ fn definitions() -> Vec<Route<Workflows>> {
             "/api/v1/workflows/{id}",
             Viewer,
             "getWorkflow",
-            "One workflow with its tasks, edges, versions, publications and last executions",
+            "Get a workflow with its tasks, edges, versions, publications and last executions",
             api::get,
         )
         .versioned(),
@@ -271,7 +269,7 @@ fn definitions() -> Vec<Route<Workflows>> {
             "/api/v1/workflows/{id}",
             Editor,
             "updateWorkflow",
-            "Changes the members that are given; makes a version",
+            "Update the given members of a workflow; creates a version",
             api::update,
         )
         .versioned()
@@ -281,7 +279,7 @@ fn definitions() -> Vec<Route<Workflows>> {
             "/api/v1/workflows/{id}",
             Editor,
             "deleteWorkflow",
-            "Deletes a workflow, in its engine too",
+            "Delete a workflow, in its engine too",
             api::delete,
         )
         .versioned()
@@ -291,7 +289,7 @@ fn definitions() -> Vec<Route<Workflows>> {
             "/api/v1/workflows/{id}/versions/compare",
             Viewer,
             "compareWorkflowVersions",
-            "How two versions differ, in topology and tasks",
+            "Compare two versions, in topology and tasks",
         )
         .reading(),
         Route::not_yet::<VersionPath, Nothing, Nothing>(
@@ -299,7 +297,7 @@ fn definitions() -> Vec<Route<Workflows>> {
             "/api/v1/workflows/{id}/versions/{versionId}/rollback",
             Editor,
             "rollbackWorkflow",
-            "Makes a new version with the content of an old one",
+            "Create a new version with the content of an old one",
         ),
     ]
 }
@@ -311,21 +309,21 @@ fn imports() -> Vec<Route<Workflows>> {
             "/api/v1/workflows/{id}/export-json",
             Viewer,
             "exportWorkflow",
-            "The current version as JSON, for another environment",
+            "Export the current version as JSON",
         ),
         Route::not_yet::<Nothing, ImportableQuery, Nothing>(
             Method::GET,
             "/api/v1/workflows/import/scheduler",
             Viewer,
             "listImportableWorkflows",
-            "A page of the workflows that an engine has",
+            "List the workflows of an engine that can be imported",
         ),
         Route::not_yet::<Nothing, Nothing, Json<ImportWorkflow>>(
             Method::POST,
             "/api/v1/workflows/import/preview",
             Viewer,
             "previewWorkflowImport",
-            "What an import would make, and what stands in its way",
+            "Preview an import and its conflicts",
         )
         .reading(),
         Route::not_yet::<Nothing, Nothing, Json<ImportWorkflow>>(
@@ -333,7 +331,7 @@ fn imports() -> Vec<Route<Workflows>> {
             "/api/v1/workflows/import/commit",
             Editor,
             "commitWorkflowImport",
-            "Makes what was previewed",
+            "Import the previewed workflows",
         ),
     ]
 }
@@ -345,7 +343,7 @@ fn publications() -> Vec<Route<Workflows>> {
             "/api/v1/workflows/{id}/publish",
             Editor,
             "publishWorkflow",
-            "Submits the current version for approval",
+            "Submit the current version for approval",
             publications::publish,
         )
         .refuses(&["no_tasks", "publication_pending"]),
@@ -354,14 +352,14 @@ fn publications() -> Vec<Route<Workflows>> {
             "/api/v1/workflows/{id}/publish/preview",
             Viewer,
             "previewPublication",
-            "How what runs in the engine differs from the current version",
+            "Compare the deployed version with the current one",
         ),
         Route::new(
             Method::POST,
             "/api/v1/workflows/{id}/publish/{recordId}/approve",
             Approver,
             "decidePublication",
-            "Approves or rejects a submitted version; what is approved is deployed at once",
+            "Approve or reject a submitted version; an approved version is deployed at once",
             publications::decide,
         )
         .refuses(&["already_decided", "deployment_running", "four_eyes"]),
@@ -375,14 +373,14 @@ fn backfills() -> Vec<Route<Workflows>> {
             "/api/v1/workflows/{id}/backfill",
             Editor,
             "backfillWorkflow",
-            "Runs past periods of the schedule again; answers the code of the first run",
+            "Run past periods of the schedule again; returns the code of the first run",
         ),
         Route::not_yet::<WorkflowPath, Nothing, OptionalJson<BackfillBody>>(
             Method::POST,
             "/api/v1/workflows/{id}/backfill/preview",
             Viewer,
             "previewBackfill",
-            "Which dates a backfill would run",
+            "Preview the dates of a backfill",
         )
         .reading(),
         Route::not_yet::<BackfillPath, Nothing, Nothing>(
@@ -390,14 +388,14 @@ fn backfills() -> Vec<Route<Workflows>> {
             "/api/v1/backfills/{code}",
             Viewer,
             "getBackfill",
-            "How far a backfill is",
+            "Get the progress of a backfill",
         ),
         Route::not_yet::<BackfillPath, Nothing, Nothing>(
             Method::POST,
             "/api/v1/backfills/{code}/cancel",
             Editor,
             "cancelBackfill",
-            "Ends a backfill",
+            "Cancel a backfill",
         ),
     ]
 }
@@ -409,7 +407,7 @@ fn schedules() -> Vec<Route<Workflows>> {
             "/api/v1/workflows/{id}/schedule",
             Editor,
             "setSchedule",
-            "Changes the members of the schedule that are given; of a deployed workflow in the engine at once",
+            "Update the given members of a schedule; the engine of a deployed workflow follows at once",
             schedules::set,
         )
         .versioned()
@@ -419,7 +417,7 @@ fn schedules() -> Vec<Route<Workflows>> {
             "/api/v1/workflows/{id}/schedule/online",
             Editor,
             "bringScheduleOnline",
-            "Turns the timer on",
+            "Put a schedule online",
             schedules::online,
         )
         .refuses(&SWITCH_CODES),
@@ -428,7 +426,7 @@ fn schedules() -> Vec<Route<Workflows>> {
             "/api/v1/workflows/{id}/schedule/offline",
             Editor,
             "takeScheduleOffline",
-            "Turns the timer off",
+            "Take a schedule offline",
             schedules::offline,
         )
         .refuses(&SWITCH_CODES),

@@ -8,14 +8,14 @@ use lakeport_http::form::Draft;
 use lakeport_http::{Data, Nothing};
 use lakeport_store::Held;
 
-use super::api::{deployed, found, latest_execution, reach, shown, unknown};
+use super::api::{deployed, engine_client, latest_execution, shown, unknown};
 use super::definition::{self, Schedule};
 use super::forms::{SetSchedule, WorkflowPath, WorkflowStatus};
 use super::versions::{self, Made, Source};
 use super::view::WorkflowView;
 use super::{Deployed, TOPIC, Workflow, engine_lock, store};
 use crate::audit::{Change, Commit};
-use crate::engines::Reach;
+use crate::engines::EngineClient;
 use crate::workflows::{Call, Workflows};
 
 /// The cron dialect that schedules are written in here.
@@ -26,7 +26,7 @@ type SetCall = Call<WorkflowPath, Nothing, Draft<SetSchedule>>;
 /// `PUT /api/v1/workflows/{id}/schedule`
 pub async fn set(call: SetCall) -> Result<Data<WorkflowView>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    check(&call, &found(state, id).await?)?;
+    check(&call, &super::get(state, id).await?)?;
     let turn = engine_lock::take(state, id).await?;
     let set = set_in_turn(&call, &turn).await;
     engine_lock::give_back(turn).await;
@@ -41,13 +41,13 @@ fn check(call: &SetCall, workflow: &Workflow) -> Result<Schedule, Error> {
 
 async fn set_in_turn(call: &SetCall, turn: &Held) -> Result<Data<WorkflowView>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    let workflow = found(state, id).await?;
+    let workflow = super::get(state, id).await?;
     let schedule = check(call, &workflow)?;
     let latest = latest_execution(state, id).await?;
     let told = match workflow.in_engine() {
         Some(deployed) => {
-            let reach = reach(state, &deployed.engine, call.request_id.as_str()).await?;
-            engine_lock::asked(turn, tell(&reach, deployed, &schedule)).await?
+            let client = engine_client(state, &deployed.engine, call.request_id.as_str()).await?;
+            engine_lock::asked(turn, tell(&client, deployed, &schedule)).await?
         }
         None => None,
     };
@@ -69,12 +69,16 @@ async fn set_in_turn(call: &SetCall, turn: &Held) -> Result<Data<WorkflowView>, 
 }
 
 /// Gives the schedule to an engine that has a timer of its own; answers what is to be kept of it then.
-async fn tell(reach: &Reach, deployed: &Deployed, schedule: &Schedule) -> Result<Option<Deployed>, Error> {
-    if !reach.has_schedules()? {
+async fn tell(
+    client: &EngineClient,
+    deployed: &Deployed,
+    schedule: &Schedule,
+) -> Result<Option<Deployed>, Error> {
+    if !client.has_schedules()? {
         return Ok(None);
     }
-    let schedule = for_engine(reach, schedule).await?;
-    let receipt = reach.set_schedule(&deployed.reference(), Some(&schedule)).await?;
+    let schedule = for_engine(client, schedule).await?;
+    let receipt = client.set_schedule(&deployed.reference(), Some(&schedule)).await?;
     Ok(kept(deployed, receipt))
 }
 
@@ -83,8 +87,8 @@ fn kept(deployed: &Deployed, receipt: model::Receipt) -> Option<Deployed> {
 }
 
 /// As a plugin is told of it; 409 where its engine has another way to say when.
-pub async fn for_engine(reach: &Reach, schedule: &Schedule) -> Result<model::Schedule, Error> {
-    let info = reach.info().await?;
+pub async fn for_engine(client: &EngineClient, schedule: &Schedule) -> Result<model::Schedule, Error> {
+    let info = client.info().await?;
     if info.cron_dialect != QUARTZ {
         let message = format!("schedules cannot be given to the engine {} yet", info.title);
         return Err(Error::conflict("unsupported_by_engine", message));
@@ -112,7 +116,7 @@ pub async fn offline(call: Call<WorkflowPath>) -> Result<Data<WorkflowView>, Err
 
 async fn switch(call: &Call<WorkflowPath>, status: WorkflowStatus) -> Result<Data<WorkflowView>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    refuse_without(state, &found(state, id).await?, status)?;
+    refuse_without(state, &super::get(state, id).await?, status)?;
     let turn = engine_lock::take(state, id).await?;
     let switched = switch_in_turn(call, status, &turn).await;
     engine_lock::give_back(turn).await;
@@ -148,7 +152,7 @@ fn refuse_over(state: &Workflows, schedule: &Schedule) -> Result<(), Error> {
         }
         None => format!("its crontab `{}` has no time from now on; change it", schedule.crontab),
     };
-    Err(Error::conflict("schedule_over", format!("the schedule is never due again: {why}")))
+    Err(Error::conflict("schedule_expired", format!("the schedule is never due again: {why}")))
 }
 
 async fn switch_in_turn(
@@ -157,7 +161,7 @@ async fn switch_in_turn(
     turn: &Held,
 ) -> Result<Data<WorkflowView>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    let workflow = found(state, id).await?;
+    let workflow = super::get(state, id).await?;
     let deployed = refuse_without(state, &workflow, status)?;
     let latest = latest_execution(state, id).await?;
     let told = tell_state(state, deployed, status, call.request_id.as_str());
@@ -181,8 +185,8 @@ async fn tell_state(
     status: WorkflowStatus,
     call_id: &str,
 ) -> Result<Option<Deployed>, Error> {
-    let reach = reach(state, &deployed.engine, call_id).await?;
-    if !reach.has_schedules()? {
+    let client = engine_client(state, &deployed.engine, call_id).await?;
+    if !client.has_schedules()? {
         let message = format!(
             "the engine `{}` has no timer of its own, and this version of Lakeport keeps none for it",
             deployed.engine
@@ -191,9 +195,9 @@ async fn tell_state(
     }
     let reference = deployed.reference();
     let receipt = if status == WorkflowStatus::Online {
-        reach.online(&reference).await?
+        client.online(&reference).await?
     } else {
-        reach.offline(&reference).await?
+        client.offline(&reference).await?
     };
     Ok(kept(deployed, receipt))
 }

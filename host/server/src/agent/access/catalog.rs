@@ -11,7 +11,7 @@ use lakeport_catalog::Entry;
 use super::own::{self, OwnTable};
 use super::search::Search;
 use super::sources::Sources;
-use super::{TopicReach, error, of_store, page_of};
+use super::{TopicAccess, error, of_store, page_of};
 use crate::tables;
 
 /// Tables of one `get`; the contract's.
@@ -30,7 +30,7 @@ pub enum Seen<'i> {
     Entry(&'i Entry),
 }
 
-impl TopicReach {
+impl TopicAccess {
     /// The tables as they are now.
     async fn caught_up(&self) -> Result<(), PluginError> {
         self.state.catalog.caught_up().await.map_err(of_store)

@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 
 use super::own;
 use super::sources::Sources;
-use super::{TopicReach, of_store};
-use crate::datasources::{Datasource, Reach};
+use super::{TopicAccess, of_store};
+use crate::datasources::{Datasource, DatasourceClient};
 
 /// What a field may be called in SQLite besides its name.
 const ROW_IDS: &[&str] = &["rowid", "oid", "_rowid_"];
@@ -35,11 +35,11 @@ pub struct Used {
     pub known: Option<(u64, String)>,
 }
 
-impl TopicReach {
+impl TopicAccess {
     /// What a dialect declares, for one of the topic's data sources.
     pub(super) fn profile(&self, source: &Datasource) -> Result<Arc<Profile>, PluginError> {
-        let reach = Reach::of(&self.state.datasources, source, &self.asked.task_id);
-        reach.profile().map_err(|unanswered| of_store(unanswered.into()))
+        let client = DatasourceClient::of(&self.state.datasources, source, &self.asked.task_id);
+        client.profile().map_err(|unanswered| of_store(unanswered.into()))
     }
 
     /// Lets a statement through, or `guard_refused`.

@@ -6,7 +6,7 @@ use lakeport_bindings::host::types::Error as PluginError;
 use lakeport_bindings::tool::lineage::{Edge, Graph, GraphRequest, Node};
 use lakeport_graph::{Direction, Reached};
 
-use super::{TopicReach, error, of_store, own};
+use super::{TopicAccess, error, of_store, own};
 use crate::workflows::tasks;
 
 /// Tables of one answer; the contract's.
@@ -23,7 +23,7 @@ struct Link {
     tasks: Vec<i64>,
 }
 
-impl TopicReach {
+impl TopicAccess {
     pub(super) async fn graph(&self, request: &GraphRequest) -> Result<Graph, PluginError> {
         let direction = match request.direction.as_str() {
             "upstream" => Direction::Upstream,

@@ -49,7 +49,7 @@ pub struct Asked {
 }
 
 /// What a task of a topic may see.
-pub struct TopicReach {
+pub struct TopicAccess {
     state: Arc<Agent>,
     asked: Asked,
     sources: OnceCell<Sources>,
@@ -59,9 +59,9 @@ pub struct TopicReach {
     queries: AtomicU32,
 }
 
-impl TopicReach {
-    pub fn new(state: Arc<Agent>, asked: Asked) -> Arc<TopicReach> {
-        Arc::new(TopicReach {
+impl TopicAccess {
+    pub fn new(state: Arc<Agent>, asked: Asked) -> Arc<TopicAccess> {
+        Arc::new(TopicAccess {
             state,
             asked,
             sources: OnceCell::new(),
@@ -89,7 +89,7 @@ impl TopicReach {
     }
 }
 
-impl Topic for TopicReach {
+impl Topic for TopicAccess {
     fn datasources(&self) -> BoxFuture<'_, Vec<Datasource>> {
         Box::pin(async {
             self.sources().await.map_or_else(|_| Vec::new(), |sources| sources.shown(&self.state))

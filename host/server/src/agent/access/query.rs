@@ -11,8 +11,8 @@ use lakeport_store::Db;
 use ring::rand::{SecureRandom, SystemRandom};
 
 use super::judge::{Judged, Used};
-use super::{TopicReach, error, of_store, own};
-use crate::datasources::{Datasource, Reach};
+use super::{TopicAccess, error, of_store, own};
+use crate::datasources::{Datasource, DatasourceClient};
 use crate::queries::{self, Outcome, Query};
 
 /// Queries of one task.
@@ -28,7 +28,7 @@ const SECRET_BYTES: usize = 16;
 /// What the log of queries calls the one who asks.
 const ORIGIN: &str = "agent";
 
-impl TopicReach {
+impl TopicAccess {
     pub(super) async fn queried(&self, request: &QueryRequest) -> Result<QueryResult, PluginError> {
         let source = self.sources().await?.named(&request.datasource)?;
         if self.queries.fetch_add(1, Ordering::Relaxed) >= QUERIES_MAX {
@@ -65,11 +65,11 @@ impl TopicReach {
         if self.asked.cancelled.load(Ordering::Relaxed) {
             return Err(error("cancelled", "the task was cancelled"));
         }
-        let reach = Reach::of(&self.state.datasources, source, &self.asked.task_id);
+        let client = DatasourceClient::of(&self.state.datasources, source, &self.asked.task_id);
         let (database, views) = if source.is_own() {
-            (reach.own_store().await?, Some(self.own_views().await?))
+            (client.own_store().await?, Some(self.own_views().await?))
         } else {
-            (reach.reading().await?, None)
+            (client.reading().await?, None)
         };
         QuerySession::open(&database, views.as_ref(), Arc::clone(&self.asked.cancelled)).await
     }

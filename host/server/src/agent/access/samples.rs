@@ -16,7 +16,7 @@ use lakeport_physical::QueryLimits;
 use lakeport_sql::{Profile, Transport, read_statement};
 use parking_lot::Mutex;
 
-use super::{TopicReach, error};
+use super::{TopicAccess, error};
 use crate::datasources::OWN_NAME;
 
 /// Fields of one call; the contract's.
@@ -51,7 +51,7 @@ impl Cache {
     }
 }
 
-impl TopicReach {
+impl TopicAccess {
     pub(super) async fn sampled(
         &self,
         table: u64,

@@ -218,7 +218,7 @@ impl Run {
                     "the question was not answered within {} s (the setting agent.task_timeout_s); ask for less",
                     self.bounds.timeout.as_secs()
                 );
-                Stop::Failed(Failure::new("task_timed_out", message, true))
+                Stop::Failed(Failure::new("task_timeout", message, true))
             }),
         }
     }

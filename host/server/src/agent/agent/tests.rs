@@ -196,7 +196,7 @@ async fn steps_and_time_are_bounded_and_a_model_may_fail() {
         let hanging = vec![call("hang")];
         for (script, timeout_ms, code) in [
             (endless, 60_000, "too_many_steps"),
-            (hanging, 1, "task_timed_out"),
+            (hanging, 1, "task_timeout"),
             (vec![think("and")], 60_000, "tool_failed"),
         ] {
             let (mut run, _) = begun(&db, script).await;

@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::model::Language;
 use super::shorten::within;
 use crate::agent::Agent;
-use crate::agent::access::TopicReach;
+use crate::agent::access::TopicAccess;
 use crate::agent::tasks::event::{ToolError, ToolResult};
 
 /// Bytes of an output that an event, and a model, is given.
@@ -65,7 +65,7 @@ impl ToolError {
 /// The plugins, for one task.
 pub struct PluginTools {
     pub state: Arc<Agent>,
-    pub reach: Arc<TopicReach>,
+    pub client: Arc<TopicAccess>,
     pub task_id: String,
     pub topic_id: String,
     pub question: String,
@@ -81,7 +81,7 @@ impl Tools for PluginTools {
 
     fn keep(&self, result: &ToolResult) {
         let artifacts: Vec<Artifact> = result.artifacts.iter().filter_map(unjoined).collect();
-        self.reach.keep(&result.call_id, &result.tool, &artifacts);
+        self.client.keep(&result.call_id, &result.tool, &artifacts);
     }
 }
 
@@ -102,7 +102,7 @@ impl PluginTools {
             topic_id: self.topic_id.clone(),
             question: self.question.clone(),
             language: self.language.tag().to_owned(),
-            default_datasource: self.reach.default_datasource().await,
+            default_datasource: self.client.default_datasource().await,
             max_rows: ROWS_MAX,
             extra: None,
         };
@@ -111,7 +111,7 @@ impl PluginTools {
             timeout: (info.timeout_ms > 0).then(|| Duration::from_millis(info.timeout_ms.into())),
             cancelled: Arc::clone(&self.cancelled),
             instance: Some(Arc::new(self.instance(tool))),
-            topic: Some(Arc::clone(&self.reach) as _),
+            topic: Some(Arc::clone(&self.client) as _),
             ..CallContext::new(call_id)
         };
         let outcome = registry.tool(tool).call(context, &input.to_string(), &about).await.map_err(failed)?;

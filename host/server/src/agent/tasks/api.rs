@@ -30,7 +30,7 @@ pub async fn deliver(
     let topic = topics::api::locked(&mut tx, caller, body.topic_id).await?;
     if topic.message_count >= MESSAGES_MAX {
         let message = format!("the topic has {MESSAGES_MAX} messages, the most there can be; open another");
-        return Err(Error::conflict("topic_full", message));
+        return Err(Error::conflict("too_many_messages", message));
     }
     refuse_full(state, store::count_waiting(&mut tx, &caller.key()).await?)?;
     let message = Message {

@@ -14,7 +14,7 @@ use lakeport_base::time::DAY_MS;
 use lakeport_bindings::engine::model::{InstanceRef, RunQuery, RunRequest, WorkflowRef};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::engines::{self, EngineRecord, Reach, Unstarted};
+use crate::engines::{self, EngineClient, EngineRecord, Unstarted};
 pub use crate::execution_records::Run;
 use crate::executions::Executions;
 use crate::executions::watch::kept_message;
@@ -96,19 +96,19 @@ pub async fn start_run(
         return Ok(instance_id);
     }
     failpoints::reach("runs.asked");
-    let reach = Reach::of(&state.engines, &record, call_id);
+    let client = EngineClient::of(&state.engines, &record, call_id);
     let key = run.key.clone().unwrap_or_default();
     let started = async {
-        let known = if is_repeat { found(state, &reach, deployed, &run).await? } else { None };
+        let known = if is_repeat { found(state, &client, deployed, &run).await? } else { None };
         match known {
             Some(instance_id) => Ok(instance_id),
-            None => start(state, &reach, deployed, &run).await,
+            None => start(state, &client, deployed, &run).await,
         }
     };
     let started = timeout_at(until, started).await;
     started.unwrap_or_else(|_| {
         let message = format!(
-            "the engine `{}` has not said within {} s that it took the run on; it may have. Its key is {key}; once it \
+            "the engine `{}` did not confirm the run within {} s; it may have started it. Its key is {key}; once it \
              is seen there it stands in the history",
             deployed.engine,
             START_MAX.as_secs()
@@ -157,7 +157,12 @@ async fn ask(
     Ok(run)
 }
 
-async fn start(state: &Executions, reach: &Reach, deployed: &Deployed, run: &Run) -> Result<String, Error> {
+async fn start(
+    state: &Executions,
+    client: &EngineClient,
+    deployed: &Deployed,
+    run: &Run,
+) -> Result<String, Error> {
     let request = RunRequest {
         workflow: deployed.reference(),
         key: run.key.clone().unwrap_or_default(),
@@ -167,7 +172,7 @@ async fn start(state: &Executions, reach: &Reach, deployed: &Deployed, run: &Run
         failure_strategy: "CONTINUE".to_owned(),
         extra: None,
     };
-    let started = match reach.start(&request, run.asked_at_ms).await {
+    let started = match client.start(&request, run.asked_at_ms).await {
         Ok(started) => started,
         Err(Unstarted::Open(error)) => return Err(error),
         Err(Unstarted::Refused(error)) => {
@@ -179,14 +184,14 @@ async fn start(state: &Executions, reach: &Reach, deployed: &Deployed, run: &Run
     answered(state, run, started.instance.as_deref(), &started.trigger).await?;
     match started.instance {
         Some(instance_id) => Ok(instance_id),
-        None => begun(state, reach, deployed, run, &started.trigger).await,
+        None => begun(state, client, deployed, run, &started.trigger).await,
     }
 }
 
 /// The engine's id of a run that it has taken on, once there is one.
 async fn begun(
     state: &Executions,
-    reach: &Reach,
+    client: &EngineClient,
     deployed: &Deployed,
     run: &Run,
     trigger: &str,
@@ -194,7 +199,7 @@ async fn begun(
     let run = Run { trigger: Some(trigger.to_owned()), ..run.clone() };
     loop {
         sleep(LOOK_INTERVAL).await;
-        if let Some(instance_id) = found(state, reach, deployed, &run).await? {
+        if let Some(instance_id) = found(state, client, deployed, &run).await? {
             return Ok(instance_id);
         }
     }
@@ -203,13 +208,13 @@ async fn begun(
 /// The engine's id of a run that it has, which is kept then.
 async fn found(
     state: &Executions,
-    reach: &Reach,
+    client: &EngineClient,
     deployed: &Deployed,
     run: &Run,
 ) -> Result<Option<String>, Error> {
     let query = run.query(deployed.reference());
     let query = query.ok_or_else(|| Error::internal(anyhow::anyhow!("the run has no key")))?;
-    let Some(instance) = reach.find(&[query]).await?.into_iter().flatten().next() else { return Ok(None) };
+    let Some(instance) = client.find(&[query]).await?.into_iter().flatten().next() else { return Ok(None) };
     let trigger = run.trigger.as_deref().or(instance.trigger.as_deref()).unwrap_or(&instance.id);
     answered(state, run, Some(&instance.id), trigger).await?;
     Ok(Some(instance.id))
@@ -238,7 +243,7 @@ async fn end_unstarted(state: &Executions, run: &Run, message: &str) -> Result<(
 /// have not been taken on.
 pub async fn find_unanswered(
     state: &Executions,
-    reach: &Reach,
+    client: &EngineClient,
     record: &EngineRecord,
     workflow: impl Fn(&Run) -> WorkflowRef,
 ) -> Result<(), Error> {
@@ -251,9 +256,9 @@ pub async fn find_unanswered(
     if lost.is_empty() {
         return Ok(());
     }
-    let settle_ms = i64::from(reach.info().await?.settle_ms);
+    let settle_ms = i64::from(client.info().await?.settle_ms);
     let queries: Vec<RunQuery> = lost.iter().filter_map(|run| run.query(workflow(run))).collect();
-    let found = reach.find(&queries).await?;
+    let found = client.find(&queries).await?;
     for (run, found) in lost.iter().zip(found) {
         match found {
             Some(instance) => {

@@ -18,7 +18,7 @@ use lakeport_store::Held;
 
 use super::TOPIC;
 use super::runs::{self, Run};
-use crate::engines::{EngineRecord, Reach};
+use crate::engines::{EngineClient, EngineRecord};
 use crate::execution_records::store::{self, Execution, Record};
 use crate::executions::Executions;
 pub use records::{kept_message, records, seen};
@@ -51,7 +51,7 @@ pub enum Written {
 pub struct Watch<'a> {
     pub state: &'a Executions,
     pub record: &'a EngineRecord,
-    pub reach: &'a Reach,
+    pub client: &'a EngineClient,
     /// The watcher's lease; a request that asks for one run has none.
     pub held: Option<&'a Held>,
 }
@@ -67,8 +67,8 @@ struct Seen {
 pub async fn look_at(state: &Executions, run: &Run, call_id: &str) -> Result<(), Error> {
     let record = runs::engine_of(state, &run.engine).await?;
     let workflow = runs::workflow_of(state, run).await?;
-    let reach = Reach::of(&state.engines, &record, call_id);
-    let watch = Watch { state, record: &record, reach: &reach, held: None };
+    let client = EngineClient::of(&state.engines, &record, call_id);
+    let watch = Watch { state, record: &record, client: &client, held: None };
     let request = WatchRequest {
         workflows: vec![workflow.clone()],
         open: run.reference(workflow.clone()).into_iter().collect(),
@@ -85,19 +85,19 @@ pub async fn look_at(state: &Executions, run: &Run, call_id: &str) -> Result<(),
 impl Watch<'_> {
     async fn ask(&self, request: &WatchRequest) -> Result<WatchPage, Error> {
         const FUNCTION: &str = "watch.instances";
-        let page = self.reach.instances(request).await?;
+        let page = self.client.instances(request).await?;
         let count = page.instances.len() + page.gone.len();
         if count > request.limit as usize + request.open.len() {
             let message = format!("asked for {} runs, it answered with {count}", request.limit);
-            return Err(self.reach.broke(FUNCTION, message));
+            return Err(self.client.broke(FUNCTION, message));
         }
         if page.cursor.len() > CURSOR_MAX_BYTES {
             let message = format!("its cursor has more than {CURSOR_MAX_BYTES} bytes");
-            return Err(self.reach.broke(FUNCTION, message));
+            return Err(self.client.broke(FUNCTION, message));
         }
         if page.more && request.cursor.as_ref() == Some(&page.cursor) && page.instances.is_empty() {
             let message = "its cursor leads to the same part again".to_owned();
-            return Err(self.reach.broke(FUNCTION, message));
+            return Err(self.client.broke(FUNCTION, message));
         }
         Ok(page)
     }
@@ -217,7 +217,7 @@ impl Watch<'_> {
         let mut request = TaskRunRequest { instances, cursor: None, limit: TRIES_PAGE };
         let mut tries: HashMap<String, Vec<TaskRun>> = HashMap::new();
         for _ in 0..TRIES_PAGES_MAX {
-            let page = self.reach.task_runs(&request).await?;
+            let page = self.client.task_runs(&request).await?;
             for one in page.task_runs {
                 tries.entry(one.instance.clone()).or_default().push(one);
             }
@@ -229,7 +229,7 @@ impl Watch<'_> {
             }
             if page.next.is_some() && page.next == request.cursor {
                 let message = "its `next` leads to the same page again".to_owned();
-                return Err(self.reach.broke(FUNCTION, message));
+                return Err(self.client.broke(FUNCTION, message));
             }
             match page.next {
                 None => return Ok(Some(tries)),

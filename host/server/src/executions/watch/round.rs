@@ -44,7 +44,7 @@ impl Watch<'_> {
             is_more |= self.look_at_bucket(bucket, &workflows).await? == Round::More;
         }
         let reference = |run: &Run| workflows.get(&run.workflow_id).cloned().unwrap_or_else(|| unknown(run));
-        runs::find_unanswered(self.state, self.reach, self.record, reference).await?;
+        runs::find_unanswered(self.state, self.client, self.record, reference).await?;
         if is_more {
             return Ok(Round::More);
         }

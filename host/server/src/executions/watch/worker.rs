@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Watch;
 use super::round::Round;
-use crate::engines::{self, Reach};
+use crate::engines::{self, EngineClient};
 use crate::executions::Executions;
 use crate::executions::runs;
 use crate::scheduler;
@@ -158,8 +158,8 @@ async fn look(
 ) -> Result<Option<Round>, Error> {
     let Some(record) = engines::find(&state.db, name).await? else { return Ok(None) };
     *is_local = record.plugin == engines::LOCAL;
-    let reach = Reach::of(&state.engines, &record, "watch");
-    let watch = Watch { state, record: &record, reach: &reach, held: Some(held) };
+    let client = EngineClient::of(&state.engines, &record, "watch");
+    let watch = Watch { state, record: &record, client: &client, held: Some(held) };
     watch.round().await.map(Some)
 }
 

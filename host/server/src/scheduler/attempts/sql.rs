@@ -13,7 +13,7 @@ use lakeport_sql::script::{ScriptStatement, sqlite_script};
 use tokio::time::{interval, timeout};
 
 use super::{Stops, Try, reads};
-use crate::datasources::{self, Reach};
+use crate::datasources::{self, DatasourceClient};
 use crate::scheduler::Scheduler;
 use crate::scheduler::definition::Task;
 use crate::scheduler::parameters::{self, Values};
@@ -141,8 +141,8 @@ async fn database(state: &Scheduler, task: &Task, task_run_id: i64) -> Result<Da
         let (name, kind) = (&source.name, &source.kind);
         return Err(format!("tasks run on SQLite data sources alone; `{name}` is one of kind {kind}"));
     }
-    let reach = Reach::of(&state.datasources, &source, &format!("task-{task_run_id}"));
-    let database = reach.database().await;
+    let client = DatasourceClient::of(&state.datasources, &source, &format!("task-{task_run_id}"));
+    let database = client.database().await;
     database.map_err(|error| format!("the data source `{}` cannot be opened: {}", source.name, error.message))
 }
 

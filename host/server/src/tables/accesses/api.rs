@@ -10,8 +10,8 @@ use serde::Serialize;
 
 use super::{Heat, Tally, Window, count_log, database};
 use crate::datasources;
-use crate::tables::definitions::Whole;
-use crate::tables::definitions::api::found;
+use crate::tables::definitions;
+use crate::tables::definitions::TableWithFields;
 use crate::tables::forms::{AccessQuery, TablePath};
 use crate::tables::sources;
 use crate::tables::{Call, Tables};
@@ -60,7 +60,7 @@ pub struct AccessUser {
 /// `GET /api/v1/tables/{id}/access-stats`
 pub async fn get(call: Call<TablePath, AccessQuery>) -> Result<Data<TableAccesses>, Error> {
     let (state, query) = (&call.state, &call.query);
-    let whole = found(state, call.path.id).await?;
+    let whole = definitions::get(state, call.path.id).await?;
     sources::refuse_wrong(&whole, query.cluster_id)?;
     sources::refuse_hidden(state, &call.caller, &whole, std::iter::empty()).await?;
     let zone = state.config.time_zone;
@@ -74,7 +74,7 @@ pub async fn get(call: Call<TablePath, AccessQuery>) -> Result<Data<TableAccesse
 
 async fn count_database(
     call: &Call<TablePath, AccessQuery>,
-    whole: &Whole,
+    whole: &TableWithFields,
     window: &Window,
     tally: &mut Tally,
 ) -> Result<(), Error> {
@@ -96,7 +96,13 @@ async fn count_database(
     Ok(())
 }
 
-fn view(state: &Tables, whole: &Whole, query: &AccessQuery, window: &Window, tally: Tally) -> TableAccesses {
+fn view(
+    state: &Tables,
+    whole: &TableWithFields,
+    query: &AccessQuery,
+    window: &Window,
+    tally: Tally,
+) -> TableAccesses {
     let zone = state.config.time_zone;
     let access_count = tally.since(window.recent);
     let point = |day: chrono::NaiveDate| AccessPoint {

@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::{Tally, USERS_MAX, Window};
-use crate::datasources::{self, Datasource, Reach};
+use crate::datasources::{self, Datasource, DatasourceClient};
 use crate::tables::Tables;
 
 /// The longest wait for the database.
@@ -81,8 +81,8 @@ async fn ask(
     window: &Window,
     call: &str,
 ) -> Result<Told, Error> {
-    let reach = Reach::of(&state.datasources, source, call);
-    let server = reach.server().await?;
+    let client = DatasourceClient::of(&state.datasources, source, call);
+    let server = client.server().await?;
     let mut request = AccessRequest {
         tables: vec![table.clone()],
         since: window.begins_ms(window.first()),
@@ -95,7 +95,7 @@ async fn ask(
     let mut bytes = 0;
     for _ in 0..PAGES_MAX {
         let AccessPage { rows, counters, next, source, complete, covers_from, note } =
-            reach.accesses(&server, &request).await?;
+            client.accesses(&server, &request).await?;
         bytes += rows.iter().map(text_bytes).sum::<usize>();
         told.rows.extend(rows);
         told.counters.extend(counters);

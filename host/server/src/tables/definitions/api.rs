@@ -7,12 +7,12 @@ use lakeport_store::Tx;
 
 use super::store::Ignored;
 use super::view::TableDetail;
-use super::{Definition, Whole, store};
+use super::{Definition, TableWithFields, store};
 use crate::audit::{Change, Commit};
-use crate::datasources::{self, Reach};
+use crate::datasources::{self, DatasourceClient};
 use crate::tables::forms::{ChangeQuery, CreateTable, SetComment, TablePath, UpdateTable};
 use crate::tables::history::{self, Source};
-use crate::tables::physical::step::Wanted;
+use crate::tables::physical::step::ChangeSpec;
 use crate::tables::physical::view::{ChangeView, Changed, UnderWay};
 use crate::tables::physical::{self, Ended, Planned};
 use crate::tables::{Call, Tables};
@@ -20,11 +20,6 @@ use crate::tables::{TOPIC, sources};
 
 /// How often a change is worked out anew because another writer came in between.
 pub const TRIES: usize = 5;
-
-/// The table of this id, or 404.
-pub async fn found(state: &Tables, id: i64) -> Result<Whole, Error> {
-    store::find(&state.db, id).await?.ok_or_else(|| unknown(id))
-}
 
 pub fn unknown(id: i64) -> Error {
     Error::not_found("table", id)
@@ -35,19 +30,23 @@ pub fn overtaken() -> Error {
     Error::conflict("change_running", "the table is being changed by others at this moment; try again")
 }
 
-pub fn shown(state: &Tables, whole: Whole, change: Option<ChangeView>) -> Data<TableDetail> {
+pub fn shown(state: &Tables, whole: TableWithFields, change: Option<ChangeView>) -> Data<TableDetail> {
     let etag = whole.etag();
     Data::new(&TableDetail::new(whole, change, state.config.time_zone)).with_etag(&etag)
 }
 
-pub fn done(state: &Tables, whole: Whole, change: Option<ChangeView>) -> Data<Changed<TableDetail>> {
+pub fn done(
+    state: &Tables,
+    whole: TableWithFields,
+    change: Option<ChangeView>,
+) -> Data<Changed<TableDetail>> {
     let etag = whole.etag();
     Data::new(&Changed::Done(TableDetail::new(whole, change, state.config.time_zone))).with_etag(&etag)
 }
 
 /// `GET /api/v1/tables/{id}`
 pub async fn get(call: Call<TablePath>) -> Result<Data<TableDetail>, Error> {
-    let whole = found(&call.state, call.path.id).await?;
+    let whole = super::get(&call.state, call.path.id).await?;
     Ok(shown(&call.state, whole, None))
 }
 
@@ -82,8 +81,8 @@ async fn check<P, Q, B: Body>(
     if let Some(id) = wanted.cluster_id.filter(|_| before.map(place) != Some(place(wanted))) {
         match sources::given(state, &call.caller, id).await {
             Ok(source) => {
-                let reach = Reach::of_main(&state.datasources, &source, call.request_id.as_str());
-                wrong.extend(sources::name_problems(&reach, wanted)?);
+                let client = DatasourceClient::of_main(&state.datasources, &source, call.request_id.as_str());
+                wrong.extend(sources::name_problems(&client, wanted)?);
             }
             Err(Error::Refused(refusal)) if refusal.status == 400 => wrong.extend(refusal.details),
             Err(error) => return Err(error),
@@ -116,7 +115,7 @@ pub async fn reserve_or<P, Q, B>(
         let gone = || Error::invalid(vec![Detail::new("clusterId", format!("there is no data source {id}"))]);
         let source = datasources::lock(tx, id).await?.ok_or_else(gone)?;
         ignored = sources::ignored(
-            &*Reach::of(&call.state.datasources, &source, call.request_id.as_str()).profile()?,
+            &*DatasourceClient::of(&call.state.datasources, &source, call.request_id.as_str()).profile()?,
         );
     }
     if store::is_taken(tx, wanted, but).await? {
@@ -154,7 +153,7 @@ async fn change<B: Body>(
     lay_over: impl Fn(&Definition) -> Definition,
 ) -> Result<Data<Changed<TableDetail>>, Error> {
     for _ in 0..TRIES {
-        let before = found(&call.state, call.path.id).await?;
+        let before = super::get(&call.state, call.path.id).await?;
         let after = lay_over(&before.record.definition);
         if let Some(answer) = change_from(call, before, after).await? {
             return Ok(answer);
@@ -166,7 +165,7 @@ async fn change<B: Body>(
 /// None: the table is not any more as it was read.
 async fn change_from<B: Body>(
     call: &Call<TablePath, ChangeQuery, B>,
-    before: Whole,
+    before: TableWithFields,
     after: Definition,
 ) -> Result<Option<Data<Changed<TableDetail>>>, Error> {
     let state = &call.state;
@@ -216,29 +215,29 @@ async fn change_from<B: Body>(
 /// What a physical table has to follow, planned.
 async fn planned<B>(
     call: &Call<TablePath, ChangeQuery, B>,
-    before: &Whole,
+    before: &TableWithFields,
     after: Definition,
-) -> Result<(Wanted, Planned), Error> {
+) -> Result<(ChangeSpec, Planned), Error> {
     let definition = &before.record.definition;
     if !before.record.is_physical || after == *definition {
-        return Ok((Wanted { table: after, steps: Vec::new() }, Planned::default()));
+        return Ok((ChangeSpec { table: after, steps: Vec::new() }, Planned::default()));
     }
-    let mut wanted = Wanted::between(definition, after);
+    let mut wanted = ChangeSpec::between(definition, after);
     let source = sources::of_table(&call.state, &call.caller, before, call.query.cluster_id).await?;
-    let reach = Reach::of_main(&call.state.datasources, &source, call.request_id.as_str());
-    wanted.without_places(&reach.info()?.capabilities);
-    let planned = physical::plan(&reach, &sources::place(definition), &wanted).await?;
+    let client = DatasourceClient::of_main(&call.state.datasources, &source, call.request_id.as_str());
+    wanted.without_places(&client.info()?.capabilities);
+    let planned = physical::plan(&client, &sources::place(definition), &wanted).await?;
     Ok((wanted, planned))
 }
 
 /// What no database follows; answers the table afterwards.
 async fn in_catalogue(
     tx: &mut Tx,
-    before: &Whole,
+    before: &TableWithFields,
     after: &Definition,
     by: &str,
     now_ms: i64,
-) -> Result<Whole, Error> {
+) -> Result<TableWithFields, Error> {
     let id = before.record.id;
     if before.record.definition == *after {
         return Ok(before.clone());
@@ -251,7 +250,7 @@ async fn in_catalogue(
 }
 
 /// 409 naming what a physical table cannot change.
-fn refuse_fixed(before: &Whole, after: &Definition) -> Result<(), Error> {
+fn refuse_fixed(before: &TableWithFields, after: &Definition) -> Result<(), Error> {
     let fixed = before.record.definition.not_changeable(after);
     if !before.record.is_physical || fixed.is_empty() {
         return Ok(());
@@ -266,12 +265,12 @@ pub async fn followed<P, Q, B>(
     call: &Call<P, Q, B>,
     tx: Tx,
     audited: Change,
-    begun: physical::store::Kept,
+    begun: physical::store::ChangeRow,
     id: i64,
 ) -> Result<Data<Changed<TableDetail>>, Error> {
     let answer = match physical::ended(call, tx, audited, begun).await? {
         Ended::UnderWay(change) => Data::new(&Changed::UnderWay(UnderWay { change })),
-        Ended::Made(change) => done(&call.state, found(&call.state, id).await?, Some(change)),
+        Ended::Made(change) => done(&call.state, super::get(&call.state, id).await?, Some(change)),
     };
     physical::kept(call, answer).await
 }

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fields::Field;
 use super::forms::{CreateTable, Name, SetOnTables, Tag, UpdateTable};
+use crate::core::Core;
 
 /// The longest name of a table, a database or a field, in characters.
 pub const NAME_MAX_CHARS: usize = 64;
@@ -70,9 +71,14 @@ pub struct Record {
     pub updated_at_ms: i64,
 }
 
+/// The table of this id, or 404.
+pub async fn get(core: &Core, id: i64) -> Result<TableWithFields, Error> {
+    store::find(&core.db, id).await?.ok_or_else(|| api::unknown(id))
+}
+
 /// A table with all that belongs to it.
 #[derive(Debug, Clone)]
-pub struct Whole {
+pub struct TableWithFields {
     pub record: Record,
     /// In their order.
     pub fields: Vec<Field>,
@@ -90,7 +96,7 @@ pub struct Drift {
     pub found: String,
 }
 
-impl Whole {
+impl TableWithFields {
     /// Of what somebody defined, fields included; not of sizes.
     pub fn etag(&self) -> String {
         etag_of(&self.versioned())

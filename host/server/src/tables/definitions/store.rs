@@ -3,7 +3,7 @@
 use lakeport_base::Error;
 use lakeport_store::{Db, Either, Row, Tx, Value};
 
-use super::{Definition, Drift, Record, Whole};
+use super::{Definition, Drift, Record, TableWithFields};
 use crate::tables::fields::Field;
 
 /// Columns of a table `t`, in the order of [`record`].
@@ -89,7 +89,7 @@ fn record(row: &Row) -> Result<Record, Error> {
     })
 }
 
-fn whole(row: &Row) -> Result<Whole, Error> {
+fn whole(row: &Row) -> Result<TableWithFields, Error> {
     let record = record(row)?;
     let name: Option<String> = row.get(COLUMNS)?;
     let kind: Option<String> = row.get(COLUMNS + 1)?;
@@ -113,15 +113,15 @@ fn whole(row: &Row) -> Result<Whole, Error> {
         };
     let mut fields: Vec<Field> = fields.into_iter().map(field).collect();
     fields.sort_by_key(|field| (field.place, field.id));
-    Ok(Whole { fields, cluster: name.zip(kind), drift: drift.unwrap_or_default(), record })
+    Ok(TableWithFields { fields, cluster: name.zip(kind), drift: drift.unwrap_or_default(), record })
 }
 
-pub async fn find(db: &Db, id: i64) -> Result<Option<Whole>, Error> {
+pub async fn find(db: &Db, id: i64) -> Result<Option<TableWithFields>, Error> {
     db.read(db.words(WHOLE), &[id.into()]).await?.first().map(whole).transpose()
 }
 
 /// The one of this id, which nobody else changes before the transaction ends.
-pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Whole>, Error> {
+pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<TableWithFields>, Error> {
     const LOCK: Either = Either {
         sqlite: "SELECT id FROM tables WHERE id = $1",
         postgres: "SELECT id FROM tables WHERE id = $1 FOR NO KEY UPDATE",

@@ -5,7 +5,7 @@ use lakeport_base::time;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Definition, Drift, Record, Whole};
+use super::{Definition, Drift, Record, TableWithFields};
 use crate::tables::fields::view::FieldView;
 use crate::tables::physical::view::ChangeView;
 
@@ -140,8 +140,8 @@ impl TableView {
 }
 
 impl TableDetail {
-    pub fn new(whole: Whole, change: Option<ChangeView>, zone: Tz) -> TableDetail {
-        let Whole { record, fields, cluster, drift } = whole;
+    pub fn new(whole: TableWithFields, change: Option<ChangeView>, zone: Tz) -> TableDetail {
+        let TableWithFields { record, fields, cluster, drift } = whole;
         let cluster = record.definition.cluster_id.zip(cluster).map(|(id, (name, kind))| ClusterView {
             id,
             name,

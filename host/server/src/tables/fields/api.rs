@@ -11,13 +11,13 @@ use serde::Serialize;
 use super::view::FieldView;
 use super::{FIELDS_MAX, Field, default, store};
 use crate::audit::{Change, Commit};
-use crate::datasources::Reach;
+use crate::datasources::DatasourceClient;
 use crate::tables::Call;
-use crate::tables::definitions::api::{TRIES, found, overtaken, unknown};
-use crate::tables::definitions::{self, Whole};
+use crate::tables::definitions::api::{TRIES, overtaken, unknown};
+use crate::tables::definitions::{self, TableWithFields};
 use crate::tables::forms::{ChangeQuery, CreateField, DryRunQuery, FieldPath, TablePath, UpdateField};
 use crate::tables::history::{self, Source};
-use crate::tables::physical::step::{Step, Wanted};
+use crate::tables::physical::step::{ChangeSpec, Step};
 use crate::tables::physical::view::{ChangeView, Changed, UnderWay};
 use crate::tables::physical::{self, Ended, Planned};
 use crate::tables::{TOPIC, sources};
@@ -38,13 +38,13 @@ enum Edit {
 
 /// `GET /api/v1/tables/{id}/fields`
 pub async fn list(call: Call<TablePath>) -> Result<Data<Vec<FieldView>>, Error> {
-    let whole = found(&call.state, call.path.id).await?;
+    let whole = definitions::get(&call.state, call.path.id).await?;
     Ok(Data::new(&whole.fields.into_iter().map(|field| FieldView::new(field, None)).collect()))
 }
 
 /// `GET /api/v1/tables/{id}/fields/{fieldId}`
 pub async fn get(call: Call<FieldPath>) -> Result<Data<FieldView>, Error> {
-    let whole = found(&call.state, call.path.id).await?;
+    let whole = definitions::get(&call.state, call.path.id).await?;
     let field = field_of(&whole, call.path.field_id)?;
     let etag = field.etag();
     Ok(Data::new(&FieldView::new(field, None)).with_etag(&etag))
@@ -56,7 +56,7 @@ pub async fn create(
 ) -> Result<Data<Changed<FieldView>>, Error> {
     let (id, query) = (call.path.id, &call.query);
     for _ in 0..TRIES {
-        let whole = found(&call.state, id).await?;
+        let whole = definitions::get(&call.state, id).await?;
         sources::refuse_wrong(&whole, query.cluster_id)?;
         if whole.fields.len() >= FIELDS_MAX {
             let message = format!("a table has {FIELDS_MAX} fields at most");
@@ -79,7 +79,7 @@ pub async fn update(
 ) -> Result<Data<Changed<FieldView>>, Error> {
     let (id, field_id) = (call.path.id, call.path.field_id);
     for _ in 0..TRIES {
-        let whole = found(&call.state, id).await?;
+        let whole = definitions::get(&call.state, id).await?;
         let before = field_of(&whole, field_id)?;
         call.check_if_match(&before.etag())?;
         let after = before.changed_by(call.body.read().clone());
@@ -102,7 +102,7 @@ pub async fn update(
 /// `DELETE /api/v1/tables/{id}/fields/{fieldId}`
 pub async fn delete(call: Call<FieldPath, DryRunQuery>) -> Result<Data<Changed<RemovedField>>, Error> {
     for _ in 0..TRIES {
-        let whole = found(&call.state, call.path.id).await?;
+        let whole = definitions::get(&call.state, call.path.id).await?;
         let field = field_of(&whole, call.path.field_id)?;
         call.check_if_match(&field.etag())?;
         let show = |_, change| Ok(Data::new(&Changed::Done(RemovedField { change })));
@@ -113,14 +113,14 @@ pub async fn delete(call: Call<FieldPath, DryRunQuery>) -> Result<Data<Changed<R
     Err(overtaken())
 }
 
-fn field_of(whole: &Whole, id: i64) -> Result<Field, Error> {
+fn field_of(whole: &TableWithFields, id: i64) -> Result<Field, Error> {
     let field = whole.fields.iter().find(|field| field.id == id);
     field.cloned().ok_or_else(|| Error::not_found("field", id))
 }
 
 /// The answer with one field of the table as it is now.
 fn shown(
-    whole: Whole,
+    whole: TableWithFields,
     change: Option<ChangeView>,
     is_it: impl Fn(&Field) -> bool,
 ) -> Result<Data<Changed<FieldView>>, Error> {
@@ -132,31 +132,31 @@ fn shown(
 /// Makes an edit on the table as it was read; none where it is not so any more.
 async fn edit<P, Q, B: Body, T: Serialize + JsonSchema + Send + 'static>(
     call: &Call<P, Q, B>,
-    whole: Whole,
+    whole: TableWithFields,
     edit: Edit,
     is_dry_run: bool,
-    show: impl Fn(Whole, Option<ChangeView>) -> Result<Data<Changed<T>>, Error>,
+    show: impl Fn(TableWithFields, Option<ChangeView>) -> Result<Data<Changed<T>>, Error>,
 ) -> Result<Option<Data<Changed<T>>>, Error> {
     let (state, id) = (&call.state, whole.record.id);
     whole.refuse_deprecated()?;
-    let (reach, profile) = match whole.record.definition.cluster_id {
+    let (client, profile) = match whole.record.definition.cluster_id {
         None => (None, None),
         Some(_) => {
             let source = sources::of_table(state, &call.caller, &whole, None).await?;
-            let reach = Reach::of_main(&state.datasources, &source, call.request_id.as_str());
-            let profile = reach.profile()?;
-            (Some(reach), Some(profile))
+            let client = DatasourceClient::of_main(&state.datasources, &source, call.request_id.as_str());
+            let profile = client.profile()?;
+            (Some(client), Some(profile))
         }
     };
-    call.body.refuse(problems(reach.as_ref(), profile.as_deref(), &edit).await?)?;
+    call.body.refuse(problems(client.as_ref(), profile.as_deref(), &edit).await?)?;
     refuse_taken(profile.as_deref(), &whole, &edit)?;
     let definition = whole.record.definition.clone();
-    let mut wanted = Wanted { table: definition.clone(), steps: Vec::new() };
+    let mut wanted = ChangeSpec { table: definition.clone(), steps: Vec::new() };
     let mut planned = Planned::default();
-    if let Some(reach) = reach.as_ref().filter(|_| whole.record.is_physical) {
+    if let Some(client) = client.as_ref().filter(|_| whole.record.is_physical) {
         wanted.steps.extend(edit.step());
-        wanted.without_places(&reach.info()?.capabilities);
-        planned = physical::plan(reach, &sources::place(&definition), &wanted).await?;
+        wanted.without_places(&client.info()?.capabilities);
+        planned = physical::plan(client, &sources::place(&definition), &wanted).await?;
     }
     let now_ms = state.clock.now_ms();
     let mut tx = state.db.begin().await?;
@@ -185,13 +185,13 @@ async fn edit<P, Q, B: Body, T: Serialize + JsonSchema + Send + 'static>(
     let begun = begun.ok_or_else(physical::running)?;
     let answer = match physical::ended(call, tx, audited.after(&wanted), begun).await? {
         Ended::UnderWay(change) => Data::new(&Changed::UnderWay(UnderWay { change })),
-        Ended::Made(change) => show(found(state, id).await?, Some(change))?,
+        Ended::Made(change) => show(definitions::get(state, id).await?, Some(change))?,
     };
     physical::kept(call, answer).await.map(Some)
 }
 
 /// What no database follows; answers the table afterwards.
-async fn in_catalogue(tx: &mut Tx, id: i64, edit: &Edit, now_ms: i64) -> Result<Whole, Error> {
+async fn in_catalogue(tx: &mut Tx, id: i64, edit: &Edit, now_ms: i64) -> Result<TableWithFields, Error> {
     match edit {
         Edit::Add(field) => _ = store::insert(tx, field, now_ms).await?,
         Edit::Alter { before, after } if before == after => {}
@@ -234,7 +234,7 @@ impl Edit {
 
 /// Everything that is wrong with the field.
 async fn problems(
-    reach: Option<&Reach<'_>>,
+    client: Option<&DatasourceClient<'_>>,
     profile: Option<&Profile>,
     edit: &Edit,
 ) -> Result<Vec<Detail>, Error> {
@@ -248,14 +248,14 @@ async fn problems(
     }
     if wanted.type_text.is_empty() {
         wrong.push(Detail::new("fieldType", "must not be empty"));
-    } else if let Some(reach) = reach {
-        wrong.extend(type_problems(reach, before, wanted).await?);
+    } else if let Some(client) = client {
+        wrong.extend(type_problems(client, before, wanted).await?);
     }
     Ok(wrong)
 }
 
 /// 409 where a field is to have the name of another.
-fn refuse_taken(profile: Option<&Profile>, whole: &Whole, edit: &Edit) -> Result<(), Error> {
+fn refuse_taken(profile: Option<&Profile>, whole: &TableWithFields, edit: &Edit) -> Result<(), Error> {
     let Some(wanted) = edit.wanted() else { return Ok(()) };
     if edit.before().is_some_and(|before| before.name == wanted.name) {
         return Ok(());
@@ -270,7 +270,7 @@ fn refuse_taken(profile: Option<&Profile>, whole: &Whole, edit: &Edit) -> Result
 
 /// What a dialect does not take of a type and of the default that goes with it. What stays is not looked at again.
 async fn type_problems(
-    reach: &Reach<'_>,
+    client: &DatasourceClient<'_>,
     before: Option<&Field>,
     wanted: &Field,
 ) -> Result<Vec<Detail>, Error> {
@@ -279,7 +279,7 @@ async fn type_problems(
     if is_same_type && is_same_default {
         return Ok(Vec::new());
     }
-    let parsed = reach.parse_types(std::slice::from_ref(&wanted.type_text)).await?.pop();
+    let parsed = client.parse_types(std::slice::from_ref(&wanted.type_text)).await?.pop();
     Ok(match parsed {
         Some(Err(problem)) if !is_same_type => vec![Detail::new("fieldType", problem.message)],
         Some(Ok(parsed)) if !is_same_default => {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::store::{self, Entry};
 use super::{Part, Shape, Source, taken_back};
 use crate::tables::Call;
-use crate::tables::definitions::api::found;
+use crate::tables::definitions;
 use crate::tables::forms::{PAGE_SIZE_DEFAULT, PageQuery, TablePath, VersionPath};
 use crate::tables::sources;
 
@@ -77,7 +77,7 @@ impl From<Shape> for PastField {
 pub async fn list(call: Call<TablePath, PageQuery>) -> Result<Data<Page<EntryView>>, Error> {
     let state = &call.state;
     let paging = Paging::of(call.query.page_num, call.query.page_size, PAGE_SIZE_DEFAULT)?;
-    let whole = found(state, call.path.id).await?;
+    let whole = definitions::get(state, call.path.id).await?;
     sources::refuse_hidden(state, &call.caller, &whole, std::iter::empty()).await?;
     let (total, entries) = store::page(&state.db, call.path.id, &paging).await?;
     let zone = state.config.time_zone;
@@ -88,7 +88,7 @@ pub async fn list(call: Call<TablePath, PageQuery>) -> Result<Data<Page<EntryVie
 /// `GET /api/v1/tables/{id}/schema-history/{version}`
 pub async fn get(call: Call<VersionPath>) -> Result<Data<VersionView>, Error> {
     let (state, version) = (&call.state, call.path.version);
-    let whole = found(state, call.path.id).await?;
+    let whole = definitions::get(state, call.path.id).await?;
     sources::refuse_hidden(state, &call.caller, &whole, std::iter::empty()).await?;
     let kept = store::version(&state.db, call.path.id, version).await?;
     let kept = kept.ok_or_else(|| Error::not_found("version of the table's schema", version))?;

@@ -14,9 +14,9 @@ use lakeport_store::Tx;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::definitions::{Definition, Record, Whole};
+use super::definitions::{Definition, Record, TableWithFields};
 use super::fields::Field;
-use super::found::{Known, KnownField};
+use super::reconcile::{Known, KnownField};
 use difference::{between, taken_back};
 use found_before::found_before;
 pub use store::{RETAINED, add};
@@ -138,20 +138,20 @@ impl New {
 
 /// A table before a change.
 pub struct Before<'w> {
-    then: &'w Whole,
+    then: &'w TableWithFields,
     /// As the change alone would have left it; none: whatever is otherwise afterwards is the change's.
-    wanted: Option<&'w Whole>,
+    wanted: Option<&'w TableWithFields>,
 }
 
-impl<'w> From<&'w Whole> for Before<'w> {
-    fn from(then: &'w Whole) -> Before<'w> {
+impl<'w> From<&'w TableWithFields> for Before<'w> {
+    fn from(then: &'w TableWithFields) -> Before<'w> {
         Before { then, wanted: None }
     }
 }
 
 /// With the table as the catalogue has it once the change is written, and before what was found is taken over.
-impl<'w> From<(&'w Whole, Option<&'w Whole>)> for Before<'w> {
-    fn from((then, wanted): (&'w Whole, Option<&'w Whole>)) -> Before<'w> {
+impl<'w> From<(&'w TableWithFields, Option<&'w TableWithFields>)> for Before<'w> {
+    fn from((then, wanted): (&'w TableWithFields, Option<&'w TableWithFields>)) -> Before<'w> {
         // What makes a table is the reason of whatever it is then.
         Before { then, wanted: wanted.filter(|_| then.record.is_physical) }
     }
@@ -162,7 +162,7 @@ impl<'w> From<(&'w Whole, Option<&'w Whole>)> for Before<'w> {
 pub async fn add_of_whole<'w>(
     tx: &mut Tx,
     before: impl Into<Before<'w>>,
-    after: &Whole,
+    after: &TableWithFields,
     source: Source,
     by: &str,
     now_ms: i64,
@@ -184,7 +184,7 @@ pub fn of_found(before: &Known, after: &Known, fields: &[KnownField]) -> Option<
 }
 
 impl Schema {
-    fn of_whole(whole: &Whole) -> Schema {
+    fn of_whole(whole: &TableWithFields) -> Schema {
         let Record { definition, is_physical, is_deprecated, .. } = &whole.record;
         let Definition { table_name, table_comment, .. } = definition;
         let members = vec![

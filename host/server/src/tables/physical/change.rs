@@ -8,20 +8,20 @@ use lakeport_bindings::dialect::schema::{Field as Column, Table, TableName};
 
 use super::failure::{detail, drifted, unanswered};
 use super::step::Step;
-use crate::datasources::Reach;
+use crate::datasources::DatasourceClient;
 use crate::tables::definitions::Definition;
 use crate::tables::fields::{Field, default};
 
 /// The change that makes a step; `table` is its place as it is now.
 pub async fn change_of(
-    reach: &Reach<'_>,
+    client: &DatasourceClient<'_>,
     table: &TableName,
     step: &Step,
     wanted: &Definition,
 ) -> Result<Change, Error> {
     let current = named(table);
     Ok(match step {
-        Step::CreateTable { fields } => Change::CreateTable(new_table(reach, table, fields, wanted).await?),
+        Step::CreateTable { fields } => Change::CreateTable(new_table(client, table, fields, wanted).await?),
         Step::CommentTable { comment } => {
             Change::CommentTable(CommentTable { current, comment: comment.clone().unwrap_or_default() })
         }
@@ -34,11 +34,11 @@ pub async fn change_of(
         // The database's own recycle bin, where it has one, is one net more.
         Step::Purge => Change::DropTable(DropTable { current, at_once: false }),
         Step::AddField { field } => {
-            let mut columns = columns(reach, std::slice::from_ref(field), "").await?;
+            let mut columns = columns(client, std::slice::from_ref(field), "").await?;
             let field = columns.pop().expect("as many as were given");
             Change::AddField(AddField { current, field, behind: None })
         }
-        Step::AlterField { before, after } => altered(reach, table, before, after).await?,
+        Step::AlterField { before, after } => altered(client, table, before, after).await?,
         Step::DropField { field } => Change::DropField(DropField { current, field: field.name.clone() }),
     })
 }
@@ -67,12 +67,12 @@ fn named(table: &TableName) -> Table {
 }
 
 async fn new_table(
-    reach: &Reach<'_>,
+    client: &DatasourceClient<'_>,
     table: &TableName,
     fields: &[Field],
     wanted: &Definition,
 ) -> Result<Table, Error> {
-    let mut columns = columns(reach, fields, "fields[").await?;
+    let mut columns = columns(client, fields, "fields[").await?;
     let keys = keys_of(wanted, fields)?;
     for column in &mut columns {
         column.key = keys.contains(&column.name);
@@ -106,9 +106,13 @@ fn keys_of(wanted: &Definition, fields: &[Field]) -> Result<Vec<String>, Error> 
 }
 
 /// Fields as columns; what is wrong with any is named below `prefix`.
-async fn columns(reach: &Reach<'_>, fields: &[Field], prefix: &str) -> Result<Vec<Column>, Error> {
+async fn columns(
+    client: &DatasourceClient<'_>,
+    fields: &[Field],
+    prefix: &str,
+) -> Result<Vec<Column>, Error> {
     let texts: Vec<String> = fields.iter().map(|field| field.type_text.clone()).collect();
-    let types = reach.parse_types(&texts).await?;
+    let types = client.parse_types(&texts).await?;
     let (mut columns, mut wrong) = (Vec::new(), Vec::new());
     for (index, (field, parsed)) in fields.iter().zip(types).enumerate() {
         let member =
@@ -139,12 +143,12 @@ fn column_of(field: &Field, parsed: &DataType) -> Result<Column, String> {
 
 /// What the user did not name stays as the database has it, which may say more than the catalogue can.
 async fn altered(
-    reach: &Reach<'_>,
+    client: &DatasourceClient<'_>,
     table: &TableName,
     before: &Field,
     after: &Field,
 ) -> Result<Change, Error> {
-    let found = found(reach, table).await?;
+    let found = inspect(client, table).await?;
     let gone = || drifted(&format!("{} has no field {}", table.name, before.name));
     let column = found.fields.iter().find(|column| column.name == before.name).ok_or_else(gone)?.clone();
     let mut wanted = Column { name: after.name.clone(), ..column.clone() };
@@ -156,7 +160,7 @@ async fn altered(
         wanted.nullable = after.is_nullable;
     }
     if before.default != after.default {
-        let parsed = reach.parse_types(std::slice::from_ref(&wanted.type_text)).await?.pop();
+        let parsed = client.parse_types(std::slice::from_ref(&wanted.type_text)).await?.pop();
         let family = match parsed {
             Some(Ok(parsed)) => parsed.family,
             Some(Err(problem)) => {
@@ -173,14 +177,14 @@ async fn altered(
     Ok(Change::AlterField(AlterField { current: named(table), before: column, after: wanted }))
 }
 
-async fn found(reach: &Reach<'_>, table: &TableName) -> Result<Table, Error> {
-    look(reach, table).await?.ok_or_else(|| drifted(&format!("there is no table {}", table.name)))
+async fn inspect(client: &DatasourceClient<'_>, table: &TableName) -> Result<Table, Error> {
+    look(client, table).await?.ok_or_else(|| drifted(&format!("there is no table {}", table.name)))
 }
 
 /// The table as its database has it; none where it is not there.
-pub async fn look(reach: &Reach<'_>, table: &TableName) -> Result<Option<Table>, Error> {
-    let server = reach.server().await?;
-    match reach.inspect(&server, std::slice::from_ref(table)).await?.pop() {
+pub async fn look(client: &DatasourceClient<'_>, table: &TableName) -> Result<Option<Table>, Error> {
+    let server = client.server().await?;
+    match client.inspect(&server, std::slice::from_ref(table)).await?.pop() {
         Some(Ok(table)) => Ok(Some(table)),
         Some(Err(error)) if error.code == "not_found" => Ok(None),
         Some(Err(error)) => Err(unanswered(lakeport_plugins::CallError::Answered(error).into())),
@@ -189,8 +193,8 @@ pub async fn look(reach: &Reach<'_>, table: &TableName) -> Result<Option<Table>,
 }
 
 /// Whether its database has a table, or something else of this name.
-pub async fn exists(reach: &Reach<'_>, table: &TableName) -> Result<bool, Error> {
-    look(reach, table).await.map(|found| found.is_some())
+pub async fn exists(client: &DatasourceClient<'_>, table: &TableName) -> Result<bool, Error> {
+    look(client, table).await.map(|found| found.is_some())
 }
 
 #[cfg(test)]

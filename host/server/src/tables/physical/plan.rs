@@ -9,9 +9,9 @@ use lakeport_physical::{Outcome, Request, StatementOutcome as Ran, StatementStat
 
 use super::change::change_of;
 use super::failure::not_tried;
-use super::step::Wanted;
+use super::step::ChangeSpec;
 use super::view::{DryRun, Note, PlannedStatement, Statement, StatementOutcome};
-use crate::datasources::Reach;
+use crate::datasources::DatasourceClient;
 
 /// The statements of all steps.
 #[derive(Debug, Default)]
@@ -34,15 +34,19 @@ impl Planned {
 }
 
 /// Plans every step on the table as it is in its database, and changes nothing.
-pub async fn plan(reach: &Reach<'_>, table: &TableName, wanted: &Wanted) -> Result<Planned, Error> {
+pub async fn plan(
+    client: &DatasourceClient<'_>,
+    table: &TableName,
+    wanted: &ChangeSpec,
+) -> Result<Planned, Error> {
     let mut planned = Planned::default();
     if wanted.steps.is_empty() {
         return Ok(planned);
     }
-    let database = reach.database().await.map_err(|error| crate::plugins::answered(&error))?;
-    let runner = reach.runner(&database, Arc::new(AtomicBool::new(false)));
+    let database = client.database().await.map_err(|error| crate::plugins::answered(&error))?;
+    let runner = client.runner(&database, Arc::new(AtomicBool::new(false)));
     for step in &wanted.steps {
-        let change = change_of(reach, table, step, &wanted.table).await?;
+        let change = change_of(client, table, step, &wanted.table).await?;
         let request = Request { change, dry_run: true };
         let outcome = runner.run(request).await.map_err(|error| not_tried(step, error))?;
         planned.notes.extend(notes(&outcome));

@@ -10,25 +10,28 @@ use lakeport_physical::Runner;
 use super::change::{change_of, look};
 use super::failure::{Failure, not_tried};
 use super::step::Step;
-use super::store::{End, Kept};
+use super::store::{ChangeResult, ChangeRow};
 use super::view::StatementOutcome;
-use crate::datasources::Reach;
+use crate::datasources::DatasourceClient;
 use crate::tables::fields::default;
-use crate::tables::found::FoundTable;
+use crate::tables::reconcile::FoundTable;
 
 /// The change as it ended, and the table as it is there.
 pub async fn settle(
-    reach: &Reach<'_>,
+    client: &DatasourceClient<'_>,
     runner: &Runner<'_>,
-    change: &Kept,
-) -> Result<(End, Option<Table>), Error> {
-    let (mut found, mut is_made) = standing(reach, change).await?;
+    change: &ChangeRow,
+) -> Result<(ChangeResult, Option<Table>), Error> {
+    let (mut found, mut is_made) = standing(client, change).await?;
     if !is_made {
-        wait_for_what_was_left(reach, runner, change).await?;
-        (found, is_made) = standing(reach, change).await?;
+        wait_for_what_was_left(client, runner, change).await?;
+        (found, is_made) = standing(client, change).await?;
     }
-    let mut end =
-        End { statements: change.statements.clone(), notes: change.notes.clone(), ..End::default() };
+    let mut end = ChangeResult {
+        statements: change.statements.clone(),
+        notes: change.notes.clone(),
+        ..ChangeResult::default()
+    };
     if is_made {
         for statement in &mut end.statements {
             statement.outcome = Some(StatementOutcome::Done);
@@ -42,20 +45,20 @@ pub async fn settle(
 }
 
 /// The table as it is there, and whether that is what was wanted.
-async fn standing(reach: &Reach<'_>, change: &Kept) -> Result<(Option<Table>, bool), Error> {
-    let found = look_for(reach, change).await?;
+async fn standing(client: &DatasourceClient<'_>, change: &ChangeRow) -> Result<(Option<Table>, bool), Error> {
+    let found = look_for(client, change).await?;
     let is_made = match &found {
-        Some(found) => is_as_wanted(reach, change, found).await?,
+        Some(found) => is_as_wanted(client, change, found).await?,
         None => change.wanted.is_purge(),
     };
     Ok((found, is_made))
 }
 
 /// The table under the name that it should have, or else under that which it had.
-pub async fn look_for(reach: &Reach<'_>, change: &Kept) -> Result<Option<Table>, Error> {
+pub async fn look_for(client: &DatasourceClient<'_>, change: &ChangeRow) -> Result<Option<Table>, Error> {
     for name in [&change.new_name, &change.table_name] {
         let place = TableName { database: change.db_name.clone(), name: name.clone() };
-        if let Some(found) = look(reach, &place).await? {
+        if let Some(found) = look(client, &place).await? {
             return Ok(Some(found));
         }
     }
@@ -63,7 +66,11 @@ pub async fn look_for(reach: &Reach<'_>, change: &Kept) -> Result<Option<Table>,
 }
 
 /// A statement, or a job of one, outlives the server that had begun it.
-async fn wait_for_what_was_left(reach: &Reach<'_>, runner: &Runner<'_>, change: &Kept) -> Result<(), Error> {
+async fn wait_for_what_was_left(
+    client: &DatasourceClient<'_>,
+    runner: &Runner<'_>,
+    change: &ChangeRow,
+) -> Result<(), Error> {
     let statements: Vec<String> =
         change.statements.iter().map(|statement| statement.planned.sql.clone()).collect();
     let place = TableName { database: change.db_name.clone(), name: change.table_name.clone() };
@@ -71,14 +78,18 @@ async fn wait_for_what_was_left(reach: &Reach<'_>, runner: &Runner<'_>, change: 
     is_over.map_err(|error| crate::plugins::answered(&error))?;
     for step in &change.wanted.steps {
         // What cannot be asked for any more is not under way either.
-        let Ok(wanted) = change_of(reach, &place, step, &change.wanted.table).await else { continue };
+        let Ok(wanted) = change_of(client, &place, step, &change.wanted.table).await else { continue };
         let left = runner.wait_for_jobs(wanted).await;
         left.map_err(|error| not_tried(step, error))?;
     }
     Ok(())
 }
 
-async fn is_as_wanted(reach: &Reach<'_>, change: &Kept, found: &Table) -> Result<bool, Error> {
+async fn is_as_wanted(
+    client: &DatasourceClient<'_>,
+    change: &ChangeRow,
+    found: &Table,
+) -> Result<bool, Error> {
     let Ok(table) = FoundTable::of(found) else { return Ok(false) };
     let steps = &change.wanted.steps;
     let mut texts: Vec<String> = table.fields.iter().map(|field| field.type_text.clone()).collect();
@@ -86,7 +97,7 @@ async fn is_as_wanted(reach: &Reach<'_>, change: &Kept, found: &Table) -> Result
         Step::AlterField { after, .. } => Some(after.type_text.clone()),
         _ => None,
     }));
-    let types = reach.parse_types(&texts).await?;
+    let types = client.parse_types(&texts).await?;
     let types =
         texts.into_iter().zip(types).filter_map(|(text, parsed)| Some((text, parsed.ok()?))).collect();
     Ok(steps.iter().all(|step| is_made(step, &table, &types)))
@@ -132,7 +143,7 @@ fn is_same_default(found: &Option<String>, wanted: &Option<String>, family: &str
 mod tests {
     use super::*;
     use crate::tables::fields::Field;
-    use crate::tables::found::FoundField;
+    use crate::tables::reconcile::FoundField;
 
     fn table() -> FoundTable {
         let field = |name: &str| FoundField {

@@ -7,7 +7,7 @@ use crate::tables::fields::Field;
 
 /// Steps in their order, and the table's definition afterwards.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct ChangeSpec {
     pub table: Definition,
     pub steps: Vec<Step>,
 }
@@ -69,7 +69,7 @@ impl Step {
     }
 }
 
-impl Wanted {
+impl ChangeSpec {
     /// The kind of its one step; of several it is `change_table`.
     pub fn kind(&self) -> &'static str {
         match self.steps.as_slice() {
@@ -85,7 +85,7 @@ impl Wanted {
 
     /// What a physical table must follow from one definition to another. The name is the last: until then the
     /// others find the table.
-    pub fn between(before: &Definition, after: Definition) -> Wanted {
+    pub fn between(before: &Definition, after: Definition) -> ChangeSpec {
         let mut steps = Vec::new();
         if before.table_comment != after.table_comment {
             steps.push(Step::CommentTable { comment: after.table_comment.clone() });
@@ -99,7 +99,7 @@ impl Wanted {
         if before.table_name != after.table_name {
             steps.push(Step::RenameTable { name: after.table_name.clone() });
         }
-        Wanted { table: after, steps }
+        ChangeSpec { table: after, steps }
     }
 
     /// Leaves out what a database has no place for, by its dialect's capabilities: the catalogue alone keeps that.
@@ -130,7 +130,7 @@ mod tests {
         }
     }
 
-    fn kinds(wanted: &Wanted) -> Vec<&'static str> {
+    fn kinds(wanted: &ChangeSpec) -> Vec<&'static str> {
         wanted.steps.iter().map(Step::kind).collect()
     }
 
@@ -144,7 +144,7 @@ mod tests {
             owner: Some("ann".to_owned()),
             ..before()
         };
-        let mut wanted = Wanted::between(&before(), after);
+        let mut wanted = ChangeSpec::between(&before(), after);
         assert_eq!(kinds(&wanted), ["comment_table", "set_buckets", "set_replicas", "rename_table"]);
         assert_eq!(wanted.kind(), "change_table");
         wanted.without_places(&["field_comment".to_owned()]);
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn what_the_catalogue_alone_keeps_is_no_step() {
         let after = Definition { layer: Some("ODS".to_owned()), owner: Some("ann".to_owned()), ..before() };
-        assert!(Wanted::between(&before(), after).steps.is_empty());
+        assert!(ChangeSpec::between(&before(), after).steps.is_empty());
     }
 
     #[test]
@@ -175,7 +175,7 @@ mod tests {
             Step::AlterField { before: field("a", "f"), after: field("b", "f") },
             Step::AlterField { before: field("a", "f"), after: field("b", "g") },
         ];
-        let mut wanted = Wanted { table: before(), steps };
+        let mut wanted = ChangeSpec { table: before(), steps };
         wanted.without_places(&[]);
         assert_eq!(wanted.steps.len(), 1);
     }

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::failure::Failure;
 use super::plan::Planned;
-use super::step::Wanted;
+use super::step::ChangeSpec;
 use super::view::{Note, State, Statement};
 use crate::tables::definitions::{Drift, Record};
 
@@ -38,7 +38,7 @@ macro_rules! columns {
 
 /// A change as it is kept.
 #[derive(Debug, Clone)]
-pub struct Kept {
+pub struct ChangeRow {
     pub id: i64,
     pub table_id: i64,
     pub cluster_id: i64,
@@ -48,7 +48,7 @@ pub struct Kept {
     /// And when it is over.
     pub new_name: String,
     pub kind: String,
-    pub wanted: Wanted,
+    pub wanted: ChangeSpec,
     pub state: State,
     pub statements: Vec<Statement>,
     pub notes: Vec<Note>,
@@ -61,7 +61,7 @@ pub struct Kept {
 
 /// What came of a change.
 #[derive(Debug, Default)]
-pub struct End {
+pub struct ChangeResult {
     pub statements: Vec<Statement>,
     pub notes: Vec<Note>,
     pub drift: Vec<Drift>,
@@ -83,10 +83,10 @@ impl State {
     }
 }
 
-fn kept(row: &Row) -> Result<Kept, Error> {
+fn kept(row: &Row) -> Result<ChangeRow, Error> {
     let state: String = row.get(8)?;
     let unknown = || Error::internal(anyhow::anyhow!("the store holds a change that is `{state}`"));
-    Ok(Kept {
+    Ok(ChangeRow {
         id: row.get(0)?,
         table_id: row.get(1)?,
         cluster_id: row.get(2)?,
@@ -111,11 +111,11 @@ pub async fn start(
     tx: &mut Tx,
     table: &Record,
     cluster_id: i64,
-    wanted: &Wanted,
+    wanted: &ChangeSpec,
     planned: &Planned,
     requested_by: &str,
     now_ms: i64,
-) -> Result<Option<Kept>, Error> {
+) -> Result<Option<ChangeRow>, Error> {
     const START: &str = concat!(
         "INSERT INTO table_changes (table_id, cluster_id, db_name, table_name, new_name, kind, wanted, state, \
          statements, notes, requested_by, started_at) \
@@ -139,13 +139,13 @@ pub async fn start(
     tx.query(START, &values).await?.first().map(kept).transpose()
 }
 
-pub async fn find(db: &Db, id: i64) -> Result<Option<Kept>, Error> {
+pub async fn find(db: &Db, id: i64) -> Result<Option<ChangeRow>, Error> {
     const FIND: &str = concat!("SELECT ", columns!(), " FROM table_changes WHERE id = $1");
     db.read(FIND, &[id.into()]).await?.first().map(kept).transpose()
 }
 
 /// Of one table, the newest first.
-pub async fn of_table(db: &Db, table_id: i64) -> Result<Vec<Kept>, Error> {
+pub async fn of_table(db: &Db, table_id: i64) -> Result<Vec<ChangeRow>, Error> {
     const OF_TABLE: &str =
         concat!("SELECT ", columns!(), " FROM table_changes WHERE table_id = $1 ORDER BY id DESC LIMIT $2");
     db.read(OF_TABLE, &[table_id.into(), LISTED_MAX.into()]).await?.iter().map(kept).collect()
@@ -171,7 +171,7 @@ pub async fn last_failures(
 }
 
 /// All that run, the oldest first.
-pub async fn running(db: &Db) -> Result<Vec<Kept>, Error> {
+pub async fn running(db: &Db) -> Result<Vec<ChangeRow>, Error> {
     const RUNNING: &str =
         concat!("SELECT ", columns!(), " FROM table_changes WHERE state = 'running' ORDER BY id LIMIT $1");
     db.read(RUNNING, &[RUNNING_MAX.into()]).await?.iter().map(kept).collect()
@@ -206,7 +206,7 @@ pub async fn claim(tx: &mut Tx, id: i64) -> Result<Option<bool>, Error> {
 }
 
 /// Ends it. False where it does not run any more.
-pub async fn end(tx: &mut Tx, id: i64, end: &End, now_ms: i64) -> Result<bool, Error> {
+pub async fn end(tx: &mut Tx, id: i64, end: &ChangeResult, now_ms: i64) -> Result<bool, Error> {
     const END: &str = "UPDATE table_changes SET state = $2, statements = $3, notes = $4, drift = $5, error = $6, \
         finished_at = $7 WHERE id = $1 AND state = 'running'";
     let state = if end.failure.is_some() { State::Failed } else { State::Success };

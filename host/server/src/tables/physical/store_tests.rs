@@ -4,10 +4,10 @@ use lakeport_store::testing::on_each_store;
 
 use super::*;
 use crate::tables::definitions::{self, Definition};
-use crate::tables::found::{self, FoundField, FoundTable, Look};
 use crate::tables::history::Source;
 use crate::tables::physical::step::Step;
 use crate::tables::physical::view::PlannedStatement;
+use crate::tables::reconcile::{self, FoundField, FoundTable, Snapshot};
 
 const SOURCE: &str = "INSERT INTO datasources (name, kind, url, created_at, updated_at) \
     VALUES ('a', 'sqlite', 'sqlite:a', 1, 1) RETURNING id";
@@ -29,9 +29,9 @@ async fn table(db: &Db) -> (Record, i64) {
     (whole.record, cluster)
 }
 
-fn renaming(table: &Record, name: &str) -> (Wanted, Planned) {
+fn renaming(table: &Record, name: &str) -> (ChangeSpec, Planned) {
     let after = Definition { table_name: name.to_owned(), ..table.definition.clone() };
-    let wanted = Wanted { table: after, steps: vec![Step::RenameTable { name: name.to_owned() }] };
+    let wanted = ChangeSpec { table: after, steps: vec![Step::RenameTable { name: name.to_owned() }] };
     let statement = PlannedStatement {
         sql: "ALTER TABLE \"t\"".to_owned(),
         undo: vec!["back".to_owned()],
@@ -42,7 +42,7 @@ fn renaming(table: &Record, name: &str) -> (Wanted, Planned) {
     (wanted, Planned { statements: vec![statement], notes: vec![note] })
 }
 
-async fn started(db: &Db, table: &Record, cluster: i64) -> Option<Kept> {
+async fn started(db: &Db, table: &Record, cluster: i64) -> Option<ChangeRow> {
     let (wanted, planned) = renaming(table, "u");
     let mut tx = db.begin().await.unwrap();
     let kept = start(&mut tx, table, cluster, &wanted, &planned, "ann", 10).await.unwrap();
@@ -68,10 +68,13 @@ async fn one_change_of_a_table_runs_at_a_time_and_ends_once() {
         assert_eq!(claim(&mut tx, kept.id).await.unwrap(), Some(false));
         assert_eq!(claim(&mut tx, kept.id).await.unwrap(), Some(true));
         let failure = Failure::new(502, "change_failed", "it's \0 so");
-        let ended =
-            End { statements: kept.statements.clone(), failure: Some(failure.clone()), ..End::default() };
+        let ended = ChangeResult {
+            statements: kept.statements.clone(),
+            failure: Some(failure.clone()),
+            ..ChangeResult::default()
+        };
         assert!(end(&mut tx, kept.id, &ended, 20).await.unwrap());
-        assert!(!end(&mut tx, kept.id, &End::default(), 30).await.unwrap());
+        assert!(!end(&mut tx, kept.id, &ChangeResult::default(), 30).await.unwrap());
         assert_eq!(claim(&mut tx, kept.id).await.unwrap(), None);
         refuse_running(&mut tx, table.id).await.unwrap();
         tx.commit().await.unwrap();
@@ -103,9 +106,9 @@ async fn neither_name_of_a_change_under_way_is_free_or_read_in() {
         let taken = take(&mut tx, cluster, &found, 15).await;
         assert_eq!((taken.tables.new, taken.seen), (0, vec![table.id]));
         assert_eq!(missing(&mut tx, cluster, 12).await, 0);
-        assert_eq!(found::count_of(&mut tx, cluster).await.unwrap(), 1);
+        assert_eq!(reconcile::count_of(&mut tx, cluster).await.unwrap(), 1);
 
-        assert!(end(&mut tx, kept.id, &End::default(), 20).await.unwrap());
+        assert!(end(&mut tx, kept.id, &ChangeResult::default(), 20).await.unwrap());
         definitions::store::update(&mut tx, table.id, &kept.wanted.table, true, 20).await.unwrap();
         // One that looked before the change ended knows the table by its old name, or without what was added.
         for name in ["t", "u"] {
@@ -124,16 +127,17 @@ async fn neither_name_of_a_change_under_way_is_free_or_read_in() {
 }
 
 /// What is taken over of a look that found one table, and began at this time.
-async fn take(tx: &mut Tx, cluster_id: i64, found: &FoundTable, began_ms: i64) -> found::Taken {
+async fn take(tx: &mut Tx, cluster_id: i64, found: &FoundTable, began_ms: i64) -> reconcile::Reconciled {
     let (listed, found) = ([found.name.clone()], std::slice::from_ref(found));
-    let look = Look { cluster_id, database: "main", listed: &listed, found, began_ms, source: Source::Sync };
-    found::take_over(tx, &look, 30).await.unwrap()
+    let look =
+        Snapshot { cluster_id, database: "main", listed: &listed, found, began_ms, source: Source::Sync };
+    reconcile::reconcile(tx, &look, 30).await.unwrap()
 }
 
 /// How many tables a look that saw none, and began at this time, says are gone.
 async fn missing(tx: &mut Tx, cluster: i64, began_ms: i64) -> i64 {
     let (seen, unread) = (HashSet::new(), HashSet::new());
-    found::mark_missing(tx, cluster, 0, &seen, &unread, began_ms, 30).await.unwrap().missing
+    reconcile::mark_missing(tx, cluster, 0, &seen, &unread, began_ms, 30).await.unwrap().missing
 }
 
 fn renamed(name: &str) -> FoundTable {

@@ -5,7 +5,7 @@ use lakeport_base::time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::store::Kept;
+use super::store::ChangeRow;
 use crate::tables::definitions::Drift;
 
 /// A statement of a plan.
@@ -87,7 +87,7 @@ struct ChangeError {
 }
 
 impl ChangeView {
-    pub fn new(change: Kept, zone: Tz) -> ChangeView {
+    pub fn new(change: ChangeRow, zone: Tz) -> ChangeView {
         let error =
             |failure: super::failure::Failure| ChangeError { code: failure.code, message: failure.message };
         ChangeView {

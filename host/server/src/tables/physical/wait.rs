@@ -8,7 +8,7 @@ use lakeport_store::{Event, Subscription, Tx};
 use tokio::time::{Instant, timeout_at};
 
 use super::TOPIC;
-use super::store::{self, Kept};
+use super::store::{self, ChangeRow};
 use super::view::{ChangeView, Changed, State, UnderWay};
 use crate::audit::{self, Commit};
 use crate::idempotency;
@@ -28,7 +28,7 @@ pub async fn ended<P, Q, B>(
     call: &Call<P, Q, B>,
     mut tx: Tx,
     audited: audit::Change,
-    begun: Kept,
+    begun: ChangeRow,
 ) -> Result<Ended, Error> {
     let state = &call.state;
     let zone = state.config.time_zone;
@@ -60,14 +60,23 @@ pub async fn kept<P, Q, B, A: Answer>(call: &Call<P, Q, B>, answer: A) -> Result
 }
 
 /// The change once it has ended, or as it is when the time is over or the server stops.
-async fn wait(state: &Tables, mut changed: Subscription, begun: Kept, until: Instant) -> Result<Kept, Error> {
+async fn wait(
+    state: &Tables,
+    mut changed: Subscription,
+    begun: ChangeRow,
+    until: Instant,
+) -> Result<ChangeRow, Error> {
     let id = begun.id;
     let is_other = |event: &Event| matches!(event, Event::Changed(key) if **key != *id.to_string());
     let mut is_over = false;
     loop {
         let Some(change) = store::find(&state.db, id).await? else {
             // Of a table that was purged nothing is kept.
-            return Ok(Kept { state: State::Success, finished_at_ms: Some(state.clock.now_ms()), ..begun });
+            return Ok(ChangeRow {
+                state: State::Success,
+                finished_at_ms: Some(state.clock.now_ms()),
+                ..begun
+            });
         };
         if is_over || change.state != State::Running {
             return Ok(change);

@@ -23,13 +23,13 @@ use super::holders;
 use super::plan::{notes, ran};
 use super::settle::{look_for, settle};
 use super::step::Step;
-use super::store::{self, End, Kept};
+use super::store::{self, ChangeResult, ChangeRow};
 use super::view::StatementOutcome;
-use crate::datasources::{self, Datasource, Reach};
+use crate::datasources::{self, Datasource, DatasourceClient};
 use crate::tables::Tables;
 use crate::tables::definitions::{self, Definition, Drift, Record};
-use crate::tables::found::{self, FoundTable, Look};
 use crate::tables::history::{self, Source};
+use crate::tables::reconcile::{self, FoundTable, Snapshot};
 use crate::tables::{TOPIC as TABLES_TOPIC, fields, recycle};
 
 /// Between two looks for what others left.
@@ -99,12 +99,12 @@ impl Worker {
 /// One attempt at a change.
 struct Attempt {
     state: Arc<Tables>,
-    change: Kept,
+    change: ChangeRow,
 }
 
 /// What came of it, and the table as it is there now, where that was read.
 struct Tried {
-    end: End,
+    end: ChangeResult,
     found: Option<Table>,
     /// Something may have been done, and the database could not be asked.
     is_unknown: bool,
@@ -188,21 +188,30 @@ impl Attempt {
     async fn on_its_source(&self, had_begun: bool, cancelled: &Arc<AtomicBool>) -> Result<Tried, Error> {
         let source = datasources::find(&self.state.db, self.change.cluster_id).await?;
         let source = source.ok_or_else(|| Error::not_found("data source", self.change.cluster_id))?;
-        let reach = Reach::of_main(&self.state.datasources, &source, &format!("change-{}", self.change.id));
-        let database = reach.database().await.map_err(|error| crate::plugins::answered(&error))?;
-        let runner = reach.runner(&database, Arc::clone(cancelled));
+        let client = DatasourceClient::of_main(
+            &self.state.datasources,
+            &source,
+            &format!("change-{}", self.change.id),
+        );
+        let database = client.database().await.map_err(|error| crate::plugins::answered(&error))?;
+        let runner = client.runner(&database, Arc::clone(cancelled));
         if had_begun {
-            let (end, found) = settle(&reach, &runner, &self.change).await?;
+            let (end, found) = settle(&client, &runner, &self.change).await?;
             return Ok(Tried { end, found, is_unknown: false });
         }
-        Ok(self.carry_out(&source, &reach, &runner).await)
+        Ok(self.carry_out(&source, &client, &runner).await)
     }
 
     /// Runs the steps in order. Where one is not made those before it are taken back, and what is there is read.
-    async fn carry_out(&self, source: &Datasource, reach: &Reach<'_>, runner: &Runner<'_>) -> Tried {
+    async fn carry_out(
+        &self,
+        source: &Datasource,
+        client: &DatasourceClient<'_>,
+        runner: &Runner<'_>,
+    ) -> Tried {
         let mut outcomes = Vec::new();
-        let failed = self.run_steps(reach, runner, &mut outcomes).await.err();
-        let mut end = End::default();
+        let failed = self.run_steps(client, runner, &mut outcomes).await.err();
+        let mut end = ChangeResult::default();
         if let Some(NotMade { failure, is_held }) = failed {
             let made = outcomes.iter().take_while(|outcome| outcome.status == RunStatus::Done).count();
             for outcome in outcomes[..made].iter_mut().rev() {
@@ -221,7 +230,7 @@ impl Attempt {
         if end.failure.is_none() {
             found = outcomes.pop().and_then(|last| last.table);
         } else if is_touched {
-            found = look_for(reach, &self.change).await.unwrap_or_default();
+            found = look_for(client, &self.change).await.unwrap_or_default();
             is_unknown = found.is_none();
         }
         self.add_not_run(&mut end);
@@ -231,13 +240,13 @@ impl Attempt {
     /// What came of each step that was tried, up to the first that was not made.
     async fn run_steps(
         &self,
-        reach: &Reach<'_>,
+        client: &DatasourceClient<'_>,
         runner: &Runner<'_>,
         outcomes: &mut Vec<Outcome>,
     ) -> Result<(), NotMade> {
         let (place, wanted) = (self.place(&self.change.table_name), &self.change.wanted);
         for step in &wanted.steps {
-            let change = change_of(reach, &place, step, &wanted.table).await;
+            let change = change_of(client, &place, step, &wanted.table).await;
             let change = change.map_err(|error| NotMade { failure: error.into(), is_held: false })?;
             let outcome = runner.run(Request { change, dry_run: false }).await.map_err(|error| {
                 let is_held = is_locked(&error);
@@ -258,7 +267,7 @@ impl Attempt {
     }
 
     /// Statements whose turn did not come.
-    fn add_not_run(&self, end: &mut End) {
+    fn add_not_run(&self, end: &mut ChangeResult) {
         let later = self.change.statements.iter().skip(end.statements.len()).cloned();
         end.statements.extend(later.map(|mut statement| {
             statement.outcome = Some(StatementOutcome::NotRun);
@@ -269,7 +278,7 @@ impl Attempt {
     /// Nothing was run, as far as is known.
     fn failed(&self, failure: Failure) -> Tried {
         let statements = self.change.statements.clone();
-        let end = End { failure: Some(failure), statements, ..End::default() };
+        let end = ChangeResult { failure: Some(failure), statements, ..ChangeResult::default() };
         Tried { end, found: None, is_unknown: false }
     }
 
@@ -336,7 +345,7 @@ impl Attempt {
                 Some(_) => None,
             };
             if let Some(found) = tried.found.as_ref().and_then(|found| FoundTable::of(found).ok()) {
-                self.take_over(&mut tx, &found, now_ms).await?;
+                self.reconcile(&mut tx, &found, now_ms).await?;
                 definitions::store::set_drift(&mut tx, change.table_id, &tried.end.drift).await?;
             } else if tried.is_unknown {
                 definitions::store::set_drift(&mut tx, change.table_id, &not_known(&change.kind)).await?;
@@ -389,8 +398,8 @@ impl Attempt {
     }
 
     /// The database has the last word, under whichever name it has the table.
-    async fn take_over(&self, tx: &mut Tx, found: &FoundTable, now_ms: i64) -> Result<(), Error> {
-        let look = Look {
+    async fn reconcile(&self, tx: &mut Tx, found: &FoundTable, now_ms: i64) -> Result<(), Error> {
+        let look = Snapshot {
             cluster_id: self.change.cluster_id,
             database: &self.change.db_name,
             listed: std::slice::from_ref(&found.name),
@@ -399,7 +408,7 @@ impl Attempt {
             began_ms: now_ms + 1,
             source: Source::Change,
         };
-        found::take_over(tx, &look, now_ms).await.map(drop)
+        reconcile::reconcile(tx, &look, now_ms).await.map(drop)
     }
 }
 

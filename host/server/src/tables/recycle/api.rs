@@ -6,11 +6,11 @@ use lakeport_http::{Data, Nothing};
 use super::name::{self, Limit};
 use super::prepared::{Prepared, add_history, begin, prepared, refuse_active, source_of};
 use super::view::{PendingView, PurgedTable, SoftDeleted, TaskView};
-use super::{RETENTION_MS, erase, store, there, unchanged, wanted};
+use super::{RETENTION_MS, erase, store, unchanged, wanted};
 use crate::audit::{Change, Commit};
-use crate::datasources::{self, Reach};
-use crate::tables::definitions::api::{TRIES, found, overtaken, reserve_or};
-use crate::tables::definitions::{self, Definition, Whole};
+use crate::datasources::{self, DatasourceClient};
+use crate::tables::definitions::api::{TRIES, overtaken, reserve_or};
+use crate::tables::definitions::{self, Definition, TableWithFields};
 use crate::tables::forms::{ConfirmedChangeQuery, PendingQuery, TablePath};
 use crate::tables::physical::step::Step;
 use crate::tables::physical::store as changes;
@@ -29,7 +29,7 @@ type Confirmed = Call<TablePath, ConfirmedChangeQuery>;
 /// `POST /api/v1/tables/{id}/soft-delete`
 pub async fn soft_delete(call: Confirmed) -> Result<Data<Changed<SoftDeleted>>, Error> {
     for _ in 0..TRIES {
-        let whole = found(&call.state, call.path.id).await?;
+        let whole = definitions::get(&call.state, call.path.id).await?;
         if let Some(answer) = soft_delete_from(&call, whole).await? {
             return Ok(answer);
         }
@@ -40,7 +40,7 @@ pub async fn soft_delete(call: Confirmed) -> Result<Data<Changed<SoftDeleted>>, 
 /// None: the table is not any more as it was read.
 async fn soft_delete_from(
     call: &Confirmed,
-    before: Whole,
+    before: TableWithFields,
 ) -> Result<Option<Data<Changed<SoftDeleted>>>, Error> {
     let (state, id, now_ms) = (&call.state, before.record.id, call.state.clock.now_ms());
     let definition = &before.record.definition;
@@ -74,13 +74,13 @@ async fn soft_delete_from(
         record.origin_table_name = Some(definition.table_name.clone());
         (record.deprecated_at_ms, record.purge_at_ms) = (Some(now_ms), Some(now_ms + RETENTION_MS));
         record.definition = wanted.table;
-        let answer = soft_deleted(state, Whole { record, ..before.clone() }).await?;
+        let answer = soft_deleted(state, TableWithFields { record, ..before.clone() }).await?;
         return call.commit(tx, audited, Data::new(&Changed::Done(answer))).await.map(Some);
     };
     let begun = begin(call, &mut tx, &before, &wanted, &prepared, now_ms).await?;
     let answer = match physical::ended(call, tx, audited, begun).await? {
         Ended::UnderWay(change) => Changed::UnderWay(UnderWay { change }),
-        Ended::Made(_) => Changed::Done(soft_deleted(state, found(state, id).await?).await?),
+        Ended::Made(_) => Changed::Done(soft_deleted(state, definitions::get(state, id).await?).await?),
     };
     physical::kept(call, Data::new(&answer)).await.map(Some)
 }
@@ -102,7 +102,7 @@ pub async fn pending(call: Call<Nothing, PendingQuery>) -> Result<Data<Vec<Pendi
 /// `POST /api/v1/tables/{id}/purge-now`
 pub async fn purge_now(call: Confirmed) -> Result<Data<Changed<PurgedTable>>, Error> {
     for _ in 0..TRIES {
-        let whole = found(&call.state, call.path.id).await?;
+        let whole = definitions::get(&call.state, call.path.id).await?;
         if let Some(answer) = purge_from(&call, whole).await? {
             return Ok(answer);
         }
@@ -111,7 +111,10 @@ pub async fn purge_now(call: Confirmed) -> Result<Data<Changed<PurgedTable>>, Er
 }
 
 /// None: the table is not any more as it was read.
-async fn purge_from(call: &Confirmed, before: Whole) -> Result<Option<Data<Changed<PurgedTable>>>, Error> {
+async fn purge_from(
+    call: &Confirmed,
+    before: TableWithFields,
+) -> Result<Option<Data<Changed<PurgedTable>>>, Error> {
     let (state, id, now_ms) = (&call.state, before.record.id, call.state.clock.now_ms());
     let definition = &before.record.definition;
     refuse_active(&before)?;
@@ -120,8 +123,8 @@ async fn purge_from(call: &Confirmed, before: Whole) -> Result<Option<Data<Chang
     let wanted = wanted(definition, definition.table_name.clone(), Step::Purge);
     let (mut planned, mut missing) = (None, None);
     if let Some(source) = source_of(call, &before, call.query.cluster_id).await? {
-        let reach = there::reach_of(state, &source, call.request_id.as_str());
-        if exists(&reach, &sources::place(definition)).await? {
+        let client = DatasourceClient::of_main(&state.datasources, &source, call.request_id.as_str());
+        if exists(&client, &sources::place(definition)).await? {
             planned = Some(prepared(call, &source, definition, &wanted).await?);
         } else {
             missing = Some(not_there(definition));
@@ -174,11 +177,11 @@ fn confirm(typed: &str, name: &str) -> Result<(), Error> {
 }
 
 /// The bound of names in its data source, as the dialect says it; without one that of the catalogue.
-async fn limit_of(call: &Confirmed, table: &Whole) -> Result<Limit, Error> {
+async fn limit_of(call: &Confirmed, table: &TableWithFields) -> Result<Limit, Error> {
     let state = &call.state;
     let Some(id) = table.record.definition.cluster_id else { return Ok(Limit::of(None)) };
     let Some(source) = datasources::find(&state.db, id).await? else { return Ok(Limit::of(None)) };
-    let profile = Reach::of(&state.datasources, &source, call.request_id.as_str()).profile()?;
+    let profile = DatasourceClient::of(&state.datasources, &source, call.request_id.as_str()).profile()?;
     Ok(Limit::of(Some(&profile)))
 }
 
@@ -188,7 +191,7 @@ fn dry_run(prepared: Option<Prepared>, why: Option<Note>) -> DryRun {
     prepared.map_or_else(nothing, |prepared| prepared.planned).view()
 }
 
-async fn soft_deleted(state: &Tables, whole: Whole) -> Result<SoftDeleted, Error> {
+async fn soft_deleted(state: &Tables, whole: TableWithFields) -> Result<SoftDeleted, Error> {
     let bound = (state.users.bound_to)(&state.db, whole.record.id, TASKS_NAMED_MAX).await?;
     let task = |(id, task_name)| TaskView { id, task_name };
     let table = PendingView::new(whole.record, None, state.clock.now_ms(), state.config.time_zone);

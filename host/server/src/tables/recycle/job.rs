@@ -8,14 +8,14 @@ use lakeport_base::Error;
 use lakeport_base::time::HOUR_MS;
 use lakeport_store::{Held, leases};
 
-use super::there::{self, TABLE, There};
+use super::presence::{self, PhysicalPresence, TABLE};
 use super::{erase, old_name, store, wanted};
-use crate::datasources;
+use crate::datasources::{self, DatasourceClient};
 use crate::tables::Tables;
-use crate::tables::definitions::{self, Definition, Whole};
+use crate::tables::definitions::{self, Definition, TableWithFields};
 use crate::tables::physical::failure::Failure;
-use crate::tables::physical::step::{Step, Wanted};
-use crate::tables::physical::store::{self as changes, End};
+use crate::tables::physical::step::{ChangeSpec, Step};
+use crate::tables::physical::store::{self as changes, ChangeResult};
 use crate::tables::physical::{self, Planned, TOPIC as CHANGES_TOPIC};
 use crate::tables::sources;
 
@@ -72,25 +72,26 @@ async fn round(state: &Arc<Tables>, held: &Held) -> Result<(), Error> {
 }
 
 /// Has the table dropped; one that is in no database, or not any more, is erased at once.
-async fn purge(state: &Arc<Tables>, held: &Held, whole: &Whole) -> Result<(), Error> {
+async fn purge(state: &Arc<Tables>, held: &Held, whole: &TableWithFields) -> Result<(), Error> {
     let definition = &whole.record.definition;
     let source = match definition.cluster_id.filter(|_| whole.record.is_physical) {
         Some(id) => datasources::find(&state.db, id).await?,
         None => None,
     };
     let Some(source) = source else { return forget(state, held, whole).await };
-    let reach = there::reach_of(state, &source, &format!("purge-{}", whole.record.id));
-    let there = There::of(&reach, &whole.record).await?;
+    let client =
+        DatasourceClient::of_main(&state.datasources, &source, &format!("purge-{}", whole.record.id));
+    let there = PhysicalPresence::of(&client, &whole.record).await?;
     if !there.is_kept {
         refuse_back(state, whole, there).await?;
         return forget(state, held, whole).await;
     }
-    let planned = physical::plan(&reach, &sources::place(definition), &purge_of(definition)).await?;
+    let planned = physical::plan(&client, &sources::place(definition), &purge_of(definition)).await?;
     begin(state, held, whole, source.id, &planned, None).await
 }
 
 /// 409 where the database has the table under its old name and the catalogue has it nowhere else: somebody wants it.
-async fn refuse_back(state: &Tables, whole: &Whole, there: There) -> Result<(), Error> {
+async fn refuse_back(state: &Tables, whole: &TableWithFields, there: PhysicalPresence) -> Result<(), Error> {
     if there.before.is_none_or(|table| table.kind != TABLE) {
         return Ok(());
     }
@@ -108,12 +109,12 @@ async fn refuse_back(state: &Tables, whole: &Whole, there: There) -> Result<(), 
     Err(Error::conflict("schema_drift", message))
 }
 
-fn purge_of(definition: &Definition) -> Wanted {
+fn purge_of(definition: &Definition) -> ChangeSpec {
     wanted(definition, definition.table_name.clone(), Step::Purge)
 }
 
 /// Erases what no database has.
-async fn forget(state: &Tables, held: &Held, whole: &Whole) -> Result<(), Error> {
+async fn forget(state: &Tables, held: &Held, whole: &TableWithFields) -> Result<(), Error> {
     let mut tx = state.db.begin().await?;
     tx.guard(held).await?;
     if !erase(state, &mut tx, whole, BY, state.clock.now_ms()).await? {
@@ -129,7 +130,7 @@ async fn forget(state: &Tables, held: &Held, whole: &Whole) -> Result<(), Error>
 async fn begin(
     state: &Tables,
     held: &Held,
-    whole: &Whole,
+    whole: &TableWithFields,
     source_id: i64,
     planned: &Planned,
     failure: Option<Failure>,
@@ -145,14 +146,14 @@ async fn begin(
     let begun = changes::start(&mut tx, &whole.record, source_id, &wanted, planned, BY, now_ms).await?;
     let Some(begun) = begun else { return Ok(()) };
     if failure.is_some() {
-        changes::end(&mut tx, begun.id, &End { failure, ..End::default() }, now_ms).await?;
+        changes::end(&mut tx, begun.id, &ChangeResult { failure, ..ChangeResult::default() }, now_ms).await?;
     }
     tx.changed(CHANGES_TOPIC, begun.id.to_string());
     tx.commit().await
 }
 
 /// The drop was not even begun: shown, and tried again.
-async fn write_down(state: &Tables, held: &Held, whole: &Whole, error: Error) -> Result<(), Error> {
+async fn write_down(state: &Tables, held: &Held, whole: &TableWithFields, error: Error) -> Result<(), Error> {
     let failure = Failure::from(error);
     let name = &whole.record.definition.table_name;
     tracing::warn!(table = whole.record.id, name, "a table cannot be purged: {}", failure.message);

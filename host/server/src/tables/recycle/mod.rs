@@ -8,9 +8,9 @@ pub mod api;
 mod job;
 mod name;
 mod prepared;
+mod presence;
 pub mod restore;
 pub mod store;
-mod there;
 mod view;
 
 use lakeport_base::Error;
@@ -18,8 +18,8 @@ use lakeport_base::time::DAY_MS;
 use lakeport_store::Tx;
 
 use super::TOPIC;
-use super::definitions::{self, Definition, Record, Whole};
-use super::physical::step::{Step, Wanted};
+use super::definitions::{self, Definition, Record, TableWithFields};
+use super::physical::step::{ChangeSpec, Step};
 use super::physical::store as changes;
 pub use job::run_job;
 
@@ -32,12 +32,12 @@ fn old_name(record: &Record) -> String {
 }
 
 /// One step, after which the table has this name.
-fn wanted(definition: &Definition, name: String, step: Step) -> Wanted {
-    Wanted { table: Definition { table_name: name, ..definition.clone() }, steps: vec![step] }
+fn wanted(definition: &Definition, name: String, step: Step) -> ChangeSpec {
+    ChangeSpec { table: Definition { table_name: name, ..definition.clone() }, steps: vec![step] }
 }
 
 /// The table, locked; none: it is gone or not as it was read. 409 while it is changed in its database.
-async fn unchanged(tx: &mut Tx, before: &Whole) -> Result<Option<Whole>, Error> {
+async fn unchanged(tx: &mut Tx, before: &TableWithFields) -> Result<Option<TableWithFields>, Error> {
     let now = definitions::store::lock(tx, before.record.id).await?;
     changes::refuse_running(tx, before.record.id).await?;
     Ok(now.filter(|now| now.etag() == before.etag()))
@@ -47,7 +47,7 @@ async fn unchanged(tx: &mut Tx, before: &Whole) -> Result<Option<Whole>, Error> 
 async fn erase(
     state: &super::Tables,
     tx: &mut Tx,
-    before: &Whole,
+    before: &TableWithFields,
     by: &str,
     now_ms: i64,
 ) -> Result<bool, Error> {

@@ -4,7 +4,7 @@ use chrono_tz::Tz;
 use lakeport_base::time;
 use lakeport_sql::Profile;
 
-use crate::tables::found::{NAME_MAX_CHARS, RECYCLE_BIN};
+use crate::tables::reconcile::{NAME_MAX_CHARS, RECYCLE_BIN};
 
 /// A bound of names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

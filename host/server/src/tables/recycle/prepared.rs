@@ -3,13 +3,13 @@
 use lakeport_base::Error;
 use lakeport_store::Tx;
 
-use crate::datasources::{Datasource, Reach};
+use crate::datasources::{Datasource, DatasourceClient};
 use crate::tables::Call;
 use crate::tables::definitions::api::unknown;
-use crate::tables::definitions::{self, Definition, Whole};
+use crate::tables::definitions::{self, Definition, TableWithFields};
 use crate::tables::forms::TablePath;
 use crate::tables::history::{self, Source};
-use crate::tables::physical::step::Wanted;
+use crate::tables::physical::step::ChangeSpec;
 use crate::tables::physical::store as changes;
 use crate::tables::physical::{self, Planned};
 use crate::tables::sources;
@@ -21,7 +21,7 @@ pub struct Prepared {
 }
 
 /// 409 for what does not lie in the recycle bin.
-pub fn refuse_active(table: &Whole) -> Result<(), Error> {
+pub fn refuse_active(table: &TableWithFields) -> Result<(), Error> {
     if table.record.is_deprecated {
         return Ok(());
     }
@@ -37,7 +37,7 @@ pub fn refuse_active(table: &Whole) -> Result<(), Error> {
 /// may not change it either.
 pub async fn source_of<Q>(
     call: &Call<TablePath, Q>,
-    table: &Whole,
+    table: &TableWithFields,
     asked: Option<i64>,
 ) -> Result<Option<Datasource>, Error> {
     let (state, caller) = (&call.state, &call.caller);
@@ -51,21 +51,21 @@ pub async fn prepared<Q>(
     call: &Call<TablePath, Q>,
     source: &Datasource,
     definition: &Definition,
-    wanted: &Wanted,
+    wanted: &ChangeSpec,
 ) -> Result<Prepared, Error> {
-    let reach = Reach::of_main(&call.state.datasources, source, call.request_id.as_str());
-    let planned = physical::plan(&reach, &sources::place(definition), wanted).await?;
+    let client = DatasourceClient::of_main(&call.state.datasources, source, call.request_id.as_str());
+    let planned = physical::plan(&client, &sources::place(definition), wanted).await?;
     Ok(Prepared { source_id: source.id, planned })
 }
 
 pub async fn begin<Q>(
     call: &Call<TablePath, Q>,
     tx: &mut Tx,
-    table: &Whole,
-    wanted: &Wanted,
+    table: &TableWithFields,
+    wanted: &ChangeSpec,
     prepared: &Prepared,
     now_ms: i64,
-) -> Result<changes::Kept, Error> {
+) -> Result<changes::ChangeRow, Error> {
     let (caller, Prepared { source_id, planned }) = (&call.caller.name, prepared);
     let begun = changes::start(tx, &table.record, *source_id, wanted, planned, caller, now_ms).await?;
     begun.ok_or_else(physical::running)
@@ -75,9 +75,9 @@ pub async fn begin<Q>(
 pub async fn add_history<Q>(
     call: &Call<TablePath, Q>,
     tx: &mut Tx,
-    before: &Whole,
+    before: &TableWithFields,
     now_ms: i64,
-) -> Result<Whole, Error> {
+) -> Result<TableWithFields, Error> {
     let id = before.record.id;
     let after = definitions::store::lock(tx, id).await?.ok_or_else(|| unknown(id))?;
     let by = &call.caller.name;

@@ -8,20 +8,21 @@ use lakeport_http::Data;
 use lakeport_store::Tx;
 
 use super::prepared::{Prepared, add_history, begin, prepared, refuse_active, source_of};
-use super::there::{self, TABLE, There};
+use super::presence::{self, PhysicalPresence, TABLE};
 use super::{old_name, store, unchanged, wanted};
 use crate::audit::{Change, Commit};
+use crate::datasources::DatasourceClient;
 use crate::tables::Call;
-use crate::tables::definitions::api::{TRIES, done, followed, found, overtaken, reserve_or};
+use crate::tables::definitions::api::{TRIES, done, followed, overtaken, reserve_or};
 use crate::tables::definitions::view::TableDetail;
-use crate::tables::definitions::{self, Definition, Drift, Whole};
+use crate::tables::definitions::{self, Definition, Drift, TableWithFields};
 use crate::tables::forms::{ChangeQuery, TablePath};
-use crate::tables::found::{self, FoundTable, Look};
 use crate::tables::history::Source;
-use crate::tables::physical::step::{Step, Wanted};
-use crate::tables::physical::store::{self as changes, End, Kept};
+use crate::tables::physical::step::{ChangeSpec, Step};
+use crate::tables::physical::store::{self as changes, ChangeResult, ChangeRow};
 use crate::tables::physical::view::{ChangeView, Changed, DryRun, Note, State};
 use crate::tables::physical::{Planned, TOPIC as CHANGES_TOPIC};
+use crate::tables::reconcile::{self, FoundTable, Snapshot};
 use crate::tables::{TOPIC, sources};
 
 /// How a table comes back.
@@ -43,7 +44,7 @@ struct AsFound {
 /// `POST /api/v1/tables/{id}/restore`
 pub async fn restore(call: Call<TablePath, ChangeQuery>) -> Result<Data<Changed<TableDetail>>, Error> {
     for _ in 0..TRIES {
-        let whole = found(&call.state, call.path.id).await?;
+        let whole = definitions::get(&call.state, call.path.id).await?;
         if let Some(answer) = restore_from(&call, whole).await? {
             return Ok(answer);
         }
@@ -54,7 +55,7 @@ pub async fn restore(call: Call<TablePath, ChangeQuery>) -> Result<Data<Changed<
 /// None: the table is not any more as it was read.
 async fn restore_from(
     call: &Call<TablePath, ChangeQuery>,
-    before: Whole,
+    before: TableWithFields,
 ) -> Result<Option<Data<Changed<TableDetail>>>, Error> {
     let (state, id, now_ms) = (&call.state, before.record.id, call.state.clock.now_ms());
     refuse_active(&before)?;
@@ -88,12 +89,16 @@ async fn restore_from(
 }
 
 /// 409 where the database has something else of the name that the table is to have again.
-async fn way(call: &Call<TablePath, ChangeQuery>, before: &Whole, wanted: &Wanted) -> Result<Way, Error> {
+async fn way(
+    call: &Call<TablePath, ChangeQuery>,
+    before: &TableWithFields,
+    wanted: &ChangeSpec,
+) -> Result<Way, Error> {
     let definition = &before.record.definition;
     let Some(source) = source_of(call, before, call.query.cluster_id).await? else {
         return Ok(Way::InCatalogue);
     };
-    let reach = there::reach_of(&call.state, &source, call.request_id.as_str());
+    let client = DatasourceClient::of_main(&call.state.datasources, &source, call.request_id.as_str());
     let (kept, old) = (&definition.table_name, &wanted.table.table_name);
     let as_found = |table: Option<Table>| {
         let message = match &table {
@@ -106,13 +111,15 @@ async fn way(call: &Call<TablePath, ChangeQuery>, before: &Whole, wanted: &Wante
         let planned = Planned { notes: vec![note], ..Planned::default() };
         Way::AsFound(AsFound { prepared: Prepared { source_id: source.id, planned }, table })
     };
-    match There::of(&reach, &before.record).await? {
-        There { is_kept: true, before: None } => {
+    match PhysicalPresence::of(&client, &before.record).await? {
+        PhysicalPresence { is_kept: true, before: None } => {
             prepared(call, &source, definition, wanted).await.map(Way::Renamed)
         }
-        There { is_kept: false, before: None } => Ok(as_found(None)),
-        There { is_kept: false, before: Some(table) } if table.kind == TABLE => Ok(as_found(Some(table))),
-        There { before: Some(other), .. } => {
+        PhysicalPresence { is_kept: false, before: None } => Ok(as_found(None)),
+        PhysicalPresence { is_kept: false, before: Some(table) } if table.kind == TABLE => {
+            Ok(as_found(Some(table)))
+        }
+        PhysicalPresence { before: Some(other), .. } => {
             let (kind, db_name) = (other.kind, &definition.db_name);
             let message =
                 format!("the database has a {kind} {db_name}.{old} again; rename or drop that one first");
@@ -155,8 +162,8 @@ async fn take_out(
 async fn follow(
     call: &Call<TablePath, ChangeQuery>,
     tx: &mut Tx,
-    before: &Whole,
-    wanted: &Wanted,
+    before: &TableWithFields,
+    wanted: &ChangeSpec,
     found: &AsFound,
     now_ms: i64,
 ) -> Result<ChangeView, Error> {
@@ -164,12 +171,12 @@ async fn follow(
     let AsFound { prepared, table } = found;
     let begun = begin(call, tx, before, wanted, prepared, now_ms).await?;
     let (notes, drift) = (prepared.planned.notes.clone(), drift(table.as_ref()));
-    let end = End { notes: notes.clone(), drift: drift.clone(), ..End::default() };
+    let end = ChangeResult { notes: notes.clone(), drift: drift.clone(), ..ChangeResult::default() };
     changes::end(tx, begun.id, &end, now_ms).await?;
     tx.changed(CHANGES_TOPIC, begun.id.to_string());
     take_out(tx, id, &wanted.table, table.is_some(), now_ms).await?;
     if let Some(found) = table.as_ref().and_then(|table| FoundTable::of(table).ok()) {
-        let look = Look {
+        let look = Snapshot {
             cluster_id: prepared.source_id,
             database: &wanted.table.db_name,
             listed: std::slice::from_ref(&found.name),
@@ -178,10 +185,10 @@ async fn follow(
             began_ms: now_ms + 1,
             source: Source::Change,
         };
-        found::take_over(tx, &look, now_ms).await?;
+        reconcile::reconcile(tx, &look, now_ms).await?;
     }
     definitions::store::set_drift(tx, id, &drift).await?;
-    let change = Kept { state: State::Success, notes, drift, finished_at_ms: Some(now_ms), ..begun };
+    let change = ChangeRow { state: State::Success, notes, drift, finished_at_ms: Some(now_ms), ..begun };
     Ok(ChangeView::new(change, call.state.config.time_zone))
 }
 

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Answer, Size, collected, collected_lately, store};
-use crate::tables::definitions::api::found;
+use crate::tables::definitions;
 use crate::tables::forms::{HistoryQuery, StatisticsQuery, TablePath};
 use crate::tables::sources;
 use crate::tables::{Call, Tables};
@@ -45,7 +45,7 @@ pub struct CollectedStatistics {
 /// `GET /api/v1/tables/{id}/statistics`
 pub async fn get(call: Call<TablePath, StatisticsQuery>) -> Result<Data<TableStatistics>, Error> {
     let (state, id, query) = (&call.state, call.path.id, &call.query);
-    let whole = found(state, id).await?;
+    let whole = definitions::get(state, id).await?;
     let source = sources::physical(state, &call.caller, &whole, query.cluster_id).await?;
     let (table, call) = (&whole.record, call.request_id.as_str());
     let answer = if query.force_refresh {
@@ -100,7 +100,7 @@ async fn window(call: &Call<TablePath>, days: i64) -> Result<Data<Vec<CollectedS
 /// 404 or 403.
 async fn check<Q>(call: &Call<TablePath, Q>) -> Result<(), Error> {
     let state = &call.state;
-    let whole = found(state, call.path.id).await?;
+    let whole = definitions::get(state, call.path.id).await?;
     sources::refuse_hidden(state, &call.caller, &whole, std::iter::empty()).await
 }
 

@@ -6,7 +6,7 @@ use lakeport_bindings::dialect::reader::TableStatistics;
 use tokio::time::Instant;
 
 use super::{Said, Size, store};
-use crate::datasources::{Datasource, Reach};
+use crate::datasources::{Datasource, DatasourceClient};
 use crate::tables::Tables;
 use crate::tables::definitions::Record;
 use crate::tables::physical::failure;
@@ -76,9 +76,9 @@ async fn remembered(state: &Tables, table: &Record, source: &Datasource) -> Resu
 }
 
 async fn collect(state: &Tables, table: &Record, source: &Datasource, call: &str) -> Result<Size, Error> {
-    let reach = Reach::of(&state.datasources, source, call);
-    let server = reach.server().await?;
-    let found = reach.statistics(&server, &sources::place(&table.definition)).await;
+    let client = DatasourceClient::of(&state.datasources, source, call);
+    let server = client.server().await?;
+    let found = client.statistics(&server, &sources::place(&table.definition)).await;
     let size = size_of(source.id, &found.map_err(failure::unanswered)?, state.clock.now_ms());
     let mut tx = state.db.begin().await?;
     if store::insert(&mut tx, table.id, &size).await? {

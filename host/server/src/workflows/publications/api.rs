@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use super::{Deployment, DeploymentState, Publication, PublicationView, Status, TOPIC, store};
 use crate::audit::{Change, Commit};
 use crate::idempotency;
-use crate::workflows::api::{found, unknown};
+use crate::workflows::api::unknown;
 use crate::workflows::forms::{DecidePublication, Decision, PublicationPath, PublishWorkflow, WorkflowPath};
 use crate::workflows::{self, PublicationState, Workflow, store as workflow_store, versions};
 use crate::workflows::{Call, Workflows};
@@ -82,7 +82,7 @@ pub async fn decide(
     let (state, path) = (&call.state, &call.path);
     let form = &call.body;
     check_comment(form.comment.as_deref())?;
-    found(state, path.id).await?;
+    workflows::get(state, path.id).await?;
     let engine = engine_of(state, path).await?;
     let changed = state.changes.subscribe(TOPIC);
     let now_ms = state.clock.now_ms();

@@ -7,7 +7,7 @@ use lakeport_bindings::engine::model::{self, Edge, Param};
 use sha2::{Digest, Sha256};
 
 use crate::datasources::{self, Datasource};
-use crate::engines::Reach;
+use crate::engines::EngineClient;
 use crate::scheduler::parameters;
 use crate::workflows::Workflows;
 use crate::workflows::api::EDGES_MAX;
@@ -86,9 +86,9 @@ impl Submitted {
     }
 
     /// For the engine that it is to be deployed to.
-    pub async fn for_engine(&self, id: i64, reach: &Reach) -> Result<model::Workflow, Error> {
+    pub async fn for_engine(&self, id: i64, client: &EngineClient) -> Result<model::Workflow, Error> {
         let schedule = match &self.content.schedule {
-            Some(schedule) if reach.has_schedules()? => Some(schedules::for_engine(reach, schedule).await?),
+            Some(schedule) if client.has_schedules()? => Some(schedules::for_engine(client, schedule).await?),
             _ => None,
         };
         let edges = self.edges().into_iter();

@@ -17,9 +17,9 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::build::Submitted;
 use super::{Publication, TOPIC, api, store};
-use crate::engines::Reach;
+use crate::engines::EngineClient;
 use crate::workflows::Workflows;
-use crate::workflows::api::reach;
+use crate::workflows::api::engine_client;
 use crate::workflows::{Deployed, Workflow, WorkflowStatus, engine_lock, store as workflows};
 
 /// Between two looks for what others left.
@@ -167,12 +167,12 @@ async fn deploy(
         return Ok(Err(reason));
     }
     let call_id = format!("publication-{}", record.id);
-    let reach = match reach(state, engine, &call_id).await {
-        Ok(reach) => reach,
+    let client = match engine_client(state, engine, &call_id).await {
+        Ok(client) => client,
         Err(error) if is_of_the_store(&error) => return Err(error),
         Err(error) => return Ok(Err(told(error))),
     };
-    let built = match built(workflow.id, &submitted, &reach).await {
+    let built = match built(workflow.id, &submitted, &client).await {
         Ok(built) => built,
         Err(reason) => return Ok(Err(reason)),
     };
@@ -189,7 +189,7 @@ async fn deploy(
     // From here on the engine may have something of it, whatever becomes of this server.
     keep(state, turn, &current).await?;
     let online = workflow.status == WorkflowStatus::Online;
-    Steps { state, turn, reach: &reach, current }.take(built, online).await
+    Steps { state, turn, client: &client, current }.take(built, online).await
 }
 
 /// The server's own trouble, not the engine's: the deployment goes on later.
@@ -198,9 +198,9 @@ fn is_of_the_store(error: &Error) -> bool {
 }
 
 /// What the engine is asked for, once it has nothing against it.
-async fn built(id: i64, submitted: &Submitted, reach: &Reach) -> Result<model::Workflow, String> {
-    let built = submitted.for_engine(id, reach).await.map_err(told)?;
-    let problems = patiently(|| reach.check(&built)).await.map_err(told)?;
+async fn built(id: i64, submitted: &Submitted, client: &EngineClient) -> Result<model::Workflow, String> {
+    let built = submitted.for_engine(id, client).await.map_err(told)?;
+    let problems = patiently(|| client.check(&built)).await.map_err(told)?;
     let reasons: Vec<String> = problems
         .into_iter()
         .filter(|problem| !MERE_NOTES.contains(&problem.code.as_str()))
@@ -257,7 +257,7 @@ where
 struct Steps<'d> {
     state: &'d Workflows,
     turn: &'d Held,
-    reach: &'d Reach,
+    client: &'d EngineClient,
     current: Deployed,
 }
 
@@ -267,7 +267,7 @@ impl Steps<'_> {
         let name = built.name.clone();
         let mut request =
             DeployRequest { workflow: built, current: self.current.reference(), online, extra: None };
-        let mut answer = patiently(|| self.reach.deploy(&request)).await;
+        let mut answer = patiently(|| self.client.deploy(&request)).await;
         for _ in 0..STEPS_MAX {
             let deployment = match answer {
                 Ok(deployment) => deployment,
@@ -283,7 +283,7 @@ impl Steps<'_> {
                 "again" => {
                     keep(self.state, self.turn, &self.current).await?;
                     request.current = self.current.reference();
-                    answer = patiently(|| self.reach.deploy(&request)).await;
+                    answer = patiently(|| self.client.deploy(&request)).await;
                 }
                 "waiting" => {
                     keep(self.state, self.turn, &self.current).await?;
@@ -320,7 +320,7 @@ impl Steps<'_> {
             let wait = Duration::from_millis(poll_ms.into());
             sleep(wait.clamp(STATUS_INTERVAL, STATUS_INTERVAL_MAX)).await;
             let reference = self.current.reference();
-            match patiently(|| self.reach.status(&reference, revision)).await {
+            match patiently(|| self.client.status(&reference, revision)).await {
                 Ok(answer) if answer.phase == "waiting" => {
                     poll_ms = answer.poll_ms;
                     self.learn(&answer);

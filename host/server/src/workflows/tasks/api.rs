@@ -18,12 +18,7 @@ use crate::workflows::versions::{self, Made, PartChange, Source};
 use crate::workflows::{self, Workflow};
 use crate::workflows::{Call, Workflows};
 
-/// The task of this id, or 404.
-async fn found(state: &Workflows, id: i64) -> Result<Task, Error> {
-    store::find(&state.db, id).await?.ok_or_else(|| unknown(id))
-}
-
-fn unknown(id: i64) -> Error {
+pub fn unknown(id: i64) -> Error {
     Error::not_found("task", id)
 }
 
@@ -154,7 +149,7 @@ type UpdateCall = Call<TaskPath, Nothing, Draft<UpdateTask>>;
 /// `PUT /api/v1/tasks/{id}`
 pub async fn update(call: UpdateCall) -> Result<Data<TaskView>, Error> {
     let (state, id, form) = (&call.state, call.path.id, call.body.read());
-    let before = found(state, id).await?;
+    let before = super::get(state, id).await?;
     call.check_if_match(&before.etag())?;
     let workflow_id = form.task.0.as_ref().and_then(|task| task.workflow_id.0).or(before.workflow_id);
     let place = match workflow_id {
@@ -277,7 +272,7 @@ impl Locked {
 /// `DELETE /api/v1/tasks/{id}`
 pub async fn delete(call: Call<TaskPath>) -> Result<Data<Option<TaskView>>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    let before = found(state, id).await?;
+    let before = super::get(state, id).await?;
     call.check_if_match(&before.etag())?;
     let mut tx = state.db.begin().await?;
     let mut workflows = Locked::of(&mut tx, [before.workflow_id, None]).await?;
@@ -294,14 +289,14 @@ pub async fn delete(call: Call<TaskPath>) -> Result<Data<Option<TaskView>>, Erro
 /// `GET /api/v1/tasks/{id}/execution-status`
 pub async fn execution_status(call: Call<TaskPath>) -> Result<Data<ExecutionStatus>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    found(state, id).await?;
+    super::get(state, id).await?;
     Ok(Data::new(&ExecutionStatus::of(execution_records::latest_of_task(state, id).await?)))
 }
 
 /// `GET /api/v1/tasks/{id}/lineage`
 pub async fn lineage(call: Call<TaskPath>) -> Result<Data<TaskLineage>, Error> {
     let state = &call.state;
-    let task = found(state, call.path.id).await?;
+    let task = super::get(state, call.path.id).await?;
     let content = &task.content;
     let sight = Sight::of(state, &call.caller).await?;
     let mut warnings = lookup::warnings(state, &sight, &task).await?;

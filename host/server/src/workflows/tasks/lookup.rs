@@ -33,8 +33,8 @@ pub struct Looked {
 
 /// The types of task that the workflow's engine runs.
 pub async fn kinds(state: &Workflows, workflow: &Workflow) -> Result<Vec<Kind>, Error> {
-    let reach = workflows::reach(state, &workflow.content.scheduler_engine, "tasks").await?;
-    let info = reach.info().await?;
+    let client = workflows::engine_client(state, &workflow.content.scheduler_engine, "tasks").await?;
+    let info = client.info().await?;
     let kind = |kind: &lakeport_bindings::engine::about::TaskType| Kind {
         name: kind.name.clone(),
         body: kind.body.clone(),

@@ -19,6 +19,7 @@ use lakeport_http::Role::{Editor, Viewer};
 use lakeport_http::Route;
 use lakeport_store::Tx;
 
+use crate::core::Core;
 use crate::workflows::Workflows;
 use definition::{Content, Given};
 pub use feed::LineageGraph;
@@ -41,6 +42,11 @@ pub struct Task {
     pub digest: String,
     pub created_at_ms: i64,
     pub updated_at_ms: i64,
+}
+
+/// The task of this id, or 404.
+pub async fn get(core: &Core, id: i64) -> Result<Task, Error> {
+    store::find(&core.db, id).await?.ok_or_else(|| api::unknown(id))
 }
 
 /// Which tables a task reads and writes.
@@ -72,7 +78,7 @@ static SAVE_CODES: &[&str] = &[
     "plugin_not_active",
     "too_many_tables",
     "too_many_tasks",
-    "too_much_text",
+    "workflow_too_large",
 ];
 
 /// The routes of tasks.
@@ -83,7 +89,7 @@ pub fn routes() -> Vec<Route<Workflows>> {
             "/api/v1/tasks",
             Viewer,
             "listTasks",
-            "A page of tasks that fit every filter",
+            "List tasks that match every filter",
             api::list,
         ),
         Route::new(
@@ -91,7 +97,7 @@ pub fn routes() -> Vec<Route<Workflows>> {
             "/api/v1/tasks",
             Editor,
             "createTask",
-            "Adds a task to a workflow and binds its tables",
+            "Add a task to a workflow and bind its tables",
             api::create,
         )
         .refuses(SAVE_CODES),
@@ -100,7 +106,7 @@ pub fn routes() -> Vec<Route<Workflows>> {
             "/api/v1/tasks/{id}",
             Editor,
             "updateTask",
-            "Changes the members that are given; makes a version of the workflow",
+            "Update the given members of a task; creates a workflow version",
             api::update,
         )
         .versioned()
@@ -110,7 +116,7 @@ pub fn routes() -> Vec<Route<Workflows>> {
             "/api/v1/tasks/{id}",
             Editor,
             "deleteTask",
-            "Deletes a task; makes a version of the workflow",
+            "Delete a task; creates a workflow version",
             api::delete,
         )
         .versioned(),
@@ -119,7 +125,7 @@ pub fn routes() -> Vec<Route<Workflows>> {
             "/api/v1/tasks/{id}/execution-status",
             Viewer,
             "getTaskExecutionStatus",
-            "A task's latest execution",
+            "Get a task's latest execution",
             api::execution_status,
         ),
         Route::new(
@@ -127,7 +133,7 @@ pub fn routes() -> Vec<Route<Workflows>> {
             "/api/v1/tasks/{id}/lineage",
             Viewer,
             "getTaskLineage",
-            "The tables that a task reads and writes",
+            "List the tables that a task reads and writes",
             api::lineage,
         ),
         Route::new(
@@ -135,7 +141,7 @@ pub fn routes() -> Vec<Route<Workflows>> {
             "/api/v1/tasks/parse",
             Viewer,
             "parseTaskSql",
-            "Which tables a task's SQL reads and writes",
+            "Parse SQL and list the tables that it reads and writes",
             parse::parse,
         )
         .reading()

@@ -141,7 +141,7 @@ impl Weight {
         } else if over(self.bindings, before.bindings, BINDINGS_MAX) {
             ("too_many_tables", format!("{BINDINGS_MAX} tables that its tasks read and write"))
         } else if over(self.text_bytes, before.text_bytes, TEXT_MAX_BYTES) {
-            ("too_much_text", format!("{TEXT_MAX_BYTES} bytes of text in its tasks"))
+            ("workflow_too_large", format!("{TEXT_MAX_BYTES} bytes of text in its tasks"))
         } else {
             return Ok(());
         };

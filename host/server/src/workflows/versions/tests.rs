@@ -178,5 +178,5 @@ fn a_bound_is_not_passed_and_what_is_over_it_may_become_less() {
     let bindings = Weight { bindings: BINDINGS_MAX + 1, ..Weight::default() };
     assert_eq!(bindings.refuse_over(Weight::default()).unwrap_err().code(), "too_many_tables");
     let text = Weight { text_bytes: TEXT_MAX_BYTES + 1, ..Weight::default() };
-    assert_eq!(text.refuse_over(Weight::default()).unwrap_err().code(), "too_much_text");
+    assert_eq!(text.refuse_over(Weight::default()).unwrap_err().code(), "workflow_too_large");
 }

@@ -4,8 +4,7 @@
 use lakeport_base::Error;
 use lakeport_bindings::dialect::schema::{Table, TableName};
 
-use crate::datasources::{Datasource, Reach};
-use crate::tables::Tables;
+use crate::datasources::DatasourceClient;
 use crate::tables::definitions::Record;
 use crate::tables::physical::look;
 use crate::tables::{recycle, sources};
@@ -13,22 +12,20 @@ use crate::tables::{recycle, sources};
 /// The kind of what is a table, and no view.
 pub const TABLE: &str = "table";
 
-pub struct There {
+pub struct PhysicalPresence {
     /// It is there under the name that the bin gave it.
     pub is_kept: bool,
     /// What has its old name.
     pub before: Option<Table>,
 }
 
-/// The database as it is asked whether a table is there.
-pub fn reach_of<'a>(state: &'a Tables, source: &Datasource, call: &str) -> Reach<'a> {
-    Reach::of_main(&state.datasources, source, call)
-}
-
-impl There {
-    pub async fn of(reach: &Reach<'_>, record: &Record) -> Result<There, Error> {
+impl PhysicalPresence {
+    pub async fn of(client: &DatasourceClient<'_>, record: &Record) -> Result<PhysicalPresence, Error> {
         let kept = sources::place(&record.definition);
         let before = TableName { name: recycle::old_name(record), ..kept.clone() };
-        Ok(There { is_kept: look(reach, &kept).await?.is_some(), before: look(reach, &before).await? })
+        Ok(PhysicalPresence {
+            is_kept: look(client, &kept).await?.is_some(),
+            before: look(client, &before).await?,
+        })
     }
 }

@@ -120,7 +120,7 @@ fn outside(config: &Config) -> String {
 }
 
 /// A data source with its dialect, to be asked.
-pub struct Reach<'a> {
+pub struct DatasourceClient<'a> {
     state: &'a Datasources,
     dialect: Dialect,
     source: Datasource,
@@ -140,19 +140,24 @@ struct Described {
     profile: Arc<Profile>,
 }
 
-impl<'a> Reach<'a> {
+impl<'a> DatasourceClient<'a> {
     /// Opens nothing yet. `call` names what is asked in logs; it is printable ASCII.
-    pub fn of(state: &'a Datasources, source: &Datasource, call: &str) -> Reach<'a> {
-        Reach::with(state, source, Account::Reading, call)
+    pub fn of(state: &'a Datasources, source: &Datasource, call: &str) -> DatasourceClient<'a> {
+        DatasourceClient::with(state, source, Account::Reading, call)
     }
 
     /// For what is about to be changed: whoever changes it reads it, too, for another may not see all that is there.
-    pub fn of_main(state: &'a Datasources, source: &Datasource, call: &str) -> Reach<'a> {
-        Reach::with(state, source, Account::Main, call)
+    pub fn of_main(state: &'a Datasources, source: &Datasource, call: &str) -> DatasourceClient<'a> {
+        DatasourceClient::with(state, source, Account::Main, call)
     }
 
-    fn with(state: &'a Datasources, source: &Datasource, account: Account, call: &str) -> Reach<'a> {
-        Reach {
+    fn with(
+        state: &'a Datasources,
+        source: &Datasource,
+        account: Account,
+        call: &str,
+    ) -> DatasourceClient<'a> {
+        DatasourceClient {
             state,
             dialect: state.plugins.registry().dialect(&source.kind),
             source: source.clone(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use lakeport::agent::access::{Asked, TopicReach};
+use lakeport::agent::access::{Asked, TopicAccess};
 use lakeport::compose;
 use lakeport::config::{Config, Environment, Overrides};
 use lakeport::part::Start;
@@ -100,18 +100,18 @@ impl Server {
         }
     }
 
-    fn topic(&self, datasources: Option<&[&str]>) -> Arc<TopicReach> {
+    fn topic(&self, datasources: Option<&[&str]>) -> Arc<TopicAccess> {
         self.topic_until(datasources, Arc::default())
     }
 
-    fn topic_until(&self, datasources: Option<&[&str]>, cancelled: Arc<AtomicBool>) -> Arc<TopicReach> {
+    fn topic_until(&self, datasources: Option<&[&str]>, cancelled: Arc<AtomicBool>) -> Arc<TopicAccess> {
         let asked = Asked {
             task_id: "t".to_owned(),
             caller_name: "ada".to_owned(),
             datasources: datasources.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
             cancelled,
         };
-        TopicReach::new(Arc::clone(&self.app.modules.agent), asked)
+        TopicAccess::new(Arc::clone(&self.app.modules.agent), asked)
     }
 }
 
@@ -176,7 +176,7 @@ async fn fill(app: &compose::Server) {
     tx.commit().await.unwrap();
 }
 
-async fn ask(topic: &TopicReach, datasource: &str, sql: &str) -> Result<QueryResult, Error> {
+async fn ask(topic: &TopicAccess, datasource: &str, sql: &str) -> Result<QueryResult, Error> {
     let request = QueryRequest {
         datasource: datasource.to_owned(),
         sql: sql.to_owned(),
@@ -187,7 +187,7 @@ async fn ask(topic: &TopicReach, datasource: &str, sql: &str) -> Result<QueryRes
     topic.run(request).await
 }
 
-async fn names_found(topic: &TopicReach, text: &str) -> Vec<String> {
+async fn names_found(topic: &TopicAccess, text: &str) -> Vec<String> {
     let page = Page { cursor: None, limit: 5 };
     let found = topic.search(text.to_owned(), nothing(), page).await.unwrap();
     found.hits.into_iter().map(|hit| hit.table.name).collect()

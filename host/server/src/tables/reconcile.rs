@@ -62,7 +62,7 @@ pub struct Counts {
 
 /// What came of some tables.
 #[derive(Debug, Default)]
-pub struct Taken {
+pub struct Reconciled {
     pub tables: Counts,
     pub fields: Counts,
     /// Those of the catalogue that are there, by their ids.
@@ -295,7 +295,7 @@ impl Known {
 }
 
 /// A look at some tables of one database.
-pub struct Look<'l> {
+pub struct Snapshot<'l> {
     pub cluster_id: i64,
     pub database: &'l str,
     /// The names of all that are there, found or not read.
@@ -309,8 +309,8 @@ pub struct Look<'l> {
 
 /// Makes the catalogue have tables as they were found; those that it has and that are there are told back by
 /// their ids.
-pub async fn take_over(tx: &mut Tx, look: &Look<'_>, now_ms: i64) -> Result<Taken, Error> {
-    let Look { cluster_id, database, .. } = *look;
+pub async fn reconcile(tx: &mut Tx, look: &Snapshot<'_>, now_ms: i64) -> Result<Reconciled, Error> {
+    let Snapshot { cluster_id, database, .. } = *look;
     let known = store::named(tx, cluster_id, database, look.listed).await?;
     // A change takes over itself what it made, and knows better than a look that began before its end. It ends
     // with its table locked, so that this comes second.
@@ -321,7 +321,7 @@ pub async fn take_over(tx: &mut Tx, look: &Look<'_>, now_ms: i64) -> Result<Take
         })
     };
     let seen = known.iter().map(|table| table.id).chain(changed.iter().map(|(id, ..)| *id));
-    let mut taken = Taken { seen: seen.collect(), ..Taken::default() };
+    let mut taken = Reconciled { seen: seen.collect(), ..Reconciled::default() };
     let mut by_name: HashMap<&str, &Known> = HashMap::new();
     for table in &known {
         let known = by_name.entry(&table.name).or_insert(table);
@@ -368,7 +368,7 @@ pub async fn take_over(tx: &mut Tx, look: &Look<'_>, now_ms: i64) -> Result<Take
 async fn write(
     tx: &mut Tx,
     differences: Vec<Difference>,
-    taken: &mut Taken,
+    taken: &mut Reconciled,
     now_ms: i64,
 ) -> Result<(), Error> {
     let mut whole = Difference::default();
@@ -441,5 +441,5 @@ pub async fn count_of(tx: &mut Tx, cluster_id: i64) -> Result<i64, Error> {
 }
 
 #[cfg(test)]
-#[path = "found_tests.rs"]
+#[path = "reconcile_tests.rs"]
 mod tests;

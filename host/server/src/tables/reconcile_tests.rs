@@ -56,11 +56,11 @@ impl Bench {
         Bench { db: db.clone(), cluster }
     }
 
-    async fn take(&self, tables: &[Table], now_ms: i64) -> Taken {
+    async fn take(&self, tables: &[Table], now_ms: i64) -> Reconciled {
         let found: Vec<FoundTable> = tables.iter().map(|table| FoundTable::of(table).unwrap()).collect();
         let listed: Vec<String> = found.iter().map(|table| table.name.clone()).collect();
         let mut tx = self.db.begin().await.unwrap();
-        let look = Look {
+        let look = Snapshot {
             cluster_id: self.cluster,
             database: "main",
             listed: &listed,
@@ -68,7 +68,7 @@ impl Bench {
             began_ms: now_ms,
             source: Source::Sync,
         };
-        let taken = take_over(&mut tx, &look, now_ms).await.unwrap();
+        let taken = reconcile(&mut tx, &look, now_ms).await.unwrap();
         tx.commit().await.unwrap();
         taken
     }

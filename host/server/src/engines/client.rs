@@ -22,7 +22,7 @@ use crate::plugins::engine_failed;
 const CALL_MAX_BYTES: usize = 64;
 
 /// An engine to be asked.
-pub struct Reach {
+pub struct EngineClient {
     engine: Engine,
     instance: Arc<InstanceConfig>,
     runner: Arc<dyn Runner>,
@@ -30,9 +30,9 @@ pub struct Reach {
     call: Arc<str>,
 }
 
-impl Reach {
+impl EngineClient {
     /// Asks nothing yet. `call_id` names what is asked in logs; it is printable ASCII.
-    pub fn of(state: &Engines, record: &EngineRecord, call_id: &str) -> Reach {
+    pub fn of(state: &Engines, record: &EngineRecord, call_id: &str) -> EngineClient {
         let instance = InstanceConfig {
             name: record.name.clone(),
             settings: serde_json::from_str(&record.config).unwrap_or_default(),
@@ -40,7 +40,7 @@ impl Reach {
             time_zone: state.config.time_zone,
             memo: Memo::default(),
         };
-        Reach {
+        EngineClient {
             engine: state.plugins.registry().engine(&record.plugin),
             instance: Arc::new(instance),
             runner: Arc::clone(&state.scheduler),
