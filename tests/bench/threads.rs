@@ -10,8 +10,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
-use lakeport::catalog::{Catalog, Filter, Order, SortBy};
-use lakeport::tables;
+use lakeport::tables::{self, Catalog};
+use lakeport_catalog::{Filter, Order, SortBy};
 use lakeport_http::Paging;
 use lakeport_store::{Address, Changes, Db};
 use lakeport_tests::measure::{self, Connection, Measured, Round, median, pin_to_load_core};
@@ -119,7 +119,7 @@ impl InProcess {
     async fn open(path: &std::path::Path) -> anyhow::Result<InProcess> {
         let db = Db::connect(&Address::Sqlite(path.to_owned())).await?;
         let changes = Changes::follow(&db).await?;
-        let (catalog, _) = Catalog::open(&db, &changes).await?;
+        let catalog = Catalog::open(&db, &changes).await?;
         changes.stop().await;
         Ok(InProcess { db, catalog: Arc::new(catalog) })
     }

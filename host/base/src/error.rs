@@ -151,7 +151,7 @@ impl Error {
     }
 
     /// 405 with `Allow`.
-    pub fn method_not_allowed(method: &str, path: &str, allow: Vec<&'static str>) -> Error {
+    pub fn method_not_allowed(allow: Vec<&'static str>) -> Error {
         let message = format!("method not allowed; allowed: {}", allow.join(", "));
         Error::refused(405, "method_not_allowed", message).edit(|refusal| refusal.allow = allow)
     }

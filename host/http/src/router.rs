@@ -71,7 +71,7 @@ impl Router {
         let wanted = if method == Method::HEAD { &Method::GET } else { method };
         let place = matched.value.iter().find(|&&place| self.endpoints[place].method == *wanted);
         let Some(&place) = place else {
-            return Err(Error::method_not_allowed(method.as_str(), path, self.allowed(matched.value)));
+            return Err(Error::method_not_allowed(self.allowed(matched.value)));
         };
         let parameters =
             matched.params.iter().map(|(name, text)| (name.to_owned(), text.to_owned())).collect();

@@ -2,8 +2,8 @@
 //! tools for other people's assistants over MCP. It never sends a question's SQL anywhere but through the guard.
 
 pub mod access;
-mod agent;
 pub mod forms;
+mod steps;
 mod tasks;
 #[cfg(test)]
 mod testing;
@@ -23,10 +23,10 @@ use crate::part::{Part, RetentionRule, Start, Worker};
 use crate::plugins::Plugins;
 use crate::tables::Catalog;
 use crate::workflows::tasks::LineageGraph;
-use agent::model::Model;
-use agent::offline::Offline;
-use agent::schema::SchemaCache;
 use forms::McpMessage;
+use steps::model::Model;
+use steps::offline::Offline;
+use steps::schema::SchemaCache;
 use tasks::streams::Streams;
 
 /// What the change log calls a step of a task; the key is the task's id. With [`asked_key`] it is something that

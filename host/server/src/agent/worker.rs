@@ -18,9 +18,9 @@ use tokio::task::{self, JoinError, JoinSet};
 use tokio::time::{Instant, sleep};
 
 use super::access::{Asked, TopicAccess};
-use super::agent::model::Conversation;
-use super::agent::tools::PluginTools;
-use super::agent::{Bounds, Failure, Run, Stops};
+use super::steps::model::Conversation;
+use super::steps::tools::PluginTools;
+use super::steps::{Bounds, Failure, Run, Stops};
 use super::tasks::store::{self, Worker};
 use super::tasks::{Status, Task, streams};
 use super::{TOPIC, asked_of_key};

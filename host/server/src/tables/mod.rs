@@ -84,14 +84,17 @@ pub struct Tables {
 
 stands_on_core!(Tables);
 
+/// What a function of a module above answers.
+type FromAbove<'a, T> = BoxFuture<'a, Result<T, Error>>;
+
 /// What stands above tables and uses them.
 pub struct TableUsers {
     /// Ids and names of tasks that read or write a table, so many at most.
-    pub bound_to: for<'a> fn(&'a Db, i64, i64) -> BoxFuture<'a, Result<Vec<(i64, String)>, Error>>,
+    pub bound_to: for<'a> fn(&'a Db, i64, i64) -> FromAbove<'a, Vec<(i64, String)>>,
     /// Takes a table off all tasks, in the name of somebody.
-    pub unbind: for<'a> fn(&'a mut Tx, i64, &'a str, i64) -> BoxFuture<'a, Result<usize, Error>>,
+    pub unbind: for<'a> fn(&'a mut Tx, i64, &'a str, i64) -> FromAbove<'a, usize>,
     /// What runs on a data source at this moment, the newest first.
-    pub running_on: for<'a> fn(&'a Core, i64) -> BoxFuture<'a, Result<Vec<RunningTask>, Error>>,
+    pub running_on: for<'a> fn(&'a Core, i64) -> FromAbove<'a, Vec<RunningTask>>,
 }
 
 /// An execution that runs.

@@ -12,7 +12,6 @@ use super::versions::{self, Made, Source, Sum, Weight};
 use super::view::{EdgeView, VersionView, WorkflowDetail, WorkflowView};
 use super::{Deployed, PublicationState, TOPIC, Workflow, WorkflowStatus, engine_lock, store};
 use crate::audit::{Change, Commit};
-use crate::core::Core;
 use crate::engines::{self, EngineClient};
 use crate::execution_records::{self, ExecutionView};
 use crate::workflows::tasks::dependencies::{self, Bound};

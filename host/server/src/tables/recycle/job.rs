@@ -8,7 +8,7 @@ use lakeport_base::Error;
 use lakeport_base::time::HOUR_MS;
 use lakeport_store::{Held, leases};
 
-use super::presence::{self, PhysicalPresence, TABLE};
+use super::presence::{PhysicalPresence, TABLE};
 use super::{erase, old_name, store, wanted};
 use crate::datasources::{self, DatasourceClient};
 use crate::tables::Tables;

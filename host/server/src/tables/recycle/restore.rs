@@ -8,7 +8,7 @@ use lakeport_http::Data;
 use lakeport_store::Tx;
 
 use super::prepared::{Prepared, add_history, begin, prepared, refuse_active, source_of};
-use super::presence::{self, PhysicalPresence, TABLE};
+use super::presence::{PhysicalPresence, TABLE};
 use super::{old_name, store, unchanged, wanted};
 use crate::audit::{Change, Commit};
 use crate::datasources::DatasourceClient;

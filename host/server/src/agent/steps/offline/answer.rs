@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::figure::{Figure, sum};
 use super::question::Direction;
-use crate::agent::agent::model::Language;
+use crate::agent::steps::model::Language;
 use crate::agent::tasks::event::ToolError;
 
 /// First entries of a ranking, tables of a list and columns of a row that are told.
