@@ -85,12 +85,15 @@ pub struct Tables {
 stands_on_core!(Tables);
 
 /// What a function of a module above answers.
-type FromAbove<'a, T> = BoxFuture<'a, Result<T, Error>>;
+pub type FromAbove<'a, T> = BoxFuture<'a, Result<T, Error>>;
+
+/// Reads so many tasks that are bound to a table.
+pub type BoundTo = for<'a> fn(&'a Db, i64, i64) -> FromAbove<'a, Vec<(i64, String)>>;
 
 /// What stands above tables and uses them.
 pub struct TableUsers {
     /// Ids and names of tasks that read or write a table, so many at most.
-    pub bound_to: for<'a> fn(&'a Db, i64, i64) -> FromAbove<'a, Vec<(i64, String)>>,
+    pub bound_to: BoundTo,
     /// Takes a table off all tasks, in the name of somebody.
     pub unbind: for<'a> fn(&'a mut Tx, i64, &'a str, i64) -> FromAbove<'a, usize>,
     /// What runs on a data source at this moment, the newest first.
