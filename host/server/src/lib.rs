@@ -1,7 +1,8 @@
 //! Lakeport: one server whose scheduler connectors, database dialects and agent tools are sandboxed plugins.
 //!
-//! A folder is a noun of the product. [`http`] and [`db`] know no domain; the environment is read in
-//! [`config`] alone; SQL stands in `store.rs` files; handlers never spawn.
+//! A folder is a noun of the product, and a module with a state and a [`part::Part`] of its own. Each uses the modules
+//! before it and none after it (`tests/structure.rs` has the order); [`compose`] alone knows them all. The environment
+//! is read in [`config`] alone; SQL stands in `store.rs` files; handlers never spawn.
 
 pub mod agent;
 pub mod audit;
