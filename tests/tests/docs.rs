@@ -201,7 +201,7 @@ impl Block {
 fn place_example(folder: &Path) {
     let release = folder.join("examples/tool-wordcount/target/wasm32-wasip2/release");
     fs::create_dir_all(&release).expect("a folder");
-    let built = wasm_folder().join("release/tool_wordcount.wasm");
+    let built = wasm_folder().join("example/tool_wordcount.wasm");
     fs::copy(&built, release.join("tool_wordcount.wasm"))
         .unwrap_or_else(|error| panic!("{}: {error}; `cargo xtask test` builds it", built.display()));
 }
