@@ -450,7 +450,7 @@ fn what_cannot_be_read_is_told_and_the_rest_is_read() {
     let lake = Lake::start(&stores()[0]);
     let long = "x".repeat(300);
     lake.run("a.db", &format!("CREATE TABLE good (a); CREATE TABLE {long} (a); CREATE TABLE zoo (a);"));
-    // A module that this SQLite does not have: whoever asks for its fields is told so.
+    // A module that this SQLite does not have: whoever asks for its fields is reported.
     lake.run(
         "a.db",
         "PRAGMA writable_schema = ON;

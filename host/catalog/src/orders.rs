@@ -8,7 +8,7 @@ use roaring::RoaringBitmap;
 
 use super::entry::Entry;
 
-/// Where more than one of so many have changed, all are sorted anew.
+/// Where more than one of so many have changed, all are sorted again.
 const CHANGED_SHARE: usize = 8;
 
 /// What tables are put in order by.

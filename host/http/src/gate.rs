@@ -50,7 +50,7 @@ pub struct Attempt {
     pub query: String,
     pub body: Bytes,
     pub idempotency_key: Option<String>,
-    /// The claim on the key, made anew for each attempt.
+    /// The claim on the key, made again for each attempt.
     pub claim: String,
     /// Its answer shows a secret.
     pub secret: bool,

@@ -38,7 +38,7 @@ const OWN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What is to be done.
 pub struct Request {
-    /// The change. What it says of the table as it is (`current`, `before`) is read anew.
+    /// The change. What it says of the table as it is (`current`, `before`) is read again.
     pub change: Change,
     /// True: say what would be done, and do nothing.
     pub dry_run: bool,

@@ -269,7 +269,7 @@ async fn plugins(sandbox: Option<Sandbox>) -> Vec<Check> {
             Err(error) => Check::failed(
                 name,
                 format!(
-                    "{} is not let in: {error}; build the server anew with `cargo xtask build`",
+                    "{} is not let in: {error}; build the server again with `cargo xtask build`",
                     component.file_name
                 ),
             ),

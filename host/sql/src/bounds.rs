@@ -110,7 +110,7 @@ pub struct Bounds {
     pub denied: &'static [&'static str],
     /// Words, besides those of the heads, that may follow `DROP`; a name may too where `""` is here.
     pub behind_drop: &'static [&'static str],
-    /// Whether the plan may write the table anew, which only [`crate::rebuild`] decides.
+    /// Whether the plan may write the table again, which only [`crate::rebuild`] decides.
     pub rebuilds: bool,
 }
 

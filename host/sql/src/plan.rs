@@ -80,7 +80,7 @@ pub struct CheckedPlan {
     pub steps: Vec<CheckedStep>,
     /// All in one transaction.
     pub transactional: bool,
-    /// Whether the table is written anew.
+    /// Whether the table is written again.
     pub rebuilds: bool,
     /// Names that must not be there yet.
     pub new_names: Vec<TableName>,
@@ -278,7 +278,7 @@ impl Planning<'_> {
         })
     }
 
-    /// Plays the plan, and then its undo from the last step to the first, where tables may be written anew.
+    /// Plays the plan, and then its undo from the last step to the first, where tables may be written again.
     fn ledger(&self, plan: &ChangePlan) -> Result<bool, Fault> {
         let mut rebuilds = false;
         if bounds::of(&self.subject.operation).rebuilds {

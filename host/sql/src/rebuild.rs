@@ -1,4 +1,4 @@
-//! Writing a table anew, which SQLite needs for most changes of a field: make another one, copy, drop the
+//! Writing a table again, which SQLite needs for most changes of a field: make another one, copy, drop the
 //! first, take its name.
 //!
 //! Its one idea: the statements are played through on a ledger of which tables hold the rows. Rows are never

@@ -1,5 +1,5 @@
 //! Statements that the guard let through: a dialect asks the same questions again and again, and parsing one takes
-//! longer than its answer. What they read from is looked at anew each time.
+//! longer than its answer. What they read from is looked at again each time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -21,7 +21,7 @@ pub(crate) struct Subject {
     pub fields: BTreeSet<String>,
     /// All fields of the table, for statements that write it whole.
     pub all_fields: BTreeSet<String>,
-    /// How many fields hold data of their own and go over when the table is written anew.
+    /// How many fields hold data of their own and go over when the table is written again.
     pub kept_fields: usize,
     /// The field's name before and after, where it is altered.
     pub renamed: Option<(String, String)>,

@@ -6,7 +6,7 @@
 //! model ever goes through it: statements are part of the program, and [`tables`] alone writes some from names
 //! of the store's own catalogue.
 //!
-//! Beside statements there are three things that every room may need: [`changes`], the log that others follow;
+//! Beside statements there are three things that every module may need: [`changes`], the log that others follow;
 //! [`leases`], who may do a piece of work; [`dump`], all rows in and out.
 
 pub mod changes;

@@ -89,7 +89,7 @@ fn written(product: &'static [Clause], cases: &[Case]) -> String {
     text
 }
 
-/// The file, or, where `GOLDEN` is set, the file written anew.
+/// The file, or, where `GOLDEN` is set, the file written again.
 fn holds(name: &str, text: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(name);
     if std::env::var_os("GOLDEN").is_some() {

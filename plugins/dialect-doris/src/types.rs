@@ -1,6 +1,6 @@
 //! Data types as users write them and as the servers say them.
 //!
-//! A type is read into a tree and written anew from it, so that nothing of a user's text reaches a
+//! A type is read into a tree and written again from it, so that nothing of a user's text reaches a
 //! statement. What the servers themselves take to mean different things in different versions (`DECIMAL`
 //! and `VARCHAR` without numbers) has to be said in full.
 

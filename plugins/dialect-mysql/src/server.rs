@@ -8,7 +8,7 @@ pub const MYSQL: &str = "MySQL";
 /// The name of the other.
 pub const MARIADB: &str = "MariaDB";
 
-/// Fields that are dropped at once, without writing the table anew.
+/// Fields that are dropped at once, without writing the table again.
 const DROP_AT_ONCE: (u32, u32, u32) = (8, 0, 29);
 
 /// A server.

@@ -91,7 +91,7 @@ fn catalogue_decoded(text: &str) -> String {
 }
 
 /// The expression without character sets before ASCII literals: MySQL exchanges them when it writes a table
-/// anew, which would seem another expression.
+/// again, which would seem another expression.
 fn without_introducers(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;

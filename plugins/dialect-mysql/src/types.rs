@@ -1,4 +1,4 @@
-//! Data types: parsed out of a list of those that are known, and written anew.
+//! Data types: parsed out of a list of those that are known, and written again.
 //!
 //! One spelling for all that mean the same to the server, whichever of the two it is: `int(11)` of MariaDB,
 //! `int` of MySQL and `INTEGER` of a user are `INT`; `BOOL` is `tinyint(1)`.

@@ -1,6 +1,6 @@
 //! Data types as users and the catalogue write them.
 //!
-//! One grammar reads both: words, numbers in brackets, `[]`. What is known is written anew in the words of
+//! One grammar reads both: words, numbers in brackets, `[]`. What is known is written again in the words of
 //! `format_type`, which is also the canonical spelling, so that what was asked for and what is read back
 //! compare as texts. Types of users and of extensions are read as they are and never written.
 

@@ -1,7 +1,7 @@
 //! Reads the `CREATE TABLE` statement that SQLite keeps of a table, to know what the catalogue's other
 //! answers leave out: checks, collations, named constraints, words nobody expected.
 //!
-//! It is strict: what it does not understand is a reason not to write the table anew, never something to
+//! It is strict: what it does not understand is a reason not to write the table again, never something to
 //! pass over. It says what it found in words, without names, so that renaming a table or a field does not
 //! change what it says.
 
@@ -14,7 +14,7 @@ use crate::lexer::{Kind, Lexeme, lex};
 pub struct CreateText {
     /// Its columns in order.
     pub columns: Vec<ColumnText>,
-    /// What the table has that would be lost by writing it anew, in words.
+    /// What the table has that would be lost by writing it again, in words.
     pub losses: BTreeSet<String>,
 }
 

@@ -27,7 +27,7 @@ pub struct TableFacts {
 }
 
 impl TableFacts {
-    /// Why the table cannot be written anew; none: it can, as far as the table itself goes.
+    /// Why the table cannot be written again; none: it can, as far as the table itself goes.
     pub fn rebuild_reason(&self) -> Option<String> {
         if !self.understood {
             return Some("its CREATE statement is not understood in full".to_owned());
@@ -80,7 +80,7 @@ impl TableFacts {
     }
 }
 
-/// Why this table cannot be written anew, its fields included; none: it can.
+/// Why this table cannot be written again, its fields included; none: it can.
 pub fn rebuild_reason(table: &Table) -> Option<String> {
     let Some(extra) = object(table.extra.as_deref()) else {
         return Some("nothing was read of its constraints and indexes".to_owned());

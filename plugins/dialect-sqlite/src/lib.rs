@@ -4,7 +4,7 @@
 //! depend on their arguments alone; [`read`] keeps questions and the reading of answers apart; what a
 //! change must not lose is worked out by [`create_text`] from the statement that SQLite itself keeps.
 //!
-//! What cannot be told is never lost: a table is only written anew if everything about it is understood.
+//! What cannot be told is never lost: a table is only written again if everything about it is understood.
 
 pub mod create_text;
 pub mod defaults;

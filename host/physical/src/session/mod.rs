@@ -35,7 +35,7 @@ pub(crate) enum Session {
 pub(crate) struct Beginning<'c> {
     /// All of it in one transaction.
     pub transactional: bool,
-    /// The table is written anew.
+    /// The table is written again.
     pub rebuilds: bool,
     /// The table that nobody else may change meanwhile.
     pub locks: Option<&'c TableName>,

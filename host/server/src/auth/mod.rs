@@ -120,7 +120,7 @@ impl Auth {
         Ok(auth)
     }
 
-    /// Reads all tokens anew. Tokens that ran out count: they do not open the server to everyone.
+    /// Reads all tokens again. Tokens that ran out count: they do not open the server to everyone.
     pub async fn reload(&self) -> Result<(), Error> {
         let _reloading = self.reloading.lock().await;
         let tokens = store::live(&self.db).await?;

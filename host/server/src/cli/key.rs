@@ -92,11 +92,11 @@ fn render(rotated: &Rotated) -> String {
     let key = &rotated.key;
     let made = if rotated.made { format!("key {key} was made and is in use\n") } else { String::new() };
     let changed = match rotated.changed {
-        0 => format!("no secret had to be encrypted anew: all are under key {key}\n"),
-        1 => format!("1 secret was encrypted anew with key {key}\n"),
-        count => format!("{count} secrets were encrypted anew with key {key}\n"),
+        0 => format!("no secret had to be encrypted again: all are under key {key}\n"),
+        1 => format!("1 secret was encrypted again with key {key}\n"),
+        count => format!("{count} secrets were encrypted again with key {key}\n"),
     };
-    let left = rotated.unreadable.iter().map(|context| format!("no key opens {context}: set it anew\n"));
+    let left = rotated.unreadable.iter().map(|context| format!("no key opens {context}: set it again\n"));
     let left: String = left.collect();
     made + &changed + &left + &what_is_next(rotated)
 }

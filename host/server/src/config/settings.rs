@@ -378,7 +378,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "retention.changes_hours",
         default: Default::Fixed("24"),
-        meaning: "hours that the change log is kept for replicas that were away; one that was longer reads all anew",
+        meaning: "hours that the change log is kept for replicas that were away; one that was away longer reads everything again",
         set: |config, text| parse::number(text, 1, 8_760).map(|hours| config.retention.changes_hours = hours),
         shown: |config| config.retention.changes_hours.to_string(),
     },

@@ -1,4 +1,4 @@
-//! A data source opened for one call at a time: where it may lie is looked at anew each time, the session only
+//! A data source opened for one call at a time: where it may lie is looked at again each time, the session only
 //! reads, and the dialect that borrows it is the one that is active then.
 
 use std::path::PathBuf;
@@ -343,7 +343,7 @@ impl<'a> DatasourceClient<'a> {
         Lent::on(&reading, loan).map(Box::new).map_err(Unanswered::Database)
     }
 
-    /// The session of the calls before, for a while; then where it lies is looked at anew. One on a server is given
+    /// The session of the calls before, for a while; then where it lies is looked at again. One on a server is given
     /// back each time, as others may be waiting for it: there it rests for the next call.
     async fn session(&self) -> Result<Reading, PluginError> {
         if !self.source.is_file() {

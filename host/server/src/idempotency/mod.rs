@@ -160,7 +160,7 @@ pub async fn end(core: &Core, attempt: &Attempt, outcome: Result<&Reply, &Error>
     tx.commit().await
 }
 
-/// After work that was answered for when it began, and then failed: a repeat tries anew.
+/// After work that was answered for when it began, and then failed: a repeat tries again.
 pub async fn forget(core: &Core, attempt: &Attempt) -> Result<(), Error> {
     match &attempt.idempotency_key {
         Some(key) => store::forget(&core.db, attempt, key).await,

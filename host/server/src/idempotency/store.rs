@@ -128,7 +128,7 @@ pub async fn forget(db: &Db, attempt: &Attempt, key: &str) -> Result<(), Error> 
     db.execute(SQL, &values).await.map(drop)
 }
 
-/// Gives the key back after a failure, so that a repeat tries anew.
+/// Gives the key back after a failure, so that a repeat tries again.
 pub async fn free(db: &Db, attempt: &Attempt, key: &str) -> Result<(), Error> {
     const SQL: &str = "DELETE FROM idempotency_keys WHERE caller = $1 AND method = $2 AND path = $3 AND key = $4 \
                        AND claim = $5 AND status IS NULL";

@@ -1,4 +1,4 @@
-//! What a call of a plugin that failed means to a client, for every room that makes such calls. Whatever a
+//! What a call of a plugin that failed means to a client, for every module that makes such calls. Whatever a
 //! plugin or the system behind it answered, it is a failure of theirs: 502, or 504 where time ran out. A room
 //! that knows what was asked for may make a 404 or 409 of it before.
 

@@ -1,7 +1,7 @@
 //! Plugins: which components there are, which answer, and the API by which operators change that.
 //!
 //! The plugin host itself is the crate `lakeport-plugins`, which forgets everything when the process
-//! ends. This room keeps components and pointers in the store and puts them back at a start. A bundled
+//! ends. This module keeps components and pointers in the store and puts them back at a start. A bundled
 //! plugin follows the binary until an operator activates another generation of it.
 
 mod api;

@@ -7,7 +7,7 @@ use lakeport_base::time::SECOND_MS;
 use super::definition::{Definition, Strategy, Task};
 use super::store::State;
 
-/// How often a task of a run is begun anew because its server ended meanwhile. More often, it may be what ends
+/// How often a task of a run is begun again because its server ended meanwhile. More often, it may be what ends
 /// them.
 pub const LOSSES_MAX: i64 = 10;
 

@@ -1,6 +1,6 @@
 //! The one server that works: it holds the lease, fires timers, begins tasks and ends runs.
 //!
-//! What it remembers of a run is what the store says, read anew when the run changed; only who works on which
+//! What it remembers of a run is what the store says, read again when the run changed; only who works on which
 //! try is its own. What it cannot be sure of (a commit without an answer, a try without a task here) it finds
 //! out by looking for tries that run and that nobody here works on.
 
@@ -57,7 +57,7 @@ struct Shift {
     held: Arc<Held>,
     runs: HashMap<i64, Active>,
     definitions: HashMap<i64, Arc<Definition>>,
-    /// Runs that are to be read anew.
+    /// Runs that are to be read again.
     stale: HashSet<i64>,
     /// All are, and those that are not known yet.
     is_all_stale: bool,
@@ -196,7 +196,7 @@ impl Shift {
         Ok(in_ms.map_or(poll, Duration::from_millis).min(poll))
     }
 
-    /// Ends tries that run and that nobody here works on: their server ended. They are begun anew.
+    /// Ends tries that run and that nobody here works on: their server ended. They are begun again.
     async fn find_lost(&mut self) -> Result<(), Error> {
         let running = attempts::store::running(&self.state.db).await?;
         let lost: Vec<_> = running.into_iter().filter(|one| !self.working.contains_key(&one.id)).collect();
@@ -218,7 +218,7 @@ impl Shift {
         tx.commit().await
     }
 
-    /// Reads anew what may have changed.
+    /// Reads again what may have changed.
     async fn read(&mut self) -> Result<(), Error> {
         if self.is_all_stale {
             let open = store::open_runs(&self.state.db, RUNS_AT_ONCE as i64).await?;
@@ -262,7 +262,7 @@ impl Shift {
 
     /// One run's trouble stops no other.
     async fn end_unreadable(&self, run: &Run) -> Result<(), Error> {
-        const MESSAGE: &str = "its definition cannot be read by this version of the server; publish it anew";
+        const MESSAGE: &str = "its definition cannot be read by this version of the server; publish it again";
         let mut tx = self.state.db.begin().await?;
         tx.guard(&self.held).await?;
         let state = if run.state == State::Stopping { State::Stopped } else { State::Failed };

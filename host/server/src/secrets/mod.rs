@@ -2,8 +2,8 @@
 //!
 //! The keys come from the setting `key`, else from a file in the data folder. The first one encrypts, all of
 //! them decrypt, and a ciphertext says which one it is of: so a new key is put in front of the old ones and
-//! everything goes on while [`rotate`] encrypts anew what is there. A ciphertext is bound to its row and
-//! column by its [`context`]. This room knows nothing of what a secret is for, and never logs one.
+//! everything goes on while [`rotate`] encrypts again what is there. A ciphertext is bound to its row and
+//! column by its [`context`]. This module knows nothing of what a secret is for, and never logs one.
 
 mod file;
 mod key;
@@ -133,7 +133,7 @@ impl Keys {
         held.keys.iter().find(named).is_some_and(|key| key.is_digest_of(&digest, bytes))
     }
 
-    /// Reads the file anew; keys of the setting stay as they are until the server is restarted.
+    /// Reads the file again; keys of the setting stay as they are until the server is restarted.
     pub fn reload(&self) -> anyhow::Result<()> {
         if let Source::File(path) = &self.0.source {
             let (keys, stamp) = file::read(path)?;
@@ -151,7 +151,7 @@ impl Keys {
         Keys(Arc::new(Inner { source, held: ArcSwap::from_pointee(Held { keys, stamp }) }))
     }
 
-    /// The keys, read anew if their file was replaced: what is written from now on is under the newest one,
+    /// The keys, read again if their file was replaced: what is written from now on is under the newest one,
     /// so that a rotation has an end.
     fn followed(&self) -> Arc<Held> {
         let held = self.0.held.load_full();
@@ -207,7 +207,7 @@ fn now_ms() -> i64 {
 fn key_is_missing(context: &str, id: KeyId) -> Error {
     let message = format!(
         "{context} was encrypted with key {id}, which this server does not have: put that key back, after the \
-         others, into LAKEPORT_KEY or {} of the data folder, or set the secret anew",
+         others, into LAKEPORT_KEY or {} of the data folder, or set the secret again",
         file::FILE_NAME
     );
     Error::unavailable("secret_unreadable", message)
@@ -215,6 +215,6 @@ fn key_is_missing(context: &str, id: KeyId) -> Error {
 
 fn unreadable(context: &str) -> Error {
     let message =
-        format!("{context} does not decrypt: it was changed, cut off or moved; set the secret anew");
+        format!("{context} does not decrypt: it was changed, cut off or moved; set the secret again");
     Error::unavailable("secret_unreadable", message)
 }

@@ -1,4 +1,4 @@
-//! A new key, and everything encrypted anew with it, while servers run. It may be killed anywhere: the file
+//! A new key, and everything encrypted again with it, while servers run. It may be killed anywhere: the file
 //! of keys is replaced whole, a row is changed only where it still is what was read, and a key goes only
 //! after nothing was found under it. The next run goes on.
 
@@ -23,7 +23,7 @@ pub struct Rotated {
     pub key: String,
     /// Whether that key was made now; one of the setting never is.
     pub made: bool,
-    /// How many secrets were encrypted anew.
+    /// How many secrets were encrypted again.
     pub changed: u64,
     /// Secrets that no key opens, by their context; they stay as they are.
     pub unreadable: Vec<String>,
@@ -34,7 +34,7 @@ pub struct Rotated {
 
 /// Puts a new key in front of those of the file, encrypts everything with it, and drops keys that nothing
 /// needs any more; the one before is kept. Keys of the setting are the operator's: then only what is not
-/// under the first one is encrypted anew.
+/// under the first one is encrypted again.
 pub async fn rotate(db: &Db, keys: &Keys, columns: &[EncryptedColumn]) -> anyhow::Result<Rotated> {
     rotate_at(db, keys, columns, now_ms()).await
 }

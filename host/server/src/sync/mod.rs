@@ -3,7 +3,7 @@
 //! A synchronisation is a row with the state `running`: whoever makes one wakes a worker by the change log, and
 //! the worker of one server, which holds the data source's lease, reads and writes, a bounded batch at a time,
 //! each in one transaction with the figures of the row. So a server that dies leaves true figures, and another
-//! begins anew where it ended. A row that is no longer `running` stops its worker.
+//! begins again where it ended. A row that is no longer `running` stops its worker.
 
 mod api;
 mod read;

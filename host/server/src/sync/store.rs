@@ -167,7 +167,7 @@ pub async fn is_running(tx: &mut Tx, datasource_id: i64) -> Result<bool, Error> 
     Ok(!tx.query(ONE, &[datasource_id.into()]).await?.is_empty())
 }
 
-/// Begins, or begins anew: what was counted stays counted, for it was written. False where it does not run any
+/// Begins, or begins again: what was counted stays counted, for it was written. False where it does not run any
 /// more.
 pub async fn begin(tx: &mut Tx, id: i64, total: i64) -> Result<bool, Error> {
     const BEGIN: &str = "UPDATE datasource_syncs SET tables_total = $2, tables_done = 0, errors = '[]' \

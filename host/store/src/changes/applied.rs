@@ -17,7 +17,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 /// What follows a topic.
 pub trait Follows {
-    /// Takes in what changed: reads it anew.
+    /// Takes in what changed: reads it again.
     fn apply(&self, events: &[Event]) -> impl Future<Output = Result<(), Error>> + Send;
 }
 

@@ -6,7 +6,7 @@
 //! commits, by other servers' hints (PostgreSQL's NOTIFY, sent after the commit, for inside of it it would make
 //! commits wait for each other), and by the clock for what a hint did not bring.
 //!
-//! It says *that* something changed, by topic and key, and never what: who is told reads it anew.
+//! It says *that* something changed, by topic and key, and never what: who is told reads it again.
 
 mod applied;
 mod follow;
@@ -73,7 +73,7 @@ impl Changed {
 }
 
 impl Tx {
-    /// Others are told of it once this transaction is committed. The key is what they need to read anew;
+    /// Others are told of it once this transaction is committed. The key is what they need to read again;
     /// [`EVERY_KEY`] where it may be anything.
     pub fn changed(&mut self, topic: &'static str, key: impl Into<String>) {
         self.changed.add(topic, key.into());
@@ -119,7 +119,7 @@ fn number_of(rows: &[Row]) -> Result<i64, Error> {
 }
 
 /// Throws away changes that were all made before this time, the oldest first; answers how many. Who had not
-/// read them is told to read everything anew.
+/// read them is told to read everything again.
 pub async fn purge(db: &Db, before_ms: i64) -> Result<u64, Error> {
     const PURGE: &str = "DELETE FROM changes WHERE number IN (SELECT number FROM changes WHERE number < \
         coalesce((SELECT min(number) FROM changes WHERE at >= $1), (SELECT number + 1 FROM change_counter)) \

@@ -8,13 +8,13 @@ use tokio::sync::Notify;
 
 use super::EVERY_KEY;
 
-/// Changes that wait for one subscriber. A slower one is told to read everything anew.
+/// Changes that wait for one subscriber. A slower one is told to read everything again.
 pub(super) const QUEUE: usize = 1_024;
 
 /// What a subscriber is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// What stands under this key is to be read anew.
+    /// What stands under this key is to be read again.
     Changed(Arc<str>),
     /// Everything of the topic is.
     Everything,

@@ -1,7 +1,7 @@
 //! Numbers of buckets and of copies.
 //!
 //! A number of buckets is not the same thing everywhere. In Doris it is one for the partitions to come, and
-//! a table without partitions has none to come; in StarRocks it lays out all data anew. A number of copies is
+//! a table without partitions has none to come; in StarRocks it lays out all data again. A number of copies is
 //! one for the partitions to come and another for those that are there, set in two statements.
 
 use lakeport_sdk::dialect::{Action, ChangePlan, Problem, SetCount, Statement, Step, Table};
@@ -13,7 +13,7 @@ use crate::extra::TableExtra;
 use crate::server::{Product, Server};
 use crate::texts::LITERAL;
 
-/// From here on StarRocks lays tables out anew.
+/// From here on StarRocks lays tables out again.
 const STARROCKS_OPTIMIZE: (u32, u32, u32) = (3, 2, 0);
 /// The most copies that the servers count to.
 const REPLICAS_MAX: u32 = 32_767;

@@ -143,7 +143,7 @@ fn reshapes(server: &Server, request: &AlterField, problems: &mut Problems) -> O
     Some(work)
 }
 
-/// What stands against defining a field anew.
+/// What stands against defining a field again.
 fn defined_anew(request: &AlterField, member: &str, problems: &mut Problems) {
     let (table, field) = (&request.current, &request.before);
     let (name, extra) = (&field.name, FieldExtra::of(field));
@@ -181,7 +181,7 @@ fn can_say_aggregate(table: &Table, field: &Field) -> bool {
     }
 }
 
-/// The field's definition anew, and its comment besides where a definition cannot carry it.
+/// The field's definition again, and its comment besides where a definition cannot carry it.
 fn redefine(server: &Server, request: &AlterField, work: Work, problems: &mut Problems) -> Vec<Step> {
     let (table, before, after) = (&request.current, &request.before, &request.after);
     // It still has its old name; the new one comes last.

@@ -119,7 +119,7 @@ pub fn add_column(table: &TableName, column: &Column, behind: Option<&str>) -> S
     }
 }
 
-/// Defines a field anew.
+/// Defines a field again.
 pub fn modify_column(table: &TableName, column: &Column) -> Statement {
     column.write(alter(table, "MODIFY COLUMN"))
 }

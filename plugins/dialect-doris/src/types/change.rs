@@ -13,7 +13,7 @@ pub enum Work {
     None,
     /// Only the definition is written.
     Metadata,
-    /// All data is written anew.
+    /// All data is written again.
     Rewrite,
 }
 

@@ -1,4 +1,4 @@
-//! Sizes of tables. What the catalogue has are estimates of InnoDB, which MySQL even keeps for a day; anew,
+//! Sizes of tables. What the catalogue has are estimates of InnoDB, which MySQL even keeps for a day; again,
 //! rows are counted and bytes taken from the engine's own table of numbers.
 
 use std::collections::BTreeMap;

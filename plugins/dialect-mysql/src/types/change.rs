@@ -13,7 +13,7 @@ pub enum Effect {
     Same,
     /// All values stay, and so do the rows as they lie.
     KeepsRows,
-    /// All values stay in rows that are written anew.
+    /// All values stay in rows that are written again.
     WritesRows,
     /// Values can be lost, for this reason.
     Loses(&'static str),

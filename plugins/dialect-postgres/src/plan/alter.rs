@@ -163,7 +163,7 @@ fn retype(
     Some(Types { before: old, after: wanted, rewrites })
 }
 
-/// What the old default is in the new type is for PostgreSQL to say; so a plain one is set anew.
+/// What the old default is in the new type is for PostgreSQL to say; so a plain one is set again.
 fn is_set_anew(before: &Field) -> bool {
     defaults::gives_a_value(&before.defaults_to) && !matches!(before.defaults_to, DefaultValue::Expression(_))
 }

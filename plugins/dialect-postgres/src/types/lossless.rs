@@ -9,7 +9,7 @@ pub enum Change {
     None,
     /// In the catalogue alone: the bytes on disk stay.
     InPlace,
-    /// Every row is written anew.
+    /// Every row is written again.
     Rewrite,
     /// Some values could come out otherwise, or not at all.
     Lossy,
@@ -24,7 +24,7 @@ pub fn change(before: &Type, after: &Type) -> Change {
         return Change::Lossy;
     }
     match of_elements(before, after) {
-        // PostgreSQL writes arrays anew even where the bytes of their elements stay.
+        // PostgreSQL writes arrays again even where the bytes of their elements stay.
         Change::InPlace if before.array => Change::Rewrite,
         found => found,
     }

@@ -75,7 +75,7 @@ fn add_notes(change: &AddField) -> Vec<Problem> {
     notes
 }
 
-/// Another name is a statement of its own; another type, nullability or default writes the table anew; a
+/// Another name is a statement of its own; another type, nullability or default writes the table again; a
 /// comment stays with Lakeport.
 pub fn alter(server: &ServerInfo, change: &AlterField) -> Result<ChangePlan, Vec<Problem>> {
     let (before, after) = (&change.before, &change.after);

@@ -1,4 +1,4 @@
-//! Writing a table anew: SQLite changes the type, the nullability and the default of a field in no other
+//! Writing a table again: SQLite changes the type, the nullability and the default of a field in no other
 //! way.
 //!
 //! Make another table, copy, drop the first, take its name; the undo is the same on the way back, spread
@@ -15,7 +15,7 @@ use crate::types::{Affinity, affinity};
 /// What the new table is called until it has the old one's name.
 const SUFFIX: &str = "_rebuild";
 
-/// The columns of a table that can be written anew with nothing lost; else why not.
+/// The columns of a table that can be written again with nothing lost; else why not.
 pub fn columns(table: &Table) -> Result<Vec<Column>, String> {
     if let Some(reason) = facts::rebuild_reason(table) {
         return Err(reason);

@@ -310,7 +310,7 @@ fn a_field_is_renamed_by_a_statement_of_its_own() {
     assert_eq!(steps(&planned(rename("NOTE"))).len(), 1);
     assert_eq!(refused(&server(), rename("Total")), pairs(&[("fieldName", "conflict")]));
     assert_eq!(refused(&old_server(), rename("remark")), pairs(&[("fieldName", "unsupported_by_dialect")]));
-    // What could not be written anew can still be renamed.
+    // What could not be written again can still be renamed.
     let unknown = Table { extra: None, ..orders() };
     assert_eq!(steps(&planned(alter(unknown, "note", |after| after.name = "remark".to_owned()))).len(), 1);
 }

@@ -74,7 +74,7 @@ pub struct Meaning {
     pub range: Option<Range>,
     /// Time fields that a verb of the question names: one of them is meant.
     pub verbs: Vec<Place>,
-    /// `were published`: it was done to what is counted, each time anew.
+    /// `were published`: it was done to what is counted, each time again.
     pub passive: bool,
     /// By what, and whether the greatest comes first.
     pub rank: Option<(By, bool)>,

@@ -1,5 +1,5 @@
 //! What a tool puts out, made short enough for a model and an event: long lists and texts lose their ends, and
-//! whoever reads it is told so.
+//! whoever reads it is reported.
 
 use lakeport_base::text::shortened;
 use serde_json::{Map, Value};

@@ -47,7 +47,7 @@ pub struct Try {
 pub struct Stops {
     /// Its run is to stop: that is what is recorded.
     pub cancelled: CancellationToken,
-    /// Nobody works here any more: nothing is recorded, and whoever goes on begins it anew.
+    /// Nobody works here any more: nothing is recorded, and whoever goes on begins it again.
     pub halted: CancellationToken,
 }
 

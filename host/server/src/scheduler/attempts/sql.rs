@@ -126,7 +126,7 @@ fn script(work: &Try, task: &Task) -> Result<Vec<ScriptStatement>, String> {
     sqlite_script(&parameters::expand(&task.body, &values)?)
 }
 
-/// The database of the task, where it may lie there; looked at anew for each try.
+/// The database of the task, where it may lie there; looked at again for each try.
 async fn database(state: &Scheduler, task: &Task, task_run_id: i64) -> Result<Database, String> {
     let Some(id) = task.datasource_id else { return Err("the task names no data source".to_owned()) };
     let found = datasources::find(&state.db, id).await.map_err(|error| {

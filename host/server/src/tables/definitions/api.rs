@@ -18,7 +18,7 @@ use crate::tables::physical::{self, Ended, Planned};
 use crate::tables::{Call, Tables};
 use crate::tables::{TOPIC, sources};
 
-/// How often a change is worked out anew because another writer came in between.
+/// How often a change is worked out again because another writer came in between.
 pub const TRIES: usize = 5;
 
 pub fn unknown(id: i64) -> Error {
@@ -173,7 +173,7 @@ async fn change_from<B: Body>(
     sources::refuse_wrong(&before, call.query.cluster_id)?;
     call.check_if_match(&before.etag())?;
     let definition = &before.record.definition;
-    // A form that could not be read is told so first.
+    // A form that could not be read is reported first.
     if call.body.refuse(Vec::new()).is_ok() {
         refuse_fixed(&before, &after)?;
     }

@@ -83,7 +83,7 @@ pub async fn update(
         let before = field_of(&whole, field_id)?;
         call.check_if_match(&before.etag())?;
         let after = before.changed_by(call.body.read().clone());
-        // A form that could not be read is told so first.
+        // A form that could not be read is reported first.
         let is_readable = call.body.refuse(Vec::new()).is_ok();
         if is_readable && whole.record.is_physical && before.is_key != after.is_key {
             let message = "isPrimaryKey cannot be changed: the table is in its database";

@@ -127,7 +127,7 @@ impl Shape {
         ]
     }
 
-    /// In all but its id, which a field that is found anew does not have yet.
+    /// In all but its id, which a field that is found again does not have yet.
     fn is_as(&self, other: &Shape) -> bool {
         (self.place, &self.name) == (other.place, &other.name) && self.members() == other.members()
     }

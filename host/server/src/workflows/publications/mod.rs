@@ -2,7 +2,7 @@
 //!
 //! An approval leaves a row whose deployment is `pending`, and wakes the worker of one server by the change log.
 //! It has the workflow's turn while it deploys, writes down what the engine said after each step, and writes the
-//! end in one transaction. A server that dies leaves the row, and another begins anew: a plugin finds what is in
+//! end in one transaction. A server that dies leaves the row, and another begins again: a plugin finds what is in
 //! the engine already.
 
 mod api;

@@ -1,5 +1,5 @@
 //! What a task is to be: the forms of requests, checked, and laid over what there is. Pure; what they name in
-//! other rooms is looked up before.
+//! other modules is looked up before.
 
 use lakeport_base::error::Detail;
 use lakeport_http::form::{Amend, Patch, Text};

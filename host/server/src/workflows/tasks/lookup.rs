@@ -1,4 +1,4 @@
-//! What a task names in other rooms: the types its engine runs, its data source, its tables. Looked up before a
+//! What a task names in other modules: the types its engine runs, its data source, its tables. Looked up before a
 //! change begins.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -95,7 +95,7 @@ fn no_such_datasource(id: i64) -> Detail {
     Detail::new("task.datasourceId", format!("there is no data source {id}"))
 }
 
-/// The tables that are named anew and are not there.
+/// The tables that are named again and are not there.
 async fn no_such_tables(
     tx: &mut Tx,
     content: &Content,
