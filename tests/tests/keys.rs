@@ -36,11 +36,11 @@ fn a_rotation_beside_a_running_server_is_not_noticed() {
     let first = make_token(&server, admin.trim());
     let token = first.data()["token"].clone();
     let text = ok(&lakeport(&["key", "rotate", "--data-dir", &data]));
-    assert!(text.contains("1 secret was encrypted anew"), "{text}");
+    assert!(text.contains("1 secret was encrypted again"), "{text}");
     let again = make_token(&server, admin.trim());
     assert_eq!(again.data()["token"], token);
     let text = ok(&lakeport(&["key", "rotate", "--data-dir", &data]));
-    assert!(text.contains("1 secret was encrypted anew"), "{text}");
+    assert!(text.contains("1 secret was encrypted again"), "{text}");
     assert_eq!(make_token(&server, admin.trim()).data()["token"], token);
 }
 
