@@ -1,9 +1,9 @@
-//! `cargo xtask bench demo`: the example company on a server: how long it takes to start, what it takes when nobody
-//! asks, what its busiest reads cost, and how soon a question shows that it is worked on. With `--minutes N`, also its
-//! memory over that long a time of mixed load.
+//! `cargo xtask bench demo`: measures a server with the example company: its start, its idle cost, its
+//! busiest reads, and the time until a question's first event. With `--minutes N`, also its memory over that
+//! time of mixed load.
 //!
-//! The one idea: a server has one core and the load another; all is asked as a client would, over HTTP. It prints
-//! tables in Markdown and asserts nothing but that each answer is a good one.
+//! The server has one core and the load another; all requests go over HTTP, as a client's. Prints tables in
+//! Markdown and asserts only that each answer is good.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 const STARTS: usize = 5;
 /// How long a server is left alone before its memory is read.
 const IDLE: Duration = Duration::from_secs(10);
-/// The reads of a page that shows the catalogue, a workflow, what ran, where data comes from, and a conversation.
+/// The reads of a page that shows the catalogue, a workflow, executions, lineage, and a conversation.
 const READS: [(&str, &str); 6] = [
     ("a page of tables", "/api/v1/tables?pageSize=20"),
     ("a table with its fields", "/api/v1/tables/1"),
@@ -33,7 +33,7 @@ const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_secs(2);
 const WARM_UP: Duration = Duration::from_millis(500);
 const QUESTIONS: [&str; 2] = ["最近30天工作流发布次数的趋势", "Top 5 products by sales amount"];
-/// How often each is asked.
+/// Requests of each.
 const TIMES: usize = 20;
 /// How long an answer may take.
 const ANSWER_MAX: Duration = Duration::from_secs(30);
@@ -41,7 +41,7 @@ const ANSWER_MAX: Duration = Duration::from_secs(30);
 const READS_PER_S: u64 = 20;
 const QUESTION_EVERY_S: u64 = 5;
 const EXECUTION_EVERY_S: u64 = 60;
-/// How often its memory is told.
+/// How often its memory is printed.
 const TOLD_EVERY_S: u64 = 600;
 
 fn main() -> anyhow::Result<()> {
@@ -51,7 +51,7 @@ fn main() -> anyhow::Result<()> {
         ["--minutes", number] => number.parse().context("--minutes is a whole number")?,
         _ => bail!("what this benchmark takes is `--minutes N`"),
     };
-    // Before there are threads: they inherit it.
+    // Before threads start: they inherit it.
     pin_to_load_core()?;
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure(minutes))
 }
@@ -96,7 +96,7 @@ fn milliseconds(time: f64) -> String {
     format!("{:.0} ms", time * 1e3)
 }
 
-/// A server that serves it.
+/// A server of the example company.
 struct Company {
     server: Measured,
     _files: TempDir,
@@ -126,7 +126,7 @@ impl Company {
         Ok(topic["topic_id"].as_str().context("an id")?.to_owned())
     }
 
-    /// Asks; answers how long after the delivery the first event came, and the answer.
+    /// Asks a question; returns the time until the first event and until the answer.
     async fn ask(&self, topic: &str, question: &str) -> anyhow::Result<(f64, f64)> {
         let form = json!({ "topic_id": topic, "content": question });
         let delivered = self.post("/api/v1/nl2sql/tasks/deliver-message", &form).await?;
@@ -187,7 +187,7 @@ impl Company {
         Ok(())
     }
 
-    /// A working day in little: reads, questions and executions, evenly over the time.
+    /// A working day in miniature: reads, questions and executions, evenly spread.
     async fn mixed_load(&self, topic: &str, minutes: u64) -> anyhow::Result<()> {
         println!(
             "| {READS_PER_S} reads a second, a question each {QUESTION_EVERY_S} s, an execution each \

@@ -1,9 +1,8 @@
-//! `cargo xtask bench edge`: what the edge costs beside a bare hyper server, and what a connection costs that
-//! says nothing.
+//! `cargo xtask bench edge`: the edge's cost beside a bare hyper server, and the cost of an idle connection.
 //!
-//! The one idea: a server has one core and the load another, and the two servers take turns over and over,
-//! so that the ratios hold on any machine; the numbers are this machine's. It prints a table in Markdown
-//! and asserts nothing but that each answer is a good one.
+//! The server has one core and the load another, and the two servers alternate repeatedly, so that the ratios
+//! hold on any machine; the numbers are this machine's. Prints a table in Markdown and asserts only that each
+//! answer is good.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -21,14 +20,14 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::net::TcpListener;
 use tokio::time::{sleep, timeout};
 
-/// Each sends its next request when the last one is answered.
+/// Each sends its next request when the previous one is answered.
 const CONNECTIONS: usize = 32;
-/// Turns of each server; one more before them is not counted.
+/// Rounds of each server; one more before them is not counted.
 const ROUNDS: usize = 5;
 const ROUND: Duration = Duration::from_secs(4);
 const WARM_UP: Duration = Duration::from_secs(1);
 const IDLE_CONNECTIONS: usize = 10_000;
-/// How long an idle connection may take until its one request is answered.
+/// How long an idle connection may take until its single request is answered.
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// How long the idle connections are left alone before the server's memory is read.
 const IDLE: Duration = Duration::from_secs(3);
@@ -36,14 +35,14 @@ const IDLE: Duration = Duration::from_secs(3);
 const IDLE_ASKED_AGAIN: usize = 100;
 /// Files that this program needs besides its connections.
 const OTHER_FILES: u64 = 64;
-/// Says, as the first argument, that this process is to be the bare server.
+/// The first argument that makes this process the bare server.
 const BARE: &str = "bare-server";
 
 fn main() -> anyhow::Result<()> {
     if std::env::args().nth(1).is_some_and(|argument| argument == BARE) {
         return tokio::runtime::Runtime::new()?.block_on(serve_bare());
     }
-    // Before there are threads: they inherit it.
+    // Before threads start: they inherit it.
     pin_to_load_core()?;
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure())
 }
@@ -82,13 +81,13 @@ fn print_speed(rounds: &[(Round, Round)]) {
     println!("| ratio | {rate:.2} × | {cpu:.2} × |");
 }
 
-/// Asks over all connections for that long.
+/// Sends requests over all connections for that long.
 async fn load(server: &Measured, time: Duration) -> anyhow::Result<Round> {
     let request = measure::get(server.address, "/health/live");
     measure::load(server, CONNECTIONS, time, |_, bytes| bytes.extend_from_slice(&request)).await
 }
 
-/// The least server on the same libraries.
+/// The smallest server on the same libraries.
 fn bare() -> anyhow::Result<Measured> {
     Measured::program("a bare hyper server", &std::env::current_exe()?, &[BARE])
 }
@@ -141,7 +140,7 @@ fn open_files() -> anyhow::Result<u64> {
     Ok(hard)
 }
 
-/// The least that a server on the same libraries does: one constant answer, no bounds, no log.
+/// The smallest server on the same libraries: one constant answer, no limits, no log.
 async fn serve_bare() -> anyhow::Result<()> {
     open_files()?;
     let listener = TcpListener::bind("127.0.0.1:0").await?;
@@ -155,7 +154,7 @@ async fn serve_bare() -> anyhow::Result<()> {
                 Ok::<_, Infallible>(Response::new(body))
             });
             let builder = Builder::new(TokioExecutor::new());
-            // A client that has seen enough closes the connection: no reason to stop.
+            // A client that closes the connection is no reason to stop.
             let _ = builder.serve_connection(TokioIo::new(stream), service).await;
         });
     }

@@ -1,7 +1,7 @@
-//! `cargo xtask bench plugins`: what the sandbox costs, and how quickly the server is there.
+//! `cargo xtask bench plugins`: the cost of the sandbox, and the server's start-up time.
 //!
-//! Everything is measured in one run, one call after another on one thread, so that the ratios hold on
-//! any machine; the times are this machine's. It prints a table in Markdown and asserts nothing.
+//! All measurements are in one run, one call after another on one thread, so that the ratios hold on any
+//! machine; the times are this machine's. Prints a table in Markdown and asserts nothing.
 
 use std::hint::black_box;
 use std::io::{BufRead as _, BufReader};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use lakeport_plugins::dialect::Dialect;
 use lakeport_plugins::{
-    CallContext, CompiledCache, Origin, Registry, RegistrySettings, Sandbox, SandboxSettings,
+    CallContext, CompiledCache, Compiler, Origin, Registry, RegistrySettings, Sandbox, SandboxSettings,
 };
 use lakeport_tests::measure::resident_bytes;
 use lakeport_tests::{wasm_folder, workspace};
@@ -25,9 +25,13 @@ const STARTS: usize = 7;
 /// How long a start may take before the benchmark gives up.
 const START_MAX: Duration = Duration::from_secs(60);
 /// How long an idle server is left alone before its memory is read.
-const IDLE: Duration = Duration::from_secs(3);
-/// Columns of the table that is planned.
+const IDLE: Duration = Duration::from_secs(5);
+/// Columns of the planned table.
 const COLUMNS: usize = 20;
+
+/// As in the server.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -50,7 +54,11 @@ fn main() -> anyhow::Result<()> {
     println!("|---|---|");
     println!("| empty data folder, until ready | {} ms |", starts.cold.as_millis());
     println!("| compiled code there, until ready, median of {STARTS} | {} ms |", starts.warm.as_millis());
-    println!("| memory after {} s idle | {:.0} MB |", IDLE.as_secs(), starts.idle_bytes as f64 / 1e6);
+    let mb = |bytes: u64| format!("{:.0} MB", bytes as f64 / 1e6);
+    let idle = IDLE.as_secs();
+    println!("| empty, memory after {idle} s idle | {} |", mb(starts.idle));
+    println!("| with the demo, first start, memory after {idle} s idle | {} |", mb(starts.first_with_demo));
+    println!("| with the demo, next start, memory after {idle} s idle | {} |", mb(starts.next_with_demo));
     Ok(())
 }
 
@@ -68,7 +76,7 @@ struct Calls {
 
 async fn calls() -> anyhow::Result<Calls> {
     let temp = tempfile::tempdir()?;
-    let cache = CompiledCache::open(&temp.path().join("compiled"))?;
+    let cache = CompiledCache::open(&temp.path().join("compiled"), Compiler::Inside)?;
     let sandbox =
         Sandbox::new(&SandboxSettings::default(), Some(cache)).map_err(|e| anyhow::anyhow!("{e:#}"))?;
     let registry = Arc::new(Registry::new(Arc::new(sandbox), RegistrySettings::default()));
@@ -132,7 +140,7 @@ async fn activate(registry: &Arc<Registry>, file: &str) -> anyhow::Result<Dialec
     Ok(registry.dialect(&generation.id.name))
 }
 
-/// The same question in the types of either side of the contract.
+/// The same request in the types of either side of the contract.
 macro_rules! question {
     () => {
         pub fn question(columns: usize) -> (ServerInfo, Change) {
@@ -183,7 +191,10 @@ mod guest_side {
 struct Starts {
     cold: Duration,
     warm: Duration,
-    idle_bytes: u64,
+    /// Bytes of memory.
+    idle: u64,
+    first_with_demo: u64,
+    next_with_demo: u64,
 }
 
 fn starts() -> anyhow::Result<Starts> {
@@ -191,23 +202,28 @@ fn starts() -> anyhow::Result<Starts> {
         .map(PathBuf::from)
         .unwrap_or_else(|| workspace().join("target/release/lakeport"));
     let data = tempfile::tempdir()?;
-    let (cold, server) = start(&binary, data.path())?;
+    let (cold, server) = start(&binary, data.path(), &[])?;
     drop(server);
     let mut warm = Vec::new();
-    let mut idle_bytes = 0;
-    for n in 0..STARTS {
-        let (took, server) = start(&binary, data.path())?;
-        warm.push(took);
-        if n + 1 == STARTS {
-            std::thread::sleep(IDLE);
-            idle_bytes = resident_bytes(server.0.id())?;
-        }
+    for _ in 0..STARTS {
+        warm.push(start(&binary, data.path(), &[])?.0);
     }
     warm.sort_unstable();
-    Ok(Starts { cold, warm: warm[STARTS / 2], idle_bytes })
+    let idle = idle_bytes(&binary, data.path(), &[])?;
+    let data = tempfile::tempdir()?;
+    let first_with_demo = idle_bytes(&binary, data.path(), &["--demo"])?;
+    let next_with_demo = idle_bytes(&binary, data.path(), &["--demo"])?;
+    Ok(Starts { cold, warm: warm[STARTS / 2], idle, first_with_demo, next_with_demo })
 }
 
-/// A server that is stopped by its pid when it is dropped.
+/// The memory of a server that was started and left alone.
+fn idle_bytes(binary: &Path, data: &Path, arguments: &[&str]) -> anyhow::Result<u64> {
+    let (_, server) = start(binary, data, arguments)?;
+    std::thread::sleep(IDLE);
+    resident_bytes(server.0.id())
+}
+
+/// A server that is stopped by its pid when this is dropped.
 struct Server(Child, Option<BufReader<ChildStdout>>);
 
 impl Drop for Server {
@@ -219,11 +235,12 @@ impl Drop for Server {
 }
 
 /// Starts a server; answers how long it took until it said that it listens, which it says when ready.
-fn start(binary: &Path, data: &Path) -> anyhow::Result<(Duration, Server)> {
+fn start(binary: &Path, data: &Path, arguments: &[&str]) -> anyhow::Result<(Duration, Server)> {
     let begun = Instant::now();
     let mut child = Command::new(binary)
         .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
         .arg(data)
+        .args(arguments)
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()

@@ -1,8 +1,8 @@
-//! `cargo xtask bench tables`: pages of a catalogue of 100,000 tables on both stores, a reading of 10,000 tables with
-//! 200,000 columns, and what Lakeport adds to a bare ADD COLUMN.
+//! `cargo xtask bench tables`: pages of a catalogue of 100,000 tables on both stores, a sync of 10,000 tables
+//! with 200,000 columns, and Lakeport's overhead over a bare ADD COLUMN.
 //!
-//! The server has one core; the load and the databases have the other. It prints tables in Markdown and asserts
-//! nothing but that each answer is a good one.
+//! The server has one core; the load and the databases have the other. Prints tables in Markdown and asserts
+//! only that each answer is good.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use lakeport_tests::{KEY, Kind, Warehouse};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
-/// Tables of the catalogue whose pages are asked for.
+/// Tables of the catalogue.
 const CATALOGUE_TABLES: usize = 100_000;
 /// Connections that define them.
 const WRITERS: usize = 8;
@@ -21,22 +21,22 @@ const WRITERS: usize = 8;
 const READERS: usize = 4;
 /// Requests of each client for each kind of page.
 const REQUESTS: usize = 400;
-/// What is read in: tables, and columns of each.
+/// The synced tables, and columns of each.
 const SYNC_TABLES: usize = 10_000;
 const COLUMNS: usize = 20;
 /// Changes for each median.
 const CHANGES: usize = 31;
-/// Rows of the table that is changed for a second and more.
+/// Rows of the table whose change takes a second and more.
 const LONG_ROWS: usize = 2_000_000;
 const LONG_CHANGES: usize = 5;
-/// A reading is waited for so long.
+/// The longest wait for a sync.
 const SYNC_MAX: Duration = Duration::from_secs(1_200);
 const LOOK: Duration = Duration::from_millis(20);
 const SETTINGS: [(&str, &str); 2] =
     [("LAKEPORT_RATE_LIMIT_PER_S", "1000000"), ("LAKEPORT_EGRESS_ALLOW", "127.0.0.1")];
 
 fn main() -> anyhow::Result<()> {
-    // Before there are threads: they inherit it.
+    // Before threads start: they inherit it.
     pin_to_load_core()?;
     let only: Vec<String> = std::env::args().skip(1).collect();
     let is_wanted = |part: &str| only.is_empty() || only.iter().any(|one| one == part);
@@ -53,7 +53,7 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A server and a connection for what is arranged.
+/// A server and a connection for arranging.
 struct Bench<'r> {
     runtime: &'r Runtime,
     server: Measured,
@@ -84,12 +84,12 @@ impl<'r> Bench<'r> {
         self.ask("POST", "/api/v1/datasources", &form)?["id"].as_i64().context("an id")
     }
 
-    /// Reads a data source in; what came of it, how long it took, and the most memory that it had meanwhile.
+    /// Syncs a data source; returns the result, the duration, and the peak memory.
     fn synced(&mut self, source: i64) -> anyhow::Result<(Value, Duration, u64)> {
         let (begun, path) = (Instant::now(), format!("/api/v1/datasources/{source}/sync"));
         let before = self.ask("GET", &path, &Value::Null).map_or(Value::Null, |sync| sync["id"].clone());
         self.server.forget_peak()?;
-        // It answers when it is done, or after a while.
+        // The request returns when the sync ends, or after a while.
         self.ask("POST", &path, &json!({}))?;
         loop {
             let sync = self.ask("GET", &path, &Value::Null)?;
@@ -106,7 +106,7 @@ impl<'r> Bench<'r> {
     }
 }
 
-/// The value below which so many of a hundred lie.
+/// The percentile of sorted values.
 fn percentile(sorted: &[Duration], of_hundred: usize) -> f64 {
     let at = (sorted.len() * of_hundred / 100).min(sorted.len() - 1);
     sorted[at].as_secs_f64() * 1e3
@@ -154,7 +154,7 @@ fn changes(runtime: &Runtime) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Changes for which the database copies every row, by turns.
+/// Changes for which the database copies every row, alternating.
 fn long_change(bench: &mut Bench<'_>, warehouse: &Warehouse, source: i64) -> anyhow::Result<()> {
     let mut session = warehouse.session();
     for table in ["long_bare", "long_changed"] {
@@ -265,7 +265,7 @@ async fn define(address: SocketAddr) -> anyhow::Result<()> {
     futures_util::future::try_join_all(writers).await.map(drop)
 }
 
-/// How long each answer took.
+/// The latency of each answer.
 async fn asked(address: SocketAddr, path: &str) -> anyhow::Result<Vec<Duration>> {
     let request = measure::get(address, path);
     let readers = (0..READERS).map(|_| async {

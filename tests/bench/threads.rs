@@ -1,8 +1,8 @@
-//! `cargo xtask bench threads`: what a page of tables costs over HTTP beside the same query called in-process, and
-//! how many changes of a workflow a second the store takes.
+//! `cargo xtask bench threads`: the cost of a page of tables over HTTP beside the same query in-process, and
+//! the store's rate of workflow changes.
 //!
-//! The one idea: a server has one core and the load another; in-process the same code runs on the server's
-//! core, over the same store. It prints tables in Markdown and asserts nothing but that each answer is a good one.
+//! The server has one core and the load another; in-process the same code runs on the server's core, over the
+//! same store. Prints tables in Markdown and asserts only that each answer is good.
 
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -34,7 +34,7 @@ const ROUND: Duration = Duration::from_secs(3);
 const WARM_UP: Duration = Duration::from_secs(1);
 
 fn main() -> anyhow::Result<()> {
-    // Before there are threads: they inherit it.
+    // Before threads start: they inherit it.
     pin_to_load_core()?;
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(measure())
 }
@@ -53,14 +53,14 @@ async fn measure() -> anyhow::Result<()> {
     changes(&server, &mut setup).await
 }
 
-/// What is there before it is measured.
+/// The data that exists before measuring.
 struct SetUp {
     address: SocketAddr,
     connection: Connection,
 }
 
 impl SetUp {
-    /// Answers `data`.
+    /// Returns `data`.
     async fn post(&mut self, path: &str, form: &Value) -> anyhow::Result<Value> {
         let request = measure::with_body("POST", self.address, path, &form.to_string());
         let length = self.connection.ask(&request).await?;
@@ -125,7 +125,7 @@ impl InProcess {
     }
 
     async fn round(&self, time: Duration) -> anyhow::Result<Round> {
-        // What the list asks for when a request says nothing.
+        // The list's filter for a request without parameters.
         let filter = Filter { but_cluster_id: Some(OWN_DATASOURCE), ..Filter::default() };
         let newest = Order { by: SortBy::CreatedAt, is_descending: true };
         let paging = Paging { page_num: PAGE_NUM, page_size: PAGE_SIZE };
@@ -141,7 +141,7 @@ impl InProcess {
     }
 }
 
-/// What this process has used so far, in itself and in the kernel.
+/// The CPU time of this process so far, user and system.
 fn own_cpu_s() -> anyhow::Result<f64> {
     let usage = getrusage(UsageWho::RUSAGE_SELF)?;
     let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();

@@ -1,8 +1,8 @@
-//! Programs of others against a real server: clients that generators make from the description which the server
-//! gives of itself, and a fuzzer that holds the server to it.
+//! Third-party programs against a real server: clients that generators make from the server's OpenAPI
+//! description, and a fuzzer that checks the server against it.
 //!
-//! `cargo xtask test --engines` sets up what they need and says in `LAKEPORT_CLIENT_TOOLS` where it lies. Each
-//! test works in a folder below `target/clients`, which is left there to be looked at.
+//! `cargo xtask test --engines` sets up the tools and names their folder in `LAKEPORT_CLIENT_TOOLS`. Each
+//! test works in a folder below `target/clients`, which remains for inspection.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,7 +63,7 @@ fn a_server_on_postgresql_answers_a_fuzzer_as_it_is_described() {
     fuzz("postgresql", |store| matches!(store, Store::Postgres(_)));
 }
 
-/// Nothing, where this run has no such store; `stores` has said so.
+/// Does nothing if this run has no such store; `stores` has reported that.
 fn fuzz(name: &str, is_wanted: impl Fn(&Store) -> bool) {
     let Some(store) = stores().into_iter().find(is_wanted) else { return };
     let work = Work::begin(&format!("fuzzer-{name}"));
@@ -79,8 +79,7 @@ fn fuzz(name: &str, is_wanted: impl Fn(&Store) -> bool) {
     assert_eq!(ready.status, 200, "after the fuzzer: {ready:?}");
 }
 
-/// Something to find: a plugin with two generations, a data source that is read in. And the token to ask with,
-/// and its id.
+/// Creates data to find: a plugin with two generations, a synced data source. Returns the token and its id.
 fn prepare(server: &Server, url: &str) -> (String, String) {
     let stage = |name| server.post_bytes("/api/v1/plugins", "application/wasm", &component(name)).data();
     let staged = ["greeter_v1", "greeter_v2"].map(stage);
@@ -116,15 +115,15 @@ impl Work {
         fs::copy(&from, self.folder.join(name)).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
     }
 
-    /// A server that may open the databases here. Where a test fails its log is shown: thousands of requests
-    /// that went well are not for a person.
+    /// A server that may open the databases here. The log, with thousands of successful requests, is shown
+    /// only if a test fails.
     fn start(&self, store: &Store) -> Server {
         let roots = self.folder.to_string_lossy();
         let environment = &[("LAKEPORT_LOG", "warn"), ("LAKEPORT_SQLITE_ROOTS", &*roots)];
         Server::start_as(store, Options { environment, ..Options::default() })
     }
 
-    /// A database with two tables; its address as a data source has it.
+    /// A database with two tables; returns its address for a data source.
     fn database(&self) -> String {
         let tables = [
             "CREATE TABLE customer (id INTEGER PRIMARY KEY, name TEXT NOT NULL)",
@@ -136,14 +135,14 @@ impl Work {
         format!("sqlite:{}", self.folder.join("shop.db").display())
     }
 
-    /// Writes down what a server says of itself.
+    /// Writes the server's OpenAPI description to a file.
     fn describe(&self) {
         let description = Server::start(&Store::Sqlite).get("/openapi.json");
         assert_eq!(description.status, 200, "{description:?}");
         fs::write(self.folder.join("openapi.json"), description.body).expect("written");
     }
 
-    /// Runs a program here; what it printed is shown if it fails.
+    /// Runs a program here; shows its output if it fails.
     fn run(&self, program: &Path, arguments: &[&str], variables: &[(&str, &str)]) {
         let mut command = Command::new(program);
         command.args(arguments).current_dir(&self.folder).envs(variables.iter().copied());
@@ -157,7 +156,7 @@ impl Work {
     }
 }
 
-/// Where the interpreter and the modules lie.
+/// The folder of the interpreter and the modules.
 fn tools() -> PathBuf {
     let tools = std::env::var_os(TOOLS_VARIABLE)
         .unwrap_or_else(|| panic!("{TOOLS_VARIABLE} is not set; `cargo xtask test --engines` sets it"));

@@ -1,17 +1,17 @@
-//! The golden statements of the dialect `doris` before the grammar that StarRocks is built with, as a Maven artifact
-//! has it. No such artifact was found for Doris.
+//! Checks the golden statements of the dialect `doris` with StarRocks' own grammar, from a Maven artifact. No
+//! such artifact was found for Doris.
 //!
-//! `cargo xtask test --engines` fetches it and says in `LAKEPORT_GRAMMARS` where it lies.
+//! `cargo xtask test --engines` fetches it and names its folder in `LAKEPORT_GRAMMARS`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const VARIABLE: &str = "LAKEPORT_GRAMMARS";
-/// Stands for a line break within a statement.
+/// Replaces a line break within a statement.
 const LINE_BREAK: &str = "\\u000a";
-/// The artifact's grammar is from before a field could be renamed; then it was `RENAME COLUMN a b`. The documentation
-/// and today's grammar have TO, from 3.3.2 on, and the dialect writes it for those alone.
+/// The artifact's grammar is older than TO in `RENAME COLUMN a TO b`. The documentation and today's grammar
+/// have TO, from 3.3.2 on, and the dialect writes it for those versions only.
 const NEWER_THAN_THE_GRAMMAR: &str = "RENAME COLUMN";
 
 #[test]
@@ -52,7 +52,7 @@ fn golden(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// What is run, what takes it back, what is asked and what stops it.
+/// The statements, undos, probes and aborts.
 fn statements(golden: &str) -> Vec<String> {
     let mut statements = Vec::new();
     let mut open: Option<String> = None;
@@ -82,7 +82,7 @@ fn begun(line: &str) -> Option<&str> {
     ["asks: ", "stops: ", "undo: "].iter().find_map(|what| remark.strip_prefix(what))
 }
 
-/// What the grammar says of each.
+/// The grammar's verdict on each.
 fn judged(name: &str, statements: &[String]) -> Vec<String> {
     let tools = std::env::var_os(VARIABLE).map(PathBuf::from);
     let tools =

@@ -1,4 +1,4 @@
-//! One HTTP/1.1 request over a connection of its own, bounded in time.
+//! Sends one HTTP/1.1 request over a connection of its own, with a time limit.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// How long one request may take; longer than any deadline of the server.
+/// The time limit of one request; longer than any deadline of the server.
 const REQUEST_MAX: Duration = Duration::from_secs(60);
 
 /// An answer.
@@ -46,19 +46,19 @@ impl Response {
         body["error"].as_str().unwrap_or_else(|| panic!("{self:?}")).to_owned()
     }
 
-    /// What an error says to a person.
+    /// The error's message for people.
     pub fn message(&self) -> String {
         self.json()["message"].as_str().unwrap_or_default().to_owned()
     }
 }
 
-/// Panics unless it was refused in this way.
+/// Panics unless the request was refused with this status and code.
 #[track_caller]
 pub fn refused(response: &Response, status: u16, code: &str) {
     assert_eq!((response.status, response.error().as_str()), (status, code), "{response:?}");
 }
 
-/// The members that a refusal names, sorted.
+/// The members that an error names, sorted.
 #[track_caller]
 pub fn named(response: &Response) -> Vec<String> {
     assert_eq!(response.status, 400, "{response:?}");
@@ -78,8 +78,8 @@ impl std::fmt::Debug for Response {
     }
 }
 
-/// Sends one request and reads the whole answer. `headers` come on top of `Host` and `Content-Length`; a
-/// `Host` among them takes the place of the usual one.
+/// Sends one request and reads the complete answer. `headers` come on top of `Host` and `Content-Length`; a
+/// `Host` among them replaces the usual one.
 pub fn request(
     address: SocketAddr,
     method: &str,
@@ -90,7 +90,7 @@ pub fn request(
     try_request(address, method, path, headers, body).unwrap_or_else(|why| panic!("{why}"))
 }
 
-/// The same; an error where the server is gone, or goes before it answers.
+/// The same; an error if the server is gone, or ends before it answers.
 pub fn try_request(
     address: SocketAddr,
     method: &str,
@@ -113,7 +113,7 @@ pub fn try_request(
     head.push_str("\r\n");
     let read_head = stream.write_all(head.as_bytes());
     read_head.map_err(|error| format!("the server did not read the head of {method} {path}: {error}"))?;
-    // A server that has answered already may stop reading; what counts is its answer.
+    // A server that has answered already may stop reading; only its answer matters.
     let sent = stream.write_all(body);
     let mut answer = Vec::new();
     let read = stream.read_to_end(&mut answer);
@@ -125,7 +125,7 @@ pub fn try_request(
     Ok(response)
 }
 
-/// What was asked and answered, for the check that no route is without a test: `LAKEPORT_HITS_DIR` names a
+/// Records requests and statuses for the check that every route has a test: `LAKEPORT_HITS_DIR` names a
 /// folder, where each process writes a file of its own.
 fn record(method: &str, path: &str, status: u16) {
     static HITS: LazyLock<Option<Mutex<File>>> = LazyLock::new(|| {

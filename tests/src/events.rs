@@ -1,4 +1,4 @@
-//! A stream of server-sent events, read as it comes.
+//! Reads a stream of server-sent events as it arrives.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -22,12 +22,12 @@ pub struct EventStream {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     reader: BufReader<TcpStream>,
-    /// Bytes of the body that were taken from their chunks and not read yet.
+    /// Bytes of the body that were decoded from chunks and not read yet.
     text: Vec<u8>,
 }
 
 impl EventStream {
-    /// Asks for it; `headers` come on top of `Host`.
+    /// Requests it; `headers` come on top of `Host`.
     pub fn open(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> EventStream {
         let mut stream = TcpStream::connect(address).expect("the server listens");
         stream.set_read_timeout(Some(SILENCE_MAX)).expect("a time above zero");
@@ -56,7 +56,7 @@ impl EventStream {
         self.collect()
     }
 
-    /// False: the last chunk has come.
+    /// False after the last chunk.
     fn read_chunk(&mut self) -> bool {
         let size = line(&mut self.reader);
         let size = usize::from_str_radix(size.trim(), 16).unwrap_or_else(|_| panic!("`{size}` is no chunk"));
@@ -70,7 +70,7 @@ impl EventStream {
 impl Iterator for EventStream {
     type Item = Event;
 
-    /// The next event; none once the stream has ended in order. Comments are passed over.
+    /// The next event; `None` once the stream has ended cleanly. Skips comments.
     fn next(&mut self) -> Option<Event> {
         loop {
             let Some(end) = self.text.windows(2).position(|two| two == b"\n\n") else {
@@ -94,7 +94,7 @@ impl Iterator for EventStream {
     }
 }
 
-/// A line without its end.
+/// A line without its line break.
 fn line(reader: &mut BufReader<TcpStream>) -> String {
     let mut line = String::new();
     reader.read_line(&mut line).expect("the server goes on");

@@ -1,5 +1,5 @@
-//! An OIDC issuer on loopback: discovery, published keys, and JWTs signed with them. What a real one never
-//! does, a test makes it do: fail, publish other keys, call itself by another name.
+//! An OIDC issuer on loopback: discovery, published keys, and JWTs signed with them. A test can make it
+//! misbehave: fail, publish other keys, use another name.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -54,7 +54,7 @@ impl Issuer {
                 if shared.stops.load(Ordering::Acquire) {
                     return;
                 }
-                // A client that goes away harms nobody else.
+                // A client that disconnects does not affect others.
                 let _ = stream.and_then(|stream| shared.answer(stream));
             }
         });
@@ -63,38 +63,38 @@ impl Issuer {
         issuer
     }
 
-    /// What it calls itself.
+    /// Its own name.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Publishes these keys and no others.
+    /// Replaces the published keys.
     pub fn publish(&self, keys: &[&SigningKey]) {
         let keys: Vec<Value> = keys.iter().map(|key| key.jwk()).collect();
         self.publish_documents(&json!({ "keys": keys }));
     }
 
-    /// Publishes this in the place of keys.
+    /// Publishes this instead of keys.
     pub fn publish_documents(&self, documents: &Value) {
         *lock(&self.state.keys) = documents.clone();
     }
 
-    /// Says this in its discovery: `issuer`, `jwks_uri`.
+    /// Sets a member of its discovery: `issuer`, `jwks_uri`.
     pub fn say(&self, member: &str, value: &str) {
         lock(&self.state.discovery)[member] = value.into();
     }
 
-    /// Answers every request with 500, or no longer.
+    /// Whether it answers every request with 500.
     pub fn set_failing(&self, fails: bool) {
         self.state.fails.store(fails, Ordering::Release);
     }
 
-    /// How often discovery was asked for.
+    /// How often discovery was requested.
     pub fn times_asked(&self) -> usize {
         self.state.asked.load(Ordering::Acquire)
     }
 
-    /// Claims that are good from now on for an hour; a test changes what it is about.
+    /// Claims that are valid for an hour from now; a test changes what it is about.
     pub fn claims(&self, subject: &str, audience: &str, role: &str) -> Value {
         let now_s = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |past| past.as_secs());
         self.claims_at(now_s, subject, audience, role)
@@ -112,10 +112,10 @@ impl Issuer {
 impl Drop for Issuer {
     fn drop(&mut self) {
         self.state.stops.store(true, Ordering::Release);
-        // Wakes the listener, so that it sees that it is to stop.
+        // Wakes the listener, so that it sees the stop flag.
         let _ = TcpStream::connect(self.address);
         if let Some(listening) = self.listening.take() {
-            // It has nothing to tell.
+            // It has no result.
             let _ = listening.join();
         }
     }
@@ -171,7 +171,7 @@ enum Pair {
 }
 
 impl SigningKey {
-    /// Always the same key: making one takes long.
+    /// Always the same key: generating one takes long.
     pub fn rsa(id: &str) -> SigningKey {
         let body: String = RSA_PEM
             .lines()
@@ -196,7 +196,7 @@ impl SigningKey {
         SigningKey { id: id.to_owned(), pair: Pair::Ed25519(pair) }
     }
 
-    /// What the issuer publishes of it.
+    /// The published form of the key.
     pub fn jwk(&self) -> Value {
         let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
         let mut jwk = json!({ "kid": self.id, "use": "sig" });
@@ -231,7 +231,7 @@ impl SigningKey {
         self.sign_as(&json!({ "typ": "JWT", "alg": algorithm, "kid": self.id }), claims)
     }
 
-    /// A JWT with any header. An RSA key signs in the header's way, every other in its only one.
+    /// A JWT with any header. An RSA key signs with the header's algorithm, the others with their only one.
     pub fn sign_as(&self, header: &Value, claims: &Value) -> String {
         let encode = |part: &Value| URL_SAFE_NO_PAD.encode(part.to_string());
         let signed = format!("{}.{}", encode(header), encode(claims));

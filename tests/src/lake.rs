@@ -1,4 +1,4 @@
-//! A server beside databases that it may open: a folder of SQLite files, and servers on this machine.
+//! A server with databases that it may open: a folder of SQLite files, and servers on this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Executor as _, R
 
 use crate::{Kind, Options, Server, Store, Warehouse, stores};
 
-/// A server, and the one root of its data sources.
+/// A server, and the single root of its data sources.
 pub struct Lake {
     pub server: Server,
     pub files: tempfile::TempDir,
@@ -21,7 +21,7 @@ impl Lake {
         lake
     }
 
-    /// One that does not run yet. Its zone is UTC.
+    /// A server that does not run yet. Its zone is UTC.
     pub fn prepare(store: &Store) -> Lake {
         let files = tempfile::tempdir().expect("a folder");
         let roots = files.path().display().to_string();
@@ -38,14 +38,14 @@ impl Lake {
         self.files.path().join(name)
     }
 
-    /// Runs statements on a database, which is made where it is not there.
+    /// Runs statements on a database, which is created if it does not exist.
     pub fn run(&self, name: &str, statements: &str) {
         self.open(name, async |connection| {
             connection.execute(AssertSqlSafe(statements)).await.expect("sound statements");
         });
     }
 
-    /// The first column of every row, as whole numbers.
+    /// The first column of every row, as integers.
     pub fn numbers(&self, name: &str, query: &str) -> Vec<i64> {
         self.open(name, async |connection| {
             let rows = connection.fetch_all(AssertSqlSafe(query)).await.expect("a sound query");
@@ -61,12 +61,12 @@ impl Lake {
         })
     }
 
-    /// Works on a database from outside of the server.
+    /// Works on a database outside of the server.
     pub fn open<T>(&self, name: &str, work: impl AsyncFnOnce(&mut SqliteConnection) -> T) -> T {
         on_sqlite(&self.path(name), work)
     }
 
-    /// A data source for a file; answers its id.
+    /// A data source for a file; returns its id.
     pub fn source(&self, name: &str) -> i64 {
         let form = json!({ "name": name, "kind": "sqlite", "url": format!("sqlite:{name}") });
         id_of(&self.server.post("/api/v1/datasources", &form).data())
@@ -79,33 +79,33 @@ impl Lake {
         let mut warehouse = Warehouse::create(kind, &file.join(format!("warehouse-{number}.db")));
         let mut form = json!({ "name": warehouse.name, "kind": kind.dialect(), "url": warehouse.url });
         if kind == Kind::Mariadb {
-            // Those beside the one in the address, too.
+            // Including databases beside the one in the address.
             form["options"] = json!({ "databases": ["*"] });
         }
         warehouse.source = id_of(&self.server.post("/api/v1/datasources", &form).data());
         warehouse
     }
 
-    /// Another data source for the same database, which knows nothing of the first one's tables; answers its id.
+    /// Another data source for the same database, without the first one's tables; returns its id.
     pub fn another_source_of(&self, warehouse: &Warehouse) -> i64 {
         let name = format!("{} again", warehouse.name);
         let form = json!({ "name": name, "kind": warehouse.kind.dialect(), "url": warehouse.url });
         id_of(&self.server.post("/api/v1/datasources", &form).data())
     }
 
-    /// A table of the catalogue with its fields, the first one its key; answers its id.
+    /// A table of the catalogue with its fields, the first one its key; returns its id.
     pub fn table_of(&self, warehouse: &Warehouse, name: &str, fields: &[(&str, &str)]) -> i64 {
         self.table_in(warehouse.source, &warehouse.db, name, fields)
     }
 
-    /// The same, made in its database.
+    /// The same, created in its database.
     pub fn physical_table_of(&self, warehouse: &Warehouse, name: &str, fields: &[(&str, &str)]) -> i64 {
         let id = self.table_of(warehouse, name, fields);
         self.server.post(&format!("/api/v1/tables/{id}/physical"), &json!({})).data();
         id
     }
 
-    /// Reads a data source's tables in, and waits for the end.
+    /// Syncs a data source, and waits for the end.
     pub fn read_in(&self, source: i64) -> Value {
         let path = format!("/api/v1/datasources/{source}/sync");
         let first = self.server.post(&path, &json!({})).data();
@@ -117,7 +117,7 @@ impl Lake {
         })
     }
 
-    /// A table of the catalogue with its fields: `("id", "INTEGER")`, the first one its key; answers its id.
+    /// A table of the catalogue with its fields: `("id", "INTEGER")`, the first one its key; returns its id.
     pub fn table(&self, source: i64, name: &str, fields: &[(&str, &str)]) -> i64 {
         self.table_in(source, "main", name, fields)
     }
@@ -132,7 +132,7 @@ impl Lake {
         id
     }
 
-    /// The same, made in its database.
+    /// The same, created in its database.
     pub fn physical_table(&self, source: i64, name: &str, fields: &[(&str, &str)]) -> i64 {
         let address = self.server.get(&format!("/api/v1/datasources/{source}")).data()["url"].clone();
         let file = address.as_str().and_then(|url| url.strip_prefix("sqlite:")).expect("a SQLite file");
@@ -143,12 +143,12 @@ impl Lake {
         id
     }
 
-    /// A workflow on the engine `local`; answers its id.
+    /// A workflow on the engine `local`; returns its id.
     pub fn workflow(&self, name: &str) -> i64 {
         id_of(&self.server.post("/api/v1/workflows", &json!({ "name": name })).data())
     }
 
-    /// A task in SQL; answers its id.
+    /// A task in SQL; returns its id.
     pub fn task(&self, workflow: i64, name: &str, source: i64, sql: &str, tables: [&[i64]; 2]) -> i64 {
         let form = json!({
             "task": { "workflowId": workflow, "taskName": name, "taskType": "SQL", "datasourceId": source,
@@ -173,7 +173,7 @@ impl Lake {
         })
     }
 
-    /// Runs a workflow now; answers the engine's id of the run.
+    /// Runs a workflow now; returns the engine's id of the run.
     pub fn execute(&self, workflow: i64) -> String {
         let answer = self.server.post(&format!("/api/v1/workflows/{workflow}/execute"), &json!({})).data();
         answer.as_str().expect("the id is a text").to_owned()
@@ -189,7 +189,7 @@ impl Lake {
         of
     }
 
-    /// The executions of a run once so many are there and none goes on.
+    /// The executions of a run once there are `count` and none is running.
     pub fn ended(&self, instance: &str, count: usize) -> Vec<Value> {
         crate::eventually("the run ends", std::time::Duration::from_secs(60), || {
             let executions = self.executions(instance);
@@ -199,12 +199,12 @@ impl Lake {
     }
 }
 
-/// A server on each store beside an empty database of each kind, one after the other.
+/// A server on each store with an empty database of each kind, one after the other.
 pub fn everywhere() -> impl Iterator<Item = (Lake, Warehouse)> {
     on(Kind::all())
 }
 
-/// The same, where the database is a server of its own.
+/// The same for databases that are servers.
 pub fn on_servers() -> impl Iterator<Item = (Lake, Warehouse)> {
     on(Kind::servers())
 }
@@ -221,7 +221,7 @@ fn on(kinds: Vec<Kind>) -> impl Iterator<Item = (Lake, Warehouse)> {
     })
 }
 
-/// Works on a SQLite file, which is made where it is not there.
+/// Works on a SQLite file, which is created if it does not exist.
 pub fn on_sqlite<T>(path: &Path, work: impl AsyncFnOnce(&mut SqliteConnection) -> T) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {

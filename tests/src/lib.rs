@@ -1,8 +1,8 @@
 //! Support for the black-box tests: a real server binary on a free port, its stores, and a plain client.
 //!
-//! A test arranges through the API, asserts on status and body, and leaves nothing behind: the data folder
-//! is temporary, a PostgreSQL database is made for each server and dropped with it, and the server is stopped
-//! by its pid.
+//! A test arranges through the API, asserts on status and body, and leaves nothing behind: the data folder is
+//! temporary, each server gets a PostgreSQL database of its own that is dropped with it, and the server is
+//! stopped by its pid.
 
 mod client;
 mod events;
@@ -25,19 +25,19 @@ pub use session::{Cells, Session};
 pub use store::{Store, stores};
 pub use warehouse::{Kind, PASSWORD, Warehouse};
 
-/// A fixture component's bytes; `misbehave`, `greeter_v1`. It must have been built: `cargo xtask test` does.
+/// A fixture component's bytes; `misbehave`, `greeter_v1`. `cargo xtask test` builds them.
 pub fn component(name: &str) -> Vec<u8> {
     let path = wasm_folder().join("plugin-fixture/examples").join(format!("{name}.wasm"));
     std::fs::read(&path)
         .unwrap_or_else(|error| panic!("{}: {error}; `cargo xtask test` builds it", path.display()))
 }
 
-/// Where the built components lie.
+/// The folder of the built components.
 pub fn wasm_folder() -> PathBuf {
     std::env::var_os("LAKEPORT_WASM_DIR").map_or_else(|| workspace().join("target/components"), PathBuf::from)
 }
 
-/// The server's binary: `LAKEPORT_BIN`, else the one that lies beside this test.
+/// The server's binary: `LAKEPORT_BIN`, or else the one beside this test.
 pub fn binary() -> PathBuf {
     if let Some(path) = std::env::var_os("LAKEPORT_BIN") {
         return PathBuf::from(path);

@@ -1,4 +1,5 @@
-//! What benchmarks have in common: a server on a core of its own, the load on another, and what the server used.
+//! The common part of benchmarks: a server on a core of its own, the load on another, and the server's
+//! resource usage.
 
 use std::cell::Cell;
 use std::io::{BufRead as _, BufReader};
@@ -16,25 +17,25 @@ const SERVER_CORE: &str = "0";
 const LOAD_CORE: &str = "1";
 /// How long a start may take before the benchmark gives up.
 const START_MAX: Duration = Duration::from_secs(60);
-/// Of the CPU times in `/proc`.
+/// The unit of CPU times in `/proc`.
 const CLOCK_TICKS_PER_SECOND: f64 = 100.0;
 /// The longest answer that a load reads.
 const ANSWER_MAX_BYTES: usize = 1024 * 1024;
 
-/// What a server did in one round.
+/// The server's work in one round.
 #[derive(Clone, Copy)]
 pub struct Round {
     pub requests_per_s: f64,
     pub cpu_us_per_request: f64,
 }
 
-/// The one in the middle.
+/// The median.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values[values.len() / 2]
 }
 
-/// Puts this process on the core that is not the server's. Before there are threads: they inherit it.
+/// Pins this process to the core that is not the server's. Call it before threads start: they inherit it.
 pub fn pin_to_load_core() -> anyhow::Result<()> {
     let cores = std::thread::available_parallelism()?.get();
     ensure!(cores >= 2, "the server and the load need a core each, and there is {cores}");
@@ -47,7 +48,7 @@ pub fn pin_to_load_core() -> anyhow::Result<()> {
     bail!("taskset: {}", String::from_utf8_lossy(&output.stderr))
 }
 
-/// A connection that is kept alive. It reads no more of an answer than it must.
+/// A keep-alive connection. It reads no more of an answer than it must.
 pub struct Connection {
     stream: TcpStream,
     answer: Vec<u8>,
@@ -60,7 +61,7 @@ impl Connection {
         Ok(Connection { stream, answer: vec![0; 4096] })
     }
 
-    /// Sends a request; the answer must be a 200. Answers how long it was, head and body.
+    /// Sends a request; the answer must be a 200. Returns the answer's length, head and body.
     pub async fn ask(&mut self, request: &[u8]) -> anyhow::Result<usize> {
         self.stream.write_all(request).await?;
         let (mut read, mut length) = (0, None);
@@ -81,7 +82,7 @@ impl Connection {
         Ok(read)
     }
 
-    /// Asks until it is over, each time what `request` gives; answers how often.
+    /// Sends requests until `over`, each from `request`; returns the number.
     pub async fn ask_until(
         &mut self,
         over: &Cell<bool>,
@@ -115,7 +116,7 @@ pub fn with_body(method: &str, address: SocketAddr, path: &str, body: &str) -> V
     format!("{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len()).into_bytes()
 }
 
-/// How long the answer is, once its head is there.
+/// The length of the answer, once its head has arrived.
 fn whole_answer(read: &[u8]) -> anyhow::Result<Option<usize>> {
     let Some(head) = read.windows(4).position(|four| four == b"\r\n\r\n") else { return Ok(None) };
     let text = std::str::from_utf8(&read[..head])?.to_ascii_lowercase();
@@ -124,8 +125,8 @@ fn whole_answer(read: &[u8]) -> anyhow::Result<Option<usize>> {
     Ok(Some(head + 4 + length))
 }
 
-/// Asks over so many connections for that long, each as often as it is answered. `request` writes the next
-/// request of a connection, which it is told by its number.
+/// Sends requests over so many connections for that long, each as often as it is answered. `request` makes
+/// the next request of a connection, given its number.
 pub async fn load(
     server: &Measured,
     connections: usize,
@@ -171,7 +172,7 @@ impl Measured {
         Measured::start("Lakeport", command, data)
     }
 
-    /// Any program that says `listening on http://ADDRESS` first.
+    /// Any program that first prints `listening on http://ADDRESS`.
     pub fn program(name: &'static str, program: &Path, arguments: &[&str]) -> anyhow::Result<Measured> {
         let mut command = on_server_core(program);
         command.args(arguments);
@@ -205,7 +206,7 @@ impl Measured {
         self.data.path()
     }
 
-    /// What it has used so far, in itself and in the kernel.
+    /// Its CPU time so far, user and system.
     pub fn cpu_s(&self) -> anyhow::Result<f64> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
         let (_, fields) = stat.rsplit_once(')').context("a name in parentheses")?;
@@ -215,12 +216,12 @@ impl Measured {
         Ok((ticks(11)? + ticks(12)?) / CLOCK_TICKS_PER_SECOND)
     }
 
-    /// Its memory at this moment.
+    /// Its current memory.
     pub fn resident_bytes(&self) -> anyhow::Result<u64> {
         resident_bytes(self.child.id())
     }
 
-    /// The most memory that it had since the peak was forgotten.
+    /// Its peak memory since the last reset.
     pub fn peak_bytes(&self) -> anyhow::Result<u64> {
         peak_bytes(self.child.id())
     }
@@ -230,17 +231,17 @@ impl Measured {
     }
 }
 
-/// The memory of a process at this moment.
+/// The current memory of a process.
 pub fn resident_bytes(pid: u32) -> anyhow::Result<u64> {
     status_bytes(pid, "VmRSS:")
 }
 
-/// The most memory that a process had since it began, or since [`forget_peak`].
+/// The peak memory of a process since it began, or since [`forget_peak`].
 pub fn peak_bytes(pid: u32) -> anyhow::Result<u64> {
     status_bytes(pid, "VmHWM:")
 }
 
-/// The most memory that it had is what it has now, see `clear_refs` in proc(5).
+/// Resets the peak memory to the current one, see `clear_refs` in proc(5).
 pub fn forget_peak(pid: u32) -> anyhow::Result<()> {
     Ok(std::fs::write(format!("/proc/{pid}/clear_refs"), "5")?)
 }

@@ -13,16 +13,16 @@ use serde_json::Value;
 use crate::client::{Response, request, try_request};
 use crate::store::{Database, Store};
 
-/// How long a server may take until it says that it listens: it compiles its plugins at the first start.
+/// How long a server may take until it listens: it compiles its plugins at the first start.
 const START_MAX: Duration = Duration::from_secs(60);
 /// How long it may take to stop before it is killed.
 const STOP_MAX: Duration = Duration::from_secs(35);
-/// How often a test looks whether something is so.
+/// The polling interval of a test.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 /// The key of the store's secrets on PostgreSQL, where the setting is required.
 pub const KEY: &str = "dGhlIGtleSBvZiBhbGwgdGVzdHMsIDMyIGJ5dGVzISE=";
 
-/// A server with a data folder of its own; stopped, and its data thrown away, when dropped.
+/// A server with a data folder of its own; stopped, and its data removed, when this is dropped.
 pub struct Server {
     process: Option<Process>,
     data: tempfile::TempDir,
@@ -38,7 +38,7 @@ pub struct Options<'o> {
     pub environment: &'o [(&'o str, &'o str)],
 }
 
-/// Asks a server as one caller.
+/// A client of a server, as one caller.
 pub struct Client {
     address: SocketAddr,
     token: Option<String>,
@@ -87,21 +87,21 @@ impl Server {
         if database.url().is_some() {
             environment.entry("LAKEPORT_KEY".to_owned()).or_insert_with(|| KEY.to_owned());
         }
-        // Compiled once for all of them: that is most of a start's time.
+        // Compiled once for all servers: that is most of a start's time.
         let compiled = crate::binary().with_file_name("compiled-for-tests").display().to_string();
         environment.entry("LAKEPORT_PLUGINS_CACHE_DIR".to_owned()).or_insert(compiled);
         let arguments = options.arguments.iter().map(text).collect();
         Server { process: None, data, database, arguments, environment }
     }
 
-    /// Starts it, where it is not running.
+    /// Starts it if it is not running.
     pub fn run(&mut self) {
         if self.process.is_none() {
             self.start_process();
         }
     }
 
-    /// Sets a setting in the environment for the next start; an empty value takes it away.
+    /// Sets a setting in the environment for the next start; an empty value removes it.
     pub fn set(&mut self, name: &str, value: &str) {
         if value.is_empty() {
             self.environment.remove(name);
@@ -115,17 +115,17 @@ impl Server {
         self.arguments.push(argument.to_owned());
     }
 
-    /// Takes one away again.
+    /// Removes an argument.
     pub fn remove_argument(&mut self, argument: &str) {
         self.arguments.retain(|given| given != argument);
     }
 
-    /// The whole environment that it is started with, for commands that work on its store.
+    /// The complete environment of the server, for commands that work on its store.
     pub fn environment(&self) -> &BTreeMap<String, String> {
         &self.environment
     }
 
-    /// What `--database-url` is given; none: the default.
+    /// The value of `--database-url`; `None`: the default.
     pub fn database_url(&self) -> Option<&str> {
         self.database.url()
     }
@@ -141,7 +141,7 @@ impl Server {
         output.expect("the binary runs")
     }
 
-    /// What the command wrote to its output; panics with what it said when it failed.
+    /// The standard output of the command; panics with its error output if it failed.
     pub fn command_ok(&self, arguments: &[&str]) -> String {
         let output = self.command(arguments);
         let said = String::from_utf8_lossy(&output.stderr);
@@ -162,23 +162,23 @@ impl Server {
         self.try_execute(statement).unwrap_or_else(|error| panic!("{statement}: {error}"));
     }
 
-    /// The same; the error is what the database says.
+    /// The same; the error is the database's message.
     pub fn try_execute(&self, statement: &str) -> Result<(), String> {
         let file = format!("sqlite:{}", self.data.path().join("lakeport.db").display());
         crate::store::try_run(self.database.url().unwrap_or(&file), statement)
     }
 
-    /// Makes a token on the command line.
+    /// Creates a token on the command line.
     pub fn token(&self, role: &str, name: &str) -> String {
         self.command_ok(&["token", "create", "--role", role, "--name", name]).trim().to_owned()
     }
 
-    /// Asks as nobody, or in local mode as this machine's user.
+    /// A client without a token; in local mode, this machine's user.
     pub fn client(&self) -> Client {
         Client { address: self.address(), token: None }
     }
 
-    /// Asks with this token.
+    /// A client with this token.
     pub fn client_as(&self, token: &str) -> Client {
         Client { address: self.address(), token: Some(token.to_owned()) }
     }
@@ -189,7 +189,7 @@ impl Server {
         self.start_process();
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.process.as_ref().expect("it runs").address
     }
@@ -235,7 +235,7 @@ impl Server {
         }
     }
 
-    /// Starts it where it is expected to end before it listens; answers what it said.
+    /// Starts it when it is expected to end before it listens; returns its output.
     pub fn ends_at_start(&mut self) -> String {
         self.try_start().expect_err("it ends before it listens")
     }
@@ -259,9 +259,9 @@ impl Server {
         std::thread::spawn(move || {
             let mut lines = BufReader::new(stdout);
             let mut first = String::new();
-            // Nobody listens any more once the time was over.
+            // The receiver is gone once the time is over.
             let _ = lines.read_line(&mut first).map(|_| said.send(first));
-            // What follows must be read, or the server would wait for a reader.
+            // The rest must be read, or the server would block on its output.
             let _ = lines.read_to_end(&mut Vec::new());
         });
         let first = listening.recv_timeout(START_MAX).unwrap_or_default();
@@ -278,7 +278,7 @@ impl Server {
         Ok(())
     }
 
-    /// Asks it to stop as an operator would, waits, and kills it if that does not help.
+    /// Stops it as an operator would, waits, and kills it if it does not end.
     pub fn stop(&mut self) {
         if self.process.is_none() || self.wait(Duration::ZERO).is_some() {
             return self.end();
@@ -290,12 +290,12 @@ impl Server {
         self.end();
     }
 
-    /// Ends it as a power failure would.
+    /// Kills it, like a power failure.
     pub fn kill(&mut self) {
         self.end();
     }
 
-    /// Waits until it has ended by itself; `None` when it still runs.
+    /// Waits until it has ended by itself; `None` if it still runs.
     pub fn wait(&mut self, at_most: Duration) -> Option<ExitStatus> {
         let process = self.process.as_mut().expect("it was started");
         let deadline = std::time::Instant::now() + at_most;
@@ -308,7 +308,7 @@ impl Server {
         }
     }
 
-    /// What it logged so far.
+    /// Its log so far.
     pub fn log(&self) -> String {
         let process = self.process.as_ref().expect("it was started");
         std::fs::read_to_string(&process.log).unwrap_or_default()
@@ -322,7 +322,7 @@ impl Server {
         if std::thread::panicking() {
             eprintln!("--- log of the server\n{}", std::fs::read_to_string(&process.log).unwrap_or_default());
         }
-        // Nothing depends on the log being gone.
+        // The test does not depend on removing the log.
         let _ = std::fs::remove_file(&process.log);
     }
 }
@@ -344,12 +344,12 @@ impl Client {
         self.send("PUT", path, &[], body.to_string().as_bytes())
     }
 
-    /// A body that is there is JSON, unless the headers say otherwise.
+    /// A non-empty body is JSON, unless the headers say otherwise.
     pub fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
         self.try_send(method, path, headers, body).unwrap_or_else(|why| panic!("{why}"))
     }
 
-    /// The same; an error where the server is gone, or goes before it answers.
+    /// The same; an error if the server is gone, or ends before it answers.
     pub fn try_send(
         &self,
         method: &str,
@@ -367,7 +367,7 @@ impl Client {
     }
 }
 
-/// Looks again and again until it is so; panics with `what` when it takes too long.
+/// Polls until there is a result; panics with `what` if that takes too long.
 pub fn eventually<T>(what: &str, at_most: Duration, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = std::time::Instant::now() + at_most;
     loop {

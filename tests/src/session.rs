@@ -1,4 +1,4 @@
-//! One session on a database, apart from the server's: what a test arranges behind its back and checks with.
+//! A database session separate from the server's, for arranging data behind its back and for checking.
 
 use sqlx::mysql::{MySqlConnection, MySqlRow};
 use sqlx::postgres::{PgConnection, PgRow};
@@ -22,7 +22,7 @@ enum Connection {
 }
 
 impl Session {
-    /// The error is what the database says. A SQLite file is made where it is not there.
+    /// The error is the database's message. A SQLite file is created if it does not exist.
     pub fn open(url: &str) -> Result<Session, String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         let opened = runtime.block_on(async {
@@ -39,18 +39,18 @@ impl Session {
         Ok(Session { runtime, connection })
     }
 
-    /// Runs statements; panics with what the database says.
+    /// Runs statements; panics with the database's message.
     #[track_caller]
     pub fn run(&mut self, statements: &str) {
         self.try_run(statements).unwrap_or_else(|error| panic!("{statements}: {error}"));
     }
 
-    /// The error is what the database says.
+    /// The error is the database's message.
     pub fn try_run(&mut self, statements: &str) -> Result<(), String> {
         self.try_rows(statements).map(drop)
     }
 
-    /// Every row, as the database writes values in text.
+    /// All rows, in the database's text notation.
     #[track_caller]
     pub fn rows(&mut self, query: &str) -> Vec<Cells> {
         self.try_rows(query).unwrap_or_else(|error| panic!("{query}: {error}"))
@@ -75,7 +75,7 @@ impl Session {
         self.rows(query).into_iter().map(first).collect()
     }
 
-    /// The first column of every row, as whole numbers.
+    /// The first column of every row, as integers.
     #[track_caller]
     pub fn numbers(&mut self, query: &str) -> Vec<i64> {
         let number = |text: String| text.parse().unwrap_or_else(|_| panic!("{query} gives {text:?}"));

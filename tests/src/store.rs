@@ -19,8 +19,8 @@ impl Store {
     }
 }
 
-/// The stores to test on: the one named by `LAKEPORT_TEST_STORE` (`sqlite`, `postgres`), else SQLite, and
-/// PostgreSQL where a server is there (`LAKEPORT_TEST_POSTGRES`). `cargo xtask test` sets both.
+/// The stores to test on: the one in `LAKEPORT_TEST_STORE` (`sqlite`, `postgres`), or else SQLite, and
+/// PostgreSQL if there is a server (`LAKEPORT_TEST_POSTGRES`). `cargo xtask test` sets both.
 pub fn stores() -> Vec<Store> {
     let chosen = std::env::var("LAKEPORT_TEST_STORE").ok();
     let postgres = std::env::var("LAKEPORT_TEST_POSTGRES").ok().map(Store::Postgres);
@@ -54,7 +54,7 @@ impl Database {
         Database { url: Some(format!("{base}/{name}")), drop: Some((admin.clone(), name)) }
     }
 
-    /// What `--database-url` is given; none: the default.
+    /// The value of `--database-url`; `None`: the default.
     pub fn url(&self) -> Option<&str> {
         self.url.as_deref()
     }
@@ -68,7 +68,7 @@ impl Drop for Database {
     }
 }
 
-/// Runs one statement of the test's own making on a connection of its own.
+/// Runs one statement of the test on a connection of its own.
 fn run(url: &str, statement: &str) {
     if let Err(error) = try_run(url, statement)
         && !std::thread::panicking()
@@ -77,7 +77,7 @@ fn run(url: &str, statement: &str) {
     }
 }
 
-/// The same on either kind of database; the error is what it says.
+/// The same on either kind of database; the error is its message.
 pub(crate) fn try_run(url: &str, statement: &str) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let statement = || sqlx::raw_sql(sqlx::AssertSqlSafe(statement.to_owned()));

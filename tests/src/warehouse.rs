@@ -1,4 +1,4 @@
-//! Databases that servers under test read and change: each a test's own, on SQLite, PostgreSQL or MariaDB.
+//! Databases that tested servers read and change: one per test, on SQLite, PostgreSQL or MariaDB.
 //!
 //! On a server it is a new database with a new account, which owns it and sees no other test's.
 
@@ -9,7 +9,7 @@ use crate::session::Session;
 
 /// The password of every account.
 pub const PASSWORD: &str = "correct horse";
-/// PostgreSQL asks members of this role for their password, where `cargo xtask test` started it.
+/// PostgreSQL requires a password from members of this role, if `cargo xtask test` started it.
 const PASSWORD_ROLE: &str = "lakeport_by_password";
 
 /// A kind of database.
@@ -21,12 +21,12 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All that are here. `cargo xtask test` starts the servers.
+    /// All available kinds. `cargo xtask test` starts the servers.
     pub fn all() -> Vec<Kind> {
         [Kind::Sqlite].into_iter().chain(Kind::servers()).collect()
     }
 
-    /// The servers that are here.
+    /// The available servers.
     pub fn servers() -> Vec<Kind> {
         [Kind::Postgres, Kind::Mariadb].into_iter().filter(|kind| kind.admin_url().is_some()).collect()
     }
@@ -40,7 +40,7 @@ impl Kind {
         }
     }
 
-    /// A type that holds whole numbers, as the dialect writes it.
+    /// An integer type in the dialect's notation.
     pub fn integer(self) -> &'static str {
         match self {
             Kind::Sqlite => "INTEGER",
@@ -58,7 +58,7 @@ impl Kind {
         }
     }
 
-    /// A name as statements write it.
+    /// A quoted name for statements.
     pub fn quoted(self, name: &str) -> String {
         match self {
             Kind::Mariadb => format!("`{}`", name.replace('`', "``")),
@@ -66,7 +66,7 @@ impl Kind {
         }
     }
 
-    /// A text as statements write it.
+    /// A literal for statements.
     pub fn literal(self, text: &str) -> String {
         let text = if self == Kind::Mariadb { text.replace('\\', "\\\\") } else { text.to_owned() };
         format!("'{}'", text.replace('\'', "''"))
@@ -86,10 +86,10 @@ impl Kind {
     }
 }
 
-/// A database, thrown away when this is dropped.
+/// A database, removed when this is dropped.
 pub struct Warehouse {
     pub kind: Kind,
-    /// Its data source, in the server that it was made for.
+    /// Its data source in the server for which it was created.
     pub source: i64,
     /// The `dbName` of its tables.
     pub db: String,
@@ -100,7 +100,7 @@ pub struct Warehouse {
 }
 
 impl Warehouse {
-    /// A new one; `sqlite` is the file where it is one.
+    /// A new database; `sqlite` is the file for that kind.
     pub fn create(kind: Kind, sqlite: &std::path::Path) -> Warehouse {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let name = format!("lp_{}_{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
@@ -151,7 +151,7 @@ impl Warehouse {
         self.session().numbers(query)
     }
 
-    /// Lets nobody in any more, and ends all sessions.
+    /// Refuses new sessions and ends all others.
     pub fn close(&self) {
         let name = &self.name;
         match self.kind {
@@ -169,7 +169,7 @@ impl Warehouse {
         }
     }
 
-    /// Takes that back.
+    /// Permits sessions again.
     pub fn reopen(&self) {
         let name = &self.name;
         match self.kind {
@@ -181,7 +181,7 @@ impl Warehouse {
         }
     }
 
-    /// Ends all sessions of its account on a server, in the middle of what they do.
+    /// Ends all sessions of its account on a server, in the middle of their work.
     pub fn end_sessions(&self) {
         let name = &self.name;
         self.admin().run(&match self.kind {
@@ -194,7 +194,7 @@ impl Warehouse {
         PathBuf::from(self.url.strip_prefix("sqlite:").expect("a SQLite file"))
     }
 
-    /// The names of its tables, sorted. Views and partitions are none.
+    /// The names of its tables, sorted, without views and partitions.
     pub fn tables(&self) -> Vec<String> {
         let db = self.kind.literal(&self.db);
         let mut names = self.texts(&match self.kind {
@@ -212,7 +212,7 @@ impl Warehouse {
         names
     }
 
-    /// The names of a table's columns in their order; none where it is not there.
+    /// The names of a table's columns in order; empty if it does not exist.
     pub fn columns(&self, table: &str) -> Vec<String> {
         let (db, table) = (self.kind.literal(&self.db), self.kind.literal(table));
         self.texts(&match self.kind {
@@ -230,7 +230,7 @@ impl Drop for Warehouse {
         let Some(url) = self.kind.admin_url() else { return };
         let name = &self.name;
         let Ok(mut admin) = Session::open(&url) else { return };
-        // What is left behind is in nobody's way: the next test has a name of its own.
+        // Leftovers are harmless: the next test uses another name.
         let _ = match self.kind {
             Kind::Mariadb => {
                 let all = admin.texts(&format!(
@@ -251,12 +251,12 @@ impl Drop for Warehouse {
     }
 }
 
-/// All of an address before the database.
+/// The part of an address before the database.
 fn base_of(url: &str) -> &str {
     url.rsplit_once('/').map_or(url, |(base, _)| base)
 }
 
-/// Where a server is: `127.0.0.1:5432`.
+/// The server's address: `127.0.0.1:5432`.
 fn place_of(url: &str) -> &str {
     let after = url.split_once("://").map_or(url, |(_, after)| after);
     let after = after.rsplit_once('@').map_or(after, |(_, after)| after);
@@ -266,7 +266,7 @@ fn place_of(url: &str) -> &str {
 fn of_postgres(name: &str) -> String {
     let url = Kind::Postgres.admin_url().expect("the kinds that are here are asked for");
     let mut admin = Session::open(&url).expect("the administrator is let in");
-    // Somebody else may be making it.
+    // Another test may be creating it.
     let _ = admin.try_run(&format!("CREATE ROLE {PASSWORD_ROLE}"));
     admin.run(&format!("CREATE ROLE {name} LOGIN PASSWORD '{PASSWORD}' IN ROLE {PASSWORD_ROLE}"));
     admin.run(&format!("CREATE DATABASE {name} OWNER {name}"));

@@ -1,4 +1,4 @@
-//! How often and by whom tables are read, over HTTP (contract, section 4.4).
+//! Access statistics of tables over HTTP (contract, section 4.4).
 
 use std::fs;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,7 +13,7 @@ fn now_ms() -> i64 {
     i64::try_from(now.as_millis()).expect("a time")
 }
 
-/// As if a question had read a table some days ago.
+/// Simulates that a question read a table some days ago.
 fn read(lake: &Lake, table: i64, source: i64, asked_by: &str, days_ago: i64, outcome: &str) {
     let at = now_ms() - days_ago * DAY_MS;
     lake.server.execute(&format!(

@@ -1,5 +1,5 @@
-//! Who may ask, and what they may: local mode and its end, tokens over the API and the command line, roles,
-//! and the audit log.
+//! Authentication and roles: local mode and its end, tokens over the API and the command line, roles, and the
+//! audit log.
 
 use std::time::Duration;
 
@@ -92,7 +92,7 @@ fn tokens_made_on_the_command_line_are_in_force_before_and_while_the_server_runs
         assert!(!refused.status.success());
         assert!(String::from_utf8_lossy(&refused.stderr).contains("viewer, editor, approver, admin"));
         let refused = server.command(&["token", "create", "--role", "admin", "--name", "root"]);
-        assert!(String::from_utf8_lossy(&refused.stderr).contains("there is a token named `root`"));
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("a token named `root` already exists"));
     }
 }
 
@@ -105,7 +105,7 @@ fn other_machines_are_let_in_with_a_token_alone() {
     let admin = server.token("admin", "root");
     server.set("LAKEPORT_LISTEN", "");
     server.run();
-    // With tokens the name that a request was sent to does not matter, and proxies are welcome.
+    // With tokens the request's host name does not matter, and proxies are allowed.
     let headers = [("Host", "lake.example.com"), ("X-Forwarded-For", "10.0.0.1")];
     assert_eq!(server.client_as(&admin).send("GET", "/api/v1/me", &headers, b"").status, 200);
 }
@@ -124,7 +124,7 @@ fn an_expired_token_is_refused_and_keeps_the_server_closed() {
     assert!(message.contains("expired"), "{message}");
 }
 
-/// RFC 3339, which the API takes as well: it needs no zone of the server.
+/// RFC 3339, which the API accepts as well: it needs no zone of the server.
 fn in_four_seconds() -> String {
     let at =
         std::process::Command::new("date").args(["-u", "-d", "+4 seconds", "+%Y-%m-%dT%H:%M:%SZ"]).output();
@@ -173,7 +173,7 @@ fn every_operation_wants_the_role_that_its_description_names() {
     assert!(looked_at > 80, "{looked_at}");
 }
 
-/// A path with values in the place of its parameters.
+/// A path with values for its parameters.
 fn filled(path: &str) -> String {
     let parts = path.split('/').map(|part| if part.starts_with('{') { "0" } else { part });
     parts.collect::<Vec<_>>().join("/")

@@ -1,4 +1,4 @@
-//! Every test over HTTP against a real server, as one program: a file or folder is a subject.
+//! All tests over HTTP against a real server, as one program: a file or folder is a subject.
 //!
 //! One subject: `cargo test --profile ci -p lakeport-tests --test black_box tables::`.
 
@@ -28,7 +28,7 @@ mod statistics;
 mod tables;
 mod workflows;
 
-/// A file that no program names would never be compiled, and its tests never run.
+/// A file that no program includes would never be compiled, and its tests never run.
 #[test]
 fn every_file_here_is_part_of_a_program() {
     let package = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,11 +1,11 @@
-//! What the catalogue alone says of tables, one by one and many at once, and the search over all of it.
+//! The parts of tables that only the catalogue has, one by one and in bulk, and the search over them.
 
 use lakeport_tests::{Client, Lake, Response, id_of, stores};
 use serde_json::{Value, json};
 
 const TABLES: &str = "/api/v1/tables";
 
-/// The members that a refusal names, sorted.
+/// The members that an error names, sorted.
 fn refused(response: &Response, status: u16, code: &str) -> Vec<String> {
     assert_eq!((response.status, response.error().as_str()), (status, code), "{response:?}");
     let body = response.json();
@@ -26,7 +26,7 @@ fn names(lake: &Lake, query: &str) -> Vec<String> {
     records.iter().map(|record| record["tableName"].as_str().expect("a name").to_owned()).collect()
 }
 
-/// A query value, whatever is in it.
+/// An encoded query value.
 fn encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }

@@ -64,7 +64,7 @@ fn an_error_of_the_server_is_said_with_its_code() {
     let output = plugin(&server, &["activate", "nothing", "00000000"]);
     assert_eq!(output.status.code(), Some(1));
     let text = said(&output);
-    assert!(text.contains("error: there is no plugin nothing") && text.contains("not_found"), "{text}");
+    assert!(text.contains("error: unknown plugin nothing") && text.contains("not_found"), "{text}");
 }
 
 #[test]

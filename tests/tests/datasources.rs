@@ -1,5 +1,4 @@
-//! Data sources and the reading of their tables over HTTP, against a real server and real SQLite files
-//! (contract, section 1).
+//! Data sources and syncs over HTTP, against a real server and real SQLite files (contract, section 1).
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,11 +8,11 @@ use serde_json::{Value, json};
 use sqlx::Executor as _;
 
 const SOURCES: &str = "/api/v1/datasources";
-/// Longer than a lease and the interval in which servers look for what others left.
+/// Longer than a lease and the interval in which servers look for abandoned work.
 const TAKEN_OVER: Duration = Duration::from_secs(40);
 const SOON: Duration = Duration::from_secs(20);
 
-/// What these tests ask of data sources.
+/// The tests' requests about data sources.
 trait Sources {
     fn create(&self, form: &Value) -> Value;
     fn sync(&self, id: i64) -> Value;
@@ -160,7 +159,7 @@ fn a_change_of_what_somebody_else_changed_is_refused() {
     refused(&client.send("DELETE", &path(id), &[("If-Match", &first)], b""), 412, "precondition_failed");
     let known = client.send("GET", &path(id), &[("If-None-Match", &second)], b"");
     assert_eq!((known.status, known.body.is_empty()), (304, true));
-    // Being read in is no change of the definition.
+    // A sync does not change the definition.
     lake.run("a.db", "CREATE TABLE t (a)");
     assert_eq!(lake.sync(id)["state"], "success");
     assert!(lake.server.get(&path(id)).data()["lastSyncTime"].is_string());
@@ -308,7 +307,7 @@ fn files_lie_below_the_roots_and_are_never_the_servers_own() {
     let id = lake.source("later.db");
     refused(&server.put(&path(id), &json!({ "url": "sqlite:out/new.db" })), 400, "invalid_input");
     refused(&server.post(&format!("{}/test", path(id)), &json!({})), 502, "unreachable");
-    // It becomes a link out of the roots once it is defined: that is looked at again when it is opened.
+    // It becomes a link out of the roots after it was defined: links are checked again when it is opened.
     on_sqlite(&elsewhere.path().join("real.db"), async |connection| {
         connection.execute("CREATE TABLE secret (a)").await.expect("a sound statement");
     });
@@ -450,7 +449,7 @@ fn what_cannot_be_read_is_told_and_the_rest_is_read() {
     let lake = Lake::start(&stores()[0]);
     let long = "x".repeat(300);
     lake.run("a.db", &format!("CREATE TABLE good (a); CREATE TABLE {long} (a); CREATE TABLE zoo (a);"));
-    // A module that this SQLite does not have: whoever asks for its fields is reported.
+    // A module that this SQLite lacks: a query of its fields fails and is reported.
     lake.run(
         "a.db",
         "PRAGMA writable_schema = ON;
@@ -568,7 +567,7 @@ fn a_server_that_dies_in_the_middle_leaves_true_counts_and_another_goes_on() {
             lake.server.run();
             lake.run("a.db", &many(220));
             let id = lake.source("a.db");
-            // As a request would, whose answer nobody waits for.
+            // As a request would whose client no longer waits.
             let running = "INSERT INTO datasource_syncs (datasource_id, state, started_at) VALUES";
             lake.server.execute(&format!("{running} ({id}, 'running', 1)"));
             assert!(lake.server.wait(SOON).is_some(), "{place}: it kills itself");
@@ -673,7 +672,7 @@ fn replicas_share_the_work() {
     lake.run("a.db", &many(300));
     let id = lake.source("a.db");
     let sync = format!("{}/sync", path(id));
-    // Whoever is asked, one of the two reads, and both know when it is done.
+    // Whichever server is asked, one of them reads, and both know when it has ended.
     let started = other.post(&sync, &json!({})).data();
     assert_eq!(
         (&started["state"], counts(&started, "tables")),

@@ -1,4 +1,4 @@
-//! The example company: `serve --demo` sets it up once, whole, whatever becomes of the server meanwhile.
+//! The example company: `serve --demo` creates it once and completely, even if the server dies meanwhile.
 
 use std::time::{Duration, Instant};
 
@@ -6,9 +6,9 @@ use lakeport_tests::{Lake, Store, eventually, on_sqlite, stores};
 use serde_json::{Value, json};
 
 const SOON: Duration = Duration::from_secs(20);
-/// Areas B and C, and what they stand on.
+/// Areas B and C, and their prerequisites.
 const AREAS: [&str; 7] = ["datasources", "engines", "workflows", "tasks", "executions", "lineage", "tables"];
-/// What is rightly empty: nothing runs, nothing was thrown away, and no table was ever another.
+/// Endpoints that are correctly empty: nothing is running, nothing was dropped, and no table was renamed.
 const EMPTY: [&str; 4] = [
     "/api/v1/executions/running",
     "/api/v1/tables/pending-deletion",
@@ -16,7 +16,7 @@ const EMPTY: [&str; 4] = [
     "/api/v1/tables/{id}/schema-history/{version}",
 ];
 
-/// A server with the example company, not started; what it serves lies in its folder.
+/// A server with the example company, not started; its databases are in its folder.
 fn prepare(store: &Store) -> Lake {
     let mut lake = Lake::prepare(store);
     lake.server.add_argument("--demo");
@@ -37,7 +37,7 @@ fn list(lake: &Lake, target: &str) -> Vec<Value> {
     list.as_array().unwrap_or_else(|| panic!("no list at {target}: {data}")).clone()
 }
 
-/// The one whose member says so.
+/// The item with this value of the member.
 fn named(list: &[Value], member: &str, name: &str) -> Value {
     let found = list.iter().find(|one| one[member] == name);
     found.unwrap_or_else(|| panic!("no {member} {name}")).clone()
@@ -49,7 +49,7 @@ fn texts(list: &[Value], member: &str) -> Vec<String> {
     texts
 }
 
-/// All that can be counted of it, without what follows from the moment.
+/// All of its numbers that do not depend on the current time.
 fn sum(lake: &Lake) -> Value {
     let tables = list(lake, "/api/v1/tables?pageSize=500");
     let of_tables: Vec<Value> = texts(&tables, "tableName").into_iter().map(Value::from).collect();
@@ -88,7 +88,7 @@ fn sum(lake: &Lake) -> Value {
     json!({ "tables": of_tables, "histories": histories, "workflows": workflows, "runs": runs })
 }
 
-/// Whether an answer shows nothing.
+/// Whether an answer has no data.
 fn is_empty(data: &Value) -> bool {
     match data {
         Value::Null => true,
@@ -222,7 +222,7 @@ fn its_workflow_runs_and_its_timer_is_on() {
             let ran = lake.ended(&lake.execute(other["id"].as_i64().expect("an id")), 1);
             assert!(ran.iter().all(|one| one["status"] == "success"), "{ran:?}");
         }
-        // What they wrote is what was there.
+        // The task's output matches the data.
         let per_city = "SELECT count(*) FROM (SELECT city FROM ads_city_sales GROUP BY city)";
         assert_eq!(lake.numbers("lakeport-demo/lakeside.db", per_city), [8]);
     }
@@ -249,7 +249,7 @@ fn a_second_start_changes_nothing() {
         let before = sum(&lake);
         lake.server.restart();
         assert_eq!(sum(&lake), before);
-        // What the user takes away stays away.
+        // The user's deletions persist.
         let workflow = named(&list(&lake, "/api/v1/workflows"), "name", "sales report");
         let target = format!("/api/v1/workflows/{}?cascadeDeleteTasks=true", workflow["id"]);
         lake.server.delete(&target).data();
@@ -263,7 +263,7 @@ fn a_set_up_that_was_killed_is_finished_by_the_next_start() {
     for store in stores() {
         let whole = sum(&start(&store));
         let points: &[&str] = if store.is_postgres() {
-            // A lease must run out each time.
+            // A lease must expire each time.
             &["demo.published#5"]
         } else {
             &[
@@ -327,7 +327,7 @@ fn without_a_folder_for_databases_it_says_what_to_set() {
     }
 }
 
-/// The questions that the planner must be able to answer have answers, and telling ones.
+/// The questions that the planner must answer have informative answers.
 #[test]
 fn its_questions_have_answers() {
     let Some(store) = stores().into_iter().next() else { return };

@@ -1,7 +1,7 @@
-//! README.md and docs/, word for word: the shell blocks of a page go to one shell as they stand, against a server of
-//! their own, and what they did is checked over HTTP.
+//! Runs README.md and docs/ word for word: the shell blocks of a page run unchanged in one shell, against a
+//! server of their own, and the effects are checked over HTTP.
 //!
-//! A block is marked by the line that opens it:
+//! The line that opens a block marks it:
 //!
 //! | | |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | `toml` | is a settings file that `lakeport config` takes without a warning; `toml notest: REASON` is none |
 //! | `json` | is JSON |
 //!
-//! A comment `<!-- test: --demo NAME=value example -->` below a page's title says what its server is started with:
+//! A comment `<!-- test: --demo NAME=value example -->` below a page's title tells how its server is started:
 //! options of `lakeport serve`, settings, and `example` for the built component of `examples/tool-wordcount`.
 
 use std::collections::BTreeSet;
@@ -31,11 +31,11 @@ const BLOCK_MAX: Duration = Duration::from_secs(60);
 const UNTESTED_MAX: usize = 12;
 /// The most lines of the README.
 const README_MAX_LINES: usize = 150;
-/// The shell prints this when a block is over.
+/// The shell prints this at the end of a block.
 const OVER: &str = "--- the block is over";
 
-/// Before the first block. A command that fails within a pipeline or a substitution is written down, and `curl` leaves
-/// the head of each answer behind.
+/// Runs before the first block. Records failures within a pipeline or a substitution, and makes `curl` keep
+/// the head of each answer.
 const PRELUDE: &str = r#"
 noted() {
   local code=0
@@ -54,10 +54,10 @@ lakeport() {
 }
 "#;
 
-/// Pages whose tests look closer at what they did: [`tutorial`], [`first_question`].
+/// Pages with tests that check more of their effects: [`tutorial`], [`first_question`].
 const CHECKED: [&str; 2] = ["docs/tutorial.md", "docs/agent.md"];
 
-/// The others, each with its test; [`every_page_is_run`] finds one that is missing.
+/// The others, each with its test; [`every_page_is_run`] finds a missing one.
 macro_rules! pages {
     ($($test:ident $path:literal)*) => {
         const PLAIN: &[&str] = &[$($path),*];
@@ -95,14 +95,14 @@ fn pages() -> impl Iterator<Item = &'static str> {
 struct Page {
     path: &'static str,
     text: String,
-    /// What its server is started with.
+    /// The server's options.
     needs: Vec<String>,
     blocks: Vec<Block>,
 }
 
 /// A fenced block.
 struct Block {
-    /// Of the line that opens it, from 1.
+    /// The line that opens it, from 1.
     line: usize,
     language: String,
     mark: Mark,
@@ -130,7 +130,7 @@ impl Page {
             let Some(info) = line.trim_start().strip_prefix("```") else { continue };
             let inner: Vec<&str> =
                 lines.by_ref().map(|(_, line)| line).take_while(|line| line.trim() != "```").collect();
-            // The block of a list's item stands as far to the right as its fence.
+            // A block in a list is indented as far as its fence.
             let indent = line.len() - line.trim_start().len();
             let inner: Vec<&str> = inner.iter().map(|line| line.get(indent..).unwrap_or_default()).collect();
             let (language, mark) = info.split_once(' ').unwrap_or((info, ""));
@@ -145,7 +145,7 @@ impl Page {
         Page { path, text, needs, blocks }
     }
 
-    /// Runs its blocks from top to bottom against a new server; answers what they printed.
+    /// Runs its blocks in order against a new server; returns their output.
     fn run(&self, store: &Store) -> Ran {
         let mut lake = Lake::prepare(store);
         for need in &self.needs {
@@ -197,7 +197,7 @@ impl Block {
     }
 }
 
-/// The component of the example, where its author's cargo would have put it.
+/// The example's component, where its author's cargo would have put it.
 fn place_example(folder: &Path) {
     let release = folder.join("examples/tool-wordcount/target/wasm32-wasip2/release");
     fs::create_dir_all(&release).expect("a folder");
@@ -206,7 +206,7 @@ fn place_example(folder: &Path) {
         .unwrap_or_else(|error| panic!("{}: {error}; `cargo xtask test` builds it", built.display()));
 }
 
-/// A settings file is one that the program takes.
+/// Checks that the program accepts a settings file.
 fn check_settings(text: &str, place: &str) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("lakeport.toml");
@@ -218,12 +218,12 @@ fn check_settings(text: &str, place: &str) {
     assert!(output.status.success() && said.is_empty(), "{place}: {said}");
 }
 
-/// One shell for all blocks of a page, as a reader has one terminal.
+/// One shell for all blocks of a page, like a reader's terminal.
 struct Shell {
     child: Child,
     input: ChildStdin,
     output: Receiver<String>,
-    /// Blocks, heads of answers, and what was said besides.
+    /// Blocks, heads of answers, and error output.
     notes: tempfile::TempDir,
 }
 
@@ -257,7 +257,7 @@ impl Shell {
         Shell { child, input, output, notes }
     }
 
-    /// Runs a block as it stands; answers what it printed. Its answers must have the statuses that it is marked with.
+    /// Runs a block unchanged; returns its output. Its answers must have the statuses that it is marked with.
     fn run(&mut self, page: &str, block: &Block) -> String {
         let place = format!("{page}:{}", block.line);
         let file = self.notes.path().join("block");
@@ -284,7 +284,7 @@ impl Shell {
         printed
     }
 
-    /// Of the answers since the last time.
+    /// The statuses of the answers since the last call.
     fn statuses(&self) -> Vec<u16> {
         let mut statuses = Vec::new();
         for entry in fs::read_dir(self.notes.path().join("heads")).expect("the folder is there") {
@@ -310,21 +310,21 @@ impl Drop for Shell {
     }
 }
 
-/// A page's server after its last block, and what all of them printed.
+/// A page's server after its last block, and the output of all blocks.
 struct Ran {
     lake: Lake,
     printed: String,
 }
 
 impl Ran {
-    /// Every `data` that was answered.
+    /// All answers' `data`.
     fn answers(&self) -> Vec<Value> {
         let starts = self.printed.match_indices("{\"code\":200,").map(|(at, _)| &self.printed[at..]);
         let first = |text: &str| serde_json::Deserializer::from_str(text).into_iter::<Value>().next();
         starts.filter_map(|text| first(text)?.ok()).map(|mut answer| answer["data"].take()).collect()
     }
 
-    /// The first answer for which this holds.
+    /// The first answer for which `holds` is true.
     fn answer(&self, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
         let found = self.answers().into_iter().find(|answer| holds(answer));
         found.unwrap_or_else(|| panic!("no answer shows {what}:\n{}", self.printed))
@@ -457,7 +457,7 @@ fn links_lead_somewhere() {
     }
 }
 
-/// The names that a page's headings have in links.
+/// The anchors of a page's headings.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings =
         text.lines().filter_map(|line| line.strip_prefix('#')).map(|line| line.trim_start_matches('#'));
@@ -484,7 +484,7 @@ fn pages_use_plain_words() {
     }
 }
 
-/// The description of the interface, as the binary prints it.
+/// The OpenAPI description, as the binary prints it.
 fn description() -> Value {
     let output = Command::new(lakeport_tests::binary()).arg("openapi").env_clear().output();
     serde_json::from_slice(&output.expect("the binary runs").stdout).expect("JSON")

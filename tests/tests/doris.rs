@@ -1,5 +1,5 @@
-//! Data sources of the kind `doris` over HTTP: a real server against a double that speaks MySQL's protocol and answers
-//! as Apache Doris and StarRocks do (contract, sections 1 and 4).
+//! Data sources of the kind `doris` over HTTP: a real server against a double that speaks MySQL's protocol
+//! and answers like Apache Doris and StarRocks (contract, sections 1 and 4).
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const TABLES: &str = "/api/v1/tables";
 const SOON: Duration = Duration::from_secs(30);
 
-/// A server beside a double that it may reach, and the data source that this is.
+/// A server with a double that it may reach, and the double's data source.
 struct Lake {
     server: Server,
     double: Double,
@@ -37,7 +37,7 @@ impl Lake {
         self.double.tell(&asked).unwrap_or_else(|message| panic!("{asked}: {message}"))
     }
 
-    /// The definition that the double keeps.
+    /// The double's definition.
     fn there(&self, name: &str) -> Value {
         self.tell(json!({ "do": "table", "table": format!("ods.{name}") }))
     }
@@ -48,7 +48,7 @@ impl Lake {
         columns.iter().map(|column| column["name"].as_str().expect("a name").to_owned()).collect()
     }
 
-    /// `ods.orders`, of a model, parted by its day, with four fields; answers its id.
+    /// `ods.orders` of a model, partitioned by its day, with four fields; returns its id.
     fn defined(&self, model: &str) -> i64 {
         let form = json!({
             "tableName": "orders", "dbName": "ods", "clusterId": self.source, "tableModel": model,
@@ -69,14 +69,14 @@ impl Lake {
         id
     }
 
-    /// The same, made in the database.
+    /// The same, created in the database.
     fn made(&self, model: &str) -> i64 {
         let id = self.defined(model);
         self.server.post(&format!("{}/physical", path(id)), &json!({})).data();
         id
     }
 
-    /// Gives `ods.orders` a property, as if it had been made with it.
+    /// Gives `ods.orders` a property, as if it had been created with it.
     fn property(&self, name: &str, value: &str) {
         self.tell(json!({ "do": "property", "table": "ods.orders", "name": name, "value": value }));
     }
@@ -89,7 +89,7 @@ impl Lake {
         format!("{}/fields/{}", path(id), field.unwrap_or_else(|| panic!("no {name} in {fields:?}"))["id"])
     }
 
-    /// What sync finds that differs.
+    /// The drift found by a sync.
     fn drift(&self, id: i64) -> Value {
         let sync = format!("/api/v1/datasources/{}/sync", self.source);
         self.server.post(&sync, &json!({})).data();
@@ -183,7 +183,7 @@ fn a_job_that_fails_is_the_changes_failure_and_changes_nothing() {
     for (settings, model) in products() {
         let lake = Lake::start(&stores()[0], settings);
         let id = lake.made(model);
-        // A job of last week that failed is nobody's.
+        // An old failed job must not be taken for the change's own.
         lake.tell(
             json!({ "do": "job", "table": "ods.orders", "state": "CANCELLED", "message": "last week" }),
         );
@@ -386,7 +386,7 @@ fn tables_that_are_there_are_read_with_their_sizes() {
         let statistics = format!("{}/statistics", path(id));
         let sizes = lake.server.get(&statistics).data();
         assert_eq!((&sizes["rowCount"], &sizes["dataSize"]), (&json!(12), &json!(3400)), "{sizes}");
-        // Its own numbers are estimates, so that the rows are counted.
+        // Its own numbers are estimates, so the rows are counted.
         assert_eq!(sizes["exact"], true, "{sizes}");
     }
 }

@@ -1,5 +1,5 @@
-//! Runs on the engine `local` over HTTP: what is recorded of them, how they are stopped and repeated, and what a
-//! killed server leaves (contract, section 3.4).
+//! Runs on the engine `local` over HTTP: their records, cancellation and retries, and the recovery after a
+//! killed server (contract, section 3.4).
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const EXECUTIONS: &str = "/api/v1/executions";
 const SOON: Duration = Duration::from_secs(20);
-/// What waits is cancelled at once; a machine that is busy itself has some time more.
+/// A waiting run is cancelled at once; allows time for a busy machine.
 const CANCELLED_WITHIN: Duration = Duration::from_secs(2);
 /// Takes minutes.
 const ENDLESS: &str = "INSERT INTO a (v) WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 1000000000000) \
@@ -163,7 +163,8 @@ fn a_failure_stops_what_depends_on_it_and_is_tried_again_by_hand() {
     }
 }
 
-/// More tries than are looked at together: what the engine is asked for next is not held up, and it is not blamed.
+/// More attempts than one page: the next requests to the engine are not delayed, and the engine is not
+/// blamed.
 #[test]
 fn very_many_tries_of_one_run_hold_nothing_up() {
     for store in stores() {
@@ -179,9 +180,9 @@ fn very_many_tries_of_one_run_hold_nothing_up() {
              SELECT t.run_id, t.task_id, t.task_name, n.i, 'failed', 1, 2 FROM runner_task_runs t, n",
         );
         let sync = format!("{EXECUTIONS}/{}/sync", executions[0]["id"]);
-        // The watcher may be at it, too: then this one leaves it to it.
+        // The watcher may be syncing it; then this request leaves it to the watcher.
         let synced = eventually("the last one is seen", SOON, || {
-            // It is otherwise than the engine says, and so it is looked at.
+            // The record differs from the engine's, so it is checked.
             lake.server.execute("UPDATE runs SET message = 'otherwise'");
             let synced = lake.server.post(&sync, &json!({})).data();
             (synced["attempt"] == 100_100).then_some(synced)
@@ -308,7 +309,7 @@ fn a_running_task_is_cancelled_within_a_second() {
         let executions = lake.ended(&run, 1);
         assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
         assert_eq!(statuses(&executions), ["killed"]);
-        // The database is free again.
+        // The database is unlocked again.
         lake.run("shop.db", "INSERT INTO b (v) VALUES ('free')");
     }
 }
@@ -451,8 +452,8 @@ fn the_timer_fires_on_time_and_stops_when_it_is_taken_offline() {
     }
 }
 
-/// A run of five tasks in a row, each of which adds one row. Killed at each place, no run is lost, what had
-/// finished is not repeated, and what was running runs again, once.
+/// A run of five consecutive tasks, each of which adds one row. After a kill at each failpoint, no run is
+/// lost, finished tasks are not repeated, and a running task runs again once.
 #[test]
 fn a_server_killed_within_a_run_loses_and_repeats_nothing() {
     for store in stores() {

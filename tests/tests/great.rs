@@ -1,4 +1,4 @@
-//! As many tables as a large warehouse has.
+//! Large catalogues, as in a large warehouse.
 
 use std::thread;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 const TABLES: usize = 10_000;
 const COLUMNS: usize = 20;
-/// Tables that are made by one statement text.
+/// Tables that one statement text creates.
 const MADE_AT_ONCE: usize = 100;
-/// What a reading may take of memory beside what the catalogue keeps of each column for its search.
+/// A sync's memory beside the catalogue's search text of each column.
 const MEMORY_MAX_BYTES: u64 = 256 * 1024 * 1024;
 const COLUMN_MAX_BYTES: u64 = 200;
-/// A reading of the many is waited for so long, on a machine that does something else meanwhile.
+/// The longest wait for a sync of many tables, on a busy machine.
 const LONG: Duration = Duration::from_secs(600);
 
 fn fill(shop: &Warehouse) {
@@ -29,7 +29,7 @@ fn fill(shop: &Warehouse) {
     }
 }
 
-/// Reads it in; what came of it, and the most memory that the server had meanwhile.
+/// Syncs it; returns the result and the server's peak memory.
 fn read_in(lake: &Lake, path: &str) -> (Value, u64) {
     forget_peak(lake.server.pid()).expect("the server runs");
     lake.server.post(path, &json!({})).data();

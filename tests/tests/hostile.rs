@@ -1,5 +1,5 @@
-//! What a hostile client can send: heads, frames and bodies that are too long, too slow, broken or a lie. The
-//! server answers or closes, stays as small as it was, and goes on answering others.
+//! Attacks by a hostile client: heads, frames and bodies that are too long, too slow, broken or false. The
+//! server answers or closes, stays small, and goes on answering others.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use lakeport_tests::{Response, Server, request, stores};
 
-/// How much larger the server may be at its largest, while it is under attack.
+/// The most that the server may grow under attack.
 const GROWTH_MAX_BYTES: u64 = 64 * 1024 * 1024;
 /// How long a client waits that should be answered or closed at once.
 const AT_ONCE: Duration = Duration::from_secs(10);
-/// Takes a small JSON body.
+/// An endpoint with a small JSON body.
 const FORM: &str = "/api/v1/tokens";
 
 /// A server under attack.
@@ -25,7 +25,7 @@ impl Target {
         let server = Server::start(&stores()[0]);
         let target = Target { at_rest_bytes: 0, server };
         target.assert_answers();
-        // Forgets how large it was when it compiled its plugins.
+        // Resets the peak memory, which compiling the plugins has raised.
         std::fs::write(format!("/proc/{}/clear_refs", target.server.pid()), "5").expect("it is our process");
         Target { at_rest_bytes: target.memory_bytes("VmRSS:"), ..target }
     }
@@ -47,7 +47,7 @@ impl Target {
         assert!(begun.elapsed() < Duration::from_secs(5), "others are answered meanwhile");
     }
 
-    /// At the end of an attack.
+    /// Checked at the end of an attack.
     fn assert_unharmed(&self) {
         self.assert_answers();
         let grown = self.memory_bytes("VmHWM:").saturating_sub(self.at_rest_bytes);
@@ -65,12 +65,12 @@ impl Target {
     /// Sends these bytes and reads until the server closes.
     fn exchange(&self, bytes: &[u8]) -> Vec<Response> {
         let mut stream = self.connect();
-        // A server that has answered already may read no more.
+        // A server that has answered already may stop reading.
         let _ = stream.write_all(bytes);
         answers(&read_to_end(&mut stream))
     }
 
-    /// One answer, after which the server closes.
+    /// Exactly one answer, after which the server closes.
     fn answer(&self, bytes: &[u8]) -> Response {
         let mut answers = self.exchange(bytes);
         let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(200)]);
@@ -91,7 +91,7 @@ impl Target {
     }
 }
 
-/// What came until the connection ended; one that was reset has ended, too.
+/// Reads until the connection ends, also by a reset.
 fn read_to_end(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     match stream.read_to_end(&mut bytes) {
@@ -102,7 +102,7 @@ fn read_to_end(stream: &mut TcpStream) -> Vec<u8> {
     bytes
 }
 
-/// The answers that stand one behind the other; a body's length is always said.
+/// Consecutive answers; a body's length is always given.
 fn answers(mut bytes: &[u8]) -> Vec<Response> {
     let mut answers = Vec::new();
     while let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -117,7 +117,7 @@ fn answers(mut bytes: &[u8]) -> Vec<Response> {
         let length = length.map_or(0, |(_, length)| length.parse().expect("a length is a number"));
         let body = bytes[end + 4..].get(..length).expect("the body is whole").to_vec();
         bytes = &bytes[end + 4 + length..];
-        // What only says that the client may go on is no answer.
+        // Skips 100 Continue.
         if status != 100 {
             answers.push(Response { status, headers, body });
         }
@@ -130,7 +130,7 @@ fn answers(mut bytes: &[u8]) -> Vec<Response> {
 fn clients_that_say_too_little_are_cut_in_their_time_and_hurt_nobody_meanwhile() {
     const EACH: usize = 40;
     let target = Target::start();
-    // What it says at first, and what it says then, a byte at a time.
+    // The first bytes, and the bytes that follow one at a time.
     let slow: [(&[u8], &[u8]); 5] = [
         (b"", b""),
         (b"", b"G"),
@@ -164,7 +164,7 @@ fn clients_that_say_too_little_are_cut_in_their_time_and_hurt_nobody_meanwhile()
     target.assert_unharmed();
 }
 
-/// Whatever it was sent is read and thrown away.
+/// Reads and discards; true if the connection is still open.
 fn still_open(stream: &mut TcpStream) -> bool {
     loop {
         match stream.read(&mut [0; 1024]) {
@@ -213,7 +213,7 @@ fn a_body_is_what_its_framing_says_and_no_request_is_smuggled() {
         [&head, body.as_bytes()].concat()
     };
     let chunked = "Transfer-Encoding: chunked";
-    // Framing that nobody can trust is not answered, or with 400.
+    // Ambiguous framing gets no answer, or 400.
     for (what, bytes) in [
         ("two lengths", post(&["Content-Length: 2", "Content-Length: 3"], "{}}")),
         ("two lengths in one line", post(&["Content-Length: 2, 3"], "{}}")),
@@ -253,7 +253,7 @@ fn a_body_is_what_its_framing_says_and_no_request_is_smuggled() {
     target.assert_unharmed();
 }
 
-/// Clients that go away before they have said all.
+/// Clients that disconnect before they have sent everything.
 fn drop_in_the_middle(target: &Target, bytes: &[u8]) {
     for _ in 0..50 {
         target.connect().write_all(bytes).expect("it listens");
@@ -298,7 +298,7 @@ fn a_body_that_is_too_much_or_no_json_gets_the_error_record() {
     target.assert_unharmed();
 }
 
-/// The client sends on until it is answered.
+/// The client keeps sending until it is answered.
 fn endless_chunks(target: &Target) {
     let mut stream = target.connect();
     stream
@@ -365,7 +365,7 @@ fn pipelined_requests_are_answered_in_order_also_when_the_connection_has_rested(
     stream.write_all(&all).expect("it listens");
     let mut read = Vec::new();
     read_answers(&mut stream, &mut read, REQUESTS);
-    // Long enough for the connection to give its buffers back; nothing comes meanwhile.
+    // Long enough for the connection to release its buffers; nothing arrives meanwhile.
     stream.set_read_timeout(Some(Duration::from_secs(4))).expect("a time above zero");
     assert!(stream.read(&mut [0; 1]).is_err_and(|error| error.kind() == ErrorKind::WouldBlock));
     stream.set_read_timeout(Some(AT_ONCE)).expect("a time above zero");
@@ -380,7 +380,7 @@ fn pipelined_requests_are_answered_in_order_also_when_the_connection_has_rested(
     target.assert_unharmed();
 }
 
-/// Reads on until there are so many answers.
+/// Reads until there are so many answers.
 fn read_answers(stream: &mut TcpStream, read: &mut Vec<u8>, count: usize) {
     let mut piece = [0; 16 * 1024];
     let bodies = |read: &[u8]| read.windows(7).filter(|seven| seven == b"\"live\"}").count();
@@ -401,14 +401,14 @@ fn clients_that_do_not_read_their_answers_cost_little() {
     for _ in 0..CLIENTS {
         let mut stream = target.connect();
         stream.set_write_timeout(Some(Duration::from_millis(50))).expect("a time above zero");
-        // The server reads no more requests when it cannot send its answers.
+        // The server reads no more requests while it cannot send its answers.
         let _ = stream.write_all(asks.as_bytes());
         open.push(stream);
     }
     target.assert_unharmed();
 }
 
-/// HTTP/2 by hand: what no client library would send.
+/// Handmade HTTP/2: frames that no client library would send.
 mod http2 {
     use super::*;
 
@@ -424,7 +424,7 @@ mod http2 {
     pub const END_HEADERS: u8 = 4;
     pub const CANCEL: [u8; 4] = [0, 0, 0, 8];
 
-    /// What the server sent.
+    /// A frame from the server.
     pub type Frame = (u8, Vec<u8>);
 
     pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -432,7 +432,7 @@ mod http2 {
         [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
     }
 
-    /// Nothing in it is compressed but the names.
+    /// Only the names are compressed.
     pub fn head(method: &str, path: &str) -> Vec<u8> {
         let mut block = vec![0x86];
         for (name, value) in [(2, method), (4, path), (1, "localhost")] {
@@ -443,7 +443,7 @@ mod http2 {
         block
     }
 
-    /// Connects, and says these settings.
+    /// Connects, and sends these settings.
     pub fn connect(target: &Target, settings: &[u8]) -> TcpStream {
         let mut stream = target.connect();
         stream.set_read_timeout(Some(Duration::from_secs(1))).expect("a time above zero");
@@ -453,7 +453,7 @@ mod http2 {
         stream
     }
 
-    /// The kind and the payload of each frame, until there are enough or the server says nothing for a while.
+    /// The kind and the payload of each frame, until there are enough or the server is silent for a while.
     pub fn frames(stream: &mut TcpStream, enough: impl Fn(&[Frame]) -> bool) -> Vec<Frame> {
         let mut frames = Vec::new();
         let mut head = [0; 9];
@@ -467,9 +467,9 @@ mod http2 {
         frames
     }
 
-    /// Sends it all, unless the server has closed; answers the reason of its GOAWAY.
+    /// Sends everything, unless the server has closed; returns the reason of its GOAWAY.
     pub fn goaway_reason(stream: &mut TcpStream, bytes: &[u8]) -> Option<u32> {
-        // A server that has had enough reads no more.
+        // A server that has closed reads no more.
         let _ = stream.write_all(bytes);
         let is_goaway = |(kind, _): &&Frame| *kind == GOAWAY;
         let frames = frames(stream, |frames| frames.last().as_ref().is_some_and(is_goaway));
@@ -505,7 +505,7 @@ fn floods_of_http_2_frames_end_their_own_connection() {
     let reason = goaway_reason(&mut connect(&target, b""), &endless);
     assert!(reason.is_some_and(|reason| reason != 0), "a head without an end");
 
-    // A header of 4,000 bytes in the table, and then named 15,000 times.
+    // A header of 4,000 bytes in the table, referenced 15,000 times.
     let mut bomb = get.clone();
     bomb.extend_from_slice(b"\x40\x01x\x7f\xa1\x1e");
     bomb.extend_from_slice(&[b'x'; 4_000]);

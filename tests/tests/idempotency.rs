@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: a POST that is sent again changes nothing again.
+//! `Idempotency-Key`: repeating a POST changes nothing more.
 
 use lakeport_tests::{Server, stores};
 use serde_json::json;

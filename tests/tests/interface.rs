@@ -1,4 +1,5 @@
-//! The whole interface is routed: what its rooms do not do yet is said so, in the form of every error.
+//! All operations of the interface are routed: those that are not implemented yet answer so, in the form of
+//! every error.
 
 use lakeport_tests::{Server, stores};
 

@@ -1,4 +1,4 @@
-//! The key of the store's secrets, as an operator changes it beside a running server.
+//! The store's encryption key, changed by an operator beside a running server.
 
 use std::process::{Command, Output};
 
@@ -13,7 +13,7 @@ fn ok(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Makes a token; the answer shows it, and is therefore kept encrypted.
+/// Creates a token; the answer has a secret, so it is stored encrypted.
 fn make_token(server: &Server, bearer: &str) -> Response {
     let bearer = format!("Bearer {bearer}");
     let headers =

@@ -1,5 +1,5 @@
-//! A server that is killed at any moment, again and again, while it changes tables in three kinds of database at once:
-//! whatever it was doing is done or not done afterwards, and the catalogue says which.
+//! A server is killed repeatedly at random times while it changes tables in three kinds of database at once:
+//! each change is made or not made afterwards, and the catalogue agrees.
 
 use std::thread;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use lakeport_tests::{Kind, Lake, Warehouse, eventually, stores};
 use serde_json::{Value, json};
 
 const KILLS: u64 = 200;
-/// Tables of each database: so many changes are under way, or wait, when it is killed.
+/// Tables of each database: so many changes are running, or waiting, at a kill.
 const TABLES: usize = 12;
-/// It is killed so long after the changes were asked for, at most.
+/// The longest time between the requests and the kill.
 const MOMENT_MAX_MS: u64 = 1_500;
-/// Longer than a lease, and what a look at each database takes.
+/// Longer than a lease plus a look at each database.
 const SETTLED_MAX: Duration = Duration::from_secs(120);
 
 /// A table of a database, by its id.
@@ -31,7 +31,7 @@ impl Changed<'_> {
         fields.as_array().expect("fields").clone()
     }
 
-    /// A field more; another name for the last one, or for the table; a comment; a field less.
+    /// Adds a field; renames the last one, or the table; changes a comment; drops a field.
     fn change(&self, lake: &Lake, number: u64) -> (&'static str, String, Value) {
         let (path, kind) = (self.path(), self.shop.kind);
         let last = self.fields(lake).pop().expect("it has fields");
@@ -50,7 +50,7 @@ impl Changed<'_> {
         }
     }
 
-    /// What the catalogue says is what its database has.
+    /// Checks that the catalogue matches the database.
     fn agrees(&self, lake: &Lake) {
         let table = lake.server.get(&self.path()).data();
         let name = table["tableName"].as_str().expect("a name");
@@ -90,18 +90,18 @@ fn whatever_a_killed_server_was_doing_is_done_or_not_and_the_catalogue_says_whic
                     thread::spawn(move || client.try_send(method, &path, &[], form.to_string().as_bytes()))
                 })
                 .collect();
-            // Spread over the whole time, the early moments more often.
+            // Spread over the whole time, early times more often.
             let moment = Duration::from_millis(MOMENT_MAX_MS * (kill + 1).pow(2) / KILLS.pow(2));
             thread::sleep(moment);
             lake.server.kill();
             for answer in asking {
                 let Ok(answer) = answer.join().expect("it does not panic") else { continue };
-                // Somebody else has the name, the lock or the place.
+                // Another change has the name, the lock or the slot.
                 assert!(matches!(answer.status, 200 | 409 | 502 | 503), "{answer:?}");
                 done += usize::from(answer.status == 200);
             }
             asked += tables.len();
-            // As if their time were over: on PostgreSQL another server might hold them.
+            // Expires them: on PostgreSQL another server might hold them.
             lake.server.execute("UPDATE leases SET expires_at = 0 WHERE expires_at > 0");
             lake.server.run();
             for table in &tables {

@@ -1,5 +1,5 @@
-//! Questions over HTTP: topics, messages, tasks and their streams, with the model that needs no network
-//! (contract, section 2).
+//! Questions over HTTP: topics, messages, tasks and their streams, with the offline model (contract, section
+//! 2).
 
 use std::time::{Duration, Instant};
 
@@ -176,7 +176,7 @@ fn a_token_bound_to_data_sources_opens_no_topic_about_others() {
         let refusal = bound.post(TOPICS, &json!({ "title": "a", "datasources": [other] }));
         refused(&refusal, 403, "datasource_not_allowed");
     }
-    // Nothing of the server's own store for who is bound to something else.
+    // A caller bound to another data source sees nothing of the server's own store.
     let topic = topic(&bound, "all that I may read");
     let task_id = deliver(&bound, &topic, TREND);
     let ended = ended(&bound, &task_id);
@@ -214,7 +214,7 @@ fn a_question_that_cannot_be_answered_gets_a_message_that_says_so() {
     }
 }
 
-/// Publishes so many versions today; answers what was published by day.
+/// Publishes so many versions today; returns the publications by day.
 fn publish(lake: &Lake, count: usize) {
     lake.source("shop.db");
     let table = lake.physical_table(2, "a", &[("id", "INTEGER"), ("v", "TEXT")]);
@@ -227,7 +227,7 @@ fn publish(lake: &Lake, count: usize) {
 
 #[test]
 fn the_trend_of_publications_is_answered_in_both_languages() {
-    // Questions about the server itself can be asked where its store is SQLite.
+    // Questions about the server itself need a SQLite store.
     let Some(store) = stores().into_iter().find(|store| !store.is_postgres()) else { return };
     let lake = Lake::start(&store);
     publish(&lake, 3);
@@ -255,7 +255,7 @@ fn the_trend_of_publications_is_answered_in_both_languages() {
         let rows = table["rows"].as_array().unwrap();
         assert_eq!((rows.len(), &table["row_count"], &table["truncated"]), (30, &json!(30), &json!(false)));
         let counts: Vec<i64> = rows.iter().map(|row| row[1].as_i64().unwrap()).collect();
-        // What was published was published today, unless the day just ended.
+        // All publications are of today, unless the day just ended.
         assert_eq!(counts.iter().sum::<i64>(), 3, "{rows:?}");
         assert_eq!(counts[..28], [0; 28], "days without any are there");
         let said = text(&message["content"]);
@@ -325,7 +325,7 @@ fn an_ended_task_is_not_cancelled_and_a_repeated_question_is_asked_once() {
     }
 }
 
-/// A question that takes minutes: what the catalogue knows as a table became a view of all pairs of pairs of rows.
+/// A question that takes minutes: a table is replaced by a view of all pairs of pairs of rows.
 fn slow(lake: &Lake) {
     const ROWS: &str = "CREATE TABLE endless (id INTEGER PRIMARY KEY); CREATE TABLE base (id INTEGER PRIMARY KEY); \
         WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n LIMIT 3000) INSERT INTO base SELECT x FROM n";
@@ -339,7 +339,7 @@ fn slow(lake: &Lake) {
 
 const SLOW: &str = "How many endless are there?";
 
-/// Until the task is inside of its query.
+/// Waits until the task runs its query.
 fn in_query(server: &Server, task: &str) {
     for event in stream(server, task, "", &[]) {
         assert!(!matches!(event.kind.as_str(), "message" | "error"), "{event:?}");
@@ -362,7 +362,7 @@ fn a_cancelled_task_stops_within_a_second_also_inside_of_a_query() {
         let path = format!("{TOPICS}/{topic}");
         refused(&client.delete(&path), 409, "task_running");
         refused(&client.put(&path, &json!({ "title": "b" })), 409, "task_running");
-        // Of the same topic one after another, of another topic beside it.
+        // Tasks of one topic run one after another, tasks of another topic beside them.
         let (waits, beside) = (deliver(&client, &topic, NONSENSE), deliver(&client, &other, NONSENSE));
         assert_eq!(ended(&client, &beside)["status"], "success");
         assert_eq!(task(&client, &waits)["status"], "waiting");
@@ -436,7 +436,7 @@ fn the_first_event_comes_at_once() {
             ended(&client, &id);
         }
         took.sort_unstable();
-        // The contract's figure is measured on its own; here other tests run beside.
+        // The contract's limit is measured separately; here other tests run at the same time.
         assert!(took[took.len() / 2] < Duration::from_millis(500), "{took:?}");
         eprintln!("first event, with both requests: median {:?}, most {:?}", took[5], took[9]);
     }
@@ -507,7 +507,7 @@ fn a_task_is_cancelled_from_another_server() {
     reader.next().expect("an event");
     ok(other.client().post(&format!("{TASKS}/{id}/cancel"), &json!({})));
     reader.all();
-    // The next one of the topic runs on either of them.
+    // The topic's next task runs on either of them.
     let next = deliver(&other.client(), &topic, NONSENSE);
     assert_eq!(ended(&client, &next)["status"], "success");
 }

@@ -1,4 +1,4 @@
-//! Running it: figures, stopping, backup and restore, keys, a store that is newer than the program.
+//! Operation: metrics, stopping, backup and restore, keys, a store that is newer than the program.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;

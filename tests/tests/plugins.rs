@@ -3,7 +3,7 @@
 use lakeport_tests::{Response, Server, component, stores, wasm_folder};
 use serde_json::{Value, json};
 
-/// Stages a fixture; answers its digest.
+/// Stages a fixture; returns its digest.
 fn stage(server: &Server, fixture: &str) -> String {
     let answer = server.post_bytes("/api/v1/plugins", "application/wasm", &component(fixture));
     assert_eq!(answer.status, 200, "{answer:?}");
@@ -145,15 +145,15 @@ fn each_component_that_misbehaves_gets_a_clear_error_and_the_server_goes_on() {
     for (what, body, error, words) in [
         ("nothing", vec![], "component_empty", "cargo build"),
         ("text", b"hello".to_vec(), "component_not_wasm", "not WebAssembly"),
-        ("cut off", good[..good.len() / 2].to_vec(), "component_malformed", "cut off"),
+        ("cut off", good[..good.len() / 2].to_vec(), "component_malformed", "truncated"),
         ("machine code", [b"\x7fELF".as_slice(), &[0; 64]].concat(), "component_precompiled", "never loaded"),
         ("a core module", b"\0asm\x01\0\0\0".to_vec(), "component_core_module", "wasm32-wasip2"),
         ("an empty component", b"\0asm\x0d\0\x01\0".to_vec(), "component_no_family", "lakeport:tool/tool"),
         ("sockets", component("sockets"), "import_refused", "wasi:sockets"),
         ("http", component("wants_http"), "import_refused", "lakeport:host/http"),
-        ("an endless describe", component("describe_spins"), "plugin_timeout", "describing itself"),
+        ("an endless describe", component("describe_spins"), "plugin_timeout", "trial call of `describe`"),
         ("a trap in describe", component("describe_traps"), "plugin_trapped", "trapped"),
-        ("an endless start", component("start_spins"), "plugin_timeout", "ms and was ended"),
+        ("an endless start", component("start_spins"), "plugin_timeout", "it was ended after"),
         ("a trap at the start", component("start_traps"), "plugin_trapped", "trapped"),
     ] {
         let answer = server.post_bytes("/api/v1/plugins", "application/wasm", &body);

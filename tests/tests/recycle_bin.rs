@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 const TABLES: &str = "/api/v1/tables";
 const SOON: Duration = Duration::from_secs(20);
 
-/// A query value, whatever is in it.
+/// An encoded query value.
 fn encoded(text: &str) -> String {
     text.bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
@@ -41,7 +41,7 @@ fn get(lake: &Lake, id: i64) -> Value {
     lake.server.get(&format!("{TABLES}/{id}")).data()
 }
 
-/// A table with a key and a number, made in its database.
+/// A table with a key and a number, created in its database.
 fn made(lake: &Lake, shop: &Warehouse, name: &str) -> i64 {
     lake.physical_table_of(shop, name, &fields(shop))
 }
@@ -164,7 +164,7 @@ fn odd_names_go_in_and_come_out_as_they_were() {
     }
 }
 
-/// Names that a database takes, the longest ones among them.
+/// Names that a database accepts, including the longest ones.
 fn odd_names(kind: Kind) -> Vec<String> {
     let any = [
         "select",
@@ -184,7 +184,7 @@ fn odd_names(kind: Kind) -> Vec<String> {
     let longest = match kind {
         Kind::Sqlite => ["x".repeat(64), "表".repeat(64)],
         Kind::Postgres => ["x".repeat(63), "表".repeat(21)],
-        // As a file's name, each takes five bytes.
+        // As a file name, each takes five bytes.
         Kind::Mariadb => ["x".repeat(64), "表".repeat(48)],
     };
     any.into_iter().map(str::to_owned).chain(longest).collect()
@@ -217,7 +217,7 @@ fn a_name_that_was_taken_meanwhile_is_not_taken_back() {
         refused(&dry_restore(&lake, id), 409, "name_taken");
         assert!(restore(&lake, id).message().contains("then restore this one"));
         lake.server.put(&format!("{TABLES}/{designed}"), &json!({ "tableName": "orders2" })).data();
-        // Behind our back, in the database alone.
+        // Directly in the database, without Lakeport.
         shop.run("CREATE TABLE orders (n INTEGER)");
         refused(&restore(&lake, id), 409, "name_taken");
         refused(&dry_restore(&lake, id), 409, "name_taken");
@@ -348,7 +348,7 @@ fn the_job_purges_what_is_past_its_time_and_shows_what_it_could_not_drop() {
         }
         away.close();
         lake.server.execute(&format!("UPDATE tables SET purge_at = 1 WHERE id IN ({gone}, {kept})"));
-        // The job looks soon after a start.
+        // The job runs soon after a start.
         lake.server.restart();
         eventually("the one is purged and the other one shown", SOON, || {
             let entries = pending(&lake);

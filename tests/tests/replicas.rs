@@ -1,4 +1,4 @@
-//! Two servers on one PostgreSQL: each follows what the other does, and goes on where the other died.
+//! Two servers on one PostgreSQL: each follows the other's changes, and continues the work of a dead one.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn postgres() -> Option<Store> {
     stores().into_iter().find(Store::is_postgres)
 }
 
-/// Two servers, of which the first one makes the token that both take.
+/// Two servers; the first one creates the token that both accept.
 fn pair(store: &Store, first: Options<'_>, second: Options<'_>) -> (Server, Server, String) {
     let mut one = Server::prepare(store, first);
     let token = one.token("admin", "root");
@@ -67,7 +67,7 @@ fn a_plugin_activated_on_one_server_answers_on_the_other() {
 #[test]
 fn a_change_that_was_committed_by_a_server_that_died_then_reaches_the_others() {
     let Some(store) = postgres() else { return };
-    // Dies after the commit, before anybody was told.
+    // Dies after the commit, before the other is notified.
     let environment = &[("LAKEPORT_KILL_AT", "changes.committed")];
     let dies = Options { environment, ..Options::default() };
     let mut one = Server::prepare(&store, Options::default());
@@ -85,7 +85,7 @@ fn a_change_that_was_committed_by_a_server_that_died_then_reaches_the_others() {
     });
     assert!(asked.is_err(), "it died before it answered");
     assert!(two.wait(Duration::from_secs(5)).is_some_and(|status| !status.success()));
-    // The same request again, at the server that lives: made once, and answered as the first would have been.
+    // The same request again, at the living server: executed once, and answered as the first would have been.
     let root = one.client_as(&token);
     let again = root.send("POST", "/api/v1/tokens", &key, body.as_bytes()).data();
     assert_eq!(root.get("/api/v1/tokens").data().as_array().unwrap().len(), 2);
@@ -115,7 +115,7 @@ fn a_change_that_was_not_committed_when_its_server_died_is_made_by_the_repeat() 
     });
     assert!(asked.is_err(), "it died before it answered");
     assert!(two.wait(Duration::from_secs(5)).is_some());
-    // The dead server's claim runs out a while after its request's deadline; until then the repeat waits.
+    // The dead server's claim expires a while after its request's deadline; until then the repeat waits.
     let root = one.client_as(&token);
     root.send("POST", "/api/v1/tokens", &key, body.as_bytes()).data();
     assert_eq!(root.get("/api/v1/tokens").data().as_array().unwrap().len(), 2);

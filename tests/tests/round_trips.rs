@@ -1,8 +1,8 @@
-//! A property: whatever table is defined, the database has that table once it is made. What was made is read by a data
-//! source that knows nothing of the definition, and compared with it.
+//! A property test: for any definition, the created table has that definition. A data source that does not
+//! know the definition reads the table, and the results are compared.
 //!
-//! The tables follow from a seed, which a failure names: `LAKEPORT_TEST_SEED=… cargo test --test round_trips` makes
-//! them again.
+//! The tables are derived from a seed, which a failure names:
+//! `LAKEPORT_TEST_SEED=… cargo test --test round_trips` repeats them.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use lakeport_tests::{Kind, Lake, Warehouse, everywhere, id_of};
 use serde_json::{Value, json};
 
 const TABLES: &str = "/api/v1/tables";
-/// Tables of each database, and where there is time for more.
+/// Tables of each database, and more in the slow tier.
 const CASES: usize = 60;
 const CASES_SLOW: usize = 1_000;
 const FIELDS_MAX: usize = 8;
@@ -18,15 +18,15 @@ const FIELDS_MAX: usize = 8;
 const COMMENT_MAX: usize = 200;
 const SEED: u64 = 20_260_101;
 
-/// Characters that mean something to some database, or are more than one byte.
+/// Characters with a meaning in some database, or of more than one byte.
 const ODD: [char; 32] = [
     'a', 'B', 'z', '0', '9', '_', '-', ' ', '.', ',', ';', ':', '\'', '"', '`', '\\', '/', '*', '%', '$',
     '{', '}', '(', ')', '#', '@', '?', '表', 'ü', 'é', '№', 'ß',
 ];
-/// Besides in texts, which take what names do not.
+/// Additional characters for texts, which accept more than names.
 const ODDER: [char; 6] = ['\n', '\t', '\r', '✓', '\u{200b}', '\u{202e}'];
 
-/// The same numbers for the same seed: SplitMix64.
+/// A deterministic generator: SplitMix64.
 struct Numbers(u64);
 
 impl Numbers {
@@ -52,7 +52,7 @@ impl Numbers {
         (0..length).map(|_| *if self.one_in(12) { self.of(&ODDER) } else { self.of(&ODD) }).collect()
     }
 
-    /// A name that every database takes and that no other one of `taken` is, case and accents ignored.
+    /// A name that every database accepts and that differs from all of `taken`, ignoring case and accents.
     fn name(&mut self, kind: Kind, taken: &mut HashSet<String>) -> String {
         const KEYWORDS: [&str; 8] = ["select", "table", "order", "group", "key", "primary", "from", "null"];
         loop {
@@ -78,7 +78,7 @@ impl Numbers {
     }
 }
 
-/// The limits of names. In MariaDB a table's name is a file's, too, where odd characters take five bytes.
+/// The limits of names. MariaDB uses a table's name as a file name, in which odd characters take five bytes.
 fn fits(kind: Kind, name: &str) -> bool {
     let of_file: usize =
         name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { 1 } else { 5 }).sum();
@@ -89,7 +89,7 @@ fn fits(kind: Kind, name: &str) -> bool {
     }
 }
 
-/// A type as its dialect spells it, and a default that it keeps as it is given.
+/// A type in its dialect's spelling, and a default that it stores unchanged.
 struct Sort {
     type_text: &'static str,
     default: fn(&mut Numbers) -> String,
@@ -159,12 +159,12 @@ const OF_MARIADB: [Sort; 10] = [
     sort("DATETIME", moment, false),
 ];
 
-/// A text of a fixed width loses spaces at its end.
+/// A text of fixed width loses trailing spaces.
 fn plain(numbers: &mut Numbers) -> String {
     format!("{}.", numbers.text(18))
 }
 
-/// A table as it is asked for, its fields as the interface's forms.
+/// The requested table, its fields in the interface's form.
 #[derive(Debug)]
 struct Wanted {
     name: String,
@@ -218,7 +218,7 @@ fn make(lake: &Lake, shop: &Warehouse, wanted: &Wanted) -> Result<(), String> {
     if made.status == 200 && made.data()["physical"] == true { Ok(()) } else { Err(format!("{made:?}")) }
 }
 
-/// What two definitions must share. SQLite has no place for comments; an absent one is an empty one.
+/// The comparable part of a definition. SQLite cannot store comments; an absent one is an empty one.
 fn shape(kind: Kind, comment: &Value, keys: &str, fields: &[Value]) -> Value {
     let said = |comment: &Value| match kind {
         Kind::Sqlite => Value::Null,
@@ -237,7 +237,7 @@ fn shape(kind: Kind, comment: &Value, keys: &str, fields: &[Value]) -> Value {
     json!({ "comment": said(comment), "keys": keys, "fields": fields.iter().map(field).collect::<Vec<_>>() })
 }
 
-/// A type without what spellings differ in: case, spaces, and widths to which MariaDB shows integers.
+/// A normalised type: without differences in case, spaces, and MariaDB's display widths of integers.
 fn plainly(type_text: &str) -> String {
     let plain = type_text.to_uppercase().replace(' ', "");
     match plain.as_str() {
@@ -289,7 +289,7 @@ fn what_is_defined_is_what_the_database_has_afterwards() {
     }
 }
 
-/// A table of a data source by its name, whole. Names of one character stand in many others.
+/// A table of a data source by its exact name. Names of one character are part of many others.
 fn found(lake: &Lake, source: i64, name: &str) -> Option<Value> {
     let keyword: String = name.bytes().map(|byte| format!("%{byte:02X}")).collect();
     for page in 1.. {

@@ -1,4 +1,5 @@
-//! What became of tables' schemas, over HTTP: found by a synchronisation, made in the database, made in the catalogue.
+//! The schema history of tables over HTTP: changes found by a sync, made in the database, made in the
+//! catalogue.
 
 use lakeport_tests::{Lake, stores};
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ fn history(lake: &Lake, table: i64) -> Vec<Value> {
     records.clone()
 }
 
-/// What an entry tells: `what field member`.
+/// An entry in short: `what field member`.
 fn told(entry: &Value) -> Vec<String> {
     let changes = entry["changes"].as_array().unwrap_or_else(|| panic!("{entry}"));
     let told = |change: &Value| {

@@ -1,4 +1,4 @@
-//! Statistics that are collected by themselves, and what of their history is shown (contract, section 4.4).
+//! Automatic statistics and their history (contract, section 4.4).
 
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -23,7 +23,7 @@ fn counts(records: &[Value]) -> Vec<i64> {
     records.iter().map(|record| record["rowCount"].as_i64().expect("a count")).collect()
 }
 
-/// As if all tables had been there for days; the job looks a few seconds after a start.
+/// Simulates that all tables are days old; the job runs a few seconds after a start.
 fn age(lake: &mut Lake) {
     lake.server.execute(&format!("UPDATE tables SET created_at = {}", now_ms() - 3 * DAY_MS));
     lake.server.restart();
@@ -79,7 +79,7 @@ fn the_history_is_cut_by_count_and_its_windows_by_time() {
         let lake = Lake::start(&store);
         let source = lake.source("shop.db");
         let id = lake.physical_table(source, "orders", &[("id", "INTEGER")]);
-        // A count for each age, in days; one moment off where a window ends.
+        // A count for each age, in days; slightly off where a window ends.
         for (days, off_ms) in
             [(0, 0), (1, 0), (6, 0), (7, -60_000), (7, 1), (29, 0), (30, -60_000), (30, 1), (90, 0)]
         {

@@ -143,7 +143,7 @@ fn the_list_filters_sorts_pages_and_shows_what_was_just_made() {
         ] {
             let form = json!({ "tableName": name, "dbName": db, "layer": layer, "clusterId": source });
             let id = id_of(&lake.server.post(TABLES, &form).data());
-            // Each is there for the very next request.
+            // Each is visible to the next request.
             let found = lake.server.get(&format!("{TABLES}?pageSize=1")).data();
             assert_eq!(found["records"][0]["id"], id);
         }
@@ -475,7 +475,8 @@ fn two_changes_of_one_table_at_once_are_both_whole_or_refused() {
     }
 }
 
-/// Killed at each place of a physical change, the next server makes catalogue and database agree.
+/// Kills the server at each failpoint of a physical change; the next server makes catalogue and database
+/// agree.
 #[test]
 fn a_server_killed_within_a_physical_change_leaves_no_disagreement() {
     for store in stores() {
@@ -515,16 +516,16 @@ fn a_server_killed_within_a_physical_change_leaves_no_disagreement() {
     }
 }
 
-/// Makes the server's store refuse what some changes of tables write, and take it again.
+/// Makes the server's store refuse some writes of table changes until this is dropped.
 struct Hold<'l> {
     lake: &'l Lake,
     is_postgres: bool,
     name: &'static str,
 }
 
-/// Changes of tables do not begin: the hold's name, and what a change must be.
+/// Changes of tables cannot begin: the hold's name, and its condition.
 const NOT_CLAIMED: (&str, &str) = ("not_claimed", "claimed = 0");
-/// Changes of tables do not end.
+/// Changes of tables cannot end.
 const NOT_ENDED: (&str, &str) = ("not_ended", "state = 'running'");
 
 impl<'l> Hold<'l> {
@@ -584,7 +585,7 @@ fn what_is_known_of_a_change_outlives_a_store_that_does_not_take_its_end() {
         let held = Hold::new(&lake, &store, NOT_CLAIMED);
         let form = json!({ "fieldName": "more", "fieldType": "TEXT" });
         lake.server.post(&format!("{}/fields", path(id)), &form).data();
-        // Now it is there, by somebody else.
+        // Another client creates it now.
         lake.run("shop.db", "ALTER TABLE orders ADD COLUMN more INTEGER");
         let ends = Hold::new(&lake, &store, NOT_ENDED);
         held.lift();
@@ -622,7 +623,7 @@ fn a_table_of_which_nobody_knows_whether_it_was_made_is_found_by_the_next_readin
         lake.server.kill();
         assert_eq!(columns(&lake, "shop.db", "t"), ["id"]);
 
-        // Nobody can ask the database.
+        // The database is unreachable.
         fs::rename(lake.path("shop.db"), lake.path("aside.db")).expect("the file is moved");
         fs::create_dir(lake.path("shop.db")).expect("a folder in its place");
         lake.server.set("LAKEPORT_KILL_AT", "");
@@ -696,7 +697,7 @@ fn a_name_that_differs_in_case_alone_is_taken_where_the_database_ignores_case() 
         let bills = id_of(&make("bills", "main", Some(source)).data());
         refused(&lake.server.put(&path(bills), &json!({ "tableName": "oRDERS" })), 409, "name_taken");
         lake.server.put(&path(bills), &json!({ "tableName": "Bills" })).data();
-        // Of no data source nobody knows; it is told when it comes into one.
+        // Without a data source its drift is unknown; it is reported once it belongs to one.
         make("ORDERS", "main", None).data();
         let loose = id_of(&make("orders", "main", None).data());
         refused(&lake.server.put(&path(loose), &json!({ "clusterId": source })), 409, "name_taken");

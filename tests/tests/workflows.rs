@@ -524,7 +524,7 @@ fn a_deployed_workflow_that_is_deleted_is_gone_from_its_engine_too() {
         });
         assert_eq!(lake.server.delete(&format!("{}?cascadeDeleteTasks=true", path(id))).status, 200);
         assert_eq!(lake.server.get(TASKS).data()["total"], 0);
-        // What runs in this moment may still end; then it stays as it is.
+        // A running execution may still end; then its state stays.
         thread::sleep(Duration::from_secs(2));
         let count = lake.numbers("shop.db", "SELECT count(*) FROM a");
         thread::sleep(Duration::from_secs(3));
@@ -574,7 +574,7 @@ fn a_run_that_is_asked_for_again_with_its_key_is_the_same_run_even_if_the_server
             lake.server.kill();
             lake.server.set("LAKEPORT_KILL_AT", "");
             lake.server.run();
-            // As if the dead server's claim of the key had run out.
+            // Simulates that the dead server's claim of the key has expired.
             lake.server.execute("DELETE FROM idempotency_keys");
             let run = send(&lake.server.client()).data();
             lake.server.execute("DELETE FROM idempotency_keys");
@@ -652,7 +652,7 @@ fn null_is_refused_where_there_is_always_a_value() {
         assert_eq!(named(&lake.server.put(&format!("{TASKS}/{task}"), &change)), expected);
         assert_eq!(named(&lake.server.put(&format!("{TASKS}/{task}"), &json!({ "task": null }))), ["task"]);
         assert_eq!(lake.server.get(&path(id)).data(), before);
-        // What can be absent goes.
+        // Optional members are removed.
         let open = lake.server.put(&schedule, &nulls(&["startTime", "endTime", "timezone"])).data();
         assert_eq!(open["schedule"]["endTime"], Value::Null);
         let bare = lake.server.put(&path(id), &nulls(&["description", "globalParams"])).data();

@@ -1,4 +1,4 @@
-//! `budgets.toml` as data: which steps and suites there are, and how long each may take.
+//! `budgets.toml` as data: the steps and suites, and their time budgets.
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
@@ -8,9 +8,9 @@ const TEXT: &str = include_str!("../budgets.toml");
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Budgets {
-    /// For all of the tier `test`.
+    /// For the complete tier `test`.
     total_seconds: u64,
-    /// What the tier `engines` adds to it.
+    /// The additional time of the tier `engines`.
     engines_seconds: u64,
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
@@ -22,10 +22,10 @@ pub struct Budgets {
 #[serde(deny_unknown_fields)]
 pub struct Step {
     pub name: StepName,
-    /// The tiers that need it.
+    /// The tiers that include it.
     pub tiers: Vec<Tier>,
     pub seconds: u64,
-    /// What it does, said when it begins.
+    /// Its description, printed when it begins.
     pub runs: String,
 }
 
@@ -48,7 +48,7 @@ pub enum StepName {
 }
 
 impl StepName {
-    /// As the report names it.
+    /// The name in the report.
     pub fn shown(self) -> &'static str {
         match self {
             Self::Format => "format",
@@ -76,31 +76,31 @@ pub struct Suite {
     pub seconds: u64,
     /// Empty: every package that no other suite names.
     pub packages: Vec<String>,
-    /// Of these packages, only these test programs; empty: all.
+    /// Only these test programs of the packages; empty: all.
     #[serde(default)]
     pub programs: Vec<String>,
-    /// How many programs run at once; none: one.
+    /// How many programs run at once; `None`: one.
     #[serde(rename = "programs-at-once")]
     pub programs_at_once: Option<u32>,
-    /// How many tests of a program run at once; none: as many as there are cores.
+    /// How many tests of a program run at once; `None`: as many as there are cores.
     pub threads: Option<u32>,
-    /// None: the tests run on every store they know.
+    /// `None`: the tests run on all their stores.
     pub store: Option<Store>,
-    /// True if the tests run programs of others, set up by [`crate::clients`].
+    /// True if the tests run third-party programs, set up by [`crate::clients`].
     #[serde(default, rename = "client-tools")]
     pub client_tools: bool,
-    /// True if the tests ask the databases' own grammars, set up by [`crate::grammars`].
+    /// True if the tests use the databases' own grammars, set up by [`crate::grammars`].
     #[serde(default)]
     pub grammars: bool,
 }
 
-/// How often a suite is worth its time.
+/// How often a suite runs.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tier {
-    /// Every change.
+    /// For every change.
     Test,
-    /// Together with programs of others: generated clients, a fuzzer, the grammars of databases.
+    /// With third-party programs: generated clients, a fuzzer, the grammars of databases.
     Engines,
     /// Too long for every change.
     Slow,
@@ -114,7 +114,7 @@ pub enum Store {
 }
 
 impl Tier {
-    /// As `LAKEPORT_TEST_TIER` names it.
+    /// The value of `LAKEPORT_TEST_TIER`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Test => "test",
@@ -125,7 +125,7 @@ impl Tier {
 }
 
 impl Store {
-    /// As `LAKEPORT_TEST_STORE` names it.
+    /// The value of `LAKEPORT_TEST_STORE`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "sqlite",
@@ -147,7 +147,7 @@ impl Budgets {
         self.suites.iter().filter(move |suite| tiers.contains(&suite.tier))
     }
 
-    /// For everything in these tiers.
+    /// The budget of these tiers.
     pub fn seconds_of(&self, tiers: &[Tier]) -> u64 {
         let more = if tiers.contains(&Tier::Engines) { self.engines_seconds } else { 0 };
         self.total_seconds + more

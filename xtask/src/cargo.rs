@@ -1,4 +1,4 @@
-//! Running cargo: it says how far it is and what it compiles, and gives what it built.
+//! Runs cargo: shows progress and returns the built artifacts.
 
 use std::io::{BufRead, BufReader, IsTerminal as _, Read};
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use crate::child::{self, Running};
 use crate::progress::{self, Line, Progress};
 use crate::{console, workspace};
 
-/// No single cargo call may take longer: a hung download ends the run, not the machine's day.
+/// The time limit of one cargo call, which ends a hung download.
 const LIMIT: Duration = Duration::from_secs(60 * 60);
 
-/// What cargo made of one target.
+/// An artifact that cargo built.
 #[derive(Debug, Deserialize)]
 pub struct Artifact {
     pub manifest_path: PathBuf,
@@ -40,7 +40,7 @@ struct Profile {
 }
 
 impl Artifact {
-    /// A test executable, and which.
+    /// The test executable, if it is one.
     pub fn test_executable(&self) -> Option<&Path> {
         self.executable.as_deref().filter(|_| self.profile.test)
     }
@@ -62,36 +62,36 @@ enum Message {
     Other,
 }
 
-/// What the compiler says of the code.
+/// A compiler message.
 #[derive(Deserialize)]
 struct Diagnostic {
     level: String,
-    /// As a person reads it.
+    /// The text for people.
     rendered: Option<String>,
 }
 
-/// What a build gave.
+/// The result of a build.
 #[derive(Default)]
 pub struct Built {
     pub artifacts: Vec<Artifact>,
-    /// How many warnings there were.
+    /// The number of warnings.
     pub warnings: usize,
 }
 
-/// What comes from a running cargo.
+/// Output of a running cargo.
 enum News {
     Built(Artifact),
     Found(Diagnostic),
-    /// A line of its error output, without its end.
+    /// A line of its error output, without the line break.
     Said(String),
-    /// The same, but cargo will write over it: no message for a person.
+    /// The same, but cargo will overwrite it: not a message for people.
     SaidForNow(String),
 }
 
-/// `cargo` in the workspace, with the environment of a person's shell.
+/// `cargo` in the workspace, with the environment of a user's shell.
 ///
 /// `cargo run` describes this program's own package in variables that some build scripts watch: with them,
-/// cargo by hand and cargo by xtask would take turns at rebuilding half of what there is.
+/// cargo by hand and cargo by xtask would alternate in rebuilding half of everything.
 pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new("cargo");
     command.args(arguments).current_dir(workspace::root());
@@ -105,15 +105,16 @@ pub fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// Lets Clippy compile the workspace's own crates, which finds what it finds and compiles as the compiler does: no crate
-/// is read twice. All that it finds is a warning, so that tests run nevertheless.
+/// Lets Clippy compile the workspace's own crates, which lints and compiles in one pass. All lints are
+/// warnings, so that tests run nevertheless.
 pub fn with_clippy(command: &mut Command) {
     command.env("RUSTC_WORKSPACE_WRAPPER", "clippy-driver");
-    // As `cargo clippy` gives its arguments to it.
+    // In the form in which `cargo clippy` passes its arguments.
     command.env("CLIPPY_ARGS", "--cap-lints__CLIPPY_HACKERY__warn__CLIPPY_HACKERY__");
 }
 
-/// Runs a `cargo build` or `rustc`, showing under `step` how far it is. `command` must not hold arguments after `--`.
+/// Runs a `cargo build` or `rustc` and shows its progress under `step`. `command` must not have arguments
+/// after `--`.
 pub fn build(step: &str, mut command: Command) -> Result<Built> {
     let alone = child::display(&command);
     let is_coloured = std::io::stderr().is_terminal();
@@ -147,12 +148,12 @@ fn read_output(output: impl Read, news: &mpsc::Sender<News>) {
             Ok(Message::Found { message }) => News::Found(message),
             _ => continue,
         };
-        // Its receiver is gone only when the run ends.
+        // Its receiver is dropped only when the run ends.
         news.send(one).ok();
     }
 }
 
-/// A line ends as text does, or as a bar that is drawn again does.
+/// A line ends with a line break, or with a carriage return when a bar is redrawn.
 fn read_errors(errors: impl Read, news: &mpsc::Sender<News>) {
     let mut line = Vec::new();
     for byte in BufReader::new(errors).bytes().map_while(Result::ok) {
@@ -170,7 +171,7 @@ fn read_errors(errors: impl Read, news: &mpsc::Sender<News>) {
     }
 }
 
-/// Takes news until cargo closes its output.
+/// Receives output until cargo closes it.
 fn gather(progress: &mut Progress, receive: &mpsc::Receiver<News>) -> Result<Built> {
     let mut built = Built::default();
     loop {

@@ -1,7 +1,7 @@
-//! Children: each in a process group of its own, ended with all it started when the run is interrupted.
+//! Child processes: each in its own process group, which is ended when the run is interrupted.
 //!
-//! Ctrl-C and TERM reach only this process; it passes them on to every group that is registered here, so
-//! that a test's server or a compiler never outlives the run.
+//! Ctrl-C and TERM reach only this process; it passes them on to every registered group, so that a test's
+//! server or a compiler never outlives the run.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -13,10 +13,10 @@ use anyhow::{Context, Result, bail};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-/// How often a child with a deadline is looked at.
+/// The polling interval of a child with a deadline.
 const POLL: Duration = Duration::from_millis(20);
 
-/// How long a child may take to end after it was asked to.
+/// How long a child may take to end after the signal.
 const GRACE: Duration = Duration::from_secs(10);
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -33,7 +33,7 @@ pub fn pass_on_signals() -> Result<()> {
     .context("cannot handle signals")
 }
 
-/// Fails once the run was interrupted; asked between steps.
+/// Fails once the run was interrupted; called between steps.
 pub fn check_not_interrupted() -> Result<()> {
     if INTERRUPTED.load(Ordering::SeqCst) {
         bail!("interrupted");
@@ -41,11 +41,11 @@ pub fn check_not_interrupted() -> Result<()> {
     Ok(())
 }
 
-/// A child that is ended, with its group, when this is dropped.
+/// A child whose group is ended when this is dropped.
 pub struct Running {
     child: Child,
     group: Pid,
-    /// What asks it to end.
+    /// The signal that ends it.
     signal: Signal,
 }
 
@@ -69,12 +69,12 @@ impl Running {
         &mut self.child
     }
 
-    /// Waits for the end; `None` if it did not come within `limit`, in which case the group was ended.
+    /// Waits for the end; `None` if it took longer than `limit`, in which case the group was ended.
     pub fn wait(self, limit: Duration) -> Result<Option<ExitStatus>> {
         self.wait_saying(limit, || {})
     }
 
-    /// The same; `meanwhile` is called again and again.
+    /// The same; calls `meanwhile` repeatedly.
     pub fn wait_saying(mut self, limit: Duration, meanwhile: impl FnMut()) -> Result<Option<ExitStatus>> {
         let status = self.wait_until(Instant::now() + limit, meanwhile)?;
         check_not_interrupted()?;
@@ -106,7 +106,7 @@ impl Drop for Running {
     }
 }
 
-/// The command as one would type it, with the variables that were set.
+/// The command as typed in a shell, with its variables.
 pub fn display(command: &Command) -> String {
     let mut words = Vec::new();
     for (name, value) in command.get_envs() {

@@ -1,8 +1,7 @@
-//! What the suite `clients` needs besides Rust: a Python with a fuzzer and a generator of clients, and Node's
-//! modules, each at the version that `tests/clients` names.
+//! The tools of the suite `clients`: a Python with a fuzzer and a generator of clients, and Node's modules,
+//! at the versions in `tests/clients`.
 //!
-//! Both are set up once in the user's cache. A machine without Python or Node is no failure: that is said, and
-//! the suite counts as skipped.
+//! Both are set up once in the user's cache. Without Python or Node the suite is skipped, with a message.
 
 use std::fs;
 use std::path::Path;
@@ -14,10 +13,10 @@ use lakeport_wasm_target::cache;
 use crate::tools::{self, Tools, check, fetch, run, said};
 use crate::workspace;
 
-/// Tells the suite where the tools lie.
+/// Tells the suite the folder of the tools.
 pub const VARIABLE: &str = "LAKEPORT_CLIENT_TOOLS";
 
-/// Rises when what is set up changes.
+/// Increased when the set-up changes.
 const RECIPE: &str = "1";
 
 /// The oldest versions, major and minor, that the pinned packages run on.
@@ -41,7 +40,7 @@ pub fn obtain() -> Result<Tools> {
     cache::made("clients", &inputs, |folder| set_up(folder, &sources)).map(Tools::Ready)
 }
 
-/// What tells this Python from another, or what is missing.
+/// The identity of this Python, or the reason why it cannot be used.
 fn python() -> Result<String, String> {
     check("python3", PYTHON_MIN, "install python3 with its modules venv and pip")?;
     said("python3", &["-c", "import ensurepip, sys, venv; print(sys.version, sys.base_prefix)"])
@@ -57,7 +56,7 @@ fn set_up(folder: &Path, sources: &Path) -> Result<()> {
     let python = folder.join("python");
     let mut command = Command::new("python3");
     run(command.args(["-m", "venv"]).arg(&python), folder)?;
-    // The list is complete, so nothing may be added to it by what it names.
+    // The list is complete, so no dependencies may be added.
     let mut pip = Command::new(python.join("bin/python"));
     pip.args(["-m", "pip", "install", "--no-input", "--quiet", "--no-deps", "--requirement"]);
     fetch("PyPI", pip.arg(sources.join("requirements.txt")), folder)?;

@@ -1,44 +1,44 @@
-//! The output that a person reads: lines, and in a terminal below them one that is rewritten as work goes on.
+//! The output for people: lines and, in a terminal, a status line below them that is rewritten.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::Mutex;
 
-/// The rewritten line is cut here, so that it stays one line: a terminal is seldom narrower.
+/// The status line is cut here to stay one line: a terminal is seldom narrower.
 const COLUMNS: usize = 79;
 
 /// Goes to the first column and empties the line.
 const ERASE: &str = "\r\x1b[K";
 
-/// True while a line stands that will be rewritten.
+/// True while a status line is shown.
 static STANDING: Mutex<bool> = Mutex::new(false);
 
-/// True if a line can be rewritten: somebody looks at it, and it is no file.
+/// True if a line can be rewritten: the output is a terminal.
 pub fn is_terminal() -> bool {
     std::io::stdout().is_terminal()
 }
 
-/// Prints a line above the rewritten one.
+/// Prints a line above the status line.
 pub fn say(line: &str) {
     clear();
     println!("{line}");
 }
 
-/// Passes on what another program wrote to its error output.
+/// Passes on a line of another program's error output.
 pub fn pass_on(line: &str) {
     clear();
     eprintln!("{line}");
 }
 
-/// Puts `line` in the place of the last one that this was called with.
+/// Replaces the status line.
 pub fn rewrite(line: &str) {
     let mut standing = STANDING.lock().expect("no holder panics");
     print!("{ERASE}{}", cut(line));
-    // A terminal that is gone reads nothing.
+    // A closed terminal is no error.
     std::io::stdout().flush().ok();
     *standing = true;
 }
 
-/// Takes the rewritten line away.
+/// Removes the status line.
 pub fn clear() {
     let mut standing = STANDING.lock().expect("no holder panics");
     if std::mem::take(&mut *standing) {

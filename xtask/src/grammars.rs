@@ -1,5 +1,5 @@
-//! What the suite `grammars` needs besides Rust: a Java, and the grammars of databases as Maven has them, each at
-//! the version that `tests/grammars/pom.xml` names. Set up once in the user's cache.
+//! The tools of the suite `grammars`: Java, and the grammars of databases from Maven, at the versions in
+//! `tests/grammars/pom.xml`. Set up once in the user's cache.
 
 use std::fs;
 use std::path::Path;
@@ -11,16 +11,16 @@ use lakeport_wasm_target::cache;
 use crate::tools::{self, Tools};
 use crate::workspace;
 
-/// Tells the suite where the grammars lie.
+/// Tells the suite the folder of the grammars.
 pub const VARIABLE: &str = "LAKEPORT_GRAMMARS";
 
-/// Rises when what is set up changes.
+/// Increased when the set-up changes.
 const RECIPE: &str = "1";
 
 /// It runs a program from its source and reads the artifacts' classes.
 const JAVA_MIN: (u32, u32) = (17, 0);
 
-/// Maven's own, so that another version of Maven brings no other.
+/// Pinned, so that other versions of Maven use the same plugin.
 const COPY: &str = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies";
 
 /// Finds the grammars in the cache, or fetches them.

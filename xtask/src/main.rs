@@ -1,7 +1,7 @@
 //! `cargo xtask …`: sets up what is missing on a machine, builds, serves, tests and measures Lakeport.
 //!
-//! The one idea: a person types one command on a fresh clone and is told what happens; continuous
-//! integration types the same one. It writes to `target/` and to the user's cache, and nowhere else.
+//! One command works on a fresh clone and shows its progress; continuous integration runs the same one. It
+//! writes to `target/` and to the user's cache only.
 
 mod budgets;
 mod cargo;
@@ -60,15 +60,15 @@ enum Task {
     },
     /// Builds target/release/lakeport: one file, the bundled plugins in it
     Build,
-    /// Builds the components alone: the bundled plugins and the tests' fixtures
+    /// Builds only the components: the bundled plugins and the tests' fixtures
     Fixtures,
     /// Formatting, lints and every test, on SQLite and PostgreSQL, and on MariaDB as a data source
     Test {
-        /// And the suites with programs of others: clients generated from the interface's description, a fuzzer,
-        /// the grammars of databases
+        /// Also run the suites with third-party programs: clients generated from the OpenAPI description, a
+        /// fuzzer, the grammars of databases
         #[arg(long, conflicts_with = "slow")]
         engines: bool,
-        /// The suites that are too long for every change, instead
+        /// Run the suites that are too long for every change instead
         #[arg(long)]
         slow: bool,
     },
@@ -87,7 +87,7 @@ struct Bench {
     name: &'static str,
     package: &'static str,
     binary: &'static str,
-    /// It is given a PostgreSQL and a MariaDB.
+    /// Needs a PostgreSQL and a MariaDB.
     on_databases: bool,
 }
 
@@ -95,6 +95,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "demo", package: "lakeport-bench", binary: "bench-demo", on_databases: false },
     Bench { name: "edge", package: "lakeport-bench", binary: "bench-edge", on_databases: false },
     Bench { name: "plugins", package: "lakeport-bench", binary: "bench-plugins", on_databases: false },
+    Bench { name: "reads", package: "lakeport-bench", binary: "bench-reads", on_databases: true },
     Bench { name: "tables", package: "lakeport-bench", binary: "bench-tables", on_databases: true },
     Bench { name: "threads", package: "lakeport-bench", binary: "bench-threads", on_databases: false },
 ];
@@ -110,7 +111,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// False if the task was done and its answer is bad: a test failed.
+/// False if the task ran and its result is bad, as when a test failed.
 fn run(task: Task) -> Result<bool> {
     match task {
         Task::Serve { arguments } => serve(&arguments).map(|()| true),
@@ -143,7 +144,7 @@ fn build(profile: Profile) -> Result<PathBuf> {
     Ok(profile.binary())
 }
 
-/// Becomes the server, so that Ctrl-C and TERM are its own to handle.
+/// Replaces this process by the server, so that it handles Ctrl-C and TERM itself.
 fn serve(arguments: &[String]) -> Result<()> {
     let binary = build(Profile::Ci)?;
     child::check_not_interrupted()?;

@@ -1,4 +1,4 @@
-//! What a test run did: steps with their times, tests with their results, and the report at its end.
+//! The result of a test run: steps with their times, tests with their results, and the final report.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -17,7 +17,7 @@ impl Counts {
     pub const ONE_FAILED: Self = Self { passed: 0, failed: 1, skipped: 0 };
     pub const ONE_SKIPPED: Self = Self { passed: 0, failed: 0, skipped: 1 };
 
-    /// Adds up every `test result:` line of a test program's output.
+    /// Sums up all `test result:` lines of a test program's output.
     pub fn read(output: &str) -> Self {
         let mut counts = Self::default();
         for line in output.lines().filter_map(|line| line.trim_start().strip_prefix("test result: ")) {
@@ -61,7 +61,7 @@ impl Row {
 #[derive(Default)]
 pub struct Outcome {
     pub rows: Vec<Row>,
-    /// What was not run, and why.
+    /// Skipped suites, with the reasons.
     pub skipped: Vec<String>,
     pub failures: Vec<String>,
     pub counts: Counts,
@@ -79,7 +79,7 @@ impl Outcome {
         self.counts.add(Counts::ONE_SKIPPED);
     }
 
-    /// The table, what is over budget, what was skipped, what failed, and the closing line.
+    /// The table, exceeded budgets, skipped suites, failures, and the closing line.
     pub fn report(&self, total_seconds: u64) -> String {
         let mut text = String::new();
         let mut line = |line: String| writeln!(text, "{line}").expect("a String takes all text");

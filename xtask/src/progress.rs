@@ -1,23 +1,23 @@
-//! How far a step is: in a terminal one line that is rewritten, in a log a line now and then.
+//! The progress of a step: a status line in a terminal, a line now and then in a log.
 //!
-//! What cargo compiles is read from the bar that cargo itself draws, the only place where it says how many crates there
-//! are and which it is at.
+//! cargo's progress is read from its own progress bar, the only source of the number of crates and the
+//! current ones.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::console;
 
-/// How often a log is told that a step goes on.
+/// The interval of progress lines in a log.
 const LOG_EVERY: Duration = Duration::from_secs(15);
 
-/// How often the seconds of the rewritten line move on.
+/// How often the status line's seconds advance.
 const REWRITE_EVERY: Duration = Duration::from_secs(1);
 
-/// So wide that cargo names every crate that it compiles at a time.
+/// Wide enough for cargo to name all crates that it compiles at a time.
 const BAR_COLUMNS: &str = "300";
 
-/// What cargo says of its own work, right-aligned before a space.
+/// cargo's words for its own steps, right-aligned before a space.
 const VERBS: [&str; 18] = [
     "Adding",
     "Blocking",
@@ -39,10 +39,10 @@ const VERBS: [&str; 18] = [
     "Updating",
 ];
 
-/// The width of the column that these words stand in.
+/// The width of these words' column.
 const VERB_COLUMN: usize = 12;
 
-/// Makes cargo draw its bar though its error output is no terminal.
+/// Makes cargo draw its bar though its error output is not a terminal.
 pub fn ask_for_bar(command: &mut Command) {
     command.env("CARGO_TERM_PROGRESS_WHEN", "always").env("CARGO_TERM_PROGRESS_WIDTH", BAR_COLUMNS);
 }
@@ -50,18 +50,18 @@ pub fn ask_for_bar(command: &mut Command) {
 /// One line of cargo's error output.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line {
-    /// How far it is: `342 of 357, now: lakeport`.
+    /// The progress: `342 of 357, now: lakeport`.
     Bar(String),
-    /// What it does before it compiles: it downloads, or waits for another cargo.
+    /// A step before compiling: a download, or a wait for another cargo.
     Before(String),
-    /// A crate begins or all are done; the bar says it too.
+    /// A crate begins or all are finished; the bar shows it, too.
     Known,
-    /// For a person: a warning, an error.
+    /// For people: a warning, an error.
     Message,
 }
 
 impl Line {
-    /// `line` is without its end, and may be coloured.
+    /// `line` has no line break, and may be coloured.
     pub fn read(line: &str) -> Line {
         let line = plain(line);
         let Some((verb, rest)) = line.split_at_checked(VERB_COLUMN) else { return Line::Message };
@@ -92,7 +92,7 @@ fn without_bar(text: &str) -> &str {
     }
 }
 
-/// Without the sequences that colour a terminal.
+/// Without terminal escape sequences.
 fn plain(line: &str) -> String {
     let mut parts = line.split("\x1b[");
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -103,7 +103,7 @@ fn plain(line: &str) -> String {
     text
 }
 
-/// How far one step is, shown until this is dropped.
+/// The progress of one step, shown until this is dropped.
 pub struct Progress {
     step: String,
     begun: Instant,
@@ -125,7 +125,7 @@ impl Progress {
         }
     }
 
-    /// What is to be shown from now on.
+    /// Sets the shown state.
     pub fn set(&mut self, state: String) {
         if self.state != state {
             self.state = state;
@@ -135,12 +135,12 @@ impl Progress {
         }
     }
 
-    /// How long to wait for news at most before [`Progress::tick`].
+    /// The longest wait for output before [`Progress::tick`].
     pub fn until_tick(&self) -> Duration {
         self.next.saturating_duration_since(Instant::now())
     }
 
-    /// Shows that the step goes on, where that is due.
+    /// Shows that the step goes on, if that is due.
     pub fn tick(&mut self) {
         if !self.until_tick().is_zero() {
             return;

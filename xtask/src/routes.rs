@@ -1,7 +1,7 @@
-//! The last test: every operation of the interface was asked for by some black-box test, and says who may.
+//! The last test: some black-box test reached each operation, and each operation names its role.
 //!
-//! The tests' client writes down what it asked and what came back; the description of the interface comes
-//! from the binary under test.
+//! The tests' client records its requests and their statuses; the OpenAPI description comes from the binary
+//! under test.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +13,7 @@ use serde::Deserialize;
 
 use crate::workspace;
 
-/// Tells the tests where to write what they asked.
+/// Tells the tests where to record their requests.
 pub const HITS_VARIABLE: &str = "LAKEPORT_HITS_DIR";
 
 /// Statuses that do not show that an operation was reached.
@@ -39,7 +39,7 @@ struct Hit {
     status: u16,
 }
 
-/// An empty folder for what this run asks.
+/// An empty folder for the requests of this run.
 pub fn make_folder() -> Result<PathBuf> {
     let folder = workspace::target().join("test-logs/hits");
     if folder.exists() {
@@ -49,7 +49,7 @@ pub fn make_folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Fails naming every operation that no test reached, or that names no role.
+/// Fails naming all operations that no test reached, or that have no role.
 pub fn check(binary: &Path, folder: &Path) -> Result<()> {
     let printed = Command::new(binary).arg("openapi").output()?;
     if !printed.status.success() {
@@ -88,7 +88,7 @@ fn problems(document: &Document, hits: &[Hit]) -> Vec<String> {
     problems
 }
 
-/// Whether the path is led to this template: a literal part goes before a parameter.
+/// Whether the router leads the path to this template: literal parts win over parameters.
 fn leads_to(template: &str, path: &str, document: &Document) -> bool {
     let fits = |template: &str| {
         let (wanted, given): (Vec<&str>, Vec<&str>) =

@@ -1,4 +1,4 @@
-//! Runs test programs, some at a time, each with its output in a file, and counts what they say.
+//! Runs test programs, some at a time, each with its output in a file, and counts their results.
 
 use std::fs::{self, File};
 use std::io;
@@ -19,7 +19,7 @@ use crate::outcome::{Counts, Outcome};
 use crate::progress::Progress;
 use crate::{console, workspace};
 
-/// A suite that takes this many times its budget hangs, and is ended.
+/// A suite that takes this many times its budget counts as hung and is ended.
 const HANGING: u32 = 3;
 
 /// One test executable.
@@ -32,7 +32,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// What can be run of what cargo built, sorted by package and target.
+    /// The runnable artifacts of cargo, sorted by package and target.
     pub fn all(artifacts: &[Artifact], package_name: impl Fn(&Path) -> Option<String>) -> Vec<Self> {
         let program = |artifact: &Artifact| {
             Some(Self {
@@ -55,7 +55,7 @@ impl Program {
         format!("{} ({})", self.name(), how_far(log))
     }
 
-    /// How a person runs it.
+    /// The command that runs it alone.
     fn alone(&self, tier: Tier) -> String {
         let which = if self.target == "lib" { "--lib".to_owned() } else { format!("--test {}", self.target) };
         let ignored = if tier == Tier::Slow { " -- --include-ignored" } else { "" };
@@ -71,24 +71,24 @@ fn target_name(artifact: &Artifact) -> String {
     }
 }
 
-/// The variables that tests are given.
+/// The environment variables of tests.
 pub type Environment = Vec<(&'static str, String)>;
 
-/// What comes from the threads that run programs.
+/// Messages from the threads that run programs.
 enum News<'p> {
     Begun(&'p Program, PathBuf),
     Ended(&'p Program, Result<Ended>),
 }
 
-/// What a program did.
+/// The result of a program.
 struct Ended {
     counts: Counts,
     took: Duration,
-    /// What it said, and what is wrong.
+    /// Its output and the problem.
     problem: Option<(String, String)>,
 }
 
-/// Runs the programs of a suite; its time and counts are added to the outcome by the caller.
+/// Runs the programs of a suite; the caller adds its time and counts to the outcome.
 pub fn run(suite: &Suite, programs: &[&Program], env: &Environment, outcome: &mut Outcome) -> Result<Counts> {
     let logs = logs(&suite.name)?;
     let end = Instant::now() + Duration::from_secs(suite.seconds) * HANGING;
@@ -101,7 +101,7 @@ pub fn run(suite: &Suite, programs: &[&Program], env: &Environment, outcome: &mu
                 let next = || queue.lock().expect("no holder panics").next();
                 while let Some(program) = next() {
                     let log = logs.join(format!("{}-{}.log", program.package, program.target));
-                    // Its receiver is gone only when the run was interrupted.
+                    // Its receiver is dropped only when the run was interrupted.
                     send.send(News::Begun(program, log.clone())).ok();
                     send.send(News::Ended(program, run_program(suite, program, env, (&log, end)))).ok();
                 }
@@ -112,7 +112,7 @@ pub fn run(suite: &Suite, programs: &[&Program], env: &Environment, outcome: &mu
     })
 }
 
-/// Says how far the programs are, and what they did, until the last has ended.
+/// Shows progress and results until the last program has ended.
 fn gather(
     suite: &Suite,
     all: usize,
@@ -197,7 +197,8 @@ fn run_program(
     Ok(Ended { counts, took: start.elapsed(), problem: problem.map(|problem| (output, problem)) })
 }
 
-/// Runs tests with their output in a file. Answers how they ended, `None` if they were ended after `limit`, and the output.
+/// Runs tests with their output in a file. Returns how they ended, `None` if they were ended after `limit`,
+/// and the output.
 pub fn run_logged(
     mut command: Command,
     log: &Path,
@@ -214,7 +215,7 @@ fn text_of(log: &Path) -> io::Result<String> {
     fs::read(log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// How far the tests are that write this log.
+/// The progress of the tests that write this log.
 pub fn how_far(log: &Path) -> String {
     told(&text_of(log).unwrap_or_default())
 }

@@ -1,6 +1,6 @@
-//! `cargo xtask test`: every step and suite of some tiers, in an order in which nothing is built twice.
+//! `cargo xtask test`: all steps and suites of some tiers, ordered so that nothing is built twice.
 //!
-//! Downloads run beside the compiler. A step that fails does not stop the others, unless they stand on it.
+//! Downloads run while the compiler runs. A failed step stops only the steps that depend on it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -21,16 +21,16 @@ use crate::wasm::Wasm;
 use crate::workspace::Profile;
 use crate::{cargo, child, clients, grammars, routes, unit_file, workspace};
 
-/// Names a PostgreSQL to use instead of one of our own, and tells the tests where it is.
+/// The URL of a PostgreSQL to use instead of our own; also tells the tests where it is.
 const POSTGRES_VARIABLE: &str = "LAKEPORT_TEST_POSTGRES";
 
 /// The same for MariaDB.
 const MARIADB_VARIABLE: &str = "LAKEPORT_TEST_MARIADB";
 
-/// Longer than the documentation's tests ever take.
+/// More than the documentation's tests ever need.
 const DOCUMENTATION_MAX: Duration = Duration::from_secs(20 * 60);
 
-/// Runs tiers as one and prints the report. False if anything failed.
+/// Runs tiers together and prints the report. False if anything failed.
 pub fn run(tiers: &[Tier]) -> Result<bool> {
     let budgets = Budgets::read()?;
     if budgets.suites_of(tiers).count() == 0 {
@@ -50,14 +50,14 @@ struct Run<'a> {
     outcome: Outcome,
 }
 
-/// What the suites stand on; `None` if it could not be had.
+/// The prerequisites of the suites; `None` if one is unavailable.
 struct Ground<'a> {
     programs: &'a [Program],
     postgres: Option<Database>,
     mariadb: Option<Database>,
     tools: Option<Tools>,
     grammars: Option<Tools>,
-    /// Where tests write what they asked for.
+    /// Where tests record their requests.
     hits: &'a Path,
 }
 
@@ -96,12 +96,12 @@ impl Run<'_> {
         self.documentation()
     }
 
-    /// True if one of the tiers needs the step.
+    /// True if one of the tiers includes the step.
     fn has(&self, name: StepName) -> bool {
         self.budgets.step(name).tiers.iter().any(|tier| self.tiers.contains(tier))
     }
 
-    /// Times a step; `None` if these tiers are without it, or if it failed, which is noted and counted as one
+    /// Times a step; `None` if the tiers do not include it, or if it failed, which is recorded as one
     /// failure. An interruption ends the run.
     fn step<T>(&mut self, name: StepName, work: impl FnOnce() -> Result<T>) -> Result<Option<T>> {
         let step = self.budgets.step(name);
@@ -139,7 +139,7 @@ impl Run<'_> {
         self.step(StepName::Licences, || cargo_plainly(&arguments)).map(drop)
     }
 
-    /// Without it, its tests are skipped: no store of Lakeport's lies there.
+    /// Without it, its tests are skipped: it is never a store of Lakeport.
     fn mariadb(
         &mut self,
         fetched: JoinHandle<Result<Fetched<mariadb::Binaries>>>,
@@ -187,7 +187,7 @@ impl Run<'_> {
             let mut command = cargo::command(&["test", "--workspace", "--doc", "--profile", "ci"]);
             command.env("LAKEPORT_BUNDLED_DIR", Profile::Ci.bundled());
             let alone = child::display(&command);
-            // With the compiler of the step before, so that what it compiled is taken.
+            // With the compiler of the previous step, to reuse its artifacts.
             cargo::with_clippy(&mut command);
             let log = suite::logs(name)?.join("cargo.log");
             let mut progress = Progress::begin(name);
@@ -202,7 +202,7 @@ impl Run<'_> {
             if status.is_some_and(|status| status.success()) {
                 return Ok(());
             }
-            // The step itself counts as one that failed.
+            // The step itself counts as one failure.
             counts.failed = counts.failed.saturating_sub(1);
             println!("{text}");
             Err(anyhow!("documentation failed. Alone: {alone}"))
@@ -221,7 +221,7 @@ fn cargo_plainly(arguments: &[&str]) -> Result<()> {
     Err(anyhow!("`{}` failed", child::display(&command)))
 }
 
-/// What was compiled, and what Clippy found on the way.
+/// The artifacts, and Clippy's warnings.
 struct Compiled {
     programs: Vec<Program>,
     warnings: usize,
@@ -263,13 +263,13 @@ fn package_names() -> Result<HashMap<PathBuf, String>> {
     Ok(metadata.packages.into_iter().map(|package| (package.manifest_path, package.name)).collect())
 }
 
-/// A database server's programs, or the URL of one that somebody else runs.
+/// A database server's programs, or the URL of one that someone else runs.
 enum Fetched<Binaries> {
     Programs(Binaries),
     Given(String),
 }
 
-/// A PostgreSQL and a MariaDB, each with the variable that says where it is.
+/// A PostgreSQL and a MariaDB, each with the variable that names it.
 pub fn databases() -> Result<Vec<(&'static str, Database)>> {
     let postgres = fetch(POSTGRES_VARIABLE, postgres::Binaries::obtain)?.started(postgres::start)?;
     let mariadb = fetch(MARIADB_VARIABLE, mariadb::Binaries::obtain)?.started(mariadb::start)?;
@@ -293,13 +293,13 @@ impl<Binaries> Fetched<Binaries> {
     }
 }
 
-/// What a thread that fetched something came back with.
+/// The result of a fetching thread.
 fn joined<T>(fetched: JoinHandle<Result<T>>) -> Result<T> {
     fetched.join().map_err(|_| anyhow!("fetching it panicked"))?
 }
 
 impl Ground<'_> {
-    /// The variables for a suite, or what it would need and is not there.
+    /// The variables of a suite, or the missing prerequisite.
     fn environment(&self, suite: &Suite) -> Result<Environment, String> {
         let path = |path: &Path| path.to_string_lossy().into_owned();
         let mut env = vec![

@@ -1,6 +1,6 @@
-//! Programs of others: whether this machine has them, and what their registries have.
+//! Third-party programs: their presence on this machine, and downloads from their registries.
 //!
-//! A machine without one is no failure: that is said, and the suite counts as skipped.
+//! Without a program its suite is skipped, with a message.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -22,19 +22,19 @@ const TRY_MAX: Duration = Duration::from_secs(10 * 60);
 /// Lines of a failed program's output that an error shows.
 const LINES_SHOWN: usize = 15;
 
-/// The tools of a suite, or why there are none.
+/// The tools of a suite, or the reason why there are none.
 pub enum Tools {
-    /// The folder that they lie in.
+    /// Their folder.
     Ready(PathBuf),
-    /// What the machine lacks, for a person.
+    /// The missing program, for people.
     Missing(String),
 }
 
-/// The program's version, or that it is missing or too old.
+/// The program's version, or an error if it is missing or too old.
 pub fn check(program: &str, min: (u32, u32), remedy: &str) -> Result<String, String> {
     let wanted = format!("{program} {}.{} or newer is needed", min.0, min.1);
     let Some(version) = said(program, &["--version"]) else {
-        return Err(format!("{wanted}, and there is none: {remedy}"));
+        return Err(format!("{wanted}, but it is missing: {remedy}"));
     };
     match version_of(&version) {
         Some(found) if found >= min => Ok(version),
@@ -42,13 +42,13 @@ pub fn check(program: &str, min: (u32, u32), remedy: &str) -> Result<String, Str
     }
 }
 
-/// What a program prints, if it can be run and ends well.
+/// The program's output, if it runs successfully.
 pub fn said(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// `Python 3.11.7`, `v20.20.2` and `openjdk 25 2025-09-16` as major and minor, 0 where a program says none.
+/// `Python 3.11.7`, `v20.20.2` and `openjdk 25 2025-09-16` as major and minor; 0 without a minor.
 fn version_of(text: &str) -> Option<(u32, u32)> {
     let digits = text.trim().trim_start_matches(|c: char| !c.is_ascii_digit());
     let number = digits.split(|c: char| !(c.is_ascii_digit() || c == '.')).next()?;
@@ -56,7 +56,7 @@ fn version_of(text: &str) -> Option<(u32, u32)> {
     Some((parts.next()??, parts.next().flatten().unwrap_or(0)))
 }
 
-/// Runs a program that downloads from a registry, again if it fails.
+/// Runs a program that downloads from a registry, with retries.
 pub fn fetch(registry: &str, command: &mut Command, folder: &Path) -> Result<()> {
     console::say(&format!("tools: packages from {registry}"));
     let mut tries = 1;
@@ -82,7 +82,7 @@ pub fn run(command: &mut Command, folder: &Path) -> Result<()> {
     }
 }
 
-/// What the programs said is not kept.
+/// Removes the programs' output.
 pub fn forget(folder: &Path) -> Result<()> {
     fs::remove_file(log(folder)).context("what the programs said is not kept")
 }
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn what_is_missing_or_too_old_is_said() {
         let missing = check("no-such-program", (1, 0), "install it").expect_err("there is none");
-        assert_eq!(missing, "no-such-program 1.0 or newer is needed, and there is none: install it");
+        assert_eq!(missing, "no-such-program 1.0 or newer is needed, but it is missing: install it");
         let old = check("cargo", (u32::MAX, 0), "install it").expect_err("no cargo is so new");
         assert!(old.contains("and it is cargo "), "{old}");
     }

@@ -1,4 +1,4 @@
-//! The example's unit file, read by systemd itself where it is installed.
+//! Checks the example's systemd unit file with systemd itself, if it is installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,25 +8,25 @@ use anyhow::{Context, Result, bail};
 
 use crate::workspace;
 
-/// Where the file says that the binary lies.
+/// The binary's path in the file.
 const INSTALLED: &str = "/usr/local/bin/lakeport";
 
 fn path() -> PathBuf {
     workspace::root().join("examples/systemd/lakeport.service")
 }
 
-/// True if there is something to check it with.
+/// True if systemd's checker is installed.
 pub fn can_be_checked() -> bool {
     Command::new("systemd-analyze").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
-/// Fails with what systemd says about the file; `binary` stands in for the installed one.
+/// Fails with systemd's messages about the file; `binary` replaces the installed one.
 pub fn check(binary: &Path) -> Result<()> {
     let text = fs::read_to_string(path()).with_context(|| format!("cannot read {}", path().display()))?;
     verify(&text.replace(INSTALLED, &binary.to_string_lossy()))
 }
 
-/// systemd passes over a line that it does not know, and says so: that counts as wrong here.
+/// systemd ignores unknown lines with a warning: here that counts as an error.
 fn verify(text: &str) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("lakeport.service");

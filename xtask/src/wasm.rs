@@ -1,7 +1,8 @@
 //! Builds the components: the bundled plugins, and the fixtures that tests load.
 //!
-//! For tests and for a person who waits, all of them are one call of cargo in the host's own folder and profile: the
-//! procedural macros are then compiled once for both. What is shipped is linked for speed, each component apart.
+//! For tests and for development, one call of cargo builds all of them in the host's own folder and profile:
+//! procedural macros are compiled once for both. Shipped components are optimised for speed and built one by
+//! one.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,19 +18,19 @@ use crate::workspace::{self, Profile};
 /// The package whose examples are the tests' components.
 const FIXTURES: &str = "lakeport-fixtures";
 
-/// With it, a build asks of procedural macros what the server's asks.
+/// Gives a build the same features of procedural macros as the server's.
 const MACRO_FEATURES: &str = "lakeport-macro-features";
 
-/// A crate of a third party, which stands outside the workspace.
+/// A third party's crate, outside of the workspace.
 const EXAMPLE: &str = "examples/tool-wordcount/Cargo.toml";
 
-/// What a benchmark calls to see what a call itself costs.
+/// The component whose call costs only the call itself, for a benchmark.
 const EMPTY: &str = "empty_dialect";
 
-/// The profile of components that are shipped or measured.
+/// The profile of shipped or measured components.
 const SHIPPED: &str = "plugin";
 
-/// The toolchain for components, and where it puts them.
+/// The toolchain for components, and its output folders.
 pub struct Wasm {
     toolchain: WasmToolchain,
 }
@@ -41,19 +42,19 @@ impl Wasm {
         Ok(Self { toolchain })
     }
 
-    /// The folder with the plugins and what a benchmark compares them with, for `LAKEPORT_WASM_DIR`.
+    /// The folder with the plugins and the benchmark's reference, for `LAKEPORT_WASM_DIR`.
     pub fn shipped(&self) -> PathBuf {
         self.target_dir(Profile::Release).join(TARGET)
     }
 
-    /// Another compiler than the host's never writes to the host's folder.
+    /// A compiler other than the host's never writes to the host's folder.
     fn target_dir(&self, profile: Profile) -> PathBuf {
         let apart = workspace::target().join("wasm");
         let own = self.toolchain.target_dir(&apart);
         if profile == Profile::Ci && own == apart { workspace::target() } else { own }
     }
 
-    /// Builds every plugin and puts its component into the folder that is bundled.
+    /// Builds all plugins and puts their components into the bundled folder.
     pub fn build_plugins(&self, profile: Profile) -> Result<()> {
         let built = match profile {
             Profile::Ci => self.build_for_ci(&[])?,
@@ -62,7 +63,7 @@ impl Wasm {
         bundle_plugins(profile, &built)
     }
 
-    /// The plugins, and the components that tests load: the fixtures, and the example of a third party.
+    /// The plugins, and the tests' components: the fixtures, and the third party's example.
     pub fn build_for_tests(&self) -> Result<()> {
         let built = self.build_for_ci(&["--package", FIXTURES, "--examples"])?;
         bundle_plugins(Profile::Ci, &built)?;
@@ -78,7 +79,7 @@ impl Wasm {
         Ok(())
     }
 
-    /// What the benchmark of plugins compares them with.
+    /// The reference component of the plugin benchmark.
     pub fn build_empty(&self) -> Result<()> {
         let arguments = ["build", "--package", FIXTURES, "--example", EMPTY, "--profile", SHIPPED];
         cargo::build("fixture", self.cargo(Profile::Release, &arguments)).map(drop)
@@ -90,7 +91,7 @@ impl Wasm {
             command.args(["--package", &name]);
         }
         command.args(["--package", MACRO_FEATURES]).args(more);
-        // The host's profile keeps it; a component would be ten times as large.
+        // The host's profile keeps debug information; a component would be ten times as large.
         command.env("CARGO_TARGET_WASM32_WASIP2_RUSTFLAGS", "-C strip=debuginfo");
         components_of(&cargo::build("components", command)?.artifacts)
     }
@@ -118,7 +119,7 @@ impl Wasm {
     }
 }
 
-/// A component as cargo built it.
+/// A component built by cargo.
 struct Component {
     file_name: String,
     bytes: Vec<u8>,
@@ -138,7 +139,7 @@ fn components_of(artifacts: &[Artifact]) -> Result<Vec<Component>> {
     Ok(components)
 }
 
-/// Every plugin, and none but these, under the names of their packages.
+/// Bundles exactly the plugins, under the names of their packages.
 fn bundle_plugins(profile: Profile, built: &[Component]) -> Result<()> {
     let mut bundled = Vec::new();
     for name in workspace::plugins()? {
@@ -150,7 +151,7 @@ fn bundle_plugins(profile: Profile, built: &[Component]) -> Result<()> {
     fill(&profile.bundled(), &bundled)
 }
 
-/// Makes `folder` hold exactly these files, touching only what differs, so that nothing is rebuilt in vain.
+/// Makes `folder` hold exactly these files, touching only differences, so that nothing is rebuilt needlessly.
 fn fill(folder: &Path, components: &[Component]) -> Result<()> {
     fs::create_dir_all(folder)?;
     for entry in fs::read_dir(folder)? {

@@ -1,4 +1,4 @@
-//! Where things lie in the checkout, and which plugins there are.
+//! Paths in the checkout, and the list of plugins.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,33 +6,33 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-/// The checkout that this program was built in.
+/// The checkout in which this program was built.
 pub fn root() -> PathBuf {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().expect("xtask lies in the workspace").to_owned()
 }
 
-/// Where cargo puts what it builds.
+/// cargo's output folder.
 pub fn target() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |folder| root().join(folder))
 }
 
-/// The components that tests load, for `LAKEPORT_WASM_DIR`.
+/// The tests' components, for `LAKEPORT_WASM_DIR`.
 pub fn components() -> PathBuf {
     target().join("components")
 }
 
-/// How thoroughly a build is optimised.
+/// The optimisation of a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Profile {
-    /// For a person or a test that waits for it.
+    /// For development and tests.
     Ci,
-    /// For the file that is shipped, and for what is measured.
+    /// For shipping and benchmarks.
     Release,
 }
 
 impl Profile {
-    /// As cargo names it, and its folder.
+    /// cargo's name of it, and its folder.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ci => "ci",
@@ -40,12 +40,12 @@ impl Profile {
         }
     }
 
-    /// The server that was built with it.
+    /// The server's binary.
     pub fn binary(self) -> PathBuf {
         target().join(self.name()).join("lakeport")
     }
 
-    /// The components that go into this binary. Apart, so that no build undoes the other's.
+    /// The components for this binary. Separate, so that no build undoes the other's.
     pub fn bundled(self) -> PathBuf {
         target().join(match self {
             Self::Ci => "bundled",

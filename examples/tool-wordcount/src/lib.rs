@@ -44,19 +44,19 @@ impl Tool for WordCount {
     }
 }
 
-/// What is counted.
+/// The counts of a text.
 #[derive(Debug, PartialEq)]
 pub struct Count {
-    /// Runs of anything but white space.
+    /// Runs of characters other than white space.
     pub words: usize,
     /// Unicode scalar values.
     pub characters: usize,
-    /// A last line without an end counts.
+    /// Includes a last line without a line break.
     pub lines: usize,
 }
 
 impl Count {
-    /// Counts.
+    /// Counts a text.
     pub fn of(text: &str) -> Count {
         Count {
             words: text.split_whitespace().count(),

@@ -1,22 +1,22 @@
-//! What time it is. Code that needs the time gets a clock, so that a test can say what it shows.
+//! The current time. Code that needs the time gets a clock, so that a test can set it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-/// What time it is: the machine's, or one that stands still, for tests and for the example company's past.
+/// A clock: the machine's, or one that stands still, for tests and for the example company's past.
 #[derive(Debug, Clone)]
 pub struct Clock(Arc<AtomicI64>);
 
-/// Of a clock that goes with the machine's.
+/// The value of a clock that follows the machine's.
 const GOING: i64 = i64::MIN;
 
 impl Clock {
-    /// The machine's.
+    /// The machine's clock.
     pub fn system() -> Clock {
         Clock(Arc::new(AtomicI64::new(GOING)))
     }
 
-    /// One that stands at this time until it is set.
+    /// A clock that stands still until it is set.
     pub fn standing(now_ms: i64) -> Clock {
         Clock(Arc::new(AtomicI64::new(now_ms)))
     }
@@ -29,12 +29,12 @@ impl Clock {
         }
     }
 
-    /// It stands at this time from now on, for all that have it.
+    /// Stops all clones of the clock at this time.
     pub fn set(&self, now_ms: i64) {
         self.0.store(now_ms, Ordering::Relaxed);
     }
 
-    /// It goes with the machine's again.
+    /// Makes all clones follow the machine's clock again.
     pub fn go(&self) {
         self.0.store(GOING, Ordering::Relaxed);
     }

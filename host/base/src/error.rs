@@ -1,12 +1,13 @@
-//! The one error of the host. What a client may know is a [`Refusal`]: a status, a code that never
-//! changes, and a message for a person. Everything else is internal: it is logged once, at the edge, and
-//! the client is told no more than that it happened. This module knows neither HTTP bodies nor domains.
+//! The host's only error type. A [`Refusal`] is for the client: a status, a stable code and a message for
+//! people. All other errors are internal: logged once, at the edge; the client only learns that an internal
+//! error happened. This module knows neither HTTP bodies nor domains.
 
 use std::fmt;
 
 use serde::Serialize;
 
-/// Codes that are of no one module, in order; the others stand in the parts of their modules. They never change.
+/// Codes that belong to no single module, in order; modules list their own in their parts. Codes never
+/// change.
 pub const CODES: &[&str] = &[
     "body_incomplete",
     "body_missing",
@@ -71,32 +72,32 @@ pub const CODES: &[&str] = &[
     "upstream_unavailable",
 ];
 
-/// Why a request was not served.
+/// Why a request failed.
 #[derive(Debug)]
 pub enum Error {
     Refused(Box<Refusal>),
     Internal(anyhow::Error),
 }
 
-/// What the client is told.
+/// The part of an error that the client sees.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     pub status: u16,
-    /// Stable, `snake_case`: what a program compares.
+    /// Stable, `snake_case`: for programs.
     pub code: &'static str,
-    /// For a person. Never holds secrets or the text of an internal error.
+    /// For people. Never has secrets or the text of an internal error.
     pub message: String,
-    /// Every member that is wrong, where several can be.
+    /// All wrong members of a form.
     pub details: Vec<Detail>,
-    /// What was tried on a physical database, statement by statement.
+    /// The attempted statements on a physical database.
     pub statements: Vec<serde_json::Value>,
-    /// Methods that the path does have, for the `Allow` header of a 405.
+    /// The allowed methods, for the `Allow` header of a 405.
     pub allow: Vec<&'static str>,
     /// Seconds, for the `Retry-After` header.
     pub retry_after_s: Option<u64>,
 }
 
-/// One wrong member of a body or query.
+/// A wrong member of a body or query.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Detail {
     /// A path such as `task.retryTimes` or `items[2].name`.
@@ -111,7 +112,7 @@ impl Detail {
 }
 
 impl Error {
-    /// Any refusal; the named constructors below are the usual way.
+    /// Any refusal; use the named constructors below if one fits.
     pub fn refused(status: u16, code: &'static str, message: impl Into<String>) -> Error {
         Error::Refused(Box::new(Refusal {
             status,
@@ -124,28 +125,28 @@ impl Error {
         }))
     }
 
-    /// 400: malformed or refused input.
+    /// 400: malformed or invalid input.
     pub fn bad_request(code: &'static str, message: impl Into<String>) -> Error {
         Error::refused(400, code, message)
     }
 
-    /// 400 `invalid_input` with every wrong member; the message names them too.
+    /// 400 `invalid_input` with all wrong members; the message names them too.
     pub fn invalid(details: Vec<Detail>) -> Error {
         let shown: Vec<String> = details.iter().map(|d| format!("{}: {}", d.field, d.message)).collect();
         Error::bad_request("invalid_input", shown.join("; ")).with_details(details)
     }
 
-    /// 401: no identity.
+    /// 401: not authenticated.
     pub fn unauthenticated(message: impl Into<String>) -> Error {
         Error::refused(401, "unauthenticated", message)
     }
 
-    /// 403: an identity, but not one that may.
+    /// 403: authenticated, but not permitted.
     pub fn forbidden(code: &'static str, message: impl Into<String>) -> Error {
         Error::refused(403, code, message)
     }
 
-    /// 404 `not_found`: `what` is the product's noun, `id` as the client gave it.
+    /// 404 `not_found`: `what` is the product's noun, `id` the client's text.
     pub fn not_found(what: &str, id: impl fmt::Display) -> Error {
         Error::refused(404, "not_found", format!("there is no {what} {id}"))
     }
@@ -156,7 +157,7 @@ impl Error {
         Error::refused(405, "method_not_allowed", message).edit(|refusal| refusal.allow = allow)
     }
 
-    /// 409: the state forbids it, or a name is taken.
+    /// 409: the state does not allow it, or a name is taken.
     pub fn conflict(code: &'static str, message: impl Into<String>) -> Error {
         Error::refused(409, code, message)
     }
@@ -166,7 +167,7 @@ impl Error {
         Error::refused(412, "precondition_failed", message)
     }
 
-    /// 413: `limit_bytes` is what would have been taken.
+    /// 413: the body exceeds `limit_bytes`.
     pub fn too_large(limit_bytes: usize) -> Error {
         let message = format!("the body exceeds the limit of {limit_bytes} bytes");
         Error::refused(413, "body_too_large", message)
@@ -178,17 +179,17 @@ impl Error {
         Error::refused(415, "unsupported_media_type", message)
     }
 
-    /// 429: over a limit; the client may come again after so many seconds.
+    /// 429: over a limit; the client may retry after so many seconds.
     pub fn too_many(code: &'static str, message: impl Into<String>, retry_after_s: u64) -> Error {
         Error::refused(429, code, message).retry_after(retry_after_s)
     }
 
-    /// 501: part of the interface, not part of this version.
+    /// 501: part of the interface, but not of this version.
     pub fn not_yet(message: impl Into<String>) -> Error {
         Error::refused(501, "not_yet", message)
     }
 
-    /// 502: an engine, database or plugin answered with a failure.
+    /// 502: an engine, database or plugin failed.
     pub fn bad_gateway(code: &'static str, message: impl Into<String>) -> Error {
         Error::refused(502, code, message)
     }
@@ -198,23 +199,23 @@ impl Error {
         Error::refused(503, code, message)
     }
 
-    /// 504: an engine, database or plugin ran past its time.
+    /// 504: an engine, database or plugin exceeded its time limit.
     pub fn timed_out(code: &'static str, message: impl Into<String>) -> Error {
         Error::refused(504, code, message)
     }
 
-    /// 500. The source is for the log alone.
+    /// 500. The source appears only in the log.
     pub fn internal(source: impl Into<anyhow::Error>) -> Error {
         Error::Internal(source.into())
     }
 
-    /// Adds the members that are wrong.
+    /// Adds wrong members.
     #[must_use]
     pub fn with_details(self, details: Vec<Detail>) -> Error {
         self.edit(|refusal| refusal.details = details)
     }
 
-    /// Adds the statements that were tried, each with what became of it.
+    /// Adds the attempted statements with their outcomes.
     #[must_use]
     pub fn with_statements(self, statements: Vec<serde_json::Value>) -> Error {
         self.edit(|refusal| refusal.statements = statements)
@@ -226,7 +227,7 @@ impl Error {
         self.edit(|refusal| refusal.retry_after_s = Some(seconds))
     }
 
-    /// What a 400 found wrong, to be told together with what else is; any other error stays one.
+    /// The details of a 400, to be reported together with further ones; any other error stays an error.
     pub fn details_of(checked: Result<(), Error>) -> Result<Vec<Detail>, Error> {
         match checked {
             Ok(()) => Ok(Vec::new()),
@@ -237,19 +238,20 @@ impl Error {
         }
     }
 
-    /// A unique violation of the store becomes this conflict; any other error stays what it is.
+    /// Turns a unique violation of the store into this conflict; other errors stay as they are.
     #[must_use]
     pub fn unique_as(self, code: &'static str, message: impl Into<String>) -> Error {
         if self.is_unique_violation() { Error::conflict(code, message) } else { self }
     }
 
-    /// That what a row refers to is not there any more becomes 503 with this code: looked for again, it is missed.
+    /// Turns a foreign key violation of the store, when the referenced row no longer exists, into 503 with
+    /// this code: a retry finds that it is gone.
     #[must_use]
     pub fn gone_as(self, code: &'static str, message: impl Into<String>) -> Error {
         if self.is_foreign_key_violation() { Error::unavailable(code, message).retry_after(1) } else { self }
     }
 
-    /// The status that answers this error.
+    /// The HTTP status.
     pub fn status(&self) -> u16 {
         match self {
             Error::Refused(refusal) => refusal.status,
@@ -257,7 +259,7 @@ impl Error {
         }
     }
 
-    /// The stable code that answers this error.
+    /// The stable code.
     pub fn code(&self) -> &'static str {
         match self {
             Error::Refused(refusal) => refusal.code,
@@ -265,7 +267,7 @@ impl Error {
         }
     }
 
-    /// What answers this error, for a person.
+    /// The message for people.
     pub fn message(&self) -> &str {
         match self {
             Error::Refused(refusal) => &refusal.message,
@@ -318,7 +320,7 @@ impl From<std::io::Error> for Error {
 }
 
 impl From<sqlx::Error> for Error {
-    /// Internal, but for a store that is merely busy.
+    /// Internal, unless the store is only busy.
     fn from(source: sqlx::Error) -> Error {
         if is_busy(&source) {
             let message = "the store is busy; nothing was changed, try again";
@@ -333,7 +335,7 @@ impl From<sqlx::Error> for Error {
 const BUSY_CODES: [&str; 10] =
     ["5", "261", "517", "773", "55P03", "40001", "40P01", "57014", "57P03", "53300"];
 
-/// True where no connection or lock came within the time: nothing was changed, and trying again may work.
+/// Whether no connection or lock was granted in time: nothing was changed, and a retry may succeed.
 fn is_busy(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::PoolTimedOut => true,

@@ -1,6 +1,6 @@
-//! Places where a test ends the process as a power cut would, to see what the store makes of it afterwards.
-//! Which one is said by `LAKEPORT_KILL_AT`: `changes.committed`, or `changes.committed#3` for the third time
-//! that it is reached. A build without debug assertions has no such places.
+//! Failpoints: places where a test kills the process, like a power cut, to check the store afterwards.
+//! `LAKEPORT_KILL_AT` selects one: `changes.committed`, or `changes.committed#3` for the third time. Builds
+//! without debug assertions have none.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// Set once at the start, where it is set at all.
+/// Set at most once, at the start.
 static ARMED: OnceLock<Armed> = OnceLock::new();
 
 #[derive(Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ struct Armed {
     reached: AtomicU32,
 }
 
-/// Arms the place that was named, if one was.
+/// Arms the selected failpoint, if there is one.
 pub fn arm(kill_at: Option<&str>) -> anyhow::Result<()> {
     let Some(text) = kill_at.filter(|_| cfg!(debug_assertions)) else { return Ok(()) };
     let place = parse(text)?;
@@ -33,10 +33,10 @@ pub fn arm(kill_at: Option<&str>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Does not return where this is the place, and the time.
+/// Kills the process if this failpoint is selected and its count is reached.
 pub fn reach(name: &str) {
     if cfg!(debug_assertions) && ARMED.get().is_some_and(|armed| armed.is_at(name)) {
-        // Not `abort`, which may flush, dump a core and tell the parent of a bug.
+        // Not `abort`, which may flush buffers, dump core and run handlers.
         let killed = kill(Pid::this(), Signal::SIGKILL);
         unreachable!("a process may kill itself: {killed:?}");
     }

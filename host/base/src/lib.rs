@@ -1,4 +1,4 @@
-//! What every crate of the server may need: the error, the clock, times and texts, points where tests kill the process.
+//! The base of all crates of the server: the error, the clock, times and texts, failpoints.
 //!
 //! It knows neither HTTP nor a store nor a domain.
 

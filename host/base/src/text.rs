@@ -1,6 +1,6 @@
 //! Texts for people.
 
-/// So many characters of a text at most; that it had more shows.
+/// At most so many characters of a text; an ellipsis marks a cut.
 pub fn shortened(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
         Some((end, _)) => format!("{}…", &text[..end]),

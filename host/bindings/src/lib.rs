@@ -1,8 +1,7 @@
 //! Host-side bindings of the contracts in `wit/`, generated and compiled once.
 //!
-//! `host` holds what every family shares; the families reuse its types, so that one `Error`, one
-//! `Cell` and one `log::Host` serve all of them. Nothing here has behaviour: implementations of the
-//! imports stand in `lakeport-plugins`.
+//! `host` holds the types of all families; the families reuse them, so that one `Error`, one `Cell` and one
+//! `log::Host` serve all of them. Bindings only: `lakeport-plugins` implements the imports.
 
 /// `lakeport:host`: types and imports that more than one family may use.
 pub mod host {
@@ -30,8 +29,7 @@ pub mod host {
     });
     pub use lakeport::host::*;
 
-    /// An error of the host's own making, without anything special: nothing was changed, and trying again does not
-    /// help.
+    /// A plain error of the host: nothing was changed, and a retry does not help.
     pub fn error(code: &str, message: impl Into<String>) -> types::Error {
         types::Error {
             code: code.to_owned(),
@@ -45,7 +43,7 @@ pub mod host {
     }
 }
 
-/// `lakeport:dialect`: what a dialect exports, and the connection that the host lends it.
+/// `lakeport:dialect`: the exports of a dialect, and the connection that the host lends it.
 pub mod dialect {
     wasmtime::component::bindgen!({
         path: ["../../wit/host.wit", "../../wit/dialect.wit"],
@@ -86,7 +84,7 @@ pub mod dialect_over_http {
     pub use exports::lakeport::dialect::wire;
 }
 
-/// `lakeport:engine`: what an engine exports, the optional exports included.
+/// `lakeport:engine`: the exports of an engine, including the optional ones.
 pub mod engine {
     wasmtime::component::bindgen!({
         path: ["../../wit/host.wit", "../../wit/engine.wit"],
@@ -111,7 +109,7 @@ pub mod engine {
     pub use lakeport::engine::model;
 }
 
-/// `lakeport:tool`: what a tool exports, and the interfaces that only tools may import.
+/// `lakeport:tool`: the exports of a tool, and the interfaces that only tools may import.
 pub mod tool {
     wasmtime::component::bindgen!({
         path: ["../../wit/host.wit", "../../wit/tool.wit"],
@@ -134,7 +132,7 @@ pub mod tool {
     pub use lakeport::tool::{catalog, guard, lineage, query, results, samples, tables};
 }
 
-/// `lakeport:runner`: the scheduler inside the host, for the bundled engine alone.
+/// `lakeport:runner`: the embedded scheduler, for the bundled engine only.
 pub mod runner {
     wasmtime::component::bindgen!({
         inline: "

@@ -1,10 +1,10 @@
-//! The contracts themselves: they resolve, every part of them is documented, and their sets stay open.
+//! Checks the contracts themselves: they resolve, all parts are documented, and their sets stay open.
 
 use std::path::Path;
 
 use wit_parser::{Docs, Resolve, TypeDefKind, UnresolvedPackageGroup, WorldItem};
 
-/// All packages, in the order in which they build on each other.
+/// All packages, dependencies first.
 fn resolve() -> Resolve {
     let mut resolve = Resolve::default();
     for file in ["host.wit", "dialect.wit", "engine.wit", "tool.wit", "runner.wit"] {
@@ -56,7 +56,7 @@ fn every_package_interface_function_type_and_member_is_documented() {
         }
         for (type_name, id) in &interface.types {
             let item = &resolve.types[*id];
-            // `use` and aliases carry the documentation of what they name.
+            // `use` and aliases carry the documentation of their target.
             if matches!(item.kind, TypeDefKind::Type(wit_parser::Type::Id(_))) {
                 continue;
             }
@@ -85,7 +85,7 @@ fn every_package_interface_function_type_and_member_is_documented() {
     assert!(missing.is_empty(), "without documentation: {missing:#?}");
 }
 
-/// An enum can never grow without breaking every plugin; `level` is the one that need not.
+/// An enum can never grow without breaking every plugin; `level` is the only one that need not grow.
 #[test]
 fn the_log_level_is_the_only_enum() {
     let resolve = resolve();

@@ -1,8 +1,8 @@
 //! The bundled plugins' components, as bytes in the binary.
 //!
-//! The one idea: `cargo xtask build` names a folder of built components in `LAKEPORT_BUNDLED_DIR`, and they
-//! become part of the one file that is shipped. Without the variable the list is empty, so that checking and
-//! testing the host needs no Wasm; the server says so at start. What the bytes mean is not known here.
+//! `cargo xtask build` names a folder of built components in `LAKEPORT_BUNDLED_DIR`, and they become part of
+//! the single binary. Without the variable the list is empty, so that checking and testing the host needs no
+//! Wasm; the server logs that at start. This crate does not interpret the bytes.
 
 /// One component file.
 #[derive(Clone, Copy)]
@@ -12,7 +12,7 @@ pub struct Component {
     pub bytes: &'static [u8],
 }
 
-/// What was bundled, sorted by file name; empty in a build without plugins.
+/// The bundled components, sorted by file name; empty in a build without plugins.
 #[must_use]
 pub fn components() -> &'static [Component] {
     include!(concat!(env!("OUT_DIR"), "/components.rs"))

@@ -1,6 +1,6 @@
-//! What the catalogue knows of one table.
+//! The index entry of one table.
 
-/// What the catalogue knows of a table. Sizes in bytes, times in milliseconds since 1970 UTC.
+/// The index entry of a table. Sizes in bytes, times in milliseconds since 1970 UTC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     pub id: i64,

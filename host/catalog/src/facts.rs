@@ -1,4 +1,4 @@
-//! Which places of the index have which value, so that a filter looks at no entry.
+//! Bitmaps of the index's places by value, so that a filter reads no entries.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use roaring::RoaringBitmap;
 use super::entry::Entry;
 use super::filter::Filter;
 
-/// A value that lists are filtered by.
+/// A value that lists can filter by.
 #[derive(PartialEq, Eq, Hash)]
 enum Fact {
     Cluster(Option<i64>),
@@ -43,11 +43,11 @@ impl Fact {
     }
 }
 
-/// Places by what is true of them; those in the recycle bin are in none.
+/// The places by fact; tables in the recycle bin have none.
 #[derive(Default)]
 pub(super) struct Facts {
     listed: RoaringBitmap,
-    /// No fact is without a place.
+    /// A fact without places is removed.
     places: HashMap<Fact, RoaringBitmap>,
 }
 
@@ -73,7 +73,7 @@ impl Facts {
         }
     }
 
-    /// The places of these data sources, each of which is asked for once.
+    /// The places of the wanted data sources; `is_wanted` is called once per data source.
     pub fn of_clusters(&self, is_wanted: impl Fn(Option<i64>) -> bool) -> RoaringBitmap {
         let mut all = RoaringBitmap::new();
         for (fact, places) in &self.places {
@@ -84,7 +84,7 @@ impl Facts {
         all
     }
 
-    /// The places that fit, whatever their names.
+    /// The places that match the filter, apart from its keyword.
     pub fn fitting(&self, filter: &Filter<'_>) -> RoaringBitmap {
         let mut fitting = self.listed.clone();
         for fact in Fact::wanted_by(filter) {

@@ -1,9 +1,9 @@
-//! Which tables a page or a search is about.
+//! The filter of a page or a search.
 
-/// Which tables. Those in the recycle bin never.
+/// Selects tables. Tables in the recycle bin are never selected.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Filter<'f> {
-    /// Part of the database's or the table's name, or of both with a point between them, case ignored; empty: any.
+    /// Part of the database's or the table's name, or of both joined by a dot, ignoring case; empty: any.
     pub keyword: &'f str,
     pub layer: Option<&'f str>,
     pub business_domain: Option<&'f str>,
@@ -11,6 +11,6 @@ pub struct Filter<'f> {
     pub owner: Option<&'f str>,
     pub tag: Option<&'f str>,
     pub cluster_id: Option<i64>,
-    /// None of this data source.
+    /// Excludes this data source.
     pub but_cluster_id: Option<i64>,
 }

@@ -1,4 +1,4 @@
-//! Entries side by side, so that going through all of them is going through memory in one direction.
+//! Stores entries side by side, so that a full scan reads memory sequentially.
 
 use std::collections::HashMap;
 
@@ -8,23 +8,24 @@ use super::names::Names;
 use super::orders::Orders;
 use super::search_text::{SearchText, Texts};
 
-/// All tables of the catalogue, those in the recycle bin too. Each keeps its place as long as it is there.
+/// All tables of the catalogue, including the recycle bin. A table keeps its place as long as it exists.
 #[derive(Default)]
 pub struct Index {
     pub(super) places: Vec<Option<Entry>>,
-    /// What is searched of each; beside the places, so that a list does not walk over it.
+    /// The search texts, by place; separate from the entries, so that lists do not read them.
     texts: Vec<SearchText>,
     pub(super) names: Names,
     pub(super) facts: Facts,
     pub(super) orders: Orders,
-    /// Places that hold nothing.
+    /// Free places.
     free: Vec<u32>,
     by_id: HashMap<i64, u32>,
     /// Bytes of the fields in `texts`.
     pub(super) fields_bytes: usize,
 }
 
-/// Bytes of all fields that are searched; tables whose fields find no room are searched without them.
+/// Limit of the bytes of all searched fields; if a table's fields exceed it, the table is searched without
+/// them.
 const FIELDS_MAX_BYTES: usize = 512 * 1024 * 1024;
 
 impl Index {
@@ -40,7 +41,7 @@ impl Index {
         self.by_id.get(&id).and_then(|place| self.at(*place))
     }
 
-    /// In no order.
+    /// All entries, unordered.
     pub fn iter(&self) -> impl Iterator<Item = &Entry> {
         self.places.iter().flatten()
     }
@@ -49,12 +50,12 @@ impl Index {
         self.places[place as usize].as_ref()
     }
 
-    /// Of one that a table is listed at.
+    /// The id of an existing table.
     pub(super) fn id_at(&self, place: u32) -> i64 {
         self.at(place).expect("facts and orders know of places that hold a table").id
     }
 
-    /// What is searched of one.
+    /// The search text of an existing table.
     pub(super) fn search_text_at(&self, place: u32) -> &SearchText {
         &self.texts[place as usize]
     }
@@ -87,7 +88,7 @@ impl Index {
         self.free.push(place);
     }
 
-    /// The place of a table, a new one where it has none.
+    /// The place of a table; a new one if it has none.
     fn place_of(&mut self, id: i64) -> u32 {
         *self.by_id.entry(id).or_insert_with(|| {
             self.free.pop().unwrap_or_else(|| {

@@ -1,7 +1,7 @@
-//! The catalogue in memory: one index of the tables' names, comments and filter columns, and of what a search finds.
+//! The catalogue in memory: an index of the tables' names, comments, filter columns and search texts.
 //!
-//! The list's keyword search, the lineage and the agent read it instead of the store. It is plain data: the tables
-//! of the server feed it. What a table is made of in detail stands in the store.
+//! Lists, the lineage and the agent read it instead of the store. It is plain data, which the server's module
+//! of tables feeds. The details of tables are in the store.
 
 mod entry;
 mod facts;

@@ -1,23 +1,23 @@
-//! All tables' names in lower case, one behind the other, so that a keyword is looked for in all of them in one go.
+//! All tables' names in lower case, concatenated, so that one scan finds a keyword in all of them.
 
 use memchr::memmem::Finder;
 
-/// Stands between the two names of a table; no name has it.
+/// Separates the two names of a table; no name has it.
 const BETWEEN: &str = "\0";
-/// So many bytes of names that are nobody's any more are always borne.
+/// This much garbage is always tolerated.
 const LEFT_MIN_BYTES: usize = 64 * 1024;
 
 /// The database's and the table's name of each place.
 #[derive(Default)]
 pub(super) struct Names {
     text: String,
-    /// One behind the other; some are nobody's any more.
+    /// In the order of the text; some are garbage.
     pieces: Vec<Piece>,
-    /// Of each place that has a name, its piece.
+    /// The piece of each place that has a name.
     by_place: Vec<Option<usize>>,
-    /// Bytes of those that are nobody's.
+    /// The bytes of garbage.
     left_bytes: usize,
-    /// Bytes of the longest piece.
+    /// The length of the longest piece, in bytes.
     longest_bytes: usize,
 }
 
@@ -53,7 +53,7 @@ impl Names {
         }
     }
 
-    /// `database`, [`BETWEEN`], `table`; empty where a place has no name.
+    /// `database`, [`BETWEEN`], `table`; empty if the place has no name.
     pub fn of(&self, place: u32) -> &str {
         match self.by_place.get(place as usize) {
             Some(Some(piece)) => &self.text[self.pieces[*piece].begin..self.end(*piece)],
@@ -61,12 +61,12 @@ impl Names {
         }
     }
 
-    /// Tells the places that have this in one of their names, or in both with a point between them, case ignored; some
-    /// more than once. The keyword is not empty.
+    /// Reports the places whose names, or both joined by a dot, contain the keyword, ignoring case; some more
+    /// than once. The keyword must not be empty.
     pub fn matching(&self, keyword: &str, mut tell: impl FnMut(u32)) {
         let keyword = keyword.to_lowercase();
         if keyword.len() > self.longest_bytes {
-            // No name has it, and there would be as many ways to read it as it has points.
+            // No name has it, and each of its dots would add a way to read it.
             return;
         }
         self.having(&keyword, &mut tell);
@@ -85,7 +85,7 @@ impl Names {
             }
             let end = self.end(piece);
             if found + part.len() > end {
-                // It goes over into the next one's.
+                // The match crosses into the next piece.
                 from = found + 1;
                 continue;
             }
@@ -101,7 +101,7 @@ impl Names {
         self.pieces.get(piece + 1).map_or(self.text.len(), |next| next.begin)
     }
 
-    /// Throws away what is nobody's.
+    /// Removes the garbage.
     fn close_up(&mut self) {
         let mut text = String::with_capacity(self.text.len() - self.left_bytes);
         let mut longest_bytes = 0;
@@ -121,17 +121,17 @@ impl Names {
     }
 }
 
-/// The table's part of both names.
+/// The table's name of a pair.
 pub(super) fn table_of(names: &str) -> &str {
     names.split_once(BETWEEN).map_or("", |(_, name)| name)
 }
 
-/// What a keyword with a point may mean besides itself: the end of a database's name and the beginning of a table's.
-/// One for each of its points, for names have points, too.
+/// The other readings of a keyword with a dot: the end of a database's name and the beginning of a table's.
+/// One per dot, because names may have dots, too.
 pub(super) struct Qualified(Vec<String>);
 
 impl Qualified {
-    /// Of a keyword in lower case.
+    /// Of a lower-case keyword.
     pub fn of(keyword: &str) -> Qualified {
         let at = keyword.match_indices('.').map(|(at, _)| at);
         Qualified(at.map(|at| [&keyword[..at], BETWEEN, &keyword[at + 1..]].concat()).collect())
@@ -141,7 +141,7 @@ impl Qualified {
         self.0.iter().any(|keyword| names.contains(keyword.as_str()))
     }
 
-    /// Whether one of them is the whole of both names.
+    /// Whether a reading equals both names.
     pub fn is(&self, names: &str) -> bool {
         self.0.iter().any(|keyword| names == keyword.as_str())
     }

@@ -1,5 +1,5 @@
-//! The orders that tables are listed in. Each is made when it is first asked for; what changes afterwards is put where
-//! it belongs when it is asked for again.
+//! The sort orders of tables. An order is built when it is first used; later changes are merged at its next
+//! use.
 
 use std::cmp::Ordering;
 
@@ -8,10 +8,10 @@ use roaring::RoaringBitmap;
 
 use super::entry::Entry;
 
-/// Where more than one of so many have changed, all are sorted again.
+/// If more than one in so many have changed, sorts everything again.
 const CHANGED_SHARE: usize = 8;
 
-/// What tables are put in order by.
+/// A sort key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SortBy {
     TableName,
@@ -24,7 +24,7 @@ pub enum SortBy {
     UpdatedAt,
 }
 
-/// What has no value stands last either way; ties go by the id, in the order's own direction.
+/// Tables without a value come last in both directions; ties are ordered by id, in the order's direction.
 #[derive(Debug, Clone, Copy)]
 pub struct Order {
     pub by: SortBy,
@@ -62,7 +62,7 @@ impl SortBy {
         }
     }
 
-    /// Where it stands in the ascending order.
+    /// The key in the ascending order.
     fn position(self, entry: &Entry) -> (bool, Option<Key<'_>>, i64) {
         let key = self.key(entry);
         (key.is_none(), key, entry.id)
@@ -78,7 +78,7 @@ impl SortBy {
 pub(super) struct Orders([RwLock<Sorted>; SortBy::ALL.len()]);
 
 impl Orders {
-    /// A place holds something else than before, or nothing any more.
+    /// Records that the entry at a place has changed or was removed.
     pub fn note(&mut self, place: u32, before: Option<&Entry>, after: Option<&Entry>) {
         for (by, sorted) in SortBy::ALL.into_iter().zip(&mut self.0) {
             let is_moved = match (before, after) {
@@ -91,7 +91,7 @@ impl Orders {
         }
     }
 
-    /// One of them as it is with these entries.
+    /// One order, brought up to date with these entries.
     pub fn read(&self, by: SortBy, places: &[Option<Entry>]) -> RwLockReadGuard<'_, Sorted> {
         let sorted = &self.0[by as usize];
         let as_it_is = sorted.read();
@@ -101,22 +101,22 @@ impl Orders {
         drop(as_it_is);
         let mut behind = sorted.write();
         if !behind.changed.is_none() {
-            // Nobody else did it meanwhile.
+            // No other thread did it meanwhile.
             behind.catch_up(by, places);
         }
         RwLockWriteGuard::downgrade(behind)
     }
 }
 
-/// Places in one ascending order.
+/// Places in ascending order.
 pub(super) struct Sorted {
     places: Vec<u32>,
-    /// So many of them have a value; the others come behind these.
+    /// The number of places with a value; the others follow them.
     with_value: usize,
     changed: Changed,
 }
 
-/// What is not where it belongs.
+/// The places that are out of order.
 enum Changed {
     These(Vec<u32>),
     All,
@@ -135,7 +135,7 @@ impl Default for Sorted {
 }
 
 impl Sorted {
-    /// From the first to the last, or from the last to the first, but what has no value behind the rest.
+    /// The places in either direction; those without a value always come last.
     pub fn walk(&self, is_descending: bool) -> impl Iterator<Item = u32> {
         let (valued, others) = self.places.split_at(self.with_value);
         let (ascending, descending) = if is_descending {
@@ -188,7 +188,7 @@ fn compared(by: SortBy, places: &[Option<Entry>], one: u32, other: u32) -> Order
     }
 }
 
-/// Those of these places that hold something, in ascending order.
+/// The given places that have an entry, sorted.
 fn sorted(wanted: impl IntoIterator<Item = u32>, by: SortBy, places: &[Option<Entry>]) -> Vec<u32> {
     let position = |place: u32| Some((by.position(places[place as usize].as_ref()?), place));
     let mut positions: Vec<_> = wanted.into_iter().filter_map(position).collect();

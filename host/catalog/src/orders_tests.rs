@@ -7,7 +7,7 @@ fn table(id: i64, value: Option<i64>) -> Entry {
     Entry { row_count: value, ..entry(id, "main", &format!("t{}", value.unwrap_or(id % 3))) }
 }
 
-/// What a sort of everything gives.
+/// The result of sorting everything.
 fn expected(places: &[Option<Entry>], by: SortBy) -> Vec<u32> {
     let mut all: Vec<u32> =
         (0..places.len() as u32).filter(|place| places[*place as usize].is_some()).collect();

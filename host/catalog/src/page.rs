@@ -1,4 +1,4 @@
-//! One page of the index: those that fit, in an order.
+//! One page of the index: filtered and sorted.
 
 use roaring::RoaringBitmap;
 
@@ -7,7 +7,7 @@ use super::index::Index;
 use super::orders::Order;
 
 impl Index {
-    /// How many tables fit, and the ids of one page of them.
+    /// The number of matching tables, and the ids of one page.
     pub fn page(&self, filter: &Filter<'_>, order: Order, offset: usize, size: usize) -> (usize, Vec<i64>) {
         let mut fitting = self.facts.fitting(filter);
         if !filter.keyword.is_empty() {

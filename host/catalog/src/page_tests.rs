@@ -103,7 +103,7 @@ fn pages_of_many_are_those_of_a_whole_sort() {
     }
 }
 
-/// A table as it may be after a change: few values, so that many share one.
+/// A table after a change: few distinct values, so that many tables share one.
 fn changed() -> impl Strategy<Value = Entry> {
     let text = |values: &'static [&'static str]| prop::option::of(prop::sample::select(values));
     let names = prop::sample::select(&["a", "Ab", "aab", "表", "b.a", "main"][..]);
@@ -125,7 +125,7 @@ fn changed() -> impl Strategy<Value = Entry> {
         })
 }
 
-/// What a look at every entry and a whole sort give.
+/// The result of scanning all entries and sorting.
 fn looked_at(known: &BTreeMap<i64, Entry>, filter: &Filter<'_>, is_descending: bool) -> Vec<i64> {
     let keyword = filter.keyword.to_lowercase();
     let has = |entry: &Entry| {

@@ -1,6 +1,6 @@
-//! A search over tables and fields: those with the keyword in their names first, whole, at the start, within; then those
-//! of which it is said. Of several words each must be there: in a name or in what is said, and for a field also in its
-//! table's, as long as one of them is the field's own.
+//! Searches tables and fields. Matches in names come first (whole, prefix, inside), then matches in texts.
+//! Each word of the keyword must match: in the name or text, for a field also in its table's, with at least
+//! one match of the field's own.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use super::filter::Filter;
 use super::names::{Qualified, table_of};
 use super::search_text::{Rank, SearchText};
 
-/// Of hits of one rank and kind so many are put in order; more are not told.
+/// Hits of one rank and kind that are sorted and returned; further ones are only counted.
 pub const HITS_MAX: usize = 10_000;
 /// Ranks of both kinds.
 const RANKS: usize = 8;
-/// Words of one keyword; more are looked for as one, with their blanks.
+/// Words of one keyword; a longer keyword is searched as one phrase, with its blanks.
 const WORDS_MAX: usize = 10;
 
 /// A table, or a field of it.
@@ -26,8 +26,8 @@ pub struct Hit {
 }
 
 impl Index {
-    /// How many hits there are, and those of one page. `keyword` is in lower case and not empty; `sees` is asked for each
-    /// data source.
+    /// The number of hits, and those of one page. `keyword` is in lower case and not empty; `sees` is called
+    /// for each data source.
     pub fn search(
         &self,
         keyword: &str,
@@ -61,13 +61,13 @@ impl Index {
     }
 }
 
-/// A keyword's words.
+/// The words of a keyword.
 struct Words<'k> {
     whole: Finder<'k>,
     words: Vec<(Finder<'k>, Qualified)>,
 }
 
-/// Where each word was found, if it was.
+/// The best match of each word, if any.
 type Ranks = [Option<Rank>; WORDS_MAX];
 
 impl<'k> Words<'k> {
@@ -91,7 +91,7 @@ impl<'k> Words<'k> {
         ranks
     }
 
-    /// The rank of what has all words: where the worst of them is, unless its name has them as they were written.
+    /// The rank if all words match: that of the worst match, unless the name has the whole keyword.
     fn rank(&self, name: &str, ranks: &[Option<Rank>]) -> Option<Rank> {
         let worst = ranks.iter().copied().try_fold(Rank::Whole, |worst, rank| Some(worst.max(rank?)))?;
         match ranks {
@@ -100,7 +100,7 @@ impl<'k> Words<'k> {
         }
     }
 
-    /// Tells each field that is a hit, once.
+    /// Reports each matching field once.
     fn in_fields<'s>(
         &'s self,
         of_table: &[Option<Rank>],
@@ -119,7 +119,7 @@ impl<'k> Words<'k> {
             }
         }
         for (id, (name, ranks)) in found {
-            // What its table says stands behind what it says itself.
+            // A match in the table's text ranks below one of the field's own.
             let mut both = ranks;
             for (own, table) in both.iter_mut().zip(of_table) {
                 *own = own.or(table.map(|_| Rank::Text));
@@ -131,13 +131,13 @@ impl<'k> Words<'k> {
     }
 }
 
-/// The words of a keyword: what stands between its blanks.
+/// The words of a keyword, separated by blanks.
 pub fn split(keyword: &str) -> Vec<&str> {
     let words: Vec<&str> = keyword.split_whitespace().collect();
     if words.is_empty() || words.len() > WORDS_MAX { vec![keyword] } else { words }
 }
 
-/// Only what stands on the page is put in order, rank by rank.
+/// Sorts only the ranks that the page shows.
 fn page(ranked: [Vec<(&str, Hit)>; RANKS], mut offset: usize, size: usize) -> Vec<Hit> {
     let mut hits = Vec::with_capacity(size.min(HITS_MAX));
     for mut of_rank in ranked {

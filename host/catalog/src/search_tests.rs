@@ -93,7 +93,7 @@ fn what_is_changed_or_removed_is_searched_no_more() {
 fn two_million_fields_are_searched_within_bounds() {
     const TABLES: i64 = 100_000;
     const FIELDS: i64 = 20;
-    // Many times what it takes, for a machine that does something else meanwhile.
+    // Many times the usual duration, for a busy machine.
     const LIST_MAX: Duration = Duration::from_millis(500);
     const SEARCH_MAX: Duration = Duration::from_secs(5);
     let mut index = Index::default();

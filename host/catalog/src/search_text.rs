@@ -1,31 +1,31 @@
-//! What is searched of a table beside its name: what is said of it, and its fields. All in lower case, in one text
-//! each, so that a search goes through memory in one direction and makes nothing.
+//! The search text of a table beside its name: its texts and fields. All in lower case in one string each, so
+//! that a search reads memory sequentially and allocates nothing.
 
 use memchr::memmem::Finder;
 
 use super::entry::Entry;
 
-/// Of a comment or a description so much is searched, in characters.
+/// The searched characters of a comment or a description.
 pub const TEXT_MAX_CHARS: usize = 300;
-/// The same of a field's.
+/// The same for a field.
 pub const FIELD_TEXT_MAX_CHARS: usize = 100;
-/// Fields of one table that are searched.
+/// The searched fields of a table.
 pub const FIELDS_MAX: usize = 2_000;
 
-/// Stands before each field.
+/// Precedes each field.
 const FIELD: char = '\u{1}';
-/// Stands between a field's name and what is said of it.
+/// Separates a field's name from its text.
 const SAID: char = '\u{2}';
 
-/// What the store has of a table for its search.
+/// The store's texts of a table.
 #[derive(Debug, Default)]
 pub struct Texts {
     pub description: Option<String>,
-    /// Id, name, and what is said of it.
+    /// Id, name and text.
     pub fields: Vec<(i64, String, String)>,
 }
 
-/// The same, ready to be searched.
+/// The texts in searchable form.
 #[derive(Debug, Default)]
 pub struct SearchText {
     /// Comment, tags and description.
@@ -35,7 +35,7 @@ pub struct SearchText {
     field_ids: Box<[i64]>,
 }
 
-/// Where a keyword was found in a name, or that it was found elsewhere; the best first.
+/// The kind of match, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Rank {
     Whole,
@@ -45,7 +45,7 @@ pub enum Rank {
 }
 
 impl Rank {
-    /// In a name; both are in lower case.
+    /// The rank of a match in a name; both are in lower case.
     pub fn in_name(name: &str, keyword: &Finder<'_>) -> Option<Rank> {
         match keyword.find(name.as_bytes())? {
             0 if name.len() == keyword.needle().len() => Some(Rank::Whole),
@@ -56,7 +56,7 @@ impl Rank {
 }
 
 impl SearchText {
-    /// Fields that take more than `room` bytes are left out.
+    /// Omits fields that exceed `room` bytes.
     pub(super) fn of(entry: &Entry, texts: &Texts, room: usize) -> SearchText {
         let cut = |text: &str| plain(&text.chars().take(TEXT_MAX_CHARS).collect::<String>());
         let comment = entry.table_comment.as_deref().map(cut);
@@ -82,12 +82,12 @@ impl SearchText {
         self.fields.len() + size_of_val(&*self.field_ids)
     }
 
-    /// Whether a keyword in lower case stands in what is said of the table.
+    /// Whether the table's texts contain a lower-case keyword.
     pub fn has(&self, keyword: &Finder<'_>) -> bool {
         keyword.find(self.about.as_bytes()).is_some()
     }
 
-    /// Fields with a keyword in lower case: rank, name in lower case, id.
+    /// Fields that match a lower-case keyword: rank, lower-case name, id.
     pub fn fields<'s>(&'s self, keyword: &'s Finder<'_>) -> impl Iterator<Item = (Rank, &'s str, i64)> {
         let (mut from, mut ordinal) = (0, 0);
         std::iter::from_fn(move || {
@@ -105,7 +105,7 @@ impl SearchText {
     }
 }
 
-/// In lower case, on one line: what stands between parts is in none. A keyword is to be made so, too.
+/// In lower case, on one line, without the separators. Keywords must be normalised the same way.
 pub fn plain(text: &str) -> String {
     text.to_lowercase().replace(char::is_control, " ")
 }

@@ -1,8 +1,8 @@
-//! What kind of address an IP address is. Forms of IPv6 that carry an IPv4 address are judged by the one
-//! inside. Whatever is not known to be public or private is reserved. Plain data, no I/O.
+//! Classifies IP addresses. IPv6 addresses that carry an IPv4 address are judged by the latter. Addresses
+//! that are not known to be public or private are reserved. Plain data, no I/O.
 //!
-//! After the special-purpose registries of IANA (RFC 6890), the IPv6 space that is given out (2000::/3), and
-//! the addresses at which clouds serve machines their own credentials.
+//! Sources: the special-purpose registries of IANA (RFC 6890), the allocated IPv6 space (2000::/3), and the
+//! addresses of the clouds' metadata services.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -30,7 +30,7 @@ impl Kind {
         }
     }
 
-    /// Whether it may be reached without being written down.
+    /// Whether it may be reached without a rule.
     pub fn is_open(self) -> bool {
         matches!(self, Kind::Public | Kind::Private)
     }
@@ -77,7 +77,7 @@ fn of_v4(address: Ipv4Addr) -> Kind {
         [127, ..] => Kind::Loopback,
         [169, 254, ..] => Kind::LinkLocal,
         [10, ..] | [192, 168, ..] | [172, 16..=31, ..] | [100, 64..=127, ..] => Kind::Private,
-        // Protocol assignments; documentation, three times; the old 6to4 relays; measurements.
+        // Protocol assignments; documentation, three times; the old 6to4 relays; benchmarks.
         [192, 0, 0 | 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => Kind::Reserved,
         [192, 88, 99, _] | [198, 18 | 19, ..] => Kind::Reserved,
         [224..=239, ..] => Kind::Multicast,
@@ -107,7 +107,7 @@ fn of_v6(address: Ipv6Addr) -> Kind {
     }
 }
 
-/// The IPv4 address inside: mapped, NAT64 (RFC 6052) and 6to4 (RFC 3056).
+/// The embedded IPv4 address: mapped, NAT64 (RFC 6052) and 6to4 (RFC 3056).
 fn carried(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let (high, low) = match address.segments() {
         [0, 0, 0, 0, 0, 0xffff, high, low] => (high, low),

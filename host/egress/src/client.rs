@@ -1,5 +1,5 @@
-//! HTTP to others, through the policy. Each connection goes to an address that was judged; redirects are not
-//! followed and proxies of the environment not asked, since either would lead past it.
+//! An HTTP client under the egress policy. Each connection goes to a judged address. Redirects are not
+//! followed and the environment's proxies not used, since both would bypass the policy.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -30,17 +30,17 @@ use tower_service::Service;
 use super::{Policy, Rule, host_and_port};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// One of several addresses of a host is not waited for longer.
+/// How long to wait for one of several addresses of a host.
 const CONNECT_ONE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Connections without work are closed after this time, and more than so many for one host at once.
+/// Idle connections are closed after this time; at most so many are kept per host.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 const IDLE_MAX: usize = 4;
 const AGENT: &str = concat!("lakeport/", env!("CARGO_PKG_VERSION"));
 
-/// What one request may take.
+/// Limits of one request.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// From the look-up of the name to the last byte of the answer.
+    /// From resolving the name to the last byte of the answer.
     pub total: Duration,
     pub answer_max_bytes: usize,
 }
@@ -60,7 +60,7 @@ pub struct HttpClient {
 }
 
 impl HttpClient {
-    /// Trusts the usual authorities and those of the PEM file, if one is named.
+    /// Trusts the system's authorities and those of the PEM file, if there is one.
     pub fn new(policy: Policy, ca_file: Option<&Path>) -> anyhow::Result<HttpClient> {
         let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
         if let Some(path) = ca_file {
@@ -74,14 +74,14 @@ impl HttpClient {
         Ok(HttpClient::with(policy, tls))
     }
 
-    /// The same client, allowed to reach this besides.
+    /// A copy that may also connect to this rule's hosts.
     #[must_use]
     pub fn and(&self, rule: Rule) -> HttpClient {
         HttpClient::with(self.policy.and(rule), self.tls.clone())
     }
 
-    /// The JSON at an `http` or `https` address. 403 `egress_refused`, 502 `unreachable` or `invalid_response`, 504
-    /// `connect_timeout`.
+    /// Gets JSON from an `http` or `https` address. 403 `egress_refused`, 502 `unreachable` or
+    /// `invalid_response`, 504 `connect_timeout`.
     pub async fn get_json<T: DeserializeOwned>(&self, url: &str, limits: Limits) -> Result<T, Error> {
         let uri = parse(url)?;
         let shown = shown(&uri);
@@ -90,7 +90,7 @@ impl HttpClient {
             Error::timed_out("connect_timeout", message)
         })??;
         serde_json::from_slice(&answer)
-            .map_err(|error| bad_answer(&shown, format!("answered something else than expected: {error}")))
+            .map_err(|error| bad_answer(&shown, format!("sent an unexpected answer: {error}")))
     }
 
     async fn get(&self, uri: Uri, limits: Limits) -> Result<Bytes, Error> {
@@ -113,7 +113,7 @@ impl HttpClient {
             if error.is::<LengthLimitError>() {
                 bad_answer(&shown, format!("answered more than {} bytes", limits.answer_max_bytes))
             } else {
-                Error::bad_gateway("unreachable", format!("{shown} broke off its answer"))
+                Error::bad_gateway("unreachable", format!("{shown} closed the connection during its answer"))
             }
         })
     }
@@ -133,7 +133,7 @@ impl HttpClient {
     }
 }
 
-/// Connects to addresses that the policy let through.
+/// Connects to addresses that the policy permits.
 #[derive(Clone)]
 struct Judged(Policy);
 
@@ -185,24 +185,24 @@ fn add_authorities(roots: &mut RootCertStore, path: &Path) -> anyhow::Result<()>
         roots.add(certificate?)?;
         count += 1;
     }
-    anyhow::ensure!(count > 0, "there is no certificate in it");
+    anyhow::ensure!(count > 0, "it has no certificate");
     Ok(())
 }
 
-/// An account in the address would end in logs.
+/// Refuses an account in the address, which would end up in logs.
 fn parse(url: &str) -> Result<Uri, Error> {
     let uri: Uri = url.parse().map_err(|_| not_http())?;
     let account = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
     if account || host_and_port(&uri).is_none() { Err(not_http()) } else { Ok(uri) }
 }
 
-/// The address without its query, which may hold what is not for logs.
+/// The address without its query, which may hold secrets.
 fn shown(uri: &Uri) -> String {
     let (scheme, authority) = (uri.scheme_str().unwrap_or_default(), uri.authority());
     format!("{scheme}://{}{}", authority.map(|authority| authority.as_str()).unwrap_or_default(), uri.path())
 }
 
-/// A refusal of the policy, and whatever else the connector said, is told as it is.
+/// Passes on the policy's or the connector's own message.
 fn unreachable(shown: &str, error: &ClientError) -> Error {
     let mut source = std::error::Error::source(error);
     let mut deepest = error.to_string();
@@ -213,7 +213,7 @@ fn unreachable(shown: &str, error: &ClientError) -> Error {
         deepest = error.to_string();
         source = error.source();
     }
-    Error::bad_gateway("unreachable", format!("{shown} cannot be reached: {deepest}"))
+    Error::bad_gateway("unreachable", format!("cannot reach {shown}: {deepest}"))
 }
 
 fn bad_answer(shown: &str, why: String) -> Error {

@@ -1,4 +1,4 @@
-//! Against servers on loopback that answer as they are told.
+//! Tests against loopback servers with fixed answers.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -45,7 +45,7 @@ async fn server(text: String) -> SocketAddr {
     let address = listener.local_addr().unwrap();
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            // A client that hangs up is what some tests are about.
+            // Some tests are about a client that hangs up.
             let _ = answer(stream, &text).await;
         }
     });
@@ -68,7 +68,7 @@ async fn tls_server() -> SocketAddr {
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             if let Ok(stream) = acceptor.accept(stream).await {
-                // A client that hangs up is what some tests are about.
+                // Some tests are about a client that hangs up.
                 let _ = answer(stream, GOOD).await;
             }
         }

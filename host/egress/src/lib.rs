@@ -1,11 +1,10 @@
-//! Which addresses this server connects to. Every address that anyone can type passes here: of an issuer, a
+//! Decides which addresses the server connects to. All configurable addresses pass here: of an issuer, a
 //! database, a webhook, a model, a plugin's request.
 //!
-//! Public and private addresses may be reached; loopback, link-local, metadata, multicast and reserved ones
-//! only if the operator wrote them down (`egress_allow`). A name written down vouches for the loopback
-//! addresses that it stands for and for nothing worse. The connection goes to the very address that was
-//! judged: a name is looked up once, so that a second answer of the DNS changes nothing. This module knows
-//! no domain.
+//! Public and private addresses are permitted; loopback, link-local, metadata, multicast and reserved ones
+//! only if the operator lists them (`egress_allow`). A listed name permits the loopback addresses that it
+//! resolves to, but nothing more sensitive. The connection goes to the judged address: a name is resolved
+//! once, so that a second DNS answer cannot change it. This module knows no domain.
 
 mod address;
 mod client;
@@ -23,13 +22,13 @@ pub use address::Kind;
 pub use client::{HttpClient, Limits};
 pub use rule::Rule;
 
-/// How long looking up a name may take.
+/// How long resolving a name may take.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
-/// Lookups at the same time: each holds a thread until the system's resolver gives up.
+/// Concurrent look-ups: each holds a thread until the system's resolver returns.
 const LOOKUPS_MAX: usize = 16;
-/// Addresses of one name that are looked at.
+/// The addresses of a name that are considered.
 const ADDRESSES_MAX: usize = 16;
-/// Names under which clouds serve machines their credentials.
+/// Host names of the clouds' metadata services.
 const METADATA_NAMES: [&str; 6] = [
     "metadata.google.internal",
     "metadata.goog",
@@ -39,7 +38,7 @@ const METADATA_NAMES: [&str; 6] = [
     "instance-data.ec2.internal",
 ];
 
-/// The rule in force; clones share it.
+/// The policy; clones share it.
 #[derive(Clone)]
 pub struct Policy {
     allow: Arc<[Rule]>,
@@ -47,8 +46,8 @@ pub struct Policy {
 }
 
 impl Policy {
-    /// `allow`: what is reached besides public and private addresses, as the setting writes it. The error
-    /// goes on after the setting's name.
+    /// `allow`: the destinations permitted besides public and private addresses, in the setting's notation.
+    /// The error continues the setting's name.
     pub fn parse(allow: &[String]) -> Result<Policy, String> {
         let rules: Result<Vec<Rule>, String> = allow.iter().map(|text| text.parse()).collect();
         rules.map(Policy::new).map_err(|why| format!("names {why}"))
@@ -58,15 +57,14 @@ impl Policy {
         Policy { allow: allow.into(), lookups: Arc::new(Semaphore::new(LOOKUPS_MAX)) }
     }
 
-    /// The same, and this besides.
+    /// A copy that also permits this rule.
     #[must_use]
     pub fn and(&self, rule: Rule) -> Policy {
         let allow = self.allow.iter().cloned().chain([rule]).collect();
         Policy { allow, lookups: Arc::clone(&self.lookups) }
     }
 
-    /// Whether an address may be reached under the name that led to it, if there was one. 403
-    /// `egress_refused`.
+    /// Judges an address and the name that resolved to it, if any. 403 `egress_refused`.
     pub fn judge(&self, host: Option<&str>, address: SocketAddr) -> Result<(), Error> {
         let port = address.port();
         let kind = Kind::of(address.ip());
@@ -80,15 +78,15 @@ impl Policy {
         Err(refused(format!("{}{named}, {kind}", address.ip()), address.to_string()))
     }
 
-    /// The addresses to connect to, each judged; those that are refused are left out, and when none is left
-    /// the error names one. 403 `egress_refused`, 502 `host_not_found`, 504 `dns_timeout`.
+    /// Resolves a host and judges each address. Refused addresses are left out; if none remains, the error
+    /// names one. 403 `egress_refused`, 502 `host_not_found`, 504 `dns_timeout`.
     pub async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Error> {
         if let Some(address) = rule::literal(host) {
             let address = SocketAddr::new(address, port);
             return self.judge(None, address).map(|()| vec![address]);
         }
         let name = rule::name(host).ok_or_else(|| {
-            Error::bad_request("invalid_host", format!("`{}` is no host", host.escape_debug()))
+            Error::bad_request("invalid_host", format!("`{}` is not a host", host.escape_debug()))
         })?;
         self.judge_name(&name, port)?;
         let found = self.look_up(&name, port).await?;
@@ -123,7 +121,7 @@ impl Policy {
         let looked_up = async {
             let permit = Arc::clone(&self.lookups).acquire_owned().await.map_err(Error::internal)?;
             let look = move || {
-                // Kept until the resolver is done with it, also when nobody waits any more.
+                // Held until the resolver returns, even if the caller no longer waits.
                 let _permit = permit;
                 target.to_socket_addrs().map(|found| found.take(ADDRESSES_MAX).collect::<Vec<_>>())
             };
@@ -131,8 +129,7 @@ impl Policy {
             found.map_err(|_| not_found(name))
         };
         timeout(LOOKUP_TIMEOUT, looked_up).await.unwrap_or_else(|_| {
-            let message =
-                format!("the address of {name} was not found within {} s", LOOKUP_TIMEOUT.as_secs());
+            let message = format!("resolving {name} took longer than {} s", LOOKUP_TIMEOUT.as_secs());
             Err(Error::timed_out("dns_timeout", message))
         })
     }
@@ -144,7 +141,7 @@ impl Default for Policy {
     }
 }
 
-/// The host and port of an address such as `http://host:port/path`, as rules and lookups take them.
+/// The host and port of an address such as `http://host:port/path`, in the form for rules and look-ups.
 pub fn host_and_port(uri: &http::Uri) -> Option<(&str, u16)> {
     let usual = match uri.scheme_str()? {
         "http" => 80,
@@ -157,14 +154,13 @@ pub fn host_and_port(uri: &http::Uri) -> Option<(&str, u16)> {
 
 fn refused(what: String, allow: String) -> Error {
     let message = format!(
-        "{what}: this server does not connect to it; an operator who wants that adds `{allow}` to the setting \
-         egress_allow"
+        "{what}: connecting to it is not allowed; to allow it, add `{allow}` to the setting egress_allow"
     );
     Error::forbidden("egress_refused", message)
 }
 
 fn not_found(name: &str) -> Error {
-    Error::bad_gateway("host_not_found", format!("there is no address for the host {name}"))
+    Error::bad_gateway("host_not_found", format!("the host {name} has no address"))
 }
 
 #[cfg(test)]

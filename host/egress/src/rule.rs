@@ -1,4 +1,4 @@
-//! What the operator wrote down: `db.example.com`, `db.example.com:5432`, `*.example.com`, `127.0.0.1`,
+//! The operator's rules: `db.example.com`, `db.example.com:5432`, `*.example.com`, `127.0.0.1`,
 //! `127.0.0.1:8080`, `[::1]:8080`, `10.1.0.0/16`. Plain data, no I/O.
 
 use std::net::{IpAddr, SocketAddr};
@@ -10,34 +10,34 @@ const NAME_MAX_CHARS: usize = 253;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rule {
     target: Target,
-    /// None: every port.
+    /// `None`: all ports.
     port: Option<u16>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Target {
     Name(String),
-    /// Every name that ends so; `.example.com`.
+    /// All names with this suffix; `.example.com`.
     Below(String),
     Net(IpAddr, u8),
 }
 
 impl Rule {
-    /// One host, by name or address, at one port.
+    /// A rule for one host, by name or address, at one port.
     pub fn exactly(host: &str, port: u16) -> Result<Rule, String> {
         let target = match literal(host) {
             Some(address) => Target::whole(address),
-            None => Target::Name(name(host).ok_or_else(|| format!("`{host}` is no host"))?),
+            None => Target::Name(name(host).ok_or_else(|| format!("`{host}` is not a host"))?),
         };
         Ok(Rule { target, port: Some(port) })
     }
 
-    /// Whether the rule names the host itself, and not only what it lies below.
+    /// Whether the rule names the host itself, not just a parent domain.
     pub fn names(&self, host: &str, port: u16) -> bool {
         self.is_for(port) && matches!(&self.target, Target::Name(name) if name == host)
     }
 
-    /// Whether the rule names the host, or what it lies below.
+    /// Whether the rule names the host or a parent domain.
     pub fn covers_name(&self, host: &str, port: u16) -> bool {
         let below = matches!(&self.target, Target::Below(suffix) if host.ends_with(suffix.as_str()));
         self.names(host, port) || (below && self.is_for(port))
@@ -67,7 +67,7 @@ impl FromStr for Rule {
         let text = text.trim();
         let wrong = || {
             format!(
-                "`{text}` is none of: a host (db.example.com), *.example.com, an address (127.0.0.1, ::1), a \
+                "`{text}` is not one of: a host (db.example.com), *.example.com, an address (127.0.0.1, ::1), a \
                  range (10.1.0.0/16); all but a range may have a port (127.0.0.1:8080, [::1]:8080)"
             )
         };
@@ -99,13 +99,13 @@ impl FromStr for Rule {
     }
 }
 
-/// A host written as an address; IPv6 with or without brackets.
+/// Parses an IP address; IPv6 with or without brackets.
 pub fn literal(host: &str) -> Option<IpAddr> {
     let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
     bare.parse().ok()
 }
 
-/// A name as it is compared: small letters, without the dot at its end.
+/// Normalises a name for comparing: lower case, without a trailing dot.
 pub fn name(host: &str) -> Option<String> {
     let host = host.strip_suffix('.').unwrap_or(host);
     let known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');

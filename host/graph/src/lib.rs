@@ -1,8 +1,9 @@
-//! The graph of tables: which is made from which, and by which tasks. Plain data and algorithms: no I/O, no clock.
+//! The lineage graph: the tables, the tables they are made from, and the tasks that make them. Plain data and
+//! algorithms: no I/O, no clock.
 //!
-//! Its one idea: a task is what is put in and taken out, and edges follow from tasks. Tables are numbered from 0 as
-//! they come, so that a walk marks where it was in one array of bits. It knows no names, and which tables there are
-//! besides those that tasks are bound to it does not know either.
+//! Tasks are inserted and removed, and edges follow from them. Tables are numbered from 0 in the order of
+//! insertion, so that a walk marks visited tables in one bit set. The graph knows no names, and no tables
+//! without tasks.
 
 mod marks;
 mod walk;
@@ -16,15 +17,15 @@ use std::collections::hash_map::Entry;
 use marks::Marks;
 pub use walk::{Direction, Reached};
 
-/// Where a table stands in the graph's arrays.
+/// The index of a table in the graph's arrays.
 type Place = u32;
 
-/// Tables, the edges between them, and the tasks that these come from.
+/// Tables, the edges between them, and the tasks behind the edges.
 #[derive(Debug, Default)]
 pub struct Graph {
     places: HashMap<i64, Place>,
     nodes: Vec<Node>,
-    /// Places that no task uses any more, for the tables that come next.
+    /// Free places, for the next tables.
     free: Vec<Place>,
     links: HashMap<(Place, Place), Link>,
     tasks: HashMap<i64, Bound>,
@@ -35,21 +36,21 @@ struct Node {
     id: i64,
     upstream: Vec<Place>,
     downstream: Vec<Place>,
-    /// How often tasks name it.
+    /// How many times tasks refer to it.
     uses: u32,
 }
 
-/// One edge: the tasks that it comes from, and where it stands with its two ends, so that it is found there in no
-/// time, however many edges these have.
+/// One edge: its tasks, and its index in the lists of both ends, so that it is found in constant time however
+/// many edges they have.
 #[derive(Debug)]
 struct Link {
-    /// In order.
+    /// Sorted.
     tasks: Vec<i64>,
     in_downstream: u32,
     in_upstream: u32,
 }
 
-/// What a task is bound to, each once.
+/// The tables of a task, each once.
 #[derive(Debug)]
 struct Bound {
     inputs: Vec<Place>,
@@ -63,20 +64,19 @@ impl Bound {
     }
 }
 
-/// From a table to one that is made from it.
+/// An edge from a table to one that is made from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge<'g> {
     pub source: i64,
     pub target: i64,
-    /// In order; never empty.
+    /// Sorted; never empty.
     pub tasks: &'g [i64],
 }
 
 impl Graph {
-    /// Puts a task in, in place of what was known of it: every output is made from every input, and no table from
-    /// itself.
+    /// Inserts a task or replaces it. Each output depends on each input; a table never depends on itself.
     pub fn set_task(&mut self, task: i64, inputs: &[i64], outputs: &[i64]) {
-        // Held before the old ones are let go: a table that stays keeps its place.
+        // Holds the new tables before it releases the old ones, so that a table in both keeps its place.
         let bound = Bound { inputs: self.hold(inputs), outputs: self.hold(outputs) };
         self.remove_task(task);
         for pair in bound.pairs() {
@@ -85,7 +85,7 @@ impl Graph {
         self.tasks.insert(task, bound);
     }
 
-    /// Takes a task out; one that is not known is nothing to take.
+    /// Removes a task, if it exists.
     pub fn remove_task(&mut self, task: i64) {
         let Some(bound) = self.tasks.remove(&task) else { return };
         for pair in bound.pairs() {
@@ -96,27 +96,27 @@ impl Graph {
         }
     }
 
-    /// Tables that tasks are bound to.
+    /// The number of tables with tasks.
     pub fn table_count(&self) -> usize {
         self.places.len()
     }
 
-    /// Pairs of tables of which one is made from the other.
+    /// The number of edges.
     pub fn edge_count(&self) -> usize {
         self.links.len()
     }
 
-    /// Tasks that were put in.
+    /// The number of tasks.
     pub fn task_count(&self) -> usize {
         self.tasks.len()
     }
 
-    /// Whether a task is bound to this table.
+    /// Whether a task refers to this table.
     pub fn contains(&self, id: i64) -> bool {
         self.places.contains_key(&id)
     }
 
-    /// The part of the graph between these tables.
+    /// The subgraph of these tables.
     pub fn among(&self, ids: impl IntoIterator<Item = i64>) -> Among<'_> {
         let mut among = Among { graph: self, places: Vec::new(), marks: Marks::new(self.nodes.len()) };
         for id in ids {
@@ -135,7 +135,7 @@ impl Graph {
         &mut self.nodes[place as usize]
     }
 
-    /// The places of these tables, each once, each counted as used once more.
+    /// The places of these tables, each once, with one more use counted.
     fn hold(&mut self, ids: &[i64]) -> Vec<Place> {
         let mut ids = ids.to_vec();
         ids.sort_unstable();
@@ -197,7 +197,7 @@ impl Graph {
         }
         let link = self.links.remove(&(source, target)).expect("it was just found");
         let (down, up) = (link.in_downstream as usize, link.in_upstream as usize);
-        // The last one takes the place that is empty, and its link is told.
+        // The last link moves into the gap, and its edge is updated.
         let downstream = &mut self.node_mut(source).downstream;
         downstream.swap_remove(down);
         if let Some(moved) = downstream.get(down).copied() {
@@ -213,7 +213,7 @@ impl Graph {
     }
 }
 
-/// Some tables of a graph, and the edges that have both ends in them.
+/// A subgraph: some tables, and the edges between them.
 pub struct Among<'g> {
     graph: &'g Graph,
     places: Vec<Place>,
@@ -221,7 +221,7 @@ pub struct Among<'g> {
 }
 
 impl<'g> Among<'g> {
-    /// How many edges there are.
+    /// The number of edges.
     pub fn count(&self) -> usize {
         let inside = |place: &Place| {
             let targets = &self.graph.node(*place).downstream;
@@ -230,7 +230,7 @@ impl<'g> Among<'g> {
         self.places.iter().map(inside).sum()
     }
 
-    /// The edges, by source as the tables came, then by target.
+    /// The edges, by source in the order of the tables, then by target.
     pub fn edges(&self) -> impl Iterator<Item = Edge<'g>> {
         self.places.iter().flat_map(|source| {
             let node = self.graph.node(*source);

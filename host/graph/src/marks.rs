@@ -1,4 +1,4 @@
-//! One bit a place.
+//! A bit set over places.
 
 use crate::Place;
 
@@ -6,7 +6,7 @@ use crate::Place;
 pub(crate) struct Marks(Vec<u64>);
 
 impl Marks {
-    /// For so many places, none marked. Zeroed memory costs nothing until it is touched.
+    /// An empty set. Zeroed memory costs nothing until it is touched.
     pub fn new(places: usize) -> Marks {
         Marks(vec![0; places.div_ceil(64)])
     }
@@ -15,7 +15,7 @@ impl Marks {
         self.0[place as usize / 64] & bit(place) != 0
     }
 
-    /// Marks it; false: it was marked already.
+    /// Marks a place; false if it was marked already.
     pub fn set(&mut self, place: Place) -> bool {
         let word = &mut self.0[place as usize / 64];
         let was_set = *word & bit(place) != 0;

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What is asked of the graph, in the plainest way.
+/// A reference implementation in the simplest way.
 #[derive(Default)]
 struct Oracle(BTreeMap<i64, (Vec<i64>, Vec<i64>)>);
 
@@ -177,7 +177,7 @@ fn a_long_chain_is_walked_without_recursion_and_a_hub_is_left_in_no_time() {
     assert_eq!(graph.edge_count() as i64, TABLES);
 }
 
-/// The public graphs, where they lie beside the repository; it does not depend on them.
+/// Uses public lineage graphs if they lie beside the repository.
 #[test]
 fn real_lineage_is_walked_as_a_plain_list_of_its_edges_is() {
     for name in ["gitlab", "mattermost"] {

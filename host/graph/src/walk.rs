@@ -1,23 +1,24 @@
-//! Walks from one table along its edges, step by step on both sides at once, so that what is nearer comes first.
+//! Walks from one table along its edges, breadth first on both sides at once, so that nearer tables come
+//! first.
 
 use crate::marks::Marks;
 use crate::{Graph, Place};
 
-/// Which way a walk goes.
+/// The direction of a walk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// To what the table is made from.
+    /// To the tables that it is made from.
     Upstream,
-    /// To what is made from it.
+    /// To the tables that are made from it.
     Downstream,
     Both,
 }
 
-/// A table that a walk came to.
+/// A table that a walk reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Reached {
     pub id: i64,
-    /// Steps on the shortest way there; upstream negative. Of two as short the upstream one.
+    /// Steps on the shortest path; negative upstream. Of two equal paths the upstream one counts.
     pub distance: i64,
 }
 
@@ -25,7 +26,7 @@ pub struct Reached {
 struct Side {
     upstream: bool,
     seen: Marks,
-    /// Where the last step came to.
+    /// The places that the last step reached.
     front: Vec<Place>,
 }
 
@@ -48,8 +49,8 @@ impl Side {
 }
 
 impl Graph {
-    /// All tables that a walk from this one comes to, itself first: the nearest first, those as near by id. `depth`
-    /// is the most steps; none: no limit. A table that no task is bound to is alone.
+    /// All reachable tables, starting with this one: nearest first, then by id. `depth` is the maximum of
+    /// steps; `None`: no limit. The result for a table without tasks is the table alone.
     pub fn walk(&self, from: i64, direction: Direction, depth: Option<u32>) -> Vec<Reached> {
         let mut reached = vec![Reached { id: from, distance: 0 }];
         let Some(&start) = self.places.get(&from) else { return reached };

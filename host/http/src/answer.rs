@@ -1,6 +1,5 @@
-//! Answers that know their type: what a handler returns is what the description of the interface says. An
-//! answer is written as JSON the moment it is made, so that it can be kept, beside the change it tells of,
-//! before anybody is told.
+//! Typed answers: the type that a handler returns is the one in the OpenAPI description. An answer is
+//! serialised when it is created, so that it can be stored beside its change before it is sent.
 
 use std::marker::PhantomData;
 
@@ -13,25 +12,25 @@ use sha2::{Digest, Sha256};
 
 use super::Reply;
 
-/// Bytes of the digest that an `ETag` shows.
+/// Bytes of the digest in an `ETag`.
 const ETAG_BYTES: usize = 12;
 
-/// What a handler returns.
+/// The return type of a handler.
 pub trait Answer: Send + 'static {
-    /// As it will be sent.
+    /// The reply to send.
     fn reply(&self) -> &Reply;
     fn into_reply(self) -> Reply;
-    /// Its media type and shape; `None`: no body.
+    /// The media type and schema; `None`: no body.
     fn describe(generator: &mut SchemaGenerator) -> Option<AnswerShape>;
 }
 
-/// What the description says of an answer's body.
+/// The body of an answer in the OpenAPI description.
 pub struct AnswerShape {
     pub media: &'static str,
     pub schema: Schema,
 }
 
-/// `{"code":200,"message":"success","data":…}`, the success of areas B and C.
+/// `{"code":200,"message":"success","data":…}`, a success in areas B and C.
 pub struct Data<T>(Reply, PhantomData<fn() -> T>);
 
 #[derive(Serialize)]
@@ -77,7 +76,7 @@ impl<T: JsonSchema + Send + 'static> Answer for Data<T> {
     }
 }
 
-/// The bare object, the success of area A, of health and of what has a form of its own.
+/// A bare object: a success in area A, of health, and of endpoints with a form of their own.
 pub struct Bare<T>(Reply, PhantomData<fn() -> T>);
 
 impl<T: Serialize> Bare<T> {
@@ -110,11 +109,11 @@ impl<T: JsonSchema + Send + 'static> Answer for Bare<T> {
     }
 }
 
-/// A kind of body that is not JSON.
+/// A media type that is not JSON.
 pub trait Media: Send + 'static {
-    /// As the header says it.
+    /// For the header.
     const CONTENT_TYPE: &'static str;
-    /// As the description says it: without parameters.
+    /// For the OpenAPI description: without parameters.
     const NAME: &'static str;
     /// Whether it is text.
     const TEXT: bool;
@@ -135,7 +134,7 @@ macro_rules! media {
 media! {
     /// A WebAssembly component.
     Wasm = "application/wasm", "application/wasm", false;
-    /// JSON that is a document of its own, such as the description of the interface.
+    /// JSON that is a document of its own, such as the OpenAPI description.
     Document = "application/json", "application/json", false;
     /// Metrics in Prometheus' text format.
     Metrics = "text/plain; version=0.0.4; charset=utf-8", "text/plain", true;
@@ -152,7 +151,7 @@ impl<M: Media> File<M> {
         File(Reply::bytes(HeaderValue::from_static(M::CONTENT_TYPE), bytes.into()), PhantomData)
     }
 
-    /// Sets a header of the program's own.
+    /// Sets a header. Its value must not be a client's text.
     #[must_use]
     pub fn with_header(self, name: http::HeaderName, value: HeaderValue) -> File<M> {
         File(self.0.header(name, value), PhantomData)

@@ -1,5 +1,5 @@
-//! Reading a body within a bound. What is too much is read on and thrown away for a while, so that a client
-//! that is still sending gets to see the answer instead of a broken connection.
+//! Reads a body within a limit. A larger body is read on and discarded for a while, so that a client that is
+//! still sending gets the answer instead of a broken connection.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use hyper::body::{Body, Incoming};
 use lakeport_base::Error;
 use tokio::time::timeout;
 
-/// The most that is read for nothing.
+/// The most bytes to discard.
 const DRAIN_MAX_BYTES: usize = 64 * 1024 * 1024;
-/// The longest that is read for nothing.
+/// The longest time to discard.
 const DRAIN_TIME: Duration = Duration::from_secs(2);
-/// What is set aside on the word of a Content-Length alone.
+/// The largest buffer that is allocated because of a Content-Length alone.
 const FIRST_ALLOCATION_MAX_BYTES: usize = 64 * 1024;
 
 /// The whole body, or 413 when it is larger than `limit_bytes`.
@@ -24,8 +24,9 @@ pub async fn read(body: &mut Incoming, limit_bytes: usize) -> Result<Bytes, Erro
     }
     let mut whole = BytesMut::with_capacity(announced.min(FIRST_ALLOCATION_MAX_BYTES));
     while let Some(frame) = body.frame().await {
-        let frame = frame
-            .map_err(|error| Error::bad_request("body_incomplete", format!("the body broke off: {error}")))?;
+        let frame = frame.map_err(|error| {
+            Error::bad_request("body_incomplete", format!("the body is incomplete: {error}"))
+        })?;
         let Ok(data) = frame.into_data() else { continue };
         if whole.len() + data.len() > limit_bytes {
             return Err(Error::too_large(limit_bytes));
@@ -35,7 +36,7 @@ pub async fn read(body: &mut Incoming, limit_bytes: usize) -> Result<Bytes, Erro
     Ok(whole.freeze())
 }
 
-/// Throws away what is left, within bounds.
+/// Discards the rest of a body, within bounds.
 pub async fn drain(body: &mut Incoming) {
     let reading = async {
         let mut left = DRAIN_MAX_BYTES;
@@ -45,6 +46,6 @@ pub async fn drain(body: &mut Incoming) {
             left = rest;
         }
     };
-    // Past the time the connection may break: the client was told long enough.
+    // After that the connection may break: the client had time to read the answer.
     let _ = timeout(DRAIN_TIME, reading).await;
 }

@@ -1,7 +1,6 @@
-//! One request as a handler sees it: path, query and body already read into the handler's own types, who
-//! asks, and the state that the handler works on.
+//! A request for a handler: path, query and body parsed into the handler's types, the caller, and the
+//! handler's state.
 
-use std::any::Any;
 use std::net::SocketAddr;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -9,9 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, IF_MATCH};
-use http::{HeaderMap, HeaderName, Method, Uri};
+use http::{HeaderMap, HeaderName};
 use lakeport_base::error::{Detail, Error};
-use percent_encoding::percent_decode_str;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -21,14 +19,14 @@ use super::form::Draft;
 use super::gate::Attempt;
 use super::{Caller, RequestId, form};
 
-/// What of a request's time is left for its answer when it waited for something: one part of so many.
+/// One part in so many of a request's time is reserved for the answer after a wait.
 const ANSWER_SHARE: u32 = 10;
 
-/// No parameters, or no body: what is there is not looked at.
+/// No parameters, or no body. Ignores what the request has.
 #[derive(Debug, Default, Clone, Copy, Deserialize, JsonSchema)]
 pub struct Nothing {}
 
-/// A request on its way to a handler: `P` are the path's parameters, `Q` those of the query, `B` is the body.
+/// A request for a handler: `P` are the parameters of the path, `Q` those of the query, `B` is the body.
 pub struct Call<S, P = Nothing, Q = Nothing, B = Nothing> {
     pub state: Arc<S>,
     pub caller: Arc<Caller>,
@@ -39,40 +37,40 @@ pub struct Call<S, P = Nothing, Q = Nothing, B = Nothing> {
     pub query: Q,
     pub body: B,
     pub started: Instant,
-    /// From here on the client is told that it took too long.
+    /// After this time the client gets a timeout.
     pub deadline: Instant,
-    /// What the change writes itself down with; `None` on a route that changes nothing.
+    /// The change's record for audit and idempotency; `None` on a route that changes nothing.
     pub attempt: Option<Arc<Attempt>>,
 }
 
-/// A body as a handler wants it.
+/// A body in the form that a handler takes.
 pub trait Body: Sized + Send + 'static {
-    /// 400 or 415 when it is not one.
+    /// 400 or 415 when the body is not of this form.
     fn read(bytes: &Bytes, headers: &HeaderMap) -> Result<Self, Error>;
-    /// What the description says; `None`: none is looked at.
+    /// The body in the OpenAPI description; `None`: the route reads none.
     fn describe(generator: &mut SchemaGenerator) -> Option<BodyShape>;
-    /// 400 with all that is wrong with it: what the handler found, and what could not be read of it.
+    /// 400 with all errors of the body: the handler's, and those of parsing.
     fn refuse(&self, found: Vec<Detail>) -> Result<(), Error> {
         if found.is_empty() { Ok(()) } else { Err(Error::invalid(found)) }
     }
 }
 
-/// What the description says of a request's body.
+/// A request's body in the OpenAPI description.
 pub struct BodyShape {
     pub media: &'static str,
     pub schema: Schema,
     pub required: bool,
 }
 
-/// A JSON body that must be there.
+/// A required JSON body.
 #[derive(Debug)]
 pub struct Json<T>(pub T);
 
-/// A JSON body, or none.
+/// An optional JSON body.
 #[derive(Debug)]
 pub struct OptionalJson<T>(pub Option<T>);
 
-/// A body as it came, whatever its Content-Type.
+/// The bytes of the body, of any Content-Type.
 #[derive(Debug)]
 pub struct Raw(pub Bytes);
 
@@ -85,7 +83,7 @@ impl<T> Deref for Json<T> {
 }
 
 impl Body for Nothing {
-    /// One that nobody asked for is JSON, or the client is told that it is not.
+    /// A body that the route does not need must still be JSON.
     fn read(bytes: &Bytes, headers: &HeaderMap) -> Result<Nothing, Error> {
         if !bytes.is_empty() {
             check_content_type(headers)?;
@@ -109,7 +107,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> Body for Json<T> {
     }
 }
 
-/// A JSON body with rules that its handler knows: what breaks them is told together with wrong types.
+/// A JSON body with rules that its handler checks: one answer lists the broken rules and the wrong types.
 impl<T: DeserializeOwned + JsonSchema + Send + 'static> Body for Draft<T> {
     fn read(bytes: &Bytes, headers: &HeaderMap) -> Result<Draft<T>, Error> {
         if bytes.is_empty() {
@@ -163,13 +161,13 @@ impl<S, P, Q, B> Call<S, P, Q, B> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// Until when its answer may wait for something, counted from its start.
+    /// The end of a wait of `at_most`, from the start of the request, that leaves time for the answer.
     pub fn wait_until(&self, at_most: Duration) -> Instant {
         let whole = self.deadline - self.started;
         self.started + at_most.min(whole - whole / ANSWER_SHARE)
     }
 
-    /// 412 when the client names a version of the resource (`If-Match`) and this is another.
+    /// 412 when `If-Match` names another version of the resource.
     pub fn check_if_match(&self, etag: &str) -> Result<(), Error> {
         let mut named = self.headers.get_all(IF_MATCH).iter().peekable();
         if named.peek().is_none() {
@@ -180,77 +178,16 @@ impl<S, P, Q, B> Call<S, P, Q, B> {
             return Ok(());
         }
         Err(Error::stale(
-            "it was changed since you read it; read it again, then send your change with its new ETag",
+            "it has changed since you read it; read it again and repeat your change with the new ETag",
         ))
     }
 }
 
-/// No Content-Type is read as JSON; any other than JSON is 415.
+/// A missing Content-Type counts as JSON; any other type than JSON is 415.
 fn check_content_type(headers: &HeaderMap) -> Result<(), Error> {
     let Some(value) = headers.get(CONTENT_TYPE) else { return Ok(()) };
     let text = value.to_str().unwrap_or("not text");
     let kind = text.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let json = kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"));
     if json { Ok(()) } else { Err(Error::unsupported_media_type(text)) }
-}
-
-/// A request that found its route, before the handler's types are read.
-pub struct Arrival {
-    pub caller: Arc<Caller>,
-    pub request_id: RequestId,
-    pub operation: &'static str,
-    pub peer: SocketAddr,
-    pub method: Method,
-    pub uri: Uri,
-    pub headers: HeaderMap,
-    /// As they stand in the path, still percent-encoded.
-    pub parameters: Vec<(String, String)>,
-    pub body: Bytes,
-    pub started: Instant,
-    pub deadline: Instant,
-    pub attempt: Option<Arc<Attempt>>,
-}
-
-impl Arrival {
-    /// 400 names what does not fit the handler's types.
-    pub(super) fn read<S, P, Q, B>(self, state: Arc<S>) -> Result<Call<S, P, Q, B>, Error>
-    where
-        P: DeserializeOwned + 'static,
-        Q: DeserializeOwned + 'static,
-        B: Body,
-    {
-        let path = match nothing() {
-            Some(nothing) => nothing,
-            None => form::from_path(&self.parameters)?,
-        };
-        let query = match nothing() {
-            Some(nothing) => nothing,
-            None => form::from_query(self.uri.query().unwrap_or_default())?,
-        };
-        let body = B::read(&self.body, &self.headers)?;
-        Ok(Call {
-            state,
-            caller: self.caller,
-            request_id: self.request_id,
-            peer: self.peer,
-            headers: self.headers,
-            path,
-            query,
-            body,
-            started: self.started,
-            deadline: self.deadline,
-            attempt: self.attempt,
-        })
-    }
-}
-
-/// `Nothing`, where that is what is wanted: there is nothing to read then.
-fn nothing<T: 'static>() -> Option<T> {
-    let mut nothing = Some(Nothing {});
-    (&mut nothing as &mut dyn Any).downcast_mut::<Option<T>>().and_then(Option::take)
-}
-
-/// A part of a path without its percent-encoding, for the log and the audit.
-pub(super) fn decoded(text: &str) -> String {
-    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }

@@ -1,15 +1,15 @@
-//! Who asks, and what they may.
+//! The caller and its rights.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a caller must be for a route. A role may do all that a lower one may.
+/// The role that a route requires. A role includes the lower ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// No identity is needed: health, the description of the interface.
+    /// No identity is required: health, the OpenAPI description.
     #[serde(skip)]
     Anyone,
     Viewer,
@@ -19,10 +19,10 @@ pub enum Role {
 }
 
 impl Role {
-    /// All that an identity can have, the lowest first.
+    /// All roles of identities, lowest first.
     pub const ALL: [Role; 4] = [Role::Viewer, Role::Editor, Role::Approver, Role::Admin];
 
-    /// As tokens and answers write it.
+    /// The name in tokens and answers.
     pub fn as_str(self) -> &'static str {
         match self {
             Role::Anyone => "anyone",
@@ -45,10 +45,10 @@ impl fmt::Display for Role {
     }
 }
 
-/// How a caller was recognised.
+/// How a caller was authenticated.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Identity {
-    /// Not at all; good for [`Role::Anyone`] alone.
+    /// Not at all: valid for [`Role::Anyone`] only.
     Anonymous,
     /// A program of this machine, in local mode.
     Local,
@@ -58,21 +58,21 @@ pub enum Identity {
     Oidc(String),
 }
 
-/// Who asks.
+/// The authenticated caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     pub identity: Identity,
-    /// What stands in the audit log.
+    /// The name in the audit log.
     pub name: String,
     pub role: Role,
     /// Names of the data sources that it is bound to; `None`: all.
     pub datasources: Option<Vec<String>>,
-    /// Where there are any, it may do what they name and nothing else.
+    /// If not empty, the caller may only do what these scopes allow.
     pub scopes: Vec<String>,
 }
 
 impl Caller {
-    /// Nobody in particular.
+    /// A caller without an identity.
     pub fn anonymous() -> Caller {
         Caller {
             identity: Identity::Anonymous,
@@ -83,7 +83,7 @@ impl Caller {
         }
     }
 
-    /// Whoever passed local mode's refusals: a program of this machine's user.
+    /// A caller that passed the checks of local mode: a program of this machine's user.
     pub fn local() -> Caller {
         Caller {
             identity: Identity::Local,
@@ -93,7 +93,7 @@ impl Caller {
         }
     }
 
-    /// What keeps one caller's keys and limits apart from another's.
+    /// Separates idempotency keys and rate limits of different callers.
     pub fn key(&self) -> String {
         match &self.identity {
             Identity::Anonymous => "anonymous".to_owned(),
@@ -113,7 +113,7 @@ impl Caller {
         }
     }
 
-    /// Whether it may bind somebody to these data sources, and to no more than itself; `None`: all.
+    /// Whether it may bind a caller to these data sources, which must be among its own; `None`: all.
     pub fn may_bind(&self, wanted: Option<&[String]>) -> bool {
         match (&self.datasources, wanted) {
             (None, _) => true,
@@ -122,7 +122,7 @@ impl Caller {
         }
     }
 
-    /// Whether it may see what is in this data source.
+    /// Whether it may read this data source.
     pub fn may_read(&self, datasource: &str) -> bool {
         self.datasources.as_ref().is_none_or(|names| names.iter().any(|name| name == datasource))
     }

@@ -1,5 +1,5 @@
-//! Compression of what is text and worth it. An answer that shows a secret is left as it is: its length
-//! would tell of it.
+//! Compresses text that is large enough. An answer with a secret stays uncompressed: its compressed length
+//! would leak information.
 
 use std::io::Write;
 
@@ -12,14 +12,14 @@ use http::{HeaderMap, HeaderValue};
 use super::Reply;
 use super::reply::Content;
 
-/// Shorter answers are not worth it.
+/// Shorter answers stay uncompressed.
 const WORTH_BYTES: usize = 1024;
-/// Longer ones would hold up their worker thread.
+/// Longer answers are compressed off the worker thread, which they would block.
 const INLINE_MAX_BYTES: usize = 128 * 1024;
-/// Fast: most of what can be won is won at the first level.
+/// The fastest level, which saves most of the bytes already.
 const LEVEL: u32 = 1;
 
-/// Compresses the answer where the client takes it and it is worth it.
+/// Compresses the answer if the client accepts it and it is large enough.
 pub async fn compress(reply: Reply, accepted: &HeaderMap) -> Reply {
     let worth = reply.content.whole().is_some_and(|body| body.len() >= WORTH_BYTES);
     let text = || reply.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).is_some_and(is_text);
@@ -38,7 +38,7 @@ pub async fn compress(reply: Reply, accepted: &HeaderMap) -> Reply {
     } else {
         match tokio::task::spawn_blocking(move || gzip(&body)).await {
             Ok(packed) => packed,
-            // The runtime is going away: the answer goes as it is.
+            // The runtime is shutting down: send the answer uncompressed.
             Err(_) => return reply,
         }
     };

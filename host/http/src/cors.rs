@@ -1,5 +1,5 @@
-//! Pages of other origins that the operator lets in. None are by default: without these headers a browser
-//! shows them no answer and sends no change.
+//! Pages of other origins that the operator allows. There are none by default: without these headers a
+//! browser hides the answers from the page and sends no change.
 
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -13,10 +13,10 @@ use super::Reply;
 const ALLOWED_HEADERS: &str =
     "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, X-Request-Id";
 const EXPOSED_HEADERS: &str = "ETag, Retry-After, X-Request-Id";
-/// Seconds that a browser may remember a preflight's answer.
+/// Seconds that a browser may cache a preflight's answer.
 const MAX_AGE_S: u64 = 600;
 
-/// The request's origin, if the operator lets it in.
+/// The request's origin, if the operator allows it.
 pub fn allowed_origin<'h>(headers: &'h HeaderMap, origins: &[String]) -> Option<&'h HeaderValue> {
     if origins.is_empty() {
         return None;
@@ -26,7 +26,7 @@ pub fn allowed_origin<'h>(headers: &'h HeaderMap, origins: &[String]) -> Option<
     origins.iter().any(|allowed| allowed == text).then_some(origin)
 }
 
-/// The answer to a browser that asks before it sends; `None` when this is no such question.
+/// The answer to a preflight request; `None` for other requests.
 pub fn preflight(parts: &Parts, methods: &[&'static str], origins: &[String]) -> Option<Reply> {
     if parts.method != Method::OPTIONS || !parts.headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD) {
         return None;
@@ -40,7 +40,7 @@ pub fn preflight(parts: &Parts, methods: &[&'static str], origins: &[String]) ->
     Some(reply)
 }
 
-/// Lets the page of this origin see the answer.
+/// Allows the page of this origin to read the answer.
 pub fn admit(reply: Reply, origin: HeaderValue) -> Reply {
     let mut reply = reply
         .header(ACCESS_CONTROL_ALLOW_ORIGIN, origin)

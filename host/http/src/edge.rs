@@ -1,5 +1,5 @@
-//! The way of one request, from top to bottom: its id, the route, who asks, the body, the handler within the
-//! deadline, the error's mapping, the log line. All errors leave by one door.
+//! The path of a request, from top to bottom: its id, routing, identity, body, the handler within the
+//! deadline, the mapping of errors, the log line. All errors are answered in one place.
 
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
@@ -20,7 +20,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::call::Arrival;
+use super::arrival::Arrival;
 use super::gate::{Attempt, Begun, Gate};
 use super::router::Found;
 use super::stats::{NO_OPERATION, OperationStats, Stats};
@@ -28,61 +28,62 @@ use super::{
     BodyLimit, Caller, Endpoint, Reply, ReplyBody, RequestId, Role, Router, Tls, body, compress, cors,
 };
 
-/// The header that makes a repeated POST answer as the first one did.
+/// The header that lets a repeated POST return the first answer.
 static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const IDEMPOTENCY_KEY_MAX_CHARS: usize = 255;
 
-/// Bodies that are held at the same time, all of them together: 512 MiB.
+/// All bodies that are held at the same time, together: 512 MiB.
 const BODY_UNITS: usize = 128 * 1024;
 const BODY_UNIT_BYTES: usize = 4 * 1024;
-/// How long a request waits for room for its body.
+/// How long a request waits for space for its body.
 const BODY_ROOM_WAIT: Duration = Duration::from_secs(5);
 
-/// Bounds that the operator sets.
+/// Limits that the operator sets.
 #[derive(Clone)]
 pub struct EdgeSettings {
     /// From the last byte of the head to the answer.
     pub request_timeout: Duration,
     pub body_max_bytes: usize,
     pub upload_max_bytes: usize,
-    /// How long requests that run may take to end once the server is told to stop.
+    /// How long running requests may take to end when the server stops.
     pub drain: Duration,
-    /// Connections that are open at the same time; more wait.
+    /// Concurrent connections; more wait.
     pub connections_max: usize,
-    /// Origins whose pages may ask.
+    /// Origins whose pages may send requests.
     pub cors_origins: Vec<String>,
-    /// HTTPS instead of HTTP.
+    /// TLS settings for HTTPS; `None`: HTTP.
     pub tls: Option<Tls>,
 }
 
-/// Endpoints, gate and bounds: all that answering needs.
+/// Endpoints, gate and limits: the state of the edge.
 pub struct Edge<G> {
     gate: Arc<G>,
     router: Router,
-    /// By the places of the routes.
+    /// In the order of the routes.
     operations: Vec<OperationStats>,
     unrouted: OperationStats,
     stopping: CancellationToken,
-    /// Changes under way, also those whose client is gone.
+    /// Running changes, including those whose client is gone.
     changes: TaskTracker,
-    /// Room for bodies, in units of [`BODY_UNIT_BYTES`]: held from before a body is read until it is done with.
+    /// Space for bodies, in units of [`BODY_UNIT_BYTES`]: held from before a body is read until it is
+    /// dropped.
     bodies: Arc<Semaphore>,
     pub(super) stats: Stats,
     pub(super) settings: EdgeSettings,
 }
 
-/// What the log and the figures say of a request.
+/// The log's and the metrics' data of a request.
 struct Seen<'r> {
     operation: &'static str,
     stats: &'r OperationStats,
-    /// Asked for all day by machines.
+    /// Polled by machines.
     probe: bool,
-    /// Its answer shows a secret.
+    /// Its answer has a secret.
     secret: bool,
 }
 
 impl<G: Gate> Edge<G> {
-    /// `stopping` is cancelled when the server is told to stop. Fails when routes are in conflict, naming both.
+    /// `stopping` is cancelled when the server stops. Fails when routes conflict, naming both.
     pub fn new(
         gate: Arc<G>,
         endpoints: Vec<Endpoint>,
@@ -97,18 +98,18 @@ impl<G: Gate> Edge<G> {
         Ok(Edge { gate, router, operations, unrouted, stopping, changes, bodies, stats, settings })
     }
 
-    /// Cancelled when the server is told to stop.
+    /// Cancelled when the server stops.
     pub fn stopping(&self) -> &CancellationToken {
         &self.stopping
     }
 
-    /// Resolves when no change is under way any more; call it once no request comes in.
+    /// Resolves when no change is running any more; call it when no more requests arrive.
     pub async fn settled(&self) {
         self.changes.close();
         self.changes.wait().await;
     }
 
-    /// Answers one request, whatever happens.
+    /// Answers one request, also when its handler fails or panics.
     pub async fn answer(&self, peer: SocketAddr, request: Request<Incoming>) -> Response<ReplyBody> {
         let started = Instant::now();
         let (parts, mut incoming) = request.into_parts();
@@ -176,7 +177,7 @@ impl<G: Gate> Edge<G> {
         };
         let deadline = started + self.settings.request_timeout;
         let allowed = allow(&caller, needed, route.scope);
-        // What was refused is written down as well, without its body.
+        // Refused changes are recorded as well, without their body.
         let (body, room) = match &allowed {
             Ok(()) => self.read_body(incoming, route.body_limit, deadline).await?,
             Err(_) => (Bytes::new(), None),
@@ -202,17 +203,17 @@ impl<G: Gate> Edge<G> {
             return self.guarded(answering, route.id, deadline).await;
         }
         let key = idempotency_key(&arrival.method, &arrival.headers)?;
-        let attempt = Arc::new(Attempt::new(&arrival, key, route.secret));
+        let attempt = Arc::new(arrival.to_attempt(key, route.secret));
         arrival.attempt = Some(Arc::clone(&attempt));
         if let Err(error) = allowed {
-            // Rare, and large: it would make every request's future as large.
+            // Rare, and large: boxed, so that it does not enlarge every request's future.
             Box::pin(self.gate.end(&attempt, Err(&error))).await;
             return Err(error);
         }
         self.change(route.clone(), arrival, attempt, room, deadline).await
     }
 
-    /// In a task of its own: a client that goes away does not cut a change in half.
+    /// Runs in a task of its own, so that a client that disconnects does not interrupt a change.
     async fn change(
         &self,
         route: Endpoint,
@@ -256,7 +257,7 @@ impl<G: Gate> Edge<G> {
         work.await.unwrap_or_else(|_| Err(panicked(operation)))
     }
 
-    /// Within the deadline; a panic ends here.
+    /// Enforces the deadline and catches panics.
     async fn guarded(
         &self,
         answering: impl Future<Output = Result<Reply, Error>>,
@@ -264,7 +265,7 @@ impl<G: Gate> Edge<G> {
         deadline: Instant,
     ) -> Result<Reply, Error> {
         let mut answering = pin!(AssertUnwindSafe(answering).catch_unwind());
-        // Most are done at once: they need no timer.
+        // Most handlers finish at the first poll: they need no timer.
         let answered = match poll_immediate(answering.as_mut()).await {
             Some(answered) => Ok(answered),
             None => timeout_at(deadline, answering).await,
@@ -296,7 +297,7 @@ impl<G: Gate> Edge<G> {
         Ok((whole, Some(room)))
     }
 
-    /// Room for what the body says it takes, or may take where it does not say; 503 when there is none soon.
+    /// Reserves space for the body's declared or largest size; 503 if none becomes free soon.
     async fn room_for(&self, incoming: &Incoming, limit_bytes: usize) -> Result<OwnedSemaphorePermit, Error> {
         let announced = hyper::body::Body::size_hint(incoming).upper();
         let bytes = announced.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(limit_bytes);
@@ -312,11 +313,11 @@ impl<G: Gate> Edge<G> {
     }
 }
 
-/// What of a request decides the form of its answer.
+/// The parts of a request that decide the form of its answer.
 struct Client {
     origin: Option<http::HeaderValue>,
     known: Option<http::HeaderValue>,
-    /// `Accept-Encoding` alone.
+    /// Only `Accept-Encoding`.
     accepted: HeaderMap,
 }
 
@@ -358,7 +359,7 @@ impl Client {
 }
 
 fn deadline_exceeded(timeout: Duration) -> Error {
-    Error::timed_out("deadline_exceeded", format!("the request was not done within {timeout:?}"))
+    Error::timed_out("deadline_exceeded", format!("the request took longer than {timeout:?}"))
 }
 
 fn panicked(operation: &'static str) -> Error {
@@ -371,7 +372,7 @@ pub(super) fn allow(caller: &Caller, needed: Role, enough: Option<&str>) -> Resu
         return match enough {
             Some(scope) if caller.scopes.iter().any(|has| has == scope) => Ok(()),
             _ => {
-                let message = format!("{} may do no more than its scopes say: {scopes}", caller.name);
+                let message = format!("{} is limited to its scopes: {scopes}", caller.name);
                 Err(Error::forbidden("insufficient_scope", message))
             }
         };
@@ -379,11 +380,11 @@ pub(super) fn allow(caller: &Caller, needed: Role, enough: Option<&str>) -> Resu
     if caller.role >= needed {
         return Ok(());
     }
-    let message = format!("this needs the role {needed}, and {} has {}", caller.name, caller.role);
+    let message = format!("the role {needed} is required; {} has {}", caller.name, caller.role);
     Err(Error::forbidden("insufficient_role", message))
 }
 
-/// `?dryRun=true`, as the form of the handler will read it.
+/// Whether the query has `dryRun=true`, parsed as the handler will parse it.
 fn is_dry_run(query: Option<&str>) -> bool {
     let mut given = form_urlencoded::parse(query.unwrap_or_default().as_bytes())
         .filter(|(name, _)| name == "dryRun")
@@ -391,7 +392,7 @@ fn is_dry_run(query: Option<&str>) -> bool {
     given.next().is_some_and(|value| value == "true") && given.next().is_none()
 }
 
-/// Of a POST alone: other methods may be repeated as they are.
+/// For POST only: other methods are idempotent already.
 fn idempotency_key(method: &Method, headers: &HeaderMap) -> Result<Option<String>, Error> {
     let Some(value) = headers.get(&IDEMPOTENCY_KEY).filter(|_| method == Method::POST) else {
         return Ok(None);

@@ -1,5 +1,5 @@
-//! Server-sent events: frames as they come, a comment every 15 s so that nothing in between believes the
-//! connection dead, and an orderly end when the server stops, so that readers come back to where they were.
+//! Server-sent events: frames as they come, a comment every 15 s so that proxies keep the connection open,
+//! and a clean end when the server stops, so that readers reconnect and resume.
 
 use std::time::Duration;
 
@@ -13,16 +13,16 @@ use tokio_util::sync::CancellationToken;
 use super::Reply;
 use super::reply::Content;
 
-/// Between two signs of life.
+/// Between two keep-alive comments.
 const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
-/// How long a reader waits before it comes back, when the server stopped. Milliseconds.
+/// How long a reader waits before it reconnects after the server stopped. Milliseconds.
 const RETRY_MS: u32 = 1_000;
 const COMMENT: &[u8] = b":\n\n";
 
 /// One frame of the stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// What the reader names to go on from here (`Last-Event-ID`).
+    /// The id from which a reader resumes (`Last-Event-ID`).
     pub id: u64,
     pub kind: &'static str,
     /// One JSON object, on one line.
@@ -35,7 +35,7 @@ impl Event {
     }
 }
 
-/// The answer that sends `events` until they end or the server stops.
+/// A reply that sends `events` until they end or the server stops.
 pub fn stream<E>(events: E, stopping: CancellationToken) -> Reply
 where
     E: Stream<Item = Event> + Send + Sync + 'static,
@@ -77,7 +77,7 @@ impl<E: Stream<Item = Event>> Reader<E> {
             event = self.events.next() => event?.frame(),
             () = self.stopping.cancelled() => {
                 self.ended = true;
-                Bytes::from(format!("retry: {RETRY_MS}\n: the server stops, come back\n\n"))
+                Bytes::from(format!("retry: {RETRY_MS}\n: the server is stopping, reconnect\n\n"))
             }
             () = sleep_until(self.comment_at) => Bytes::from_static(COMMENT),
         };

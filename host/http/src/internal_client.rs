@@ -1,4 +1,5 @@
-//! Requests that the server makes of itself: the same routes, forms, roles and audit as over HTTP, without a connection.
+//! Requests of the server to itself: the same routes, forms, roles and audit as over HTTP, without a
+//! connection.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -10,12 +11,12 @@ use lakeport_base::Error;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::call::Arrival;
+use super::arrival::Arrival;
 use super::edge::allow;
 use super::router::Found;
-use super::{Attempt, Caller, Endpoint, Gate, RequestId, Router};
+use super::{Caller, Endpoint, Gate, RequestId, Router};
 
-/// What a request may take in its handler's eyes; nobody cuts it off.
+/// The deadline that handlers see; it is not enforced.
 const DEADLINE: Duration = Duration::from_secs(30);
 
 /// A client of the server's own endpoints.
@@ -25,12 +26,12 @@ pub struct InternalClient<G> {
 }
 
 impl<G: Gate> InternalClient<G> {
-    /// Fails when routes are in conflict, naming both.
+    /// Fails when routes conflict, naming both.
     pub fn new(gate: Arc<G>, endpoints: Vec<Endpoint>) -> anyhow::Result<InternalClient<G>> {
         Ok(InternalClient { gate, router: Router::new(endpoints)? })
     }
 
-    /// Answers the whole JSON body. `target` is a path with its query, as it stands in an address.
+    /// Returns the complete JSON body. `target` is a path with its query.
     pub async fn ask(
         &self,
         caller: &Arc<Caller>,
@@ -58,7 +59,7 @@ impl<G: Gate> InternalClient<G> {
             deadline: started + DEADLINE,
             attempt: None,
         };
-        let attempt = route.changes.then(|| Arc::new(Attempt::new(&arrival, None, route.secret)));
+        let attempt = route.changes.then(|| Arc::new(arrival.to_attempt(None, route.secret)));
         arrival.attempt.clone_from(&attempt);
         let outcome = route.run(arrival).await;
         if let Some(attempt) = attempt.filter(|attempt| outcome.is_err() || !attempt.is_recorded()) {

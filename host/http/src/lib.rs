@@ -1,12 +1,13 @@
-//! The edge: HTTP/1.1 and HTTP/2 on one port, a table of routes, one way in and one way out for every
-//! request. A handler is an async function from a [`Call`] to an [`Answer`] or an error; its types are what
-//! the description of the interface says.
+//! The edge: HTTP/1.1 and HTTP/2 on one port, a table of routes, and a single path for all requests. A
+//! handler is an async function from a [`Call`] to an [`Answer`] or an error; the OpenAPI description derives
+//! from its types.
 //!
-//! It is generic over the state `S` that handlers work on, and knows no domain: who a caller is and where a
-//! change is written down is the [`Gate`]'s. A handler may be dropped at any await once its deadline has
-//! passed; a client that goes away does not stop a change.
+//! It is generic over the handlers' state `S` and knows no domain: the [`Gate`] authenticates callers and
+//! records changes. A handler may be dropped at any await after its deadline; a client that disconnects does
+//! not stop a change.
 
 mod answer;
+mod arrival;
 mod body;
 mod call;
 mod caller;

@@ -1,6 +1,6 @@
-//! Local mode: with no token configured everyone is admin, so only this machine's own programs may ask.
-//! A page on the web must not reach the server through the user's browser, neither under a name that it
-//! points at this machine nor by a form; and a proxy must not make the world look local.
+//! Local mode: without configured tokens every caller is admin, so only programs of this machine may connect.
+//! It refuses web pages in the user's browser, which could reach the server by a DNS name that points at this
+//! machine or by a form, and proxies, which would make remote clients look local.
 
 use std::net::IpAddr;
 
@@ -13,8 +13,8 @@ use lakeport_base::Error;
 use super::Secure;
 use super::cors::allowed_origin;
 
-/// 403 for what did not come from a program of this machine.
-/// `cors_origins`: pages that the operator lets in.
+/// 403 unless the request comes from a program of this machine. `cors_origins`: pages that the operator
+/// allows.
 pub fn check(parts: &Parts, cors_origins: &[String]) -> Result<(), Error> {
     check_host(parts)?;
     check_forwarded(&parts.headers)?;
@@ -41,7 +41,8 @@ fn host_not_allowed() -> Error {
     Error::forbidden("host_not_allowed", message)
 }
 
-/// Every name the request was sent to: `:authority` of HTTP/2, `Host` of HTTP/1.1; `None` for one that is not text.
+/// All host names of the request: `:authority` of HTTP/2, `Host` of HTTP/1.1; `None` for one that is not
+/// text.
 fn hosts(parts: &Parts) -> impl Iterator<Item = Option<&str>> {
     let authority = parts.uri.authority().map(|authority| Some(authority.as_str()));
     let headers = parts.headers.get_all(HOST).iter().map(|value| value.to_str().ok());
@@ -52,7 +53,7 @@ fn is_loopback_authority(text: &str) -> bool {
     is_usual(text) || is_loopback(text)
 }
 
-/// What nearly every request says, told without parsing it.
+/// Recognises the most common values without parsing.
 fn is_usual(text: &str) -> bool {
     let rest = text.strip_prefix("127.0.0.1").or_else(|| text.strip_prefix("localhost"));
     let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
@@ -81,12 +82,14 @@ fn check_forwarded(headers: &HeaderMap) -> Result<(), Error> {
         None => Ok(()),
         Some(name) => Err(Error::forbidden(
             "proxied",
-            format!("the request came through a proxy (`{name}`); in local mode ask the server directly"),
+            format!(
+                "the request came through a proxy (`{name}`); in local mode connect to the server directly"
+            ),
         )),
     }
 }
 
-/// Reads are safe already: with no CORS a foreign page cannot see the answer.
+/// Reads need no check: without CORS a foreign page cannot see the answer.
 fn check_origin(parts: &Parts) -> Result<(), Error> {
     if parts.method == Method::GET || parts.method == Method::HEAD {
         return Ok(());
@@ -102,7 +105,7 @@ fn check_origin(parts: &Parts) -> Result<(), Error> {
     if origins_fit && sites_fit {
         return Ok(());
     }
-    let message = "a page of another origin may not change anything here";
+    let message = "pages of other origins may not send changes";
     Err(Error::forbidden("origin_not_allowed", message))
 }
 

@@ -1,5 +1,5 @@
-//! The description of the interface, OpenAPI 3.1, made from the types that parse and answer. It says nothing
-//! that the routes do not.
+//! The OpenAPI 3.1 description, generated from the types that parse and answer. It has no other source than
+//! the routes.
 
 use std::collections::BTreeSet;
 
@@ -11,26 +11,26 @@ use serde_json::{Map, Value, json};
 use super::route::{Generators, Shape};
 use super::{Operation, Role};
 
-/// What the description begins with.
+/// The head of the description.
 pub struct About {
     pub title: &'static str,
     pub version: &'static str,
     pub description: &'static str,
-    /// Every code of an error, each once.
+    /// All error codes, each once.
     pub error_codes: Vec<&'static str>,
-    /// Components besides those that the routes' types bring, such as the events of a stream.
+    /// Components besides those of the routes' types, such as the events of a stream.
     pub schemas: Vec<(&'static str, Value)>,
-    /// What each tag is for; a route's tag is the first part of its path.
+    /// The purpose of each tag; a route's tag is the first part of its path.
     pub tags: Vec<(&'static str, &'static str)>,
 }
 
-/// Refusals that any route can answer with.
+/// Error codes of every route.
 const GENERAL_CODES: &[&str] = &["deadline_exceeded", "internal", "invalid_input", "store_busy"];
-/// Those of a route that needs an identity.
+/// Error codes of routes that require an identity.
 const IDENTITY_CODES: &[&str] =
     &["rate_limited", "insufficient_role", "insufficient_scope", "unauthenticated"];
 
-/// The whole description.
+/// Generates the description.
 pub fn document(about: &About, operations: &[Operation]) -> Value {
     let components = |settings: SchemaSettings| {
         settings.with(|settings| settings.definitions_path = "/components/schemas".into()).into_generator()
@@ -199,7 +199,7 @@ fn parameters(form: &Schema, place: &str) -> Vec<Value> {
     properties.iter().map(parameter).collect()
 }
 
-/// A parameter may be absent, but there is no way to write null.
+/// A parameter may be absent but cannot be null.
 fn not_null(mut schema: Value) -> Value {
     if let Some(Value::Array(types)) = schema.get_mut("type") {
         types.retain(|name| name != "null");

@@ -6,19 +6,19 @@ use serde::Serialize;
 
 use super::form::Number;
 
-/// Most records of one page.
+/// The most records of a page.
 pub const PAGE_SIZE_MAX: i64 = 500;
-/// Bytes that the records of one page may have in the store, where records can be large.
+/// The most bytes of a page's records in the store, for large records.
 const PAGE_MAX_BYTES: i64 = 16 * 1024 * 1024;
-/// A page further out is not looked for: its first record would not be counted in 64 bits' reach anyway.
+/// The last page; it keeps the offset within 64 bits.
 const PAGE_NUM_MAX: i64 = 1_000_000_000;
 
-/// A page's number, as a query says it.
+/// A page's number in a query.
 pub type PageNum = Number<1, PAGE_NUM_MAX>;
-/// Records of one page, as a query says it.
+/// A page's size in a query.
 pub type PageSize = Number<1, PAGE_SIZE_MAX>;
 
-/// Which page is asked for, checked.
+/// A checked request for a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paging {
     pub page_num: i64,
@@ -30,7 +30,7 @@ pub struct Paging {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "PageOf{T}")]
 pub struct Page<T> {
-    /// How many there are on all pages.
+    /// The number of records on all pages.
     pub total: i64,
     pub page_num: i64,
     pub page_size: i64,
@@ -38,7 +38,7 @@ pub struct Page<T> {
 }
 
 impl Paging {
-    /// 400 names each of the two that is out of its bounds.
+    /// 400 names each parameter that is out of bounds.
     pub fn of(
         page_num: Option<impl Into<i64>>,
         page_size: Option<impl Into<i64>>,
@@ -56,26 +56,26 @@ impl Paging {
         if wrong.is_empty() { Ok(Paging { page_num, page_size }) } else { Err(Error::invalid(wrong)) }
     }
 
-    /// Records before the page.
+    /// The number of records before the page.
     pub fn offset(&self) -> i64 {
         (self.page_num - 1) * self.page_size
     }
 
-    /// 400 where the page's records are too much to be sent at once: `member` asked for so many. `sum` and `largest`
-    /// are in bytes.
+    /// 400 if the page's records are too large to be sent at once: `member` requested so many. `sum` and
+    /// `largest` are in bytes.
     pub fn refuse_over(&self, member: &str, sum: i64, largest: i64) -> Result<(), Error> {
         if sum <= PAGE_MAX_BYTES {
             return Ok(());
         }
         let fits = (PAGE_MAX_BYTES / largest.max(1)).max(1);
         let why = format!(
-            "is too large here: the records of this page have {sum} bytes, and at most {PAGE_MAX_BYTES} are sent; \
-             take {fits}"
+            "is too large: the records of this page have {sum} bytes, the limit is {PAGE_MAX_BYTES}; use {fits}"
         );
         Err(Error::invalid(vec![Detail::new(member, why)]))
     }
 
-    /// The page itself. `total` may have been counted a moment before the records were read: what they show wins.
+    /// The page. `total` may have been counted just before the records were read, so the records take
+    /// precedence.
     pub fn page<T>(&self, total: i64, records: Vec<T>) -> Page<T> {
         let end = self.offset() + records.len() as i64;
         let total = match records.len() as i64 {
@@ -118,6 +118,6 @@ mod tests {
         let error = paging.refuse_over("pageSize", PAGE_MAX_BYTES + 1, 1024 * 1024).unwrap_err();
         let Error::Refused(refusal) = error else { panic!() };
         assert_eq!(refusal.details[0].field, "pageSize");
-        assert!(refusal.message.ends_with("take 16"), "{}", refusal.message);
+        assert!(refusal.message.ends_with("use 16"), "{}", refusal.message);
     }
 }

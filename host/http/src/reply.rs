@@ -1,4 +1,4 @@
-//! What is sent back: a status, headers, and a body that is whole or a stream.
+//! A reply: a status, headers, and a body that is complete or a stream.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -16,10 +16,10 @@ use serde_json::json;
 use super::RequestId;
 use super::request_id::X_REQUEST_ID;
 
-/// Headers that a usual answer has; room for them is made at once.
+/// Capacity for the usual headers of an answer.
 const USUAL_HEADERS: usize = 6;
 
-/// What a handler's answer becomes.
+/// A handler's answer, ready to send.
 #[derive(Debug)]
 pub struct Reply {
     pub status: StatusCode,
@@ -27,10 +27,10 @@ pub struct Reply {
     pub content: Content,
 }
 
-/// Pieces of a body as they come.
+/// Pieces of a streamed body.
 pub type Frames = Pin<Box<dyn Stream<Item = Bytes> + Send + Sync>>;
 
-/// A body on its way out.
+/// The body of a reply.
 pub enum Content {
     Whole(Bytes),
     Stream(Frames),
@@ -46,14 +46,14 @@ impl std::fmt::Debug for Content {
 }
 
 impl Content {
-    /// The bytes of a whole body.
+    /// The bytes of a complete body.
     pub fn whole(&self) -> Option<&Bytes> {
         if let Content::Whole(bytes) = self { Some(bytes) } else { None }
     }
 }
 
 impl Reply {
-    /// 200 with the JSON as it is.
+    /// 200 with the value as JSON.
     pub fn json<T: Serialize>(value: &T) -> Reply {
         let body = serde_json::to_vec(value).expect("answers are plain data with text keys");
         Reply::bytes(HeaderValue::from_static("application/json"), body.into())
@@ -66,7 +66,7 @@ impl Reply {
         Reply { status: StatusCode::OK, headers, content: Content::Whole(body) }
     }
 
-    /// No body at all.
+    /// A reply without a body.
     pub fn empty(status: StatusCode) -> Reply {
         Reply { status, headers: HeaderMap::new(), content: Content::Whole(Bytes::new()) }
     }
@@ -77,7 +77,7 @@ impl Reply {
         self
     }
 
-    /// Sets a header; the value is the program's own, never a client's text.
+    /// Sets a header; the value must not be a client's text.
     #[must_use]
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Reply {
         self.headers.insert(name, value);
@@ -89,12 +89,12 @@ impl Reply {
         self.headers.get(ETAG).and_then(|value| value.to_str().ok())
     }
 
-    /// The error's body, status and headers. The text of an internal error stays out of it.
+    /// The error's body, status and headers. Leaves out the text of an internal error.
     pub fn error(error: &Error, request_id: &RequestId) -> Reply {
         let status = error.status();
         let (message, details) = match error {
             Error::Refused(refusal) => (refusal.message.as_str(), refusal.details.as_slice()),
-            Error::Internal(_) => ("something went wrong inside the server; its log has the reason", &[][..]),
+            Error::Internal(_) => ("internal error; the server's log has the reason", &[][..]),
         };
         let mut body = json!({
             "code": status,
@@ -127,7 +127,7 @@ impl Reply {
         reply
     }
 
-    /// Adds what every answer has. `head` keeps the length and leaves the body out.
+    /// Adds the headers of every answer. `head` keeps the length and leaves the body out.
     pub(super) fn into_response(self, request_id: &RequestId, head: bool) -> Response<ReplyBody> {
         let Reply { status, mut headers, content } = self;
         headers.insert(&X_REQUEST_ID, request_id.header());
@@ -150,9 +150,9 @@ impl Reply {
     }
 }
 
-/// What hyper sends.
+/// The body that hyper sends.
 pub enum ReplyBody {
-    /// The bytes that are left.
+    /// The remaining bytes.
     Whole(Option<Bytes>),
     Stream(Frames),
 }

@@ -1,4 +1,4 @@
-//! The name of one request: in the answer, in the log, in errors. A client may bring its own.
+//! The id of a request in the answer, the log and errors. A client may send its own.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -9,10 +9,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use uuid::{Builder, Uuid};
 
-/// The header that brings and returns it.
+/// The header of requests and answers.
 pub static X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Longer ones are not taken.
+/// Longer ids are ignored.
 const MAX_CHARS: usize = 128;
 
 /// 1–128 characters of `A-Za-z0-9._:-`: safe in a header, a log line and a terminal.
@@ -20,7 +20,7 @@ const MAX_CHARS: usize = 128;
 pub struct RequestId(HeaderValue);
 
 impl RequestId {
-    /// The client's, if it is one that may be repeated; else a new one.
+    /// The client's id if it is valid; else a new one.
     pub fn of(headers: &HeaderMap) -> RequestId {
         match headers.get(&X_REQUEST_ID) {
             Some(given) if is_safe(given.as_bytes()) => RequestId(given.clone()),
@@ -49,7 +49,7 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// Version 7, its random part without asking the kernel each time: it must differ, not be a secret.
+/// A UUID of version 7. Its random part needs no system call: it must be unique, not secret.
 fn new_uuid() -> Uuid {
     static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(std::process::id()));
     static MADE: AtomicU64 = AtomicU64::new(0);
@@ -61,7 +61,7 @@ fn new_uuid() -> Uuid {
     Builder::from_unix_timestamp_millis(since_1970.as_millis() as u64, &random).into_uuid()
 }
 
-/// Another number for each number, far from that of its neighbour: the last steps of SplitMix64.
+/// Maps neighbouring numbers far apart: the last steps of SplitMix64.
 fn mixed(number: u64) -> u64 {
     let number = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,5 +1,5 @@
-//! Routes as data. A route says who may call it and what the description of the interface says of it; its
-//! parameters, body and answer are those of its handler's types.
+//! Routes as data: who may call a route, and its OpenAPI description. Its parameters, body and answer are the
+//! handler's types.
 
 use std::future::Future;
 use std::ops::Deref;
@@ -12,10 +12,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 
 use super::answer::AnswerShape;
-use super::call::{Arrival, BodyShape};
+use super::arrival::Arrival;
+use super::call::BodyShape;
 use super::{Answer, Body, Call, Reply, Role};
 
-/// How large a body may be; the numbers are the operator's.
+/// The limit of a body's size; the operator sets the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyLimit {
     /// `body_max_bytes`
@@ -26,13 +27,13 @@ pub enum BodyLimit {
 
 type Running = Pin<Box<dyn Future<Output = Result<Reply, Error>> + Send>>;
 
-/// A handler with its types taken away, so that routes can stand in one list.
+/// A handler with its types erased, so that all routes fit in one list.
 type Handler<S> = Arc<dyn Fn(Arc<S>, Arrival) -> Running + Send + Sync>;
 
-/// The same with its state in it.
+/// The same, bound to its state.
 type BoundHandler = Arc<dyn Fn(Arrival) -> Running + Send + Sync>;
 
-/// What a route's types say of it.
+/// The description of a route's types.
 pub struct Shape {
     /// Objects whose properties are the parameters.
     pub path: Schema,
@@ -41,50 +42,50 @@ pub struct Shape {
     pub answer: Option<AnswerShape>,
 }
 
-/// What makes schemas: a type that is read may leave members out where one that is written has them all.
+/// The schema generators: types that are read may omit members, types that are written have all.
 pub struct Generators {
     pub requests: SchemaGenerator,
     pub answers: SchemaGenerator,
 }
 
-/// What is known of a route without its handler: one method of one path.
+/// A route without its handler: one method of one path.
 #[derive(Clone)]
 pub struct Operation {
     pub method: Method,
-    /// A path written whole, parameters in braces: `/api/v1/plugins/{name}`.
+    /// The path, parameters in braces: `/api/v1/plugins/{name}`.
     pub path: &'static str,
     pub role: Role,
-    /// The operation's name in the description of the interface: `listPlugins`. It never changes.
+    /// The operation id in the OpenAPI description: `listPlugins`. It never changes.
     pub id: &'static str,
     /// One line for the description.
     pub about: &'static str,
     pub body_limit: BodyLimit,
-    /// It is written to the audit log and answers repeats with its first answer.
+    /// It is audited, and a repeat returns the first answer.
     pub changes: bool,
-    /// Its answer shows a secret: kept encrypted, briefly, and never compressed.
+    /// Its answer has a secret: stored encrypted, for a short time, and never compressed.
     pub secret: bool,
-    /// Asked for all day by machines: logged at `debug`.
+    /// Polled by machines: logged at `debug`.
     pub probe: bool,
-    /// Its resource has an `ETag`; a change takes `If-Match`.
+    /// Its resource has an `ETag`; a change accepts `If-Match`.
     pub versioned: bool,
-    /// Part of the interface that is not implemented yet.
+    /// Not implemented yet.
     pub not_yet: bool,
-    /// With `?dryRun=true` it changes nothing, and any viewer may ask.
+    /// With `?dryRun=true` it changes nothing, and viewers may call it.
     pub dry_run: bool,
-    /// A scope that is enough to call it, whatever the role.
+    /// A scope that suffices to call it, whatever the role.
     pub scope: Option<&'static str>,
-    /// Codes of refusals besides those that any route can answer with.
+    /// Its own error codes, besides those of every route.
     pub refusals: &'static [&'static str],
     pub describe: fn(&mut Generators) -> Shape,
 }
 
-/// An operation and its handler, which works on a state of the type `S`.
+/// An operation and its handler on a state of type `S`.
 pub struct Route<S> {
     operation: Operation,
     handler: Handler<S>,
 }
 
-/// A route that has its state: what the edge calls.
+/// A route bound to its state, which the edge calls.
 #[derive(Clone)]
 pub struct Endpoint {
     operation: Operation,
@@ -114,7 +115,7 @@ impl Endpoint {
 }
 
 impl<S: Send + Sync + 'static> Route<S> {
-    /// POST, PUT and DELETE change something, unless [`Route::reading`] says that this one does not.
+    /// POST, PUT and DELETE change something, unless [`Route::reading`] says otherwise.
     pub fn new<P, Q, B, A, H, F>(
         method: Method,
         path: &'static str,
@@ -144,7 +145,8 @@ impl<S: Send + Sync + 'static> Route<S> {
         }
     }
 
-    /// Part of the interface, answered 501 until it is implemented: parameters and body are described, not read.
+    /// A part of the interface that is not implemented yet and answers 501: parameters and body are
+    /// described, not read.
     pub fn not_yet<P, Q, B>(
         method: Method,
         path: &'static str,
@@ -165,49 +167,49 @@ impl<S: Send + Sync + 'static> Route<S> {
         Route { operation: Operation { not_yet: true, ..described }, handler }
     }
 
-    /// Takes bodies up to the operator's limit for uploads.
+    /// Accepts bodies up to the operator's limit for uploads.
     #[must_use]
     pub fn upload(self) -> Self {
         self.with(|operation| Operation { body_limit: BodyLimit::Upload, ..operation })
     }
 
-    /// Changes nothing though it is no GET: a preview, a comparison, a test.
+    /// Changes nothing though it is not a GET: a preview, a comparison, a test.
     #[must_use]
     pub fn reading(self) -> Self {
         self.with(|operation| Operation { changes: false, ..operation })
     }
 
-    /// Its answer shows a secret.
+    /// Its answer has a secret.
     #[must_use]
     pub fn secret(self) -> Self {
         self.with(|operation| Operation { secret: true, ..operation })
     }
 
-    /// Asked for all day by machines.
+    /// Polled by machines.
     #[must_use]
     pub fn probe(self) -> Self {
         self.with(|operation| Operation { probe: true, ..operation })
     }
 
-    /// With `?dryRun=true` it changes nothing, and any viewer may ask.
+    /// With `?dryRun=true` it changes nothing, and viewers may call it.
     #[must_use]
     pub fn dry_run(self) -> Self {
         self.with(|operation| Operation { dry_run: true, ..operation })
     }
 
-    /// Its resource has an `ETag`; a change takes `If-Match`.
+    /// Its resource has an `ETag`; a change accepts `If-Match`.
     #[must_use]
     pub fn versioned(self) -> Self {
         self.with(|operation| Operation { versioned: true, ..operation })
     }
 
-    /// A scope that is enough to call it.
+    /// A scope that suffices to call it.
     #[must_use]
     pub fn scope(self, scope: &'static str) -> Self {
         self.with(|operation| Operation { scope: Some(scope), ..operation })
     }
 
-    /// Names the codes of its own refusals.
+    /// Sets its own error codes.
     #[must_use]
     pub fn refuses(self, codes: &'static [&'static str]) -> Self {
         self.with(|operation| Operation { refusals: codes, ..operation })
@@ -217,12 +219,11 @@ impl<S: Send + Sync + 'static> Route<S> {
         Route { operation: change(self.operation), ..self }
     }
 
-    /// What is known of it without its handler.
     pub fn operation(&self) -> &Operation {
         &self.operation
     }
 
-    /// Gives the handler the state that it works on.
+    /// Binds the handler to its state.
     pub fn bind(self, state: &Arc<S>) -> Endpoint {
         let (state, handler) = (Arc::clone(state), self.handler);
         Endpoint {
@@ -261,7 +262,7 @@ impl Operation {
     }
 }
 
-/// The answer of an operation that is not implemented yet.
+/// The answer type of an operation that is not implemented yet.
 struct NotYet;
 
 impl Answer for NotYet {

@@ -1,5 +1,5 @@
-//! The table that finds a route. The path decides first, then the method: an unknown path is 404, a known
-//! path with another method is 405 and says what it takes. HEAD is answered by GET.
+//! Finds the route of a request, by the path first, then the method: an unknown path is 404, a known path
+//! with another method is 405 with the allowed methods. GET routes answer HEAD.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,21 @@ use lakeport_base::Error;
 
 use super::Endpoint;
 
-/// All routes; immutable once built.
+/// All routes; immutable.
 pub struct Router {
     endpoints: Vec<Endpoint>,
-    /// For each path the places of its routes.
+    /// For each path the indices of its routes.
     paths: matchit::Router<Vec<usize>>,
 }
 
-/// What a path led to: the route's place, and its parameters as they stood in the path (still
-/// percent-encoded).
+/// The result of a look-up: the route's index, and the path's parameters, still percent-encoded.
 pub struct Found {
     pub place: usize,
     pub parameters: Vec<(String, String)>,
 }
 
 impl Router {
-    /// Fails when two routes claim the same operation, or the same method and path, or their paths cannot be
-    /// told apart.
+    /// Fails when two routes have the same operation id, the same method and path, or ambiguous paths.
     pub fn new(endpoints: Vec<Endpoint>) -> anyhow::Result<Router> {
         let mut by_path: BTreeMap<&'static str, Vec<usize>> = BTreeMap::new();
         let mut by_operation: BTreeMap<&'static str, &'static str> = BTreeMap::new();
@@ -78,12 +76,12 @@ impl Router {
         Ok(Found { place, parameters })
     }
 
-    /// The methods of a path; empty when there is no such path.
+    /// The methods of a path; empty if the path is unknown.
     pub fn methods(&self, path: &str) -> Vec<&'static str> {
         self.paths.at(path).map(|matched| self.allowed(matched.value)).unwrap_or_default()
     }
 
-    /// In a fixed order, HEAD wherever there is GET.
+    /// In a fixed order, with HEAD if there is GET.
     fn allowed(&self, places: &[usize]) -> Vec<&'static str> {
         let has = |name: &str| places.iter().any(|&place| self.endpoints[place].method.as_str() == name);
         ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
@@ -94,7 +92,7 @@ impl Router {
 }
 
 fn unknown_path(path: &str) -> Error {
-    Error::refused(404, "not_found", format!("there is nothing at {path}"))
+    Error::refused(404, "not_found", format!("unknown path {path}"))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Connections: accepting within a bound, looking after those that are open, and stopping in order.
+//! Connections: accepts them within a limit, supervises the open ones, and stops in order.
 //!
-//! One task accepts and, once a second, looks at every connection; the connections themselves set no timers.
-//! What one of them does stands in [`activity`], how it speaks in [`connection`].
+//! One task accepts and, once a second, checks every connection; the connections themselves set no timers.
+//! [`activity`] tracks what a connection does, [`connection`] speaks HTTP on it.
 
 mod activity;
 mod answer_body;
@@ -25,17 +25,17 @@ use self::activity::{Activity, Pulse};
 pub use self::places::raise_file_limit;
 use super::{Edge, Gate};
 
-/// After a failed accept, such as no file descriptor left.
+/// The pause after a failed accept, as when no file descriptor is left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-/// How long a connection without a request may take to close once the server stops: a client may not answer.
+/// How long idle connections may take to close when the server stops: a client may not answer.
 const GOODBYE_MAX: Duration = Duration::from_secs(2);
-/// Bytes that the kernel may hold unsent for one connection: more would hide for minutes whether a slow
-/// client still reads.
+/// Bytes that the kernel may hold unsent per connection. A larger buffer would hide for minutes that a slow
+/// client no longer reads.
 #[cfg(target_os = "linux")]
 const UNSENT_MAX_BYTES: u32 = 64 * 1024;
 
-/// Serves until `shutdown` resolves, then lets running requests end within the drain time; what runs longer
-/// is cut off. Dropping the future closes the listener and leaves open connections to the runtime.
+/// Serves until `shutdown` resolves, then lets running requests end within the drain time and cuts off the
+/// rest. Dropping the future closes the listener and leaves open connections to the runtime.
 pub async fn run<S: Gate>(listener: TcpListener, edge: Arc<Edge<S>>, shutdown: impl Future<Output = ()>) {
     let mut house = House::open(&edge);
     let _watched = watch_certificate(&edge);
@@ -73,7 +73,7 @@ pub fn terminated() -> std::io::Result<impl Future<Output = ()>> {
     })
 }
 
-/// A connection, once there is a place for it; more wait in the kernel's queue.
+/// The next connection, once a slot is free; more wait in the kernel's queue.
 async fn next(
     places: &Arc<Semaphore>,
     listener: &TcpListener,
@@ -82,7 +82,7 @@ async fn next(
     (place, listener.accept().await)
 }
 
-/// Those that are open, and how many may be.
+/// The open connections and their limit.
 struct House {
     open: Vec<Arc<Activity>>,
     places: Arc<Semaphore>,
@@ -117,7 +117,7 @@ impl House {
         connection::begin(stream, Arc::clone(edge), activity, place);
     }
 
-    /// Forgets those that are gone and ends those whose time is up.
+    /// Removes closed connections and ends those whose time is up.
     fn look_around(&mut self) {
         self.pulse.count_second();
         self.open.retain(|activity| {
@@ -129,7 +129,7 @@ impl House {
         });
     }
 
-    /// Lets running requests end; connections without one have a little time to say goodbye.
+    /// Lets running requests end; idle connections get a little time to close.
     async fn empty(mut self, drain: Duration) {
         tracing::info!("stopping: running requests have {drain:?} to end");
         self.open.iter().for_each(|activity| activity.drain());
@@ -154,7 +154,7 @@ impl House {
     }
 }
 
-/// Linux hands it on to what is accepted.
+/// On Linux accepted sockets inherit the option.
 fn limit_unsent(listener: &TcpListener) {
     #[cfg(target_os = "linux")]
     if let Err(error) = socket2::SockRef::from(listener).set_tcp_notsent_lowat(UNSENT_MAX_BYTES) {
@@ -162,7 +162,7 @@ fn limit_unsent(listener: &TcpListener) {
     }
 }
 
-/// The certificate's files are looked at as long as the server accepts.
+/// Watches the certificate's files as long as the server accepts connections.
 fn watch_certificate<S: Gate>(edge: &Edge<S>) -> Option<DropGuard> {
     let tls = edge.settings.tls.clone()?;
     let stopping = edge.stopping().child_token();

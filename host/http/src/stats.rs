@@ -1,5 +1,4 @@
-//! What the edge counts, in Prometheus' way: requests by operation and status, how long they took, what is
-//! open now.
+//! The edge's metrics for Prometheus: requests by operation and status, their durations, open connections.
 
 use std::sync::atomic::{AtomicI64, AtomicU64};
 use std::time::Duration;
@@ -12,10 +11,10 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-/// Seconds.
+/// In seconds.
 const LATENCY_BUCKETS: [f64; 14] =
     [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0];
-/// The operation of a request that found no route.
+/// The operation of a request without a route.
 pub const NO_OPERATION: &str = "none";
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -29,18 +28,18 @@ struct OperationLabels {
     operation: &'static str,
 }
 
-/// The edge's own figures. Clones share them.
+/// The edge's metrics. Clones share them.
 #[derive(Clone)]
 pub struct Stats {
     requests: Family<RequestLabels, Counter<u64, AtomicU64>>,
     latency: Family<OperationLabels, Histogram, fn() -> Histogram>,
-    /// Connections that are open.
+    /// Open connections.
     pub connections: Gauge<i64, AtomicI64>,
     /// Requests between their head and the last byte of their answer.
     pub running: Gauge<i64, AtomicI64>,
 }
 
-/// One operation's figures, found once.
+/// The metrics of one operation, looked up once.
 pub struct OperationStats {
     operation: &'static str,
     ok: Counter<u64, AtomicU64>,
@@ -63,7 +62,7 @@ impl Stats {
         }
     }
 
-    /// Names them for `/metrics`.
+    /// Registers them for `/metrics`.
     pub fn register(&self, registry: &mut Registry) {
         registry.register("lakeport_http_requests", "Requests answered", self.requests.clone());
         registry.register("lakeport_http_request_seconds", "Time to answer", self.latency.clone());

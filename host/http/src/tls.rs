@@ -1,5 +1,5 @@
-//! HTTPS from files: a certificate chain and its private key in PEM, read again when they change, so that a
-//! renewed certificate needs no restart. A pair that does not fit is never put in the place of one that does.
+//! HTTPS from files: a certificate chain and its private key in PEM. Changed files are read again, so that a
+//! renewed certificate needs no restart. An invalid pair never replaces a valid one.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -21,16 +21,16 @@ use tokio_rustls::rustls::server::{ClientHello, ResolvesServerCert, ServerConfig
 use tokio_rustls::rustls::sign::CertifiedKey;
 use tokio_rustls::{Accept, TlsAcceptor};
 
-/// Between two looks at the files.
+/// The interval of checking the files.
 const LOOK_INTERVAL: Duration = Duration::from_secs(60);
-/// What a client may choose, the best first.
+/// The protocols for ALPN, best first.
 const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
 
-/// Among a request's extensions when it came over TLS.
+/// Marks a request that came over TLS, as an extension.
 #[derive(Debug, Clone, Copy)]
 pub struct Secure;
 
-/// Speaks TLS with the certificate that the files hold now. Clones share it.
+/// The TLS acceptor with the current certificate of the files. Clones share it.
 #[derive(Clone)]
 pub struct Tls {
     acceptor: TlsAcceptor,
@@ -42,11 +42,11 @@ struct Files {
     certificate: PathBuf,
     key: PathBuf,
     current: ArcSwap<CertifiedKey>,
-    /// How they were when they were last read, whether they were good or not.
+    /// The files' stamps when they were last read, valid or not.
     seen: Mutex<[Option<Stamp>; 2]>,
 }
 
-/// Tells a file from the one that took its place.
+/// Distinguishes a file from its replacement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamp {
     inode: u64,
@@ -55,7 +55,7 @@ struct Stamp {
 }
 
 impl Tls {
-    /// That of the settings; `None` when there is none.
+    /// From the settings; `None` if they have no certificate.
     pub fn configured(certificate: Option<&Path>, key: Option<&Path>) -> anyhow::Result<Option<Tls>> {
         match (certificate, key) {
             (Some(certificate), Some(key)) => Tls::open(certificate, key).map(Some),
@@ -64,7 +64,7 @@ impl Tls {
         }
     }
 
-    /// Reads both files. Fails when they are not there or do not fit.
+    /// Reads both files. Fails if they are missing or do not match.
     pub fn open(certificate: &Path, key: &Path) -> anyhow::Result<Tls> {
         let seen = [Stamp::of(certificate), Stamp::of(key)];
         let current = read_pair(certificate, key)?;
@@ -88,7 +88,7 @@ impl Tls {
         self.acceptor.accept(stream)
     }
 
-    /// Reads the files again when they have changed, and at once on SIGHUP. Never resolves.
+    /// Reads the files again after a change, and at once on SIGHUP. Never resolves.
     pub(super) async fn follow_files(self) {
         let mut hangup = signal(SignalKind::hangup()).inspect_err(|error| tracing::warn!("SIGHUP: {error}"));
         loop {
@@ -100,14 +100,14 @@ impl Tls {
             let looked = tokio::task::spawn_blocking(move || files.look(told)).await;
             match looked.unwrap_or_else(|error| Some(Err(error.into()))) {
                 None => {}
-                Some(Ok(())) => tracing::info!("{} was read again", self.files.certificate.display()),
-                Some(Err(error)) => tracing::error!("the certificate before stays in use: {error:#}"),
+                Some(Ok(())) => tracing::info!("{} was reloaded", self.files.certificate.display()),
+                Some(Err(error)) => tracing::error!("the previous certificate stays in use: {error:#}"),
             }
         }
     }
 }
 
-/// Resolves on the signal; never when it cannot be caught.
+/// Resolves on the signal; never if it cannot be caught.
 async fn hung_up(hangup: &mut io::Result<Signal>) {
     if let Ok(hangup) = hangup
         && hangup.recv().await.is_some()
@@ -118,7 +118,7 @@ async fn hung_up(hangup: &mut io::Result<Signal>) {
 }
 
 impl Files {
-    /// What reading them again came to; `None` when there was no reason to.
+    /// The outcome of reading the files again; `None` if that was not needed.
     fn look(&self, told: bool) -> Option<anyhow::Result<()>> {
         let now = [Stamp::of(&self.certificate), Stamp::of(&self.key)];
         let mut seen = self.seen.lock();
@@ -154,7 +154,7 @@ fn read_pair(certificate: &Path, key: &Path) -> anyhow::Result<CertifiedKey> {
     })?;
     let pair = CertifiedKey::new(chain, signing);
     pair.keys_match().with_context(|| {
-        format!("the key in {} does not fit the certificate in {}", key.display(), certificate.display())
+        format!("the key in {} does not match the certificate in {}", key.display(), certificate.display())
     })?;
     Ok(pair)
 }
@@ -185,7 +185,7 @@ fn read_key(path: &Path) -> anyhow::Result<PrivateKeyDer<'static>> {
 }
 
 fn read(path: &Path, what: &str) -> anyhow::Result<Vec<u8>> {
-    fs::read(path).with_context(|| format!("the {what} cannot be read from {}", path.display()))
+    fs::read(path).with_context(|| format!("cannot read the {what} from {}", path.display()))
 }
 
 fn warn_if_open(path: &Path) {

@@ -1,5 +1,5 @@
-//! What a JWT says: until when, for whom, and who its subject is and may be. Pure; what it is given must
-//! have been signed.
+//! The claims of a JWT: expiry, audience, subject and role. Pure functions; the JWT's signature must have
+//! been checked before.
 
 use lakeport_base::Error;
 use lakeport_http::Role;
@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 use super::OidcIdentity;
 use super::OidcSettings;
 
-/// How far the issuer's clock and this one's may be apart.
+/// The tolerated difference between the issuer's clock and this one.
 const LEEWAY_S: i64 = 60;
 const SUBJECT_MAX_CHARS: usize = 255;
 const NAME_MAX_CHARS: usize = 200;
 const DATASOURCES_MAX: usize = 1_000;
-/// Where the name is looked for after the configured claim.
+/// The claims tried for the name after the configured one.
 const NAME_CLAIMS: [&str; 2] = ["email", "sub"];
 
 pub struct Claims(Map<String, Value>);
@@ -21,17 +21,17 @@ pub struct Claims(Map<String, Value>);
 impl Claims {
     pub fn parse(payload: &[u8]) -> Result<Claims, Error> {
         let claims = serde_json::from_slice(payload);
-        claims.map(Claims).map_err(|_| Error::unauthenticated("the JWT holds no claims"))
+        claims.map(Claims).map_err(|_| Error::unauthenticated("the JWT has no claims"))
     }
 
     pub fn check_issuer(&self, issuer: &str) -> Result<(), Error> {
         if self.text("iss") == Some(issuer) {
             return Ok(());
         }
-        Err(Error::unauthenticated("the JWT is not of the issuer that this server trusts"))
+        Err(Error::unauthenticated("the JWT is not from the trusted issuer"))
     }
 
-    /// Whether it counts now, and here; answers until when (milliseconds).
+    /// Checks validity and audience; returns the expiry (milliseconds).
     pub fn check(&self, audience: &str, now_ms: i64) -> Result<i64, Error> {
         let now_s = now_ms.div_euclid(1000);
         let expires_s = self.time_s("exp")?.ok_or_else(|| refused("never expires: it has no `exp`"))?;
@@ -40,7 +40,7 @@ impl Claims {
         }
         for (claim, why) in [("nbf", "is not valid yet"), ("iat", "was issued in the future")] {
             if self.time_s(claim)?.is_some_and(|from_s| from_s > now_s + LEEWAY_S) {
-                return Err(refused(&format!("{why} (`{claim}`); see that the clocks are right")));
+                return Err(refused(&format!("{why} (`{claim}`); check the clocks")));
             }
         }
         let is_meant = match self.0.get("aud") {
@@ -49,35 +49,35 @@ impl Claims {
             _ => false,
         };
         if !is_meant {
-            return Err(refused("is for somebody else: its `aud` does not name this server"));
+            return Err(refused("is for another audience: its `aud` does not name this server"));
         }
         Ok((expires_s + LEEWAY_S).saturating_mul(1000))
     }
 
-    /// Who it is. 403 `role_claim_missing` where it does not say what they may.
+    /// The caller's identity. 403 `role_claim_missing` if the JWT has no role.
     pub fn identity(&self, settings: &OidcSettings) -> Result<OidcIdentity, Error> {
         let subject =
             self.text("sub").filter(|text| !text.is_empty() && text.chars().count() <= SUBJECT_MAX_CHARS);
-        let subject = subject.ok_or_else(|| refused("has no `sub`, or one that is no name"))?;
+        let subject = subject.ok_or_else(|| refused("has no valid `sub`"))?;
         let role = self.role(&settings.role_claim)?;
         let datasources = self.datasources(&settings.datasources_claim)?;
         let name = self.name(&settings.name_claim).unwrap_or_else(|| shown(subject));
         Ok(OidcIdentity { subject: subject.to_owned(), name, role, datasources })
     }
 
-    /// The highest role that the claim names; names that are no roles are somebody else's.
+    /// The highest role in the claim; ignores names that are not roles.
     fn role(&self, claim: &str) -> Result<Role, Error> {
         let value = self.at(claim);
         let named = value.map(texts).unwrap_or_default().into_iter().filter_map(Role::named).max();
         named.ok_or_else(|| {
             let roles = Role::ALL.map(Role::as_str).join(", ");
-            let what = if value.is_some() { "names no role of this server" } else { "is missing" };
+            let what = if value.is_some() { "has no role of this server" } else { "is missing" };
             let message = format!("the JWT's claim `{claim}` {what}; it must hold one of {roles}");
             Error::forbidden("role_claim_missing", message)
         })
     }
 
-    /// Absent: all. What is no list of names binds to nothing that anyone meant, so it is refused.
+    /// Absent: all. A claim that is not a list of names is refused, since its meaning is unclear.
     fn datasources(&self, claim: &str) -> Result<Option<Vec<String>>, Error> {
         let Some(value) = self.at(claim) else { return Ok(None) };
         let names: Option<Vec<String>> = match value {
@@ -101,7 +101,7 @@ impl Claims {
         found.map(shown).filter(|name| !name.is_empty())
     }
 
-    /// A claim by its name, which may have dots in it, else by a path such as `realm_access.roles`.
+    /// A claim by its name, which may have dots, or by a path such as `realm_access.roles`.
     fn at(&self, path: &str) -> Option<&Value> {
         if let Some(value) = self.0.get(path) {
             return Some(value);
@@ -118,13 +118,13 @@ impl Claims {
     /// Seconds since 1970; the standard allows fractions.
     fn time_s(&self, claim: &str) -> Result<Option<i64>, Error> {
         let Some(value) = self.0.get(claim) else { return Ok(None) };
-        // A time further away than numbers reach is as good as the farthest.
+        // Clamps times that are out of range.
         let seconds = value.as_f64().map(|seconds| seconds.clamp(-1e15, 1e15) as i64);
-        seconds.map(Some).ok_or_else(|| refused(&format!("has a `{claim}` that is no time")))
+        seconds.map(Some).ok_or_else(|| refused(&format!("has a `{claim}` that is not a time")))
     }
 }
 
-/// Of a list, the texts in it; a single text may hold several, as scopes do.
+/// The texts of a list; a single text may hold several, as scopes do.
 fn texts(value: &Value) -> Vec<&str> {
     match value {
         Value::String(text) => text.split([' ', ',']).collect(),
@@ -133,7 +133,7 @@ fn texts(value: &Value) -> Vec<&str> {
     }
 }
 
-/// On one line, and not longer than a log can bear.
+/// On one line, and cut for logs.
 fn shown(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(NAME_MAX_CHARS).collect::<String>().trim().to_owned()
 }

@@ -1,5 +1,5 @@
-//! One public key that an issuer publishes (RFC 7517), and whether a JWT was signed with it. What a key is
-//! good for, its kind decides, and what the issuer says of it; never the JWT alone.
+//! A public key of an issuer (RFC 7517), and checking a JWT's signature with it. The key's type and the
+//! issuer's data decide what the key may be used for, never the JWT alone.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,10 +13,10 @@ use super::jws::{Algorithm, Jws};
 const P256_BYTES: usize = 32;
 const P384_BYTES: usize = 48;
 const ED25519_BYTES: usize = 32;
-/// How an elliptic curve's point begins when both coordinates follow.
+/// The first byte of an elliptic curve's point that is followed by both coordinates.
 const UNCOMPRESSED: u8 = 4;
 
-/// As it is published; members that are not known are left alone.
+/// The published form; unknown members are ignored.
 #[derive(Deserialize)]
 pub struct Document {
     kty: String,
@@ -35,7 +35,7 @@ pub struct Document {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicKey {
     id: Option<String>,
-    /// The one algorithm that the issuer uses it with, if it says so.
+    /// The only algorithm of the key, if the issuer declares one.
     algorithm: Option<String>,
     material: Material,
 }
@@ -49,7 +49,7 @@ enum Material {
 }
 
 impl PublicKey {
-    /// None where it is no key for signatures, or of a kind that is not known here.
+    /// `None` if it is not a signature key, or of an unknown type.
     pub fn from_document(document: Document) -> Option<PublicKey> {
         let for_signatures = document.usage.as_deref().is_none_or(|usage| usage == "sig")
             && document.key_ops.as_ref().is_none_or(|all| all.iter().any(|one| one == "verify"));
@@ -57,7 +57,7 @@ impl PublicKey {
         for_signatures.then_some(PublicKey { id: document.kid, algorithm: document.alg, material })
     }
 
-    /// Whether the JWT may have been signed with it: by its id, if the JWT gives one, and its algorithm.
+    /// Whether the key fits the JWT: its id, if the JWT has one, and its algorithm.
     pub fn fits(&self, jws: &Jws<'_>) -> bool {
         let algorithm = jws.algorithm;
         let is_meant = jws.key_id.is_none() || jws.key_id == self.id;
@@ -109,7 +109,7 @@ impl Material {
     }
 }
 
-/// Keys below 2048 bits are refused by all of these.
+/// All of these refuse keys below 2048 bits.
 fn rsa_parameters(algorithm: Algorithm) -> Option<&'static RsaParameters> {
     match algorithm {
         Algorithm::Rs256 => Some(&signature::RSA_PKCS1_2048_8192_SHA256),
@@ -124,7 +124,7 @@ fn decode(text: &Option<String>) -> Option<Vec<u8>> {
     URL_SAFE_NO_PAD.decode(text.as_deref()?.trim_end_matches('=')).ok()
 }
 
-/// Some issuers write the zero bytes in front, which the standard leaves out.
+/// Some issuers write leading zero bytes, which the standard omits.
 fn number(text: &Option<String>) -> Option<Vec<u8>> {
     let bytes = decode(text)?;
     let first = bytes.iter().position(|byte| *byte != 0)?;

@@ -1,5 +1,5 @@
-//! A JWT taken apart (RFC 7515, compact form), and what algorithm it says it is signed with. Nothing in it
-//! is proven here. Algorithms without a signature (`none`) or with a shared secret (`HS…`) do not exist.
+//! Parses a JWT (RFC 7515, compact form) and its declared algorithm, without checking the signature.
+//! Algorithms without a signature (`none`) or with a shared secret (`HS…`) are not supported.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -49,11 +49,11 @@ impl Algorithm {
 
 pub struct Jws<'t> {
     pub algorithm: Algorithm,
-    /// The key that it says it is signed with.
+    /// The declared key id.
     pub key_id: Option<String>,
     pub payload: Vec<u8>,
     pub signature: Vec<u8>,
-    /// What is signed: header and payload as they were sent.
+    /// The signed part: header and payload as they were sent.
     pub signed: &'t str,
 }
 
@@ -72,15 +72,13 @@ impl<'t> Jws<'t> {
         let header: Header = serde_json::from_slice(&decode(header)?).map_err(|_| no_jwt())?;
         let algorithm = Algorithm::named(&header.alg).ok_or_else(|| {
             let taken = Algorithm::ALL.map(Algorithm::as_str).join(", ");
-            Error::unauthenticated(format!("the JWT's algorithm is not taken; what is: {taken}"))
+            Error::unauthenticated(format!("unsupported JWT algorithm; supported: {taken}"))
         })?;
         if header.crit.is_some() {
-            return Err(Error::unauthenticated(
-                "the JWT demands extensions (`crit`) that are not known here",
-            ));
+            return Err(Error::unauthenticated("the JWT requires unsupported extensions (`crit`)"));
         }
         if !header.typ.as_deref().is_none_or(is_of_a_person) {
-            return Err(Error::unauthenticated("the JWT is of a type that identifies nobody"));
+            return Err(Error::unauthenticated("the JWT's type does not identify a caller"));
         }
         Ok(Jws {
             algorithm,
@@ -92,7 +90,8 @@ impl<'t> Jws<'t> {
     }
 }
 
-/// ID and access tokens (RFC 9068); a logout token of the same issuer, for one, is something else.
+/// Accepts ID and access tokens (RFC 9068); a logout token of the same issuer, for one, does not authenticate
+/// a caller.
 fn is_of_a_person(kind: &str) -> bool {
     let kind = kind.to_ascii_lowercase();
     matches!(kind.strip_prefix("application/").unwrap_or(&kind), "jwt" | "at+jwt")
@@ -103,5 +102,5 @@ fn decode(part: &str) -> Result<Vec<u8>, Error> {
 }
 
 fn no_jwt() -> Error {
-    Error::unauthenticated("the token is neither one of this server nor a signed JWT")
+    Error::unauthenticated("the token is neither from this server nor a signed JWT")
 }

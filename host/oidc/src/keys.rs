@@ -1,6 +1,6 @@
-//! The issuer's keys: found by discovery, kept an hour, asked for again when a JWT names a key that is not
-//! among them, and kept further while the issuer does not answer. However many requests need them, the
-//! issuer is asked once at a time, and made-up key ids make it be asked no more often than [`ASK_AGAIN_MS`].
+//! The issuer's keys: found by discovery, cached for an hour, fetched again when a JWT names an unknown key,
+//! and kept longer while the issuer does not answer. However many requests need them, there is one fetch at a
+//! time, and invented key ids cause no more than one fetch per [`ASK_AGAIN_MS`].
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -19,17 +19,17 @@ use tokio::time::timeout;
 use super::jwk::PublicKey;
 use super::jws::Jws;
 
-/// Keys older than this are asked for again.
+/// Older keys are fetched again.
 const FRESH_MS: i64 = 60 * 60 * 1000;
-/// Keys older than this are not used any more, whether the issuer answers or not.
+/// Older keys are no longer used, whether the issuer answers or not.
 const KEPT_MS: i64 = 24 * 60 * 60 * 1000;
-/// The issuer is not asked again sooner.
+/// The minimum between two fetches.
 const ASK_AGAIN_MS: i64 = 10 * 1000;
-/// The same, while older keys do.
+/// The minimum between two fetches while the cached keys suffice.
 const REFRESH_AGAIN_MS: i64 = 60 * 1000;
-/// Discovery and keys together.
+/// Time limit of discovery and keys together.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10);
-/// More keys than this are not read.
+/// The most keys that are read.
 const KEYS_MAX: usize = 100;
 
 pub struct IssuerKeys {
@@ -37,11 +37,11 @@ pub struct IssuerKeys {
     client: HttpClient,
     clock: Clock,
     held: ArcSwapOption<Held>,
-    /// Locked while the issuer is asked.
+    /// Locked during a fetch.
     last: Mutex<Attempt>,
 }
 
-/// Keys as they were once published.
+/// The keys of one fetch.
 pub struct Held {
     keys: Vec<PublicKey>,
     at_ms: i64,
@@ -55,7 +55,7 @@ impl Deref for Held {
     }
 }
 
-/// How asking went the last time.
+/// The outcome of the last fetch.
 #[derive(Default)]
 struct Attempt {
     at_ms: Option<i64>,
@@ -78,8 +78,8 @@ impl IssuerKeys {
         IssuerKeys { issuer, client, clock, held: ArcSwapOption::empty(), last: Mutex::default() }
     }
 
-    /// Keys of which one may have signed the JWT. Asks the issuer when there is none, or when the keys are
-    /// old. 401 when the issuer has none, 503 `oidc_unreachable` when it cannot be asked.
+    /// Keys that may have signed the JWT. Fetches them if none fits or they are old. 401 if the issuer has no
+    /// such key, 503 `oidc_unreachable` if it cannot be reached.
     pub async fn for_jws(&self, jws: &Jws<'_>) -> Result<Arc<Held>, Error> {
         let sufficient = self.sufficient(jws);
         if let Some(keys) = &sufficient
@@ -93,7 +93,7 @@ impl IssuerKeys {
         }
     }
 
-    /// Keys that do, but are old: one request asks for newer ones, the others go on.
+    /// If fitting keys are old, one request fetches new ones and the others go on with the old ones.
     async fn refreshed(&self, old: Arc<Held>, jws: &Jws<'_>) -> Result<Arc<Held>, Error> {
         if let Ok(last) = self.last.try_lock()
             && self.may_ask(&last, REFRESH_AGAIN_MS)
@@ -104,7 +104,7 @@ impl IssuerKeys {
         Ok(old)
     }
 
-    /// No key that does: whoever needs one waits for the one who asks.
+    /// Without a fitting key, all requests wait for the one that fetches.
     async fn found(&self, jws: &Jws<'_>) -> Result<Arc<Held>, Error> {
         let last = self.last.lock().await;
         if let Some(keys) = self.sufficient(jws) {
@@ -118,7 +118,7 @@ impl IssuerKeys {
         }
     }
 
-    /// A JWT that names no key is tried with all that fit: if none has signed it, a new one may have.
+    /// A JWT without a key id is tried with all keys that fit: if none has signed it, a new one may have.
     fn sufficient(&self, jws: &Jws<'_>) -> Option<Arc<Held>> {
         let held = self.held.load_full().filter(|held| self.age_ms(held.at_ms) < KEPT_MS)?;
         let does = |key: &PublicKey| if jws.key_id.is_some() { key.fits(jws) } else { key.has_signed(jws) };
@@ -129,10 +129,10 @@ impl IssuerKeys {
         last.at_ms.is_none_or(|at_ms| self.age_ms(at_ms) >= wait_ms)
     }
 
-    /// Whether the issuer answered with keys. If nobody waits for the answer any more, it counts as failed.
+    /// Whether the issuer answered with keys. A dropped fetch counts as failed.
     async fn ask(&self, mut last: MutexGuard<'_, Attempt>) -> bool {
         *last = Attempt { at_ms: Some(self.clock.now_ms()), failed: true };
-        let fetched = timeout(FETCH_TIMEOUT, self.fetch()).await.context("the issuer takes too long");
+        let fetched = timeout(FETCH_TIMEOUT, self.fetch()).await.context("the issuer did not answer in time");
         let at_ms = self.clock.now_ms();
         match fetched.and_then(|fetched| fetched) {
             Ok(keys) => {
@@ -141,7 +141,7 @@ impl IssuerKeys {
                 *last = Attempt { at_ms: Some(at_ms), failed: false };
             }
             Err(error) => {
-                tracing::warn!("the keys of the OIDC issuer {} cannot be read: {error:#}", self.issuer);
+                tracing::warn!("cannot read the keys of the OIDC issuer {}: {error:#}", self.issuer);
                 last.at_ms = Some(at_ms);
             }
         }
@@ -157,7 +157,7 @@ impl IssuerKeys {
             .context("discovery")?;
         ensure!(
             discovery.issuer == self.issuer,
-            "it calls itself {:?}; oidc.issuer must be the same to the letter",
+            "it names itself {:?}; oidc.issuer must match exactly",
             discovery.issuer
         );
         ensure!(
@@ -168,11 +168,11 @@ impl IssuerKeys {
             self.client.get_json(&discovery.jwks_uri, Limits::default()).await.context("jwks_uri")?;
         let read = |key: Value| serde_json::from_value(key).ok().and_then(PublicKey::from_document);
         let keys: Vec<PublicKey> = set.keys.into_iter().take(KEYS_MAX).filter_map(read).collect();
-        ensure!(!keys.is_empty(), "it publishes no key that signatures can be checked with");
+        ensure!(!keys.is_empty(), "it publishes no signature key");
         Ok(keys)
     }
 
-    /// Never negative, also when the machine's clock was set back.
+    /// Never negative, even if the machine's clock was set back.
     fn age_ms(&self, at_ms: i64) -> i64 {
         (self.clock.now_ms() - at_ms).abs()
     }
@@ -183,7 +183,6 @@ fn unknown_key() -> Error {
 }
 
 fn unreachable() -> Error {
-    let message =
-        "the issuer of JWTs cannot be asked for its keys now; try again, or use a token of this server";
+    let message = "the keys of the JWT issuer are unavailable; try again, or use a token of this server";
     Error::unavailable("oidc_unreachable", message).retry_after(ASK_AGAIN_MS.unsigned_abs() / 1000)
 }

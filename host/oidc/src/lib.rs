@@ -1,8 +1,8 @@
-//! JWTs of the one issuer that the operator named, accepted besides tokens.
+//! Accepts JWTs of the configured issuer besides tokens.
 //!
-//! A JWT is worth what its signature is worth: the algorithm must fit a key that the issuer publishes now,
-//! and nothing of the claims counts before the signature does. Whoever presents one learns whether it is
-//! taken, and no more. This module asks the issuer for its keys and nobody for anything else.
+//! A JWT is as trustworthy as its signature: the algorithm must fit a key that the issuer publishes now, and
+//! claims count only after the signature was checked. The caller learns whether the JWT is accepted, and no
+//! more. This crate contacts the issuer only, for its keys only.
 
 mod claims;
 mod jwk;
@@ -26,17 +26,17 @@ use claims::Claims;
 use jws::Jws;
 use keys::IssuerKeys;
 
-/// A longer text is refused unread.
+/// The longest JWT.
 const JWT_MAX_BYTES: usize = 16 * 1024;
-/// JWTs that were found good and are remembered, and for how long: so long one that the issuer took back
-/// may still be taken.
+/// The cache of accepted JWTs and its duration: for so long a JWT that the issuer revoked may still be
+/// accepted.
 const KNOWN_MAX: usize = 10_000;
 const KNOWN_MS: i64 = 60 * 1000;
 
-/// The OIDC issuer whose JWTs are accepted; the members are named as in the file.
+/// The trusted OIDC issuer; the members have the names of the configuration file.
 #[derive(Debug, Clone, Default)]
 pub struct OidcSettings {
-    /// `None`: tokens alone.
+    /// `None`: tokens only.
     pub issuer: Option<String>,
     pub audience: String,
     pub role_claim: String,
@@ -44,12 +44,12 @@ pub struct OidcSettings {
     pub name_claim: String,
 }
 
-/// Whom a JWT names, and what they may.
+/// The identity in a JWT.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OidcIdentity {
-    /// Never given to another person by the issuer.
+    /// The issuer never gives it to another person.
     pub subject: String,
-    /// For people: what stands in the audit log.
+    /// For people and the audit log.
     pub name: String,
     pub role: Role,
     /// Names; `None`: all.
@@ -70,9 +70,9 @@ struct Known {
 }
 
 impl Oidc {
-    /// None where no issuer is set. Asks nobody yet.
+    /// `None` if no issuer is configured. Contacts the issuer only when needed.
     ///
-    /// `ca_file`: certificates that are trusted besides the public ones.
+    /// `ca_file`: trusted certificates besides the public ones.
     pub fn new(
         settings: &OidcSettings,
         policy: &Policy,
@@ -83,22 +83,22 @@ impl Oidc {
         Oidc::open(settings, &client, clock.clone())
     }
 
-    /// The issuer's own host and port count as written down in `egress_allow`.
+    /// The issuer's own host and port count as listed in `egress_allow`.
     fn open(settings: &OidcSettings, client: &HttpClient, clock: Clock) -> anyhow::Result<Option<Oidc>> {
         let Some(issuer) = settings.issuer.clone() else { return Ok(None) };
         let own = own_address(&issuer).with_context(|| {
             format!("oidc.issuer is `{issuer}`; write it like https://login.example.com/realms/company")
         })?;
         if settings.audience.trim().is_empty() {
-            anyhow::bail!("oidc.audience is empty; name what the issuer writes into `aud` for Lakeport");
+            anyhow::bail!("oidc.audience is empty; set it to the `aud` that the issuer uses for Lakeport");
         }
         let keys = IssuerKeys::new(issuer.clone(), client.and(own), clock.clone());
         let known = Mutex::default();
         Ok(Some(Oidc { settings: settings.clone(), issuer, keys, clock, known }))
     }
 
-    /// Who presents this JWT. 401 `unauthenticated`, 403 `role_claim_missing` where it names no role, 503
-    /// `oidc_unreachable` where the issuer's keys are needed and cannot be had.
+    /// Authenticates a JWT. 401 `unauthenticated`, 403 `role_claim_missing` if it has no role, 503
+    /// `oidc_unreachable` if the issuer's keys are needed and unavailable.
     pub async fn identify(&self, jwt: &str) -> Result<OidcIdentity, Error> {
         if jwt.len() > JWT_MAX_BYTES {
             return Err(Error::unauthenticated(format!("the JWT is longer than {JWT_MAX_BYTES} bytes")));
@@ -110,11 +110,11 @@ impl Oidc {
         }
         let jws = Jws::parse(jwt)?;
         let claims = Claims::parse(&jws.payload)?;
-        // Not proven yet; but nobody is asked for the keys of a JWT that does not even say it is theirs.
+        // The signature is not checked yet, but a JWT of another issuer must not cause a fetch of keys.
         claims.check_issuer(&self.issuer)?;
         let keys = self.keys.for_jws(&jws).await?;
         if !keys.iter().any(|key| key.has_signed(&jws)) {
-            return Err(Error::unauthenticated("the JWT's signature is not its issuer's"));
+            return Err(Error::unauthenticated("the JWT's signature is invalid"));
         }
         let until_ms = claims.check(&self.settings.audience, now_ms)?;
         let identity = claims.identity(&self.settings)?;
@@ -127,7 +127,7 @@ impl Oidc {
         known.get(digest).filter(|known| now_ms < known.until_ms).map(|known| known.identity.clone())
     }
 
-    /// When there is no room, what has run out goes; still none: this one pays for its signature each time.
+    /// If the cache is full, removes expired entries; if it is still full, this JWT is checked each time.
     fn remember(&self, digest: [u8; 32], identity: &OidcIdentity, until_ms: i64, now_ms: i64) {
         let mut known = self.known.lock();
         if known.len() >= KNOWN_MAX {

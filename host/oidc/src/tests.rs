@@ -1,11 +1,13 @@
-//! Against a real issuer on loopback, with a clock that stands still.
+//! Tests against an issuer on loopback, with a clock that stands still.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lakeport_tests::{Issuer, SigningKey};
 use ring::hmac;
+use ring::signature::{RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY, RsaPublicKeyComponents};
 use serde_json::{Value, json};
 
+use super::jwk::PublicKey;
 use super::*;
 
 const NOW_S: u64 = 1_800_000_000;
@@ -47,7 +49,7 @@ impl Stage {
         self.issuer.claims_at(NOW_S, "u1", AUDIENCE, "editor")
     }
 
-    /// The usual claims with some changed; null takes one away.
+    /// The usual claims with some changed; null removes one.
     fn jwt(&self, changes: Value) -> String {
         self.key.sign(&merged(self.claims(), changes))
     }
@@ -120,7 +122,7 @@ async fn times_are_taken_with_a_minute_of_leeway() {
     stage.identify(json!({ "exp": NOW_S - 59 })).await.unwrap();
     stage.identify(json!({ "exp": NOW_S as f64 + 0.5 })).await.unwrap();
     assert_refused(stage.refusal(json!({ "exp": null })).await, 401, "never expires");
-    assert_refused(stage.refusal(json!({ "exp": "soon" })).await, 401, "no time");
+    assert_refused(stage.refusal(json!({ "exp": "soon" })).await, 401, "not a time");
     assert_refused(stage.refusal(json!({ "nbf": NOW_S + 61 })).await, 401, "not valid yet");
     assert_refused(stage.refusal(json!({ "iat": NOW_S + 61 })).await, 401, "issued in the future");
     stage.identify(json!({ "nbf": NOW_S + 60, "iat": NOW_S + 60 })).await.unwrap();
@@ -143,13 +145,13 @@ async fn a_jwt_for_somebody_else_or_of_somebody_else_is_refused_and_told_no_name
     for audience in [json!("other"), json!(["x", "y"]), json!(null), json!(7)] {
         let refusal = stage.refusal(json!({ "aud": audience })).await;
         assert!(!refusal.1.contains(AUDIENCE), "{refusal:?}");
-        assert_refused(refusal, 401, "somebody else");
+        assert_refused(refusal, 401, "another audience");
     }
     stage.identify(json!({ "aud": ["x", AUDIENCE] })).await.unwrap();
     for issuer in [json!("http://else.example.com"), json!(format!("{}/", stage.issuer.url())), json!(null)] {
         let refusal = stage.refusal(json!({ "iss": issuer })).await;
         assert!(!refusal.1.contains("127.0.0.1"), "{refusal:?}");
-        assert_refused(refusal, 401, "not of the issuer");
+        assert_refused(refusal, 401, "not from the trusted issuer");
     }
 }
 
@@ -176,7 +178,7 @@ async fn no_signature_and_no_shared_secret_is_taken_for_a_signature() {
         let tag = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &public), signed.as_bytes());
         for signature in [tag.as_ref(), b""] {
             let jwt = format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature));
-            assert_refused(refusal(stage.oidc.identify(&jwt).await), 401, "algorithm is not taken");
+            assert_refused(refusal(stage.oidc.identify(&jwt).await), 401, "unsupported JWT algorithm");
         }
     }
 }
@@ -206,7 +208,81 @@ async fn keys_that_are_not_for_signatures_or_not_understood_do_not_count() {
     let documents =
         json!({ "keys": [encrypting, { "kty": "oct", "k": "AAAA", "kid": "k1" }, 7, { "kty": "RSA" }] });
     stage.issuer.publish_documents(&documents);
-    assert_refused(stage.refusal(json!({})).await, 503, "cannot be asked");
+    assert_refused(stage.refusal(json!({})).await, 503, "are unavailable");
+}
+
+#[tokio::test]
+async fn a_key_that_contradicts_itself_does_not_count() {
+    let stage = stage_with(SigningKey::es256("k1"), |_| ());
+    let good = stage.key.jwk();
+    let part = |name: &str| URL_SAFE_NO_PAD.decode(good[name].as_str().unwrap()).unwrap();
+    let point = [part("x"), part("y")].concat();
+    let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
+    for changes in [
+        json!({ "crv": "P-384", "alg": "ES256" }),
+        json!({ "crv": "P-521" }),
+        json!({ "crv": "secp256k1" }),
+        json!({ "kty": "OKP", "crv": "P-256" }),
+        // The same 64 bytes, cut elsewhere.
+        json!({ "x": encode(&point[..16]), "y": encode(&point[16..]) }),
+        json!({ "key_ops": ["encrypt"] }),
+        json!({ "use": "enc" }),
+        json!({ "alg": "ES384" }),
+        json!({ "alg": "made up" }),
+    ] {
+        stage.issuer.publish_documents(&json!({ "keys": [merged(good.clone(), changes.clone())] }));
+        let refused = stage.identify(json!({})).await.unwrap_err();
+        assert!([401, 503].contains(&refused.status()), "{changes}: {refused}");
+        stage.pass_s(10);
+    }
+    stage.issuer.publish_documents(&json!({ "keys": [merged(good, json!({ "key_ops": ["verify"] }))] }));
+    stage.identify(json!({})).await.unwrap();
+}
+
+#[tokio::test]
+async fn keys_with_padding_and_leading_zeros_are_read() {
+    let stage = stage_with(SigningKey::rsa("k1"), |_| ());
+    let mut key = stage.key.jwk();
+    let modulus = URL_SAFE_NO_PAD.decode(key["n"].as_str().unwrap()).unwrap();
+    key["n"] = format!("{}=", URL_SAFE_NO_PAD.encode([&[0], &modulus[..]].concat())).into();
+    stage.issuer.publish_documents(&json!({ "keys": [key] }));
+    stage.identify(json!({})).await.unwrap();
+}
+
+/// The signature verifies under its key, which has only 1024 bits.
+#[test]
+fn a_short_rsa_key_has_signed_nothing() {
+    const MODULUS: &str = concat!(
+        "4y5pClZ9ZbWDSXPUxRO-K35I0mFBf4sXDU7wphgSALAfr0jP3HLtFQLgw665YZXPKUGnljpsBLqWXLKK84rNTgqvXFeA",
+        "uuZbXJjPJ-nbbGBAGSbm2-gR9SEmgpjj3joNHwyRT9_h6qYcX7LMQsKE8Sm23Wnhj2uC6KDz0saw5w8"
+    );
+    const JWT: &str = concat!(
+        "eyJhbGciOiJSUzI1NiJ9.e30.ynhqBUZXyhiCfHSLtiafnS7nvPiVfoy8D_QV3T1poEN1PJbWWjbvaU7Aw0-mUde5dHF4",
+        "Bq2XP3oidl2EDv73GRG3mk_LxkywrU34XefT909597bwKvE1E5KeFL0IPF43rsvrV5x44JcPnWXiyp8tUkvO-DeDLh5ukSND",
+        "QhUKP8w"
+    );
+    let jws = Jws::parse(JWT).unwrap();
+    let bare = RsaPublicKeyComponents { n: URL_SAFE_NO_PAD.decode(MODULUS).unwrap(), e: vec![1, 0, 1] };
+    let legacy = &RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY;
+    bare.verify(legacy, jws.signed.as_bytes(), &jws.signature).unwrap();
+    let document = json!({ "kty": "RSA", "n": MODULUS, "e": "AQAB" });
+    let key = PublicKey::from_document(serde_json::from_value(document).unwrap()).unwrap();
+    assert!(key.fits(&jws) && !key.has_signed(&jws));
+}
+
+#[tokio::test]
+async fn a_header_with_a_repeated_member_is_refused() {
+    let stage = stage();
+    let claims = URL_SAFE_NO_PAD.encode(stage.claims().to_string());
+    for header in [
+        r#"{"alg":"EdDSA","alg":"EdDSA"}"#,
+        r#"{"alg":"EdDSA","kid":"k1","kid":"k1"}"#,
+        r#"{"crit":0,"crit":0}"#,
+    ] {
+        let jwt = format!("{}.{claims}.AAAA", URL_SAFE_NO_PAD.encode(header));
+        assert_refused(refusal(stage.oidc.identify(&jwt).await), 401, "signed JWT");
+    }
+    assert_eq!(stage.issuer.times_asked(), 0);
 }
 
 #[tokio::test]
@@ -306,7 +382,7 @@ async fn an_issuer_that_is_down_is_not_asked_for_each_request() {
     let stage = stage();
     stage.issuer.set_failing(true);
     for _ in 0..5 {
-        assert_refused(stage.refusal(json!({})).await, 503, "cannot be asked");
+        assert_refused(stage.refusal(json!({})).await, 503, "are unavailable");
     }
     assert_eq!(stage.issuer.times_asked(), 1);
 }
@@ -318,14 +394,14 @@ async fn an_unknown_key_while_the_issuer_is_down_is_no_verdict() {
     stage.issuer.set_failing(true);
     stage.pass_s(10);
     let next = SigningKey::es256("k2").sign(&stage.claims());
-    assert_refused(refusal(stage.oidc.identify(&next).await), 503, "cannot be asked");
+    assert_refused(refusal(stage.oidc.identify(&next).await), 503, "are unavailable");
 }
 
 #[tokio::test]
 async fn an_issuer_that_calls_itself_something_else_is_not_believed() {
     let stage = stage();
     stage.issuer.say("issuer", "http://else.example.com");
-    assert_refused(stage.refusal(json!({})).await, 503, "cannot be asked");
+    assert_refused(stage.refusal(json!({})).await, 503, "are unavailable");
 }
 
 #[tokio::test]
@@ -336,7 +412,7 @@ async fn keys_are_not_fetched_from_an_internal_address_that_nobody_wrote_down() 
         stage.issuer.say("jwks_uri", &format!("{address}/keys"));
         let refusal = stage.refusal(json!({})).await;
         assert!(!refusal.1.contains("169.254"), "{refusal:?}");
-        assert_refused(refusal, 503, "cannot be asked");
+        assert_refused(refusal, 503, "are unavailable");
         stage.pass_s(10);
     }
     assert_eq!(elsewhere.times_asked(), 0);
@@ -359,7 +435,7 @@ async fn the_highest_role_counts_wherever_the_claim_is() {
     for roles in [json!([]), json!(["owner"]), json!("Admin"), json!(7), json!(["anyone"])] {
         let error = stage.identify(with(roles)).await.unwrap_err();
         assert_eq!(error.code(), "role_claim_missing");
-        assert_refused((error.status(), error.to_string()), 403, "`realm_access.roles` names no role");
+        assert_refused((error.status(), error.to_string()), 403, "`realm_access.roles` has no role");
     }
     let missing = stage.refusal(json!({ "realm_access": null })).await;
     assert_refused(missing, 403, "`realm_access.roles` is missing");

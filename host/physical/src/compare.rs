@@ -1,38 +1,38 @@
-//! Compares a table as it was read back with what a change should have given.
+//! Compares a table as it was read back with the result that the change should have.
 
 use std::collections::BTreeMap;
 
 use lakeport_bindings::dialect::schema::{DefaultValue, Field, Table};
 use lakeport_bindings::host::types::Problem;
 
-/// Something that is not as it should be.
+/// A difference between the expected and the found table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
-    /// As the HTTP interface names it: `fields[2].fieldType`.
+    /// The member's path in the HTTP interface: `fields[2].fieldType`.
     pub member: String,
-    /// What it should be.
+    /// The expected value.
     pub wanted: String,
-    /// What it is.
+    /// The found value.
     pub found: String,
-    /// Whether the plan had said so in a note, or it is a matter of order alone.
+    /// Whether a note of the plan announced it, or only the order differs.
     pub announced: bool,
 }
 
-/// What a comparison depends on.
+/// The inputs of a comparison besides the two tables.
 pub(crate) struct Comparing<'a> {
-    /// One spelling for every type text of both tables.
+    /// The canonical spelling of each type text of both tables.
     pub canonical: &'a BTreeMap<String, String>,
-    /// The plan's notes: what they say was adjusted is announced.
+    /// The plan's notes: the adjustments in them count as announced.
     pub notes: &'a [Problem],
-    /// Whether the database has a place for comments of tables and of fields.
+    /// Whether the database can store comments of tables and of fields.
     pub table_comment: bool,
     pub field_comment: bool,
-    /// The table before the change: what the dialect keeps of its own must be as it was.
+    /// The table before the change: the dialect's own properties must not have changed.
     pub before: Option<&'a Table>,
 }
 
 impl Comparing<'_> {
-    /// Everything that differs.
+    /// All differences.
     pub fn run(&self, wanted: &Table, found: &Table) -> Vec<Difference> {
         let mut differences = Vec::new();
         self.text("tableName", &wanted.name.name, &found.name.name, &mut differences);
@@ -94,7 +94,7 @@ impl Comparing<'_> {
         }
         let (generated, other) = (shown(&wanted.generated), shown(&found.generated));
         self.text(&format!("{member}.generated"), &generated, &other, differences);
-        // What a dialect keeps of a field it made only now is its own affair.
+        // A dialect chooses its own properties of a field that the change creates.
         let was_there = self.before.is_some_and(|before| {
             before.fields.iter().any(|field| field.name == wanted.name && field.extra == wanted.extra)
         });
@@ -123,7 +123,7 @@ fn shown(value: &Option<String>) -> String {
     value.clone().unwrap_or_default()
 }
 
-/// A default as text. Without one a field takes NULL, as it does with NULL said explicitly.
+/// A default as text. No default is the same as an explicit NULL.
 fn default(value: &DefaultValue) -> String {
     match value {
         DefaultValue::Absent | DefaultValue::Null => "NULL".to_owned(),
@@ -171,7 +171,7 @@ mod tests {
         }
     }
 
-    /// Members that differ, announced ones in parentheses.
+    /// The members that differ, announced ones in parentheses.
     fn members(notes: &[Problem], comments: bool, change: impl FnOnce(&mut Table)) -> Vec<String> {
         let wanted = table();
         let mut found = table();

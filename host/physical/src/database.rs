@@ -1,4 +1,4 @@
-//! A database that can be opened, for reading or for changing.
+//! A database that can be opened for reading or for changes.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,14 +30,14 @@ impl SqliteDatabase {
         SqliteDatabase { path: path.into() }
     }
 
-    /// Where it is.
+    /// The file's path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
 impl Database {
-    /// How it is reached; its dialect must be for this transport.
+    /// The transport; the dialect must support it.
     pub fn transport(&self) -> Transport {
         match self {
             Database::Sqlite(_) => Transport::Sqlite,
@@ -45,7 +45,7 @@ impl Database {
         }
     }
 
-    /// A session that cannot change anything.
+    /// A read-only session.
     pub(crate) async fn open_to_read(&self) -> Result<Arc<Session>, Error> {
         self.open(Purpose::Read).await
     }
@@ -55,8 +55,8 @@ impl Database {
         self.open(Purpose::Change).await
     }
 
-    /// A session for queries that nobody had before, or has afterwards. It only reads, or will once views were made in
-    /// it.
+    /// A session for queries that is not reused, before or afterwards. It is read-only, or becomes so once
+    /// its views are created.
     pub(crate) async fn open_to_query(&self, makes_views: bool) -> Result<Arc<Session>, Error> {
         let session = match self {
             Database::Sqlite(_) => return self.open(Purpose::Read).await,

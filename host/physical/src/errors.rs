@@ -1,4 +1,4 @@
-//! What a driver says, in the words of the contract.
+//! Maps the errors of drivers to those of the contract.
 
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::{Error, Upstream};
@@ -6,38 +6,39 @@ use lakeport_bindings::host::types::{Error, Upstream};
 const SYSTEM: &str = "SQLite";
 const POSTGRES: &str = "PostgreSQL";
 const MYSQL: &str = "MySQL";
-/// SQLite's primary result codes that mean something of their own here.
+/// SQLite's primary result codes that are mapped one by one.
 const SQLITE_BUSY: u32 = 5;
 const SQLITE_LOCKED: u32 = 6;
 const SQLITE_READONLY: u32 = 8;
 const SQLITE_INTERRUPT: u32 = 9;
 const SQLITE_CANTOPEN: u32 = 14;
 const SQLITE_NOTADB: u32 = 26;
-/// Its extended ones for a file that must be written before it can be read: a program died within a transaction.
+/// Extended result codes for a file that must be written before it can be read: a program died within a
+/// transaction.
 const SQLITE_READONLY_RECOVERY: u32 = 264;
 const SQLITE_READONLY_ROLLBACK: u32 = 776;
 const SQLITE_READONLY_CANTINIT: u32 = 1_288;
-/// Of an extended result code, what is the primary one.
+/// The part of an extended result code that is the primary code.
 const PRIMARY: u32 = 0xff;
 
 const LOCKED: &str = "a task, or another program, holds the database locked";
 
-/// PostgreSQL's words for a lock that did not come, and MySQL's: a lock, one of a table, a deadlock.
+/// Codes for a lock that was not granted: PostgreSQL's, then MySQL's for a lock, a table lock and a deadlock.
 const POSTGRES_LOCKED: [&str; 2] = ["55P03", "40P01"];
 const MYSQL_LOCKED: [&str; 3] = ["1205", "1213", "3572"];
-/// The statement was stopped.
+/// The statement was cancelled.
 const POSTGRES_CANCELLED: &str = "57014";
 const MYSQL_CANCELLED: [&str; 3] = ["1317", "1969", "3024"];
-/// There is no database of that name: PostgreSQL's word and MySQL's.
+/// Codes for an unknown database: PostgreSQL's and MySQL's.
 const NO_DATABASE: [&str; 2] = ["3D000", "1049"];
-/// Who asks is not known, or may not come in.
+/// The user is unknown or may not connect.
 const MYSQL_DENIED: [&str; 4] = ["1044", "1045", "1698", "1130"];
-/// There is no place for one more session.
+/// The server has no free connection.
 const MYSQL_FULL: [&str; 2] = ["1040", "1203"];
-/// The session is over: the server stops, or somebody ended it.
+/// The session ended: the server stops, or an administrator killed it.
 const MYSQL_ENDED: [&str; 4] = ["1053", "1077", "1927", "4031"];
 
-/// Whether somebody else had the database, or the table, to himself for longer than is waited.
+/// Whether another program held a lock on the database, or the table, longer than the wait.
 pub fn is_locked(cause: &Error) -> bool {
     let Some(said) = &cause.upstream else { return false };
     let code = said.code.as_deref().unwrap_or_default();
@@ -48,23 +49,23 @@ pub fn is_locked(cause: &Error) -> bool {
     }
 }
 
-/// Whether the session is broken: nobody can say what became of the statement that was under way.
+/// Whether the session is broken, so that the outcome of the running statement is unknown.
 pub(crate) fn is_lost(cause: &Error) -> bool {
     let code = cause.upstream.as_ref().and_then(|said| said.code.as_deref());
     cause.code == "unreachable" && !code.is_some_and(|code| NO_DATABASE.contains(&code))
 }
 
-/// Whether a statement may still run in the database, or have done so to its end.
+/// Whether a statement may still run in the database, or may have finished there.
 pub(crate) fn is_unknown(cause: &Error) -> bool {
     cause.may_have_applied || is_lost(cause)
 }
 
-/// Whether nothing was begun because others are at work there.
+/// Whether nothing was started because others hold locks.
 pub(crate) fn is_busy(cause: &Error) -> bool {
     is_locked(cause) || cause.code == "unavailable"
 }
 
-/// Whether a transaction that nobody will end must be rolled back before the file can be read.
+/// Whether an abandoned transaction must be rolled back before the file can be read.
 pub(crate) fn is_unfinished(cause: &Error) -> bool {
     let unfinished = [SQLITE_READONLY_RECOVERY, SQLITE_READONLY_ROLLBACK, SQLITE_READONLY_CANTINIT];
     code(cause).is_some_and(|code| unfinished.contains(&code))
@@ -79,7 +80,7 @@ fn is_lock(primary: u32) -> bool {
     matches!(primary, SQLITE_BUSY | SQLITE_LOCKED)
 }
 
-/// What SQLite, or its driver, said about a statement.
+/// Maps an error of SQLite or its driver about a statement.
 pub(crate) fn of_sqlite(cause: &sqlx::Error) -> Error {
     let sqlx::Error::Database(said) = cause else {
         return error("upstream_failed", format!("the database did not answer: {cause}"));
@@ -91,7 +92,7 @@ pub(crate) fn of_sqlite(cause: &sqlx::Error) -> Error {
         SQLITE_INTERRUPT => ("cancelled", "the statement was stopped".to_owned()),
         SQLITE_CANTOPEN => ("unreachable", "the database file cannot be opened".to_owned()),
         SQLITE_NOTADB => ("upstream_failed", "the file is not a SQLite database".to_owned()),
-        SQLITE_READONLY => ("forbidden", "the session only reads".to_owned()),
+        SQLITE_READONLY => ("forbidden", "the session is read-only".to_owned()),
         _ => ("upstream_failed", format!("the database refused the statement: {}", said.message())),
     };
     Error {
@@ -106,7 +107,7 @@ pub(crate) fn of_sqlite(cause: &sqlx::Error) -> Error {
     }
 }
 
-/// What PostgreSQL, or its driver, said about a statement.
+/// Maps an error of PostgreSQL or its driver about a statement.
 pub(crate) fn of_postgres(cause: &sqlx::Error) -> Error {
     let Some(said) = database_error(cause) else { return of_driver(cause) };
     let code = said.code().map(|code| code.into_owned()).unwrap_or_default();
@@ -125,7 +126,7 @@ pub(crate) fn of_postgres(cause: &sqlx::Error) -> Error {
     of_server(POSTGRES, word, code, said.message())
 }
 
-/// What a server of the MySQL protocol, or its driver, said about a statement.
+/// Maps an error of a MySQL server or its driver about a statement.
 pub(crate) fn of_mysql(cause: &sqlx::Error) -> Error {
     let Some(said) = database_error(cause) else { return of_driver(cause) };
     let number =
@@ -149,14 +150,14 @@ fn database_error(cause: &sqlx::Error) -> Option<&dyn sqlx::error::DatabaseError
 
 fn of_server(system: &str, word: &str, code: String, message: &str) -> Error {
     let text = match word {
-        "timeout" => format!("a lock of the table did not come in time: {message}"),
+        "timeout" => format!("the lock of the table was not granted in time: {message}"),
         "cancelled" => "the statement was stopped".to_owned(),
         "unreachable" if NO_DATABASE.contains(&code.as_str()) => {
-            format!("the server has no such database: {message}")
+            format!("unknown database: {message}")
         }
         "unreachable" => format!("the database ended the session: {message}"),
-        "unauthorized" => format!("the database does not let the user in: {message}"),
-        "unavailable" => format!("the database has no place for one more session: {message}"),
+        "unauthorized" => format!("the database denied access: {message}"),
+        "unavailable" => format!("the database accepts no more sessions: {message}"),
         _ => format!("the database refused the statement: {message}"),
     };
     Error {
@@ -171,15 +172,12 @@ fn of_server(system: &str, word: &str, code: String, message: &str) -> Error {
     }
 }
 
-/// What is wrong before the server says anything: no connection, no encryption, an answer that is none.
+/// Maps errors that do not come from the server: no connection, no encryption, an unreadable answer.
 fn of_driver(cause: &sqlx::Error) -> Error {
     match cause {
         sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => {
-            Error {
-                retryable: true,
-                ..error("unreachable", format!("the database cannot be reached: {cause}"))
-            }
+            Error { retryable: true, ..error("unreachable", format!("cannot reach the database: {cause}")) }
         }
-        _ => error("upstream_failed", format!("the database's answer cannot be read: {cause}")),
+        _ => error("upstream_failed", format!("cannot read the database's answer: {cause}")),
     }
 }

@@ -1,9 +1,9 @@
-//! What a table should be once a change was made, and a change brought up to what is there now.
+//! The expected table after a change, and a change adjusted to the current table.
 
 use lakeport_bindings::dialect::planner::Change;
 use lakeport_bindings::dialect::schema::{Field, Table, TableName};
 
-/// The table that a change finds; absent where it makes one or is about none.
+/// The table that a change starts from; `None` if it creates one or concerns none.
 pub(crate) fn current(change: &Change) -> Option<&Table> {
     match change {
         Change::CreateTable(_) => None,
@@ -18,7 +18,7 @@ pub(crate) fn current(change: &Change) -> Option<&Table> {
     }
 }
 
-/// The place of the table that a change is about.
+/// The name of the table that a change concerns.
 pub(crate) fn subject(change: &Change) -> Option<&TableName> {
     match change {
         Change::CreateTable(table) => Some(&table.name),
@@ -26,7 +26,7 @@ pub(crate) fn subject(change: &Change) -> Option<&TableName> {
     }
 }
 
-/// Whether what else uses the table could fail from then on.
+/// Whether the change can break objects that use the table.
 pub(crate) fn can_break_dependents(change: &Change) -> bool {
     match change {
         Change::CreateTable(_)
@@ -43,7 +43,7 @@ pub(crate) fn can_break_dependents(change: &Change) -> bool {
     }
 }
 
-/// The same change on the table as it is now, or the name of the field that is not there any more.
+/// The same change based on the current table, or the name of a field that no longer exists.
 pub(crate) fn brought_up(mut change: Change, now: Table) -> Result<Change, String> {
     let found = |table: &Table, name: &str| -> Result<Field, String> {
         table.fields.iter().find(|field| field.name == name).cloned().ok_or_else(|| name.to_owned())
@@ -76,7 +76,7 @@ pub(crate) fn brought_up(mut change: Change, now: Table) -> Result<Change, Strin
     Ok(change)
 }
 
-/// The table afterwards; absent where there should be none.
+/// The table after the change; `None` if it is dropped.
 pub(crate) fn afterwards(change: &Change) -> Option<Table> {
     let mut table = current(change).cloned();
     match change {

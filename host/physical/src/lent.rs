@@ -17,25 +17,25 @@ use crate::database::Database;
 use crate::script::Bounds;
 use crate::session::Session;
 
-/// Queries of one call.
+/// Queries per call.
 const QUERIES_MAX: u32 = 1_000;
-/// Rows of one answer, at most and by default.
+/// Rows per answer: the maximum and the default.
 const ROWS_MAX: u32 = 10_000;
-/// Bytes of one answer, likewise.
+/// Bytes per answer: the maximum and the default.
 const BYTES_MAX: u32 = 8 * 1024 * 1024;
-/// Time of one query, likewise.
+/// Time per query: the maximum and the default.
 const TIMEOUT_MAX_MS: u32 = 10_000;
 
-/// What a session is lent for.
+/// The terms of a loan.
 #[derive(Clone, Debug)]
 pub struct Loan {
     /// The dialect that borrows it.
     pub profile: Arc<Profile>,
-    /// The tables that the call is about; it may read these besides its catalogue.
+    /// The tables that the call concerns; it may read these besides the catalogue.
     pub about: Vec<TableName>,
 }
 
-/// A session that only reads, for calls one after the other.
+/// A read-only session for consecutive calls.
 #[derive(Clone)]
 pub struct Reading(Arc<Session>);
 
@@ -45,7 +45,7 @@ impl Reading {
         database.open_to_read().await.map(Reading)
     }
 
-    /// Whether nothing can be asked on it any more.
+    /// Whether the session can no longer be used.
     pub fn is_broken(&self) -> bool {
         self.0.is_broken()
     }
@@ -59,7 +59,7 @@ pub struct Lent {
 }
 
 impl Lent {
-    /// Lends a session that is open already.
+    /// Lends an open session.
     pub fn on(reading: &Reading, loan: Loan) -> Result<Lent, Error> {
         let session = Arc::clone(&reading.0);
         if loan.profile.transport != session.transport() {
@@ -69,13 +69,13 @@ impl Lent {
         Ok(Lent::of(session, loan))
     }
 
-    /// Lends a session that is open already. The lender sees to it that it only reads meanwhile.
+    /// Lends an open session. The lender keeps it read-only during the loan.
     pub(crate) fn of(session: Arc<Session>, loan: Loan) -> Lent {
         Lent { session, loan, queries: 0 }
     }
 }
 
-/// What is asked for, within what there is.
+/// The requested value within the maximum.
 fn at_most(asked: u32, max: u32) -> u32 {
     if asked == 0 { max } else { asked.min(max) }
 }
@@ -89,7 +89,7 @@ impl LentConnection for Lent {
         Box::pin(async move {
             self.queries += 1;
             if self.queries > QUERIES_MAX {
-                let message = format!("a call has {QUERIES_MAX} queries at most");
+                let message = format!("the call exceeds the limit of {QUERIES_MAX} queries");
                 return Err(error("limit_exceeded", message));
             }
             let statement = read_statement(&self.loan.profile, &statement, &self.loan.about)?;

@@ -1,20 +1,20 @@
-//! Physical databases: read-only sessions lent to dialects, and the runner of plans.
+//! Physical databases: read-only sessions lent to dialects, and the plan executor.
 //!
 //! A [`Database`] is opened for one purpose at a time. [`Lent`] puts the guard and bounds in front of a
-//! session and hands it to a plugin for one call. The [`runner`] asks a dialect for a plan, checks it, runs
-//! it and reads back what came of it. A [`TaskSession`] runs a task's judged statements; nothing else here
-//! changes a database. A [`QuerySession`] answers a user's or a model's query, which the guard has judged before.
+//! session and lends it to a plugin for one call. The [`executor`] gets a plan from a dialect, checks it, runs
+//! it and reads the result back. A [`TaskSession`] runs a task's judged statements; nothing else here changes
+//! a database. A [`QuerySession`] runs a user's or a model's query, which the guard has judged before.
 //!
-//! Which files may be opened is the caller's decision: a database is made from a path that was located
-//! below a granted root.
+//! The caller decides which files may be opened: a database is made from a path that was located below a
+//! granted root.
 
 mod compare;
 mod database;
 mod errors;
+pub mod executor;
 mod expected;
 mod lent;
 mod query;
-pub mod runner;
 mod schema;
 mod script;
 mod server;
@@ -25,9 +25,9 @@ pub mod url;
 pub use compare::Difference;
 pub use database::{Database, SqliteDatabase};
 pub use errors::is_locked;
+pub use executor::{Outcome, PlanExecutor, Request, RunError, RunStatus, StatementOutcome, StatementStatus};
 pub use lent::{Lent, Loan, Reading};
 pub use query::{QueryLimits, QuerySession};
-pub use runner::{Outcome, Request, RunError, RunStatus, Runner, StatementOutcome, StatementStatus};
 pub use script::{Ran, Shown};
 pub use server::{Login, Recipes, Resolve, ServerDatabase, Tls};
 pub use session::{Base, View, Views};

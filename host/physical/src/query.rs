@@ -1,5 +1,6 @@
-//! A session for a user's or a model's queries: read-only, each statement judged before and bounded here, stopped
-//! in the database itself when its time is over or its flag is set, and SQLite's own authorizer behind it all.
+//! A session for a user's or a model's queries. It is read-only; each statement was judged before and is
+//! bounded here, and is cancelled in the database itself at its deadline or when its flag is set. SQLite's
+//! own authorizer checks it again.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -13,15 +14,15 @@ use crate::database::Database;
 use crate::script::Bounds;
 use crate::session::{Session, Views};
 
-/// What the session's own statements may take when it is opened.
+/// Time limit of the session's own statements when it opens.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What servers call decimal numbers; they come as texts.
+/// The servers' names of decimal types; their values come as texts.
 const DECIMALS: [&str; 2] = ["NUMERIC", "DECIMAL"];
-/// So many decimal digits a float holds.
+/// The decimal digits that a float holds exactly.
 const FLOAT_DIGITS: usize = 15;
 
-/// What one query may take.
+/// Limits of one query.
 #[derive(Clone, Copy, Debug)]
 pub struct QueryLimits {
     pub max_rows: usize,
@@ -29,12 +30,12 @@ pub struct QueryLimits {
     pub timeout: Duration,
 }
 
-/// A session that answers queries.
+/// A session for queries.
 pub struct QuerySession(Arc<Session>);
 
 impl QuerySession {
-    /// Opens a session that can read the tables of a database, or these views instead of them. Whatever runs in it
-    /// ends once `cancelled` is set.
+    /// Opens a session that can read the tables of a database, or these views instead of them. Running
+    /// statements end once `cancelled` is set.
     pub async fn open(
         database: &Database,
         views: Option<&Views>,
@@ -46,8 +47,8 @@ impl QuerySession {
         Ok(QuerySession(session))
     }
 
-    /// Runs a statement that the guard let through. A column that is worked out, which SQLite gives no type, has
-    /// that of its first value; one without any value has none. Decimal numbers that a float holds are numbers.
+    /// Runs a statement that passed the guard. SQLite gives a computed column no type: it gets the type of
+    /// its first value, or none without a value. Decimal numbers that a float holds exactly become numbers.
     pub async fn run(&self, statement: &ReadStatement, limits: QueryLimits) -> Result<RowSet, Error> {
         let QueryLimits { max_rows, max_bytes, timeout } = limits;
         let mut found = self.0.read(statement, Bounds { max_rows, max_bytes, timeout }).await?;
@@ -68,13 +69,13 @@ impl QuerySession {
         Ok(found)
     }
 
-    /// Ends the session in order.
+    /// Closes the session cleanly.
     pub async fn close(self) {
         self.0.close().await;
     }
 }
 
-/// A decimal number as one to count with, where nothing of it is lost.
+/// A decimal as a number if that loses nothing.
 fn counted(cell: Cell) -> Cell {
     let Cell::Text(text) = &cell else { return cell };
     let digits = text.chars().filter(char::is_ascii_digit).count();
@@ -85,7 +86,7 @@ fn counted(cell: Cell) -> Cell {
     }
 }
 
-/// What SQLite calls the type of a value; none of NULL.
+/// SQLite's storage class of a value; `None` for NULL.
 fn storage_class(cell: &Cell) -> Option<&'static str> {
     match cell {
         Cell::Null => None,

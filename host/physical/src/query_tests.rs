@@ -1,4 +1,4 @@
-//! The authorizer alone, with no guard in front of it.
+//! Tests of the authorizer alone, without the guard.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -72,7 +72,7 @@ async fn what_a_program_left_that_died_is_rolled_back_before_the_file_is_read() 
     let options = SqliteConnectOptions::new().filename(&live).create_if_missing(true);
     let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
     connection.execute("CREATE TABLE t (n INTEGER, s TEXT); INSERT INTO t VALUES (1, 'one')").await.unwrap();
-    // More than fits into memory: the file itself is written before the end.
+    // More than fits into memory, so SQLite writes to the file before the end.
     let changes = "PRAGMA cache_size = 1; BEGIN; WITH RECURSIVE r(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM r \
         WHERE n < 2000) INSERT INTO t SELECT n, hex(randomblob(500)) FROM r; UPDATE t SET n = 0";
     connection.execute(changes).await.unwrap();
@@ -191,7 +191,7 @@ async fn a_name_that_is_guessed_gives_what_the_view_gives_and_no_more() {
     let file = file().await;
     let session = open(&file, Some(&views())).await;
     let guessed = format!("workflows_{SECRET}");
-    // Even who knows the name reads no other tables than the views are made of, nor other columns.
+    // Even a query that knows the secret name reads no other tables or columns than the views use.
     for inside in ["SELECT digest FROM main.tokens", "SELECT secret FROM main.sources"] {
         let sql = format!("WITH {guessed} AS ({inside}) SELECT * FROM {guessed}");
         ask(&session, &sql).await.expect_err(&sql);

@@ -1,7 +1,7 @@
-//! What is in a database by the host's own look at it, so that nothing a dialect says has to be believed:
-//! which objects there are, how many rows a table has, which foreign keys lead nowhere.
+//! The host's own queries of a database's schema, so that it need not trust the dialect: the objects, the
+//! number of rows of a table, the broken foreign keys.
 //!
-//! A file is looked at whole. On a server others work as well, so that only the names that matter are looked for.
+//! A file is read as a whole. On a server others work as well, so only the names that matter are queried.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -18,14 +18,15 @@ use crate::expected;
 use crate::script::Bounds;
 use crate::session::Session;
 
-/// Bounds of the host's own looks.
+/// Limits of the host's own queries.
 const OWN: Bounds =
     Bounds { max_rows: 1_000_000, max_bytes: 256 * 1024 * 1024, timeout: Duration::from_secs(120) };
 
-/// Of a statement that runs a server shows so much at least.
+/// A server shows at least this much of a running statement.
 const SHOWN_MIN_BYTES: usize = 99;
 
-/// What servers call their tables: MySQL's word, and PostgreSQL's letters of ordinary, partitioned and foreign ones.
+/// The servers' kinds of tables: MySQL's name, and PostgreSQL's letters for ordinary, partitioned and foreign
+/// ones.
 const TABLES: [&str; 4] = ["BASE TABLE", "r", "p", "f"];
 
 /// A table, view, index or trigger.
@@ -33,11 +34,11 @@ const TABLES: [&str; 4] = ["BASE TABLE", "r", "p", "f"];
 pub(crate) struct SchemaObject {
     pub kind: String,
     pub name: String,
-    /// The table that it belongs to; its own name for tables and views.
+    /// The table that it belongs to; for tables and views their own name.
     pub table: String,
 }
 
-/// Where a change is made, and the names that matter to it.
+/// The place of a change and the names that matter to it.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
     database: String,
@@ -56,7 +57,7 @@ impl Place {
         Place { database: subject.map(|table| table.database.clone()).unwrap_or_default(), names }
     }
 
-    /// All objects of a file but those that SQLite makes for itself; on a server those of these names.
+    /// On a file, all objects except SQLite's own; on a server, those with these names.
     pub async fn objects(&self, session: &Session) -> Result<BTreeSet<SchemaObject>, Error> {
         let statement = match session.transport() {
             Transport::Postgres => self.in_postgres(),
@@ -96,7 +97,7 @@ impl Place {
         ReadStatement { sql, binds: binds.collect() }
     }
 
-    /// Not every server of the protocol binds values.
+    /// Not every server of the protocol can bind values.
     fn in_mysql(&self) -> Result<ReadStatement, Error> {
         let database = literal(&self.database)?;
         let names = self.names.iter().map(|name| literal(name)).collect::<Result<Vec<_>, _>>()?;
@@ -110,17 +111,17 @@ impl Place {
         let sql = if alike.len() == names.len() {
             of(&names.join(", "))
         } else {
-            // Of names that differ in case alone MariaDB finds none when it is asked for all at once.
+            // If asked for several names that differ in case alone at once, MariaDB finds none.
             names.iter().map(|name| of(name)).collect::<Vec<_>>().join(" UNION ALL ")
         };
         Ok(ReadStatement { sql, binds: Vec::new() })
     }
 }
 
-/// Whether the server runs one of these statements, word for word, at this moment, as far as this user may see.
+/// Whether the server now runs one of these statements, compared as text, as far as this user may see.
 pub(crate) async fn runs_any(session: &Session, statements: &[String]) -> Result<bool, Error> {
     let sql = match session.transport() {
-        // Of a text that is long it shows the beginning.
+        // It shows only the beginning of a long text.
         Transport::Postgres => {
             "SELECT query FROM pg_catalog.pg_stat_activity WHERE state = 'active' \
              AND pid <> pg_catalog.pg_backend_pid()"
@@ -130,7 +131,7 @@ pub(crate) async fn runs_any(session: &Session, statements: &[String]) -> Result
     };
     let rows = match rows(session, ReadStatement { sql: sql.to_owned(), binds: Vec::new() }).await {
         Err(cause) if is_lost(&cause) => return Err(cause),
-        // A server that does not tell runs statements of jobs, which are asked for themselves.
+        // A server that does not show statements runs them as jobs, which are polled on their own.
         Err(_) => return Ok(false),
         Ok(rows) => rows,
     };
@@ -141,7 +142,7 @@ pub(crate) async fn runs_any(session: &Session, statements: &[String]) -> Result
     }))
 }
 
-/// Tables that are parts of this one and beside it, so that whatever befalls it befalls them.
+/// Partitions of this table, which every change of it affects, too.
 pub(crate) async fn partitions(session: &Session, table: &TableName) -> Result<BTreeSet<String>, Error> {
     if session.transport() != Transport::Postgres {
         return Ok(BTreeSet::new());
@@ -157,7 +158,7 @@ pub(crate) async fn partitions(session: &Session, table: &TableName) -> Result<B
     Ok(rows.iter().filter_map(|row| text(row.first()?)).collect())
 }
 
-/// Whether two names are one: to SQLite in whatever case, to servers as they are written.
+/// Whether two names are equal: in any case for SQLite, exactly for servers.
 pub(crate) fn is_same_name(transport: Transport, one: &str, other: &str) -> bool {
     match transport {
         Transport::Sqlite => one.eq_ignore_ascii_case(other),
@@ -165,7 +166,7 @@ pub(crate) fn is_same_name(transport: Transport, one: &str, other: &str) -> bool
     }
 }
 
-/// How many rows a table of a file has.
+/// The number of rows of a file's table.
 pub(crate) async fn row_count(session: &Session, table: &str) -> Result<i64, Error> {
     let sql = format!("SELECT count(*) FROM main.\"{}\"", table.replace('"', "\"\""));
     match rows(session, ReadStatement { sql, binds: Vec::new() }).await?.first().map(Vec::as_slice) {
@@ -174,7 +175,7 @@ pub(crate) async fn row_count(session: &Session, table: &str) -> Result<i64, Err
     }
 }
 
-/// Foreign keys of a file that lead nowhere, counted by table, parent and key.
+/// Broken foreign keys of a file, counted by table, parent and key.
 pub(crate) async fn broken_foreign_keys(session: &Session) -> Result<Vec<Vec<Cell>>, Error> {
     let sql = "SELECT \"table\", parent, fkid, count(*) FROM pragma_foreign_key_check \
                GROUP BY 1, 2, 3 ORDER BY 1, 2, 3";
@@ -189,7 +190,7 @@ async fn rows(session: &Session, statement: ReadStatement) -> Result<Vec<Vec<Cel
     Ok(answer.rows)
 }
 
-/// A text for servers that read backslashes as escapes, which the host's sessions see to.
+/// A literal for servers that treat backslashes as escapes, which the host's sessions ensure.
 fn literal(text: &str) -> Result<String, Error> {
     if text.contains('\0') {
         return Err(error("invalid_input", "a name has no NUL"));

@@ -1,8 +1,8 @@
-//! The bounds of one statement, and what it answered: plain data that sessions and tasks share.
+//! The limits of a statement and its result: plain data that sessions and tasks share.
 
 use std::time::Duration;
 
-/// What one reading statement may take.
+/// Limits of one reading statement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub max_rows: usize,
@@ -10,7 +10,7 @@ pub(crate) struct Bounds {
     pub timeout: Duration,
 }
 
-/// What is kept of the rows that a statement answers.
+/// How much of a statement's rows is kept.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown {
     /// Rows.
@@ -19,15 +19,15 @@ pub struct Shown {
     pub cell_chars: usize,
 }
 
-/// What came of one statement.
+/// The result of one statement.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ran {
-    /// Rows that it answered.
+    /// The number of returned rows.
     pub rows: u64,
-    /// Rows that it changed.
+    /// The number of changed rows.
     pub changed: u64,
-    /// Names of the columns that it answered.
+    /// The names of the returned columns.
     pub columns: Vec<String>,
-    /// The first rows, each cell cut.
+    /// The first rows, cells cut.
     pub first: Vec<Vec<String>>,
 }

@@ -1,7 +1,7 @@
-//! A task's statements on a database, in one transaction: all of it is kept, or nothing.
+//! A task's statements on a database, in one transaction: all changes are kept, or none.
 //!
-//! Statements come judged ([`ScriptStatement`]); nothing else of a user's text is ever sent. What runs is
-//! stopped in the database itself when its time is over or its flag is set.
+//! Statements arrive judged ([`ScriptStatement`]); no other text of a user is ever sent. A running statement
+//! is cancelled in the database itself, at the deadline or when its flag is set.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,14 +16,14 @@ use crate::errors::is_locked;
 use crate::script::{Ran, Shown};
 use crate::session::Session;
 
-/// How long a task waits until other programs let it change the database.
+/// How long a task waits for a write lock that other programs hold.
 const LOCK_WAIT_MAX: Duration = Duration::from_secs(60);
-/// What the host's own statements may take: the end of a large transaction is one of them.
+/// Time limit of the host's own statements: the commit of a large transaction is one of them.
 const OWN_TIMEOUT: Duration = Duration::from_secs(600);
-/// What the session's clock, which counts in whole milliseconds, may take off a deadline.
+/// The session's clock counts whole milliseconds and may cut this much off a deadline.
 const ROUNDED_OFF: Duration = Duration::from_millis(2);
 
-/// A session with a transaction. Dropped before [`TaskSession::commit`], it changes nothing.
+/// A session with a transaction. Dropping it before [`TaskSession::commit`] rolls back.
 pub struct TaskSession {
     session: Arc<Session>,
     deadline: Option<Instant>,
@@ -31,8 +31,8 @@ pub struct TaskSession {
 }
 
 impl TaskSession {
-    /// Opens a session and begins. A script that `writes` waits here until no other program does. Whatever runs
-    /// ends once `stopped` is set, or at the deadline.
+    /// Opens a session and begins. A script that `writes` waits for the write lock. Running statements end
+    /// once `stopped` is set, or at the deadline.
     pub async fn begin(
         database: &Database,
         writes: bool,
@@ -60,14 +60,14 @@ impl TaskSession {
         self.session.script(statement, shown, self.time_left(Duration::MAX)).await
     }
 
-    /// Keeps all that was changed. Waits while other programs read, until `stopped` is set or the deadline is there.
+    /// Commits. Waits for readers until `stopped` is set or the deadline is reached.
     pub async fn commit(self) -> Result<(), Error> {
         let committed = self.commit_when_free().await;
         self.session.close().await;
         committed
     }
 
-    /// Where others are in the way SQLite keeps the transaction as it is.
+    /// If a commit is blocked, SQLite keeps the transaction open.
     async fn commit_when_free(&self) -> Result<(), Error> {
         let patience = Instant::now() + LOCK_WAIT_MAX;
         self.session.wait_shortly(OWN_TIMEOUT).await?;
@@ -79,9 +79,9 @@ impl TaskSession {
         }
     }
 
-    /// Undoes all that was changed.
+    /// Rolls back.
     pub async fn roll_back(self) {
-        // A database undoes what was not kept when its session is closed.
+        // The database rolls back when the session is closed.
         self.session.close().await;
     }
 

@@ -93,7 +93,7 @@ async fn a_statement_is_stopped_at_once_and_at_its_deadline() {
     assert_eq!(error.code, "timeout");
 }
 
-/// Reads a row and keeps the read open: nobody else can end a transaction meanwhile.
+/// Reads a row and keeps the read open, so that no other connection can commit.
 async fn reading(folder: &Path) -> SqliteConnection {
     let mut reader = SqliteConnectOptions::new().filename(folder.join("a.db")).connect().await.unwrap();
     sqlx::raw_sql("BEGIN; SELECT * FROM t").execute(&mut reader).await.unwrap();

@@ -1,4 +1,4 @@
-//! Addresses of databases as users write them, and where they lead.
+//! The addresses of databases as users write them, and their resolution.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,26 +10,26 @@ use crate::database::{Database, SqliteDatabase};
 /// The longest address, in bytes.
 const URL_MAX_BYTES: usize = 4_096;
 
-/// The database at an address such as `sqlite:sales/2026.db`, whose file must lie below one of `roots` and
-/// below none of `forbidden`, links followed.
+/// The database at an address such as `sqlite:sales/2026.db`. Its file, with links followed, must be below
+/// one of `roots` and below none of `forbidden`.
 ///
 /// Codes: `invalid_input` (the address) · `forbidden` (outside) · `unreachable` (no such file) ·
 /// `unsupported` (another kind of database).
 pub async fn locate(url: &str, roots: &[PathBuf], forbidden: &[PathBuf]) -> Result<Database, Error> {
     let path = sqlite_path(url)?;
     let place = place(&path, roots, forbidden).await?;
-    // Opening a pipe would wait for whoever writes into it.
+    // Opening a pipe would block until it has a writer.
     if let Place::There(file) = place
         && tokio::fs::metadata(&file).await.is_ok_and(|found| found.is_file())
         && companions_are_files(&file).await
     {
         return Ok(Database::Sqlite(SqliteDatabase::at(file)));
     }
-    let message = format!("there is no file {} below the folders for SQLite databases", path.display());
+    let message = format!("no file {} in the folders for SQLite databases", path.display());
     Err(error("unreachable", message))
 }
 
-/// SQLite opens what stands beside a database, too.
+/// SQLite also opens the companion files beside a database.
 async fn companions_are_files(file: &Path) -> bool {
     for suffix in ["-journal", "-wal", "-shm"] {
         let mut beside = file.as_os_str().to_owned();
@@ -41,21 +41,21 @@ async fn companions_are_files(file: &Path) -> bool {
     true
 }
 
-/// Whether [`locate`] may find a database at the address, now or once there is a file: the same codes, but
-/// a file that is missing is none. What a link leads to is looked at again when it is opened.
+/// Whether [`locate`] may find a database at the address, now or once the file exists. The codes are the
+/// same, except that a missing file is no error. Links are checked again when the database is opened.
 pub async fn check(url: &str, roots: &[PathBuf], forbidden: &[PathBuf]) -> Result<(), Error> {
     place(&sqlite_path(url)?, roots, forbidden).await.map(drop)
 }
 
-/// What stands at a path that may be used.
+/// The result of resolving a permitted path.
 enum Place {
-    /// Something, links followed.
+    /// An existing file, links followed.
     There(PathBuf),
-    /// Nothing.
+    /// No file.
     Free,
 }
 
-/// The first root that the path lies below, with a file before one without.
+/// The first root that contains the path; an existing file comes first.
 async fn place(path: &Path, roots: &[PathBuf], forbidden: &[PathBuf]) -> Result<Place, Error> {
     let mut free = None;
     for root in roots {
@@ -75,7 +75,7 @@ async fn place(path: &Path, roots: &[PathBuf], forbidden: &[PathBuf]) -> Result<
     Ok(Place::Free)
 }
 
-/// The path with its links followed, as far as there is anything; and whether all of it is there.
+/// The path with its links followed as far as it exists, and whether it exists as a whole.
 async fn real(path: &Path) -> (PathBuf, bool) {
     let mut missing = Vec::new();
     let mut there = path;
@@ -101,13 +101,16 @@ async fn refuse_forbidden(path: &Path, real: &Path, forbidden: &[PathBuf]) -> Re
 }
 
 fn outside(path: &Path) -> Error {
-    error("forbidden", format!("{} does not lie below the folders for SQLite databases", path.display()))
+    error("forbidden", format!("{} is not in the folders for SQLite databases", path.display()))
 }
 
 /// The path in `sqlite:path` or `sqlite://path`: no parameters, no `..`, no database in memory.
 fn sqlite_path(url: &str) -> Result<PathBuf, Error> {
     if url.len() > URL_MAX_BYTES {
-        return Err(error("invalid_input", format!("an address has {URL_MAX_BYTES} bytes at most")));
+        return Err(error(
+            "invalid_input",
+            format!("the address exceeds the limit of {URL_MAX_BYTES} bytes"),
+        ));
     }
     let Some((scheme, rest)) = url.split_once(':') else {
         return Err(error("invalid_input", "an address begins with its kind: sqlite:folder/file.db"));

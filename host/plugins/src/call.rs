@@ -7,7 +7,7 @@ use std::time::Duration;
 use lakeport_bindings::host::types::Error as PluginError;
 use wasmtime::Trap;
 
-use crate::lending::{LentConnection, Memo, Runner, Topic};
+use crate::lending::{EmbeddedScheduler, LentConnection, Memo, Topic};
 use crate::usage::{MemoryExceeded, TableExceeded};
 
 /// A configured instance of a plugin, as its calls see it.
@@ -29,19 +29,19 @@ pub struct InstanceConfig {
 pub struct CallContext {
     /// Names the call in logs: printable ASCII, at most 64 bytes.
     pub id: Arc<str>,
-    /// What keeps one user or workflow on one side of a canary. Equal keys, equal side.
+    /// The canary key: calls with equal keys, of one user or workflow, go to the same generation.
     pub key: String,
     /// Ends the call earlier than the plugin's own limit.
     pub timeout: Option<Duration>,
-    /// Set once nobody waits for the answer.
+    /// Set when the caller no longer waits for the answer.
     pub cancelled: Arc<AtomicBool>,
     /// The configured instance that it is for.
     pub instance: Option<Arc<InstanceConfig>>,
     /// The session lent to it.
     pub connection: Option<Box<dyn LentConnection>>,
-    /// The scheduler inside the host, for the engine that came with it.
-    pub runner: Option<Arc<dyn Runner>>,
-    /// What the task that a tool works for may see.
+    /// The embedded scheduler, lent to the bundled engine only.
+    pub scheduler: Option<Arc<dyn EmbeddedScheduler>>,
+    /// The view of the topic that a tool's task works for.
     pub topic: Option<Arc<dyn Topic>>,
 }
 
@@ -55,41 +55,41 @@ impl CallContext {
             cancelled: Arc::new(AtomicBool::new(false)),
             instance: None,
             connection: None,
-            runner: None,
+            scheduler: None,
             topic: None,
         }
     }
 
-    /// The same, with a session lent to it.
+    /// A copy of the context that lends this session.
     pub fn lending(mut self, connection: Box<dyn LentConnection>) -> Self {
         self.connection = Some(connection);
         self
     }
 }
 
-/// Whose fault it is that a call failed, and how.
+/// The reason why a call failed. [`CallFault::is_the_plugins`] says who is to blame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallFault {
     /// `unreachable`, a division by zero, an access out of bounds, a panic.
     Trap,
-    /// Its time was over.
+    /// It exceeded its time limit.
     Timeout,
-    /// It asked for more memory or larger tables than it may have.
+    /// It exceeded its limit of memory or table elements.
     Memory,
-    /// Its calls of itself went too deep.
+    /// It recursed too deeply.
     Stack,
-    /// Its answer was too large.
+    /// Its answer exceeded the limit.
     Answer,
     /// It ended the process, or broke the contract in another way.
     Contract,
-    /// It was ended because its generation had been replaced and the drain time was over.
+    /// Its generation was replaced and the drain time was over.
     Drained,
-    /// The host had no room for another call in time.
+    /// No slot for another call became free in time.
     Busy,
 }
 
 impl CallFault {
-    /// The stable word for it in answers.
+    /// The stable code of the fault in answers.
     pub fn code(self) -> &'static str {
         match self {
             CallFault::Trap => "plugin_trapped",
@@ -103,7 +103,7 @@ impl CallFault {
         }
     }
 
-    /// Whether it speaks against the plugin.
+    /// Whether the fault counts against the plugin.
     pub fn is_the_plugins(self) -> bool {
         !matches!(self, CallFault::Drained | CallFault::Busy)
     }
@@ -117,11 +117,11 @@ pub enum CallError {
     Failed {
         /// Which plugin, `family:name`.
         plugin: String,
-        /// Which function of the contract.
+        /// The function of the contract.
         function: &'static str,
-        /// How.
+        /// The fault.
         fault: CallFault,
-        /// For a person: what happened and, where there is one, the limit.
+        /// For people: what happened and, if there is one, the limit.
         message: String,
     },
     /// The plugin answered with an error of its own.
@@ -132,15 +132,15 @@ pub enum CallError {
     Quarantined {
         /// Which plugin, `family:name`.
         plugin: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// There is no such plugin, or none of its generations is active.
+    /// The plugin does not exist, or has no active generation.
     #[error("{0}")]
     NotActive(String),
 }
 
-/// A fault and its words, from whatever ended the guest.
+/// The fault and its message, from the error that ended the guest.
 pub(crate) fn fault_of(error: &wasmtime::Error, timeout: Duration) -> (CallFault, String) {
     if let Some(exceeded) = error.downcast_ref::<MemoryExceeded>() {
         return (CallFault::Memory, exceeded.to_string());
@@ -158,19 +158,17 @@ pub(crate) fn fault_of(error: &wasmtime::Error, timeout: Duration) -> (CallFault
         );
     }
     if error.downcast_ref::<wasmtime::PoolConcurrencyLimitError>().is_some() {
-        return (CallFault::Busy, "no room for another call at this moment; try again".to_owned());
+        return (CallFault::Busy, "too many concurrent calls; try again".to_owned());
     }
     match error.downcast_ref::<Trap>() {
-        Some(Trap::StackOverflow) => {
-            (CallFault::Stack, "its calls of itself went deeper than the stack it may have".to_owned())
-        }
+        Some(Trap::StackOverflow) => (CallFault::Stack, "it exceeded its stack".to_owned()),
         Some(Trap::Interrupt) => (CallFault::Timeout, over_time(timeout)),
         Some(trap) => (CallFault::Trap, format!("it trapped: {trap}")),
         None => {
             let words = root_words(error);
-            // The type of this error is not public; its words are part of wasmtime's documentation.
+            // wasmtime does not export the type of this error; its message is part of the documentation.
             if words.contains("fuel allocated for hostcalls") {
-                return (CallFault::Answer, "its answer is larger than a call may give".to_owned());
+                return (CallFault::Answer, "its answer exceeds the limit".to_owned());
             }
             (CallFault::Contract, words)
         }
@@ -183,10 +181,10 @@ fn root_words(error: &wasmtime::Error) -> String {
 }
 
 pub(crate) fn over_time(timeout: Duration) -> String {
-    format!("it was not done after {} ms and was ended", timeout.as_millis())
+    format!("it was ended after {} ms", timeout.as_millis())
 }
 
-/// Raised in the guest when its time is over.
+/// Raised in the guest when its time limit is over.
 #[derive(Debug, thiserror::Error)]
 #[error("over its time")]
 pub(crate) struct OverTime;

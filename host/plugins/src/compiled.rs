@@ -1,7 +1,7 @@
-//! The compiled-code cache: machine code on disk, by digest. Loading machine code is trusting it, so the
-//! folder is private to its owner and every file ends with a keyed digest over its name, the engine's
-//! compatibility and its bytes, which is checked before anything of it is used. A file that does not pass
-//! is thrown away and compiled again. Code is mapped from its file: what is never run takes no memory.
+//! The compiled-code cache: machine code on disk, by digest. Loaded machine code runs without a sandbox, so
+//! the folder is private to its owner and each file ends with a keyed digest over its name, the engine's
+//! compatibility and its bytes. The digest is checked before the file is used; a file that fails is deleted
+//! and compiled again. Files are memory-mapped: code that never runs takes no memory.
 
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -17,9 +17,9 @@ use sha2::Sha256;
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
-use crate::compiler::compile;
+use crate::compiler::Compiler;
 
-/// The most files that the folder keeps; the ones used longest ago go first.
+/// The most files that the folder keeps; the least recently used ones are deleted first.
 const FILES_MAX: usize = 128;
 /// The most bytes that the folder keeps.
 const BYTES_MAX: u64 = 1024 * 1024 * 1024;
@@ -37,6 +37,7 @@ const SUFFIX: &str = "cwasm";
 pub struct CompiledCache {
     folder: PathBuf,
     key: [u8; KEY_BYTES],
+    compiler: Compiler,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -44,7 +45,7 @@ pub struct CompiledCache {
 /// Why the cache cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
-    /// The folder, or its key, is open to others.
+    /// Other users can read or write the folder or its key.
     #[error(
         "{path} can be read or written by others (mode {mode:o}); machine code is loaded from it, so it must be \
          private: chmod {wanted:o} {path}"
@@ -54,7 +55,7 @@ pub enum CacheError {
         path: String,
         /// Its mode.
         mode: u32,
-        /// The mode it should have.
+        /// The required mode.
         wanted: u32,
     },
     /// Reading or writing failed.
@@ -68,8 +69,9 @@ pub enum CacheError {
 }
 
 impl CompiledCache {
-    /// Opens the cache, making the folder (mode 0700) and its key (mode 0600) when they are not there.
-    pub fn open(folder: &Path) -> Result<Self, CacheError> {
+    /// Opens the cache. Creates the folder (mode 0700) and its key (mode 0600) if they do not exist. `compiler`
+    /// compiles components that it does not hold.
+    pub fn open(folder: &Path, compiler: Compiler) -> Result<Self, CacheError> {
         let io = |source| CacheError::Io { path: folder.display().to_string(), source };
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io)?;
         require_private(folder, 0o700)?;
@@ -79,7 +81,7 @@ impl CompiledCache {
                 require_private(&key_path, 0o600)?;
                 match <[u8; KEY_BYTES]>::try_from(bytes) {
                     Ok(key) => key,
-                    // Cut off in the middle of being written: a new key, and all files are compiled again.
+                    // The key file is incomplete: a new key, so that all files are compiled again.
                     Err(_) => write_key(folder).map_err(io)?,
                 }
             }
@@ -89,13 +91,14 @@ impl CompiledCache {
         Ok(CompiledCache {
             folder: folder.to_owned(),
             key,
+            compiler,
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
         })
     }
 
-    /// The component, from the folder if it lies there, else compiled and put there. Blocks: compiling
-    /// takes from milliseconds to many seconds.
+    /// Loads the component from the cache, or compiles it and adds it. Blocks: compiling takes from
+    /// milliseconds to many seconds.
     pub fn load(&self, engine: &Engine, digest: &str, bytes: &[u8]) -> wasmtime::Result<Component> {
         let name = self.name(engine, digest);
         let path = self.folder.join(&name);
@@ -104,7 +107,7 @@ impl CompiledCache {
             return Ok(component);
         }
         self.misses.fetch_add(1, Ordering::Relaxed);
-        let code = compile(engine, bytes)?;
+        let code = self.compiler.compile(engine, bytes)?;
         match self.write(&path, &name, &code) {
             Ok(()) => match self.read(engine, &path, &name) {
                 Some(component) => Ok(component),
@@ -112,13 +115,13 @@ impl CompiledCache {
                 None => adopt(engine, &code),
             },
             Err(error) => {
-                tracing::warn!("compiled code was not kept, the next start compiles it again: {error}");
+                tracing::warn!("compiled code was not cached, the next start compiles it again: {error}");
                 adopt(engine, &code)
             }
         }
     }
 
-    /// How often code was found and how often it was compiled, since the cache was opened.
+    /// Cache hits and misses since the cache was opened.
     pub fn hits_and_misses(&self) -> (u64, u64) {
         (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
     }
@@ -134,7 +137,7 @@ impl CompiledCache {
         Hmac::new_from_slice(&self.key).expect("HMAC takes keys of any length")
     }
 
-    /// The keyed digest over a file, to which its code is still to be added.
+    /// Starts the keyed digest over a file; the caller adds the code.
     fn begin_tag(&self, name: &str) -> Hmac<Sha256> {
         let mut mac = self.mac();
         mac.update(name.as_bytes());
@@ -142,18 +145,18 @@ impl CompiledCache {
         mac
     }
 
-    /// Maps a file that bears this cache's mark.
+    /// Maps a file if its keyed digest is valid.
     fn read(&self, engine: &Engine, path: &Path, name: &str) -> Option<Component> {
         let mut file = fs::File::open(path).ok()?;
         match self.bears_mark(&mut file, name) {
             Ok(true) => {}
             Ok(false) => {
-                tracing::warn!(file = %path.display(), "compiled code that does not bear this cache's mark was thrown away");
+                tracing::warn!(file = %path.display(), "deleted compiled code without a valid digest of this cache");
                 return None;
             }
             Err(_) => return None,
         }
-        // The time of the last use decides what goes first; where it cannot be set the file ages faster.
+        // Pruning goes by the time of the last use; if it cannot be set, the file is pruned earlier.
         let _ = file.set_modified(std::time::SystemTime::now());
         match map(engine, &file).or_else(|_| self.copy(engine, &mut file, name)) {
             Ok(component) => Some(component),
@@ -164,8 +167,8 @@ impl CompiledCache {
         }
     }
 
-    /// Copies a file's code into memory, where it cannot be mapped: code of a file system that is mounted `noexec`
-    /// may be run only from there.
+    /// Copies a file's code into memory if it cannot be mapped: a file system mounted `noexec` forbids
+    /// mapping code.
     fn copy(&self, engine: &Engine, file: &mut fs::File, name: &str) -> wasmtime::Result<Component> {
         let mut code = Vec::new();
         file.rewind()?;
@@ -173,12 +176,12 @@ impl CompiledCache {
         let tag = code.split_off(code.len().saturating_sub(TAG_BYTES));
         let mut mac = self.begin_tag(name);
         mac.update(&code);
-        // What was checked is what is on disk; this is what is in memory.
+        // The file was checked on disk; check the bytes that were read as well.
         mac.verify_slice(&tag).map_err(wasmtime::Error::new)?;
         adopt(engine, &code)
     }
 
-    /// Whether a file ends with the keyed digest over its name and all of its code.
+    /// Whether the file ends with the keyed digest over its name and all of its code.
     fn bears_mark(&self, file: &mut fs::File, name: &str) -> io::Result<bool> {
         let size = file.metadata()?.len();
         let Some(code_bytes) = size.checked_sub(TAG_BYTES as u64).filter(|_| size <= FILE_MAX_BYTES) else {
@@ -229,24 +232,25 @@ impl CompiledCache {
     }
 }
 
-/// Maps a file that was checked.
+/// Maps a checked file.
 #[expect(
     unsafe_code,
     reason = "machine code that bears this cache's own mark is the one thing that is trusted"
 )]
 fn map(engine: &Engine, checked: &fs::File) -> wasmtime::Result<Component> {
-    // By its descriptor: under its name there may be another file by now.
+    // By its descriptor: another file may have replaced it under its name.
     let path = format!("/proc/self/fd/{}", checked.as_raw_fd());
-    // SAFETY: `read` has verified, with a key that only this server's owner can read, that the file holds what
-    // `compile` gave for this digest and this engine's compatibility. Files of the cache are replaced and removed,
-    // never written to, so what is mapped stays as it was checked.
+    // SAFETY: `read` has verified, with a key that only this server's owner can read, that the file holds the
+    // output of the compiler for this digest and this engine's compatibility. Files of the cache are replaced
+    // and removed, never written to, so the mapped bytes stay as they were checked.
     unsafe { Component::deserialize_file(engine, path) }
 }
 
-/// Turns code in memory, just compiled or checked, into a component.
+/// Makes a component from code in memory that was just compiled or checked.
 #[expect(unsafe_code, reason = "machine code that this server has compiled itself is trusted")]
 fn adopt(engine: &Engine, compiled: &[u8]) -> wasmtime::Result<Component> {
-    // SAFETY: the bytes are what `compile` gave for this engine: it has just returned them, or they bear the mark.
+    // SAFETY: the bytes are the compiler's output for this engine: it has just returned them, or their
+    // keyed digest was verified.
     unsafe { Component::deserialize(engine, compiled) }
 }
 
@@ -273,7 +277,7 @@ fn write_key(folder: &Path) -> io::Result<[u8; KEY_BYTES]> {
     Ok(key)
 }
 
-/// Puts a file in place whole or not at all.
+/// Writes a file atomically: completely or not at all.
 fn write_aside(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
     let aside = path.with_extension(format!("partial-{}-{:x}", std::process::id(), rand::rng().next_u32()));
     let written = (|| {
@@ -326,9 +330,9 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let folder = temp.path().join("compiled");
         let (engine, bytes, digest) = component();
-        let cache = CompiledCache::open(&folder).unwrap();
+        let cache = CompiledCache::open(&folder, Compiler::Inside).unwrap();
         cache.load(&engine, &digest, &bytes).unwrap();
-        let again = CompiledCache::open(&folder).unwrap();
+        let again = CompiledCache::open(&folder, Compiler::Inside).unwrap();
         again.load(&engine, &digest, &bytes).unwrap();
         assert_eq!((cache.hits_and_misses(), again.hits_and_misses()), ((0, 1), (1, 0)));
     }
@@ -338,7 +342,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let folder = temp.path().join("compiled");
         let (engine, bytes, digest) = component();
-        let cache = CompiledCache::open(&folder).unwrap();
+        let cache = CompiledCache::open(&folder, Compiler::Inside).unwrap();
         cache.load(&engine, &digest, &bytes).unwrap();
         let file = only_file(&folder);
         let mut code = fs::read(&file).unwrap();
@@ -357,7 +361,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let folder = temp.path().join("compiled");
         let (engine, bytes, digest) = component();
-        let cache = CompiledCache::open(&folder).unwrap();
+        let cache = CompiledCache::open(&folder, Compiler::Inside).unwrap();
         cache.load(&engine, &digest, &bytes).unwrap();
         let file = only_file(&folder);
         let other = "f".repeat(64);
@@ -371,9 +375,9 @@ mod tests {
     fn a_folder_open_to_others_is_refused() {
         let temp = tempfile::tempdir().unwrap();
         let folder = temp.path().join("compiled");
-        CompiledCache::open(&folder).unwrap();
+        CompiledCache::open(&folder, Compiler::Inside).unwrap();
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
-        let error = CompiledCache::open(&folder).unwrap_err();
+        let error = CompiledCache::open(&folder, Compiler::Inside).unwrap_err();
         assert!(error.to_string().contains("chmod 700"), "{error}");
     }
 }

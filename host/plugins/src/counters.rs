@@ -1,4 +1,4 @@
-//! Counters of one generation: calls, errors by fault, how long calls took.
+//! Counters of one generation: calls, errors by fault, durations.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -7,10 +7,10 @@ use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 use serde::Serialize;
 
-/// The longest time told apart, in microseconds: an hour.
+/// The longest duration that the histogram resolves, in microseconds: an hour.
 const LONGEST_US: u64 = 3_600_000_000;
 
-/// What happened in the calls of a generation.
+/// Counters of a generation's calls.
 pub struct Counters {
     calls: AtomicU64,
     errors: AtomicU64,
@@ -19,19 +19,19 @@ pub struct Counters {
     memory_peak: AtomicU64,
 }
 
-/// A reading of the counters.
+/// The counters at one time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CounterSnapshot {
-    /// Calls that have ended.
+    /// Finished calls.
     pub calls: u64,
-    /// The ones in which the plugin itself failed, or whose answer broke the contract.
+    /// Calls in which the plugin failed or its answer broke the contract.
     pub errors: u64,
-    /// Half of the calls took at most so long, milliseconds; null without calls.
+    /// Median duration in milliseconds; null without calls.
     pub p50_ms: Option<f64>,
-    /// 99 in 100 took at most so long, milliseconds.
+    /// 99th percentile of the durations in milliseconds.
     pub p99_ms: Option<f64>,
-    /// The most linear memory that one call had, bytes.
+    /// The largest linear memory of a single call, bytes.
     pub memory_peak_bytes: u64,
 }
 
@@ -49,7 +49,7 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// Counts a call. Answers how many in a row the plugin has failed now.
+    /// Counts a call and returns the number of consecutive failures.
     pub(crate) fn record(&self, took: Duration, plugin_failed: bool, memory_peak: usize) -> u64 {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let us = u64::try_from(took.as_micros()).unwrap_or(LONGEST_US).clamp(1, LONGEST_US);
@@ -64,17 +64,16 @@ impl Counters {
         }
     }
 
-    /// Counts an answer that came in time and broke the contract all the same.
+    /// Counts an answer that came in time but broke the contract.
     pub(crate) fn blame(&self) {
         self.errors.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Forgets failures in a row, as when an operator lets the plugin back.
+    /// Resets the consecutive failures, as when an operator releases the plugin.
     pub(crate) fn forgive(&self) {
         self.in_a_row.store(0, Ordering::Relaxed);
     }
 
-    /// Reads them.
     pub fn snapshot(&self) -> CounterSnapshot {
         let times = self.times_us.lock();
         let at =

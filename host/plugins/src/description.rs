@@ -1,4 +1,4 @@
-//! What a plugin says of itself, checked when it is staged: names, versions, schemas that are JSON.
+//! Checks a plugin's description when it is staged: names, versions, JSON schemas.
 
 use std::collections::BTreeSet;
 
@@ -14,12 +14,12 @@ const NAME_MAX: usize = 64;
 const TOOL_DESCRIPTION_MAX: usize = 2_000;
 /// The largest JSON Schema, in bytes.
 const SCHEMA_MAX_BYTES: usize = 256 * 1024;
-/// Kinds of task that an engine may have.
+/// The most task types of an engine.
 const TASK_TYPES_MAX: usize = 200;
-/// Addresses that an engine or a tool may want.
+/// The most addresses that an engine or a tool may request.
 const ADDRESSES_MAX: usize = 8;
 
-/// What a dialect declares; or everything that is wrong, one problem a member.
+/// Returns a dialect's profile, or all problems of the description.
 pub fn check(description: &Description) -> Result<Option<Profile>, Vec<Problem>> {
     let (mut found, mut profile) = (Vec::new(), None);
     check_name(description, &mut found);
@@ -49,7 +49,7 @@ fn check_name(description: &Description, found: &mut Vec<Problem>) {
         found.push(problem(
             "name",
             format!(
-                "{name:?} is no plugin name: lower case letters, digits and `{separator}`, a letter first, \
+                "{name:?} is not a plugin name: lower case letters, digits and `{separator}`, a letter first, \
                  {NAME_MAX} at most"
             ),
         ));

@@ -1,4 +1,4 @@
-//! Calls of a dialect, typed. Each is one call of its own: a fresh instance, the plugin's limits.
+//! Typed calls of a dialect. Each call runs in a fresh instance under the plugin's limits.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::prepared::Description;
 use crate::registry::Registry;
 use crate::state::CallState;
 
-/// A dialect by name: whichever of its generations is active answers.
+/// A dialect by name. The generation that is active at the time of a call answers it.
 #[derive(Clone)]
 pub struct Dialect {
     registry: Arc<Registry>,
@@ -27,19 +27,19 @@ pub struct Dialect {
 }
 
 impl Registry {
-    /// The dialect of this name, whether or not it is there now.
+    /// The dialect of this name, whether it is installed or not.
     pub fn dialect(self: &Arc<Self>, name: &str) -> Dialect {
         Dialect { registry: self.clone(), id: PluginId { family: Family::Dialect, name: name.to_owned() } }
     }
 }
 
 impl Dialect {
-    /// What the active generation says of itself.
+    /// The description of the active generation.
     pub fn info(&self) -> Result<Arc<DialectInfo>, CallError> {
         self.described().map(|(info, _)| info)
     }
 
-    /// What the active generation says of itself, and what of that it declares about writing and reading.
+    /// The description of the active generation, with its checked profile.
     pub fn described(&self) -> Result<(Arc<DialectInfo>, Arc<Profile>), CallError> {
         let view = self.registry.view(&self.id);
         let active = view.as_ref().and_then(|view| view.active.as_ref());
@@ -49,7 +49,8 @@ impl Dialect {
         }
     }
 
-    /// Counts an answer of the active generation that the host refused, and keeps the reason in its log.
+    /// Counts an answer of the active generation that the host rejected, and logs the reason in the plugin's
+    /// log.
     pub fn blame(&self, call: &str, reason: &str) {
         self.registry.blame(&self.id, call, reason);
     }
@@ -112,7 +113,7 @@ impl Dialect {
         answered(self.call(context, "reader.tables", params).await)
     }
 
-    /// `reader.inspect`: as many answers as tables were asked for, in their order.
+    /// `reader.inspect`: one answer per table, in the same order.
     pub async fn inspect(
         &self,
         context: CallContext,
@@ -139,7 +140,7 @@ impl Dialect {
         answered(self.call(context, "reader.ddl", (CallState::connection_handle(), server, table)).await)
     }
 
-    /// `reader.statistics`: as many answers as tables were asked for, in their order.
+    /// `reader.statistics`: one answer per table, in the same order.
     pub async fn statistics(
         &self,
         context: CallContext,
@@ -193,12 +194,12 @@ impl Dialect {
             plugin: self.id.to_string(),
             function,
             fault: CallFault::Contract,
-            message: format!("it was asked for {asked} tables and answered for {}", answer.len()),
+            message: format!("it was asked for {asked} tables and returned {}", answer.len()),
         })
     }
 }
 
-/// A plugin's own error is an error of the call.
+/// Turns the plugin's own error into an error of the call.
 pub(crate) fn answered<T>(answer: Result<Result<T, Error>, CallError>) -> Result<T, CallError> {
     answer?.map_err(CallError::Answered)
 }

@@ -1,5 +1,5 @@
-//! Calls of an engine, typed. Each is one call of its own: a fresh instance, the plugin's limits. What only
-//! some engines export is asked for first: [`Engine::has_schedules`].
+//! Typed calls of an engine. Each call runs in a fresh instance under the plugin's limits. Some interfaces
+//! are optional; ask first whether the engine exports them, as with [`Engine::has_schedules`].
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::generation::Generation;
 use crate::prepared::Description;
 use crate::registry::Registry;
 
-/// An engine by name: whichever of its generations is active answers.
+/// An engine by name. The generation that is active at the time of a call answers it.
 #[derive(Clone)]
 pub struct Engine {
     registry: Arc<Registry>,
@@ -28,13 +28,13 @@ pub struct Engine {
 }
 
 impl Registry {
-    /// The engine of this name, whether or not it is there now.
+    /// The engine of this name, whether it is installed or not.
     pub fn engine(self: &Arc<Self>, name: &str) -> Engine {
         Engine { registry: self.clone(), id: PluginId { family: Family::Engine, name: name.to_owned() } }
     }
 }
 
-/// What the active generation says of itself.
+/// The description of the active generation.
 impl Engine {
     pub fn info(&self) -> Result<Arc<EngineInfo>, CallError> {
         match &self.active()?.description {
@@ -43,12 +43,13 @@ impl Engine {
         }
     }
 
-    /// Whether it has a timer of its own. For an engine without one the host keeps the time.
+    /// Whether the engine has a timer. For an engine without one the host fires schedules.
     pub fn has_schedules(&self) -> Result<bool, CallError> {
         Ok(self.active()?.prepared.has("schedules.set"))
     }
 
-    /// Counts an answer of the active generation that the host refused, and keeps the reason in its log.
+    /// Counts an answer of the active generation that the host rejected, and logs the reason in the plugin's
+    /// log.
     pub fn blame(&self, call: &str, reason: &str) {
         self.registry.blame(&self.id, call, reason);
     }
@@ -62,7 +63,7 @@ impl Engine {
         CallError::NotActive(format!("no generation of the plugin {} is active", self.id))
     }
 
-    /// An answer for each that was asked about, or the contract is broken.
+    /// Checks that there is one answer per question, as the contract requires.
     fn as_many_as_asked<T>(
         &self,
         function: &'static str,
@@ -76,7 +77,7 @@ impl Engine {
             plugin: self.id.to_string(),
             function,
             fault: CallFault::Contract,
-            message: format!("it was asked about {asked} runs and answered about {}", answer.len()),
+            message: format!("it was asked for {asked} runs and returned {}", answer.len()),
         })
     }
 }
@@ -119,7 +120,7 @@ impl Engine {
         answered(self.call(context, "runs.start", (request,)).await)
     }
 
-    /// As many answers as queries, in their order.
+    /// One answer per query, in the same order.
     pub async fn find(
         &self,
         context: CallContext,
@@ -188,12 +189,12 @@ impl Engine {
         answered(self.call(context, "schedules.offline", (workflow,)).await)
     }
 
-    /// What the engine cannot do is no failure of its own.
+    /// A missing capability is not a failure of the engine.
     fn require_schedules(&self) -> Result<(), CallError> {
         if self.has_schedules()? {
             return Ok(());
         }
-        let message = format!("the {} has no timer of its own", self.id);
+        let message = format!("the {} has no timer", self.id);
         Err(CallError::Answered(error("unsupported", message)))
     }
 }

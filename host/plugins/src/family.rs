@@ -1,5 +1,5 @@
-//! The families of plugins, which contract versions this host speaks, and what each family may import.
-//! Plain tables: which plugin gets what is decided in `grants`.
+//! The plugin families: the contract versions that this host speaks, and the interfaces that each family may
+//! import. Plain tables; `grants` decides about a single plugin.
 
 use std::fmt;
 use std::str::FromStr;
@@ -23,7 +23,7 @@ impl Family {
     /// All families.
     pub const ALL: [Family; 3] = [Family::Dialect, Family::Engine, Family::Tool];
 
-    /// The family's name, which is also that of its WIT package: `dialect`.
+    /// The name of the family and of its WIT package: `dialect`.
     pub fn as_str(self) -> &'static str {
         match self {
             Family::Dialect => "dialect",
@@ -32,8 +32,7 @@ impl Family {
         }
     }
 
-    /// The interface whose export makes a component one of this family, and which every plugin of the
-    /// family has.
+    /// The interface that every plugin of the family exports and that identifies the family.
     pub fn marker(self) -> &'static str {
         match self {
             Family::Dialect => "planner",
@@ -51,7 +50,7 @@ impl Family {
         }
     }
 
-    /// The interfaces that a plugin of the family may export besides.
+    /// The interfaces that a plugin of the family may also export.
     pub fn optional_exports(self) -> &'static [&'static str] {
         match self {
             Family::Dialect => &["wire"],
@@ -60,7 +59,7 @@ impl Family {
         }
     }
 
-    /// The versions of the family's package that this host speaks, the newest first.
+    /// The versions of the family's package that this host speaks, newest first.
     pub fn versions(self) -> &'static [Version] {
         const SPOKEN: &[Version] = &[Version::new(0, 9, 0)];
         SPOKEN
@@ -80,7 +79,7 @@ impl FromStr for Family {
         Family::ALL
             .into_iter()
             .find(|family| family.as_str() == text)
-            .ok_or_else(|| format!("there is no plugin family {text:?}; there are dialect, engine and tool"))
+            .ok_or_else(|| format!("unknown plugin family {text:?}; known: dialect, engine and tool"))
     }
 }
 
@@ -104,7 +103,7 @@ impl fmt::Display for Contract {
 pub struct PluginId {
     /// Its family.
     pub family: Family,
-    /// What its component says of itself: `sqlite`, `run_sql`.
+    /// The name from the component's description: `sqlite`, `run_sql`.
     pub name: String,
 }
 
@@ -114,16 +113,16 @@ impl fmt::Display for PluginId {
     }
 }
 
-/// What a family may do with an interface of the host.
+/// How a family may use an interface of the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Standing {
-    /// Every plugin of the family has it. Types only, or harmless.
+    /// Available to every plugin of the family: only types, or harmless.
     Always,
-    /// A permission: shown to the operator, who can withhold it.
+    /// A permission. The operator sees it and can withhold it.
     Grant,
-    /// A permission that only a component which came with the server can be granted.
+    /// A permission that only a bundled component can be granted.
     Bundled,
-    /// In the contract, but this host does not offer it yet.
+    /// Part of the contract, but not offered by this host yet.
     NotYet,
 }
 
@@ -147,8 +146,8 @@ pub fn standing(family: Family, package: &str, interface: &str) -> Option<Standi
     }
 }
 
-/// Whether WASI offers this interface to plugins: there, with nothing behind it. What is missing here
-/// (sockets, HTTP) cannot be imported at all.
+/// Whether plugins may import this WASI interface. It is linked, without access to the outside. Other
+/// interfaces (sockets, HTTP) cannot be imported.
 pub fn wasi_is_offered(package: &str, interface: &str) -> bool {
     match package {
         "io" => matches!(interface, "error" | "poll" | "streams"),

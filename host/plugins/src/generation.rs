@@ -1,4 +1,4 @@
-//! One component of a plugin: what it is, its counters, and the calls that run on it.
+//! One component of a plugin: its description, its counters, and the calls that run on it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -18,36 +18,36 @@ use crate::origin::{CallOrigin, Origin};
 use crate::prepared::{Description, Prepared};
 use crate::sandbox::Sandbox;
 
-/// A component that has passed every check and can be called.
+/// A component that passed all checks and can be called.
 pub struct Generation {
-    /// Which plugin it is.
+    /// The plugin.
     pub id: PluginId,
     /// SHA-256 of its bytes, 64 hex digits.
     pub digest: Arc<str>,
     /// Its size in bytes.
     pub size: usize,
-    /// The contract that it was written against.
+    /// The contract version that it implements.
     pub contract: Contract,
-    /// What it imports.
+    /// Its imports.
     pub imports: Vec<String>,
-    /// What it is granted.
+    /// Its grants.
     pub grants: Grants,
-    /// What it says of itself.
+    /// Its description.
     pub description: Description,
-    /// What a dialect declares, checked.
+    /// The checked profile of a dialect.
     pub(crate) profile: Option<Arc<Profile>>,
-    /// How it came here.
+    /// Its origin.
     pub origin: Origin,
-    /// When, milliseconds since 1970 UTC.
+    /// When it was staged, milliseconds since 1970 UTC.
     pub staged_at_ms: i64,
-    /// What happened in its calls.
+    /// The counters of its calls.
     pub counters: Counters,
     pub(crate) prepared: Prepared,
     limits: Limits,
     call_origin: CallOrigin,
     begun: AtomicU64,
     running: AtomicUsize,
-    /// Calls with a number up to this one are to end now.
+    /// Calls up to this number must end now.
     ended_up_to: watch::Sender<u64>,
 }
 
@@ -88,22 +88,22 @@ impl Generation {
         }
     }
 
-    /// How many calls are under way.
+    /// The number of running calls.
     pub fn running(&self) -> usize {
         self.running.load(Ordering::Relaxed)
     }
 
-    /// The number of the call that began last.
+    /// The number of the latest call.
     pub(crate) fn calls_begun(&self) -> u64 {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// Ends the calls that are under way and have a number up to this one. Later ones are not touched.
+    /// Ends the running calls up to this number. Later calls go on.
     pub(crate) fn end_calls(&self, up_to: u64) {
         self.ended_up_to.send_replace(up_to);
     }
 
-    /// Runs one call of a function. Also answers how often in a row the plugin has failed now.
+    /// Runs one call of a function. Also returns the number of consecutive failures of the plugin.
     pub(crate) async fn call<Params, Answer>(
         &self,
         sandbox: &Sandbox,
@@ -155,8 +155,8 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Asks a component what it is, twice, each time in a fresh store with nothing lent: the trial that
-/// finds types which do not fit, start functions that misbehave, and answers that change.
+/// Calls `describe` twice, each time in a fresh store with nothing lent. This trial finds types that do not
+/// fit, start functions that misbehave, and answers that vary.
 pub(crate) async fn trial(
     sandbox: &Sandbox,
     prepared: &Prepared,
@@ -174,7 +174,7 @@ pub(crate) async fn trial(
             Some(before) if *before == description => {}
             Some(_) => {
                 let message =
-                    "it described itself in two ways when asked twice; describe must always answer the same";
+                    "its `describe` returned two different answers; it must always return the same one";
                 return Err((CallFault::Contract, message.to_owned()));
             }
         }

@@ -1,5 +1,5 @@
-//! What a component imports, held against what its family may have and what the operator grants. Pure
-//! functions of names, tested without WebAssembly. One refusal lists everything that stands in the way.
+//! Compares a component's imports with what its family may import and what the operator grants. Pure
+//! functions of names, tested without WebAssembly. One error lists all refused imports.
 
 use std::collections::BTreeSet;
 
@@ -9,25 +9,25 @@ use crate::family::{Family, Standing, standing, wasi_is_offered};
 use crate::inspect::Inspection;
 use crate::origin::Origin;
 
-/// What the operator withholds. Everything that a family may have is granted by activating a plugin,
-/// unless it stands here.
+/// The interfaces that the operator withholds. Activating a plugin grants everything else that its family may
+/// import.
 #[derive(Clone, Debug, Default)]
 pub struct Policy {
     /// Interfaces without their versions: `lakeport:dialect/connection`, `wasi:filesystem/types`.
     pub withhold: BTreeSet<String>,
 }
 
-/// What a component is given.
+/// The permissions of a component.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Grants {
-    /// Permissions, without their versions, sorted: what activating the plugin grants.
+    /// Interfaces that activating the plugin grants, without their versions, sorted.
     pub needed: Vec<String>,
-    /// Interfaces that the operator withholds and the component says it can do without.
+    /// Interfaces that the operator withholds and the component declares optional.
     pub withheld: Vec<String>,
 }
 
 impl Grants {
-    /// Refuses what is withheld and is not among the interfaces that the plugin can do without (`samples`).
+    /// Refuses withheld interfaces that the plugin does not declare optional (`samples`).
     pub(crate) fn check_optional(&self, optional: &[String]) -> Result<(), Refused> {
         let is_needed = |plain: &&String| {
             !optional.iter().any(|name| plain.strip_prefix(TOOL_INTERFACES).is_some_and(|own| own == name))
@@ -38,23 +38,23 @@ impl Grants {
     }
 }
 
-/// What the names of the interfaces begin with that a tool may do without.
+/// The prefix of the interfaces that a tool may declare optional.
 const TOOL_INTERFACES: &str = "lakeport:tool/";
 
 fn withheld(plain: &str) -> String {
     format!("the operator withholds {plain}, in the setting plugins.withhold")
 }
 
-/// One import that stands in the way.
+/// One refused import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedImport {
     /// The import as the component names it.
     pub import: String,
-    /// Why not, for a person.
+    /// The reason, for people.
     pub reason: String,
 }
 
-/// Why a component is not let in: all of its imports that it may not have.
+/// The error that lists all refused imports of a component.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", describe(.imports))]
 pub struct Refused {
@@ -64,10 +64,10 @@ pub struct Refused {
 
 fn describe(imports: &[RefusedImport]) -> String {
     let lines: Vec<String> = imports.iter().map(|i| format!("{} ({})", i.import, i.reason)).collect();
-    format!("the component imports what it may not have: {}", lines.join("; "))
+    format!("the component has imports that are not allowed: {}", lines.join("; "))
 }
 
-/// Decides whether the component may have what it imports.
+/// Decides whether the component may have its imports.
 pub fn check(inspection: &Inspection, origin: Origin, policy: &Policy) -> Result<Grants, Refused> {
     let family = inspection.contract.family;
     let mut refused = Vec::new();
@@ -91,16 +91,16 @@ pub fn check(inspection: &Inspection, origin: Origin, policy: &Policy) -> Result
     }
 }
 
-/// What an import is.
+/// The verdict on one import.
 enum Judgement {
-    /// It needs no permission.
+    /// Needs no permission.
     Free,
     Permission(String),
-    /// Withheld from a tool, which may be able to do without; what it says of itself tells.
+    /// Withheld from a tool; its description says whether it is optional.
     Withheld(String),
 }
 
-/// What an import is, or why it is refused.
+/// Classifies an import, or refuses it with the reason.
 fn judge(family: Family, origin: Origin, import: &str, policy: &Policy) -> Result<Judgement, String> {
     let Some((package, interface)) = parts(import) else {
         return Err(
@@ -132,7 +132,7 @@ fn judge(family: Family, origin: Origin, import: &str, policy: &Policy) -> Resul
         Some(Standing::Bundled) if origin == Origin::Bundled => Ok(Judgement::Permission(plain)),
         Some(Standing::Bundled) => Err("only a component that came with the server may import it".to_owned()),
         Some(Standing::NotYet) => {
-            Err("in the contract, but this version of Lakeport does not offer it yet".to_owned())
+            Err("part of the contract, but not available in this version of Lakeport".to_owned())
         }
         None => Err(format!("a {family} may not have it")),
     }

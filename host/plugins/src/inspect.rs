@@ -1,5 +1,5 @@
-//! Reads what a component is, without running or compiling any of it: its family and contract version
-//! from its exports, and what it wants from its imports. Everything here is a pure function of bytes.
+//! Reads a component without running or compiling it: its family and contract version from its exports, its
+//! required interfaces from its imports. Pure functions of bytes.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ pub const COMPONENT_MAX_BYTES: usize = 64 * 1024 * 1024;
 /// The most imports or exports that a component may have at its outermost level.
 pub const EXTERNS_MAX: usize = 500;
 
-/// What a component says of itself in its outermost imports and exports.
+/// The description of a component by its outermost imports and exports.
 #[derive(Clone, Debug)]
 pub struct Inspection {
     /// SHA-256 over all bytes, 64 hex digits.
@@ -29,14 +29,14 @@ pub struct Inspection {
     pub exports: Vec<String>,
 }
 
-/// Why bytes are not a plugin. Each says what to do about it.
+/// Why bytes are not a plugin. Each message says what to do.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum InspectError {
-    /// Nothing was sent.
+    /// The body was empty.
     #[error("the file is empty; send the component itself, as `cargo build --target wasm32-wasip2` makes it")]
     Empty,
     /// Larger than [`COMPONENT_MAX_BYTES`].
-    #[error("the component has {size} bytes, more than the {max} that are accepted; strip debug information")]
+    #[error("the component has {size} bytes, the limit is {max}; strip debug information")]
     TooLarge {
         /// Its size in bytes.
         size: usize,
@@ -55,27 +55,27 @@ pub enum InspectError {
          or wrap it with `wasm-tools component new`"
     )]
     CoreModule,
-    /// No WebAssembly at all.
+    /// Not WebAssembly.
     #[error(
         "this is not WebAssembly: it does not begin with the bytes 00 61 73 6d (a component in text form has to \
          be turned into binary first)"
     )]
     NotWasm,
-    /// Damaged or cut off.
-    #[error("the component is damaged or cut off at byte {offset}: {message}")]
+    /// Damaged or truncated.
+    #[error("the component is damaged or truncated at byte {offset}: {message}")]
     Malformed {
-        /// Where, in bytes from the start.
+        /// The offset from the start, in bytes.
         offset: usize,
-        /// The parser's words.
+        /// The parser's message.
         message: String,
     },
-    /// No export of a family.
+    /// No family's interface is exported.
     #[error(
-        "the component is no plugin: it exports {found}, but a dialect exports lakeport:dialect/planner, \
+        "the component is not a plugin: it exports {found}, but a dialect exports lakeport:dialect/planner, \
          an engine lakeport:engine/deploys and a tool lakeport:tool/tool"
     )]
     NoFamily {
-        /// What it exports, for a person.
+        /// The exports, for people.
         found: String,
     },
     /// Exports of more than one family, or of two versions of one.
@@ -96,7 +96,7 @@ pub enum InspectError {
         family: Family,
         /// The version it exports, as text.
         version: String,
-        /// The versions spoken, for a person.
+        /// The supported versions, for people.
         known: String,
     },
     /// A required export is missing.
@@ -104,9 +104,9 @@ pub enum InspectError {
     MissingExport {
         /// The family.
         family: Family,
-        /// What is missing.
+        /// The missing export.
         missing: String,
-        /// What is there.
+        /// The existing exports.
         found: String,
     },
     /// More imports or exports than [`EXTERNS_MAX`].
@@ -118,7 +118,7 @@ pub enum InspectError {
 }
 
 impl InspectError {
-    /// The stable word for this error in answers.
+    /// The stable code of this error in answers.
     pub fn code(&self) -> &'static str {
         match self {
             InspectError::Empty => "component_empty",
@@ -136,12 +136,12 @@ impl InspectError {
     }
 }
 
-/// The digest by which a component is known: SHA-256, 64 hex digits.
+/// The digest that identifies a component: SHA-256, 64 hex digits.
 pub fn digest(bytes: &[u8]) -> String {
     hex::encode(Sha256::digest(bytes))
 }
 
-/// Reads a component. Nothing of it is run or compiled.
+/// Reads a component without running or compiling it.
 pub fn inspect(bytes: &[u8]) -> Result<Inspection, InspectError> {
     refuse_by_first_bytes(bytes)?;
     validate(bytes)?;
@@ -198,7 +198,7 @@ fn malformed(error: wasmparser::BinaryReaderError) -> InspectError {
     InspectError::Malformed { offset: error.offset(), message: error.message().to_owned() }
 }
 
-/// The names of the outermost component's imports and exports; what is nested within is its own affair.
+/// The names of the outermost component's imports and exports; nested components do not count.
 fn outermost_names(bytes: &[u8]) -> Result<(BTreeSet<String>, BTreeSet<String>), InspectError> {
     let (mut imports, mut exports) = (BTreeSet::new(), BTreeSet::new());
     let mut depth = 0usize;
@@ -265,8 +265,8 @@ fn contract_of(exports: &BTreeSet<String>) -> Result<Contract, InspectError> {
     }
 }
 
-/// Whether a host that speaks `known` can serve a component of `asked`: the same major, or below 1.0 the
-/// same minor; and no pre-release but exactly this one. The linker's own rule.
+/// Whether a host that speaks `known` can serve a component of `asked`: the same major, or below 1.0 the same
+/// minor; a pre-release must match exactly. This is the linker's own rule.
 pub(crate) fn serves(known: &Version, asked: &Version) -> bool {
     if !known.pre.is_empty() || !asked.pre.is_empty() {
         return known == asked;
@@ -277,7 +277,7 @@ pub(crate) fn serves(known: &Version, asked: &Version) -> bool {
     known.major == asked.major
 }
 
-/// A list for a person; long ones are cut.
+/// A list for people; long ones are cut.
 fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const SHOWN: usize = 8;
     let names: Vec<&str> = names.collect();
@@ -342,7 +342,7 @@ mod tests {
         );
         assert!(inspect(&bytes).is_ok());
         for length in 0..bytes.len() {
-            // Cut off exactly before the trailing section of debug names, it is a whole component.
+            // Truncated exactly before the trailing section of debug names, it is a complete component.
             let only_names_gone =
                 bytes[length..].windows(14).any(|w| w == b"component-name") && bytes[length] == 0;
             assert!(only_names_gone || inspect(&bytes[..length]).is_err(), "cut at {length}");

@@ -1,4 +1,5 @@
-//! What runs in a fresh store: one function of the contract, or the trial of a component that is being staged.
+//! The code that runs in a fresh store: one function of the contract, or the trial of a component that is
+//! being staged.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -13,8 +14,8 @@ use crate::family::Family;
 use crate::prepared::{Description, Prepared};
 use crate::state::CallState;
 
-/// What a call runs. A trait and not a closure: its future may borrow the arguments, which are then copied once,
-/// into the guest.
+/// The body of a call. A trait and not a closure: its future may borrow the arguments, so they are copied
+/// only once, into the guest.
 pub(crate) trait Invocation: Send {
     type Answer: Send;
 
@@ -50,7 +51,7 @@ where
     }
 }
 
-/// Compares the types of all exports, and asks the component what it is.
+/// Compares the types of all exports, then calls `describe`.
 pub(crate) struct Describe<'p>(pub &'p Prepared);
 
 impl Invocation for Describe<'_> {
@@ -77,7 +78,7 @@ impl Invocation for Describe<'_> {
     }
 }
 
-/// Calls one function. Of all exports only this one is looked up, and its type compared.
+/// Calls one function. Looks up this export only and compares its type.
 async fn call<Params, Answer>(
     prepared: &Prepared,
     instance: &Instance,

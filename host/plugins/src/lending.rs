@@ -1,5 +1,6 @@
-//! What the host lends to a call: a database session, the scheduler inside the host, a task's view of the
-//! catalogue, a small cache. Plain interfaces, which the lender implements; `imports` answers plugins from them.
+//! The capabilities that the host lends to a call: a database session, the embedded scheduler, a task's view
+//! of the catalogue, a small cache. Plain interfaces, which the lender implements; `imports` answers plugins
+//! from them.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -23,7 +24,7 @@ use lakeport_bindings::tool::samples::FieldSample;
 use lakeport_bindings::tool::tables::TableHead;
 use parking_lot::Mutex;
 
-/// A read-only session that can be lent. It bounds and guards every statement by itself.
+/// A read-only session that can be lent. It bounds and guards each statement itself.
 pub trait LentConnection: Send {
     /// Runs one reading statement. Errors are those of `lakeport:dialect/connection`.
     fn query<'a>(
@@ -33,11 +34,11 @@ pub trait LentConnection: Send {
     ) -> BoxFuture<'a, Result<RowSet, Error>>;
 }
 
-/// What the runner answers, in its own time.
+/// The asynchronous answer of a lent interface.
 pub type Answer<'a, T> = BoxFuture<'a, Result<T, Error>>;
 
-/// The scheduler inside the host. Each function is that of the contract with the same name.
-pub trait Runner: Send + Sync {
+/// The embedded scheduler. Each function is the contract's function of the same name.
+pub trait EmbeddedScheduler: Send + Sync {
     /// `put`.
     fn put(&self, workflow: Workflow) -> Answer<'_, ()>;
     /// `remove`.
@@ -50,7 +51,7 @@ pub trait Runner: Send + Sync {
     fn set_online(&self, workflow: u64, online: bool) -> Answer<'_, ()>;
     /// `start`.
     fn start(&self, request: RunRequest) -> Answer<'_, Started>;
-    /// `find`: as many answers as queries, in their order.
+    /// `find`: one answer per query, in the same order.
     fn find(&self, queries: Vec<RunQuery>) -> Answer<'_, Vec<Option<Instance>>>;
     /// `cancel`.
     fn cancel(&self, instance: InstanceRef) -> Answer<'_, ()>;
@@ -64,8 +65,8 @@ pub trait Runner: Send + Sync {
     fn log(&self, request: LogRequest) -> Answer<'_, LogPage>;
 }
 
-/// What one task of one topic may see. Each function is that of the contract with the same name, and keeps to its
-/// bounds.
+/// The view of one task of one topic. Each function is the contract's function of the same name and keeps to
+/// its bounds.
 pub trait Topic: Send + Sync {
     /// `catalog.datasources`.
     fn datasources(&self) -> BoxFuture<'_, Vec<Datasource>>;
@@ -75,7 +76,7 @@ pub trait Topic: Send + Sync {
     fn tables(&self, filter: Filter, page: Page) -> Answer<'_, TablePage>;
     /// `catalog.resolve`.
     fn resolve(&self, name: String) -> Answer<'_, Vec<TableHead>>;
-    /// `catalog.get`: as many answers as ids, in their order.
+    /// `catalog.get`: one answer per id, in the same order.
     fn get(&self, ids: Vec<u64>) -> Answer<'_, Vec<Option<Table>>>;
     /// `samples.fields`.
     fn samples(&self, table: u64, fields: Vec<String>, values: u32) -> Answer<'_, Vec<FieldSample>>;
@@ -91,11 +92,10 @@ pub trait Topic: Send + Sync {
     fn around(&self, request: GraphRequest) -> Answer<'_, Graph>;
 }
 
-/// What one instance may remember, keys and values together.
+/// Bytes that one instance may cache, keys and values together.
 const MEMO_MAX_BYTES: usize = 64 * 1024;
 
-/// The cache of one configured instance. Whoever configures it drops it when configuration, secrets or
-/// plugin change.
+/// The cache of one configured instance. Its owner drops it when configuration, secrets or plugin change.
 #[derive(Debug, Default)]
 pub struct Memo {
     entries: Mutex<VecDeque<Entry>>,

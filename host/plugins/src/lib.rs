@@ -1,17 +1,19 @@
-//! The plugin host: it lets WebAssembly components in, runs them in a sandbox, and swaps them while
-//! calls are under way. It needs no server: a test kit or a command line can stand on it as well.
+//! The plugin host: it stages WebAssembly components, runs them in a sandbox, and replaces them while calls
+//! are running. It needs no server: a test kit or a command line can use it, too.
 //!
-//! The phases are apart. [`inspect`] reads a component without running any of it. [`grants`] compares
-//! what it imports with what its family may have and what the operator grants. [`Sandbox`] compiles and
-//! links it once. [`Registry`] keeps the generations of each plugin and points at the active one.
-//! A call takes a fresh store, bounded in memory, tables, time and size of the answer, and drops it.
+//! Each phase has its module. [`inspect`] reads a component without running it. [`grants`] compares its
+//! imports with what its family may import and what the operator grants. [`Sandbox`] compiles and links it
+//! once. [`Registry`] keeps the generations of each plugin and the pointer to the active one. A call takes a
+//! fresh store, bounded in memory, tables, time and size of the answer, and drops it.
 //!
-//! Nothing here reads the environment, speaks HTTP or keeps state on disk, save the compiled-code cache.
+//! The crate does not read the environment, speak HTTP or keep state on disk, except for the compiled-code
+//! cache.
 
 mod call;
 mod compiled;
 mod compiler;
 mod counters;
+mod cpu_turns;
 mod description;
 pub mod dialect;
 pub mod engine;
@@ -21,7 +23,7 @@ pub mod grants;
 mod imports;
 mod inspect;
 mod invocation;
-mod lane;
+
 mod lending;
 mod limits;
 mod log;
@@ -36,12 +38,13 @@ mod wasi_context;
 
 pub use call::{CallContext, CallError, CallFault, InstanceConfig};
 pub use compiled::CompiledCache;
+pub use compiler::{Compiler, compile_for_parent};
 pub use counters::{CounterSnapshot, Counters};
 pub use family::{Contract, Family, PluginId};
 pub use generation::Generation;
 pub use grants::{Policy, Refused};
 pub use inspect::{InspectError, Inspection, inspect};
-pub use lending::{Answer, LentConnection, Memo, Runner, Topic};
+pub use lending::{Answer, EmbeddedScheduler, LentConnection, Memo, Topic};
 pub use limits::Limits;
 pub use log::{LogLevel, LogLine, PluginLog};
 pub use origin::Origin;

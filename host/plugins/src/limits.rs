@@ -1,4 +1,4 @@
-//! What one call may use. Every number is a bound that the operator can set; the defaults are here.
+//! The limits of one call. The operator can set each one; the defaults are here.
 
 use std::time::Duration;
 
@@ -9,18 +9,18 @@ pub struct Limits {
     pub memory_bytes: usize,
     /// Elements of all of its tables together.
     pub table_elements: usize,
-    /// Time from the call's begin to its end, waiting included.
+    /// Time from start to end of the call, waits included.
     pub timeout: Duration,
-    /// Bytes that the component may hand to the host in one answer or one call of an import.
+    /// Bytes that the component may pass to the host in one answer or one call of an import.
     pub answer_bytes: usize,
-    /// Lines that are kept of a call's log; what comes after is counted.
+    /// Log lines that are kept of a call; further lines are only counted.
     pub log_lines: u32,
     /// Handles (streams, connections) that are open at the same time.
     pub handles: usize,
 }
 
 impl Limits {
-    /// The default, and the most that the pooling allocator has room for.
+    /// The default, and the most that the pooling allocator reserves.
     pub const MEMORY_MAX_BYTES: usize = 256 * 1024 * 1024;
 }
 

@@ -1,4 +1,4 @@
-//! What plugins say: a bounded ring of lines per plugin, and the budget of one call.
+//! The logs of plugins: a bounded ring of lines per plugin, and the line budget of one call.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -15,22 +15,22 @@ pub const FIELDS_MAX: usize = 32;
 /// A field's name or value is cut at this many bytes.
 pub const FIELD_MAX_BYTES: usize = 1_024;
 
-/// What a plugin's log keeps, bytes.
+/// The most bytes that a plugin's log keeps.
 pub const LOG_MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// How much a line matters.
+/// The severity of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// Every step.
+    /// Single steps.
     Trace,
-    /// For whoever debugs the plugin.
+    /// For debugging the plugin.
     Debug,
-    /// What an operator likes to find later.
+    /// Information for the operator.
     Info,
-    /// Something was wrong and was dealt with.
+    /// A problem that was handled.
     Warn,
-    /// Something was wrong and a person should look.
+    /// A problem that needs a person.
     Error,
 }
 
@@ -40,19 +40,19 @@ pub struct LogLine {
     /// Milliseconds since 1970 UTC.
     #[serde(skip)]
     pub at_ms: i64,
-    /// How much it matters.
+    /// The severity.
     pub level: LogLevel,
-    /// What was said, control characters escaped.
+    /// The message, control characters escaped.
     pub message: String,
-    /// Facts beside it.
+    /// Additional fields.
     pub fields: Vec<(String, String)>,
-    /// Digest of the component that said it; empty where the host said it.
+    /// Digest of the component that logged it; empty for the host's own lines.
     pub digest: String,
-    /// The call in which it was said.
+    /// The call that logged it.
     pub call: String,
 }
 
-/// The last lines of one plugin, whichever of its generations said them.
+/// The last lines of one plugin, over all of its generations.
 #[derive(Debug)]
 pub struct PluginLog {
     kept: Mutex<Kept>,
@@ -73,12 +73,12 @@ impl LogLine {
 }
 
 impl PluginLog {
-    /// An empty log that keeps so many lines, of [`LOG_MAX_BYTES`] together.
+    /// An empty log that keeps `capacity` lines, [`LOG_MAX_BYTES`] in total.
     pub fn new(capacity: usize) -> Self {
         PluginLog { kept: Mutex::default(), capacity: capacity.max(1) }
     }
 
-    /// The lines kept, the oldest first.
+    /// The kept lines, oldest first.
     pub fn lines(&self) -> Vec<LogLine> {
         self.kept.lock().lines.iter().cloned().collect()
     }
@@ -94,7 +94,7 @@ impl PluginLog {
     }
 }
 
-/// One call's way to the log, with its budget of lines.
+/// The log of one call, with its budget of lines.
 pub struct CallLog {
     log: Arc<PluginLog>,
     digest: Arc<str>,
@@ -153,8 +153,7 @@ pub(crate) fn now_ms() -> i64 {
         .map_or(0, |d| i64::try_from(d.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// Text that can stand on one line of a terminal: without control characters, and cut so that what is
-/// kept has at most so many bytes.
+/// Text without control characters for one line of a terminal, cut to `max_bytes`.
 fn plain(text: &str, max_bytes: usize) -> String {
     let mut out = String::with_capacity(text.len().min(max_bytes));
     for c in text.chars() {

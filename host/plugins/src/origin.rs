@@ -1,16 +1,16 @@
-//! Where a component comes from, and on whose behalf a call of it is made.
+//! The origin of a component and of a call.
 
 use std::sync::Arc;
 
 use crate::family::Family;
 use crate::log::PluginLog;
 
-/// How a component came here.
+/// The origin of a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// With the host.
+    /// Bundled with the host.
     Bundled,
-    /// Through the API.
+    /// Uploaded through the API.
     Uploaded,
 }
 
@@ -24,12 +24,12 @@ impl Origin {
     }
 }
 
-/// Whose call it is.
+/// The component that a call runs.
 #[derive(Clone)]
 pub(crate) struct CallOrigin {
     pub family: Family,
     pub digest: Arc<str>,
-    /// Interfaces that it imports and the operator withholds.
+    /// Imported interfaces that the operator withholds.
     pub withheld: Arc<[String]>,
     pub log: Arc<PluginLog>,
 }

@@ -1,4 +1,4 @@
-//! A component that is compiled and linked, ready for calls.
+//! A compiled and linked component, ready for calls.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use wasmtime::{AsContextMut, Store};
 use crate::family::{Contract, Family};
 use crate::state::CallState;
 
-/// A linked component and the places of its exported functions. Making one fails when an export is missing.
+/// A linked component with the indices of its exported functions. Creating it fails if an export is missing.
 pub struct Prepared {
     pre: InstancePre<CallState>,
     guest: Guest,
@@ -19,15 +19,15 @@ pub struct Prepared {
     functions: HashMap<String, ComponentExportIndex>,
 }
 
-/// The interfaces of a family, whose types are compared once, when a component is staged: comparing all of them
-/// at every call would take longer than most calls.
+/// The interfaces of a family. Their types are compared once, when a component is staged: comparing them at
+/// every call would take longer than most calls.
 enum Guest {
     Dialect(dialect::PluginIndices),
     Engine(Box<EngineIndices>),
     Tool(tool::PluginIndices),
 }
 
-/// An engine: the exports that every one has, and those that it may have.
+/// An engine's required and optional exports.
 struct EngineIndices {
     about: engine::about::GuestIndices,
     deploys: engine::deploys::GuestIndices,
@@ -38,7 +38,7 @@ struct EngineIndices {
     definitions: Option<engine::definitions::GuestIndices>,
 }
 
-/// What a plugin says of itself.
+/// The description of a plugin.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Description {
     /// A dialect.
@@ -64,7 +64,7 @@ impl Prepared {
         Ok(Prepared { pre, guest, functions })
     }
 
-    /// A fresh instance. Its types are as they were when [`Self::check_types`] compared them.
+    /// A fresh instance. [`Self::check_types`] has compared its types.
     pub(crate) async fn instantiate(&self, store: &mut Store<CallState>) -> wasmtime::Result<Instance> {
         self.pre.instantiate_async(store).await
     }
@@ -74,7 +74,7 @@ impl Prepared {
         self.functions.contains_key(function)
     }
 
-    /// The place of an exported function, `planner.plan`.
+    /// The index of an exported function, `planner.plan`.
     pub(crate) fn place(&self, function: &str) -> wasmtime::Result<&ComponentExportIndex> {
         self.functions
             .get(function)
@@ -175,7 +175,7 @@ impl Description {
         }
     }
 
-    /// What it is, in a few words for a person.
+    /// A short title for people.
     pub fn title(&self) -> &str {
         match self {
             Description::Dialect(info) => &info.title,

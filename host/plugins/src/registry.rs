@@ -1,7 +1,6 @@
-//! The plugins of a server: which generations there are, which one answers, and how that changes while
-//! calls are under way. A change swaps one pointer; a call that has begun keeps what it began with.
-//! Nothing here outlives the process: whoever needs that stores components and pointers, and puts them
-//! back at the start.
+//! The plugins of a server: their generations, the active ones, and changes of them while calls are running.
+//! A change swaps one pointer; a running call keeps its generation. The registry is in memory only: its owner
+//! stores components and pointers and restores them at the start.
 
 mod errors;
 mod view;
@@ -28,27 +27,27 @@ use crate::origin::{CallOrigin, Origin};
 use crate::prepared::Description;
 use crate::sandbox::Sandbox;
 
-/// Generations that one plugin may have at the same time.
+/// The most generations of one plugin.
 pub const GENERATIONS_MAX: usize = 16;
-/// Plugins that a server may have.
+/// The most plugins of a server.
 pub const PLUGINS_MAX: usize = 500;
 
 /// Settings of a registry.
 #[derive(Clone, Debug)]
 pub struct RegistrySettings {
-    /// Bounds of every call.
+    /// The limits of each call.
     pub limits: Limits,
-    /// Time of one call of a tool, which waits for databases. None: that of every call.
+    /// The time limit of a tool's calls, which wait for databases; `None`: the common limit.
     pub tool_timeout: Option<Duration>,
-    /// What the operator withholds.
+    /// The interfaces that the operator withholds.
     pub policy: Policy,
-    /// How long calls may go on after their generation was replaced.
+    /// How long running calls may go on after their generation was replaced.
     pub drain: Duration,
-    /// How many generations before the active one a rollback can go back to.
+    /// How many earlier active generations are kept for a rollback.
     pub history_max: usize,
-    /// Lines kept of each plugin's log.
+    /// Lines that each plugin's log keeps.
     pub log_lines: usize,
-    /// Calls in a row that must fail before a plugin is quarantined. 0: never.
+    /// Consecutive failed calls that quarantine a plugin. 0: never.
     pub quarantine_after: u64,
 }
 
@@ -79,7 +78,7 @@ struct Plugin {
     log: Arc<PluginLog>,
 }
 
-/// Who is told of changes that the registry makes by itself.
+/// The listener for changes that the registry makes by itself.
 type Told = Box<dyn Fn(&PluginId) + Send + Sync>;
 
 /// The plugins of a server.
@@ -87,21 +86,20 @@ pub struct Registry {
     sandbox: Arc<Sandbox>,
     settings: RegistrySettings,
     plugins: RwLock<BTreeMap<PluginId, Arc<Plugin>>>,
-    /// Lines said before it is known who says them.
+    /// Lines logged before the plugin's identity is known.
     trial_log: Arc<PluginLog>,
     told: OnceLock<Told>,
 }
 
-/// A component that has been let in.
+/// A staged component.
 pub struct Staged {
     /// The generation.
     pub generation: Arc<Generation>,
-    /// False: the same bytes were there already.
+    /// False if the same bytes were staged before.
     pub new: bool,
 }
 
 impl Registry {
-    /// An empty registry over a sandbox.
     pub fn new(sandbox: Arc<Sandbox>, settings: RegistrySettings) -> Self {
         let trial_log = Arc::new(PluginLog::new(settings.log_lines));
         Registry {
@@ -113,24 +111,22 @@ impl Registry {
         }
     }
 
-    /// The settings it was made with.
     pub fn settings(&self) -> &RegistrySettings {
         &self.settings
     }
 
-    /// The sandbox that calls run in.
     pub fn sandbox(&self) -> &Arc<Sandbox> {
         &self.sandbox
     }
 
-    /// Checks everything about a component, and keeps it: inspection, imports against grants, compiling,
-    /// linking, a trial of `describe`, and what it says there. Nothing of it runs before the checks
-    /// that can be made without running it have passed. Active it becomes only by [`Self::activate`].
+    /// Checks a component and keeps it: inspection, imports against grants, compiling, linking, a trial of
+    /// `describe`, and the description. The component runs only after it has passed all checks that do not
+    /// need it to run. [`Self::activate`] makes it active.
     pub async fn stage(self: &Arc<Self>, bytes: Vec<u8>, origin: Origin) -> Result<Staged, StageError> {
         self.stage_as_of(bytes, origin, now_ms()).await
     }
 
-    /// The same for a component that was staged at another time (milliseconds since 1970 UTC).
+    /// Stages a component that was first staged at another time (milliseconds since 1970 UTC).
     pub async fn stage_as_of(
         self: &Arc<Self>,
         bytes: Vec<u8>,
@@ -167,7 +163,7 @@ impl Registry {
         let description = trial(&self.sandbox, &prepared, &call_origin, &self.settings.limits)
             .await
             .map_err(|(fault, message)| StageError::Trial { fault, message })?;
-        // A description may be large: reading it takes processor time, too.
+        // Checking a large description takes processor time, too.
         let (description, checked) = tokio::task::spawn_blocking(move || {
             let checked = crate::description::check(&description);
             (description, checked)
@@ -211,7 +207,7 @@ impl Registry {
         }
         view.generations.push(generation.clone());
         plugin.view.store(Arc::new(view));
-        // Its last generation may have been removed since the plugin was looked up.
+        // The plugin's last generation may have been removed since the look-up.
         self.plugins.write().entry(generation.id.clone()).or_insert_with(|| plugin.clone());
         Ok(Staged { generation, new: true })
     }
@@ -223,7 +219,7 @@ impl Registry {
         }
         if plugins.len() >= PLUGINS_MAX {
             return Err(StageError::Full(format!(
-                "there are {PLUGINS_MAX} plugins already; remove one first"
+                "the limit of {PLUGINS_MAX} plugins is reached; remove one first"
             )));
         }
         let plugin = Arc::new(Plugin {
@@ -243,7 +239,7 @@ impl Registry {
         })
     }
 
-    /// Counts an answer that broke the contract against the generation that is active.
+    /// Counts an answer that broke the contract against the active generation.
     pub(crate) fn blame(&self, id: &PluginId, call: &str, reason: &str) {
         let Some(plugin) = self.plugins.read().get(id).cloned() else { return };
         if let Some(active) = &plugin.view.load().active {
@@ -281,14 +277,14 @@ impl Registry {
             (Some(id), None) => Ok(id.clone()),
             (Some(one), Some(other)) => Err(conflict(
                 "name_ambiguous",
-                format!("two plugins are called {text}; say which: {one} or {other}"),
+                format!("two plugins are named {text}; choose {one} or {other}"),
             )),
             (None, _) => Err(unknown(text, &plugins)),
         }
     }
 
-    /// Makes a generation the one that answers. With `canary_percent`, only for that share of keys.
-    /// Calls under way end on the generation that they began with, within the drain time.
+    /// Makes a generation the active one; with `canary_percent`, for that share of keys only. Running calls
+    /// finish on their generation within the drain time.
     pub fn activate(
         self: &Arc<Self>,
         id: &PluginId,
@@ -301,13 +297,10 @@ impl Registry {
             match canary_percent {
                 Some(percent @ 1..=99) => {
                     if view.active.is_none() {
-                        return Err(conflict(
-                            "no_active_generation",
-                            "a canary needs an active generation to stand beside",
-                        ));
+                        return Err(conflict("no_active_generation", "a canary needs an active generation"));
                     }
                     if is_active {
-                        return Err(conflict("already_active", "this generation answers all calls already"));
+                        return Err(conflict("already_active", "this generation is already active"));
                     }
                     view.canary = Some(Canary { generation, percent });
                 }
@@ -328,17 +321,14 @@ impl Registry {
         })
     }
 
-    /// Ends a canary, or else makes the generation that answered before answer again.
+    /// Ends the canary, or else activates the previous generation.
     pub fn rollback(self: &Arc<Self>, id: &PluginId) -> Result<Arc<PluginView>, RegistryError> {
         self.change(id, |view, _| {
             if view.canary.take().is_some() {
                 return Ok(());
             }
             let before = view.history.pop().ok_or_else(|| {
-                conflict(
-                    "no_previous_generation",
-                    format!("no other generation of {id} was active before this one"),
-                )
+                conflict("no_previous_generation", format!("{id} has no previous generation"))
             })?;
             view.active = Some(before);
             view.activated_at_ms = Some(now_ms());
@@ -347,7 +337,7 @@ impl Registry {
         })
     }
 
-    /// Takes a plugin out of service. Calls under way go on.
+    /// Puts a plugin into quarantine. Running calls go on.
     pub fn quarantine(
         self: &Arc<Self>,
         id: &PluginId,
@@ -359,7 +349,7 @@ impl Registry {
         })
     }
 
-    /// Puts a plugin back into service.
+    /// Releases a plugin from quarantine.
     pub fn release(self: &Arc<Self>, id: &PluginId) -> Result<Arc<PluginView>, RegistryError> {
         self.change(id, |view, _| {
             if view.quarantine.take().is_none() {
@@ -372,13 +362,13 @@ impl Registry {
         })
     }
 
-    /// Whether [`Self::remove`] would remove the generation, and if not, why.
+    /// Checks whether [`Self::remove`] would succeed.
     pub fn check_removal(&self, id: &PluginId, digest: &str) -> Result<(), RegistryError> {
         let view = self.view(id).ok_or_else(|| unknown(&id.to_string(), &self.plugins.read()))?;
         view.removable(id, digest).map(drop)
     }
 
-    /// Forgets a generation that neither answers nor runs.
+    /// Removes a generation that is not active and has no running calls.
     pub fn remove(self: &Arc<Self>, id: &PluginId, digest: &str) -> Result<(), RegistryError> {
         let view = self.change(id, |view, _| {
             let generation = view.removable(id, digest)?;
@@ -394,8 +384,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Puts a plugin's pointers back as they were stored, at a start. Digests that are not staged are
-    /// passed over.
+    /// Restores a plugin's stored pointers at a start. Digests that are not staged are skipped.
     pub fn restore(&self, id: &PluginId, pointers: &Pointers) {
         let Some(plugin) = self.plugins.read().get(id).cloned() else { return };
         let _changing = plugin.changing.lock();
@@ -415,14 +404,14 @@ impl Registry {
         plugin.view.store(Arc::new(view));
     }
 
-    /// Calls `told` after each change that the registry makes by itself, as when failures take a plugin
-    /// out of service. Once; `told` must not wait.
+    /// Registers a listener for changes that the registry makes by itself, as when failures quarantine a
+    /// plugin. Only the first listener is kept; it must not block.
     pub fn on_own_change(&self, told: impl Fn(&PluginId) + Send + Sync + 'static) {
-        // Only the first listener counts: there is one room.
+        // Only the first listener is kept.
         let _ = self.told.set(Box::new(told));
     }
 
-    /// Applies one change to a plugin's pointers; what no longer answers is drained.
+    /// Applies one change to a plugin's pointers and drains the generations that it deactivates.
     fn change(
         self: &Arc<Self>,
         id: &PluginId,
@@ -459,7 +448,7 @@ impl Registry {
         });
     }
 
-    /// Calls a function of the generation that answers for `context.key`.
+    /// Calls a function of the generation that serves `context.key`.
     pub(crate) async fn call<Params, Answer>(
         self: &Arc<Self>,
         id: &PluginId,
@@ -481,7 +470,7 @@ impl Registry {
 
     fn answering_for(&self, id: &PluginId, key: &str) -> Result<Arc<Generation>, CallError> {
         let view = self.view(id).ok_or_else(|| {
-            CallError::NotActive(format!("there is no plugin {id}; see `lakeport plugin list`"))
+            CallError::NotActive(format!("unknown plugin {id}; see `lakeport plugin list`"))
         })?;
         if let Some(quarantine) = &view.quarantine {
             return Err(CallError::Quarantined { plugin: id.to_string(), reason: quarantine.reason.clone() });
@@ -526,5 +515,5 @@ impl Registry {
 fn unknown(text: &str, plugins: &BTreeMap<PluginId, Arc<Plugin>>) -> RegistryError {
     let known: Vec<String> = plugins.keys().map(PluginId::to_string).take(20).collect();
     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-    RegistryError::NotFound(format!("there is no plugin {text}; there are {known}"))
+    RegistryError::NotFound(format!("unknown plugin {text}; known: {known}"))
 }

@@ -1,6 +1,6 @@
-//! The sandbox: one wasmtime engine, one linker a family, a clock that ends what overruns, and the way
-//! in which a call is made. It knows components and calls; which component answers for which plugin is
-//! the registry's affair.
+//! The sandbox: one wasmtime engine, one linker per family, a clock that ends overdue calls, and the
+//! execution of a call. It knows components and calls; the registry knows which component serves which
+//! plugin.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -15,36 +15,36 @@ use wasmtime::{
 
 use crate::call::{CallContext, CallFault, OverTime, fault_of, over_time};
 use crate::compiled::CompiledCache;
+use crate::cpu_turns::{CpuTurn, CpuTurns};
 use crate::family::Family;
 use crate::imports;
 use crate::inspect::Inspection;
 use crate::invocation::Invocation;
-use crate::lane::{Lane, Place};
 use crate::limits::Limits;
 use crate::log::CallLog;
 use crate::origin::CallOrigin;
 use crate::prepared::Prepared;
 use crate::state::CallState;
 
-/// How often the sandbox looks at what runs.
+/// The interval at which the sandbox checks running calls.
 const TICK: Duration = Duration::from_millis(10);
-/// Ticks of processor time that a call has before it must take turns with others that spin.
+/// Ticks of processor time that a call has before it needs a CPU turn.
 const FREE_TICKS: u64 = 2;
 /// Stack of guest code, bytes.
 const STACK_MAX_BYTES: usize = 512 * 1024;
 /// Stack of the fiber that a call runs on: the guest's and the host functions' above it, bytes.
 const FIBER_STACK_BYTES: usize = 2 * 1024 * 1024;
-/// Memory of a slot that is written over between calls instead of being given back, bytes. A call that has written
-/// no more than this touches no page for the first time, and its end asks nothing of the kernel but which pages
-/// it has written.
+/// Bytes of a slot's memory that are reset between calls instead of being returned to the kernel. A call that
+/// writes no more than this causes no page faults, and its end only asks the kernel which pages it has
+/// written.
 const KEEP_RESIDENT_BYTES: usize = 512 * 1024;
 
 /// Settings of a sandbox.
 #[derive(Clone, Debug)]
 pub struct SandboxSettings {
-    /// Calls at the same time; further ones wait within their own time.
+    /// Concurrent calls; further ones wait within their time limits.
     pub calls_max: u32,
-    /// Linear memory that any one call may have at most, bytes; per plugin `Limits` may say less.
+    /// The most linear memory of a call, bytes; a plugin's `Limits` may lower it.
     pub memory_max_bytes: usize,
 }
 
@@ -54,22 +54,22 @@ impl Default for SandboxSettings {
     }
 }
 
-/// One per process: stores of different engines must not meet.
+/// One per process: stores of different engines cannot be mixed.
 pub struct Sandbox {
     engine: Engine,
     linkers: HashMap<Family, Linker<CallState>>,
     cache: Option<CompiledCache>,
     compiling: Mutex<()>,
-    lane: Lane,
+    cpu_turns: CpuTurns,
     room: Semaphore,
 }
 
-/// A failed call: whose fault it is, and words for a person.
+/// A failed call: its fault and a message for people.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub fault: CallFault,
     pub message: String,
-    /// Whether it speaks against the plugin.
+    /// Whether the failure counts against the plugin.
     pub blame: bool,
 }
 
@@ -79,7 +79,7 @@ impl Failure {
     }
 }
 
-/// How a call went, beside its answer.
+/// Measurements of a call, beside its answer.
 #[derive(Debug, Default)]
 pub(crate) struct Measure {
     pub took: Duration,
@@ -87,7 +87,7 @@ pub(crate) struct Measure {
 }
 
 impl Sandbox {
-    /// Makes the engine and its linkers, and starts the ticking thread, which ends with the engine.
+    /// Creates the engine and its linkers, and starts the ticking thread, which ends with the engine.
     pub fn new(settings: &SandboxSettings, cache: Option<CompiledCache>) -> wasmtime::Result<Self> {
         let engine = Engine::new(&config(settings))?;
         let mut linkers = HashMap::new();
@@ -102,17 +102,16 @@ impl Sandbox {
             linkers,
             cache,
             compiling: Mutex::new(()),
-            lane: Lane::new(),
+            cpu_turns: CpuTurns::new(),
             room: Semaphore::new(settings.calls_max as usize),
         })
     }
 
-    /// The compiled-code cache, if there is one.
     pub fn cache(&self) -> Option<&CompiledCache> {
         self.cache.as_ref()
     }
 
-    /// Compiles and links an inspected component, one at a time. Blocks. Nothing of it is run.
+    /// Compiles and links an inspected component, one at a time, without running it. Blocks.
     pub(crate) fn prepare(&self, inspection: &Inspection, bytes: &[u8]) -> wasmtime::Result<Prepared> {
         let component = {
             let _one_at_a_time = self.compiling.lock();
@@ -125,7 +124,7 @@ impl Sandbox {
         Prepared::new(&inspection.contract, &inspection.exports, pre)
     }
 
-    /// Makes a fresh store, runs the invocation on it within the limits, and drops it. `over` ends the call
+    /// Runs the invocation in a fresh store within the limits, then drops the store. `over` ends the call
     /// from outside.
     pub(crate) async fn call<I: Invocation>(
         &self,
@@ -137,19 +136,17 @@ impl Sandbox {
     ) -> (Result<I::Answer, Failure>, Measure) {
         let timeout = context.timeout.map_or(limits.timeout, |asked| asked.min(limits.timeout));
         let mut measure = Measure::default();
-        let place = Place::default();
+        let cpu_turn = CpuTurn::default();
         let work = async {
             let Some(_room) = self.room_within(timeout).await else {
-                return Err(Failure::new(
-                    CallFault::Busy,
-                    "no room for another call came free in time; try again",
-                ));
+                return Err(Failure::new(CallFault::Busy, "too many concurrent calls; try again"));
             };
             let begun = Instant::now();
             let answer = {
-                let state = CallState::new(origin, context, limits, begun + timeout, place.clone(), |id| {
-                    CallLog::new(origin.log.clone(), origin.digest.clone(), id, limits.log_lines)
-                });
+                let state =
+                    CallState::new(origin, context, limits, begun + timeout, cpu_turn.clone(), |id| {
+                        CallLog::new(origin.log.clone(), origin.digest.clone(), id, limits.log_lines)
+                    });
                 tokio::time::timeout(timeout, self.call_within(state, limits, &mut measure, invocation)).await
             };
             measure.took = begun.elapsed();
@@ -160,19 +157,19 @@ impl Sandbox {
             answer = work => answer,
             () = over => Err(Failure::new(
                 CallFault::Drained,
-                "another generation had been activated and the time for calls under way was over; try again",
+                "another generation was activated and the drain time is over; try again",
             )),
         };
         if let Err(failure) = &mut answer
             && failure.fault == CallFault::Timeout
         {
-            // Most of its time went to waiting for others that spin: that is not its own failure.
-            failure.blame = place.waited() < timeout / 2;
+            // A call that mostly waited for CPU turns of others is not to blame for its timeout.
+            failure.blame = cpu_turn.waited() < timeout / 2;
         }
         (answer, measure)
     }
 
-    /// Room for one more call. Where there is some at once, no timer is set.
+    /// A permit for one more call. Sets a timer only if it has to wait.
     async fn room_within(&self, timeout: Duration) -> Option<SemaphorePermit<'_>> {
         if let Ok(room) = self.room.try_acquire() {
             return Some(room);
@@ -202,19 +199,19 @@ impl Sandbox {
         store.set_hostcall_fuel(limits.answer_bytes);
         store.set_max_component_handles(limits.handles);
         store.set_epoch_deadline(FREE_TICKS);
-        let lane = self.lane.clone();
+        let cpu_turns = self.cpu_turns.clone();
         store.epoch_deadline_callback(move |context: StoreContextMut<'_, CallState>| {
             let state = context.data();
             if Instant::now() >= state.deadline {
                 return Err(OverTime.into());
             }
-            Ok(UpdateDeadline::YieldCustom(1, Box::pin(lane.clone().next_turn(state.place.clone()))))
+            Ok(UpdateDeadline::YieldCustom(1, Box::pin(cpu_turns.clone().next_turn(state.cpu_turn.clone()))))
         });
         store
     }
 }
 
-/// Starts the thread that advances the epoch. It ends with the engine.
+/// Starts the thread that advances the epoch. The thread ends with the engine.
 #[expect(clippy::disallowed_methods, reason = "this thread does nothing but wait and tick")]
 fn start_ticking(engine: &Engine) -> std::io::Result<()> {
     let weak = engine.weak();
@@ -230,8 +227,8 @@ fn start_ticking(engine: &Engine) -> std::io::Result<()> {
 
 fn config(settings: &SandboxSettings) -> Config {
     let calls = settings.calls_max;
-    // A component of a usual guest has one memory, three core instances (itself, and two that glue) and
-    // two or three tables.
+    // A usual component has one memory, three core instances (itself and two adapters) and two or three
+    // tables.
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)
         .total_core_instances(calls * 8)
@@ -246,14 +243,21 @@ fn config(settings: &SandboxSettings) -> Config {
         .max_component_instance_size(4 * 1024 * 1024)
         .max_core_instance_size(4 * 1024 * 1024)
         .linear_memory_keep_resident(KEEP_RESIDENT_BYTES)
-        // Without it the lowest bytes are taken for the ones that were written. Those are the far end of the stack,
-        // where a guest hardly ever comes, and what it did write would be given back at each call.
+        // Without it, wasmtime takes the lowest bytes to be the written ones. Those are the far end of the
+        // stack, which guests hardly ever use, so the written pages would be returned to the kernel at each
+        // call.
         .pagemap_scan(Enabled::Auto)
         .table_keep_resident(64 * 1024)
         .max_unused_warm_slots(calls / 4);
+    let mut config = code_config();
+    config.allocation_strategy(InstanceAllocationStrategy::Pooling(pool));
+    config
+}
+
+/// What machine code depends on, and what costs nothing where nothing is instantiated.
+pub(crate) fn code_config() -> Config {
     let mut config = Config::new();
     config
-        .allocation_strategy(InstanceAllocationStrategy::Pooling(pool))
         .concurrency_support(false)
         .epoch_interruption(true)
         .max_wasm_stack(STACK_MAX_BYTES)

@@ -1,4 +1,4 @@
-//! What a store holds for the one call that it is made for.
+//! The state in a store for its single call.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -9,32 +9,32 @@ use wasmtime::component::{Resource, ResourceTable};
 use wasmtime_wasi::{WasiCtx, WasiCtxView, WasiView};
 
 use crate::call::{CallContext, InstanceConfig};
+use crate::cpu_turns::CpuTurn;
 use crate::family::Family;
-use crate::lane::Place;
-use crate::lending::{LentConnection, Runner, Topic};
+use crate::lending::{EmbeddedScheduler, LentConnection, Topic};
 use crate::limits::Limits;
 use crate::log::CallLog;
 use crate::origin::CallOrigin;
 use crate::usage::Usage;
 use crate::wasi_context;
 
-/// The state of one call. Host imports find here what the call may reach, and nothing else.
+/// The state of one call. Host imports reach only what is in it.
 pub struct CallState {
     family: Family,
-    /// Made when the guest first asks WASI for something, which most calls never do.
+    /// Created at the guest's first WASI call; most calls make none.
     wasi: Option<WasiCtx>,
     table: ResourceTable,
     pub(crate) log: Arc<parking_lot::Mutex<CallLog>>,
     pub(crate) usage: Usage,
-    pub(crate) place: Place,
+    pub(crate) cpu_turn: CpuTurn,
     pub(crate) call_id: Arc<str>,
     pub(crate) deadline: Instant,
     pub(crate) cancelled: Arc<AtomicBool>,
     pub(crate) instance: Option<Arc<InstanceConfig>>,
     pub(crate) connection: Option<Box<dyn LentConnection>>,
-    pub(crate) runner: Option<Arc<dyn Runner>>,
+    pub(crate) scheduler: Option<Arc<dyn EmbeddedScheduler>>,
     pub(crate) topic: Option<Arc<dyn Topic>>,
-    /// Interfaces that it imports and the operator withholds.
+    /// Imported interfaces that the operator withholds.
     pub(crate) withheld: Arc<[String]>,
 }
 
@@ -44,7 +44,7 @@ impl CallState {
         context: CallContext,
         limits: &Limits,
         deadline: Instant,
-        place: Place,
+        cpu_turn: CpuTurn,
         log: impl FnOnce(Arc<str>) -> CallLog,
     ) -> Self {
         let log = Arc::new(parking_lot::Mutex::new(log(context.id.clone())));
@@ -54,19 +54,19 @@ impl CallState {
             table: ResourceTable::new(),
             log,
             usage: Usage::new(limits),
-            place,
+            cpu_turn,
             call_id: context.id,
             deadline,
             cancelled: context.cancelled,
             instance: context.instance,
             connection: context.connection,
-            runner: context.runner,
+            scheduler: context.scheduler,
             topic: context.topic,
             withheld: origin.withheld.clone(),
         }
     }
 
-    /// The handle under which a dialect knows the connection lent to it. There is one at most.
+    /// The handle of the connection lent to a dialect. A call has one at most.
     pub(crate) fn connection_handle() -> Resource<Connection> {
         Resource::new_own(0)
     }

@@ -1,4 +1,4 @@
-//! Calls of a tool, typed.
+//! Typed calls of a tool.
 
 use std::sync::Arc;
 
@@ -10,13 +10,13 @@ use crate::family::{Family, PluginId};
 use crate::prepared::Description;
 use crate::registry::{PluginView, Registry};
 
-/// Artifacts of one outcome; the contract's.
+/// The contract's limit of artifacts per outcome.
 const ARTIFACTS_MAX: usize = 10;
-/// Bytes of the output, and again of all artifacts together; the contract's.
+/// The contract's limit of the output, and again of all artifacts together, bytes.
 const OUTPUT_MAX_BYTES: usize = 4 * 1024 * 1024;
 const FUNCTION: &str = "tool.call";
 
-/// A tool by name: whichever of its generations is active answers.
+/// A tool by name. The generation that is active at the time of a call answers it.
 #[derive(Clone)]
 pub struct Tool {
     registry: Arc<Registry>,
@@ -24,12 +24,12 @@ pub struct Tool {
 }
 
 impl Registry {
-    /// The tool of this name, whether or not it is there now.
+    /// The tool of this name, whether it is installed or not.
     pub fn tool(self: &Arc<Self>, name: &str) -> Tool {
         Tool { registry: self.clone(), id: PluginId { family: Family::Tool, name: name.to_owned() } }
     }
 
-    /// What the tools that answer now say of themselves, by name. One in quarantine does not answer.
+    /// The descriptions of all active tools, by name. Quarantined tools are left out.
     pub fn tools(&self) -> Vec<Arc<ToolInfo>> {
         let answering = self.list().into_iter().filter(|(_, view)| view.quarantine.is_none());
         let info = |(_, view): (PluginId, Arc<PluginView>)| match &view.active.as_ref()?.description {
@@ -41,7 +41,7 @@ impl Registry {
 }
 
 impl Tool {
-    /// What the active generation says of itself.
+    /// The description of the active generation.
     pub fn info(&self) -> Result<Arc<ToolInfo>, CallError> {
         let view = self.registry.view(&self.id);
         match view.as_ref().and_then(|view| view.active.as_ref()).map(|active| &active.description) {
@@ -50,8 +50,8 @@ impl Tool {
         }
     }
 
-    /// `tool.call`. The input is a JSON object that fits the tool's schema; what it may see is the topic that
-    /// the context lends. An outcome past the contract's bounds is a failure of the tool.
+    /// `tool.call`. The input is a JSON object that fits the tool's schema; the tool sees only the topic that
+    /// the context lends. An outcome that exceeds the contract's bounds is a failure of the tool.
     pub async fn call(
         &self,
         context: CallContext,

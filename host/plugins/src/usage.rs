@@ -1,32 +1,32 @@
-//! Memory and tables of one call, counted and bounded.
+//! Memory and tables of one call, counted and limited.
 
 use crate::limits::Limits;
 
-/// What a call has taken of memory and tables, and whether it asked for too much.
+/// The memory and table elements that a call has taken, and whether it exceeded a limit.
 pub struct Usage {
     memory_max: usize,
     memory: usize,
     elements_max: usize,
     elements: usize,
-    /// The largest sum of memory so far, bytes.
+    /// The peak of all memories together, bytes.
     pub(crate) memory_peak: usize,
 }
 
-/// Asked for more memory than the call may have.
+/// The call asked for more memory than its limit.
 #[derive(Debug, thiserror::Error)]
 #[error("it asked for {asked} bytes of memory; a call may have {max}")]
 pub struct MemoryExceeded {
-    /// What all memories together would have had, bytes.
+    /// The requested total of all memories, bytes.
     pub asked: usize,
     /// The limit, bytes.
     pub max: usize,
 }
 
-/// Asked for more table elements than the call may have.
+/// The call asked for more table elements than its limit.
 #[derive(Debug, thiserror::Error)]
 #[error("it asked for tables of {asked} elements; a call may have {max}")]
 pub struct TableExceeded {
-    /// What all tables together would have had.
+    /// The requested total of all tables.
     pub asked: usize,
     /// The limit.
     pub max: usize,

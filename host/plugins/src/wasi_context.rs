@@ -1,6 +1,6 @@
-//! WASI with nothing behind it: no files, no environment, no arguments, no network. What a plugin prints
-//! becomes lines of its log. A dialect's clock stands still and its chance is always the same, since a
-//! plan is a function of its arguments.
+//! A WASI context without access to the outside: no files, environment, arguments or network. A plugin's
+//! output becomes lines of its log. For a dialect, the clock stands still and random numbers are constant,
+//! since a plan is a function of its arguments.
 
 use std::io;
 use std::pin::Pin;
@@ -19,11 +19,11 @@ use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtx};
 use crate::family::Family;
 use crate::log::{CallLog, LogLevel};
 
-/// A line of output is cut into log lines of at most this many bytes.
+/// Longer lines of output are split into log lines of this many bytes.
 const PRINTED_LINE_MAX_BYTES: usize = 4_096;
-/// What a plugin may write to a stream at once.
+/// The most bytes of one write to a stream.
 const WRITE_MAX_BYTES: usize = 64 * 1024;
-/// What a plugin may ask for in random bytes at once.
+/// The most random bytes of one request.
 const RANDOM_MAX_BYTES: u64 = 1024 * 1024;
 
 /// The WASI context of one call.
@@ -69,7 +69,7 @@ impl HostMonotonicClock for StandingClock {
     }
 }
 
-/// A standard stream of the plugin: lines for the log.
+/// A standard stream of the plugin, logged by lines.
 #[derive(Clone)]
 struct Printed {
     log: Arc<Mutex<CallLog>>,
@@ -92,7 +92,7 @@ impl StdoutStream for Printed {
     }
 }
 
-/// One handle to a standard stream, with the line that it has begun.
+/// One handle to a standard stream, with its unfinished line.
 struct PrintedStream {
     printed: Printed,
     line: Vec<u8>,

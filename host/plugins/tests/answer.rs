@@ -1,4 +1,4 @@
-//! A huge answer, alone in its process, whose memory is measured.
+//! A huge answer, alone in its process, which measures memory.
 
 mod support;
 

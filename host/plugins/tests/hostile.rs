@@ -1,4 +1,4 @@
-//! Components that misbehave on purpose, each with the error it gets, while other calls go on.
+//! Components that misbehave on purpose, the error of each, and other calls that go on meanwhile.
 
 mod support;
 
@@ -8,7 +8,7 @@ use lakeport_plugins::{CallError, CallFault, Origin, RegistrySettings, StageErro
 
 use support::{ask, component, failed_with, host, host_with, stage_active, stage_error};
 
-/// Calls of a well-behaved plugin go on: asked while something else misbehaves.
+/// Calls of a well-behaved plugin go on while another misbehaves.
 async fn the_greeter_answers(registry: &std::sync::Arc<lakeport_plugins::Registry>) {
     let outcome = ask(registry, "greeter", "{}").await.expect("the harmless plugin answers");
     assert!(outcome.output.contains("1.0.0"), "{}", outcome.output);
@@ -22,10 +22,10 @@ async fn each_way_to_misbehave_costs_that_call_alone() {
     for (what, fault, words) in [
         ("trap", CallFault::Trap, "trapped"),
         ("panic", CallFault::Trap, "trapped"),
-        ("spin", CallFault::Timeout, "ms and was ended"),
-        ("sleep", CallFault::Timeout, "ms and was ended"),
+        ("spin", CallFault::Timeout, "it was ended after"),
+        ("sleep", CallFault::Timeout, "it was ended after"),
         ("hog", CallFault::Memory, "bytes of memory; a call may have"),
-        ("recurse", CallFault::Stack, "deeper than the stack"),
+        ("recurse", CallFault::Stack, "exceeded its stack"),
     ] {
         let error = ask(&registry, "misbehave", &format!(r#"{{"do":"{what}"}}"#)).await.unwrap_err();
         failed_with(&error, fault, words);
@@ -161,7 +161,7 @@ async fn calls_in_flight_end_on_the_generation_they_began_with() {
     registry.rollback(&id).unwrap();
     the_greeter_answers(&registry).await;
     let error = registry.rollback(&id).unwrap_err().to_string();
-    assert!(error.contains("no other generation"), "{error}");
+    assert!(error.contains("no previous generation"), "{error}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

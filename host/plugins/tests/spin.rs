@@ -1,4 +1,4 @@
-//! Calls that spin, alone in their process, whose processor time is measured.
+//! Calls that spin, alone in their process, which measures processor time.
 
 mod support;
 
@@ -34,8 +34,8 @@ async fn many_that_spin_take_one_core_and_the_others_are_answered() {
     }
     let used = support::processor_time() - before;
     let wall = begun.elapsed();
-    // Eight that spin on two cores would take two; together they may take one, and the rest of the
-    // process a little.
+    // Eight spinning calls could take both cores; CPU turns allow them one, and the rest of the process takes
+    // a little.
     assert!(used < wall.mul_f64(1.5), "{used:?} of processor time in {wall:?}");
     assert!(slowest < Duration::from_millis(1_500), "the slowest of the others took {slowest:?}");
 }

@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 
 use support::{component, failed_with, host, host_with, stage_active, stage_error};
 
-/// Notes each question, and answers with one of each.
+/// Records each call and answers with one item of each kind.
 #[derive(Default)]
 struct Notes(Mutex<Vec<String>>);
 
@@ -29,7 +29,7 @@ impl Notes {
     fn say<T: Send + 'static>(&self, what: String, answer: T) -> BoxFuture<'_, T> {
         async move {
             self.0.lock().push(what);
-            // As a real one does: it waits for something.
+            // A real topic waits, too.
             tokio::task::yield_now().await;
             answer
         }

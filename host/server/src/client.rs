@@ -14,17 +14,17 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use tokio::time::timeout;
 
-/// Longer than a request may take on the server.
+/// Longer than the server's own time limit.
 const TIMEOUT: Duration = Duration::from_secs(60);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A component at its largest, and room.
+/// The largest component, and reserve.
 const ANSWER_MAX_BYTES: usize = 80 * 1024 * 1024;
 const JSON: &str = "application/json";
-/// What may stand in a path segment as it is.
+/// Characters that need no encoding in a path segment.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 pub struct Client {
-    /// Without a slash at its end.
+    /// Without a trailing slash.
     base: String,
     token: Option<String>,
     http: HyperClient<HttpConnector, Full<Bytes>>,
@@ -74,7 +74,7 @@ impl Client {
         data(&self.send(Method::POST, path, Some((content_type, bytes))).await?)
     }
 
-    /// The body of a GET as it is.
+    /// The unchanged body of a GET.
     pub async fn bytes(&self, path: &str) -> anyhow::Result<Bytes> {
         self.send(Method::GET, path, None).await
     }
@@ -99,8 +99,8 @@ impl Client {
             let response = self.http.request(request).await.map_err(|error| self.unreachable(&error))?;
             let status = response.status();
             let whole = Limited::new(response.into_body(), ANSWER_MAX_BYTES).collect().await;
-            let whole =
-                whole.map_err(|error| anyhow::anyhow!("the answer of {} broke off: {error}", self.base))?;
+            let whole = whole
+                .map_err(|error| anyhow::anyhow!("the answer of {} is incomplete: {error}", self.base))?;
             Ok::<_, anyhow::Error>((status, whole.to_bytes()))
         };
         let in_time = timeout(TIMEOUT, exchange).await;
@@ -130,7 +130,7 @@ fn data(body: &[u8]) -> anyhow::Result<Value> {
     }
 }
 
-/// What the server says of its refusal, for a terminal.
+/// The server's error, for a terminal.
 fn refusal(status: StatusCode, body: &[u8]) -> anyhow::Error {
     let answer: Value = serde_json::from_slice(body).unwrap_or_default();
     match (answer["message"].as_str(), answer["error"].as_str(), answer["requestId"].as_str()) {

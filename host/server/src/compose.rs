@@ -1,4 +1,4 @@
-//! Puts the modules together: their states, each with the modules that it may use, and their parts. It knows every
+//! Composes the modules: their states, each with the modules that it may use, and their parts. It knows every
 //! module, and no module knows it.
 
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use lakeport_http::{
     Attempt, Begun, Caller, Edge, EdgeSettings, Endpoint, Gate, InternalClient, Operation, Reply, Role,
     Stats, Tls,
 };
+use lakeport_plugins::Compiler;
 use tokio_util::task::TaskTracker;
 
 use crate::agent::{self, Agent};
@@ -30,7 +31,7 @@ use crate::part::{BoundPart, RetentionRule, Start};
 use crate::plugins::{self, Plugins};
 use crate::queries;
 use crate::retention::{self, Purged, Retention};
-use crate::scheduler::{self, Runner, Scheduler};
+use crate::scheduler::{self, LocalScheduler, Scheduler};
 use crate::search::{self, Search};
 use crate::secrets::EncryptedColumn;
 use crate::sync::{self, Syncs};
@@ -38,7 +39,7 @@ use crate::tables::{self, Catalog, TableUsers, Tables};
 use crate::workflows::tasks::{self, LineageGraph};
 use crate::workflows::{self, Workflows};
 
-/// How long running requests may take to end once the server is told to stop.
+/// How long running requests may take to end when the server stops.
 const DRAIN: Duration = Duration::from_secs(30);
 
 /// The states of all modules.
@@ -55,8 +56,8 @@ pub struct Modules {
     pub lineage: Arc<Lineage>,
     pub executions: Arc<Executions>,
     pub scheduler: Arc<Scheduler>,
-    /// The scheduler as engines ask it.
-    pub runner: Arc<Runner>,
+    /// The embedded scheduler, as lent to engines.
+    pub local_scheduler: Arc<LocalScheduler>,
     pub agent: Arc<Agent>,
     pub health: Arc<Health>,
     pub figures: Arc<Figures>,
@@ -66,8 +67,8 @@ pub struct Modules {
 
 /// The parts of all modules, one line each; without their states they can only be described.
 ///
-/// What may forbid that a resource is deleted is asked in this order: a running synchronisation is named before the
-/// tables that it has read so far.
+/// `in_use` checks run in this order, so that a running sync is named before the tables that it has read so
+/// far.
 fn parts(modules: Option<&Modules>) -> Vec<BoundPart> {
     vec![
         idempotency::part().bind(modules.map(|modules| &modules.core)),
@@ -92,7 +93,7 @@ fn parts(modules: Option<&Modules>) -> Vec<BoundPart> {
     ]
 }
 
-/// The whole server: what `serve` runs.
+/// The complete server, run by `serve`.
 pub struct Server {
     core: Arc<Core>,
     pub modules: Modules,
@@ -105,17 +106,19 @@ pub struct Server {
 stands_on_core!(Server);
 
 impl Server {
-    /// Opens the store, lets the plugins in, and composes the modules. When it answers, the server is ready.
-    pub async fn start(config: Config) -> anyhow::Result<Server> {
+    /// Opens the store, stages the plugins, compiled by `compiler`, and composes the modules. When it returns, the
+    /// server is ready.
+    pub async fn start(config: Config, compiler: Compiler) -> anyhow::Result<Server> {
         let core = Arc::new(Core::open(config).await?);
-        let plugins = Plugins::open(&core).await.context("the plugin host cannot start")?;
+        let plugins = Plugins::open(&core, compiler).await.context("the plugin host cannot start")?;
         let plugins = Arc::new(plugins);
         let auth = Arc::new(Auth::open(&core).await?);
         let datasources = Arc::new(Datasources::open(&core, &plugins).await?);
         let catalog = Arc::new(Catalog::open(&core.db, &core.changes).await?);
         let graph = Arc::new(LineageGraph::open(&core.db, &core.changes).await?);
-        let runner = Arc::new(Runner::new(core.db.clone(), core.clock.clone(), core.config.time_zone));
-        let engines = Arc::new(Engines::open(&core, &plugins, runner.clone()).await?);
+        let local_scheduler =
+            Arc::new(LocalScheduler::new(core.db.clone(), core.clock.clone(), core.config.time_zone));
+        let engines = Arc::new(Engines::open(&core, &plugins, local_scheduler.clone()).await?);
         let table_users = TableUsers {
             bound_to: |db, table_id, limit| Box::pin(tasks::bound_to(db, table_id, limit)),
             unbind: |tx, table_id, by, now_ms| Box::pin(tasks::unbind_table(tx, table_id, by, now_ms)),
@@ -144,7 +147,7 @@ impl Server {
             plugins,
             datasources,
             engines,
-            runner,
+            local_scheduler,
         };
         let parts = parts(Some(&modules));
         let (mut endpoints, mut workers) = (Vec::new(), Vec::new());
@@ -156,7 +159,7 @@ impl Server {
         Ok(Server { core, modules, gate, endpoints, workers: workers.into(), stats })
     }
 
-    /// The edge that answers for this server.
+    /// The edge of this server.
     pub fn edge(&self) -> anyhow::Result<Edge<ServerGate>> {
         let config = &self.core.config;
         let settings = EdgeSettings {
@@ -177,7 +180,8 @@ impl Server {
         InternalClient::new(Arc::clone(&self.gate), self.endpoints.clone())
     }
 
-    /// Starts the workers that start then; each once. They end when the server stops and follows no changes any more.
+    /// Starts the workers of this phase; call it once per phase. They end when the server stops, after which
+    /// changes are no longer followed.
     pub fn start_workers(&self, tasks: &TaskTracker, start: Start) {
         let mut workers = self.workers.lock();
         let (now, later): (Vec<_>, Vec<_>) = workers.drain(..).partition(|(when, _)| *when == start);
@@ -185,13 +189,13 @@ impl Server {
         now.into_iter().for_each(|(_, worker)| drop(tasks.spawn(worker)));
     }
 
-    /// Gives back what others may wait for, and closes the store.
+    /// Releases leases and locks, and closes the store.
     pub async fn close(&self) {
         self.core.close().await;
     }
 }
 
-/// Who is let in, and where a change is written down.
+/// Authenticates callers and records changes.
 pub struct ServerGate {
     core: Arc<Core>,
     auth: Arc<Auth>,
@@ -221,7 +225,7 @@ pub fn operations() -> Vec<Operation> {
     parts(None).into_iter().flat_map(|part| part.operations).collect()
 }
 
-/// Every code that an error can have, in order.
+/// All error codes, in order.
 pub fn error_codes() -> Vec<&'static str> {
     let general = lakeport_base::error::CODES.iter().copied();
     let mut codes: Vec<&'static str> =
@@ -230,12 +234,12 @@ pub fn error_codes() -> Vec<&'static str> {
     codes
 }
 
-/// Columns that hold what the keys encrypted.
+/// All columns with encrypted values.
 pub fn encrypted_columns() -> Vec<EncryptedColumn> {
     parts(None).iter().flat_map(|part| part.encrypted_columns.iter().copied()).collect()
 }
 
-/// The description of the interface.
+/// The OpenAPI description.
 pub fn describe() -> serde_json::Value {
     let tags = parts(None).iter().flat_map(|part| part.tags.iter().copied()).collect();
     description::document_of(&operations(), tags, error_codes())

@@ -1,7 +1,7 @@
-//! What every module stands on: settings, store, change log, leases, keys, addresses, clock.
+//! The base of all modules: settings, store, change log, leases, keys, egress policy, clock.
 //!
-//! A module has a state of its own, which holds the [`Core`] and names the other modules that it may use; it
-//! dereferences to the core, so that what all share is written the same everywhere.
+//! Each module has its own state, which contains the [`Core`] and the other modules that it may use. The
+//! state dereferences to the core, so that all modules access it in the same way.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -11,8 +11,10 @@ use anyhow::Context;
 use lakeport_base::{Clock, Error};
 use lakeport_egress::Policy;
 use lakeport_store::changes::Changes;
+use lakeport_store::jobs::{self, Until};
 use lakeport_store::leases::Leases;
 use lakeport_store::{Address, Db, Tx};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{self, Config};
@@ -25,15 +27,15 @@ pub struct Core {
     pub changes: Changes,
     pub leases: Leases,
     pub keys: Keys,
-    /// Which addresses this server connects to.
+    /// Decides which addresses this server connects to.
     pub egress: Policy,
     pub clock: Clock,
     pub started_at_ms: i64,
-    /// Cancelled when the server is told to stop.
+    /// Cancelled when the server stops.
     pub stopping: CancellationToken,
-    /// What may need a resource, from all modules; set once they are composed.
+    /// The `in_use` checks of all modules; set once they are composed.
     in_use: OnceLock<Vec<InUse>>,
-    /// Held as long as the server lives: one server a data folder.
+    /// Held as long as the server lives: a data folder has one server at most.
     _data_lock: File,
 }
 
@@ -64,7 +66,7 @@ impl AsRef<Core> for Core {
 }
 
 impl Core {
-    /// Opens the store, brings its schema up, and follows its change log.
+    /// Opens the store, migrates its schema, and follows its change log.
     pub async fn open(config: Config) -> anyhow::Result<Core> {
         config::make_data_dir(&config.data_dir)?;
         if let Address::Sqlite(path) = &config.database.address
@@ -102,12 +104,12 @@ impl Core {
         })
     }
 
-    /// Says what may need a resource; once, when all modules are there.
+    /// Sets the `in_use` checks; once, when all modules are composed.
     pub fn set_in_use(&self, checks: Vec<InUse>) {
         self.in_use.get_or_init(|| checks);
     }
 
-    /// 409 where a module above needs the resource as it is.
+    /// 409 if another module needs the resource unchanged.
     pub async fn refuse_used(&self, tx: &mut Tx, resource: &Resource) -> Result<(), Error> {
         let checks = self.in_use.get().into_iter().flatten();
         for check in checks.filter(|check| check.resource == resource.kind) {
@@ -116,7 +118,20 @@ impl Core {
         Ok(())
     }
 
-    /// Gives back what others may wait for, and closes the store.
+    /// The row once it has ended, or as it is when the time is over or the server stops; see [`jobs::wait_for`].
+    pub async fn wait_for<R, F: Future<Output = Result<R, Error>>>(
+        &self,
+        topic: &'static str,
+        key: Option<&str>,
+        deadline: Instant,
+        look: impl FnMut() -> F,
+        has_ended: impl Fn(&R) -> bool,
+    ) -> Result<R, Error> {
+        let until = Until { deadline, stopping: &self.stopping };
+        jobs::wait_for(self.changes.subscribe(topic), key, until, look, has_ended).await
+    }
+
+    /// Releases leases and locks, and closes the store.
     pub async fn close(&self) {
         if let Err(error) = self.leases.release_all().await {
             tracing::warn!("the leases were not given back; they run out by themselves: {error}");
@@ -125,7 +140,7 @@ impl Core {
     }
 }
 
-/// Two servers in one folder would each believe what they remember. The lock goes with the process.
+/// Prevents two servers in one folder, whose caches would differ. The lock ends with the process.
 pub fn lock_data_dir(folder: &Path) -> anyhow::Result<File> {
     let path = folder.join("lock");
     let file = File::options().create(true).truncate(false).write(true).open(&path);
@@ -135,7 +150,7 @@ pub fn lock_data_dir(folder: &Path) -> anyhow::Result<File> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => anyhow::bail!(
-            "another Lakeport runs on the data folder {}: stop it, or take another with --data-dir",
+            "another Lakeport is using the data folder {}: stop it, or use another with --data-dir",
             folder.display()
         ),
         Err(TryLockError::Error(error)) => {

@@ -1,10 +1,10 @@
-//! When something is due: Quartz cron with seven fields, `0 30 2 * * ? *`. One of day-of-month and day-of-week
-//! is `?`; days of the week go from 1 (SUN) to 7 (SAT). What is wrong is told by the name of its field.
+//! Schedules: Quartz cron with seven fields, `0 30 2 * * ? *`. Either day-of-month or day-of-week is `?`;
+//! days of the week go from 1 (SUN) to 7 (SAT). Errors name the field.
 //!
-//! Times are those that clocks in the zone show. One that clocks skip (02:30 in the night in which they are put
-//! forward) is left out, as Quartz does; one that they show twice is the first of the two.
+//! Times are local times of the zone. A time that clocks skip (02:30 in the night in which they are put
+//! forward) is left out, as in Quartz; of a time that occurs twice, the first one counts.
 //!
-//! Where Quartz goes on into the next month (`31W` in a month of 30 days) the month has no such day here.
+//! Where Quartz continues in the next month (`31W` in a month of 30 days), the month has no such day here.
 
 mod field;
 
@@ -18,16 +18,16 @@ use field::{
     DAY_OF_MONTH, DAY_OF_WEEK, FIELDS, HOURS, MINUTES, MONTH, SECONDS, Set, YEAR, YEAR_FIRST, YEAR_LAST,
 };
 
-/// The longest text that is looked at, in characters.
+/// The longest text, in characters.
 const MAX_CHARS: usize = 200;
-/// Local times that are looked at for one that clocks show: more are skipped or repeated by no zone.
+/// The most local times that are tried for one that clocks show: no zone skips or repeats more.
 const SKIPPED_MAX: usize = 200_000;
 /// Before the first year in every zone.
 const BEFORE_ALL_MS: i64 = -2 * DAY_MS;
 const SUNDAY: u32 = 1;
 const SATURDAY: u32 = 7;
 
-/// A checked cron.
+/// A parsed cron expression.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Cron {
     text: String,
@@ -44,15 +44,15 @@ pub struct Cron {
 enum Days {
     /// `1,15-20`
     OfMonth(Set),
-    /// `L`, `L-3`, `LW`: so many days before the last; a weekday near it.
+    /// `L`, `L-3`, `LW`: so many days before the last; the weekday nearest to it.
     Last { before: u32, weekday: bool },
-    /// `15W`: the weekday that is nearest, within the month.
+    /// `15W`: the nearest weekday within the month.
     Weekday(u32),
     /// `MON-FRI`
     OfWeek(Set),
-    /// `6L`: the last one of the month.
+    /// `6L`: the last such day of the month.
     LastOfWeek(u32),
-    /// `6#3`: the third one of the month.
+    /// `6#3`: the third such day of the month.
     NthOfWeek(u32, u32),
 }
 
@@ -63,7 +63,7 @@ impl fmt::Debug for Cron {
 }
 
 impl Cron {
-    /// The error goes on after the member's name.
+    /// Parses an expression. The error continues the member's name.
     pub fn parse(text: &str) -> Result<Cron, String> {
         if text.chars().count() > MAX_CHARS {
             return Err(format!("has more than {MAX_CHARS} characters"));
@@ -90,13 +90,12 @@ impl Cron {
         Ok(Cron { text: parts.join(" "), seconds, minutes, hours, days, months, years })
     }
 
-    /// Whether there is any time at which it is due, past ones included: 30 February there is not.
+    /// Whether it is due at any time, past or future: 30 February never is.
     pub fn is_ever_due(&self, zone: Tz) -> bool {
         self.next_after(BEFORE_ALL_MS, zone).is_some()
     }
 
-    /// The first time after this one (milliseconds since 1970) by the clocks of the zone; none: it is never
-    /// due again.
+    /// The first due time after this one (milliseconds since 1970) in the zone; `None`: never again.
     pub fn next_after(&self, at_ms: i64, zone: Tz) -> Option<i64> {
         let at = DateTime::<Utc>::from_timestamp_millis(at_ms)?.with_timezone(&zone);
         let mut local = at.naive_local();
@@ -105,14 +104,14 @@ impl Cron {
             let next = zone.from_local_datetime(&local).earliest().map(|next| next.timestamp_millis());
             match next {
                 Some(next_ms) if next_ms > at_ms => return Some(next_ms),
-                // Clocks skip it, or it is over: they show it for the second time.
+                // Clocks skip it, or it is the second occurrence of a past one.
                 _ => {}
             }
         }
         None
     }
 
-    /// The first local time after this one, whether or not clocks show it.
+    /// The first matching local time after this one, whether or not clocks show it.
     fn next_local(&self, after: NaiveDateTime) -> Option<NaiveDateTime> {
         let from = after.with_nanosecond(0)?.checked_add_signed(TimeDelta::seconds(1))?;
         let today = from.date();
@@ -160,7 +159,7 @@ impl Cron {
 }
 
 impl Days {
-    /// The first day of the month, which begins at `start`, from this day on.
+    /// The first such day of the month that begins at `start`, from this day on.
     fn from(&self, start: NaiveDate, first: u32) -> Option<u32> {
         let last = u32::from(start.num_days_in_month());
         // 1: Sunday.
@@ -191,14 +190,14 @@ impl Days {
     }
 }
 
-/// What is wrong with the number of fields, and with each of them that is told by its place.
+/// The problems of the number of fields and of each field.
 fn faults(parts: &[&str]) -> Vec<String> {
     let mut wrong = Vec::new();
     if parts.len() != FIELDS.len() {
         let names = FIELDS.map(|field| field.name).join(" ");
         wrong.push(format!("has {} fields, not the seven of Quartz: {names}", parts.len()));
     }
-    // The six of other Quartz crons are the first six.
+    // The six fields of other Quartz expressions are the first six.
     if parts.len() == FIELDS.len() || parts.len() == YEAR {
         let is_right = |place: usize, part: &str| match place {
             DAY_OF_MONTH => days_of_month(part).is_some(),
@@ -211,7 +210,7 @@ fn faults(parts: &[&str]) -> Vec<String> {
     wrong
 }
 
-/// None: wrong; none within: `?`.
+/// `None`: invalid; `Some(None)`: `?`.
 fn days_of_month(text: &str) -> Option<Option<Days>> {
     let field = &FIELDS[DAY_OF_MONTH];
     if text == "?" {

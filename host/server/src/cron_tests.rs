@@ -13,7 +13,7 @@ fn next(text: &str, after: &str, zone: Tz) -> Option<String> {
     Cron::parse(text).unwrap().next_after(at_ms, zone).map(|at| time::shown(at, zone))
 }
 
-/// The first so many times.
+/// The first `count` times.
 fn times(text: &str, after: &str, zone: Tz, count: usize) -> Vec<String> {
     let (cron, mut at_ms) = (Cron::parse(text).unwrap(), time::parse(after, zone).unwrap());
     let mut times = Vec::new();
@@ -166,7 +166,7 @@ fn what_no_calendar_has_is_never_due() {
     // Clocks skip it.
     assert!(!is_ever_due("0 30 2 8 3 ? 2026", NEW_YORK));
     assert!(is_ever_due("0 30 2 8 3 ? 2026", SHANGHAI));
-    // Past times are there to be run again.
+    // Past times count, because they can be rerun.
     assert!(is_ever_due("0 0 0 1 1 ? 1970", SHANGHAI) && is_ever_due("0 0 0 29 2 ? *", NEW_YORK));
 }
 
@@ -181,7 +181,7 @@ fn it_has_seven_fields_and_one_question_mark() {
     assert!(Cron::parse(&"0".repeat(201)).unwrap_err().contains("200 characters"));
 }
 
-/// Numbers of a field, read in the plainest way: `a`, `a-b`, `*`, each with a step.
+/// The numbers of a field by a simple parser: `a`, `a-b`, `*`, each with a step.
 fn plain(text: &str, first: u32, last: u32) -> Vec<u32> {
     let mut values = Vec::new();
     for item in text.split(',') {
@@ -209,7 +209,7 @@ fn plain(text: &str, first: u32, last: u32) -> Vec<u32> {
     values
 }
 
-/// Whether the day is one of those, looked at by itself.
+/// Whether the day matches, checked on its own.
 fn is_day(month: &str, week: &str, day: NaiveDate) -> bool {
     let last = u32::from(day.num_days_in_month());
     let of = |number: u32| day.with_day(number);
@@ -251,7 +251,7 @@ fn is_due(fields: &[String], local: NaiveDateTime) -> bool {
         && is_day(&fields[3], &fields[5], local.date())
 }
 
-/// The first due time by looking at every step of the clock, if there is one among so many.
+/// The first due time by trying every step of the clock, if it is within so many steps.
 fn looked_for(fields: &[String], after_ms: i64, zone: Tz, step_ms: i64, steps: i64) -> Option<i64> {
     let first = after_ms - after_ms.rem_euclid(step_ms) + step_ms;
     (0..steps).map(|step| first + step * step_ms).find(|&at_ms| {
@@ -300,7 +300,7 @@ fn zones() -> impl Strategy<Value = Tz> {
     ])
 }
 
-/// Near the ends of summer times, and anywhere.
+/// Near the ends of daylight saving time, and anywhere.
 fn moments() -> impl Strategy<Value = i64> {
     let near =
         prop::sample::select(vec!["2026-03-08", "2026-11-01", "2026-03-29", "2026-10-25", "2026-04-05"]);

@@ -1,4 +1,4 @@
-//! The description of the interface at `/openapi.json`, and the page at `/docs` that reads it.
+//! The OpenAPI description at `/openapi.json`, and the page at `/docs` that shows it.
 
 use std::sync::OnceLock;
 
@@ -49,7 +49,7 @@ fn routes() -> Vec<Route<Description>> {
     ]
 }
 
-/// The description of the interface, made when it is first asked for.
+/// The OpenAPI description, generated when it is first requested.
 pub struct Description {
     make: fn() -> Value,
     document: OnceLock<(Bytes, String)>,
@@ -76,7 +76,7 @@ pub fn part() -> Part<Description> {
 
 type Call = lakeport_http::Call<Description>;
 
-/// The whole document.
+/// Generates the document.
 pub fn document_of(
     operations: &[Operation],
     tags: Vec<(&'static str, &'static str)>,
@@ -93,13 +93,14 @@ pub fn document_of(
     openapi::document(&about, operations)
 }
 
-/// Why a tool failed. It has a name of its own: generators stumble over an object within one of several forms.
+/// Why a tool failed. It has a name of its own, because generators fail on an anonymous object within
+/// `anyOf`.
 fn task_error() -> Value {
     let text = json!({ "type": "string" });
     json!({ "type": "object", "properties": { "code": text, "message": text } })
 }
 
-/// The events of a task's stream, by their types.
+/// The events of a task's stream, by type.
 fn task_event() -> Value {
     let event = |kind: &str, properties: Value| {
         let mut members = json!({
@@ -156,7 +157,7 @@ fn file<M: Media>(text: &'static str) -> File<M> {
         .with_etag(&etag_of_bytes(text.as_bytes()))
 }
 
-/// A browser may keep it, and asks each time whether it is still the same.
+/// A browser may cache it and must revalidate it each time.
 fn checked_anew<M: Media>(file: File<M>) -> File<M> {
     file.with_header(CACHE_CONTROL, HeaderValue::from_static("no-cache"))
 }

@@ -1,5 +1,4 @@
-//! `lakeport doctor`: each thing the server depends on, whether it is well, and what to do if not. It
-//! changes nothing.
+//! `lakeport doctor`: checks each prerequisite of the server and suggests remedies. It changes nothing.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -8,7 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use chrono::{TimeZone, Utc};
-use lakeport_plugins::{CompiledCache, Origin, Registry, RegistrySettings, Sandbox, SandboxSettings};
+use lakeport_plugins::{
+    CompiledCache, Compiler, Origin, Registry, RegistrySettings, Sandbox, SandboxSettings,
+};
 use lakeport_store::{Address, Db};
 use serde::Serialize;
 use tokio::net::TcpListener;
@@ -17,7 +18,7 @@ use crate::auth;
 use crate::client::Client;
 use crate::config::Config;
 
-/// 2026-01-01: a clock before that was never set.
+/// 2026-01-01: an earlier clock was never set.
 const CLOCK_MIN_MS: i64 = 1_767_225_600_000;
 /// Bits of a mode that let group or others write.
 const WRITABLE_BY_OTHERS: u32 = 0o022;
@@ -30,7 +31,7 @@ enum Outcome {
     Failed,
 }
 
-/// What one look found.
+/// The result of one check.
 #[derive(Debug, Serialize)]
 pub struct Check {
     outcome: Outcome,
@@ -56,7 +57,7 @@ impl Check {
     }
 }
 
-/// All checks, in the order in which a start would meet them.
+/// All checks, in the order of a start.
 pub async fn run(config: anyhow::Result<Config>) -> Vec<Check> {
     let config = match config {
         Ok(config) => config,
@@ -106,7 +107,7 @@ fn data_dir(folder: &Path) -> Check {
         Err(error) => return Check::failed(name, format!("{shown} cannot be looked at: {error}")),
     };
     if !metadata.is_dir() {
-        return Check::failed(name, format!("{shown} is no folder; set data_dir to one"));
+        return Check::failed(name, format!("{shown} is not a folder; set data_dir to one"));
     }
     if let Err(error) = tempfile_in(folder) {
         return Check::failed(
@@ -139,7 +140,7 @@ fn absent_data_dir(folder: &Path) -> Check {
     }
 }
 
-/// Makes a file and takes it away again: modes alone do not tell (read-only mounts, quotas).
+/// Creates a file and removes it: modes alone do not show read-only mounts and quotas.
 fn tempfile_in(folder: &Path) -> std::io::Result<()> {
     let path = folder.join(format!(".lakeport-doctor-{}", uuid::Uuid::now_v7().simple()));
     fs::OpenOptions::new().write(true).create_new(true).open(&path)?;
@@ -165,7 +166,7 @@ async fn port(config: &Config) -> Check {
             if lives {
                 Check::ok("port", format!("a Lakeport answers on {address} already"))
             } else {
-                let hint = format!("take another port with --listen {}:PORT", address.ip());
+                let hint = format!("use another port with --listen {}:PORT", address.ip());
                 Check::failed("port", format!("{address} is taken by another program: stop it, or {hint}"))
             }
         }
@@ -173,7 +174,7 @@ async fn port(config: &Config) -> Check {
     }
 }
 
-/// Whether anyone but this machine's own programs could be told apart.
+/// Whether callers can authenticate, so that other machines may connect.
 async fn has_identities(config: &Config) -> bool {
     if config.oidc.issuer.is_some() {
         return true;
@@ -228,13 +229,13 @@ fn compiled_cache(folder: &Path) -> (Option<CompiledCache>, Check) {
     if !folder.exists() {
         return (None, Check::ok(name, format!("{shown} is not there yet; the first start makes it")));
     }
-    match CompiledCache::open(folder) {
+    match CompiledCache::open(folder, Compiler::Inside) {
         Ok(cache) => (Some(cache), Check::ok(name, format!("{shown} is private"))),
         Err(error) => (None, Check::failed(name, error.to_string())),
     }
 }
 
-/// The pool reserves address space for all calls at once; a limit on it (`ulimit -v`) is what can fail.
+/// The pool reserves address space for all calls at once; a limit on it (`ulimit -v`) can make that fail.
 fn memory(cache: Option<CompiledCache>) -> (Option<Sandbox>, Check) {
     let settings = SandboxSettings::default();
     match Sandbox::new(&settings, cache) {
@@ -269,7 +270,7 @@ async fn plugins(sandbox: Option<Sandbox>) -> Vec<Check> {
             Err(error) => Check::failed(
                 name,
                 format!(
-                    "{} is not let in: {error}; build the server again with `cargo xtask build`",
+                    "{} cannot be staged: {error}; rebuild the server with `cargo xtask build`",
                     component.file_name
                 ),
             ),

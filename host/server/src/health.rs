@@ -1,4 +1,4 @@
-//! Whether the process lives, whether it can serve, and where things are. No identity is needed.
+//! Liveness, readiness, and the index of the server. No identity is required.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,12 +15,12 @@ use crate::datasources;
 use crate::part::Part;
 use crate::plugins::Plugins;
 
-/// A store that takes longer to answer is not ready.
+/// The time limit for the store's answer in the readiness check.
 const STORE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Names of data sources that one answer shows.
+/// The most names of data sources in an answer.
 const NAMES_SHOWN_MAX: usize = 20;
 
-/// What the state of the server is seen from.
+/// The inputs of the checks.
 pub struct Health {
     core: Arc<Core>,
     plugins: Arc<Plugins>,
@@ -113,7 +113,7 @@ async fn live(_: Call) -> Result<Bare<Live>, Error> {
     Ok(Bare::new(&Live { status: "live" }))
 }
 
-/// Whether the server can serve, and why not.
+/// Whether the server is ready, and why not.
 #[derive(Serialize, JsonSchema)]
 struct Readiness {
     /// `ready` or `not_ready`
@@ -126,7 +126,7 @@ struct Check {
     name: &'static str,
     ok: bool,
     message: String,
-    /// Where false, it is named and does not make the server unready.
+    /// If false, a failure is reported but does not make the server unready.
     required: bool,
 }
 
@@ -161,8 +161,7 @@ fn bundled(state: &Health) -> Check {
     Check { name: "plugins", ok: missing.is_empty(), message, required: true }
 }
 
-/// Named, so that an operator sees what this server speaks of, where it is known who asks. They have
-/// a `test` of their own.
+/// Reports names only, to authenticated callers. Data sources have a `test` of their own.
 async fn data_sources(call: &Call) -> Check {
     let named = timeout(STORE_TIMEOUT, datasources::names(&call.state.db)).await;
     let (ok, message) = match named {

@@ -1,8 +1,8 @@
 //! Lakeport: one server whose scheduler connectors, database dialects and agent tools are sandboxed plugins.
 //!
-//! A folder is a noun of the product, and a module with a state and a [`part::Part`] of its own. Each uses the modules
-//! before it and none after it (`tests/structure.rs` has the order); [`compose`] alone knows them all. The environment
-//! is read in [`config`] alone; SQL stands in `store.rs` files; handlers never spawn.
+//! A folder is a noun of the product, and a module with its own state and [`part::Part`]. Each uses only
+//! earlier modules (`tests/structure.rs` has the order); only [`compose`] knows them all. The environment is
+//! read in [`config`] only; SQL is in `store.rs` files only; handlers never spawn.
 
 pub mod agent;
 pub mod audit;
@@ -25,6 +25,7 @@ pub mod executions;
 mod health;
 pub mod idempotency;
 pub mod lineage;
+mod log;
 pub mod metrics;
 pub mod part;
 pub mod plugins;

@@ -1,5 +1,5 @@
-//! What a module gives to the server, as data: routes, workers, rows that grow, columns with secrets, codes of
-//! errors. A module writes one [`Part`]; `compose.rs` collects them.
+//! The contribution of a module to the server, as data: routes, workers, retention rules, encrypted columns,
+//! error codes. A module defines one [`Part`]; `compose.rs` collects them.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use lakeport_store::{Retained, Tx};
 use crate::config::RetentionSettings;
 use crate::secrets::EncryptedColumn;
 
-/// What a module with the state `S` gives to the server.
+/// The contribution of a module with the state `S`.
 pub struct Part<S> {
-    /// The first part of its paths, and what it is about, for the description of the interface.
+    /// The first part of its paths and its subject, for the OpenAPI description.
     pub tags: &'static [(&'static str, &'static str)],
     pub routes: Vec<Route<S>>,
     pub workers: Vec<Worker<S>>,
     pub retained: Vec<RetentionRule>,
     pub encrypted_columns: &'static [EncryptedColumn],
-    /// Codes of errors that it answers with, beside those of [`lakeport_base::error::CODES`].
+    /// Its error codes, besides [`lakeport_base::error::CODES`].
     pub error_codes: &'static [&'static str],
     pub in_use: Vec<InUse>,
 }
@@ -41,7 +41,7 @@ impl<S> Default for Part<S> {
 
 type Work = BoxFuture<'static, ()>;
 
-/// Work that goes on beside requests until the server stops.
+/// Background work that runs until the server stops.
 pub struct Worker<S> {
     pub start: Start,
     run: Box<dyn FnOnce(Arc<S>) -> Work + Send>,
@@ -50,10 +50,10 @@ pub struct Worker<S> {
 /// When a worker starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// At once: it follows what other servers change, or does what requests leave to it.
+    /// At once: it follows other servers' changes, or does the work of requests.
     AtOnce,
-    /// After the example company is set up, if it is: its past, which the clock shows until then, has nothing to do
-    /// with what runs by the clock.
+    /// After the example company is set up, if requested: until then the clock shows the past, which would
+    /// confuse workers that depend on the time.
     AfterSetUp,
 }
 
@@ -66,11 +66,11 @@ impl<S: Send + Sync + 'static> Worker<S> {
     }
 }
 
-/// How long rows of a table that grows are kept.
+/// How long rows of a growing table are kept.
 #[derive(Clone, Copy)]
 pub struct RetentionRule {
     pub retained: Retained,
-    /// The setting with the days; `None`: the rows say themselves when they run out.
+    /// The setting with the days; `None`: each row has its own expiry.
     pub days: Option<fn(&RetentionSettings) -> u64>,
 }
 
@@ -84,7 +84,7 @@ impl RetentionRule {
     }
 }
 
-/// What may still need a resource of another module: asked before the resource is deleted or becomes another one.
+/// A check whether another module's resource is still needed, before it is deleted or replaced.
 #[derive(Clone, Copy)]
 pub struct InUse {
     /// The product's noun: `datasource`, `engine`.
@@ -92,10 +92,10 @@ pub struct InUse {
     pub check: InUseCheck,
 }
 
-/// Fails with 409 where something needs the resource as it is.
+/// Fails with 409 if the resource is needed unchanged.
 pub type InUseCheck = for<'a> fn(&'a mut Tx, &'a Resource) -> BoxFuture<'a, Result<(), Error>>;
 
-/// A resource that is about to change under those that use it.
+/// A resource that is about to change.
 pub struct Resource {
     pub kind: &'static str,
     pub id: i64,
@@ -103,18 +103,18 @@ pub struct Resource {
     pub fate: Fate,
 }
 
-/// What is about to happen to a resource.
+/// The coming change of a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// It will be reached at another place.
+    /// It moves to another address.
     Moved,
-    /// It will be of another kind.
+    /// It becomes another kind.
     Replaced,
     Deleted,
 }
 
 impl Fate {
-    /// What can be done once nothing forbids it.
+    /// The action that is possible once the resource is no longer needed.
     pub fn then(self) -> &'static str {
         match self {
             Fate::Moved => "its address can be changed",
@@ -124,11 +124,11 @@ impl Fate {
     }
 }
 
-/// A part whose state is in it, with its type taken away.
+/// A part bound to its state, with the state's type erased.
 pub struct BoundPart {
     pub tags: &'static [(&'static str, &'static str)],
     pub operations: Vec<Operation>,
-    /// None where the part was bound to no state, only to be described.
+    /// `None` if the part has no state and can only be described.
     pub endpoints: Vec<Endpoint>,
     pub workers: Vec<(Start, Work)>,
     pub retained: Vec<RetentionRule>,
@@ -138,7 +138,7 @@ pub struct BoundPart {
 }
 
 impl<S: Send + Sync + 'static> Part<S> {
-    /// Gives the routes and workers their state; without one, the part can only be described.
+    /// Binds the routes and workers to the state; without one, the part can only be described.
     pub fn bind(self, state: Option<&Arc<S>>) -> BoundPart {
         let operations = self.routes.iter().map(|route| route.operation().clone()).collect();
         let (mut endpoints, mut workers) = (Vec::new(), Vec::new());

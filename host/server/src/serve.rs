@@ -1,4 +1,4 @@
-//! `lakeport serve`: bind, start, say where things are, serve, stop in order.
+//! `lakeport serve`: bind, start, announce, serve, stop in order.
 
 use std::io::{ErrorKind, IsTerminal, Write};
 use std::net::SocketAddr;
@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use lakeport_plugins::Compiler;
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 use tracing_subscriber::EnvFilter;
@@ -14,22 +15,24 @@ use tracing_subscriber::EnvFilter;
 use crate::compose::Server;
 use crate::config::{Config, LogFormat};
 use crate::demo;
+use crate::log::{FlushAtEnd, Log};
 use crate::part::Start;
 
 /// How long changes whose client is gone may take to end.
 const SETTLE: Duration = Duration::from_secs(10);
 
-/// Runs until the process is told to stop; with the example company, where that is asked for.
-pub async fn run(config: Config, with_demo: bool) -> anyhow::Result<()> {
-    start_log(&config)?;
+/// Runs until the process is told to stop; with the example company, if requested.
+pub async fn run(config: Config, compiler: Compiler, with_demo: bool) -> anyhow::Result<()> {
+    // Dropped last, so that the final log lines of the others are written.
+    let _written_at_end = start_log(&config)?;
     config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     lakeport_base::failpoints::arm(config.kill_at.as_deref())?;
     let listener = bind(config.listen).await?;
-    let server = Arc::new(Server::start(config).await?);
+    let server = Arc::new(Server::start(config, compiler).await?);
     server.modules.auth.refuse_wide_listening(server.config.listen)?;
     let edge = Arc::new(server.edge()?);
     let mut stop = pin!(lakeport_http::terminated()?);
-    // Told to stop while it is set up, it is not served.
+    // If it is told to stop during the set-up, it does not serve.
     let workers = tokio::select! {
         biased;
         () = &mut stop => None,
@@ -42,7 +45,7 @@ pub async fn run(config: Config, with_demo: bool) -> anyhow::Result<()> {
             tracing::warn!("changes still ran after {SETTLE:?} and were cut off");
         }
     }
-    // The edge may have been stopped by something else than the signal.
+    // The edge may have stopped for another reason than the signal.
     server.stopping.cancel();
     server.changes.stop().await;
     if let Some(workers) = workers {
@@ -54,8 +57,8 @@ pub async fn run(config: Config, with_demo: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// With the example company, what its past has nothing to do with begins once it is set up: until then the server's
-/// clock shows that past.
+/// With the example company, workers that depend on the time start after the set-up: until then the clock
+/// shows the past.
 async fn start_workers(server: &Arc<Server>, with_demo: bool) -> anyhow::Result<TaskTracker> {
     let turn = if with_demo { demo::turn(server).await? } else { None };
     let workers = TaskTracker::new();
@@ -67,20 +70,21 @@ async fn start_workers(server: &Arc<Server>, with_demo: bool) -> anyhow::Result<
     Ok(workers)
 }
 
-fn start_log(config: &Config) -> anyhow::Result<()> {
+fn start_log(config: &Config) -> anyhow::Result<FlushAtEnd> {
     let filter = EnvFilter::try_new(&config.log)?;
-    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let (lines, at_end) = Log::start(std::io::stderr())?;
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines);
     let started = match config.log_format {
         LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).try_init(),
         LogFormat::Json => log.json().try_init(),
     };
-    started.map_err(|error| anyhow!("the log cannot start: {error}"))
+    started.map(|()| at_end).map_err(|error| anyhow!("the log cannot start: {error}"))
 }
 
 async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| match error.kind() {
         ErrorKind::AddrInUse => anyhow!(
-            "another program listens on {address}: stop it, or take another port with --listen {}:PORT \
+            "another program listens on {address}: stop it, or use another port with --listen {}:PORT \
              (`lakeport doctor` says whether it is a Lakeport)",
             address.ip()
         ),
@@ -88,12 +92,12 @@ async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {
     })
 }
 
-/// The first line is for scripts: nothing is printed before the server is ready to answer.
+/// Scripts read the first line: nothing is printed before the server is ready.
 fn announce(server: &Server, address: SocketAddr, with_demo: bool) {
     let mut out = std::io::stdout().lock();
-    // Whoever started it may have read the first line alone and gone away: no reason not to serve.
+    // The parent process may have read only the first line and closed the pipe, which is no error.
     if let Err(error) = say(server, address, with_demo, &mut out).and_then(|()| out.flush()) {
-        tracing::warn!("what stands where could not be printed: {error}");
+        tracing::warn!("printing the addresses failed: {error}");
     }
 }
 
@@ -112,7 +116,7 @@ fn say(server: &Server, address: SocketAddr, with_demo: bool, out: &mut impl Wri
             Ok(generation) => {
                 writeln!(out, "plugin    {} {}", generation.id, generation.description.version())?
             }
-            Err(reason) => writeln!(out, "plugin    {} is not let in: {reason}", plugin.file_name)?,
+            Err(reason) => writeln!(out, "plugin    {} cannot be staged: {reason}", plugin.file_name)?,
         }
     }
     if server.modules.auth.is_local_mode() {
@@ -125,7 +129,7 @@ fn say(server: &Server, address: SocketAddr, with_demo: bool, out: &mut impl Wri
     suggest(&url, with_demo, out)
 }
 
-/// Three commands to try; the third asks a question.
+/// Suggests three commands to try; the third asks a question.
 fn suggest(url: &str, with_demo: bool, out: &mut impl Write) -> std::io::Result<()> {
     let (first, second, question) = if with_demo {
         ("tables?keyword=orders", "executions/statistics", "Top 5 products by sales amount")

@@ -1,7 +1,6 @@
-//! From SQL to tables of the catalogue: which of them a task's text reads and writes.
+//! Finds the catalogue's tables that a task's SQL reads and writes.
 //!
-//! Its one idea: a name is looked for where the text runs, in its data source, and where more than one table could
-//! be meant none is taken.
+//! A name is looked up in the data source where the text runs; an ambiguous name has no table.
 
 use std::collections::HashMap;
 
@@ -15,30 +14,30 @@ use serde::Serialize;
 use crate::datasources::Datasource;
 use crate::tables::Catalog;
 
-/// What a text of SQL reads and writes.
+/// The tables that a text of SQL reads and writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ParsedSql {
-    /// What it reads and has not made itself.
+    /// Tables that it reads and has not created itself.
     pub inputs: Vec<ParsedName>,
-    /// What it writes and leaves behind.
+    /// Tables that it writes and leaves behind.
     pub outputs: Vec<ParsedName>,
-    /// One for each statement that could not be read; the others were.
+    /// One per statement that could not be parsed; the others were.
     pub errors: Vec<ParseError>,
-    /// What was understood in a way that may surprise.
+    /// Interpretations that may surprise.
     pub warnings: Vec<String>,
 }
 
-/// A table that SQL names.
+/// A table named in SQL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ParsedName {
-    /// As it is written, without quotes.
+    /// As written, without quotes.
     pub name: String,
-    /// Null: the catalogue has no such table, or more than one that could be meant.
+    /// Null: unknown or ambiguous in the catalogue.
     pub table_id: Option<i64>,
 }
 
-/// Where SQL could not be read, and why.
+/// A statement that could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ParseError {
     /// From 1.
@@ -54,7 +53,7 @@ impl From<SqlError> for ParseError {
     }
 }
 
-/// Finds the tables of a text in the catalogue: those of the data source, or without one those of all.
+/// Finds the tables of a text in the catalogue: in the data source, or in all without one.
 pub async fn bindings_in(
     catalog: &Catalog,
     datasource: Option<&Datasource>,
@@ -62,14 +61,14 @@ pub async fn bindings_in(
     sql: &str,
 ) -> Result<ParsedSql, Error> {
     let (dialect, sql) = (dialect.to_owned(), sql.to_owned());
-    // A megabyte takes its time, and threads that answer requests have none.
+    // A megabyte takes time, which would block threads that answer requests.
     let found = tokio::task::spawn_blocking(move || lakeport_sql::lineage::tables(&dialect, &sql));
     let found = found.await.map_err(Error::internal)?;
     catalog.caught_up().await?;
     Ok(resolved(&catalog.read(), datasource, found))
 }
 
-/// The tables that a name could mean, and how well each fits.
+/// The tables that a name may refer to, with the quality of each match.
 #[derive(Default)]
 struct Candidates<'i>(Vec<&'i Entry>);
 
@@ -89,7 +88,7 @@ fn resolved(index: &Index, datasource: Option<&Datasource>, found: Found) -> Par
     }
 }
 
-/// One walk over the catalogue for all names: by table name in lower case, the live tables of that name.
+/// One walk over the catalogue for all names: the live tables by lower-case table name.
 fn candidates<'i, 'n>(
     index: &'i Index,
     datasource: Option<&Datasource>,
@@ -117,8 +116,8 @@ fn candidates<'i, 'n>(
 }
 
 impl<'i> Candidates<'i> {
-    /// The one that is meant: of the database that is named, else of the default one, else the only one there is;
-    /// as it is written, else whatever its case.
+    /// The matching table: in the named database, or else the default one, or else the only match; an exact
+    /// match wins over one in another case.
     fn meant(&self, name: &Name, place: &Place) -> Option<&'i Entry> {
         if name.catalog.as_deref().is_some_and(|catalog| !place.is_catalog(catalog)) {
             return None;
@@ -149,12 +148,12 @@ fn same(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// What the parts that a name leaves out are, where the text runs.
+/// The defaults for omitted parts of a name.
 #[derive(Default)]
 struct Place {
-    /// Where a name without a database is looked for first.
+    /// The database in which a name without one is looked up first.
     database: Option<String>,
-    /// What a name of three parts may begin with: all else is in another server, or another's database.
+    /// The valid first part of a name of three parts: others are on another server, or in another database.
     catalog: Option<String>,
 }
 
@@ -175,7 +174,7 @@ impl Place {
     }
 }
 
-/// The database of the connection: `mysql://user@host:port/database?options`.
+/// The connection's database: `mysql://user@host:port/database?options`.
 fn connected(url: &str) -> Option<String> {
     let (_, address) = url.split_once("://")?;
     let (_, path) = address.split_once('/')?;

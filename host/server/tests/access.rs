@@ -1,4 +1,5 @@
-//! What a task of a topic sees and may ask, in this process: on each store, over a SQLite data source of its own.
+//! The data that a task of a topic can see and query, in this process: on each store, with a SQLite data
+//! source of its own.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use lakeport_bindings::host::types::{Error, Page};
 use lakeport_bindings::tool::catalog::Filter;
 use lakeport_bindings::tool::lineage::GraphRequest;
 use lakeport_bindings::tool::query::{QueryRequest, QueryResult};
+use lakeport_plugins::Compiler;
 use lakeport_plugins::Topic;
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgPool, SqliteConnection};
@@ -33,7 +35,7 @@ struct Server {
     _folder: TempDir,
 }
 
-/// Runs the test on SQLite, and on PostgreSQL where one is named.
+/// Runs the test on SQLite, and on PostgreSQL if one is configured.
 async fn on_each_store(test: impl AsyncFn(&Server)) {
     let sqlite = std::iter::once(None);
     for postgres in sqlite.chain(test_postgres().map(Some)) {
@@ -49,7 +51,7 @@ fn test_postgres() -> Option<String> {
     std::env::var("LAKEPORT_TEST_POSTGRES").ok()
 }
 
-/// Runs the test where the store is a file.
+/// Runs the test if the store is a file.
 async fn on_sqlite(test: impl AsyncFn(&Server)) {
     let server = Server::start(None).await;
     test(&server).await;
@@ -63,7 +65,7 @@ impl Server {
         let mut settings = vec![
             ("data_dir", place.join("data").display().to_string()),
             ("sqlite_roots", place.display().to_string()),
-            // What one server has compiled the next one need not.
+            // Shares the compiled code between servers.
             ("plugins.cache_dir", concat!(env!("CARGO_TARGET_TMPDIR"), "/compiled").to_owned()),
         ];
         let mut schema = None;
@@ -81,7 +83,7 @@ impl Server {
         std::fs::write(&file, format!("time_zone = 'Asia/Shanghai'\n{key}")).unwrap();
         let overrides = Overrides { config_file: Some(file), settings };
         let config = Config::load(&overrides, &Environment::default()).unwrap();
-        let app = Arc::new(compose::Server::start(config).await.unwrap());
+        let app = Arc::new(compose::Server::start(config, Compiler::Inside).await.unwrap());
         fill(&app).await;
         shop(&place).await;
         let workers = TaskTracker::new();
@@ -465,7 +467,8 @@ async fn the_platform_is_asked_about_itself() {
     .await;
 }
 
-/// Whatever the guard lets past here, the database's own authorizer would still refuse; that is tested beside it.
+/// If the guard missed one of these, the database's own authorizer would still refuse it; that is tested
+/// separately.
 const HOSTILE: &[(&str, &str)] = &[
     ("INSERT INTO orders VALUES (9, 'x', 1, '')", "reads_only"),
     ("UPDATE orders SET amount = 0", "reads_only"),
@@ -573,7 +576,7 @@ async fn what_is_hostile_never_reaches_a_database() {
             let error = ask(&server.topic(None), "lakeport", &sql).await.expect_err(&sql);
             assert!(error.message.contains(table) && rule(&error) == "not_permitted", "{error:?}");
         }
-        // A view of a user's own that shows what SQLite keeps for itself: the guard cannot know, the database does.
+        // A user's view that exposes SQLite's internals: the guard cannot know this, but the database does.
         let error = ask(&server.topic(None), "shop", "SELECT * FROM peeking").await.unwrap_err();
         assert_eq!(error.code, "upstream_failed", "{error:?}");
         let log = server.app.db.read("SELECT count(*) FROM query_log", &[]).await.unwrap();

@@ -1,10 +1,10 @@
-//! Codes of errors are part of the interface: each stands in the list that the description shows.
+//! Error codes are part of the interface: each must be in the description's list.
 
 use std::path::Path;
 
 use lakeport::compose;
 
-/// What makes an error with a code, and what stands between its bracket and the code.
+/// Constructors of errors with a code, and the text between their bracket and the code.
 const MAKERS: [&str; 11] = [
     "Error::bad_request(",
     "Error::forbidden(",
@@ -42,7 +42,7 @@ fn every_code_that_is_used_is_listed() {
     assert!(unlisted.is_empty(), "add to the error_codes of a part: {unlisted:?}");
 }
 
-/// The first argument that is a text of the form of a code, where it follows at once or after a status.
+/// The first argument in the form of a code, directly or after a status.
 fn code_after(arguments: &str) -> Option<&str> {
     let rest = arguments.trim_start();
     let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ',' || c.is_whitespace());
@@ -60,7 +60,7 @@ fn look_through(folder: &Path, look: &mut impl FnMut(&str)) {
             && !path.to_string_lossy().contains("tests")
         {
             let text = std::fs::read_to_string(&path).expect("the sources are text");
-            // What follows are tests, which make errors of their own.
+            // The rest is tests, which make errors of their own.
             look(text.split("#[cfg(test)]").next().unwrap_or_default());
         }
     }

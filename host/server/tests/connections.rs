@@ -1,4 +1,4 @@
-//! Connections over real TCP: how many there may be, how they end, and TLS.
+//! Connections over real TCP: their limit, how they end, and TLS.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use tokio_util::sync::CancellationToken;
 
-/// How long anything may take that should be done at once.
+/// The time limit of actions that should take no time.
 const AT_ONCE: Duration = Duration::from_secs(10);
 /// How long a test waits to see that nothing happens.
 const NOTHING: Duration = Duration::from_millis(200);
@@ -40,7 +40,7 @@ struct State {
 }
 
 impl Gate for State {
-    /// Its name says whether it came over TLS.
+    /// The caller's name tells whether it came over TLS.
     async fn identify(&self, parts: &Parts, _: Role) -> Result<Arc<Caller>, Error> {
         let name = if parts.extensions.get::<Secure>().is_some() { "over TLS" } else { "in the open" };
         Ok(Arc::new(Caller { name: name.to_owned(), ..Caller::local() }))
@@ -101,7 +101,7 @@ impl Served {
         TcpStream::connect(self.address).await.unwrap()
     }
 
-    /// Connects as one who trusts the certificate.
+    /// Connects as a client that trusts the certificate.
     async fn connect_tls(&self, protocol: &[u8]) -> TlsStream<TcpStream> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(CERTIFICATE).unwrap()).unwrap();
@@ -118,7 +118,7 @@ impl Served {
     }
 }
 
-/// One request on a connection that is kept.
+/// One request on a keep-alive connection.
 async fn ask(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), path: &str) -> String {
     let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
@@ -134,7 +134,7 @@ async fn answer(stream: &mut (impl AsyncRead + Unpin)) -> String {
     String::from_utf8(text).unwrap()
 }
 
-/// Nothing more comes that is an answer.
+/// No further answer arrives.
 async fn assert_closed(stream: &mut (impl AsyncRead + Unpin)) {
     let mut said = Vec::new();
     // A reset is an end as well.
@@ -165,7 +165,7 @@ async fn stopping_closes_what_waits_and_lets_what_runs_end() {
     half.write_all(b"GET /name HT").await.unwrap();
     let mut kept = served.connect().await;
     ask(&mut kept, "/name").await;
-    // A client that does not answer to the server's goodbye.
+    // A client that does not answer when the server closes.
     let mut mute = served.connect().await;
     mute.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await.unwrap();
     let mut busy = served.connect().await;

@@ -1,4 +1,4 @@
-//! The edge over real TCP: what every route gets without asking for it.
+//! The edge over real TCP: the behaviour common to all routes.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -43,13 +43,13 @@ struct State {
     go_on: Notify,
     ended: Notify,
     dropped: AtomicBool,
-    /// Changes that were ended, with how.
+    /// Ended changes with their statuses.
     ends: parking_lot::Mutex<Vec<(String, u16)>>,
     stopping: CancellationToken,
 }
 
 impl Gate for State {
-    /// In the place of tokens: the role by its name, and a scope after a colon.
+    /// Instead of tokens: the role's name, and a scope after a colon.
     async fn identify(&self, parts: &Parts, _: Role) -> Result<Arc<Caller>, Error> {
         let Some(text) = parts.headers.get("authorization") else {
             check_local(parts, &[ORIGIN.to_owned()])?;
@@ -155,7 +155,7 @@ async fn long(_: Call) -> Result<Data<String>, Error> {
     Ok(Data::new(&"lake ".repeat(1000)))
 }
 
-/// An answer that is a stream: one event, then nothing until the server stops.
+/// A streamed answer: one event, then nothing until the server stops.
 struct Stream(Reply);
 
 impl lakeport_http::Answer for Stream {
@@ -287,7 +287,7 @@ impl Server {
         self.send("GET", path, &[], "").await
     }
 
-    /// Writes the text as it is and reads until the server closes.
+    /// Writes the text unchanged and reads until the server closes.
     async fn raw(&self, text: &str) -> String {
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(text.as_bytes()).await.unwrap();

@@ -1,4 +1,4 @@
-//! The example module of `docs/architecture.md` compiles, does what it says, and is the one that stands there.
+//! The example module of `docs/architecture.md` compiles, works as described, and equals the one in the page.
 
 mod announcements;
 
@@ -11,8 +11,9 @@ use lakeport::compose::{self, Server};
 use lakeport::config::{Config, Environment, Overrides};
 use lakeport_base::Error;
 use lakeport_http::{Attempt, Begun, Caller, Gate, InternalClient, Reply, Role};
+use lakeport_plugins::Compiler;
 
-/// Lets everybody in, and writes nothing down.
+/// Admits all callers, and records nothing.
 struct Open;
 
 impl Gate for Open {
@@ -32,7 +33,7 @@ async fn server(folder: &Path) -> Server {
     std::fs::write(&file, "time_zone = 'UTC'\n").unwrap();
     let settings = vec![("data_dir", folder.join("data").display().to_string())];
     let overrides = Overrides { config_file: Some(file), settings };
-    Server::start(Config::load(&overrides, &Environment::default()).unwrap()).await.unwrap()
+    Server::start(Config::load(&overrides, &Environment::default()).unwrap(), Compiler::Inside).await.unwrap()
 }
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! The interface as a table: each of its endpoints is routed, for the role that may call it, with the parameters
-//! that it is described with; and the description beside this crate is the one that the server gives.
+//! The interface as a table: each of its endpoints is routed, with its role and parameters; and the committed
+//! OpenAPI description equals the server's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde_json::Value;
 /// Method, path, role, parameters of the query.
 type Endpoint = (&'static str, &'static str, Role, &'static [&'static str]);
 
-/// The service interface, section 4: all of it.
+/// All endpoints of the service interface, section 4.
 #[rustfmt::skip]
 const INTERFACE: &[Endpoint] = &[
     ("GET", "/api/v1/nl2sql/health", Anyone, &[]),
@@ -85,7 +85,7 @@ const INTERFACE: &[Endpoint] = &[
     ("GET", "/api/v1/tables/{id}/ddl", Viewer, &["clusterId"]),
 ];
 
-/// What Lakeport has besides.
+/// Lakeport's further endpoints.
 #[rustfmt::skip]
 const BESIDES: &[Endpoint] = &[
     ("PUT", "/api/v1/nl2sql/topics/{topic_id}", Viewer, &[]),
@@ -114,7 +114,7 @@ const BESIDES: &[Endpoint] = &[
     ("GET", "/api/v1/search", Viewer, &["keyword", "clusterId", "pageNum", "pageSize"]),
 ];
 
-/// Parameters that Lakeport's endpoints of the interface take besides.
+/// Further parameters of Lakeport's endpoints.
 const MORE_PARAMETERS: &[(&str, &[&str])] = &[
     ("GET /api/v1/nl2sql/topics", &["page", "page_size"]),
     ("GET /api/v1/nl2sql/topics/{topic_id}/messages", &["page", "page_size"]),
@@ -134,7 +134,7 @@ const MORE_PARAMETERS: &[(&str, &[&str])] = &[
     ("DELETE /api/v1/tables/{id}/fields/{fieldId}", &["dryRun"]),
 ];
 
-/// Members of the bodies that the interface shows.
+/// Members of the bodies in the interface.
 #[rustfmt::skip]
 const BODIES: &[(&str, &[&str])] = &[
     ("POST /api/v1/nl2sql/topics", &["title"]),
@@ -160,7 +160,7 @@ const BODIES: &[(&str, &[&str])] = &[
         &["fieldName", "fieldType", "fieldComment", "isPrimaryKey", "isNullable"]),
 ];
 
-/// Changes that are sent whole: there is nothing to leave out.
+/// Changes that must be sent completely: there is nothing to omit.
 const WHOLE_CHANGES: &[&str] = &["setTableComment"];
 
 fn routes() -> BTreeMap<String, Operation> {
@@ -192,7 +192,7 @@ fn parameters<'d>(operation: &'d Value, place: &str) -> BTreeSet<&'d str> {
     listed.filter(|one| one["in"] == place).map(|one| one["name"].as_str().expect("a name")).collect()
 }
 
-/// What a schema's `$ref`, or the one choice that is not null, leads to.
+/// Resolves a schema's `$ref`, or its only choice that is not null.
 fn resolved<'d>(description: &'d Value, schema: &'d Value) -> &'d Value {
     if let Some(reference) = schema["$ref"].as_str() {
         let schema =

@@ -1,9 +1,9 @@
-//! The modules of the server stand on each other in one order: each uses those before it and none after it.
+//! The modules of the server have one order: each uses only earlier ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The allowed order, from the ground up. `compose` knows every module; only what starts a server stands above it.
+/// The allowed order, lowest first. `compose` knows every module; only the start of a server is above it.
 const ORDER: &[&str] = &[
     "secrets",
     "config",
@@ -37,6 +37,7 @@ const ORDER: &[&str] = &[
     "demo",
     "client",
     "doctor",
+    "log",
     "serve",
     "cli",
 ];
@@ -45,7 +46,7 @@ fn source() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
 }
 
-/// The top-level modules that `lib.rs` names.
+/// The top-level modules in `lib.rs`.
 fn modules() -> BTreeSet<String> {
     let text = std::fs::read_to_string(source().join("lib.rs")).expect("the crate has a root");
     let name = |line: &str| {
@@ -55,8 +56,8 @@ fn modules() -> BTreeSet<String> {
     text.lines().filter_map(name).collect()
 }
 
-/// Which top-level modules each one names as `crate::…`, with the files that do. What stands behind `#[cfg(test)]` and
-/// in files of tests may name any.
+/// The top-level modules that each one names as `crate::…`, with the files. Code behind `#[cfg(test)]` and in
+/// test files may name any.
 fn imports(modules: &BTreeSet<String>) -> BTreeMap<String, BTreeMap<String, BTreeSet<String>>> {
     let mut imports: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     let mut folders = vec![source()];
@@ -117,7 +118,7 @@ fn no_module_imports_one_above_it() {
     let place = |name: &str| ORDER.iter().position(|&ordered| ordered == name);
     let mut upward = Vec::new();
     for (module, named) in imports(&modules()) {
-        // The crate's own root and the binary are of no module.
+        // The crate's own root and the binary belong to no module.
         let Some(own) = place(&module) else { continue };
         for (name, files) in named {
             if place(&name).is_some_and(|place| place > own) {

@@ -1,7 +1,7 @@
-//! The host's own bounds of each operation: how its statements may begin, and words that they never have,
-//! whatever a dialect declares. A dialect's vocabulary is the allow-list within these bounds.
+//! The host's own bounds of each operation: how its statements may begin, and words that are denied whatever
+//! a dialect declares. A dialect's vocabulary is an allow-list within these bounds.
 
-/// Words that make a statement what it is. Within a type they could turn it into another.
+/// Words that determine the kind of a statement. Within a type they could change it.
 const STRUCTURAL: &[&str] = &[
     "ADD",
     "ALTER",
@@ -27,8 +27,8 @@ pub fn is_structural(word: &str) -> bool {
     NEVER.contains(&word) || STRUCTURAL.contains(&word)
 }
 
-/// Words that no statement of any operation has: they reach files, the network, rights, settings, code or
-/// other sessions, or end in data being moved or lost.
+/// Words that no operation may use: they reach files, the network, privileges, settings, code or other
+/// sessions, or move or destroy data.
 const NEVER: &[&str] = &[
     "ANALYZE",
     "ATTACH",
@@ -101,16 +101,16 @@ const NEVER: &[&str] = &[
     "VIEW",
 ];
 
-/// What one operation may be.
+/// The bounds of one operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
-    /// A statement begins with one of these words.
+    /// The words that a statement may begin with.
     pub heads: &'static [&'static str],
-    /// Words denied here besides those denied everywhere.
+    /// Words that this operation denies besides [`NEVER`].
     pub denied: &'static [&'static str],
-    /// Words, besides those of the heads, that may follow `DROP`; a name may too where `""` is here.
+    /// Words, besides those of the heads, that may follow `DROP`; `""` permits a name.
     pub behind_drop: &'static [&'static str],
-    /// Whether the plan may write the table again, which only [`crate::rebuild`] decides.
+    /// Whether the plan may rebuild the table, which only [`crate::rebuild`] judges.
     pub rebuilds: bool,
 }
 
@@ -190,7 +190,7 @@ const READ: Bounds = Bounds {
     behind_drop: &[],
     rebuilds: false,
 };
-/// A change that this version has no case for may alter its table and nothing else.
+/// For a change that this version does not know: it may only alter its table.
 const OTHER: Bounds = Bounds {
     heads: &["ALTER TABLE", "COMMENT ON"],
     denied: &["CREATE", "DROP", "INSERT", "RENAME", "REPLACE", "SELECT", "UPDATE"],
@@ -198,7 +198,7 @@ const OTHER: Bounds = Bounds {
     rebuilds: false,
 };
 
-/// The bounds of an operation; those of an other change for a name that this version does not know.
+/// The bounds of an operation; those of an `other` change for an unknown operation.
 pub fn of(operation: &str) -> Bounds {
     match operation {
         "create_table" => CREATE_TABLE,
@@ -230,7 +230,7 @@ pub fn reverse(operation: &str) -> &str {
 }
 
 impl Bounds {
-    /// Whether a statement with these leading words, upper case, may be one of this operation.
+    /// Whether a statement with these leading words, upper case, may belong to the operation.
     pub fn may_begin(&self, head: &str) -> bool {
         self.heads.iter().any(|allowed| begins_with(head, allowed))
     }

@@ -1,5 +1,5 @@
 //! Functions that no statement may call: they reach files, the network, other sessions, settings, locks or
-//! large objects, wait, load code, or run a text as SQL.
+//! large objects, sleep, load code, or run a text as SQL.
 
 use std::collections::BTreeSet;
 
@@ -129,21 +129,21 @@ const PREFIXES: &[&str] = &[
     "service_release_",
 ];
 
-/// Functions of SQLite that make a value of up to 1 GB out of a few words. Only what is read is held to it:
-/// an expression that a table has already may well be `hex(randomblob(16))`.
+/// Functions of SQLite that make a value of up to 1 GB from a short call. They are denied in queries only: an
+/// expression of an existing table may well be `hex(randomblob(16))`.
 const LARGE_IN_SQLITE: &[&str] = &["format", "printf", "randomblob", "zeroblob"];
 
-/// Whether a function of SQLite makes large values at one stroke.
+/// Whether a function of SQLite can make a large value at once.
 pub(crate) fn is_large_in_sqlite(name: &str) -> bool {
     LARGE_IN_SQLITE.iter().any(|large| large.eq_ignore_ascii_case(name))
 }
 
-/// Functions that reach out of a SQLite database: files and code. Most are its shell's alone.
+/// Functions that reach out of a SQLite database, to files and code. Most exist in its shell only.
 const REACHING_IN_SQLITE: &[&str] =
     &["edit", "fsdir", "fts3_tokenizer", "load_extension", "readfile", "writefile", "zipfile"];
 
-/// Whether a function of SQLite, lower case, reaches out of the database. A text that names its tables with
-/// columns behind them (`INSERT INTO file (…)`) cannot be held to the list of all servers.
+/// Whether a function of SQLite, lower case, reaches out of the database. The list of all servers does not
+/// fit here, because a statement names tables with columns in the same form (`INSERT INTO file (…)`).
 pub(crate) fn is_denied_in_sqlite(name: &str) -> bool {
     REACHING_IN_SQLITE.contains(&name)
 }

@@ -1,4 +1,4 @@
-//! Expressions that a database said and that go back to it letter by letter.
+//! Checks expressions that were read from a database and are written back unchanged.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -10,13 +10,13 @@ use sqlparser::tokenizer::Token;
 use crate::denied::is_denied;
 use crate::guard::SqlParser;
 
-/// The longest expression, in bytes. It bounds how deep its tree can be, too.
+/// The longest expression, in bytes. This also bounds the depth of its tree.
 const EXPRESSION_MAX_BYTES: usize = 2_000;
-/// How deep it may nest.
+/// The deepest nesting.
 const DEPTH_MAX: usize = 50;
 
-/// Whether the text is one expression without subqueries, denied functions and placeholders; else what
-/// stands against it.
+/// Checks that the text is one expression without subqueries, denied functions and placeholders. The error is
+/// the reason.
 pub(crate) fn check(text: &str, parser: SqlParser, denied: &BTreeSet<String>) -> Result<(), String> {
     if text.len() > EXPRESSION_MAX_BYTES {
         return Err(format!("an expression is longer than {EXPRESSION_MAX_BYTES} bytes"));

@@ -1,9 +1,10 @@
-//! Judges SQL that is only to read: whoever wrote it, a plugin, a user or a model.
+//! Judges SQL that must only read, whether it comes from a plugin, a user or a model.
 //!
-//! It parses and never matches text. One statement; a reading kind at every depth; no denied function; only
-//! objects that the caller allows, names of common table expressions resolved by scope. What two readers of
-//! the same text could read differently (comments that some servers run, literals whose end depends on a
-//! setting) is refused. It runs nothing; read-only sessions and the account's rights stand behind it.
+//! It parses and never matches text. It accepts one statement, of a reading kind at every depth, without
+//! denied functions, over permitted objects; it resolves names of common table expressions by scope. It
+//! refuses text that two servers could read differently (comments that some servers run, literals whose end
+//! depends on a setting). It runs nothing; read-only sessions and the account's privileges are further lines
+//! of defence.
 
 use std::collections::BTreeSet;
 
@@ -18,17 +19,18 @@ use crate::bounds::begins_with;
 use crate::lex::{Kind, Lexeme, Lexing, lex};
 use crate::scope::Walk;
 
-/// The longest statement that is judged, in bytes.
+/// The longest statement, in bytes.
 const TEXT_MAX_BYTES: usize = 256 * 1024;
 /// Words, literals and symbols of one statement.
 const LEXEMES_MAX: usize = 20_000;
-/// How deep expressions and queries may nest.
+/// The deepest nesting of expressions and queries.
 const DEPTH_MAX: usize = 100;
-/// A long statement can be a deep tree (`1+1+1…`), and who asks may be on a plugin's small stack: each is
-/// parsed on a stack of its own. In bytes; 20,000 levels of a debug build fit, and only what is used counts.
+/// A long statement can be a deep tree (`1+1+1…`), and the caller may be on a plugin's small stack, so each
+/// is parsed on a stack of its own. In bytes; 20,000 levels of a debug build fit, and unused stack costs
+/// nothing.
 const LONG_STACK_BYTES: usize = 256 * 1024 * 1024;
 
-/// A parser that the host has.
+/// The host's parsers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SqlParser {
     /// SQLite.
@@ -42,7 +44,7 @@ pub enum SqlParser {
 }
 
 impl SqlParser {
-    /// By the name that dialects use; none where the host has no such parser.
+    /// By the name that dialects use; `None` if the host has no such parser.
     pub fn named(name: &str) -> Option<SqlParser> {
         match name {
             "sqlite" => Some(SqlParser::Sqlite),
@@ -53,7 +55,7 @@ impl SqlParser {
         }
     }
 
-    /// The parser's own rules.
+    /// The parser's rules.
     pub fn dialect(self) -> &'static dyn Dialect {
         match self {
             SqlParser::Sqlite => &SQLiteDialect {},
@@ -64,12 +66,12 @@ impl SqlParser {
     }
 }
 
-/// Something that a statement reads from.
+/// An object that a statement reads from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Object {
-    /// Its name from the outermost part, each as the server resolves it: PostgreSQL folds what is not quoted.
+    /// The parts of its name, outermost first, as the server resolves them: PostgreSQL folds unquoted names.
     pub parts: Vec<String>,
-    /// Whether it stands there with arguments, as a function that gives rows.
+    /// Whether it is a table function, called with arguments.
     pub function: bool,
 }
 
@@ -80,34 +82,34 @@ impl Object {
     }
 }
 
-/// What was judged.
+/// An accepted statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Judged {
-    /// The text to run: as given, with blanks in place of comments.
+    /// The text to run: the original with blanks for comments.
     pub sql: String,
-    /// What it reads from. Empty where `parsed` is false.
+    /// The objects that it reads from. Empty if `parsed` is false.
     pub objects: BTreeSet<Object>,
-    /// False: no parser read it, it merely begins as the dialect's `read` vocabulary allows.
+    /// False: no parser read it; it only begins as the dialect's `read` vocabulary permits.
     pub parsed: bool,
 }
 
 /// A judge. Cheap to make.
 pub struct Guard<'a> {
-    /// The parser; none: only statements with an allowed head pass.
+    /// The parser; `None`: accepts only statements with a permitted head.
     pub parser: Option<SqlParser>,
     /// All ways in which the server may read the text; they must agree.
     pub readings: &'a [Lexing],
     /// Functions denied besides the host's list, lower case.
     pub denied: &'a BTreeSet<String>,
-    /// How statements may begin that no parser reads (`SHOW FULL COLUMNS`), upper case.
+    /// Heads of statements that no parser reads (`SHOW FULL COLUMNS`), upper case.
     pub heads: &'a [String],
-    /// Which objects may be read.
+    /// Decides which objects may be read.
     pub allowed: &'a (dyn Fn(&Object) -> bool + Sync),
 }
 
 impl Guard<'_> {
-    /// The statement as it may run, or `guard_refused` with `rule` and, where known, `position`: the
-    /// character, counted from 1.
+    /// The statement to run, or `guard_refused` with `rule` and, if known, `position`: the character, counted
+    /// from 1.
     pub fn check(&self, sql: &str) -> Result<Judged, Error> {
         if sql.len() > TEXT_MAX_BYTES {
             return Err(refused(
@@ -127,7 +129,7 @@ impl Guard<'_> {
         }
     }
 
-    /// The text without comments, if all readings see the same in it.
+    /// The text without comments, if all readings agree on it.
     fn read_alike(&self, sql: &str) -> Result<(String, Vec<Lexeme>), Error> {
         let mut agreed: Option<Vec<Lexeme>> = None;
         for reading in self.readings {
@@ -151,7 +153,8 @@ impl Guard<'_> {
         let mut plain = sql.to_owned();
         for lexeme in &lexemes {
             let Kind::Comment { executable } = lexeme.kind else { continue };
-            // Servers that know it run what is in it; the others do not. So no dialect may have it.
+            // Servers that know such comments run their content; others ignore it. So no dialect may use
+            // them.
             if executable || sql[lexeme.span.clone()].starts_with("/*!") {
                 let at = Some(character_at(sql, lexeme.span.start));
                 return Err(refused("parse", "a comment that opens with /*! or /*M! is not allowed", at));
@@ -220,7 +223,7 @@ impl Guard<'_> {
     }
 }
 
-/// A refusal of the guard.
+/// An error of the guard.
 pub(crate) fn refused(rule: &str, message: impl Into<String>, position: Option<usize>) -> Error {
     let mut context = vec![("rule".to_owned(), rule.to_owned())];
     context.extend(position.map(|position| ("position".to_owned(), position.to_string())));
@@ -247,7 +250,7 @@ fn one_statement(sql: &str, lexemes: &[Lexeme]) -> Result<(), Error> {
     }
 }
 
-/// A statement that no parser reads, or that is of a kind that only the dialect knows to be a reading one.
+/// A statement that no parser reads, or of a kind that only the dialect knows to be reading.
 fn may_be_unparsed(error: &Error) -> bool {
     let rule = error.context.iter().find(|(name, _)| name == "rule").map(|(_, rule)| rule.as_str());
     matches!(rule, Some("parse" | "reads_only"))
@@ -258,7 +261,7 @@ fn unreadable(sql: &str, error: &ParserError) -> Error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.as_str(),
         ParserError::RecursionLimitExceeded => "it nests too deep",
     };
-    // The parser says where in words alone.
+    // The parser reports the place only in its message.
     let at = text.rsplit_once(" at Line: ").and_then(|(_, place)| {
         let (line, column) = place.split_once(", Column: ")?;
         position(sql, Location { line: line.parse().ok()?, column: column.parse().ok()? })
@@ -286,7 +289,7 @@ fn character_at(sql: &str, byte: usize) -> usize {
     sql[..byte].chars().count() + 1
 }
 
-/// The characters at these bytes, which are in order, counted from 1.
+/// The characters at these sorted bytes, counted from 1.
 fn characters_at(sql: &str, bytes: impl Iterator<Item = usize>) -> Vec<Option<usize>> {
     let (mut at, mut characters) = (0, 0);
     bytes
@@ -298,7 +301,7 @@ fn characters_at(sql: &str, bytes: impl Iterator<Item = usize>) -> Vec<Option<us
         .collect()
 }
 
-/// How many characters stand before each line.
+/// The number of characters before each line.
 struct Lines(Vec<usize>);
 
 impl Lines {
@@ -311,7 +314,7 @@ impl Lines {
         Lines(starts.collect())
     }
 
-    /// The character at a place, counted from 1; none where the parser does not know the place.
+    /// The character at a location, counted from 1; `None` if the parser does not know the location.
     fn position(&self, at: Location) -> Option<usize> {
         let line = usize::try_from(at.line).ok()?.checked_sub(1)?;
         let column = usize::try_from(at.column).ok().filter(|column| *column > 0)?;

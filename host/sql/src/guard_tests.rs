@@ -105,7 +105,7 @@ fn only_permitted_objects() {
         "SELECT (SELECT max(id) FROM users)",
         "SELECT * FROM orders JOIN users USING (id)",
         "WITH x AS (SELECT * FROM users) SELECT 1",
-        // The name of an expression counts where it stands, and nowhere else.
+        // The name of an expression is valid in its scope only.
         "WITH x AS (SELECT * FROM users), users AS (SELECT 1) SELECT * FROM x",
         "SELECT * FROM (WITH users AS (SELECT 1) SELECT * FROM users) a, users",
         "WITH users AS (SELECT * FROM users) SELECT * FROM users",
@@ -183,7 +183,7 @@ fn settings_that_move_the_end_of_a_literal_are_seen() {
     };
     assert!(guard.check(r"SELECT 'a\', sleep(1), ' '").is_err());
     assert!(guard.check("SELECT 'it''s'").is_ok());
-    // The parser takes backslashes for escapes; a server that does not must not be asked.
+    // The parser takes backslashes for escapes; a server that does not must not get the text.
     let plain = Guard { readings: &readings[1..], ..guard };
     assert!(plain.check(r"SELECT 'a\', 'b'").is_err());
 }

@@ -1,31 +1,31 @@
-//! Reads SQL text the way a server's own lexer does: where each literal, name and comment begins and ends.
+//! Lexes SQL text as a server's own lexer does: finds the ends of all literals, names and comments.
 //!
-//! Its one idea: what was written is read again, by rules that are not those of the writer, so that a
-//! literal that ends early is seen before a server sees it. It parses nothing and quotes nothing.
+//! Written SQL is read again by rules independent of the writer's, so that a literal that ends early is
+//! detected before a server sees it. This module parses nothing and quotes nothing.
 
 use std::ops::Range;
 
-/// Whose lexing.
+/// The server whose lexing applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Server {
     /// SQLite 3.
     Sqlite,
-    /// PostgreSQL and those that read as it does.
+    /// PostgreSQL and compatible servers.
     Postgres,
-    /// MySQL, MariaDB and those that speak its protocol.
+    /// MySQL, MariaDB and compatible servers.
     MySql,
-    /// A server over HTTP whose lexing is not known.
+    /// A server over HTTP with unknown lexing.
     Unknown,
 }
 
 /// One way in which a server may read a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lexing {
-    /// Whose.
+    /// The server.
     pub server: Server,
-    /// Whether a backslash escapes within ordinary literals (`sql_mode`, `standard_conforming_strings`).
+    /// Whether backslashes escape in ordinary literals (`sql_mode`, `standard_conforming_strings`).
     pub backslash_escapes: bool,
-    /// Whether `"` quotes names (`ANSI_QUOTES`) and not texts.
+    /// Whether `"` quotes names (`ANSI_QUOTES`) instead of texts.
     pub double_quoted_names: bool,
 }
 
@@ -55,18 +55,18 @@ impl Lexing {
     }
 }
 
-/// What a stretch of text is.
+/// The kind of a lexeme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A bare word.
     Word,
     /// A number, without a sign.
     Number,
-    /// A string literal with what it stands for.
+    /// A string literal with its value.
     Text(String),
-    /// A quoted name with what it stands for.
+    /// A quoted name with its value.
     Name(String),
-    /// A comment. `executable`: it opens with `/*!` or `/*M!` and some servers run what is in it.
+    /// A comment. `executable`: it opens with `/*!` or `/*M!`, and some servers run its content.
     Comment {
         /// See above.
         executable: bool,
@@ -75,12 +75,12 @@ pub enum Kind {
     Symbol(char),
 }
 
-/// One stretch.
+/// A lexeme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lexeme {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Where, in bytes.
+    /// Its place, in bytes.
     pub span: Range<usize>,
 }
 
@@ -88,13 +88,13 @@ pub struct Lexeme {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {at}")]
 pub struct LexError {
-    /// What is wrong.
+    /// The problem.
     pub what: &'static str,
     /// Where it begins, in bytes.
     pub at: usize,
 }
 
-/// Reads a whole text. Blanks are left out.
+/// Reads a complete text. Omits blanks.
 pub fn lex(text: &str, lexing: Lexing) -> Result<Vec<Lexeme>, LexError> {
     let mut reader = Reader { text, at: 0, lexing };
     let mut lexemes = Vec::new();
@@ -199,15 +199,15 @@ impl Reader<'_> {
         Ok(Some(Kind::Comment { executable }))
     }
 
-    /// MySQL wants a blank behind the dashes; all others do not.
+    /// MySQL requires a blank after the dashes; the others do not.
     fn begins_dash_comment(&self) -> bool {
         let Some(behind) = self.rest().strip_prefix("--") else { return false };
         self.lexing.server != Server::MySql
             || behind.chars().next().is_none_or(|c| c.is_ascii_whitespace() || c.is_ascii_control())
     }
 
-    /// A literal with a letter before its quote: `E'…'`, `x'…'`. `U&'…'` is refused: its escapes can
-    /// spell a name that nothing else here would recognise.
+    /// A literal with a prefix: `E'…'`, `x'…'`. `U&'…'` is refused: its escapes can spell a name that no
+    /// other check here would recognise.
     fn prefixed(&mut self, c: char) -> Result<Option<Kind>, LexError> {
         let rest = self.rest();
         if self.lexing.server != Server::Sqlite {
@@ -262,7 +262,7 @@ impl Reader<'_> {
         Ok(Kind::Name(self.text[start + 1..self.at - 1].to_owned()))
     }
 
-    /// `$tag$…$tag$`; where it is none, a plain `$` (as in `$1`).
+    /// `$tag$…$tag$`; otherwise a plain `$` (as in `$1`).
     fn dollar(&mut self) -> Result<Kind, LexError> {
         let start = self.at;
         let rest = self.rest();
@@ -301,7 +301,7 @@ impl Reader<'_> {
     }
 }
 
-/// What a backslash and this character stand for, in MySQL as in `E'…'` of PostgreSQL.
+/// The value of an escape sequence, in MySQL and in PostgreSQL's `E'…'`.
 fn unescaped(c: char) -> String {
     match c {
         'n' => "\n".into(),

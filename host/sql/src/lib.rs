@@ -1,9 +1,8 @@
-//! SQL as the host writes and judges it. Pure: no I/O, no state, nothing that waits.
+//! Writes and judges SQL for the host. Pure: no I/O, no state, no waiting.
 //!
-//! A plugin never writes text that changes a database. It hands over tokens; [`plan`] checks them against
-//! the dialect's [`profile`] and the host's own [`bounds`], [`write`] makes the text, and [`lex`] reads that
-//! text again the way the server will. What only reads goes through the [`guard`], which parses it and
-//! never matches text.
+//! A plugin never writes text that changes a database. It returns tokens; [`plan`] checks them against the
+//! dialect's [`profile`] and the host's own [`bounds`], [`write`] makes the text, and [`lex`] reads that text
+//! again as the server will. Reading statements pass the [`guard`], which parses them and never matches text.
 
 pub mod bounds;
 mod denied;

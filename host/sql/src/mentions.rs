@@ -1,5 +1,5 @@
-//! Which fields a query names, as far as that can be told without knowing its tables: every name that stands where
-//! a field can, less those that the query itself gives to something.
+//! The fields that a query names, as far as that is known without its tables: all names in the place of a
+//! field, except those that the query itself defines.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -9,10 +9,10 @@ use sqlparser::parser::Parser;
 
 use crate::guard::{SqlParser, on_long_stack};
 
-/// How deep expressions and queries may nest; the guard's.
+/// The guard's limit of nesting.
 const DEPTH_MAX: usize = 100;
 
-/// Names of fields in a query, each once, in the order of their names; empty where it cannot be read.
+/// The names of fields in a query, sorted and unique; empty if it cannot be parsed.
 pub fn fields_named(parser: SqlParser, sql: &str) -> Vec<String> {
     on_long_stack(|| {
         let statements = Parser::new(parser.dialect())
@@ -29,7 +29,7 @@ pub fn fields_named(parser: SqlParser, sql: &str) -> Vec<String> {
 #[derive(Default)]
 struct Mentions {
     fields: BTreeSet<String>,
-    /// Names that the query gives, lower case.
+    /// Names that the query defines, lower case.
     given: BTreeSet<String>,
 }
 

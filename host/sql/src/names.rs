@@ -1,4 +1,4 @@
-//! Names that a change brings with it, by the limits of the dialect, before anything is planned.
+//! Checks the new names of a change against the limits of the dialect, before planning.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::profile::{NameLimit, Profile};
 /// The longest name of a kind without a rule, in characters.
 const DEFAULT_MAX_CHARACTERS: usize = 64;
 
-/// Everything wrong with the new names of a change, each with the member of the HTTP interface.
+/// All problems of the new names of a change, each with the member of the HTTP interface.
 pub fn check_names(profile: &Profile, change: &Change) -> Vec<Problem> {
     let mut found = Vec::new();
     match change {
@@ -85,9 +85,10 @@ fn check_limit(limit: &NameLimit, kind: &str, name: &str, member: &str, found: &
     }
 }
 
-/// Which character a pattern does not take, in words; the pattern itself where no single one is to blame.
+/// The character that a pattern does not permit, in words; or the pattern, if no single character is to
+/// blame.
 fn not_taken(limit: &NameLimit, kind: &str, name: &str) -> String {
-    /// One of them is taken anywhere in a name, or nothing is known of single characters.
+    /// If one of them is permitted anywhere in a name, characters can be tested one by one.
     const PLAIN: [char; 2] = ['a', 'A'];
     let takes = |name: &[char]| limit.pattern.is_match(&name.iter().collect::<String>());
     let to_blame = PLAIN.into_iter().find(|&plain| takes(&[plain; 3])).and_then(|plain| {
@@ -108,7 +109,7 @@ fn not_taken(limit: &NameLimit, kind: &str, name: &str) -> String {
     }
 }
 
-/// What cannot be seen is told by its number alone.
+/// Invisible characters are shown by their code point only.
 fn described(character: char) -> String {
     let number = format!("U+{:04X}", u32::from(character));
     match character {

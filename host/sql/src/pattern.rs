@@ -1,5 +1,5 @@
-//! The regular expressions of name rules: literals, classes, `|`, groups and counts, so that every engine
-//! that a host may use agrees on what they match.
+//! The regular expressions of name rules: literals, classes, `|`, groups and counts, so that all engines that
+//! a host may use agree on the matches.
 
 use regex::Regex;
 use regex_syntax::ast::{self, Ast, GroupKind};
@@ -9,7 +9,7 @@ const PATTERN_MAX_BYTES: usize = 1_000;
 /// The largest compiled pattern, in bytes.
 const COMPILED_MAX_BYTES: usize = 256 * 1024;
 
-/// A pattern that must match a name in full, or what is wrong with it.
+/// Compiles a pattern that must match a complete name. The error is the problem.
 pub fn compile(pattern: &str) -> Result<Regex, String> {
     if pattern.len() > PATTERN_MAX_BYTES {
         return Err(format!("the pattern has {} bytes; {PATTERN_MAX_BYTES} at most", pattern.len()));

@@ -1,8 +1,8 @@
-//! Checks a plan before anything of it runs, and holds what was checked.
+//! Checks a plan before it runs, and holds the checked plan.
 //!
-//! For every statement, undo and abort included: it begins as its operation may, has only its words, names
-//! only what the change is about or the plan announces, reads again as what was meant. A plan that fails is
-//! an error of the plugin and says so, with the step, the token and the rule.
+//! Each statement, including undo and abort, must begin as its operation permits, use only the operation's
+//! words, name only objects of the change or announced by the plan, and read back as intended. A plan that
+//! fails is an error of the plugin; it names the step, the token and the rule.
 
 use std::collections::BTreeSet;
 
@@ -20,27 +20,27 @@ use crate::statement::{Check, Fault, fault};
 use crate::subject::Subject;
 use crate::write::Statement;
 
-/// Steps of a plan: a wide table with a comment on each of its fields takes one for each.
+/// Steps of a plan: comments on all fields of a wide table take one step each.
 pub const STEPS_MAX: usize = 2_000;
 /// Statements of the undo of one step.
 const UNDO_MAX: usize = 100;
 /// Names that a plan may announce.
 const NEW_NAMES_MAX: usize = 100;
-/// What a step may say that it costs, and what others wait for.
+/// The permitted values of a step's cost and locks.
 const COSTS: [&str; 4] = ["metadata", "in_place", "rewrite", "unknown"];
 const LOCKS: [&str; 5] = ["none", "brief", "writes", "all", "unknown"];
 
 /// Why a plan or a recipe is refused, for the plugin's author. It counts against the plugin.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Refusal {
-    /// Which statement: `steps[2].undo[0]`; `plan` for the whole.
+    /// The statement: `steps[2].undo[0]`; `plan` for the whole plan.
     pub place: String,
-    /// Which of its tokens, counted from 0.
+    /// The token, counted from 0.
     pub token: Option<usize>,
     /// The rule: `head` `words` `names` `new_names` `text_rule` `data_type` `expression` `host_value`
     /// `unknown_token` `shape` `reread` `limits` `rebuild` `probe` `transaction` `session`.
     pub rule: &'static str,
-    /// What was wrong.
+    /// The reason.
     pub message: String,
 }
 
@@ -63,26 +63,26 @@ impl std::fmt::Display for Refusal {
 /// Why a plan cannot run.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PlanRefused {
-    /// The plugin is wrong.
+    /// An error of the plugin.
     #[error("the dialect's plan was refused: {0}")]
     Plugin(Refusal),
-    /// A text that the user wants cannot be written for this database, code `not_representable`.
+    /// A text of the user's cannot be written for this database, code `not_representable`.
     #[error("{}", .0.message)]
     Text(Problem),
 }
 
-/// A plan that may run.
+/// A checked plan.
 #[derive(Clone, Debug)]
 pub struct CheckedPlan {
     /// The operation, as in vocabularies.
     pub operation: String,
     /// In order.
     pub steps: Vec<CheckedStep>,
-    /// All in one transaction.
+    /// All steps run in one transaction.
     pub transactional: bool,
-    /// Whether the table is written again.
+    /// Whether the table is rebuilt.
     pub rebuilds: bool,
-    /// Names that must not be there yet.
+    /// Names that must not exist yet.
     pub new_names: Vec<TableName>,
     /// For the user.
     pub notes: Vec<Problem>,
@@ -91,54 +91,53 @@ pub struct CheckedPlan {
 /// One step.
 #[derive(Clone, Debug)]
 pub struct CheckedStep {
-    /// For a person.
+    /// For people.
     pub purpose: String,
-    /// What to do.
+    /// The action.
     pub action: CheckedAction,
-    /// What takes it back, in order.
+    /// The actions that undo it, in order.
     pub undo: Vec<CheckedAction>,
-    /// Whether that brings everything back.
+    /// Whether undoing restores everything.
     pub undo_complete: bool,
-    /// Whether data can be lost.
+    /// Whether it can lose data.
     pub destroys: bool,
-    /// As in `step.cost`; a word that is not known is `unknown`.
+    /// The contract's `step.cost`; unknown values become `unknown`.
     pub cost: String,
-    /// As in `step.locks`, likewise.
+    /// The contract's `step.locks`, likewise.
     pub locks: String,
 }
 
-/// A statement and how to know that it is done.
+/// A statement and how to detect its end.
 #[derive(Clone, Debug)]
 pub struct CheckedAction {
     /// The text.
     pub sql: Statement,
-    /// Absent: done when the database accepts it.
+    /// `None`: finished when the database accepts it.
     pub probe: Option<CheckedProbe>,
 }
 
-/// How to ask whether a change is done.
+/// How to poll whether a change has finished.
 #[derive(Clone, Debug)]
 pub struct CheckedProbe {
-    /// What to ask.
+    /// The query.
     pub query: ReadStatement,
-    /// What tells one job from another.
+    /// The column that identifies a job.
     pub key_column: Option<String>,
-    /// The first that fits decides.
+    /// The first rule that matches decides.
     pub rules: Vec<ProbeRule>,
-    /// When none fits.
+    /// The outcome if none matches.
     pub otherwise: String,
-    /// When no row is left.
+    /// The outcome if there are no rows.
     pub when_empty: String,
-    /// Where a failure says its reason.
+    /// The column with the reason of a failure.
     pub message_column: Option<String>,
-    /// Not more often than this, in milliseconds.
+    /// The minimum between two polls, in milliseconds.
     pub poll_ms: u32,
-    /// What stops the job.
+    /// The statement that cancels the job.
     pub abort: Option<Statement>,
 }
 
-/// Checks a plan for a change. The names of the change itself were checked before, by
-/// [`names::check_names`].
+/// Checks a plan for a change. [`names::check_names`] has checked the names of the change before.
 pub fn check_plan(profile: &Profile, change: &Change, plan: &ChangePlan) -> Result<CheckedPlan, PlanRefused> {
     whole(profile, change, plan)?;
     let subject = Subject::of(change, &plan.new_names);
@@ -149,7 +148,7 @@ pub fn check_plan(profile: &Profile, change: &Change, plan: &ChangePlan) -> Resu
     }
     let rebuilds = planning.ledger(plan).map_err(|found| refused("plan", found))?;
     if rebuilds && !plan.transactional {
-        return Err(refused("plan", fault("rebuild", "a table is written anew only within one transaction")));
+        return Err(refused("plan", fault("rebuild", "a table may be rebuilt only within one transaction")));
     }
     Ok(CheckedPlan {
         operation: subject.operation.clone(),
@@ -161,7 +160,7 @@ pub fn check_plan(profile: &Profile, change: &Change, plan: &ChangePlan) -> Resu
     })
 }
 
-/// Steps and announced names.
+/// Checks the steps and the announced names.
 fn whole(profile: &Profile, change: &Change, plan: &ChangePlan) -> Result<(), PlanRefused> {
     if plan.steps.len() > STEPS_MAX {
         let message = format!("the plan has {} steps; {STEPS_MAX} at most", plan.steps.len());
@@ -278,7 +277,7 @@ impl Planning<'_> {
         })
     }
 
-    /// Plays the plan, and then its undo from the last step to the first, where tables may be written again.
+    /// Simulates the plan, and then its undo from the last step to the first, where tables may be rebuilt.
     fn ledger(&self, plan: &ChangePlan) -> Result<bool, Fault> {
         let mut rebuilds = false;
         if bounds::of(&self.subject.operation).rebuilds {

@@ -136,7 +136,7 @@ fn hostile_statements_are_refused_with_the_rule() {
         (vec![name(&["orders"])], "head"),
         (vec![kw("ALTER TABLE"), name(&["main", "users"]), kw("ADD COLUMN"), name(&["note"])], "names"),
         (vec![kw("ALTER TABLE"), name(&["other", "orders"]), kw("ADD COLUMN"), name(&["note"])], "names"),
-        // A field of the change is no table, whatever it is called.
+        // A field of the change is not a table, whatever its name.
         (vec![kw("ALTER TABLE"), name(&["note"]), kw("ADD COLUMN"), name(&["note"]), integer()], "names"),
     ];
     for (statement, rule) in cases {
@@ -280,12 +280,12 @@ fn a_table_is_written_anew_without_losing_rows() {
 #[test]
 fn a_rebuild_that_loses_something_is_refused() {
     let cases: [fn(&mut Vec<Vec<Token>>); 8] = [
-        // Dropped before it was copied, not copied, copied from nothing, not named back.
+        // Dropped before it was copied; not copied; copied from nothing; not renamed back.
         |steps| steps.swap(1, 2),
         |steps| drop(steps.remove(1)),
         |steps| steps[1][17] = name(&["main", "new"]),
         |steps| drop(steps.pop()),
-        // Fields swapped, left out, taken under conditions.
+        // Fields swapped, left out, copied under conditions.
         |steps| steps[1].swap(8, 12),
         |steps| {
             steps[1].drain(9..16);

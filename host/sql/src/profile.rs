@@ -1,7 +1,7 @@
-//! What a dialect declares about writing and reading, checked once when it is staged and then trusted.
+//! A dialect's declarations about writing and reading, checked when it is staged and trusted afterwards.
 //!
-//! Every shape is checked here and every problem is reported at once, naming the member, so that the rest
-//! of this crate works with words that are words and rules that are known.
+//! All declarations are checked here, and all problems are reported at once with their members, so that the
+//! rest of this crate can rely on words and rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -17,15 +17,15 @@ use crate::pattern;
 use crate::remembered::Remembered;
 use crate::session::{HostValues, check_cancel, check_session};
 
-/// Words and heads of one operation, words of types, patterns, and what is merely shown.
+/// Words and heads of one operation, words of types, patterns, and lists for display.
 const LIST_MAX: usize = 1_000;
-/// Functions that a dialect denies.
+/// Denied functions of a dialect.
 const DENIED_MAX: usize = 500;
 /// Operations.
 const OPERATIONS_MAX: usize = 100;
-/// Rules of texts and names, and parsers: each is looked at closely.
+/// Rules of texts and names, and parsers: each costs several checks.
 const RULES_MAX: usize = 20;
-/// Problems that are said at once.
+/// Reported problems.
 const PROBLEMS_MAX: usize = 50;
 /// The longest word or head, in bytes.
 const WORDS_MAX_BYTES: usize = 200;
@@ -45,7 +45,7 @@ pub enum Transport {
     Http,
 }
 
-/// How values are given to a reading statement.
+/// How values are passed to a reading statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placeholders {
     /// `?`.
@@ -59,9 +59,9 @@ pub enum Placeholders {
 /// The words of one operation, upper case.
 #[derive(Clone, Debug, Default)]
 pub struct Words {
-    /// The ways in which a statement may begin.
+    /// The permitted heads of a statement.
     pub heads: Vec<String>,
-    /// All words, those of the heads among them.
+    /// All words, including those of the heads.
     pub words: BTreeSet<String>,
 }
 
@@ -70,7 +70,7 @@ pub struct Words {
 pub struct NameLimit {
     /// As declared.
     pub rule: NameRule,
-    /// The pattern, to be matched in full.
+    /// The pattern, which must match completely.
     pub pattern: Regex,
 }
 
@@ -79,11 +79,11 @@ pub struct NameLimit {
 pub struct Profile {
     /// The dialect's name.
     pub name: String,
-    /// How its databases are reached.
+    /// The transport of its databases.
     pub transport: Transport,
     /// The quote of names.
     pub name_quote: char,
-    /// Rules for literals by name. `literal` is there.
+    /// Rules for literals by name. `literal` always exists.
     pub texts: BTreeMap<String, TextRule>,
     /// Words by operation.
     pub operations: BTreeMap<String, Words>,
@@ -93,19 +93,19 @@ pub struct Profile {
     pub names: BTreeMap<String, NameLimit>,
     /// Catalogue objects that reads may name; a part may be `*`.
     pub reads_from: Vec<Vec<String>>,
-    /// How values are given.
+    /// How values are passed.
     pub placeholders: Placeholders,
-    /// The host's parser for it; none: free SQL is refused.
+    /// The host's parser for it; `None`: free SQL is refused.
     pub parser: Option<SqlParser>,
     /// Functions denied besides the host's own list, lower case.
     pub denied_functions: BTreeSet<String>,
-    /// Reading statements that were let through.
+    /// Accepted reading statements.
     pub(crate) remembered: Remembered,
 }
 
 impl Profile {
-    /// Checks everything. Or says all that is wrong, one problem a member, up to a bound. Lists that are too
-    /// long are refused before anything in them is looked at.
+    /// Checks the declarations. The error lists all problems, one per member, up to a limit. Lists that are
+    /// too long are refused unread.
     pub fn new(info: &DialectInfo) -> Result<Profile, Vec<Problem>> {
         let mut found = Problems(Vec::new());
         lists(info, &mut found);
@@ -134,7 +134,7 @@ impl Profile {
         if found.0.is_empty() { Ok(profile) } else { Err(found.0) }
     }
 
-    /// All ways in which its servers may read a text; where there is more than one they must agree.
+    /// All ways in which its servers may read a text; if there are several, they must agree.
     pub fn readings(&self) -> Vec<Lexing> {
         match self.transport {
             Transport::Sqlite => vec![Lexing::SQLITE],
@@ -202,7 +202,7 @@ fn lists(info: &DialectInfo, found: &mut Problems) {
     }
 }
 
-/// Writes the recipes once, so that none is refused only when a session begins.
+/// Writes the recipes once, so that errors show now and not when a session begins.
 fn recipes(profile: &Profile, info: &DialectInfo, found: &mut Problems) {
     let values = HostValues {
         timeout: Duration::from_secs(1),
@@ -257,7 +257,7 @@ fn placeholders(info: &DialectInfo, transport: Transport, found: &mut Problems) 
 fn name_quote(info: &DialectInfo, transport: Transport, found: &mut Problems) -> char {
     let legal: &[&str] = match transport {
         Transport::Sqlite | Transport::Postgres => &["\""],
-        // Under ANSI_QUOTES a double quote is a name's, else a text's: only the backtick is sure.
+        // Under ANSI_QUOTES a double quote is a name's, else a text's: only the backtick is unambiguous.
         Transport::MySql => &["`"],
         Transport::Http => &["\"", "`"],
     };
@@ -298,7 +298,7 @@ fn texts(info: &DialectInfo, transport: Transport, found: &mut Problems) -> BTre
     rules
 }
 
-/// One word or several with single blanks between, each of letters, digits and `_`; upper case.
+/// One word, or several with single blanks between them, each of letters, digits and `_`; upper case.
 pub(crate) fn words(text: &str) -> Option<Vec<String>> {
     let word = |part: &str| {
         let fits = !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');

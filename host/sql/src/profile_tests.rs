@@ -77,7 +77,7 @@ fn quotes_that_could_be_taken_for_names_are_refused() {
 #[test]
 fn lists_are_bounded_before_they_are_looked_at() {
     let long = |change: fn(&mut DialectInfo)| members(change);
-    // Each of these patterns is wrong and none is said to be: they were not compiled.
+    // All of these patterns are wrong and none is reported: they were not compiled.
     let rules = long(|info| {
         info.name_rules[0].pattern = "(".to_owned();
         info.name_rules = vec![info.name_rules[0].clone(); 21];

@@ -1,4 +1,5 @@
-//! Fragments of a reading statement to text, values bound or written as literals, and on to the guard.
+//! Turns the fragments of a reading statement into text, with values bound or written as literals, and passes
+//! it to the guard.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::write::{is_number, quote_name, quote_text};
 /// Fragments of one statement.
 const FRAGMENTS_MAX: usize = 20_000;
 
-/// A reading statement that the guard let through.
+/// A reading statement that passed the guard.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReadStatement {
     /// The text.
@@ -23,8 +24,8 @@ pub struct ReadStatement {
     pub binds: Vec<Cell>,
 }
 
-/// Writes and judges one statement of a dialect's `reader` or of a probe. It may read the catalogue objects
-/// that the dialect declares, and the tables `about` which the call is.
+/// Writes and judges one statement of a dialect's `reader` or of a probe. It may read the declared catalogue
+/// objects and the tables `about` which the call is.
 ///
 /// Errors are those of the guard, code `guard_refused`.
 pub fn read_statement(
@@ -95,7 +96,7 @@ fn written(profile: &Profile, fragments: &[Fragment]) -> Result<(String, Vec<Cel
     Ok((sql, binds))
 }
 
-/// Whether constant text would take the place of a bound value.
+/// Whether constant text has a placeholder, which would take the place of a bound value.
 fn has_placeholder(profile: &Profile, text: &str) -> bool {
     match profile.placeholders {
         Placeholders::Question => text.contains('?'),
@@ -106,7 +107,7 @@ fn has_placeholder(profile: &Profile, text: &str) -> bool {
     }
 }
 
-/// A value as a literal, where the protocol binds none.
+/// A value as a literal, if the protocol cannot bind values.
 fn literal(profile: &Profile, cell: &Cell) -> Result<String, Error> {
     match cell {
         Cell::Null => Ok("NULL".to_owned()),
@@ -128,7 +129,7 @@ fn literal(profile: &Profile, cell: &Cell) -> Result<String, Error> {
     }
 }
 
-/// Catalogue objects that are declared, and the tables that the call is about.
+/// Permits declared catalogue objects and the tables that the call is about.
 fn may_read(profile: &Profile, about: &[TableName], object: &Object) -> bool {
     let same = |declared: &str, named: &str| {
         declared == "*"
@@ -144,7 +145,7 @@ fn may_read(profile: &Profile, about: &[TableName], object: &Object) -> bool {
     declared || !object.function && about.iter().any(|table| is_table(profile, table, &object.parts))
 }
 
-/// Only where one file is one database, or the table is in none, can a name go without it.
+/// A name may lack its database only if one file is one database, or the table is in none.
 fn is_table(profile: &Profile, table: &TableName, parts: &[String]) -> bool {
     match parts {
         [name] => {
@@ -156,7 +157,7 @@ fn is_table(profile: &Profile, table: &TableName, parts: &[String]) -> bool {
     }
 }
 
-/// A statement that no parser read may name, besides its constant words, only what the call is about.
+/// A statement that no parser read may name, besides its constant words, only the objects of the call.
 fn named_only(profile: &Profile, fragments: &[Fragment], about: &[TableName]) -> Result<(), Error> {
     for fragment in fragments {
         let Fragment::Name(parts) = fragment else { continue };

@@ -1,9 +1,9 @@
-//! Writing a table again, which SQLite needs for most changes of a field: make another one, copy, drop the
-//! first, take its name.
+//! Checks a rebuild of a table, which SQLite needs for most changes of a field: create a new table, copy,
+//! drop the old one, rename.
 //!
-//! Its one idea: the statements are played through on a ledger of which tables hold the rows. Rows are never
-//! dropped while no other table has them all, the copy takes each field to itself, and in the end the table
-//! has its name and its rows and nothing is left over.
+//! The statements are simulated on a ledger of the tables that hold the rows. Rows are never dropped unless
+//! another table has them all, the copy maps each field to itself, and in the end the table has its name and
+//! its rows and no other table remains.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,11 +21,11 @@ enum Holds {
     AllRows,
 }
 
-/// Which tables hold the rows.
+/// The tables that hold the rows.
 pub(crate) struct Ledger<'a> {
     subject: &'a Subject,
     tables: BTreeMap<String, Holds>,
-    /// Whether any statement made, filled or dropped a table.
+    /// Whether any statement created, filled or dropped a table.
     pub rebuilds: bool,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Ledger<'a> {
         Ledger { subject, tables: tables.collect(), rebuilds: false }
     }
 
-    /// Takes in the next statement.
+    /// Simulates the next statement.
     pub fn play(&mut self, tokens: &[Token]) -> Result<(), Fault> {
         let head = leading_words(tokens)?;
         if begins_with(&head, "CREATE TABLE") {
@@ -74,7 +74,7 @@ impl<'a> Ledger<'a> {
         only_columns_are_renamed(tokens)
     }
 
-    /// The table must have its rows, and nothing else may be left.
+    /// The table must have its rows, and no other table may remain.
     pub fn end(&self) -> Result<(), Fault> {
         for (name, holds) in &self.tables {
             if *name == self.subject.table && *holds != Holds::AllRows {
@@ -179,8 +179,8 @@ impl<'a> Ledger<'a> {
     }
 }
 
-/// However its words are cut into tokens: `RENAME` other than `RENAME COLUMN` may take the table's name away
-/// without the ledger knowing.
+/// Independent of how words are cut into tokens: `RENAME` other than `RENAME COLUMN` could rename the table
+/// unnoticed.
 fn only_columns_are_renamed(tokens: &[Token]) -> Result<(), Fault> {
     let mut flat = Vec::new();
     for token in tokens {
@@ -203,7 +203,7 @@ fn only_columns_are_renamed(tokens: &[Token]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Reads the tokens of a copy.
+/// Parses the tokens of a copy.
 struct Copy<'a> {
     left: &'a [Token],
 }

@@ -1,17 +1,17 @@
-//! Statements that the guard let through: a dialect asks the same questions again and again, and parsing one takes
-//! longer than its answer. What they read from is looked at again each time.
+//! A cache of accepted statements: a dialect repeats its queries, and parsing one takes longer than its
+//! answer. Their objects are checked again each time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::guard::Judged;
 
-/// Statements of one dialect. Where there are more, all are forgotten.
+/// Statements of one dialect. A full cache is cleared.
 const STATEMENTS_MAX: usize = 256;
-/// The longest that is kept, in bytes.
+/// The longest cached statement, in bytes.
 const TEXT_MAX_BYTES: usize = 16 * 1024;
 
-/// What was judged, by its text.
+/// Judged statements by their text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Remembered(Arc<Mutex<HashMap<String, Arc<Judged>>>>);
 

@@ -1,5 +1,5 @@
-//! Walks a parsed statement for the guard: finds every object it reads, knows which names are common table
-//! expressions where they stand, and stops at the first thing that does not merely read.
+//! Walks a parsed statement for the guard: finds all objects that it reads, resolves the scopes of common
+//! table expressions, and stops at the first construct that does not merely read.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -19,9 +19,9 @@ pub(crate) struct Broken {
     pub at: Option<Location>,
 }
 
-/// The names that one query brings with it.
+/// The names that one query defines.
 struct Frame {
-    /// Name, and where the query it stands for lies in memory, so that it is known when entered.
+    /// The name, and the address of its query, by which the query is recognised when entered.
     expressions: Vec<(Ident, *const Query)>,
     /// How many of them are visible now.
     visible: usize,
@@ -34,7 +34,7 @@ pub(crate) struct Walk<'a> {
     denied: &'a BTreeSet<String>,
     frames: Vec<Frame>,
     found: Vec<(Object, Location)>,
-    /// Tables met as table factors less relations met: a relation anywhere else is not known.
+    /// Table factors minus relations: a relation anywhere else is unknown.
     tables: usize,
     relations: usize,
 }
@@ -56,7 +56,7 @@ impl<'a> Walk<'a> {
         Ok(self.found)
     }
 
-    /// How the server resolves a name: PostgreSQL folds what is not quoted, the others keep it.
+    /// Resolves a name as the server does: PostgreSQL folds unquoted names, the others keep them.
     fn folded(&self, ident: &Ident) -> String {
         match (self.parser, ident.quote_style) {
             (SqlParser::Postgres, None) => ident.value.to_lowercase(),
@@ -117,7 +117,7 @@ fn stop(rule: &'static str, message: impl Into<String>, at: Location) -> Control
     ControlFlow::Break(Broken { rule, message: message.into(), at: Some(at) })
 }
 
-/// `TABLE t` names its table where the visitor does not look.
+/// The visitor skips the table of `TABLE t`.
 fn has_table_command(body: &SetExpr) -> bool {
     let mut left = vec![body];
     while let Some(body) = left.pop() {

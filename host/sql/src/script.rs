@@ -1,9 +1,9 @@
-//! Judges a text of several statements that a task runs on one database: each may read and change what lies in
-//! that database, and none may reach out of it.
+//! Judges a task's text of several statements for one database: each may read and change data in that
+//! database, and none may reach out of it.
 //!
-//! It is split and judged on lexemes, by the database's own lexing, and never by matching text. A statement of
-//! a kind that is not listed is refused, and with it the whole text: nothing of it is sent. So is whatever the
-//! server's tokenizer could read in another way than the lexer here: its placeholders, which may swallow quotes.
+//! The text is split and judged on lexemes, by the database's own lexing, and never by matching text. A
+//! statement of an unlisted kind is refused, and the whole text with it: nothing is sent. So is text that the
+//! server's tokenizer could read differently from the lexer here: its placeholders, which may swallow quotes.
 
 use crate::denied::is_denied_in_sqlite;
 use crate::lex::{Kind, Lexeme, Lexing, lex};
@@ -12,14 +12,14 @@ use crate::lex::{Kind, Lexeme, Lexing, lex};
 const STATEMENTS_MAX: usize = 1_000;
 /// The longest text, in bytes.
 pub const TEXT_MAX_BYTES: usize = 1024 * 1024;
-/// Table functions that tell settings, as `PRAGMA` does.
+/// The prefix of table functions that expose settings, as `PRAGMA` does.
 const PRAGMA_FUNCTIONS: &str = "pragma_";
-/// Begin a placeholder of SQLite; there is nothing to bind, and `$a(')` is one placeholder for it.
+/// Begin a placeholder of SQLite. There is nothing to bind, and to SQLite `$a(')` is one placeholder.
 const PLACEHOLDERS: [char; 5] = ['$', '@', ':', '?', '#'];
-/// What tokenizers skip, and the lexer does not.
+/// Tokenizers skip it; the lexer does not.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// One statement that may be sent.
+/// One accepted statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScriptStatement {
     text: String,
@@ -33,7 +33,7 @@ impl ScriptStatement {
         &self.text
     }
 
-    /// `SELECT`, `INSERT`, `CREATE`: what it does, for a person.
+    /// `SELECT`, `INSERT`, `CREATE`: for people.
     pub fn verb(&self) -> &'static str {
         self.verb
     }
@@ -43,13 +43,13 @@ impl ScriptStatement {
         self.writes
     }
 
-    /// Whether the database counts the rows that it changes.
+    /// Whether the database counts its changed rows.
     pub fn changes_rows(&self) -> bool {
         matches!(self.verb, "INSERT" | "REPLACE" | "UPDATE" | "DELETE")
     }
 }
 
-/// The statements of a text for SQLite, in order; or why it is refused, for a person.
+/// The statements of a text for SQLite, in order; or the reason why it is refused, for people.
 pub fn sqlite_script(text: &str) -> Result<Vec<ScriptStatement>, String> {
     if text.len() > TEXT_MAX_BYTES {
         return Err(format!("the SQL is longer than {TEXT_MAX_BYTES} bytes"));
@@ -87,7 +87,7 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// What it does, and whether that may change the database.
+    /// The verb, and whether it may change the database.
     fn statement(&self) -> Result<(&'static str, bool), String> {
         self.refuse_symbols_and_functions()?;
         let mut at = 0;
@@ -140,7 +140,7 @@ impl Judge<'_> {
         }
     }
 
-    /// What stands behind the common table expressions: the first verb that no parenthesis holds.
+    /// The verb after the common table expressions: the first one outside of parentheses.
     fn behind_with(&self, at: usize) -> (&'static str, bool) {
         let mut depth = 0;
         for place in at..self.lexemes.len() {
@@ -158,7 +158,7 @@ impl Judge<'_> {
                 _ => {}
             }
         }
-        // The database will say what is wrong with it.
+        // The database will report the error.
         ("SELECT", true)
     }
 

@@ -1,9 +1,9 @@
-//! Recipes of a dialect for a session of its own: how it begins, how it is made read-only, and how a statement
-//! under way is stopped. No user's text is in them, so they may say less than a change: settings with constant
-//! values, and a few values that the host fills in.
+//! A dialect's recipes for sessions: how a session begins, how it becomes read-only, and how a running
+//! statement is cancelled. They contain no user's text, so they are more restricted than a change: settings
+//! with constant values, and a few values that the host fills in.
 //!
-//! What a session sets must not take the ground from under the rest of this crate: how texts are read is fixed
-//! by the transport, and a recipe that would change it is refused.
+//! A recipe must not change how texts are read, which this crate relies on: the transport fixes that, and
+//! other settings are refused.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use crate::profile::{Profile, words};
 use crate::statement::{Check, Fault, fault};
 use crate::write::{Statement, shortened};
 
-/// Words that no recipe of a session has: settings that change how texts are read, pass over constraints or hide
-/// what was done from a log, and `SET STATEMENT … FOR`, which runs another statement.
+/// Words that no recipe may use: settings that change how texts are read, disable constraints or hide actions
+/// from a log, and `SET STATEMENT … FOR`, which runs another statement.
 const NEVER_SET: &[&str] = &[
     "BACKSLASH_QUOTE",
     "CHARACTER",
@@ -33,30 +33,30 @@ const NEVER_SET: &[&str] = &[
     "STATEMENT",
     "UNIQUE_CHECKS",
 ];
-/// Modes of the MySQL family in which a backslash is an ordinary character or `"` quotes names, and those that
-/// stand for several modes, such a one among them.
+/// Modes of the MySQL family in which a backslash is an ordinary character or `"` quotes names, and modes
+/// that include such a one.
 const MODES_NEVER_SET: &[&str] =
     &["ANSI", "ANSI_QUOTES", "DB2", "MAXDB", "MSSQL", "NO_BACKSLASH_ESCAPES", "ORACLE", "POSTGRESQL"];
-/// The setting of PostgreSQL that has to stay `on`.
+/// PostgreSQL's setting that must stay `on`.
 const STANDARD_STRINGS: &str = "STANDARD_CONFORMING_STRINGS";
-/// What a cancellation may call by SELECT.
+/// Functions that a cancellation may call by SELECT.
 const CANCELLING_FUNCTIONS: &[&str] = &["PG_CANCEL_BACKEND"];
 
-/// What the host fills in.
+/// The values that the host fills in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostValues {
-    /// The time of the call: `timeout-ms`, and `timeout-s` in whole seconds, 1 or more.
+    /// The call's time limit: `timeout-ms`, and `timeout-s` in whole seconds, 1 or more.
     pub timeout: Duration,
-    /// Rows at most: `max-rows`.
+    /// The maximum of rows: `max-rows`.
     pub max_rows: u32,
-    /// The session that is to be stopped, as it said itself: `session-id`. For cancellations alone.
+    /// The session to cancel, by the id that it reported: `session-id`. For cancellations only.
     pub session_id: Option<u64>,
-    /// The host's id of the statement that is to be stopped: `query-id`. For cancellations alone.
+    /// The statement to cancel, by the host's id: `query-id`. For cancellations only.
     pub query_id: Option<String>,
 }
 
 impl HostValues {
-    /// The token that says this value, where the recipe may have it.
+    /// The token for this value, if the recipe may have it.
     pub(crate) fn token(&self, operation: &str, name: &str) -> Result<Token, Fault> {
         let missing = || fault("host_value", format!("{name} is not known here"));
         let cancels = operation == "cancel";
@@ -79,16 +79,16 @@ impl HostValues {
     }
 }
 
-/// Statements at the beginning of every session, checked and written.
+/// The initial statements of each session, checked and written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionStatements {
-    /// For every session, in order, before anything else.
+    /// For all sessions, in order, before anything else.
     pub setup: Vec<Statement>,
-    /// After those, for sessions that only read.
+    /// After those, for read-only sessions.
     pub read_only: Vec<Statement>,
 }
 
-/// Checks and writes how a session begins.
+/// Checks and writes the initial statements of a session.
 pub fn check_session(
     profile: &Profile,
     session: &about::Session,
@@ -107,8 +107,8 @@ pub fn check_session(
     })
 }
 
-/// Checks and writes the statement that stops another one, to be sent by another session. Nothing where the
-/// dialect has none.
+/// Checks and writes the statement that cancels another one, sent by another session. `None` if the dialect
+/// has none.
 pub fn check_cancel(
     profile: &Profile,
     cancel: &about::Cancel,
@@ -138,7 +138,7 @@ fn recipe(
     Check::recipe(profile, operation, tokens, values)
 }
 
-/// The kinds of token that a recipe is made of.
+/// Checks that the token's kind is permitted in a recipe.
 fn may_have(operation: &str, token: &Token) -> Result<(), Fault> {
     let allowed = match token {
         Token::Keyword(_) | Token::HostValue(_) => true,
@@ -156,7 +156,7 @@ fn may_have(operation: &str, token: &Token) -> Result<(), Fault> {
     Err(fault("shape", format!("a statement of {operation} is words, constants and host values only")))
 }
 
-/// Words of the keywords, upper case. What are no words is said when it is written.
+/// Words of the keywords, upper case. The writer reports keywords that are not words.
 fn said(tokens: &[Token]) -> impl Iterator<Item = String> {
     tokens
         .iter()
@@ -183,7 +183,7 @@ fn settings(tokens: &[Token]) -> Result<(), Fault> {
             format!("no session has the mode {mode}: it changes how texts are read"),
         ));
     }
-    // A mode may be said as a number, too, of which bits cannot be told from their names.
+    // A mode may also be a number, whose bits do not show their names.
     let number = |token: &Token| matches!(token, Token::Number(_) | Token::HostValue(_));
     if said(tokens).any(|word| word == "SQL_MODE") && tokens.iter().any(number) {
         return Err(fault("session", "sql_mode is set by the names of its modes"));
@@ -194,7 +194,7 @@ fn settings(tokens: &[Token]) -> Result<(), Fault> {
     Ok(())
 }
 
-/// A cancellation is about the statement that the host has in mind, and calls nothing but what stops one.
+/// A cancellation concerns the statement that the host names, and calls only functions that cancel one.
 fn stops_the_one(tokens: &[Token]) -> Result<(), Fault> {
     if !tokens.iter().any(|token| matches!(token, Token::HostValue(_))) {
         return Err(fault("host_value", "a cancellation says which one by session-id or query-id"));

@@ -1,4 +1,4 @@
-//! Checks the tokens of one statement while it is written: words, names, types, expressions.
+//! Checks the tokens of one statement while writing it: words, names, types, expressions.
 
 use lakeport_bindings::dialect::statements::{Token, TypeToken};
 
@@ -9,15 +9,15 @@ use crate::session::HostValues;
 use crate::subject::Subject;
 use crate::write::{Statement, TOKENS_MAX, WriteError, Writer, shortened};
 
-/// What stands against a statement.
+/// Why a statement is refused.
 #[derive(Debug)]
 pub(crate) struct Fault {
-    /// Which token, counted from 0.
+    /// The token, counted from 0.
     pub token: Option<usize>,
-    /// A stable word for the rule.
+    /// A stable name of the rule.
     pub rule: &'static str,
     pub message: String,
-    /// The text of the user cannot be said here; the plugin did nothing wrong.
+    /// A text of the user's cannot be written here; the plugin is not to blame.
     pub not_representable: bool,
 }
 
@@ -30,15 +30,15 @@ pub(crate) struct Check<'a> {
     words: &'a Words,
     /// The leading words.
     head: String,
-    /// The word before the token at hand; empty behind anything else.
+    /// The word before the current token; empty after anything else.
     last_word: String,
     depth: u32,
-    /// What the host fills in; nothing in a plan.
+    /// The host's values; `None` in a plan.
     values: Option<&'a HostValues>,
 }
 
 impl<'a> Check<'a> {
-    /// The statement's text, or what stands against it.
+    /// The statement's text, or the reason why it is refused.
     pub fn run(
         profile: &'a Profile,
         subject: &'a Subject,
@@ -48,7 +48,7 @@ impl<'a> Check<'a> {
         Check::all(profile, subject, operation, tokens, None)
     }
 
-    /// The same for a recipe, which is about no table and may have values of the host.
+    /// The same for a recipe, which concerns no table and may have values of the host.
     pub fn recipe(
         profile: &Profile,
         operation: &str,
@@ -96,7 +96,7 @@ impl<'a> Check<'a> {
         let mysql = profile.transport == Transport::MySql;
         writer.finish(&readings, |rule| exact && (!mysql || rule == "literal")).map_err(|error| {
             let mut found = written(error);
-            // Over HTTP and for the MySQL protocol a text may be fine and yet readable in two ways.
+            // Over HTTP and for the MySQL protocol a text may be correct and still readable in two ways.
             found.not_representable = !exact;
             found
         })
@@ -114,7 +114,7 @@ impl<'a> Check<'a> {
                 ),
             ));
         }
-        // Declared heads are within the bounds: that was checked when the dialect was staged.
+        // The declared heads were checked against the bounds when the dialect was staged.
         Ok(())
     }
 
@@ -226,7 +226,7 @@ impl<'a> Check<'a> {
         ))
     }
 
-    /// Whether an undo may put the dropped field back behind this one.
+    /// Whether an undo may restore the dropped field after this one.
     fn may_follow(&self, parts: &[String]) -> bool {
         let undoes_drop = self.subject.operation == "drop_field" && self.operation == "add_field";
         undoes_drop && matches!(parts, [field] if self.subject.before_dropped.as_ref() == Some(field))
@@ -310,7 +310,7 @@ fn written(error: WriteError) -> Fault {
     }
 }
 
-/// The words before the first token that is none, upper case.
+/// The words before the first other token, upper case.
 pub(crate) fn leading_words(tokens: &[Token]) -> Result<String, Fault> {
     let mut leading = Vec::new();
     for token in tokens {

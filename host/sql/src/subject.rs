@@ -1,5 +1,4 @@
-//! What a change is about: the tables and fields that its statements may name, and the expressions that
-//! came with it.
+//! The subject of a change: the tables, fields and expressions that its statements may name.
 
 use std::collections::BTreeSet;
 
@@ -11,23 +10,23 @@ use lakeport_bindings::dialect::schema::{DefaultValue, Field, Table, TableName};
 pub(crate) struct Subject {
     /// Snake case, as in vocabularies.
     pub operation: String,
-    /// The database that everything is in.
+    /// The database of all objects.
     pub database: String,
-    /// The table's name as the change finds it; empty for an other change about none.
+    /// The table's name before the change; empty for an `other` change without a table.
     pub table: String,
-    /// Names of tables that may be named: the table, its companions, its new name, what is announced.
+    /// Tables that may be named: the table, its companions, its new name, announced names.
     pub tables: BTreeSet<String>,
-    /// Fields that the change is about.
+    /// The fields that the change concerns.
     pub fields: BTreeSet<String>,
-    /// All fields of the table, for statements that write it whole.
+    /// All fields of the table, for statements that write the whole table.
     pub all_fields: BTreeSet<String>,
-    /// How many fields hold data of their own and go over when the table is written again.
+    /// The number of fields with data of their own, which a rebuild copies.
     pub kept_fields: usize,
-    /// The field's name before and after, where it is altered.
+    /// The field's name before and after, if it is altered.
     pub renamed: Option<(String, String)>,
-    /// The field before the one that is dropped. The undo may put that one back behind it.
+    /// The field before the dropped one. The undo may restore the dropped one after it.
     pub before_dropped: Option<String>,
-    /// Expressions handed in.
+    /// The expressions of the change.
     pub expressions: BTreeSet<String>,
 }
 
@@ -68,7 +67,7 @@ impl Subject {
             }
             Change::SetBuckets(set) => {
                 let mut subject = Subject::about("set_buckets", &set.current, [].iter());
-                // Servers take the number together with the fields that the rows are spread by.
+                // Servers set the number together with the distribution fields.
                 subject.fields.extend(set.current.distribution.iter().cloned());
                 subject
             }
@@ -115,7 +114,7 @@ impl Subject {
         }
     }
 
-    /// The name of the table that these parts name, if they name one that may be named.
+    /// The table that these parts name, if it may be named.
     pub fn table_named<'a>(&self, parts: &'a [String]) -> Option<&'a str> {
         let name = match parts {
             [name] => name,

@@ -32,7 +32,7 @@ fn plan(statement: Vec<Token>, undo: Option<Vec<Token>>) -> ChangePlan {
     ChangePlan { steps: vec![step], transactional: true, new_names: Vec::new(), notes: Vec::new() }
 }
 
-/// The statement and its undo as they are written, or the rule that refuses them.
+/// The statement and its undo as written, or the rule that refuses them.
 fn judged(
     profile: &Profile,
     change: &Change,
@@ -67,7 +67,7 @@ fn a_dropped_field_comes_back_behind_the_one_it_followed_and_behind_no_other() {
     assert_eq!(undo, r#"ALTER TABLE "main"."orders" ADD COLUMN "total" INTEGER AFTER "note""#);
     assert_eq!(back("AFTER", "id"), Err("names"));
     assert_eq!(back("DEFAULT", "note"), Err("names"));
-    // The statement itself may not name it, behind that word or another.
+    // The statement itself may not name it, after that word or another.
     assert_eq!(judged(&profile, &change, &plan(drop("note"), None)), Err("names"));
     let behind = [drop("total"), vec![kw("AFTER"), name(&["note"])]].concat();
     assert_eq!(judged(&profile, &change, &plan(behind, None)), Err("names"));

@@ -1,4 +1,4 @@
-//! A dialect's description for tests of this crate, as a real one for SQLite would be.
+//! A dialect's description for tests of this crate, similar to SQLite's.
 
 use lakeport_bindings::dialect::about::{
     Cancel, DialectInfo, NameRule, Quoting, Session, SqlHelp, TextRule, Vocabulary,

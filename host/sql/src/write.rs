@@ -1,8 +1,8 @@
-//! Tokens to text. The only place that writes SQL which changes a database.
+//! Writes tokens as text. The only code that writes SQL which changes a database.
 //!
-//! The writer remembers what it wrote as pieces, each with its place. [`reread`] then reads the text with
-//! the server's own lexing and compares piece by piece, so that a false escape rule, a word that is none or
-//! a name that leaves its quotes cannot pass. It decides nothing about what a statement may say.
+//! The writer records the pieces that it wrote, with their places. [`reread`] then reads the text with the
+//! server's own lexing and compares piece by piece, which detects a wrong escape rule, a keyword that is not
+//! a word, or a name that breaks out of its quotes. The writer does not decide what a statement may contain.
 
 use std::fmt;
 use std::ops::Range;
@@ -12,14 +12,14 @@ use lakeport_bindings::dialect::statements::TypeToken;
 
 use crate::lex::{Kind, Lexeme, Lexing, lex};
 
-/// Tokens of one statement, those of its types among them.
+/// Tokens of one statement, including those of its types.
 pub const TOKENS_MAX: usize = 20_000;
 /// The longest text of one statement, in bytes.
 pub const TEXT_MAX_BYTES: usize = 1024 * 1024;
 /// The longest number literal, in bytes.
 const NUMBER_MAX_BYTES: usize = 100;
 
-/// A checked text that changes a database. Made by this crate alone.
+/// A checked text that changes a database. Only this crate can make one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement(String);
 
@@ -36,7 +36,7 @@ impl fmt::Display for Statement {
     }
 }
 
-/// What a stretch of written text was meant to be.
+/// The intended kind of a stretch of written text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Piece {
     Word,
@@ -48,20 +48,20 @@ enum Piece {
         value: String,
         rule: String,
     },
-    /// Text that was handed in: any lexemes but comments, `;` and placeholders.
+    /// Text from the change: any lexemes but comments, `;` and placeholders.
     Expression,
 }
 
 /// Why a token cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WriteError {
-    /// The token is not of its shape.
+    /// The token is malformed.
     #[error("{0}")]
     Shape(String),
-    /// No quote of the rule can carry the text: what the user wants cannot be said here.
+    /// The text fits no quotes of the rule: the user's value cannot be written here.
     #[error("{0}")]
     NotRepresentable(String),
-    /// The text reads differently from what was meant.
+    /// The text reads back differently.
     #[error("{0}")]
     ReadsDifferently(String),
 }
@@ -71,7 +71,7 @@ pub(crate) struct Writer {
     text: String,
     pieces: Vec<(Piece, Range<usize>)>,
     name_quote: char,
-    /// No blank before the next token.
+    /// Omits the blank before the next token.
     glued: bool,
 }
 
@@ -80,7 +80,7 @@ impl Writer {
         Writer { text: String::new(), pieces: Vec::new(), name_quote, glued: true }
     }
 
-    /// Words that are known to be of letters, digits and `_`.
+    /// Words, checked to be of letters, digits and `_`.
     pub fn words(&mut self, words: &str) -> Result<(), WriteError> {
         words.split(' ').try_for_each(|word| self.piece(Piece::Word, word))
     }
@@ -138,7 +138,7 @@ impl Writer {
         self.piece(Piece::Expression, text)
     }
 
-    /// The tokens of a type, known to be its words. `literal` writes its texts.
+    /// The tokens of a type, checked to be its words. `literal` writes its texts.
     pub fn data_type(&mut self, tokens: &[TypeToken], literal: &TextRule) -> Result<(), WriteError> {
         for (index, token) in tokens.iter().enumerate() {
             match token {
@@ -171,10 +171,10 @@ impl Writer {
         Ok(())
     }
 
-    /// The statement, if every reading finds in its text what was meant.
+    /// The statement, if all readings of its text find the intended pieces.
     ///
-    /// `compares_value` says of which text rules the server's own unescaping is that of its lexer, so
-    /// that values, and not places alone, can be compared.
+    /// `compares_value` names the text rules for which the server unescapes as its lexer does, so that values
+    /// can be compared as well as places.
     pub fn finish(
         self,
         readings: &[Lexing],
@@ -252,7 +252,7 @@ impl Piece {
     fn is(&self, kind: &Kind, compares_value: &impl Fn(&str) -> bool) -> bool {
         match (self, kind) {
             (Piece::Word, Kind::Word) | (Piece::Number, Kind::Number) => true,
-            // A word may begin with a digit (`4BYTEINT`); a lexer calls it a number, and it is harmless.
+            // A word may begin with a digit (`4BYTEINT`); a lexer calls it a number, which is harmless.
             (Piece::Word, Kind::Number) => true,
             (Piece::Symbol(meant), Kind::Symbol(read)) => meant == read,
             (Piece::Name(meant), Kind::Name(read)) => meant == read,
@@ -262,7 +262,7 @@ impl Piece {
     }
 }
 
-/// The name in quotes, a quote inside doubled.
+/// The name in quotes, inner quotes doubled.
 pub(crate) fn quote_name(name: &str, quote: char) -> Result<String, WriteError> {
     if name.is_empty() || name.contains('\0') {
         return Err(WriteError::Shape("a name is empty or has a NUL character".to_owned()));
@@ -271,7 +271,7 @@ pub(crate) fn quote_name(name: &str, quote: char) -> Result<String, WriteError> 
     Ok(format!("{quote}{doubled}{quote}"))
 }
 
-/// The text in the first quotes of the rule that can carry it.
+/// The text in the first quotes of the rule that can hold it.
 pub(crate) fn quote_text(value: &str, rule: &TextRule) -> Result<String, WriteError> {
     if value.contains('\0') {
         return Err(WriteError::NotRepresentable("a text with a NUL character cannot be kept".to_owned()));
@@ -289,7 +289,7 @@ pub(crate) fn quote_text(value: &str, rule: &TextRule) -> Result<String, WriteEr
         })
 }
 
-/// The inside of a literal, or nothing where this rule cannot carry the text in these quotes.
+/// The inside of a literal; `None` if this rule cannot write the text in these quotes.
 fn escaped(value: &str, quote: char, escape: &str) -> Option<String> {
     let doubled = || value.replace(quote, &format!("{quote}{quote}"));
     match escape {

@@ -11,7 +11,7 @@ fn rule(escape: &str, quotes: &[&str], prefix: &str) -> TextRule {
     }
 }
 
-/// `SET x = <text> , y` as it would be written, and whether it reads as that.
+/// `SET x = <text> , y` as written, or the error of reading it back.
 fn written(value: &str, rule: &TextRule, readings: &[Lexing]) -> Result<Statement, WriteError> {
     let mut writer = Writer::new('`');
     writer.words("SET x")?;
@@ -22,7 +22,7 @@ fn written(value: &str, rule: &TextRule, readings: &[Lexing]) -> Result<Statemen
     writer.finish(readings, |_| true)
 }
 
-/// Texts made of what could break out, with anything else between.
+/// Texts of characters that could break out of quotes, with anything between them.
 fn nasty() -> impl Strategy<Value = String> {
     prop_oneof![r#"['"\\\n;a \-*/#$`\]\[]{0,12}"#, "\\PC{0,20}", any::<String>()]
 }
@@ -53,7 +53,7 @@ proptest! {
 
     #[test]
     fn a_false_rule_is_always_seen(value in nasty()) {
-        // Declared for a server that does not escape, used on one that does, and the other way round.
+        // Declared for a server that does not escape, used on one that does, and vice versa.
         for (escape, lexing) in [("double", Lexing::MYSQL), ("double_and_backslash", Lexing::SQLITE),
             ("backslash", Lexing::SQLITE), ("verbatim", Lexing::MYSQL), ("backslash_quote", Lexing::POSTGRES)] {
             let rule = rule(escape, &["'"], "");

@@ -1,28 +1,29 @@
-//! All rows of the store, out and in: a snapshot of one moment, read row by row, and a load that is kept whole
-//! or not at all. What the rows are written to is [`crate::backup`]'s.
+//! Exports and imports all rows of the store: a consistent snapshot, read row by row, and a load that is kept
+//! completely or not at all. [`crate::backup`] has the file format.
 //!
-//! Leases are not part of it: they name servers that are not there when the rows come back.
+//! Leases are excluded: they name servers that will not exist after the import.
 
 use anyhow::{Context, bail, ensure};
 use futures_util::TryStreamExt;
 use lakeport_base::Error;
-use sqlx::{ConnectOptions, Connection as _, Postgres, SqliteConnection, Transaction};
+use sqlx::{Connection as _, SqliteConnection};
 
+use super::postgres_pool::Transaction;
 use super::tables::{Column, Table, has_forward_references};
 use super::{Connection, Db, Either, Migration, Store, Tx, Value, migrate, postgres, sqlite};
 
-/// Tables whose rows are of no use elsewhere.
+/// Tables whose rows are meaningless elsewhere.
 const LEFT_OUT: &str = "leases";
-/// Rows of one statement of a load; fewer when they are large.
+/// Rows of one insert statement of a load; fewer if they are large.
 const ROWS_PER_INSERT: usize = 200;
 const BYTES_PER_INSERT: usize = 4 * 1024 * 1024;
-/// SQLite's own bound is 32,766.
+/// SQLite's own limit is 32,766.
 const VALUES_PER_INSERT: usize = 30_000;
-/// On PostgreSQL: reading a table out may take long, and so may what the rows are written to.
+/// On PostgreSQL: reading and writing a large table may take long.
 const PATIENCE: &str =
     "SET LOCAL statement_timeout = '6h'; SET LOCAL idle_in_transaction_session_timeout = '10min'";
 
-/// The store as it is at one moment, while others go on writing.
+/// A consistent state of the store, while others keep writing.
 pub struct Snapshot {
     reader: Reader,
     schema: i64,
@@ -31,11 +32,11 @@ pub struct Snapshot {
 
 enum Reader {
     Sqlite(SqliteConnection),
-    Postgres(Transaction<'static, Postgres>),
+    Postgres(Transaction),
 }
 
 impl Snapshot {
-    /// Fails where the store has no schema, or one that is newer than this program.
+    /// Fails if the store has no schema, or one that is newer than this program.
     pub async fn begin(db: &Db) -> anyhow::Result<Snapshot> {
         let version = db.schema_version().await?;
         ensure!(version.stored > 0, "there is nothing to back up: the store is empty");
@@ -46,8 +47,8 @@ impl Snapshot {
             version.program
         );
         let mut reader = Reader::begin(db).await?;
-        let rows = reader.connection().fetch("SELECT max(version) FROM schema_migrations", &[]).await?;
-        let mut tables = reader.connection().tables().await?;
+        let rows = reader.connection()?.fetch("SELECT max(version) FROM schema_migrations", &[]).await?;
+        let mut tables = reader.connection()?.tables().await?;
         tables.retain(|table| table.name != LEFT_OUT);
         Ok(Snapshot { reader, schema: rows[0].get(0)?, tables })
     }
@@ -61,7 +62,7 @@ impl Snapshot {
         self.tables.clone()
     }
 
-    /// The last number that the store gave in this table, though its row may be gone.
+    /// The last id that the store assigned in this table, even if its row was deleted.
     pub async fn last_number(&mut self, table: &Table) -> Result<Option<i64>, Error> {
         const SQLITE: &str = "SELECT seq FROM sqlite_sequence WHERE name = $1";
         const POSTGRES: &str = "SELECT last_value FROM pg_sequences WHERE \
@@ -69,14 +70,15 @@ impl Snapshot {
             to_regclass(pg_get_serial_sequence(quote_ident($1), $2))";
         let Some(column) = table.numbered() else { return Ok(None) };
         let (name, column) = (Value::from(&*table.name), Value::from(&*column.name));
-        let rows = match &mut self.reader {
-            Reader::Sqlite(reader) => Connection::Sqlite(reader).fetch(SQLITE, &[name]).await?,
-            Reader::Postgres(reader) => Connection::Postgres(reader).fetch(POSTGRES, &[name, column]).await?,
+        let mut connection = self.reader.connection()?;
+        let rows = match connection {
+            Connection::Sqlite(_) => connection.fetch(SQLITE, &[name]).await?,
+            Connection::Postgres(_) => connection.fetch(POSTGRES, &[name, column]).await?,
         };
         rows.first().map_or(Ok(None), |row| row.get(0))
     }
 
-    /// Calls it with each row, in the order of the key. However large the table, few rows are in memory.
+    /// Calls it with each row, ordered by the key. Few rows are in memory, however large the table.
     pub async fn each_row(
         &mut self,
         table: &Table,
@@ -90,7 +92,7 @@ impl Snapshot {
                 }
             }
             Reader::Postgres(reader) => {
-                let mut rows = postgres::bind(table.select(), &[]).fetch(&mut **reader);
+                let mut rows = postgres::bind(table.select(), &[]).fetch(reader.connection()?);
                 while let Some(row) = rows.try_next().await? {
                     take(postgres::decode(&row)?)?;
                 }
@@ -102,7 +104,7 @@ impl Snapshot {
     pub async fn end(self) -> anyhow::Result<()> {
         match self.reader {
             Reader::Sqlite(reader) => reader.close().await?,
-            Reader::Postgres(reader) => reader.rollback().await?,
+            Reader::Postgres(reader) => reader.end(),
         }
         Ok(())
     }
@@ -111,31 +113,29 @@ impl Snapshot {
 impl Reader {
     async fn begin(db: &Db) -> anyhow::Result<Reader> {
         match &db.store {
-            Store::Sqlite { readers, .. } => {
-                // One of its own: those of the pool read ahead by more rows than may fit into memory.
-                let options = readers.connect_options().as_ref().clone().row_buffer_size(1);
-                let mut reader = options.connect().await.context("cannot open the store")?;
+            Store::Sqlite { writer, .. } => {
+                let mut reader = sqlite::open_reader(writer).await.context("cannot open the store")?;
                 sqlx::query("BEGIN").execute(&mut reader).await?;
                 Ok(Reader::Sqlite(reader))
             }
-            Store::Postgres(pool) => {
-                let mut reader = pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
-                sqlx::raw_sql(PATIENCE).execute(&mut *reader).await?;
+            Store::Postgres(postgres) => {
+                let mut reader = postgres.connections.begin(postgres::SNAPSHOT).await?;
+                sqlx::raw_sql(PATIENCE).execute(reader.connection()?).await?;
                 Ok(Reader::Postgres(reader))
             }
         }
     }
 
-    fn connection(&mut self) -> Connection<'_> {
-        match self {
+    fn connection(&mut self) -> Result<Connection<'_>, Error> {
+        Ok(match self {
             Reader::Sqlite(reader) => Connection::Sqlite(reader),
-            Reader::Postgres(reader) => Connection::Postgres(reader),
-        }
+            Reader::Postgres(reader) => Connection::Postgres(reader.connection()?),
+        })
     }
 }
 
-/// Rows on their way into an empty store, in one transaction: dropped without [`Load::commit`], the store is
-/// as empty as before.
+/// Rows to load into an empty store, in one transaction: dropped without [`Load::commit`], the store stays
+/// empty.
 pub struct Load {
     tx: Tx,
     is_shared: bool,
@@ -143,11 +143,11 @@ pub struct Load {
     filling: Option<Filling>,
 }
 
-/// The table whose rows come now.
+/// The current table.
 struct Filling {
     table: Table,
     columns: Vec<Column>,
-    /// Values of rows that are not written yet, one row after the other.
+    /// Values of pending rows, one row after the other.
     waiting: Vec<Value>,
     waiting_bytes: usize,
     last_number: Option<i64>,
@@ -159,11 +159,11 @@ impl Load {
         Load::begin_with(db, schema, migrate::MIGRATIONS).await
     }
 
-    /// The same with a schema that the caller names.
+    /// The same with the caller's migrations.
     pub async fn begin_with(db: &Db, schema: i64, migrations: &[Migration]) -> anyhow::Result<Load> {
         let mut tx = migrate::begin(db).await?;
         let history = tx.query("SELECT version FROM schema_migrations", &[]).await?;
-        if !history.is_empty() || !tx.connection().tables().await?.is_empty() {
+        if !history.is_empty() || !tx.connection()?.tables().await?.is_empty() {
             bail!("{}", db.words(NOT_EMPTY));
         }
         if db.is_shared() {
@@ -172,16 +172,16 @@ impl Load {
         for migration in migrations.iter().filter(|migration| migration.version <= schema) {
             migrate::step(&mut tx, migration).await?;
         }
-        let tables = tx.connection().tables().await?;
-        // What the migrations filled in is in the rows, too.
+        let tables = tx.connection()?.tables().await?;
+        // The rows include what the migrations inserted.
         for table in tables.iter().rev() {
-            tx.connection().execute(table.delete(), &[]).await?;
+            tx.connection()?.execute(table.delete(), &[]).await?;
         }
         tx.batch(tx.words(if has_forward_references(&tables) { CHECK_LATE } else { CHECK_AT_ONCE })).await?;
         Ok(Load { tx, is_shared: db.is_shared(), tables, filling: None })
     }
 
-    /// The rows that come next are of this table and have these columns.
+    /// Starts the rows of this table with these columns.
     pub async fn table(
         &mut self,
         name: &str,
@@ -220,7 +220,7 @@ impl Load {
         Ok(())
     }
 
-    /// Keeps all rows.
+    /// Commits all rows.
     pub async fn commit(mut self) -> anyhow::Result<()> {
         self.finish_table().await?;
         if has_forward_references(&self.tables) {
@@ -240,7 +240,7 @@ impl Load {
             const SET: &str = "SELECT setval(pg_get_serial_sequence(quote_ident($1), $2), $3)";
             self.tx.query(SET, &[name, column, last.into()]).await?;
         } else {
-            // It has no key that a conflict could be of.
+            // It has no key for ON CONFLICT.
             const CLEAR: &str = "DELETE FROM sqlite_sequence WHERE name = $1";
             const SET: &str = "INSERT INTO sqlite_sequence (name, seq) VALUES ($1, $2)";
             self.tx.execute(CLEAR, std::slice::from_ref(&name)).await?;
@@ -255,7 +255,7 @@ impl Load {
         };
         let rows = filling.waiting.len() / filling.columns.len();
         let insert = filling.table.insert(&filling.columns, rows, self.is_shared);
-        let written = self.tx.connection().execute(insert, &filling.waiting).await;
+        let written = self.tx.connection()?.execute(insert, &filling.waiting).await;
         written.with_context(|| format!("a row of {} is not taken", filling.table.name))?;
         filling.waiting.clear();
         filling.waiting_bytes = 0;
@@ -279,7 +279,7 @@ const NOT_EMPTY: Either = Either {
         it with --database-url",
 };
 
-/// SQLite counts open references either way, and looks at the commit.
+/// SQLite counts open references and checks them at the commit.
 const CHECK_AT_ONCE: Either = Either { sqlite: "PRAGMA defer_foreign_keys = ON", postgres: "SELECT 1" };
 const CHECK_LATE: Either = Either {
     sqlite: "PRAGMA defer_foreign_keys = ON",
@@ -298,7 +298,7 @@ const CHECKED: Either = Either {
         END LOOP; END $$",
 };
 
-/// As the column wants it.
+/// Converts a value to the column's type.
 fn fitted(value: Value, column: &Column) -> Value {
     match value {
         Value::Int(number @ (0 | 1)) if column.is_bool => Value::Bool(number == 1),

@@ -66,7 +66,7 @@ impl Leases {
         Leases { db, owner }
     }
 
-    /// The lease, where nobody else holds it. Claimed again by its owner it stays the same one, renewed.
+    /// The lease, unless another owner holds it. The owner's second claim renews the same lease.
     pub async fn claim(&self, name: &str, ttl: Duration) -> Result<Option<Lease>, Error> {
         const CLAIM: Either = by_the_stores_clock!(
             "INSERT INTO leases AS held (name, owner, epoch, expires_at) VALUES ($1, $2, 1, ",
@@ -110,7 +110,7 @@ impl Leases {
         rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
     }
 
-    /// Ends all leases, whoever held them. Only for a server that knows that it is alone: on SQLite, when it
+    /// Ends all leases of all holders. Only for a server that knows that it is alone: on SQLite, when it
     /// has the data folder's lock. A shared store is not touched.
     pub async fn take_over_everything(&self) -> Result<u64, Error> {
         if self.db.is_shared() {
@@ -194,16 +194,44 @@ impl Lease {
         tracing::info!(lease = self.name, epoch = self.epoch, "the lease is not held any more");
         Error::unavailable(
             "lease_lost",
-            "another server goes on with this work; nothing was changed, try again",
+            "another server has taken over this work; nothing was changed, try again",
         )
         .retry_after(1)
     }
 }
 
 impl Held {
-    /// Cancelled when the lease is lost, or could not be renewed in time: whoever works under it stops.
+    /// Cancelled when the lease is lost, or could not be renewed in time: the work under it stops.
     pub fn lost(&self) -> CancellationToken {
         self.lost.clone()
+    }
+
+    /// Resolves when the lease is lost, or `stop` is cancelled.
+    pub async fn lost_or(&self, stop: &CancellationToken) {
+        tokio::select! {
+            () = self.lost.cancelled() => {}
+            () = stop.cancelled() => {}
+        }
+    }
+
+    /// Works until the end, or until the lease is lost or `stop` is cancelled; then it gives the lease back. None: it
+    /// was broken off.
+    pub async fn work<T>(self, stop: &CancellationToken, work: impl AsyncFnOnce(&Held) -> T) -> Option<T> {
+        let outcome = tokio::select! {
+            biased;
+            () = self.lost_or(stop) => None,
+            outcome = work(&self) => Some(outcome),
+        };
+        self.give_back().await;
+        outcome
+    }
+
+    /// As [`Held::release`]; where the store refuses it, the lease runs out.
+    pub async fn give_back(self) {
+        let name = self.lease.name.clone();
+        if let Err(error) = self.release().await {
+            tracing::debug!(lease = name, "the lease was not given back, it runs out: {error}");
+        }
     }
 
     /// Stops the renewal and gives the lease back.
@@ -236,7 +264,7 @@ impl Tx {
     }
 }
 
-/// A store that is away for a moment is asked again, as long as nobody else can have the lease.
+/// A store that is away for a moment is asked again, as long as no other server can have the lease.
 async fn renew_until_lost(mut lease: Lease, lost: CancellationToken) {
     let early = lease.ttl - lease.ttl / RENEWALS;
     let mut next = lease.runs_out - early;

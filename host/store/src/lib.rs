@@ -6,15 +6,21 @@
 //! model ever goes through it: statements are part of the program, and [`tables`] alone writes some from names
 //! of the store's own catalogue.
 //!
-//! Beside statements there are three things that every module may need: [`changes`], the log that others follow;
-//! [`leases`], who may do a piece of work; [`dump`], all rows in and out.
+//! Beside statements there are four things that every module may need: [`changes`], the log that others follow;
+//! [`leases`], who may do a piece of work; [`jobs`], the loop of a worker; [`dump`], all rows in and out.
 
 pub mod changes;
 pub mod dump;
+mod failure;
+pub mod jobs;
 pub mod leases;
 mod migrate;
+mod pool;
 mod postgres;
+mod postgres_pool;
+mod readers;
 mod retained;
+mod snapshot;
 mod sqlite;
 mod tables;
 #[cfg(feature = "testing")]
@@ -27,15 +33,18 @@ use std::time::Duration;
 
 use lakeport_base::Error;
 use lakeport_base::failpoints;
-use sqlx::{PgConnection, PgPool, Postgres, SqlSafeStr, Sqlite, SqliteConnection, SqlitePool, Transaction};
+use sqlx::{AssertSqlSafe, PgConnection, SqlSafeStr, Sqlite, SqliteConnection, SqlitePool, Transaction};
 
 pub use changes::{Applied, Changes, Event, Feed, Followed, Follows, Subscription};
 use changes::{Changed, Signal};
 pub use leases::{Held, Lease, Leases};
 pub use migrate::{Migration, SchemaVersion, newest_version};
+use readers::{Readers, Sql};
 pub use retained::Retained;
+use snapshot::Moment;
+pub use snapshot::Snapshot;
 pub use tables::count_rows;
-pub use value::{FromValue, Row, Value};
+pub use value::{ByName, FromValue, Row, Value};
 
 /// The longest wait for a connection or a lock.
 pub const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -45,12 +54,14 @@ pub const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct Db {
     store: Store,
     signal: Arc<Signal>,
+    /// Where all reads of this handle see one moment.
+    moment: Option<Arc<Moment>>,
 }
 
 #[derive(Clone)]
 enum Store {
-    Sqlite { writer: SqlitePool, readers: SqlitePool },
-    Postgres(PgPool),
+    Sqlite { writer: SqlitePool, readers: Readers },
+    Postgres(postgres::Postgres),
 }
 
 /// A transaction that writes. Dropped without [`Tx::commit`], it changes nothing.
@@ -63,7 +74,7 @@ pub struct Tx {
 
 enum Begun {
     Sqlite(Transaction<'static, Sqlite>),
-    Postgres(Transaction<'static, Postgres>),
+    Postgres(postgres_pool::Transaction),
 }
 
 /// One connection, of either store.
@@ -124,7 +135,7 @@ impl Db {
             Address::Sqlite(path) => sqlite::connect(path).await?,
             Address::Postgres(url) => postgres::connect(url).await?,
         };
-        Ok(Db { store, signal: Arc::default() })
+        Ok(Db { store, signal: Arc::default(), moment: None })
     }
 
     /// Brings the schema to this version of the program, or says why it cannot.
@@ -154,12 +165,22 @@ impl Db {
 
     /// Runs a reading statement.
     pub async fn read(&self, sql: &'static str, values: &[Value]) -> Result<Vec<Row>, Error> {
+        if let Some(moment) = &self.moment {
+            return moment.read(sql, values).await;
+        }
         match &self.store {
-            Store::Sqlite { readers, .. } => {
-                Connection::Sqlite(&mut *readers.acquire().await?).fetch(sql, values).await
-            }
-            Store::Postgres(pool) => {
-                Connection::Postgres(&mut *pool.acquire().await?).fetch(sql, values).await
+            Store::Sqlite { readers, .. } => Ok(readers.fetch(Sql::Fixed(sql), values).await?),
+            Store::Postgres(postgres) => postgres::decode_all(&postgres.connections.read(sql, values).await?),
+        }
+    }
+
+    /// Runs a reading statement that was put together in [`tables`].
+    async fn read_made(&self, sql: String) -> Result<Vec<Row>, Error> {
+        match &self.store {
+            Store::Sqlite { readers, .. } => Ok(readers.fetch(Sql::Made(sql.into()), &[]).await?),
+            Store::Postgres(postgres) => {
+                let rows = postgres.connections.read(AssertSqlSafe(sql), &[]).await?;
+                postgres::decode_all(&rows)
             }
         }
     }
@@ -176,7 +197,7 @@ impl Db {
     pub async fn begin(&self) -> Result<Tx, Error> {
         let transaction = match &self.store {
             Store::Sqlite { writer, .. } => Begun::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
-            Store::Postgres(pool) => Begun::Postgres(pool.begin().await?),
+            Store::Postgres(postgres) => Begun::Postgres(postgres.connections.begin("BEGIN").await?),
         };
         Ok(Tx { transaction, changed: Changed::default(), signal: Arc::clone(&self.signal) })
     }
@@ -188,7 +209,10 @@ impl Db {
                 readers.close().await;
                 writer.close().await;
             }
-            Store::Postgres(pool) => pool.close().await,
+            Store::Postgres(postgres) => {
+                postgres.connections.close().await;
+                postgres.listener.close().await;
+            }
         }
     }
 }
@@ -196,12 +220,12 @@ impl Db {
 impl Tx {
     /// Runs a statement that answers rows: a read, or a write with `RETURNING`.
     pub async fn query(&mut self, sql: &'static str, values: &[Value]) -> Result<Vec<Row>, Error> {
-        self.connection().fetch(sql, values).await
+        self.connection()?.fetch(sql, values).await
     }
 
     /// Runs a statement and answers the number of rows it changed.
     pub async fn execute(&mut self, sql: &'static str, values: &[Value]) -> Result<u64, Error> {
-        self.connection().execute(sql, values).await
+        self.connection()?.execute(sql, values).await
     }
 
     /// The words for this store.
@@ -234,16 +258,16 @@ impl Tx {
         Ok(number)
     }
 
-    fn connection(&mut self) -> Connection<'_> {
-        match &mut self.transaction {
+    fn connection(&mut self) -> Result<Connection<'_>, sqlx::Error> {
+        Ok(match &mut self.transaction {
             Begun::Sqlite(tx) => Connection::Sqlite(tx),
-            Begun::Postgres(tx) => Connection::Postgres(tx),
-        }
+            Begun::Postgres(tx) => Connection::Postgres(tx.connection()?),
+        })
     }
 
     /// Runs a migration's statements.
     async fn batch(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
-        match self.connection() {
+        match self.connection()? {
             Connection::Sqlite(connection) => sqlx::raw_sql(sql).execute(connection).await.map(drop),
             Connection::Postgres(connection) => sqlx::raw_sql(sql).execute(connection).await.map(drop),
         }

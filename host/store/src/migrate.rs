@@ -1,7 +1,7 @@
-//! The schema's history. Each migration runs once, in a transaction of its own, under a lock, and is recorded
-//! with the digest of its text: one that was changed after it ran is refused, and so is a schema that is
-//! newer than the program. Migrations expand first and contract a release later, so that two versions of
-//! the program can run side by side.
+//! The schema's history. Each migration runs once, in its own transaction, under a lock, and is recorded with
+//! the digest of its text: a migration that was changed after it ran is refused, and so is a schema that is
+//! newer than the program. Migrations expand first and contract a release later, so that two versions of the
+//! program can run side by side.
 
 use anyhow::{Context, bail};
 use lakeport_base::Error;
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Db, Either, Tx, Value};
 
-/// One step of the schema, in the words of both stores.
+/// A migration, in both stores' SQL.
 #[derive(Debug, Clone, Copy)]
 pub struct Migration {
     pub version: i64,
@@ -45,7 +45,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(12, "0012_idempotency"),
 ];
 
-/// Held while migrations run; any number that nobody else uses.
+/// Held while migrations run; any number that no other code uses.
 const LOCK: &str = "SELECT CAST(pg_advisory_xact_lock(7164301) AS TEXT)";
 
 const HISTORY: Either = Either {
@@ -55,10 +55,10 @@ const HISTORY: Either = Either {
         (version BIGINT PRIMARY KEY, name TEXT NOT NULL, digest TEXT NOT NULL, applied_at BIGINT NOT NULL)",
 };
 
-/// What a store's schema is at, beside what this program needs.
+/// A store's schema version, and the one that this program needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SchemaVersion {
-    /// 0: nothing was made yet.
+    /// 0: empty.
     pub stored: i64,
     pub program: i64,
 }
@@ -102,7 +102,7 @@ pub(super) async fn apply(db: &Db, migrations: &[Migration]) -> anyhow::Result<(
     Ok(())
 }
 
-/// A transaction that no other process migrates beside. The history's table is there, and maybe empty.
+/// A transaction that excludes other migrating processes. The history's table exists, and may be empty.
 pub(super) async fn begin(db: &Db) -> Result<Tx, Error> {
     let mut tx = db.begin().await?;
     if db.is_shared() {
@@ -119,7 +119,7 @@ pub(super) async fn step(tx: &mut Tx, migration: &Migration) -> anyhow::Result<(
     record(tx, migration).await.map_err(Into::into)
 }
 
-/// Everything recorded must be known here, word for word.
+/// Everything recorded must be known here, with equal texts.
 async fn check(tx: &mut Tx, migrations: &[Migration]) -> anyhow::Result<()> {
     let recorded =
         tx.query("SELECT version, name, digest FROM schema_migrations ORDER BY version", &[]).await?;

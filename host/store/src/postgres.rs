@@ -1,4 +1,4 @@
-//! The shared store: a pool of connections to one PostgreSQL database.
+//! The shared store: connections to one PostgreSQL database.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -11,15 +11,18 @@ use sqlx::postgres::types::Oid;
 use sqlx::postgres::{PgArgumentBuffer, PgArguments, PgConnectOptions, PgPoolOptions, PgRow, PgTypeInfo};
 use sqlx::query::Query;
 use sqlx::{
-    Column, ConnectOptions, Encode, PgConnection, Postgres, Row as _, SqlSafeStr, Type, TypeInfo, ValueRef,
+    Column, ConnectOptions, Encode, PgConnection, PgPool, Row as _, SqlSafeStr, Type, TypeInfo, ValueRef,
 };
 
+use super::postgres_pool::Connections;
 use super::{BUSY_TIMEOUT, Row, Store, Value};
 
 const CONNECTIONS: u32 = 16;
-/// A statement of the metadata store that takes longer is a fault.
+/// Begins a transaction whose statements see one consistent state.
+pub const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+/// A statement of the metadata store that takes longer is an error.
 const STATEMENT_TIMEOUT_MS: u64 = 30_000;
-/// A transaction whose owner is gone must not hold its locks.
+/// A transaction of a dead owner must not hold its locks.
 const IDLE_IN_TRANSACTION_TIMEOUT_MS: u64 = 60_000;
 
 pub fn check_url(url: &str) -> Result<(), String> {
@@ -37,13 +40,33 @@ pub async fn connect(url: &str) -> anyhow::Result<Store> {
             ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_TIMEOUT_MS.to_string()),
         ])
         .disable_statement_logging();
-    let pool = PgPoolOptions::new()
-        .max_connections(CONNECTIONS)
+    let connections = Connections::new(options.clone(), CONNECTIONS);
+    // The first connection shows whether there is a server.
+    connections.check().await.with_context(|| format!("cannot connect to PostgreSQL at {place}"))?;
+    let listener = PgPoolOptions::new()
+        .max_connections(1)
         .acquire_timeout(BUSY_TIMEOUT)
-        .connect_with(options)
-        .await
-        .with_context(|| format!("cannot connect to PostgreSQL at {place}"))?;
-    Ok(Store::Postgres(pool))
+        .idle_timeout(None)
+        .max_lifetime(None)
+        .connect_lazy_with(options);
+    Ok(Store::Postgres(Postgres { connections, listener }))
+}
+
+/// All connections to the server.
+#[derive(Clone)]
+pub struct Postgres {
+    pub connections: Connections,
+    /// The connection that listens for other servers' commits.
+    pub listener: PgPool,
+}
+
+/// Reads on one connection.
+pub async fn read(
+    connection: &mut PgConnection,
+    sql: impl SqlSafeStr,
+    values: &[Value],
+) -> Result<Vec<PgRow>, sqlx::Error> {
+    bind(sql, values).fetch_all(connection).await
 }
 
 pub async fn fetch(
@@ -51,7 +74,10 @@ pub async fn fetch(
     sql: impl SqlSafeStr,
     values: &[Value],
 ) -> Result<Vec<Row>, Error> {
-    let rows = bind(sql, values).fetch_all(connection).await?;
+    decode_all(&read(connection, sql, values).await?)
+}
+
+pub fn decode_all(rows: &[PgRow]) -> Result<Vec<Row>, Error> {
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
     let columns: Arc<[String]> = first.columns().iter().map(|column| column.name().to_owned()).collect();
     rows.iter().map(|row| Ok(Row { columns: Arc::clone(&columns), values: decode(row)? })).collect()
@@ -65,8 +91,8 @@ pub async fn execute(
     Ok(bind(sql, values).execute(connection).await?.rows_affected())
 }
 
-pub fn bind<'q>(sql: impl SqlSafeStr, values: &[Value]) -> Query<'q, Postgres, PgArguments> {
-    values.iter().fold(sqlx::query::<Postgres>(sql), |query, value| match value {
+pub fn bind<'q>(sql: impl SqlSafeStr, values: &[Value]) -> Query<'q, sqlx::Postgres, PgArguments> {
+    values.iter().fold(sqlx::query::<sqlx::Postgres>(sql), |query, value| match value {
         Value::Null => query.bind(Untyped),
         Value::Int(value) => query.bind(*value),
         Value::Real(value) => query.bind(*value),
@@ -76,16 +102,16 @@ pub fn bind<'q>(sql: impl SqlSafeStr, values: &[Value]) -> Query<'q, Postgres, P
     })
 }
 
-/// A null whose type the server finds from where it stands: as any one type, it would not fit the others.
+/// A null whose type the server infers from its context: any fixed type would not fit the others.
 struct Untyped;
 
-impl Type<Postgres> for Untyped {
+impl Type<sqlx::Postgres> for Untyped {
     fn type_info() -> PgTypeInfo {
         PgTypeInfo::with_oid(Oid(0))
     }
 }
 
-impl Encode<'_, Postgres> for Untyped {
+impl Encode<'_, sqlx::Postgres> for Untyped {
     fn encode_by_ref(&self, _: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
         Ok(IsNull::Yes)
     }

@@ -1,6 +1,6 @@
-//! Tables that grow, as data: how their old rows are deleted.
+//! Growing tables, as data: how their old rows are deleted.
 
-/// A table that grows, and how it is purged.
+/// A growing table, and its purge statement.
 #[derive(Debug, Clone, Copy)]
 pub struct Retained {
     /// Its name in `/metrics`.

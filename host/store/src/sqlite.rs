@@ -11,17 +11,18 @@ use sqlx::query::Query;
 use sqlx::sqlite::{
     SqliteArguments, SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteRow, SqliteSynchronous,
 };
-use sqlx::{Column, ConnectOptions, Row as _, SqlSafeStr, Sqlite, SqliteConnection, TypeInfo, ValueRef};
+use sqlx::{
+    Column, ConnectOptions, Row as _, SqlSafeStr, Sqlite, SqliteConnection, SqlitePool, TypeInfo, ValueRef,
+};
 
+use super::readers::Readers;
 use super::{BUSY_TIMEOUT, Row, Store, Value};
 
-/// Reads run beside the one writer.
-const READERS: u32 = 4;
-/// Owner only: the store holds components, and later encrypted secrets.
+/// Owner only: the store contains components and encrypted secrets.
 const FILE_MODE: u32 = 0o600;
 
 pub async fn connect(path: &Path) -> anyhow::Result<Store> {
-    // Made here for its mode: SQLite gives the write-ahead log the mode of the file.
+    // Created here for its mode: SQLite gives the write-ahead log the mode of the file.
     OpenOptions::new()
         .create(true)
         .append(true)
@@ -40,16 +41,17 @@ pub async fn connect(path: &Path) -> anyhow::Result<Store> {
     let writer = SqlitePoolOptions::new()
         .max_connections(1)
         .acquire_timeout(BUSY_TIMEOUT)
-        .connect_with(options.clone())
+        .connect_with(options)
         .await
         .with_context(named)?;
-    let readers = SqlitePoolOptions::new()
-        .max_connections(READERS)
-        .acquire_timeout(BUSY_TIMEOUT)
-        .connect_with(options.pragma("query_only", "ON"))
-        .await
-        .with_context(named)?;
+    let readers = Readers::new(path);
     Ok(Store::Sqlite { writer, readers })
+}
+
+/// A read-only connection of its own, without read-ahead of rows.
+pub async fn open_reader(writer: &SqlitePool) -> Result<SqliteConnection, sqlx::Error> {
+    let options = writer.connect_options().as_ref().clone();
+    options.pragma("query_only", "ON").row_buffer_size(1).connect().await
 }
 
 pub async fn fetch(

@@ -1,30 +1,30 @@
-//! The store's tables as its own catalogue has them, and the statements that are made of their names.
+//! The store's tables in its own catalogue, and the statements built from their names.
 //!
-//! The one place of the store where a statement's text is put together: of names that the catalogue gave, or
-//! that stand in the program, each quoted, and of nothing else. Values are always bound.
+//! The only place of the store that builds a statement's text: from names of the catalogue or of the program,
+//! each quoted, and nothing else. Values are always bound.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use lakeport_base::Error;
 use sqlx::AssertSqlSafe;
 
-use super::{Connection, Db, Either, Store};
+use super::{Connection, Db, Either};
 
-/// The history of the schema is no data.
+/// The history of the schema is not data.
 const HISTORY: &str = "schema_migrations";
 /// Tables of up to so many rows are counted, larger ones estimated.
 const COUNTED_ROWS: i64 = 10_000;
 
-/// A statement that was put together here.
+/// A statement that was built here.
 pub(super) type Statement = AssertSqlSafe<String>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     pub name: String,
     pub columns: Vec<Column>,
-    /// The primary key's columns, in its order.
+    /// The primary key's columns, in order.
     pub key: Vec<String>,
-    /// Tables that its rows refer to; itself too.
+    /// Tables that its rows refer to, possibly itself.
     pub refers_to: BTreeSet<String>,
 }
 
@@ -33,7 +33,7 @@ pub struct Column {
     pub name: String,
     /// SQLite has no booleans: 0 and 1.
     pub is_bool: bool,
-    /// The store gives the next number itself.
+    /// The store assigns the ids.
     pub is_numbered: bool,
 }
 
@@ -42,12 +42,12 @@ impl Table {
         self.columns.iter().find(|column| column.name == name)
     }
 
-    /// The column whose numbers the store gives.
+    /// The column whose values the store assigns.
     pub fn numbered(&self) -> Option<&Column> {
         self.columns.iter().find(|column| column.is_numbered)
     }
 
-    /// All rows, in the order of the key.
+    /// All rows, ordered by the key.
     pub(super) fn select(&self) -> Statement {
         let columns = list(self.columns.iter().map(|column| &column.name));
         let order =
@@ -55,14 +55,14 @@ impl Table {
         AssertSqlSafe(format!("SELECT {columns} FROM {}{order}", quoted(&self.name)))
     }
 
-    /// So many rows of these columns, with the numbers that they have.
+    /// Inserts so many rows of these columns, with their ids.
     pub(super) fn insert(&self, columns: &[Column], rows: usize, is_shared: bool) -> Statement {
         let place = |row: usize| {
             let values = (1..=columns.len()).map(|column| format!("${}", row * columns.len() + column));
             format!("({})", values.collect::<Vec<_>>().join(", "))
         };
         let places = (0..rows).map(place).collect::<Vec<_>>().join(", ");
-        // PostgreSQL would refuse, or replace, the number of a row that says `GENERATED ALWAYS`.
+        // PostgreSQL would refuse, or replace, the value of a column `GENERATED ALWAYS`.
         let numbers = if is_shared && self.numbered().is_some() { " OVERRIDING SYSTEM VALUE" } else { "" };
         let names = list(columns.iter().map(|column| &column.name));
         AssertSqlSafe(format!("INSERT INTO {} ({names}){numbers} VALUES {places}", quoted(&self.name)))
@@ -74,7 +74,7 @@ impl Table {
 }
 
 impl Connection<'_> {
-    /// All tables but the schema's history; one whose rows refer to another's stands after it.
+    /// All tables except the schema's history; a table comes after those to which its rows refer.
     pub(super) async fn tables(&mut self) -> Result<Vec<Table>, Error> {
         const COLUMNS: Either = Either {
             sqlite: "SELECT t.name, c.name, 0, c.pk > 0 AND t.sql LIKE '% AUTOINCREMENT%', c.pk \
@@ -114,7 +114,7 @@ impl Connection<'_> {
         Ok(in_order(tables.into_values().collect()))
     }
 
-    /// Which table refers to which.
+    /// The references between tables.
     async fn references(&mut self) -> Result<Vec<(String, String)>, Error> {
         const REFERENCES: Either = Either {
             sqlite: "SELECT t.name, r.\"table\" FROM sqlite_schema t JOIN pragma_foreign_key_list(t.name) r \
@@ -135,7 +135,7 @@ impl Table {
     }
 }
 
-/// By reference, then by name. In a circle somebody has to be first.
+/// By reference, then by name. In a cycle one of them must be first.
 fn in_order(mut left: Vec<Table>) -> Vec<Table> {
     let mut placed: Vec<Table> = Vec::with_capacity(left.len());
     while !left.is_empty() {
@@ -151,7 +151,7 @@ fn in_order(mut left: Vec<Table>) -> Vec<Table> {
     placed
 }
 
-/// Whether rows refer to some that stand behind them, or may: within a table, or in a circle of tables.
+/// Whether rows may refer to later ones: within a table, or in a cycle of tables.
 pub(super) fn has_forward_references(tables: &[Table]) -> bool {
     let refers_ahead = |(index, table): (usize, &Table)| {
         tables[index..].iter().any(|later| table.refers_to.contains(&later.name))
@@ -159,50 +159,34 @@ pub(super) fn has_forward_references(tables: &[Table]) -> bool {
     tables.iter().enumerate().any(refers_ahead)
 }
 
-/// How many rows these tables have, cheaply: exact up to ten thousand, an estimate above.
+/// The numbers of rows of these tables, cheaply: exact up to ten thousand, otherwise estimated.
 pub async fn count_rows(db: &Db, tables: &[&'static str]) -> Result<Vec<(&'static str, i64)>, Error> {
     let mut counts = Vec::with_capacity(tables.len());
-    match &db.store {
-        Store::Sqlite { readers, .. } => {
-            let mut connection = readers.acquire().await?;
-            for table in tables {
-                counts.push((*table, count(&mut Connection::Sqlite(&mut connection), table).await?));
-            }
-        }
-        Store::Postgres(pool) => {
-            let mut connection = pool.acquire().await?;
-            for table in tables {
-                counts.push((*table, count(&mut Connection::Postgres(&mut connection), table).await?));
-            }
-        }
+    for table in tables {
+        counts.push((*table, count(db, table).await?));
     }
     Ok(counts)
 }
 
-async fn count(connection: &mut Connection<'_>, table: &str) -> Result<i64, Error> {
+async fn count(db: &Db, table: &str) -> Result<i64, Error> {
     let name = quoted(table);
     let few = format!("SELECT count(*) FROM (SELECT 1 FROM {name} LIMIT {}) AS few", COUNTED_ROWS + 1);
-    let rows = connection.fetch(AssertSqlSafe(few), &[]).await?;
+    let rows = db.read_made(few).await?;
     let counted: i64 = rows[0].get(0)?;
     if counted <= COUNTED_ROWS {
         return Ok(counted);
     }
-    let rows = match connection {
-        Connection::Sqlite(_) => {
-            let span =
-                format!("SELECT (SELECT max(rowid) FROM {name}) - (SELECT min(rowid) FROM {name}) + 1");
-            connection.fetch(AssertSqlSafe(span), &[]).await?
-        }
-        Connection::Postgres(_) => {
-            const ESTIMATE: &str =
-                "SELECT CAST(reltuples AS BIGINT) FROM pg_class WHERE oid = to_regclass($1)";
-            connection.fetch(ESTIMATE, &[name.into()]).await?
-        }
+    let rows = if db.is_shared() {
+        const ESTIMATE: &str = "SELECT CAST(reltuples AS BIGINT) FROM pg_class WHERE oid = to_regclass($1)";
+        db.read(ESTIMATE, &[name.into()]).await?
+    } else {
+        let span = format!("SELECT (SELECT max(rowid) FROM {name}) - (SELECT min(rowid) FROM {name}) + 1");
+        db.read_made(span).await?
     };
     rows[0].get::<i64>(0).map(|estimated| estimated.max(counted))
 }
 
-/// The name as both stores take it, whatever it holds.
+/// The name quoted for both stores, whatever it contains.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
@@ -226,7 +210,7 @@ mod tests {
     }
 
     async fn tables(db: &Db) -> Vec<Table> {
-        db.begin().await.unwrap().connection().tables().await.unwrap()
+        db.begin().await.unwrap().connection().unwrap().tables().await.unwrap()
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Each test its own store: a file in a folder of its own, and a schema of its own on PostgreSQL.
+//! A store per test: a file in a folder of its own, or a schema of its own on PostgreSQL.
 
 use std::io::Write;
 use std::sync::Once;
@@ -7,10 +7,10 @@ use sqlx::PgPool;
 
 use super::{Address, Db, Migration, migrate};
 
-/// Names a PostgreSQL server that tests may make schemas on.
+/// Names a PostgreSQL server on which tests may create schemas.
 const ENV_TEST_POSTGRES: &str = "LAKEPORT_TEST_POSTGRES";
 
-/// Runs the test on SQLite, and on PostgreSQL where one is named, with the schema in place.
+/// Runs the test on SQLite, and on PostgreSQL if one is configured, with the schema in place.
 pub async fn on_each_store(test: impl AsyncFn(Db)) {
     on_each_empty_store(async |db| {
         db.migrate().await.expect("the migrations run");
@@ -28,8 +28,14 @@ pub async fn on_each_empty_store(test: impl AsyncFn(Db)) {
     }
 }
 
-/// A store that something is moved from and one that it is moved into, both without tables: four ways with
-/// PostgreSQL, one without.
+/// Runs the test on SQLite alone, without any table.
+pub async fn on_sqlite(test: impl AsyncFn(Db)) {
+    let own = Own::make(Product::Sqlite).await;
+    test(own.db.clone()).await;
+    own.remove().await;
+}
+
+/// A source store and a target store, both without tables: four combinations with PostgreSQL, one without.
 pub async fn on_each_two_empty_stores(test: impl AsyncFn(Db, Db)) {
     for from in products() {
         for to in products() {
@@ -41,12 +47,12 @@ pub async fn on_each_two_empty_stores(test: impl AsyncFn(Db, Db)) {
     }
 }
 
-/// Brings the schema of an empty store to an older version.
+/// Migrates an empty store to an older schema version.
 pub async fn migrate_to(db: &Db, version: usize) {
     migrate::apply(db, &migrate::MIGRATIONS[..version]).await.expect("the migrations run");
 }
 
-/// Brings an empty store to a schema that only the test has.
+/// Applies the test's own schema to an empty store.
 pub async fn migrate_with(db: &Db, migration: Migration) {
     migrate::apply(db, &[migration]).await.expect("the migration runs");
 }
@@ -62,7 +68,7 @@ enum Product {
     Postgres,
 }
 
-/// SQLite, and PostgreSQL where one is named.
+/// SQLite, and PostgreSQL if one is configured.
 fn products() -> Vec<Product> {
     if test_postgres().is_some() {
         return vec![Product::Sqlite, Product::Postgres];
@@ -71,7 +77,7 @@ fn products() -> Vec<Product> {
     vec![Product::Sqlite]
 }
 
-/// A store of a test's own.
+/// A test's own store.
 struct Own {
     db: Db,
     place: Place,
@@ -115,7 +121,7 @@ impl Own {
     }
 }
 
-/// Past the test harness, which keeps what a passing test prints.
+/// Bypasses the test harness, which captures the output of passing tests.
 fn say_once() {
     static SAID: Once = Once::new();
     SAID.call_once(|| {

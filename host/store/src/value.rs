@@ -1,4 +1,4 @@
-//! Values on their way into and out of the store, the same for both.
+//! Values of the store's statements, the same for both stores.
 
 use std::sync::Arc;
 
@@ -56,7 +56,7 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     }
 }
 
-/// One row of an answer; its columns go by their place in the statement.
+/// One row of an answer. Read a few columns by index, many by name: [`Row::by_name`].
 #[derive(Debug, Clone)]
 pub struct Row {
     pub(super) columns: Arc<[String]>,
@@ -65,12 +65,39 @@ pub struct Row {
 
 /// A type that a column can be read as.
 pub trait FromValue: Sized {
-    /// What a column must hold, for the error.
+    /// The expected content of a column, for the error.
     const WANTED: &'static str;
     fn from_value(value: &Value) -> Option<Self>;
 }
 
+/// A row that is read by the names of its columns.
+pub struct ByName<'r> {
+    row: &'r Row,
+    /// Where the next name is looked for first: after the previous one. Columns are mostly read in order, so
+    /// each is found by one comparison.
+    next: usize,
+}
+
+impl ByName<'_> {
+    /// The column of this name; the error names it.
+    pub fn get<T: FromValue>(&mut self, name: &str) -> Result<T, Error> {
+        let columns = &self.row.columns;
+        let start = self.next.min(columns.len());
+        let places = (start..columns.len()).chain(0..start);
+        let Some(place) = places.into_iter().find(|place| columns[*place] == name) else {
+            return Err(Error::internal(anyhow::anyhow!("the answer has no column `{name}`")));
+        };
+        self.next = place + 1;
+        self.row.get(place)
+    }
+}
+
 impl Row {
+    /// Reads the columns by name, ideally in the order of the statement.
+    pub fn by_name(&self) -> ByName<'_> {
+        ByName { row: self, next: 0 }
+    }
+
     /// The column at `index`; the error names it.
     pub fn get<T: FromValue>(&self, index: usize) -> Result<T, Error> {
         let (Some(value), Some(column)) = (self.values.get(index), self.columns.get(index)) else {
@@ -141,5 +168,34 @@ impl<T: FromValue> FromValue for Option<T> {
 
     fn from_value(value: &Value) -> Option<Option<T>> {
         if *value == Value::Null { Some(None) } else { T::from_value(value).map(Some) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row() -> Row {
+        let columns = ["id", "name", "size"].map(str::to_owned);
+        Row { columns: columns.into(), values: vec![7.into(), "x".into(), Value::Null] }
+    }
+
+    #[test]
+    fn columns_are_found_by_name_in_any_order() {
+        let row = row();
+        let mut row = row.by_name();
+        assert_eq!(row.get::<Option<i64>>("size").unwrap(), None);
+        assert_eq!(row.get::<i64>("id").unwrap(), 7);
+        assert_eq!(row.get::<String>("name").unwrap(), "x");
+        assert_eq!(row.get::<String>("name").unwrap(), "x");
+    }
+
+    #[test]
+    fn a_missing_or_wrong_column_is_named() {
+        let row = row();
+        let missing = row.by_name().get::<i64>("kind").unwrap_err().to_string();
+        assert!(missing.contains("`kind`"), "{missing}");
+        let wrong = row.by_name().get::<i64>("name").unwrap_err().to_string();
+        assert!(wrong.contains("`name`") && wrong.contains("text"), "{wrong}");
     }
 }

@@ -1,5 +1,5 @@
-//! Defaults. The servers keep every default as a text and take it for what the field's type makes of it;
-//! so that it reads back as it was given, a default must be of the kind of its field.
+//! Defaults. The servers store every default as a text and convert it to the field's type; to read back
+//! unchanged, a default must fit the type of its field.
 
 use lakeport_sdk::dialect::{DefaultValue, Statement};
 
@@ -7,7 +7,7 @@ use crate::server::Product;
 use crate::texts::PLAIN;
 use crate::types::{Plain, Type, parse_type};
 
-/// What a field holds when nothing is given, out of the server's text.
+/// Parses the server's text of a default.
 pub fn read(product: Product, type_text: &str, text: Option<&str>) -> DefaultValue {
     let Some(text) = text else { return DefaultValue::Absent };
     let plain = parse_type(product, type_text).ok().and_then(|parsed| parsed.plain());
@@ -27,7 +27,7 @@ pub fn read(product: Product, type_text: &str, text: Option<&str>) -> DefaultVal
     }
 }
 
-/// `CURRENT_TIMESTAMP` or `CURRENT_TIMESTAMP(3)`: the digits of a second's fraction.
+/// `CURRENT_TIMESTAMP` or `CURRENT_TIMESTAMP(3)`: the fraction digits of a second.
 fn now(text: &str) -> Option<u8> {
     let rest = text
         .get(..17)
@@ -59,7 +59,7 @@ fn is_number(text: &str) -> bool {
         }
 }
 
-/// What stands against this default on a field of this type.
+/// The problem of this default on a field of this type.
 pub fn fault(product: Product, of: &Type, nullable: bool, default: &DefaultValue) -> Option<String> {
     let plain = of.plain();
     let numeric = plain.is_some_and(is_numeric);
@@ -106,19 +106,19 @@ pub fn fault(product: Product, of: &Type, nullable: bool, default: &DefaultValue
     }
 }
 
-/// Whether two defaults are the same; without one a field takes NULL.
+/// Whether two defaults are equal; no default is the same as NULL.
 pub fn same(one: &DefaultValue, other: &DefaultValue) -> bool {
     let none = |value: &DefaultValue| matches!(value, DefaultValue::Absent | DefaultValue::Null);
     one == other || none(one) && none(other)
 }
 
-/// Whether a row that does not name the field gets a value other than NULL.
+/// Whether a row that omits the field gets a value other than NULL.
 pub fn gives_a_value(default: &DefaultValue) -> bool {
     !matches!(default, DefaultValue::Absent | DefaultValue::Null)
 }
 
-/// Writes the clause, a text by this rule; nothing for no default. All constants are texts: both grammars take
-/// them for any type.
+/// Writes the clause, a text by this rule; none without a default. All constants are texts: both grammars
+/// accept them for any type.
 pub fn write(statement: Statement, product: Product, default: &DefaultValue, rule: &str) -> Statement {
     match default {
         DefaultValue::Absent => statement,

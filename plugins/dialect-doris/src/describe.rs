@@ -1,4 +1,4 @@
-//! What the dialect says of itself.
+//! The dialect's description.
 
 use lakeport_sdk::dialect::Query;
 use lakeport_sdk::dialect::{
@@ -19,7 +19,7 @@ pub const FIELD_NAME_MAX: u32 = 256;
 /// Letters of Chinese, Japanese and Korean.
 const CJK: &str = r"\x{3040}-\x{30FF}\x{3400}-\x{4DBF}\x{4E00}-\x{9FFF}\x{AC00}-\x{D7AF}\x{F900}-\x{FAFF}";
 
-/// Databases that are the servers' own.
+/// The servers' own databases.
 pub const HIDDEN: [&str; 7] = [
     "information_schema",
     "mysql",
@@ -37,7 +37,8 @@ pub const MODELS: [&str; 4] = ["DUPLICATE", "UNIQUE", "PRIMARY", "AGGREGATE"];
 const FIELD_WORDS: [&str; 9] =
     ["NOT", "NULL", "DEFAULT", "CURRENT_TIMESTAMP", "COMMENT", "SUM", "MIN", "MAX", "COLUMN"];
 
-/// Catalogue objects that are read. The audit table of StarRocks is an operator's, under one of two names.
+/// Catalogue objects that the dialect reads. StarRocks' audit table is created by an operator, under one of
+/// two names.
 const READS_FROM: [&str; 9] = [
     "information_schema.schemata",
     "information_schema.tables",
@@ -50,7 +51,7 @@ const READS_FROM: [&str; 9] = [
     "*.starrocks_audit_tbl",
 ];
 
-/// How statements begin that no parser of the host reads.
+/// Heads of statements that no parser of the host reads.
 const READ_HEADS: [&str; 5] =
     ["SHOW VARIABLES", "SHOW CREATE TABLE", "SHOW ALTER TABLE COLUMN", "SHOW ALTER TABLE OPTIMIZE", "DESC"];
 
@@ -122,8 +123,8 @@ fn options_schema() -> String {
     .to_string()
 }
 
-/// Both servers can be made to take far more; what a name may have here is what every statement and every
-/// answer of theirs carries unharmed.
+/// Both servers can be configured to accept more; these rules permit names that all of their statements and
+/// answers handle correctly.
 fn name_rules() -> Vec<NameRule> {
     let rule = |applies_to: &str, max_length: u32, case_insensitive: bool| NameRule {
         applies_to: applies_to.to_owned(),
@@ -180,8 +181,8 @@ fn vocabularies() -> Vec<Vocabulary> {
     ]
 }
 
-/// The driver sets nothing by itself: StarRocks refuses what it would. A mode in which a backslash is an
-/// ordinary character would end literals elsewhere, so the session begins with one that has none of that.
+/// The driver itself sets nothing, because StarRocks refuses its settings. A mode in which a backslash is an
+/// ordinary character would end literals elsewhere, so the session begins by clearing such modes.
 fn session() -> Session {
     let mode = Statement::new().words("SET sql_mode").symbol("=").text(LITERAL, "ONLY_FULL_GROUP_BY");
     Session {

@@ -1,23 +1,23 @@
-//! What is known of tables and fields beyond the contract's members: reading writes it, planning reads it.
+//! Facts about tables and fields beyond the contract's members: reading writes them, planning reads them.
 //!
-//! The host compares it before and after a change, so nothing that a plan changes belongs here.
+//! The host compares them before and after a change, so values that a plan changes do not belong here.
 
 use lakeport_sdk::dialect::{Field, Table};
 use lakeport_sdk::serde_json::{Map, Value, from_str};
 
-/// Of a table.
+/// Facts about a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableExtra {
-    /// Whether rows are spread by chance.
+    /// Whether rows are distributed randomly.
     pub random: bool,
-    /// Whether the server makes partitions ahead of time, by numbers of their own (`dynamic_partition`).
+    /// Whether the server creates partitions ahead of time, with numbers of their own (`dynamic_partition`).
     pub dynamic: bool,
-    /// Where the copies lie, if not all of them on nodes of the default tag.
+    /// The location of the replicas, if not all of them are on nodes with the default tag.
     pub allocation: Option<String>,
 }
 
 impl TableExtra {
-    /// Out of a table.
+    /// The facts of a table.
     pub fn of(table: &Table) -> TableExtra {
         let extra = parsed(table.extra.as_deref());
         TableExtra {
@@ -27,7 +27,7 @@ impl TableExtra {
         }
     }
 
-    /// For a table; nothing where there is nothing to say.
+    /// The text for a table; `None` if it would be empty.
     pub fn text(self) -> Option<String> {
         written([
             ("distribution", self.random.then(|| "RANDOM".into())),
@@ -37,19 +37,19 @@ impl TableExtra {
     }
 }
 
-/// Of a field.
+/// Facts about a field.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FieldExtra {
-    /// How its values are put together, where its table aggregates: `SUM`.
+    /// The aggregate function of its values in an aggregate table: `SUM`.
     pub aggregate: Option<String>,
-    /// Whether the server numbers it.
+    /// Whether the server numbers it (AUTO_INCREMENT).
     pub numbered: bool,
-    /// Whether every update of its row sets it to the time (`ON UPDATE CURRENT_TIMESTAMP`).
+    /// Whether each update of its row sets it to the current time (`ON UPDATE CURRENT_TIMESTAMP`).
     pub stamped: bool,
 }
 
 impl FieldExtra {
-    /// Out of a field.
+    /// The facts of a field.
     pub fn of(field: &Field) -> FieldExtra {
         let extra = parsed(field.extra.as_deref());
         FieldExtra {
@@ -59,7 +59,7 @@ impl FieldExtra {
         }
     }
 
-    /// For a field; nothing where there is nothing to say.
+    /// The text for a field; `None` if it would be empty.
     pub fn text(self) -> Option<String> {
         written([
             ("aggregate", self.aggregate.map(Value::String)),

@@ -1,6 +1,6 @@
-//! The dialect before the host's own judges: its description, every golden statement, every question.
+//! Checks the dialect with the host's own judges: its description, all golden statements, all queries.
 //!
-//! A dialect's types and the host's are made of one contract, apart; here they are carried over.
+//! The dialect's types and the host's are generated separately from one contract; here they are converted.
 
 mod cases;
 mod clauses;
@@ -45,7 +45,7 @@ fn action(text: &mut String, product: &'static [Clause], prefix: &str, action: &
     let clause = rests_on(action.sql.as_str()).split(':').next().unwrap_or_default();
     writeln!(text, "{prefix}{};", action.sql).unwrap();
     writeln!(text, "--   rests on: {clause}").unwrap();
-    // Also who comes back to a statement after a crash asks by it.
+    // After a crash, the host looks for a running statement by this text.
     let sql = action.sql.as_str();
     assert_eq!(action.probe.is_some(), clauses::may_run_on(sql), "{sql}: whether it can be asked for");
     if let Some(probe) = &action.probe {
@@ -89,7 +89,7 @@ fn written(product: &'static [Clause], cases: &[Case]) -> String {
     text
 }
 
-/// The file, or, where `GOLDEN` is set, the file written again.
+/// Checks the file or, if `GOLDEN` is set, writes it.
 fn holds(name: &str, text: &str) {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("golden").join(name);
     if std::env::var_os("GOLDEN").is_some() {

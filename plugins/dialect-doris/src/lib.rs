@@ -1,9 +1,9 @@
-//! The dialect of Apache Doris, and of StarRocks, which grew out of it.
+//! The dialect of Apache Doris, and of its fork StarRocks.
 //!
-//! Its one idea: both products speak nearly the same, so there is one dialect, and where their statements
-//! part it asks [`server::Server`] which of the two it plans for. Everything but sending a query is a pure
-//! function. What either product would do silently and wrongly (a comment that loses its backslashes, a
-//! bucket number for partitions that never come) is refused here, before anything is sent.
+//! Both products speak nearly the same SQL, so there is one dialect, and where their statements differ it
+//! asks [`server::Server`] for the product. Everything except sending a query is a pure function. Silent
+//! errors of either product (a comment that loses its backslashes, a bucket number for partitions that are
+//! never created) are refused beforehand.
 
 pub mod defaults;
 pub mod describe;

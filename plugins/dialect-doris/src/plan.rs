@@ -1,7 +1,7 @@
-//! Plans: what is wrong with a change, or the steps that make it.
+//! Plans: the problems of a change, or its steps.
 //!
-//! Pure. Nothing here is transactional; what runs on after its statement was accepted has a probe, also on
-//! the way back.
+//! Pure functions. Nothing here is transactional; a job that continues after its statement was accepted has a
+//! probe, also for the undo.
 
 mod counts;
 mod create;
@@ -35,7 +35,7 @@ pub fn plan(server: &Server, change: &Change) -> Result<ChangePlan, Vec<Problem>
     }
 }
 
-/// Steps one after another.
+/// Consecutive steps.
 fn steps(steps: Vec<Step>, notes: Vec<Problem>) -> ChangePlan {
     ChangePlan { steps, transactional: false, new_names: Vec::new(), notes }
 }

@@ -1,8 +1,8 @@
-//! Reads. A question is constant SQL with names and values apart; reading its answer is a pure function.
+//! Reads. A query is constant SQL with names and values as parameters; reading its answer is a pure function.
 //!
-//! What the catalogue tells of many tables at once is asked at once. Defaults, numbering and the members of
-//! structures most versions tell only of one table at a time (`DESC`), and how a table is laid out Doris and
-//! older StarRocks tell only in the text of `SHOW CREATE TABLE`.
+//! The catalogue is queried for many tables at once. In most versions, defaults, numbering and the members of
+//! structures are available for one table at a time only (`DESC`), and in Doris and older StarRocks a table's
+//! layout only in the text of `SHOW CREATE TABLE`.
 
 mod access;
 mod inspect;
@@ -21,16 +21,16 @@ pub use who::{server, server_of};
 use lakeport_sdk::Row;
 use lakeport_sdk::dialect::{Connection, Error, Limits, Query, RowSet, TableName};
 
-/// The host's own bounds.
+/// The host's own limits.
 const HOSTS: Limits = Limits { max_rows: 0, max_bytes: 0, timeout_ms: 0 };
 
-/// The statement that makes the table, in the server's own words.
+/// The server's own statement that creates the table.
 pub fn ddl(connection: &Connection, table: &TableName) -> Result<String, Error> {
     let rows = shown::query(table).run(connection).map_err(|error| missing(error, table))?;
     shown::text_of(&rows).map(str::to_owned)
 }
 
-/// An answer of the server that there is no such table, or no such database.
+/// Recognises the server's errors for an unknown table or database.
 fn missing(error: Error, table: &TableName) -> Error {
     let upstream = error.upstream.as_ref();
     let code = upstream.and_then(|upstream| upstream.code.as_deref()).unwrap_or_default();
@@ -46,7 +46,7 @@ fn no_table(table: &TableName) -> Error {
     Error::not_found(format!("there is no table {:?} in {:?}", table.name, table.database))
 }
 
-/// A cell as text, whatever it came as; nothing for NULL or where the column is not there.
+/// A cell as text, of any type; `None` for NULL or a missing column.
 fn plain<'a>(row: &Row<'a>, column: &str) -> Option<std::borrow::Cow<'a, str>> {
     use lakeport_sdk::Cell;
     match row.cell(column).ok()? {
@@ -59,18 +59,18 @@ fn plain<'a>(row: &Row<'a>, column: &str) -> Option<std::borrow::Cow<'a, str>> {
     }
 }
 
-/// A number of a cell, where it is one that is not negative.
+/// A cell as a non-negative number, if it is one.
 fn number(row: &Row<'_>, column: &str) -> Option<u64> {
     plain(row, column)?.trim().parse().ok()
 }
 
-/// The names of a list, once each, in the order in which they come.
+/// The names of a list without duplicates, in order.
 fn once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut seen = std::collections::BTreeSet::new();
     names.filter(|name| seen.insert(*name)).collect()
 }
 
-/// Runs a question, and where its answer does not fit, the question in halves.
+/// Runs a query and, if its answer does not fit, runs it in halves.
 fn in_halves(
     connection: &Connection,
     names: &[&str],

@@ -1,4 +1,4 @@
-//! What plans depend on: which product, which version, and the few settings that change what it accepts.
+//! The server of a plan: product, version, and the few settings that change what it accepts.
 
 use lakeport_sdk::dialect::ServerInfo;
 use lakeport_sdk::serde_json::{Value, from_str, json};
@@ -14,7 +14,7 @@ pub enum Product {
 }
 
 impl Product {
-    /// As `server-info` names it.
+    /// The name in `server-info`.
     pub fn name(self) -> &'static str {
         match self {
             Product::Doris => "Apache Doris",
@@ -22,7 +22,7 @@ impl Product {
         }
     }
 
-    /// In a sentence.
+    /// The name in a sentence.
     pub fn short(self) -> &'static str {
         match self {
             Product::Doris => "Doris",
@@ -39,25 +39,25 @@ pub type Version = (u32, u32, u32);
 pub struct Server {
     /// Which product.
     pub product: Product,
-    /// Which version; absent where it could not be read, which is taken for an old one.
+    /// The version; `None` if it could not be read, which counts as old.
     pub version: Option<Version>,
     /// Whether names may have letters beyond ASCII.
     pub unicode_names: bool,
     /// Whether it keeps names of tables in lower case.
     pub lower_case_tables: bool,
-    /// Copies of a new table where the user gives none.
+    /// Replicas of a new table by default.
     pub replicas: Option<u32>,
-    /// What automatic partitions span.
+    /// The unit of automatic partitions.
     pub partition_unit: PartitionUnit,
-    /// Whether its catalogue says how tables are laid out. That of Doris never says it whole.
+    /// Whether its catalogue has the layout of tables. Doris' never has all of it.
     pub layout: bool,
-    /// Whether its catalogue lists partitions with their copies.
+    /// Whether its catalogue lists partitions with their replicas.
     pub partitions: bool,
-    /// The audit table that the data source names: database and table.
+    /// The audit table from the data source's options: database and table.
     pub audit_table: Option<(String, String)>,
 }
 
-/// What automatic partitions span.
+/// The unit of automatic partitions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PartitionUnit {
     /// A day.
@@ -70,7 +70,7 @@ pub enum PartitionUnit {
 }
 
 impl PartitionUnit {
-    /// As `date_trunc` names it.
+    /// The unit's name in `date_trunc`.
     pub fn name(self) -> &'static str {
         match self {
             PartitionUnit::Day => "day",
@@ -87,7 +87,7 @@ impl PartitionUnit {
 }
 
 impl Server {
-    /// The server that `reader.server` found.
+    /// From the answer of `reader.server`.
     pub fn of(info: &ServerInfo) -> Server {
         let facts: Value = from_str(&info.facts).unwrap_or_default();
         let flag = |name: &str| facts[name].as_bool().unwrap_or(false);
@@ -122,12 +122,12 @@ impl Server {
         .to_string()
     }
 
-    /// Whether it is at least this version. One that could not be read is not.
+    /// Whether it is at least this version. An unreadable version is not.
     pub fn is_at_least(&self, wanted: Version) -> bool {
         self.version.is_some_and(|version| version >= wanted)
     }
 
-    /// For a message.
+    /// For messages.
     pub fn shown(&self) -> String {
         match self.version {
             Some((major, minor, patch)) => format!("{} {major}.{minor}.{patch}", self.product.short()),

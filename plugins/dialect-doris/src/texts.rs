@@ -1,6 +1,6 @@
-//! How texts are written, clause by clause.
+//! The notation of texts in each clause.
 //!
-//! Doris takes the escapes out of a text in three ways, depending on where it stands:
+//! Doris unescapes a text in three ways, depending on the clause:
 //!
 //! | clause | what the server does |
 //! |---|---|
@@ -8,30 +8,29 @@
 //! | field comment in a definition | takes off the quotes, removes every backslash |
 //! | default in a definition, `MODIFY COMMENT`, `MODIFY COLUMN c COMMENT` | takes off the quotes and nothing else |
 //!
-//! Before 3.1 an older parser read `ALTER TABLE`, and to that every text was an ordinary literal. So is it
-//! to StarRocks, everywhere. A text that stands in quotes which it does not contain, and that has no
-//! backslash, is the same to all of them; so that is how it is written wherever possible, and only the rest
-//! depends on the clause.
+//! Before 3.1 an older parser read `ALTER TABLE` and took every text for an ordinary literal. So does
+//! StarRocks, everywhere. A text without backslashes, in quotes that it does not contain, is the same to all
+//! of them; it is written so wherever possible, and only other texts depend on the clause.
 
 use lakeport_sdk::dialect::TextRule;
 
 use crate::server::{Product, Server, Version};
 
-/// From here on Doris reads `ALTER TABLE` by the same parser as `CREATE TABLE`.
+/// The first version in which Doris reads `ALTER TABLE` by the same parser as `CREATE TABLE`.
 const DORIS_ONE_PARSER: Version = (3, 1, 0);
 
 /// Ordinary literals: properties, values, and everything in StarRocks.
 pub const LITERAL: &str = "literal";
-/// Nothing in it is escaped.
+/// A text without escapes.
 pub const PLAIN: &str = "plain";
-/// Quotes and backslashes get a backslash, in `"`.
+/// In `"`, with a backslash before quotes and backslashes.
 const ESCAPED: &str = "escaped";
 /// The same in `'`.
 const ESCAPED_SINGLE: &str = "escaped_single";
-/// Quotes get a backslash; there is no other.
+/// With a backslash before quotes only.
 const QUOTE_ESCAPED: &str = "quote_escaped";
 
-/// Where a text stands.
+/// The clause of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clause {
     /// The table's comment, in `CREATE TABLE`.
@@ -40,11 +39,11 @@ pub enum Clause {
     NewField,
     /// A field's definition, in `ALTER TABLE`.
     Definition,
-    /// The comment alone changes, in `ALTER TABLE`.
+    /// A change of the comment only, in `ALTER TABLE`.
     Change,
 }
 
-/// All rules, `literal` among them.
+/// All rules, including `literal`.
 pub fn rules() -> Vec<TextRule> {
     let rule = |name: &str, quotes: &[&str], escape: &str| TextRule {
         name: name.to_owned(),
@@ -61,7 +60,7 @@ pub fn rules() -> Vec<TextRule> {
     ]
 }
 
-/// The rule that carries this comment in this clause, or why none does.
+/// The rule that can write this comment in this clause, or the reason why there is none.
 pub fn comment_rule(server: &Server, clause: Clause, text: &str) -> Result<&'static str, String> {
     let double = text.contains('"');
     let both_quotes = double && text.contains('\'');
@@ -82,7 +81,7 @@ pub fn comment_rule(server: &Server, clause: Clause, text: &str) -> Result<&'sta
     }
 }
 
-/// The rule that carries this default in this clause, or why none does.
+/// The rule that can write this default in this clause, or the reason why there is none.
 pub fn default_rule(server: &Server, clause: Clause, text: &str) -> Result<&'static str, String> {
     match server.product {
         Product::StarRocks => Ok(LITERAL),
@@ -90,7 +89,7 @@ pub fn default_rule(server: &Server, clause: Clause, text: &str) -> Result<&'sta
     }
 }
 
-/// A text from which the server takes nothing but its quotes.
+/// A text that needs no unescaping except for its quotes.
 fn as_it_stands(server: &Server, clause: Clause, text: &str) -> Result<&'static str, String> {
     let alters = matches!(clause, Clause::Definition | Clause::Change);
     let refusal = if text.contains('"') && text.contains('\'') {
@@ -109,7 +108,7 @@ fn as_it_stands(server: &Server, clause: Clause, text: &str) -> Result<&'static 
 mod tests {
     use super::*;
 
-    /// The first quotes of the rule that carry the text, and the inside, as the contract says it.
+    /// The text in the first quotes of the rule that can hold it, as the contract defines.
     fn written(text: &str, rule: &TextRule) -> Option<String> {
         rule.quotes.iter().find_map(|quote| {
             let inner = match rule.escape.as_str() {
@@ -146,14 +145,15 @@ mod tests {
         out
     }
 
-    /// What stands in a clause.
+    /// The kind of a text in a clause.
     #[derive(Clone, Copy, Debug, PartialEq)]
     enum What {
         Comment,
         Default,
     }
 
-    /// What the server makes of a literal in this place; the lexer's end of it is checked on the way.
+    /// The value that the server reads from a literal in this clause; also checks where its lexer ends the
+    /// literal.
     fn stored(server: &Server, clause: Clause, what: What, literal: &str) -> String {
         let quote = &literal[..1];
         let inner = &literal[1..literal.len() - 1];
@@ -193,7 +193,7 @@ mod tests {
         rules().into_iter().find(|rule| rule.name == name).unwrap()
     }
 
-    /// All texts over an alphabet that has everything that could go wrong.
+    /// All texts over an alphabet of critical characters.
     fn texts() -> Vec<String> {
         let alphabet = ['a', '\'', '"', '\\', 'n', '%', ';', '\n', '字'];
         let mut all = vec![String::new()];

@@ -1,8 +1,8 @@
-//! Data types as users write them and as the servers say them.
+//! Data types in users' and the servers' notation.
 //!
-//! A type is read into a tree and written again from it, so that nothing of a user's text reaches a
-//! statement. What the servers themselves take to mean different things in different versions (`DECIMAL`
-//! and `VARCHAR` without numbers) has to be said in full.
+//! A type is parsed into a tree and written again from it, so that no text of a user's reaches a statement.
+//! Types whose meaning differs between versions (`DECIMAL` and `VARCHAR` without numbers) must be written in
+//! full.
 
 mod change;
 mod parse;
@@ -16,11 +16,11 @@ use crate::server::Product;
 
 /// The longest text, in bytes: wide structures are long.
 pub(crate) const TEXT_MAX_BYTES: usize = 10_000;
-/// How deep types nest.
+/// The deepest nesting of types.
 pub(crate) const DEPTH_MAX: usize = 9;
 /// The longest VARCHAR of Doris, in bytes.
 pub const VARCHAR_MAX: u32 = 65_533;
-/// The longest of StarRocks.
+/// StarRocks' longest VARCHAR.
 const VARCHAR_MAX_STARROCKS: u32 = 1_048_576;
 
 /// A parsed type.
@@ -60,15 +60,15 @@ pub enum Plain {
     VarBinary,
 }
 
-/// What belongs to a type of the list.
+/// An entry of the list of types.
 pub(crate) struct Entry {
     pub plain: Plain,
-    /// As it is written.
+    /// Its name as written.
     pub name: &'static str,
     /// Other spellings.
     pub aliases: &'static [&'static str],
     family: &'static str,
-    /// What follows the name, for a person.
+    /// The parameters after the name, for people.
     form: &'static str,
     /// The only product that has it.
     pub only: Option<Product>,
@@ -124,19 +124,19 @@ pub fn infos() -> Vec<TypeInfo> {
     ENTRIES.iter().map(|entry| info(entry.name, entry.family, entry.form)).chain(nested).collect()
 }
 
-/// All words that types are written with.
+/// All words of types.
 pub fn words() -> Vec<String> {
     infos().into_iter().map(|info| info.name).collect()
 }
 
-/// Parses one type as a user wrote it. The problem's `member` is empty.
+/// Parses a user's type. The problem's `member` is empty.
 pub fn parse(product: Product, text: &str) -> Result<DataType, Problem> {
     parse_type(product, text)
         .map(|parsed| parsed.data_type(product))
         .map_err(|message| Problem::new("", "invalid_value", message))
 }
 
-/// A type as the server says it, in the spelling that is used here; one that is not known stays as it is.
+/// The server's type in the spelling used here; an unknown one stays as it is.
 pub fn read(product: Product, text: &str) -> String {
     match parse::read_type(product, text) {
         Ok(read) => read.canonical(product),
@@ -149,7 +149,7 @@ impl Plain {
         ENTRIES.iter().find(|entry| entry.plain == self).expect("every type has an entry")
     }
 
-    /// Whole numbers, from the narrowest on.
+    /// An integer type.
     pub fn is_integer(self) -> bool {
         (Plain::TinyInt..=Plain::LargeInt).contains(&self)
     }
@@ -161,7 +161,7 @@ impl Plain {
 }
 
 impl Type {
-    /// The type of the list, where it is one.
+    /// The type of the list, if it is one.
     pub fn plain(&self) -> Option<Plain> {
         match self {
             Type::Plain(plain, _) => Some(*plain),
@@ -169,10 +169,10 @@ impl Type {
         }
     }
 
-    /// One spelling for all that mean the same.
+    /// The canonical spelling.
     pub fn canonical(&self, product: Product) -> String {
         match self {
-            // StarRocks has no other STRING.
+            // In StarRocks this is the only STRING.
             Type::Plain(Plain::String, _) if product == Product::StarRocks => {
                 format!("VARCHAR({VARCHAR_MAX})")
             }
@@ -199,7 +199,7 @@ impl Type {
         }
     }
 
-    /// As the contract wants it.
+    /// In the contract's form.
     pub fn data_type(&self, product: Product) -> DataType {
         let mut tokens = Vec::new();
         self.write(product, &mut tokens);
@@ -247,7 +247,7 @@ impl Type {
                         into.push(symbol(","));
                     }
                     into.push(TypeToken::Name(name.clone()));
-                    // StarRocks takes a colon only in later versions.
+                    // StarRocks accepts a colon only in later versions.
                     if product == Product::Doris {
                         into.push(symbol(":"));
                     }
@@ -258,7 +258,7 @@ impl Type {
         }
     }
 
-    /// Whether a field of this type can be a key or spread the rows.
+    /// Whether a field of this type can be a key or distribute the rows.
     pub fn is_for_keys(&self) -> bool {
         match self.plain() {
             Some(plain) => !plain.is_float() && plain < Plain::String,
@@ -266,13 +266,13 @@ impl Type {
         }
     }
 
-    /// Whether a field of this type can be the first, or part the table by itself.
+    /// Whether a field of this type can be the first, or partition the table by itself.
     pub fn is_text(&self) -> bool {
         matches!(self.plain(), Some(Plain::Char | Plain::VarChar | Plain::String))
     }
 }
 
-/// The numbers of a type of the list, checked and made complete.
+/// The parameters of a type of the list, checked and completed.
 pub(crate) fn with_numbers(product: Product, plain: Plain, numbers: &[u32]) -> Result<Type, String> {
     let name = plain.entry().name;
     let within = |number: u32, least: u32, most: u32| {
@@ -315,7 +315,7 @@ pub(crate) fn with_numbers(product: Product, plain: Plain, numbers: &[u32]) -> R
             return Err("DATETIME of StarRocks takes no number".to_owned());
         }
         (Plain::DateTime, [digits]) => vec![within(*digits, 0, 6)?],
-        // The width that MySQL shows them with means nothing; TINYINT(1) is a truth value there.
+        // MySQL's display width has no meaning; TINYINT(1) is a truth value there.
         (Plain::TinyInt, [1]) => {
             return Err("TINYINT(1): say BOOLEAN for a truth value or TINYINT for a number".to_owned());
         }

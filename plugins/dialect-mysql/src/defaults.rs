@@ -1,16 +1,17 @@
-//! Defaults: from what the catalogue says to the contract's cases, to what the server will keep, to tokens.
+//! Defaults: converts the catalogue's to the contract's cases, to the form that the server will store, and to
+//! tokens.
 //!
-//! The two servers say them differently: MySQL the bare value, and in `EXTRA` whether it is an expression;
-//! MariaDB an expression always. Both round and reshape what they are given (`1` becomes `1.00`): that is
-//! worked out beforehand, so that it can be said, or refused where something would be lost.
+//! The two servers report them differently: MySQL the bare value, with a marker of expressions in `EXTRA`;
+//! MariaDB always an expression. Both round and reformat values (`1` becomes `1.00`): this is computed
+//! beforehand, so that it can be noted, or refused if something would be lost.
 
 use lakeport_sdk::dialect::{DefaultValue, Statement};
 
 use crate::text;
 use crate::types::{Kind, Type};
 
-/// What the catalogue's `COLUMN_DEFAULT` means. `extra` is its column `EXTRA`; `parsed` the field's type,
-/// where it is known.
+/// Parses the catalogue's `COLUMN_DEFAULT`. `extra` is its column `EXTRA`; `parsed` the field's type, if
+/// known.
 pub fn read(
     is_mariadb: bool,
     column_default: Option<&str>,
@@ -40,7 +41,7 @@ pub fn read(
     }
 }
 
-/// A value that is written without quotes.
+/// A value written without quotes.
 fn plain(given: &str, parsed: Option<&Type>) -> Option<DefaultValue> {
     let parsed = parsed?;
     match parsed.kind {
@@ -52,7 +53,7 @@ fn plain(given: &str, parsed: Option<&Type>) -> Option<DefaultValue> {
     }
 }
 
-/// `b'101'` and `0x6162`, which stand without parentheses.
+/// `b'101'` and `0x6162`, which have no parentheses.
 fn is_bare(given: &str, parsed: &Type) -> bool {
     let all = |text: &str, fits: fn(&u8) -> bool| text.as_bytes().iter().all(fits);
     match parsed.kind {
@@ -101,18 +102,18 @@ pub fn is_number(given: &str) -> bool {
         && exponent.is_none_or(|text| digits(text.strip_prefix(['-', '+']).unwrap_or(text)))
 }
 
-/// Whether two defaults do the same: a field without one takes NULL.
+/// Whether two defaults have the same effect: no default is the same as NULL.
 pub fn same(one: &DefaultValue, other: &DefaultValue) -> bool {
     let none = |value: &DefaultValue| matches!(value, DefaultValue::Absent | DefaultValue::Null);
     one == other || none(one) && none(other)
 }
 
-/// Whether a row that does not name the field gets a value other than NULL.
+/// Whether a row that omits the field gets a value other than NULL.
 pub fn gives_a_value(default: &DefaultValue) -> bool {
     !matches!(default, DefaultValue::Absent | DefaultValue::Null)
 }
 
-/// What a field of this type will keep of a default, or why it cannot have it.
+/// The form in which a field of this type stores a default, or the reason why it cannot have it.
 pub fn kept(is_mariadb: bool, default: &DefaultValue, parsed: &Type) -> Result<DefaultValue, String> {
     let name = parsed.canonical();
     match default {
@@ -156,7 +157,7 @@ fn kept_number(given: &str, parsed: &Type) -> Result<DefaultValue, String> {
     })
 }
 
-/// A number with exactly so many digits behind the point; none where it has more, or an exponent.
+/// A number with exactly so many fraction digits; `None` if it has more, or an exponent.
 fn fixed(given: &str, fraction: usize) -> Option<String> {
     let (sign, unsigned) = match given.strip_prefix('-') {
         Some(rest) => ("-", rest),
@@ -241,10 +242,10 @@ fn kept_text(is_mariadb: bool, value: &str, parsed: &Type) -> Result<DefaultValu
             Err(format!("{name} takes a default such as {form}"))
         }
         _ if is_numeric(parsed) && is_number(value) => kept_number(value, parsed),
-        // MySQL shows bytes in hexadecimal digits, which is another default to whoever compares.
+        // MySQL shows bytes as hexadecimal digits, which compare as another default.
         Kind::VarBinary if is_mariadb && value.is_ascii() && length <= longest => same(),
         Kind::Binary if is_mariadb && value.is_ascii() && length == longest => same(),
-        // The server keeps an address or an identifier in a spelling of its own, and bytes in none.
+        // The server stores an address or an identifier in its own spelling, and shows bytes in none.
         _ => Err(format!("a field of the type {name} cannot have the text {value:?} as its default")),
     }
 }
@@ -256,7 +257,7 @@ fn with_fraction(form: &str, parsed: &Type) -> String {
     }
 }
 
-/// Whether a text has digits where the form has them, and is the form elsewhere.
+/// Whether a text has digits where the form has them, and equals the form elsewhere.
 fn has_shape(value: &str, form: &str) -> bool {
     value.len() == form.len()
         && value.bytes().zip(form.bytes()).all(|(is, wanted)| match wanted {
@@ -265,7 +266,7 @@ fn has_shape(value: &str, form: &str) -> bool {
         })
 }
 
-/// Whether the server may show this number in another way than it was given.
+/// Whether the server may show this number differently from the given one.
 pub fn is_reshaped(given: &DefaultValue, parsed: &Type) -> bool {
     let DefaultValue::Number(number) = given else { return false };
     let unsigned = number.strip_prefix('-').unwrap_or(number);
@@ -279,7 +280,7 @@ pub fn is_reshaped(given: &DefaultValue, parsed: &Type) -> bool {
             && unsigned.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
 }
 
-/// Writes the clause; nothing for no default.
+/// Writes the clause; none without a default.
 pub fn write(statement: Statement, default: &DefaultValue, parsed: &Type, rule: &str) -> Statement {
     match default {
         DefaultValue::Absent => statement,

@@ -1,4 +1,4 @@
-//! What the dialect says of itself.
+//! The dialect's description.
 
 use lakeport_sdk::dialect::{
     Cancel, DialectInfo, NameRule, Query, Quoting, Session, SqlHelp, Statement, TextRule, Vocabulary,
@@ -11,10 +11,10 @@ use crate::types;
 pub const NAME: &str = "mysql";
 /// The longest name in characters.
 pub const NAME_MAX_CHARACTERS: u32 = 64;
-/// Databases of the server's own.
+/// The server's own databases.
 pub const HIDDEN_DATABASES: [&str; 4] = ["information_schema", "mysql", "performance_schema", "sys"];
 
-/// What every session is set to: errors where something does not fit, and one way to read a literal.
+/// Set in each session: errors for values that do not fit, and one way to read a literal.
 const SQL_MODE: &str = "STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION";
 
 /// Words of a field's definition.
@@ -40,7 +40,7 @@ const FIELD_WORDS: &[&str] = &[
     "COMMENT",
 ];
 
-/// Words of a table's definition besides.
+/// Additional words of a table's definition.
 const TABLE_WORDS: &[&str] = &[
     "PRIMARY",
     "KEY",
@@ -57,7 +57,7 @@ const TABLE_WORDS: &[&str] = &[
     "MAXVALUE",
 ];
 
-/// Functions that reach out of a statement, besides those that the host knows.
+/// Denied functions that reach out of a statement, besides the host's list.
 pub const DENIED_FUNCTIONS: &[&str] = &[
     "last_insert_id",
     "nextval",
@@ -72,7 +72,7 @@ pub const DENIED_FUNCTIONS: &[&str] = &[
     "version_tokens_set",
 ];
 
-/// Catalogue objects that are read.
+/// Catalogue objects that the dialect reads.
 const READS_FROM: &[&str] = &[
     "information_schema.SCHEMATA",
     "information_schema.TABLES",
@@ -135,7 +135,7 @@ pub fn describe() -> DialectInfo {
     }
 }
 
-/// Within the basic plane, as the catalogue keeps no more; no blank at the end, which the server refuses.
+/// Only the basic plane, because the catalogue stores no more; no blank at the end, which the server refuses.
 fn name_rules() -> Vec<NameRule> {
     let inner = r"\x00-\x1F\x7F\x{10000}-\x{10FFFF}";
     let rule = |applies_to: &str| NameRule {
@@ -144,13 +144,14 @@ fn name_rules() -> Vec<NameRule> {
         length_unit: "characters".to_owned(),
         pattern: format!("[^{inner}]*[^ {inner}]"),
         keeps: "as_written".to_owned(),
-        // Whether tables are too depends on the server: the plans see to that.
+        // Whether it also applies to tables depends on the server: the plans check that.
         case_insensitive: applies_to == "field",
     };
     ["database", "table", "field"].map(rule).into()
 }
 
-/// `literal` for sessions as they are set up here; `plain` where NO_BACKSLASH_ESCAPES could not be left out.
+/// `literal` for sessions with the settings below; `plain` in case NO_BACKSLASH_ESCAPES could not be turned
+/// off.
 fn quoting() -> Quoting {
     let literal = TextRule { escape: "double_and_backslash".to_owned(), ..TextRule::standard() };
     let plain = TextRule { name: "plain".to_owned(), ..TextRule::standard() };
@@ -182,7 +183,7 @@ fn vocabularies() -> Vec<Vocabulary> {
     ]
 }
 
-/// A wait for a lock ends with the call and not after a year.
+/// Limits the wait for a lock, which is a year by default.
 fn session() -> Session {
     let set = |name: &str| Statement::new().words("SET SESSION").words(name).symbol("=");
     Session {

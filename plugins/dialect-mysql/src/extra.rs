@@ -1,13 +1,13 @@
-//! What fields and tables have beyond the contract's members, as `reader` puts it into `extra` and
-//! `planner` finds it there.
+//! Facts about fields and tables beyond the contract's members. `reader` writes them into `extra`, and
+//! `planner` reads them there.
 //!
-//! It stays the same under every change that loses nothing: lists are sorted, a table's own name and those
-//! of its fields are left out, and so are names that the server makes out of them. What is empty is left out.
+//! They stay equal under every change that loses nothing: lists are sorted, and the table's own name, its
+//! fields' names and names that the server derives from them are left out. So are empty values.
 
 use lakeport_sdk::dialect::{Field, Table};
 use lakeport_sdk::serde_json::{Map, Value, from_str, json};
 
-/// What a table's own name stands for in lists.
+/// Stands for the table's own name in lists.
 pub const ITSELF: &str = "itself";
 
 /// Facts about a field.
@@ -21,13 +21,13 @@ pub struct FieldExtra {
     pub stored: bool,
     /// INVISIBLE.
     pub invisible: bool,
-    /// Its collation, where it is not the table's.
+    /// Its collation, if it is not the table's.
     pub collation: Option<String>,
-    /// The character set of that.
+    /// The collation's character set.
     pub character_set: Option<String>,
-    /// What its definition has that cannot be written from here: `CHECK`, `SRID 4326`.
+    /// Parts of its definition that cannot be written back: `CHECK`, `SRID 4326`.
     pub unwritable: Vec<String>,
-    /// Indexes that it is part of, but the key: `by_day, part 2 of 3`.
+    /// Indexes that it is part of, except the key: `by_day, part 2 of 3`.
     pub indexes: Vec<String>,
     /// Tables that its foreign keys refer to.
     pub references: Vec<String>,
@@ -35,24 +35,24 @@ pub struct FieldExtra {
     pub referenced_by: Vec<String>,
     /// Triggers of the table that name it.
     pub triggers: Vec<String>,
-    /// Views that name it and the table, where they were asked for.
+    /// Views that name it and the table, if they were queried.
     pub views: Vec<String>,
 }
 
 /// Facts about a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableExtra {
-    /// Where its rows are kept: `InnoDB`.
+    /// Its storage engine: `InnoDB`.
     pub engine: String,
-    /// Its collation, which new fields take.
+    /// Its collation, the default of new fields.
     pub collation: String,
     /// Its other options: `row_format=COMPRESSED`.
     pub options: String,
-    /// How it is partitioned: `RANGE COLUMNS`.
+    /// Its partitioning method: `RANGE COLUMNS`.
     pub partitioning: String,
     /// WITH SYSTEM VERSIONING.
     pub versioned: bool,
-    /// Its indexes but the key: `by_day (unique)`.
+    /// Its indexes except the key: `by_day (unique)`.
     pub indexes: Vec<String>,
     /// Its foreign keys: parent and actions.
     pub foreign_keys: Vec<String>,
@@ -62,12 +62,12 @@ pub struct TableExtra {
     pub checks: Vec<String>,
     /// Its triggers.
     pub triggers: Vec<String>,
-    /// Views that name it, or the name that it had before the recycle bin, where they were asked for.
+    /// Views that name it, or its name before the recycle bin, if they were queried.
     pub views: Vec<String>,
 }
 
 impl FieldExtra {
-    /// Of a field that was read; empty for one that a user asks for.
+    /// The facts of a field that was read; empty for a requested one.
     pub fn of(field: &Field) -> FieldExtra {
         let object = object(field.extra.as_deref());
         FieldExtra {
@@ -86,7 +86,7 @@ impl FieldExtra {
         }
     }
 
-    /// The object for `field.extra`; none where there is nothing to say.
+    /// The object for `field.extra`; `None` if it would be empty.
     pub fn to_json(&self) -> Option<String> {
         let mut object = Map::new();
         put_flag(&mut object, "autoIncrement", self.auto_increment);
@@ -106,7 +106,7 @@ impl FieldExtra {
 }
 
 impl TableExtra {
-    /// Of a table that was read; empty for one that a user asks for.
+    /// The facts of a table that was read; empty for a requested one.
     pub fn of(table: &Table) -> TableExtra {
         let object = object(table.extra.as_deref());
         let word = |name: &str| text(&object, name).unwrap_or_default();
@@ -142,7 +142,7 @@ impl TableExtra {
         Value::Object(object).to_string()
     }
 
-    /// Whether a CREATE statement made of the contract's members would make the same table.
+    /// Whether a CREATE statement from the contract's members would create the same table.
     pub fn is_plain(&self) -> bool {
         let lists = [&self.indexes, &self.foreign_keys, &self.checks, &self.triggers];
         lists.iter().all(|list| list.is_empty())
@@ -181,7 +181,7 @@ fn put_text(object: &mut Map<String, Value>, name: &str, value: &str) {
     }
 }
 
-/// Sorted, each entry once.
+/// Sorted, without duplicates.
 fn put_list(object: &mut Map<String, Value>, name: &str, values: &[String]) {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();

@@ -1,11 +1,12 @@
 //! The dialect of MySQL 8 and 9 and of MariaDB 10.6 to 11.
 //!
-//! Its one idea: a field is only ever written whole, because `MODIFY COLUMN` forgets what it is not told.
-//! What the contract has no member for (character set, ON UPDATE, AUTO_INCREMENT, indexes it is part of) is
-//! read into [`extra`] and written back from there; what could not be written back is refused.
+//! A field's definition is only ever written completely, because `MODIFY COLUMN` drops the clauses that it
+//! does not repeat. Properties without a member in the contract (character set, ON UPDATE, AUTO_INCREMENT,
+//! indexes) are read into [`extra`] and written back from there; a field that could not be written back is
+//! not redefined.
 //!
-//! Everything but sending a query is a pure function. What the server would do in silence (round a default,
-//! shorten an index, put `?` for a character) is refused before it is sent.
+//! Everything except sending a query is a pure function. Silent effects of the server (rounding a default,
+//! shortening an index, replacing a character by `?`) are refused beforehand.
 
 pub mod defaults;
 pub mod describe;

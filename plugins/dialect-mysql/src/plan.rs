@@ -1,7 +1,7 @@
-//! Plans: what is wrong with a change, or the steps that make it.
+//! Plans: the problems of a change, or its steps.
 //!
-//! Pure. A statement commits by itself here, so every plan is one statement that the server makes whole or
-//! not at all, with the statement that takes it back.
+//! Pure functions. Each statement commits by itself, so every plan is one statement that the server executes
+//! completely or not at all, with the statement that undoes it.
 
 mod create;
 mod drop_field;
@@ -38,7 +38,7 @@ fn unsupported(member: &str, message: &str) -> Problem {
     Problem::new(member, "unsupported_by_dialect", message)
 }
 
-/// The one step of a plan.
+/// A plan of one step.
 fn one(step: Step, notes: Vec<Problem>) -> ChangePlan {
     ChangePlan { steps: vec![step], transactional: false, new_names: Vec::new(), notes }
 }

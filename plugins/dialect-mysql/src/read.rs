@@ -1,4 +1,4 @@
-//! Reads. A question is constant SQL with names and values apart; reading its answer is a pure function.
+//! Reads. A query is constant SQL with names and values as parameters; reading its answer is a pure function.
 
 mod access;
 mod assemble;
@@ -33,21 +33,22 @@ const VARIABLES: [&str; 8] = [
     "sql_generate_invisible_primary_key",
 ];
 
-/// The oldest MariaDB that is served.
+/// The oldest supported MariaDB.
 const OLDEST_MARIADB: (u32, u32, u32) = (10, 6, 0);
-/// The oldest MySQL: it has the catalogue's CHECK_CONSTRAINTS and VIEW_TABLE_USAGE, and casts to DOUBLE.
+/// The oldest supported MySQL: it has the catalogue's CHECK_CONSTRAINTS and VIEW_TABLE_USAGE, and casts to
+/// DOUBLE.
 const OLDEST_MYSQL: (u32, u32, u32) = (8, 0, 17);
 
-/// Engines whose tables lie elsewhere.
+/// Engines whose tables are stored elsewhere.
 const EXTERNAL_ENGINES: [&str; 7] =
     ["FEDERATED", "CONNECT", "SPIDER", "S3", "MRG_MyISAM", "OQGRAPH", "BLACKHOLE"];
 
-/// Who can be asked.
+/// A source of answers.
 pub trait Ask {
-    /// Runs one query within so many milliseconds (0: the host's own bound); the answer may have been cut off.
+    /// Runs one query with a time limit (0: the host's own); the answer may be truncated.
     fn ask_within(&self, query: Query, timeout_ms: u32) -> Result<RowSet, Error>;
 
-    /// Runs one query; the answer may have been cut off.
+    /// Runs one query; the answer may be truncated.
     fn ask(&self, query: Query) -> Result<RowSet, Error> {
         self.ask_within(query, 0)
     }
@@ -59,7 +60,7 @@ impl Ask for Connection {
     }
 }
 
-/// An answer that is whole: what is missing from it must not pass for what is not there.
+/// Requires a complete answer: missing rows must not count as absent objects.
 fn whole(ask: &dyn Ask, query: Query) -> Result<RowSet, Error> {
     let rows = ask.ask(query)?;
     if rows.truncated {
@@ -69,12 +70,12 @@ fn whole(ask: &dyn Ask, query: Query) -> Result<RowSet, Error> {
     Ok(rows)
 }
 
-/// A text that is there, however the driver hands it over.
+/// A required text, in any of the drivers' representations.
 fn text(row: &Row<'_>, column: &str) -> Result<String, Error> {
     Ok(optional_text(row, column)?.unwrap_or_default())
 }
 
-/// A text, or nothing for NULL.
+/// A text; `None` for NULL.
 fn optional_text(row: &Row<'_>, column: &str) -> Result<Option<String>, Error> {
     match row.cell(column)? {
         Cell::Null => Ok(None),
@@ -85,13 +86,13 @@ fn optional_text(row: &Row<'_>, column: &str) -> Result<Option<String>, Error> {
     }
 }
 
-/// What server this is.
+/// The server's product and version.
 pub fn server(ask: &dyn Ask) -> Result<ServerInfo, Error> {
     let query = Query::new("SHOW VARIABLES WHERE Variable_name IN (").values(VARIABLES).sql(")");
     server_of(&whole(ask, query)?)
 }
 
-/// The server that these variables describe.
+/// The server described by these variables.
 pub fn server_of(variables: &RowSet) -> Result<ServerInfo, Error> {
     let mut known = std::collections::BTreeMap::new();
     for row in variables.iter() {
@@ -126,7 +127,7 @@ pub fn server_of(variables: &RowSet) -> Result<ServerInfo, Error> {
     })
 }
 
-/// Databases, in the order of their names; the cursor is the last name.
+/// Databases, ordered by name; the cursor is the last name.
 pub fn databases(ask: &dyn Ask, page: &Page) -> Result<DatabasePage, Error> {
     let query = Query::new(
         "SELECT s.SCHEMA_NAME AS name FROM information_schema.SCHEMATA AS s \
@@ -145,9 +146,9 @@ pub fn databases(ask: &dyn Ask, page: &Page) -> Result<DatabasePage, Error> {
     Ok(DatabasePage { databases, next })
 }
 
-/// Tables and views, in the order of their names; the cursor is the last name.
+/// Tables and views, ordered by name; the cursor is the last name.
 ///
-/// Their names first, which costs MariaDB no look into any table; then the rest of those on the page.
+/// Queries the names first, for which MariaDB opens no table; then the details of the page's tables.
 pub fn tables(ask: &dyn Ask, database: &str, page: &Page) -> Result<TablePage, Error> {
     let query =
         Query::new("SELECT t.TABLE_NAME AS name FROM information_schema.TABLES AS t WHERE t.TABLE_SCHEMA = ")
@@ -168,7 +169,7 @@ pub fn tables(ask: &dyn Ask, database: &str, page: &Page) -> Result<TablePage, E
     Ok(TablePage { tables: heads_of(&names, &heads)?, next })
 }
 
-/// The heads of these names, in their order; what is no table of anyone's is left out.
+/// The heads of these names, in the same order; omits objects that are not tables.
 pub fn heads_of(names: &[String], heads: &RowSet) -> Result<Vec<TableHead>, Error> {
     let mut tables = Vec::new();
     for name in names {
@@ -182,7 +183,7 @@ pub fn heads_of(names: &[String], heads: &RowSet) -> Result<Vec<TableHead>, Erro
     Ok(tables)
 }
 
-/// The kind of table; none for what is none, such as a sequence.
+/// The kind of table; `None` for other objects, such as a sequence.
 fn kind_of(row: &Row<'_>) -> Result<Option<&'static str>, Error> {
     let engine = text(row, "engine")?;
     Ok(match text(row, "kind")?.as_str() {
@@ -195,7 +196,7 @@ fn kind_of(row: &Row<'_>) -> Result<Option<&'static str>, Error> {
     })
 }
 
-/// Cuts a page to its length. Where the host cut the answer off the page is shorter, and goes on.
+/// Cuts a page to its length. If the host truncated the answer, the page is shorter and has a cursor.
 fn cut<T>(items: &mut Vec<T>, rows: &RowSet, limit: u32) -> Result<bool, Error> {
     let more = rows.truncated || items.len() > limit as usize;
     items.truncate(limit as usize);
@@ -205,14 +206,14 @@ fn cut<T>(items: &mut Vec<T>, rows: &RowSet, limit: u32) -> Result<bool, Error> 
     Ok(more)
 }
 
-/// The statement that makes the table or view, as the server says it.
+/// The server's statement that creates the table or view.
 pub fn ddl(ask: &dyn Ask, table: &TableName) -> Result<String, Error> {
     let query = Query::new("SHOW CREATE TABLE ").name([&table.database, &table.name]);
     let rows = whole(ask, query).map_err(|error| missing(error, table))?;
     ddl_of(&rows, table)
 }
 
-/// The statement out of the answer, whose column is named after what it makes.
+/// Takes the statement from the answer; its column's name depends on the kind of object.
 pub fn ddl_of(rows: &RowSet, table: &TableName) -> Result<String, Error> {
     let row = rows.first().ok_or_else(|| no_table(table))?;
     let column = rows
@@ -224,7 +225,7 @@ pub fn ddl_of(rows: &RowSet, table: &TableName) -> Result<String, Error> {
     Ok(format!("{};", text(&row, column)?))
 }
 
-/// `ER_NO_SUCH_TABLE` and `ER_BAD_DB_ERROR` are a table that is not there.
+/// `ER_NO_SUCH_TABLE` and `ER_BAD_DB_ERROR` mean that the table does not exist.
 fn missing(error: Error, table: &TableName) -> Error {
     let code = error.upstream.as_ref().and_then(|upstream| upstream.code.clone()).unwrap_or_default();
     if matches!(code.as_str(), "1146" | "42S02" | "1049") { no_table(table) } else { error }

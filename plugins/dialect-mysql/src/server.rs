@@ -1,41 +1,41 @@
-//! Which server a plan is for: product, version, and the modes that its plans depend on.
+//! The server of a plan: product, version, and the modes that plans depend on.
 
 use lakeport_sdk::dialect::ServerInfo;
 use lakeport_sdk::serde_json::{Value, from_str};
 
-/// The name of the one product, as `server` and `describe` say it.
+/// One product's name, as in `server` and `describe`.
 pub const MYSQL: &str = "MySQL";
-/// The name of the other.
+/// The other product's name.
 pub const MARIADB: &str = "MariaDB";
 
-/// Fields that are dropped at once, without writing the table again.
+/// The first version that drops fields at once, without rebuilding the table.
 const DROP_AT_ONCE: (u32, u32, u32) = (8, 0, 29);
 
 /// A server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Server {
-    /// MariaDB; else MySQL.
+    /// True: MariaDB; false: MySQL.
     pub is_mariadb: bool,
-    /// Its version; zeros where it cannot be read.
+    /// Its version; zeros if it cannot be read.
     pub version: (u32, u32, u32),
     /// `NO_BACKSLASH_ESCAPES`: a backslash in a literal is an ordinary character.
     pub plain_backslash: bool,
-    /// A strict mode: what does not fit is an error and not cut off.
+    /// A strict mode: values that do not fit are errors and not truncated.
     pub is_strict: bool,
     /// `lower_case_table_names`.
     pub lower_case_table_names: i64,
-    /// Whether a TIMESTAMP without a default is left without one.
+    /// Whether a TIMESTAMP without a default gets none.
     pub explicit_timestamps: bool,
-    /// Whether a table without a key is given a hidden one.
+    /// Whether a table without a key gets a hidden one.
     pub makes_keys: bool,
-    /// For how many seconds MySQL answers sizes from a cache; none where it has no cache.
+    /// For how many seconds MySQL caches sizes; `None` without a cache.
     pub sizes_cached_s: Option<i64>,
     /// Bytes of an InnoDB page.
     pub page_bytes: u64,
 }
 
 impl Server {
-    /// Out of what `reader.server` said. Facts that are missing are taken for those that allow least.
+    /// From the answer of `reader.server`. Missing facts take the most restrictive value.
     pub fn of(info: &ServerInfo) -> Server {
         let facts = from_str::<Value>(&info.facts).unwrap_or_default();
         let modes: Vec<String> = facts["sqlMode"]
@@ -58,23 +58,24 @@ impl Server {
         }
     }
 
-    /// The text rule that this server reads as it is meant.
+    /// The text rule that this server reads correctly.
     pub fn text_rule(&self) -> &'static str {
         if self.plain_backslash { "plain" } else { "literal" }
     }
 
-    /// Whether dropping a field leaves the rows as they lie.
+    /// Whether dropping a field leaves the rows unchanged on disk.
     pub fn drops_at_once(&self) -> bool {
         self.is_mariadb || self.version >= DROP_AT_ONCE
     }
 
-    /// Its name, for a person.
+    /// Its name, for people.
     pub fn product(&self) -> &'static str {
         if self.is_mariadb { MARIADB } else { MYSQL }
     }
 }
 
-/// `8.0.36-28`, `10.11.19-MariaDB-0+deb12u1`, and `5.5.5-10.11.19-MariaDB`, as MariaDB tells old clients.
+/// `8.0.36-28`, `10.11.19-MariaDB-0+deb12u1`, and `5.5.5-10.11.19-MariaDB`, as MariaDB reports to old
+/// clients.
 pub fn version(text: &str) -> (u32, u32, u32) {
     let text = text.strip_prefix("5.5.5-").unwrap_or(text);
     let mut numbers = text

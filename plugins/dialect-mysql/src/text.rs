@@ -1,8 +1,8 @@
-//! SQL as the server prints it back: literals, and the names that stand in a text.
+//! Reads SQL as the server prints it: literals, and the names in a text.
 //!
-//! It looks and compares; nothing here ever becomes part of a statement.
+//! For comparing only; nothing here ever becomes part of a statement.
 
-/// A stretch of a text.
+/// A lexeme of a text.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lexeme {
     /// A name in backticks, or in `"` as `ANSI_QUOTES` prints it.
@@ -13,7 +13,7 @@ pub enum Lexeme {
     Symbol(char),
 }
 
-/// Reads a text. Literals are left out: what they say names nothing.
+/// Reads a text. Omits literals, which name no objects.
 pub fn lex(text: &str) -> Vec<Lexeme> {
     let mut lexemes = Vec::new();
     let mut rest = text.chars().peekable();
@@ -39,7 +39,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '$'
 }
 
-/// What stands up to the closing quote, which is doubled or escaped inside; none where it is missing.
+/// The text up to the closing quote, with inner quotes doubled or escaped; `None` if the quote is missing.
 fn quoted(rest: &mut std::iter::Peekable<std::str::Chars<'_>>, quote: char, escapes: bool) -> Option<String> {
     let mut value = String::new();
     while let Some(c) = rest.next() {
@@ -68,30 +68,30 @@ fn unescaped(c: char) -> char {
     }
 }
 
-/// The value of a text that is one literal in single quotes and nothing else.
+/// The value of a text that is exactly one literal in single quotes.
 pub fn literal(text: &str) -> Option<String> {
     let mut rest = text.strip_prefix('\'')?.chars().peekable();
     let value = quoted(&mut rest, '\'', true)?;
     rest.next().is_none().then_some(value)
 }
 
-/// Character sets that MySQL writes before literals, and in which ASCII is ASCII.
+/// Character sets that MySQL writes before literals and that include ASCII.
 const INTRODUCERS: [&str; 5] = ["_utf8mb4", "_utf8mb3", "_utf8", "_latin1", "_ascii"];
 
-/// An expression of MySQL's catalogue, which escapes the whole text once more than its `SHOW` does.
+/// An expression of MySQL's catalogue, which escapes the text once more than `SHOW` does.
 pub fn catalogue_expression(text: &str) -> String {
     without_introducers(&catalogue_unescaped(&catalogue_decoded(text)))
 }
 
-/// MySQL says each byte of what is not ASCII as a character of its own: `Ã©` for `é`.
+/// MySQL shows each byte of a non-ASCII character as a character of its own: `Ã©` for `é`.
 fn catalogue_decoded(text: &str) -> String {
     let bytes: Result<Vec<u8>, _> = text.chars().map(|c| u8::try_from(u32::from(c))).collect();
     let decoded = bytes.ok().and_then(|bytes| String::from_utf8(bytes).ok());
     decoded.unwrap_or_else(|| text.to_owned())
 }
 
-/// The expression without character sets before ASCII literals: MySQL exchanges them when it writes a table
-/// again, which would seem another expression.
+/// The expression without character sets before ASCII literals: MySQL changes them when it rebuilds a table,
+/// so the expressions would seem to differ.
 fn without_introducers(text: &str) -> String {
     let mut plain = String::new();
     let mut rest = text;
@@ -111,7 +111,7 @@ fn without_introducers(text: &str) -> String {
     plain
 }
 
-/// What a text begins with, from its quote to the closing one.
+/// The literal at the start of a text, with its quotes.
 fn stretch(text: &str) -> &str {
     let mut chars = text.chars();
     let Some(quote) = chars.next() else { return text };
@@ -143,12 +143,12 @@ fn catalogue_unescaped(text: &str) -> String {
     plain
 }
 
-/// Whether a text has this name in it, quoted or bare. The case of letters is ignored.
+/// Whether a text contains this name, quoted or bare, ignoring case.
 pub fn mentions(text: &str, name: &str) -> bool {
     has_name(&lex(text), name)
 }
 
-/// Likewise, of a text that was read.
+/// The same for lexemes.
 pub fn has_name(lexemes: &[Lexeme], name: &str) -> bool {
     lexemes.iter().any(|lexeme| match lexeme {
         Lexeme::Name(known) | Lexeme::Word(known) => same_name(known, name),
@@ -164,7 +164,7 @@ pub fn has_table(lexemes: &[Lexeme], database: &str, table: &str) -> bool {
         .any(|three| is(&three[0], database) && three[1] == Lexeme::Symbol('.') && is(&three[2], table))
 }
 
-/// The names in backticks, in their order.
+/// The names in backticks, in order.
 pub fn names(text: &str) -> Vec<String> {
     let name = |lexeme| match lexeme {
         Lexeme::Name(name) => Some(name),
@@ -173,20 +173,19 @@ pub fn names(text: &str) -> Vec<String> {
     lex(text).into_iter().filter_map(name).collect()
 }
 
-/// Whether two names of fields are one to the server, which ignores the case of letters.
+/// Whether two names of fields are equal to the server, which ignores case.
 pub fn same_name(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }
 
-/// What a table was called before the platform's recycle bin took it: `orders` for
-/// `orders_deprecated_20260131120000`.
+/// A table's name before the recycle bin renamed it: `orders` for `orders_deprecated_20260131120000`.
 pub fn before_recycle_bin(name: &str) -> Option<&str> {
     let (before, digits) = name.rsplit_once("_deprecated_")?;
     let is_time = digits.len() == 14 && digits.bytes().all(|b| b.is_ascii_digit());
     (is_time && !before.is_empty()).then_some(before)
 }
 
-/// The first character that the server's catalogue cannot keep: it would put `?` in its place, in silence.
+/// The first character that the server's catalogue cannot store: it would silently become `?`.
 pub fn beyond_catalogue(text: &str) -> Option<char> {
     text.chars().find(|c| u32::from(*c) > 0xFFFF)
 }

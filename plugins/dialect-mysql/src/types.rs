@@ -1,7 +1,7 @@
-//! Data types: parsed out of a list of those that are known, and written again.
+//! Data types: parsed into one of a list, and written again.
 //!
-//! One spelling for all that mean the same to the server, whichever of the two it is: `int(11)` of MariaDB,
-//! `int` of MySQL and `INTEGER` of a user are `INT`; `BOOL` is `tinyint(1)`.
+//! Spellings with the same meaning become one, for both servers: `int(11)` of MariaDB, `int` of MySQL and a
+//! user's `INTEGER` become `INT`; `BOOL` is `tinyint(1)`.
 
 pub mod change;
 mod parse;
@@ -10,12 +10,12 @@ pub use parse::{data_type, parse};
 
 use lakeport_sdk::dialect::{TypeInfo, TypeToken};
 
-/// What a type is, apart from its numbers.
+/// The kind of a type, apart from its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A truth value, which is `tinyint(1)`.
     Boolean,
-    /// A whole number of so many bytes.
+    /// An integer of so many bytes.
     Integer(u8),
     /// Bits.
     Bit,
@@ -27,17 +27,17 @@ pub enum Kind {
     Char,
     /// VARCHAR.
     VarChar,
-    /// A text whose length takes so many bytes.
+    /// A text whose length field has so many bytes.
     Text(u8),
     /// BINARY.
     Binary,
     /// VARBINARY.
     VarBinary,
-    /// Bytes whose length takes so many bytes.
+    /// Bytes whose length field has so many bytes.
     Blob(u8),
-    /// One of a list.
+    /// One value of a list.
     Enum,
-    /// Some of a list.
+    /// Several values of a list.
     Set,
     /// DATE.
     Date,
@@ -57,18 +57,18 @@ pub enum Kind {
     Inet,
     /// VECTOR.
     Vector,
-    /// Shapes.
+    /// Geometries.
     Spatial,
 }
 
 /// A type.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Type {
-    /// Its name as it is written.
+    /// Its name as written.
     pub name: &'static str,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Length, or precision and scale, or digits of a second's fraction.
+    /// Length, or precision and scale, or fraction digits of a second.
     pub numbers: Vec<u32>,
     /// Values of ENUM and SET.
     pub members: Vec<String>,
@@ -78,7 +78,7 @@ pub struct Type {
     pub zerofill: bool,
 }
 
-/// Name, what it is, family, what may follow.
+/// Name, kind, family, accepted parameters.
 pub(crate) const TYPES: &[(&str, Kind, &str, &str)] = &[
     ("BOOLEAN", Kind::Boolean, "boolean", ""),
     ("TINYINT", Kind::Integer(1), "integer", "[UNSIGNED]"),
@@ -143,12 +143,12 @@ pub fn words() -> Vec<String> {
 }
 
 impl Type {
-    /// As in the contract's `data-type`.
+    /// The family of the contract's `data-type`.
     pub fn family(&self) -> &'static str {
         TYPES.iter().find(|(name, ..)| *name == self.name).map_or("other", |(_, _, family, _)| family)
     }
 
-    /// The one spelling.
+    /// The canonical spelling.
     pub fn canonical(&self) -> String {
         let inside: Vec<String> = if self.members.is_empty() {
             self.numbers.iter().map(u32::to_string).collect()
@@ -168,7 +168,7 @@ impl Type {
         text
     }
 
-    /// How it is written.
+    /// The tokens to write it.
     pub fn tokens(&self) -> Vec<TypeToken> {
         let symbol = |text: &str| TypeToken::Symbol(text.to_owned());
         let numbers = self.numbers.iter().map(|number| TypeToken::Number(*number));
@@ -194,12 +194,12 @@ impl Type {
         matches!(self.kind, Kind::Char | Kind::VarChar | Kind::Text(_) | Kind::Enum | Kind::Set)
     }
 
-    /// Whether a key or an index can have it whole.
+    /// Whether a key or an index can hold it completely.
     pub fn can_be_key(&self) -> bool {
         !matches!(self.kind, Kind::Text(_) | Kind::Blob(_) | Kind::Json | Kind::Vector | Kind::Spatial)
     }
 
-    /// Whether `PARTITION BY RANGE COLUMNS` takes it.
+    /// Whether `PARTITION BY RANGE COLUMNS` accepts it.
     pub fn can_partition(&self) -> bool {
         matches!(
             self.kind,
@@ -214,7 +214,7 @@ impl Type {
         )
     }
 
-    /// Digits of a second's fraction.
+    /// Fraction digits of a second.
     pub fn second_digits(&self) -> u8 {
         let is_time = matches!(self.kind, Kind::Time | Kind::DateTime | Kind::Timestamp);
         let digits = self.numbers.first().filter(|_| is_time);

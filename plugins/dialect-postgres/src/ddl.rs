@@ -1,9 +1,9 @@
-//! The statements that make a table, rebuilt from the catalogue, since PostgreSQL has none of its own that
-//! says them. Right when running them gives the same catalogue.
+//! Rebuilds the statements that create a table from the catalogue, since PostgreSQL has no statement that
+//! shows them. Running them must give the same catalogue.
 //!
-//! Partitions are tables of their own that are attached, so that their own order of columns, constraints and
-//! indexes come out as they are. Owners and grants are left out, and so is what must be there before: the
-//! schema, types, functions and the tables that are referred to.
+//! Partitions are created as tables and then attached, so that their own order of columns, constraints and
+//! indexes is preserved. Owners and grants are left out, and so are prerequisites: the schema, types,
+//! functions and the tables that are referred to.
 
 mod ask;
 mod columns;

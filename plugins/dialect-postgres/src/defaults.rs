@@ -1,7 +1,7 @@
-//! Defaults: from what the catalogue says of a field to the contract's cases, and from those to tokens.
+//! Defaults: converts the catalogue's to the contract's cases, and those to tokens.
 //!
-//! PostgreSQL keeps a default as it understood it, not as it was written. So a user's default is taken only
-//! in the form in which it will be read back; what would be kept in another is refused with what would do.
+//! PostgreSQL stores a default in parsed form, not as it was written. So a user's default is accepted only in
+//! the form in which it will be read back; for another form the error suggests that one.
 
 mod fits;
 
@@ -12,14 +12,14 @@ use lakeport_sdk::dialect::{DefaultValue, Statement};
 use crate::quote;
 use crate::types;
 
-/// Casts that leave a text as it is.
+/// Casts that leave a text unchanged.
 const TEXTS: [&str; 4] = ["text", "character varying", "bpchar", "name"];
 /// Casts of numbers.
 const NUMBERS: [&str; 6] = ["smallint", "integer", "bigint", "numeric", "real", "double precision"];
-/// The most digits of a second's fraction.
+/// The most fraction digits of a second.
 const FRACTION_MAX: u8 = 6;
 
-/// What `pg_get_expr` says, for a field of this type.
+/// Parses the output of `pg_get_expr` for a field of this type.
 pub fn read(text: Option<&str>, type_text: &str) -> DefaultValue {
     let Some(text) = text else { return DefaultValue::Absent };
     let understood = match text {
@@ -67,8 +67,8 @@ fn base(type_text: &str) -> String {
     }
 }
 
-/// The time of the insert, in a field that can hold it. Bare it has as many digits as its field, and is 0 in
-/// the contract; so with a 0 of its own it is an expression like any other.
+/// The time of the insert, in a field that can hold it. Without a precision it has the field's digits, which
+/// is 0 in the contract; with an explicit 0 it is an ordinary expression.
 fn time(text: &str, type_text: &str) -> Option<DefaultValue> {
     let own = base(type_text);
     if own == "date" {
@@ -84,10 +84,10 @@ fn time(text: &str, type_text: &str) -> Option<DefaultValue> {
     (1..=FRACTION_MAX).contains(&digits).then_some(DefaultValue::Now(digits))
 }
 
-/// The longest number that is written, in bytes.
+/// The longest number, in bytes.
 const NUMBER_MAX_BYTES: usize = 100;
 
-/// A number as PostgreSQL keeps it: no sign but `-`, no exponent, no zeros before the first digit.
+/// A number in PostgreSQL's form: no sign but `-`, no exponent, no leading zeros.
 pub fn is_number(text: &str) -> bool {
     if text.len() > NUMBER_MAX_BYTES {
         return false;
@@ -105,7 +105,7 @@ pub fn is_number(text: &str) -> bool {
         && !(is_zero && text.starts_with('-'))
 }
 
-/// Writes the value; nothing where there is none.
+/// Writes the value; nothing without one.
 pub fn write(statement: Statement, default: &DefaultValue, type_text: &str) -> Statement {
     match default {
         DefaultValue::Absent => statement,
@@ -123,17 +123,17 @@ pub fn write(statement: Statement, default: &DefaultValue, type_text: &str) -> S
     }
 }
 
-/// A text in the rule that reads the same whatever `standard_conforming_strings` is.
+/// A text by the rule that is independent of `standard_conforming_strings`.
 pub fn text(statement: Statement, value: &str) -> Statement {
     statement.text(if value.contains('\\') { "escaped" } else { "literal" }, value)
 }
 
-/// Whether a row that does not name the field gets a value other than NULL.
+/// Whether a row that omits the field gets a value other than NULL.
 pub fn gives_a_value(default: &DefaultValue) -> bool {
     !matches!(default, DefaultValue::Absent | DefaultValue::Null)
 }
 
-/// Whether two defaults are one: none said is NULL.
+/// Whether two defaults are equal: no default is the same as NULL.
 pub fn same(one: &DefaultValue, other: &DefaultValue) -> bool {
     one == other || !gives_a_value(one) && !gives_a_value(other)
 }

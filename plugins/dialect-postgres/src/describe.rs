@@ -1,4 +1,4 @@
-//! What the dialect says of itself.
+//! The dialect's description.
 
 use lakeport_sdk::dialect::{
     Cancel, DialectInfo, Fragment, NameRule, Quoting, Session, SqlHelp, Statement, TextRule, Token,
@@ -11,16 +11,16 @@ use crate::types;
 pub const NAME: &str = "postgres";
 /// The product, as `server` names it.
 pub const PRODUCT: &str = "PostgreSQL";
-/// The longest name in bytes. PostgreSQL cuts longer ones off without a word.
+/// The longest name in bytes. PostgreSQL silently truncates longer ones.
 pub const NAME_MAX_BYTES: u32 = 63;
-/// How long a statement waits for a lock before it gives up: who waits makes all others wait behind it.
+/// How long a statement waits for a lock: a waiting statement blocks all later ones.
 const LOCK_TIMEOUT_MS: u32 = 10_000;
 
 /// Words of a field's definition.
 const FIELD_WORDS: [&str; 7] =
     ["NOT", "NULL", "DEFAULT", "TRUE", "FALSE", "CURRENT_TIMESTAMP", "CURRENT_DATE"];
 
-/// What every session sets, so that texts read and expressions said mean the same in all of them.
+/// The settings of each session, so that texts and printed expressions are the same in all of them.
 const SETTINGS: [(&str, &str); 9] = [
     ("search_path", ""),
     ("standard_conforming_strings", "on"),
@@ -33,7 +33,7 @@ const SETTINGS: [(&str, &str); 9] = [
     ("client_min_messages", "warning"),
 ];
 
-/// Catalogue objects that are read, all of `pg_catalog`.
+/// Catalogue objects that the dialect reads, all of `pg_catalog`.
 const READS_FROM: [&str; 28] = [
     "pg_am",
     "pg_attrdef",
@@ -111,7 +111,7 @@ pub fn describe() -> DialectInfo {
     }
 }
 
-/// A text with backslashes, which reads the same whatever `standard_conforming_strings` is.
+/// A text with backslashes, independent of `standard_conforming_strings`.
 fn escaped() -> TextRule {
     TextRule {
         name: "escaped".to_owned(),
@@ -142,7 +142,7 @@ fn session() -> Session {
         driver_settings: "{}".to_owned(),
         setup,
         read_only: vec![set(("default_transaction_read_only", "on"))],
-        // A statement could set it back; none that does passes the guard.
+        // A statement could revert it, but none that does passes the guard.
         read_only_strength: "advisory".to_owned(),
     }
 }

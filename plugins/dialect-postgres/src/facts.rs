@@ -1,27 +1,27 @@
-//! What a table and a field have beyond the contract's members, as `reader` puts it into `extra` and
-//! `planner` finds it there.
+//! Facts about a table and its fields beyond the contract's members. `reader` writes them into `extra`, and
+//! `planner` reads them there.
 //!
-//! The facts stay the same under every change that loses nothing: sorted, without the names of the table and
-//! its fields. What hangs on one field alone is that field's; what hangs on several, or on none, is the
-//! table's.
+//! The facts stay equal under every change that loses nothing: sorted, without the names of the table and its
+//! fields. An object that depends on one field belongs to that field; one that depends on several, or none,
+//! to the table.
 
 use std::collections::BTreeSet;
 
 use lakeport_sdk::dialect::{Field, Table};
 use lakeport_sdk::serde_json::{Map, Value, from_str};
 
-/// Facts about a table: words that stand alone, and lists of names.
+/// Facts about a table: single words, and lists of names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TableFacts {
-    /// How it is partitioned: `RANGE`, `LIST`, `HASH`.
+    /// Its partitioning method: `RANGE`, `LIST`, `HASH`.
     pub partitioned_by: Option<String>,
-    /// Whether expressions are among what it is partitioned by.
+    /// Whether the partitioning uses expressions.
     pub by_expression: bool,
-    /// How many partitions it has, those of its partitions not counted.
+    /// The number of its direct partitions.
     pub partitions: u64,
     /// The table that it is a partition of.
     pub partition_of: Option<String>,
-    /// The composite type that it is made of.
+    /// Whether it is a typed table (`OF`).
     pub of_type: bool,
     /// The extension that it belongs to.
     pub extension: Option<String>,
@@ -31,37 +31,37 @@ pub struct TableFacts {
     pub inherits: BTreeSet<String>,
     /// Tables that inherit from it.
     pub children: BTreeSet<String>,
-    /// What uses it and would be in the way of dropping it: views, foreign keys of other tables.
+    /// Objects that prevent dropping it: views, foreign keys of other tables.
     pub users: BTreeSet<String>,
-    /// What belongs to it and to no single field: constraints, indexes, triggers.
+    /// Its own objects that belong to no single field: constraints, indexes, triggers.
     pub parts: BTreeSet<String>,
 }
 
 /// Facts about a field.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FieldFacts {
-    /// `always` or `by default`, where it counts by itself.
+    /// `always` or `by default`, for an identity.
     pub identity: Option<String>,
-    /// Its collation, where that is not its type's own.
+    /// Its collation, if it is not its type's default.
     pub collation: Option<String>,
-    /// What was set for its storage, where that is not its type's own.
+    /// Storage settings that differ from its type's defaults.
     pub storage: BTreeSet<String>,
-    /// Whether it came from a parent and is the parent's to change.
+    /// Whether it is inherited, so that only the parent can change it.
     pub inherited: bool,
-    /// Whether some partition has another default for it.
+    /// Whether a partition has another default for it.
     pub defaults_differ: bool,
-    /// What kind of type it has, where that is not a plain one: `domain`, `enum`.
+    /// The kind of its type, if it is not a base type: `domain`, `enum`.
     pub type_kind: Option<String>,
-    /// What is dropped along with it and is of no other field.
+    /// Objects that are dropped with it and belong to no other field.
     pub own: BTreeSet<String>,
-    /// What is dropped along with it and is of other fields too.
+    /// Objects that are dropped with it and belong to other fields, too.
     pub shared: BTreeSet<String>,
-    /// What would be in the way of dropping it or changing its type.
+    /// Objects that prevent dropping it or changing its type.
     pub users: BTreeSet<String>,
 }
 
 impl TableFacts {
-    /// What was read of the table; none: nothing was.
+    /// The facts read about the table; `None` if there are none.
     pub fn of(table: &Table) -> Option<TableFacts> {
         let extra = object(table.extra.as_deref())?;
         Some(TableFacts {
@@ -100,7 +100,7 @@ impl TableFacts {
 }
 
 impl FieldFacts {
-    /// What was read of the field; a field without `extra` has nothing special.
+    /// The facts read about the field; without `extra` it has no special properties.
     pub fn of(field: &Field) -> FieldFacts {
         let Some(extra) = object(field.extra.as_deref()) else { return FieldFacts::default() };
         FieldFacts {
@@ -116,7 +116,7 @@ impl FieldFacts {
         }
     }
 
-    /// The object for `field.extra`; none where there is nothing to say.
+    /// The object for `field.extra`; `None` if it would be empty.
     pub fn to_json(&self) -> Option<String> {
         let mut extra = Map::new();
         put_word(&mut extra, "collation", self.collation.as_ref());
@@ -132,7 +132,7 @@ impl FieldFacts {
     }
 }
 
-/// Names as a person lists them.
+/// Names as a list for people.
 pub fn listed(names: &BTreeSet<String>) -> String {
     const SHOWN: usize = 5;
     let shown: Vec<&str> = names.iter().take(SHOWN).map(String::as_str).collect();

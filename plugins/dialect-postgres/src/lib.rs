@@ -1,11 +1,11 @@
-//! The PostgreSQL dialect. What the platform calls a database is a schema here; the database is the
+//! The PostgreSQL dialect. The platform's databases are schemas here; the PostgreSQL database is the
 //! connection's.
 //!
-//! Its one idea: everything but sending a query is a pure function. [`types`], [`plan`] and [`describe`]
-//! depend on their arguments alone; [`read`] and [`ddl`] keep questions and the reading of answers apart.
+//! Everything except sending a query is a pure function. [`types`], [`plan`] and [`describe`] depend on their
+//! arguments alone; [`read`] and [`ddl`] separate queries from the reading of answers.
 //!
-//! What PostgreSQL would do without a word is refused: a name cut off, a key or an index dropped along with
-//! a field, a collation forgotten with a type.
+//! Silent effects of PostgreSQL are refused: truncating a name, dropping a key or an index along with a
+//! field, losing a collation with a type.
 
 pub mod ddl;
 pub mod defaults;

@@ -1,8 +1,8 @@
-//! Plans: what is wrong with a change, or the steps that make it.
+//! Plans: the problems of a change, or its steps.
 //!
-//! Pure. Every plan is one transaction, in which PostgreSQL takes back by itself what fails. What PostgreSQL
-//! would refuse is refused before, with its reason; and so is what it would do without a word: dropping an
-//! index of several fields with one of them, cutting a name, forgetting a collation.
+//! Pure functions. Every plan is one transaction, which PostgreSQL rolls back by itself on failure. Changes
+//! that PostgreSQL would refuse are refused before, with the reason; so are silent effects: dropping an index
+//! of several fields with one of them, truncating a name, losing a collation.
 
 mod alter;
 mod create;

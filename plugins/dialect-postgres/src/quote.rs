@@ -1,17 +1,17 @@
-//! Quoting for the text that people read as the statement that makes a table. No statement that runs is
-//! made here: those are tokens, and the host writes them.
+//! Quoting for the CREATE text that people read. Statements that run are not made here: those are tokens,
+//! which the host writes.
 
 /// A name in `"`.
 pub fn name(text: &str) -> String {
     format!("\"{}\"", text.replace('"', "\"\""))
 }
 
-/// A name with the schema before it.
+/// A name with its schema.
 pub fn path(schema: &str, text: &str) -> String {
     format!("{}.{}", name(schema), name(text))
 }
 
-/// A text that reads the same whatever `standard_conforming_strings` is.
+/// A text that is independent of `standard_conforming_strings`.
 pub fn text(value: &str) -> String {
     let doubled = value.replace('\'', "''");
     if value.contains('\\') {
@@ -21,7 +21,7 @@ pub fn text(value: &str) -> String {
     }
 }
 
-/// A text literal as the catalogue writes it, without its quotes; none where it is none or goes on.
+/// The value of a literal in the catalogue's notation, and the rest; `None` if it is not a literal.
 pub fn unquoted(literal: &str) -> Option<(String, &str)> {
     let mut rest = literal.strip_prefix('\'')?;
     let mut inside = String::new();

@@ -1,8 +1,7 @@
-//! Reads. A question is constant SQL with names and values apart; reading its answer is a pure function.
+//! Reads. A query is constant SQL with names and values as parameters; reading its answer is a pure function.
 //!
-//! Everything that is read is cast to a text, a whole number or a truth value, so that it does not matter how
-//! a driver takes the catalogue's own types; and every value that is given is cast to what it is compared
-//! with.
+//! All columns are cast to a text, an integer or a truth value, to be independent of how a driver represents
+//! the catalogue's own types; and all parameters are cast to the type that they are compared with.
 
 mod access;
 mod dependents;
@@ -24,15 +23,15 @@ use lakeport_sdk::serde_json::json;
 use crate::describe::PRODUCT;
 use crate::version::{self, OLDEST};
 
-/// The host's own bounds.
+/// The host's own limits.
 pub const BOUNDS: Limits = Limits { max_rows: 0, max_bytes: 0, timeout_ms: 0 };
 
-/// Something that answers questions: the session that the host lends, or, in tests, a server.
+/// A source of answers: the session that the host lends, or, in tests, a server.
 pub trait Source {
-    /// Asks; whether the answer was cut off is for the caller to see.
+    /// Runs a query; the caller checks whether the answer was truncated.
     fn ask(&self, query: Query) -> Result<RowSet, Error>;
 
-    /// Asks. An answer that was cut off is `limit_exceeded`.
+    /// Runs a query. A truncated answer is `limit_exceeded`.
     fn ask_whole(&self, query: Query) -> Result<RowSet, Error> {
         let rows = self.ask(query)?;
         if rows.truncated {
@@ -49,7 +48,7 @@ impl Source for Connection {
     }
 }
 
-/// What server this is.
+/// The server's product and version.
 pub fn server(source: &impl Source) -> Result<ServerInfo, Error> {
     let query = Query::new(
         "SELECT pg_catalog.version() AS banner, \
@@ -60,7 +59,7 @@ pub fn server(source: &impl Source) -> Result<ServerInfo, Error> {
     server_of(&source.ask_whole(query)?)
 }
 
-/// The server that this answer describes.
+/// The server described by this answer.
 pub fn server_of(rows: &RowSet) -> Result<ServerInfo, Error> {
     let row = rows.first().ok_or_else(|| Error::bad_answer("PostgreSQL did not say its version"))?;
     let (banner, version) = (row.text("banner")?, row.text("version")?);
@@ -91,7 +90,7 @@ pub fn kind_of(relkind: &str) -> &'static str {
     }
 }
 
-/// Relations by place: `(n.nspname = s AND c.relname IN (…)) OR …`, in parentheses.
+/// Relations by name: `(n.nspname = s AND c.relname IN (…)) OR …`, in parentheses.
 pub fn places(mut query: Query, tables: &[TableName]) -> Query {
     let mut by_schema: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for table in tables {
@@ -108,7 +107,7 @@ pub fn places(mut query: Query, tables: &[TableName]) -> Query {
     query.sql(")")
 }
 
-/// Relations by number: `IN (…)`.
+/// Relations by OID: `IN (…)`.
 pub fn numbered(mut query: Query, relations: &[i64]) -> Query {
     query = query.sql("IN (");
     for (index, relation) in relations.iter().enumerate() {
@@ -123,15 +122,15 @@ pub fn text(query: Query, value: &str) -> Query {
     query.sql("CAST(").value(value).sql(" AS text)")
 }
 
-/// Rows by the relation that they are about, which is their first order.
+/// Rows grouped by their relation, by which they are ordered.
 pub struct ByRelation<'a> {
     rows: BTreeMap<i64, Vec<Row<'a>>>,
-    /// Where the answer was cut off: what is here or behind may lack rows.
+    /// Where the answer was truncated: this relation and later ones may lack rows.
     cut_at: Option<i64>,
 }
 
 impl<'a> ByRelation<'a> {
-    /// Sorts an answer with a column `relation`.
+    /// Groups an answer with a column `relation`.
     pub fn of(set: &'a RowSet) -> Result<ByRelation<'a>, Error> {
         let mut rows: BTreeMap<i64, Vec<Row<'a>>> = BTreeMap::new();
         for row in set.iter() {
@@ -141,7 +140,7 @@ impl<'a> ByRelation<'a> {
         Ok(ByRelation { rows, cut_at: set.truncated.then_some(last) })
     }
 
-    /// The rows of one relation, or `limit_exceeded` where some may be missing.
+    /// The rows of one relation, or `limit_exceeded` if some may be missing.
     pub fn get(&self, relation: i64) -> Result<&[Row<'a>], Error> {
         if self.cut_at.is_some_and(|cut_at| relation >= cut_at) {
             return Err(Error::limit_exceeded("the table did not fit into the answer any more"));
@@ -150,7 +149,7 @@ impl<'a> ByRelation<'a> {
     }
 }
 
-/// A table that is not there.
+/// The error for an unknown table.
 pub fn no_table(table: &TableName) -> Error {
     Error::not_found(format!("there is no table {:?} in the schema {:?}", table.name, table.database))
 }

@@ -1,8 +1,8 @@
-//! Data types as users and the catalogue write them.
+//! Data types in users' and the catalogue's notation.
 //!
-//! One grammar reads both: words, numbers in brackets, `[]`. What is known is written again in the words of
-//! `format_type`, which is also the canonical spelling, so that what was asked for and what is read back
-//! compare as texts. Types of users and of extensions are read as they are and never written.
+//! One grammar reads both: words, numbers in brackets, `[]`. Known types are written in the words of
+//! `format_type`, which is also the canonical spelling, so that requested and found types compare as texts.
+//! Types of users and of extensions are read as they are and never written.
 
 mod known;
 mod lossless;
@@ -15,19 +15,19 @@ use lakeport_sdk::dialect::{DataType, Problem, ServerInfo, TypeToken};
 
 use crate::version;
 
-/// The longest type text that is looked at, in bytes.
+/// The longest type text, in bytes.
 const TEXT_MAX_BYTES: usize = 200;
 /// The longest `character varying`, `character` and `bit`.
 const LENGTH_MAX: u32 = 10_485_760;
 /// The largest precision of `numeric`.
 const PRECISION_MAX: u32 = 1_000;
-/// Digits of a second's fraction.
+/// Fraction digits of a second.
 const FRACTION_MAX: u32 = 6;
 
 /// Heads of types without an operator class for B-trees.
 const UNORDERED: [&str; 9] = ["json", "xml", "point", "line", "lseg", "box", "path", "polygon", "circle"];
 
-/// A type that is understood.
+/// A known type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Type {
     known: &'static Known,
@@ -51,18 +51,18 @@ impl Type {
         &self.numbers
     }
 
-    /// Whether it is an array of this type, of any depth.
+    /// Whether it is an array, of any number of dimensions.
     pub fn is_array(&self) -> bool {
         self.array
     }
 
-    /// As in the contract's `data-type`.
+    /// The family of the contract's `data-type`.
     pub fn family(&self) -> &'static str {
         if self.array { "array" } else { self.known.family }
     }
 
-    /// Whether its values have an order, which keys and ranges of partitions need. Arrays have that of their
-    /// elements; without one they would be taken, and no row ever.
+    /// Whether its values have an order, which keys and ranges of partitions need. An array has that of its
+    /// elements; without one the definition would be accepted, and every insert refused.
     pub fn is_ordered(&self) -> bool {
         !UNORDERED.contains(&self.known.head)
     }
@@ -142,12 +142,12 @@ fn named(head: &str) -> &'static Known {
     KNOWN.iter().find(|known| known.head == head).unwrap_or(&KNOWN[0])
 }
 
-/// What stands in a type's text.
+/// The parts of a type's text.
 struct Written {
     /// Words before the numbers, lower case with single blanks.
     head: String,
     numbers: Vec<u32>,
-    /// Words behind them.
+    /// Words after them.
     tail: String,
     array: bool,
 }
@@ -223,7 +223,7 @@ fn find(written: &Written) -> Option<(&'static Known, &'static str)> {
     })
 }
 
-/// The numbers that the type has in the end.
+/// The numbers of the type, completed.
 fn fits(text: &str, known: &Known, spelling: &str, numbers: &[u32]) -> Result<Vec<u32>, Problem> {
     let wrong = |what: String| Err(refused(format!("{text:?}: {what}")));
     match (known.numbers, numbers) {

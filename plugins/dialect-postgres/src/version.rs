@@ -2,14 +2,14 @@
 
 use lakeport_sdk::dialect::ServerInfo;
 
-/// The oldest that is served.
+/// The oldest supported version.
 pub const OLDEST: u32 = 13;
-/// From here on fields have a method of compression.
+/// The first version with compression methods of fields.
 pub const COMPRESSION: u32 = 14;
-/// From here on the last access of a table is kept.
+/// The first version with the time of a table's last scan.
 pub const LAST_ACCESS: u32 = 16;
 
-/// Whether the server is of at least this major version. One that cannot be read is taken for an old one.
+/// Whether the server has at least this major version. An unreadable version counts as old.
 pub fn is_at_least(server: &ServerInfo, major: u32) -> bool {
     major_of(&server.version).is_some_and(|own| own >= major) || major == 0
 }

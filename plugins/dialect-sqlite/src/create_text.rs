@@ -1,35 +1,34 @@
-//! Reads the `CREATE TABLE` statement that SQLite keeps of a table, to know what the catalogue's other
-//! answers leave out: checks, collations, named constraints, words nobody expected.
+//! Parses the `CREATE TABLE` statement that SQLite keeps of a table, for properties that the catalogue does
+//! not report: checks, collations, named constraints, unknown clauses.
 //!
-//! It is strict: what it does not understand is a reason not to write the table again, never something to
-//! pass over. It says what it found in words, without names, so that renaming a table or a field does not
-//! change what it says.
+//! It is strict: a clause that it does not understand prevents rebuilding the table and is never ignored.
+//! Findings are descriptions without names, so that renaming a table or a field does not change them.
 
 use std::collections::BTreeSet;
 
 use crate::lexer::{Kind, Lexeme, lex};
 
-/// What a statement says beyond names, types, nullability, defaults and the key.
+/// The properties of a statement besides names, types, nullability, defaults and the key.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CreateText {
     /// Its columns in order.
     pub columns: Vec<ColumnText>,
-    /// What the table has that would be lost by writing it again, in words.
+    /// Properties of the table that a rebuild would lose, as descriptions.
     pub losses: BTreeSet<String>,
 }
 
-/// What a column's definition says.
+/// The properties of a column's definition.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ColumnText {
     /// Its name.
     pub name: String,
-    /// What of it would be lost, in words.
+    /// Properties that a rebuild would lose, as descriptions.
     pub losses: BTreeSet<String>,
     /// The expression of a generated column.
     pub generated: Option<String>,
 }
 
-/// Reads a statement; none: it could not be understood at all.
+/// Parses a statement; `None` if it cannot be understood.
 pub fn read(sql: &str) -> Option<CreateText> {
     let lexemes = lex(sql).ok()?;
     let mut text = CreateText::default();
@@ -66,7 +65,7 @@ struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    /// Each of these answers none where the statement is not as SQLite writes it.
+    /// These functions return `None` if the statement is not as SQLite writes it.
     fn table(&mut self, text: &mut CreateText) -> Option<()> {
         self.word("CREATE").then_some(())?;
         self.word("TABLE").then_some(())?;
@@ -82,7 +81,7 @@ impl<'a> Parser<'a> {
             }
             text.columns.push(self.column()?);
             if !self.symbol(',') {
-                // The comma before a constraint of the table may be missing: a column takes what is left.
+                // The comma before a constraint of the table may be missing: the column takes the rest.
                 break;
             }
         }
@@ -100,7 +99,7 @@ impl<'a> Parser<'a> {
         Some(column)
     }
 
-    /// Words, names and even texts, then numbers in brackets. Whether that is a type the planner judges.
+    /// Words, names and even texts, then numbers in brackets. The planner judges whether it is a type.
     fn column_type(&mut self) -> Option<()> {
         while let Some(lexeme) = self.peek() {
             match lexeme.kind {
@@ -200,7 +199,7 @@ impl<'a> Parser<'a> {
         Some(())
     }
 
-    /// What follows REFERENCES.
+    /// Parses the part after REFERENCES.
     fn references(&mut self) -> Option<()> {
         self.name()?;
         if self.peek_symbol('(') {
@@ -326,7 +325,7 @@ impl<'a> Parser<'a> {
         Some(())
     }
 
-    /// What stands between a bracket, which is next, and the one that closes it.
+    /// The text up to the bracket that closes the next one.
     fn brackets(&mut self) -> Option<String> {
         let start = self.peek()?.span.end;
         self.symbol('(').then_some(())?;
@@ -345,7 +344,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Goes to the comma or bracket that ends this column or constraint.
+    /// Skips to the comma or bracket that ends this column or constraint.
     fn skip_part(&mut self) -> Option<()> {
         while !self.at_end_of_part() {
             if self.peek_symbol('(') {

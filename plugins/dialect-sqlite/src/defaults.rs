@@ -1,11 +1,11 @@
-//! Defaults: from what SQLite says of a column to the contract's cases, and from those to tokens.
+//! Defaults: converts SQLite's to the contract's cases, and those to tokens.
 
 use lakeport_sdk::dialect::{DefaultValue, Statement};
 
 use crate::lexer::{Kind, lex};
 
-/// What `dflt_value` of `pragma_table_xinfo` means. It is the default's own SQL text, without the
-/// parentheses that an expression stands in.
+/// Parses `dflt_value` of `pragma_table_xinfo`: the default's SQL text, without the parentheses around an
+/// expression.
 pub fn read(text: Option<&str>) -> DefaultValue {
     let Some(text) = text else { return DefaultValue::Absent };
     let expression = || DefaultValue::Expression(text.to_owned());
@@ -13,7 +13,7 @@ pub fn read(text: Option<&str>) -> DefaultValue {
     match lexemes.as_slice() {
         [one] => match &one.kind {
             Kind::Text(value) => DefaultValue::Text(value.clone()),
-            // A bare or quoted name as a default is a text to SQLite.
+            // SQLite takes a bare or quoted name as a text.
             Kind::QuotedName(value) => DefaultValue::Text(value.clone()),
             Kind::Number if is_plain(text) => DefaultValue::Number(text.to_owned()),
             Kind::Word => word(text),
@@ -42,15 +42,15 @@ fn word(text: &str) -> DefaultValue {
     }
 }
 
-/// The longest number that is written, in bytes.
+/// The longest number, in bytes.
 pub const NUMBER_MAX_BYTES: usize = 100;
 
-/// A number as the contract has them, with its sign.
+/// A number in the contract's notation, with its sign.
 pub fn is_number(text: &str) -> bool {
     text.len() <= NUMBER_MAX_BYTES && is_plain(text.strip_prefix(['-', '+']).unwrap_or(text))
 }
 
-/// Digits, a fraction and an exponent, as the contract's numbers are; SQLite has other ways too.
+/// Digits, a fraction and an exponent, as in the contract; SQLite also has other notations.
 fn is_plain(text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
@@ -70,12 +70,12 @@ pub fn is_constant(default: &DefaultValue) -> bool {
     !matches!(default, DefaultValue::Now(_) | DefaultValue::Expression(_))
 }
 
-/// Whether a row that does not name the column gets a value other than NULL.
+/// Whether a row that omits the column gets a value other than NULL.
 pub fn gives_a_value(default: &DefaultValue) -> bool {
     !matches!(default, DefaultValue::Absent | DefaultValue::Null)
 }
 
-/// Writes the clause; nothing for no default.
+/// Writes the clause; none without a default.
 pub fn write(statement: Statement, default: &DefaultValue) -> Statement {
     match default {
         DefaultValue::Absent => statement,

@@ -1,4 +1,4 @@
-//! What the dialect says of itself.
+//! The dialect's description.
 
 use lakeport_sdk::dialect::{DialectInfo, NameRule, Session, SqlHelp, Vocabulary};
 

@@ -1,8 +1,8 @@
-//! What a table has beyond the contract's members, as `reader` puts it into `extra` and `planner` finds it
-//! there.
+//! Facts about a table beyond the contract's members. `reader` writes them into `extra`, and `planner` reads
+//! them there.
 //!
-//! It holds facts that a change must not lose, in a form that stays the same under every change that loses
-//! nothing: sorted, and without the names of the table and its fields.
+//! A change must not lose these facts. They are sorted and without the names of the table and its fields, so
+//! that they stay equal under every change that loses nothing.
 
 use lakeport_sdk::dialect::{Field, Table};
 use lakeport_sdk::serde_json::{Value, from_str, json};
@@ -12,9 +12,9 @@ use lakeport_sdk::serde_json::{Value, from_str, json};
 pub struct TableFacts {
     /// Whether its CREATE statement was understood.
     pub understood: bool,
-    /// What its CREATE statement has that the contract has no member for: `CHECK`, `STRICT`.
+    /// Clauses of its CREATE statement without a member in the contract: `CHECK`, `STRICT`.
     pub constraints: Vec<String>,
-    /// Its indexes but that of the key.
+    /// Its indexes, except the key's.
     pub indexes: Vec<String>,
     /// Its triggers.
     pub triggers: Vec<String>,
@@ -22,12 +22,12 @@ pub struct TableFacts {
     pub foreign_keys: Vec<String>,
     /// Tables whose foreign keys refer to it.
     pub referenced_by: Vec<String>,
-    /// Views, and triggers of other tables, that have its name in them.
+    /// Views, and triggers of other tables, whose text has its name.
     pub mentioned_by: Vec<String>,
 }
 
 impl TableFacts {
-    /// Why the table cannot be written again; none: it can, as far as the table itself goes.
+    /// Why the table itself prevents a rebuild; `None` if it does not.
     pub fn rebuild_reason(&self) -> Option<String> {
         if !self.understood {
             return Some("its CREATE statement is not understood in full".to_owned());
@@ -80,7 +80,7 @@ impl TableFacts {
     }
 }
 
-/// Why this table cannot be written again, its fields included; none: it can.
+/// Why this table, including its fields, cannot be rebuilt; `None` if it can.
 pub fn rebuild_reason(table: &Table) -> Option<String> {
     let Some(extra) = object(table.extra.as_deref()) else {
         return Some("nothing was read of its constraints and indexes".to_owned());
@@ -103,19 +103,19 @@ pub fn referenced_by(table: &Table) -> Vec<String> {
     strings(object(table.extra.as_deref()).as_ref().map(|extra| &extra["referencedBy"]))
 }
 
-/// Whether the table checks its types.
+/// Whether the table is STRICT.
 pub fn is_strict(table: &Table) -> bool {
     strings(object(table.extra.as_deref()).as_ref().map(|extra| &extra["constraints"]))
         .iter()
         .any(|word| word == "STRICT")
 }
 
-/// What a field has that the contract has no member for: `COLLATE`.
+/// Clauses of a field without a member in the contract: `COLLATE`.
 pub fn constraints(field: &Field) -> Vec<String> {
     strings(object(field.extra.as_deref()).as_ref().map(|extra| &extra["constraints"]))
 }
 
-/// The object for `field.extra`; none where there is nothing to say.
+/// The object for `field.extra`; `None` if it would be empty.
 pub fn field_json<'a>(constraints: impl Iterator<Item = &'a String>) -> Option<String> {
     let constraints: Vec<&String> = constraints.collect();
     (!constraints.is_empty()).then(|| json!({"constraints": constraints}).to_string())

@@ -1,20 +1,20 @@
-//! SQL as SQLite itself splits it, for reading the statements that it keeps of tables and views.
+//! Lexes SQL as SQLite does, to read the statements that it keeps of tables and views.
 
 use std::ops::Range;
 
 /// A word, name, literal, symbol or comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lexeme {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Where it stands, in bytes.
+    /// Its place, in bytes.
     pub span: Range<usize>,
 }
 
-/// What a lexeme is.
+/// The kind of a lexeme.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A keyword or a name that is not quoted.
+    /// A keyword or an unquoted name.
     Word,
     /// A name in `"`, backticks or brackets, without them.
     QuotedName(String),
@@ -22,7 +22,7 @@ pub enum Kind {
     Text(String),
     /// `X'00ff'`.
     Blob,
-    /// A number in any way of writing it.
+    /// A number in any notation.
     Number,
     /// Anything else, character by character.
     Symbol(char),
@@ -50,7 +50,7 @@ pub fn lex(text: &str) -> Result<Vec<Lexeme>, Unclosed> {
     Ok(lexemes)
 }
 
-/// What `rest` begins with, and its length in bytes.
+/// The lexeme at the start of `rest`, and its length in bytes.
 fn next(rest: &str, first: char) -> Result<(Kind, usize), Unclosed> {
     let second = rest[first.len_utf8()..].chars().next();
     match (first, second) {
@@ -65,7 +65,7 @@ fn next(rest: &str, first: char) -> Result<(Kind, usize), Unclosed> {
             Ok((Kind::Blob, end + 3))
         }
         ('-', Some('-')) => Ok((Kind::Comment, rest.find('\n').unwrap_or(rest.len()))),
-        // SQLite takes the end of the text for the end of a comment.
+        // SQLite ends an unclosed comment at the end of the text.
         ('/', Some('*')) => Ok((Kind::Comment, rest[2..].find("*/").map_or(rest.len(), |end| end + 4))),
         ('0'..='9', _) | ('.', Some('0'..='9')) => Ok((Kind::Number, number_length(rest))),
         _ if is_word(first) => {
@@ -79,7 +79,7 @@ fn is_word(c: char) -> bool {
     c.is_ascii_alphabetic() || c == '_' || c == '$' || !c.is_ascii()
 }
 
-/// The inside of a quoted text with its doubled quotes halved, and the length of the whole.
+/// The content of a quoted text, and the length including quotes.
 fn quoted(rest: &str, quote: char) -> Result<(String, usize), Unclosed> {
     let mut inside = String::new();
     let mut characters = rest.char_indices().skip(1).peekable();
@@ -108,8 +108,8 @@ fn number_length(rest: &str) -> usize {
     rest.len()
 }
 
-/// Whether a statement has this name anywhere, however it is quoted. Texts count: SQLite takes one for a
-/// name where only a name can stand.
+/// Whether a statement contains this name, quoted in any way. Texts count: SQLite accepts them as names in
+/// some places.
 pub fn mentions(sql: &str, name: &str) -> bool {
     let Ok(lexemes) = lex(sql) else { return true };
     lexemes.iter().any(|lexeme| match &lexeme.kind {

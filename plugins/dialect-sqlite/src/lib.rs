@@ -1,10 +1,10 @@
 //! The SQLite dialect.
 //!
-//! Its one idea: everything but sending a query is a pure function. [`types`], [`plan`] and [`describe`]
-//! depend on their arguments alone; [`read`] keeps questions and the reading of answers apart; what a
-//! change must not lose is worked out by [`create_text`] from the statement that SQLite itself keeps.
+//! Everything except sending a query is a pure function. [`types`], [`plan`] and [`describe`] depend on their
+//! arguments alone; [`read`] separates queries from the reading of answers; [`create_text`] finds the
+//! properties that a change must not lose in the statement that SQLite keeps.
 //!
-//! What cannot be told is never lost: a table is only written again if everything about it is understood.
+//! A table is only rebuilt if all of its properties are understood, so that none is lost.
 
 pub mod create_text;
 pub mod defaults;
@@ -21,7 +21,7 @@ use lakeport_sdk::dialect::{
     Error, Page, Problem, ServerInfo, Table, TableName, TablePage, TableStatistics,
 };
 
-/// The one database of a SQLite file that Lakeport knows.
+/// The only database of a SQLite file in Lakeport.
 pub const DATABASE: &str = "main";
 
 /// The SQLite dialect.

@@ -1,6 +1,6 @@
-//! Plans: what is wrong with a change, or the steps that make it.
+//! Plans: the problems of a change, or its steps.
 //!
-//! Pure. Every plan is one transaction, in which SQLite takes back by itself what fails.
+//! Pure functions. Every plan is one transaction, which SQLite rolls back by itself on failure.
 
 mod create;
 mod field;

@@ -1,4 +1,4 @@
-//! Reads. A question is constant SQL with names and values apart; reading its answer is a pure function.
+//! Reads. A query is constant SQL with names and values as parameters; reading its answer is a pure function.
 
 mod inspect;
 mod sizes;
@@ -15,7 +15,7 @@ use lakeport_sdk::serde_json::json;
 use crate::DATABASE;
 use crate::describe::PRODUCT;
 
-/// What server this is.
+/// The server's product and version.
 pub fn server(connection: &Connection) -> Result<ServerInfo, Error> {
     let version = Query::new("SELECT sqlite_version() AS version").run(connection)?;
     let options =
@@ -23,7 +23,7 @@ pub fn server(connection: &Connection) -> Result<ServerInfo, Error> {
     server_of(&version, &options)
 }
 
-/// The server that these answers describe.
+/// The server described by these answers.
 pub fn server_of(version: &RowSet, options: &RowSet) -> Result<ServerInfo, Error> {
     let row = version.first().ok_or_else(|| Error::bad_answer("SQLite did not say its version"))?;
     let options: Vec<&str> = options.iter().map(|option| option.text("name")).collect::<Result<_, _>>()?;
@@ -39,7 +39,7 @@ pub fn server_of(version: &RowSet, options: &RowSet) -> Result<ServerInfo, Error
     })
 }
 
-/// The one database of the file.
+/// The only database of the file.
 pub fn databases(page: &Page) -> DatabasePage {
     let databases = match page.cursor {
         None => vec![Database { name: DATABASE.to_owned(), comment: String::new() }],
@@ -48,7 +48,7 @@ pub fn databases(page: &Page) -> DatabasePage {
     DatabasePage { databases, next: None }
 }
 
-/// Tables and views, in the order of their names; the cursor is the last name.
+/// Tables and views, ordered by name; the cursor is the last name.
 pub fn tables(connection: &Connection, database: &str, page: &Page) -> Result<TablePage, Error> {
     in_main(database)?;
     let rows =
@@ -56,7 +56,7 @@ pub fn tables(connection: &Connection, database: &str, page: &Page) -> Result<Ta
     page_of(&rows, page.limit)
 }
 
-/// One more than asked, to know whether there are more.
+/// One more than the limit, to detect further ones.
 pub fn tables_query(page: &Page) -> Query {
     Query::new(
         "SELECT l.name AS name, l.type AS kind FROM pragma_table_list AS l \
@@ -68,7 +68,7 @@ pub fn tables_query(page: &Page) -> Query {
     .value(i64::from(page.limit) + 1)
 }
 
-/// The page that these rows make. Where the host cut them off the page is shorter, and goes on.
+/// The page of these rows. If the host cut them off, the page is shorter and has a cursor.
 pub fn page_of(rows: &RowSet, limit: u32) -> Result<TablePage, Error> {
     let mut tables = rows
         .iter()
@@ -90,7 +90,7 @@ pub fn page_of(rows: &RowSet, limit: u32) -> Result<TablePage, Error> {
     Ok(TablePage { tables, next })
 }
 
-/// The statements that make the table, its indexes and its triggers.
+/// The statements that create the table, its indexes and its triggers.
 pub fn ddl(connection: &Connection, table: &TableName) -> Result<String, Error> {
     in_main(&table.database)?;
     let rows = Query::new(

@@ -1,17 +1,17 @@
 //! Data types as users write them.
 //!
-//! SQLite itself takes any words for a type (`INT COMMENT` is one), so that a slip would pass in silence.
-//! Here a type is one of a list, with the numbers that belong to it, and everything else is refused. The
-//! spelling is kept but for case and blanks: `INT` and `INTEGER` differ in SQLite where they are the key.
+//! SQLite itself accepts any words as a type (even `INT COMMENT`), so that a typo would go unnoticed. Here a
+//! type must be in a list, with its numbers, and everything else is refused. The spelling is kept except for
+//! case and blanks: `INT` and `INTEGER` differ in SQLite for a key.
 
 use lakeport_sdk::dialect::{DataType, Problem, TypeInfo, TypeToken};
 
-/// The longest type text that is looked at, in bytes.
+/// The longest type text, in bytes.
 const TEXT_MAX_BYTES: usize = 200;
-/// The largest length, precision or scale; SQLite itself reads and ignores them.
+/// The largest length, precision or scale; SQLite itself ignores them.
 const NUMBER_MAX: u32 = 1_000_000_000;
 
-/// Which numbers may follow a type.
+/// The numbers that a type accepts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Numbers {
     None,
@@ -21,22 +21,22 @@ enum Numbers {
     Precision,
 }
 
-/// What a column does with the values that are put into it.
+/// How a column converts its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Affinity {
-    /// Texts.
+    /// To texts.
     Text,
-    /// Numbers where they are exact, else what was given.
+    /// To numbers if that is exact.
     Numeric,
-    /// Likewise, whole.
+    /// Likewise, to integers.
     Integer,
-    /// Floating-point numbers.
+    /// To floating-point numbers.
     Real,
-    /// What was given.
+    /// Not at all.
     Blob,
 }
 
-/// Words, family, numbers. A length may stand behind any of the words that have one.
+/// Words, family, numbers. A length may follow any of the words that accept one.
 const TYPES: &[(&str, &str, Numbers)] = &[
     ("INTEGER", "integer", Numbers::Length),
     ("INT", "integer", Numbers::Length),
@@ -109,12 +109,12 @@ pub fn words() -> Vec<String> {
     words
 }
 
-/// Whether a STRICT table can have a type of this canonical spelling.
+/// Whether a STRICT table may have a type of this canonical spelling.
 pub fn is_strict(canonical: &str) -> bool {
     STRICT.contains(&canonical)
 }
 
-/// The affinity that SQLite gives to a column of this type, by its own five rules in their order.
+/// The affinity of a column of this type, by SQLite's five rules in their order.
 pub fn affinity(type_text: &str) -> Affinity {
     let upper = type_text.to_ascii_uppercase();
     let has = |parts: &[&str]| parts.iter().any(|part| upper.contains(part));
@@ -156,7 +156,7 @@ pub fn parse(text: &str) -> Result<DataType, Problem> {
     Ok(DataType { canonical, family: (*family).to_owned(), tokens })
 }
 
-/// The words in capitals with single blanks between, and the numbers in brackets at the end.
+/// The words in upper case with single blanks between them, and the numbers in brackets at the end.
 fn split(text: &str) -> Result<(String, Vec<u32>), Problem> {
     let text = text.trim();
     let (words, inside) = match text.split_once('(') {

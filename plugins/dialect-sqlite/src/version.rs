@@ -2,12 +2,12 @@
 
 use lakeport_sdk::dialect::ServerInfo;
 
-/// From here on fields can be renamed.
+/// The first version that can rename fields.
 pub const RENAME_COLUMN: (u32, u32) = (3, 25);
-/// From here on fields can be dropped.
+/// The first version that can drop fields.
 pub const DROP_COLUMN: (u32, u32) = (3, 35);
 
-/// Whether the server is at least this version. One that cannot be read is taken for an old one.
+/// Whether the server is at least this version. An unreadable version counts as old.
 pub fn is_at_least(server: &ServerInfo, wanted: (u32, u32)) -> bool {
     let mut parts = server.version.split('.').map(|part| part.parse::<u32>().ok());
     match (parts.next().flatten(), parts.next().flatten()) {

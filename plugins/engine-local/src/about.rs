@@ -1,4 +1,4 @@
-//! What the engine says of itself, and what it cannot do. Pure.
+//! The engine's description, and its limitations. Pure functions.
 
 use lakeport_sdk::engine::{EngineInfo, Problem, Task, TaskType, Workflow};
 
@@ -31,7 +31,7 @@ pub fn info() -> EngineInfo {
     }
 }
 
-/// JSON Schema of settings of which there are none.
+/// The JSON Schema of empty settings.
 const EMPTY_OBJECT: &str = r#"{"type":"object","properties":{},"additionalProperties":false}"#;
 
 fn sql() -> TaskType {
@@ -45,7 +45,7 @@ fn sql() -> TaskType {
     }
 }
 
-/// All that cannot be run as it is.
+/// All parts of a workflow that cannot run.
 pub fn problems(workflow: &Workflow) -> Vec<Problem> {
     let count = workflow.tasks.len();
     if count > TASKS_MAX {

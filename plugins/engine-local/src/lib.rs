@@ -1,7 +1,7 @@
-//! The engine `local`: the scheduler inside Lakeport itself, for one machine and for trying things out.
+//! The engine `local`: the scheduler embedded in Lakeport, for a single machine and for trying things out.
 //!
-//! It keeps nothing and decides little: workflows, runs and logs are the host's own, behind the import `runner`, and
-//! each call hands on what the contract asks for. Its own is what the scheduler can and cannot do: [`about`].
+//! The plugin has no state: the host keeps workflows, runs and logs behind the import `runner`, and each call
+//! is passed on. The plugin only describes the scheduler's capabilities: [`about`].
 
 mod about;
 
@@ -108,7 +108,7 @@ impl Schedules for Local {
 lakeport_sdk::engine!(Local);
 lakeport_sdk::engine_schedules!(Local);
 
-/// A deployment here is done when the scheduler has taken it.
+/// A deployment is finished when the scheduler has accepted it.
 fn done(workflow: u64) -> Deployment {
     Deployment {
         phase: "done".to_owned(),

@@ -1,4 +1,4 @@
-//! Which chart fits a table: a line over times, bars over names, or nothing at all.
+//! Chooses the chart for a table: a line over times, bars over names, or none.
 
 use lakeport_sdk::RowSet;
 
@@ -7,7 +7,7 @@ use crate::shape::{Axis, Role, axes};
 
 /// The words for [`Kind`].
 pub const KINDS: [&str; 4] = ["line", "bar", "point", "pie"];
-/// Bars at most: more cannot be told apart.
+/// The most bars: more cannot be distinguished.
 const BARS_MAX: usize = 50;
 
 /// The kind of chart.
@@ -29,7 +29,7 @@ impl Kind {
     }
 }
 
-/// What the caller wants; what is absent is chosen.
+/// The caller's wishes; absent ones are chosen.
 #[derive(Debug, Default)]
 pub struct Wish {
     pub kind: Option<String>,
@@ -44,9 +44,9 @@ pub struct Chart {
     pub x: Axis,
     /// One at least.
     pub y: Vec<Axis>,
-    /// The column that tells several lines or bars over one `x` apart.
+    /// The column that distinguishes several lines or bars over one `x`.
     pub series: Option<Axis>,
-    /// Rows that are drawn, from the first.
+    /// The number of drawn rows, from the first.
     pub points: usize,
     /// True: rows were left out here.
     pub cut: bool,
@@ -106,7 +106,7 @@ fn column(axes: &[Axis], name: &str) -> Result<Axis, Reason> {
     })
 }
 
-/// The column to draw along: times first, then names. Points may lie over a number.
+/// The column of the x axis: times first, then names. Points may use a number.
 fn along(axes: &[Axis], wished: Option<Kind>) -> Option<Axis> {
     let first = |role: Role| axes.iter().find(|axis| axis.role == role);
     let numbers = if wished == Some(Kind::Point) { first(Role::Measure) } else { None };
@@ -132,7 +132,7 @@ fn wished_measures(axes: &[Axis], names: &[String]) -> Result<Vec<Axis>, Reason>
 }
 
 impl Axis {
-    /// Whoever asks for numbers that look like identities or years gets them.
+    /// Numbers that look like identifiers or years are used if the caller asks for them.
     fn measure(self) -> Result<Axis, Reason> {
         match self.role {
             Role::Measure | Role::Other | Role::Period => Ok(self),
@@ -141,7 +141,7 @@ impl Axis {
     }
 }
 
-/// A column of names beside times: one line for each name.
+/// A column of names beside times: one line per name.
 fn series(axes: &[Axis], x: &Axis) -> Option<Axis> {
     let over_time = matches!(x.role, Role::Time | Role::Period);
     axes.iter().find(|axis| over_time && axis.role == Role::Category && axis.place != x.place).cloned()

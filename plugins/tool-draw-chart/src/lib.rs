@@ -1,7 +1,7 @@
-//! The tool `draw_chart`: a table that was made earlier in the task, as a Vega-Lite specification.
+//! The tool `draw_chart`: draws an earlier table of the task as a Vega-Lite specification.
 //!
-//! What a column is good for is read from its values ([`shape`]); which chart fits follows from that
-//! ([`chart`]); [`spec`] only writes it down.
+//! [`shape`] derives the role of a column from its values, [`chart`] chooses the chart, and [`spec`] writes
+//! it.
 
 mod chart;
 mod shape;
@@ -14,11 +14,11 @@ use lakeport_sdk::tool::{Context, Error, Outcome, Tool, ToolInfo};
 
 use chart::{Chart, Wish};
 
-/// Rows that are drawn at most.
+/// The most drawn rows.
 const POINTS_MAX: u32 = 1_000;
 /// The longest output, in bytes.
 const OUTPUT_MAX_BYTES: u32 = 16 * 1024;
-/// Columns that are drawn over each other at most.
+/// The most columns drawn over each other.
 const MEASURES_MAX: usize = 5;
 
 struct DrawChart;
@@ -50,7 +50,7 @@ impl Tool for DrawChart {
     }
 }
 
-/// The table to draw: the one asked for, else the latest.
+/// The requested table, or else the latest.
 fn earlier(call_id: Option<&str>, chinese: bool) -> Result<EarlierTable, Error> {
     let mut tables = results::tables();
     let place = match call_id {

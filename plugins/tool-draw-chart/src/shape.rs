@@ -1,30 +1,30 @@
-//! What a column is good for in a chart, read from its values rather than its declared type: SQLite and
-//! expressions often have none.
+//! Derives a column's role in a chart from its values instead of its declared type, which SQLite and
+//! expressions often lack.
 
 use lakeport_sdk::{Cell, RowSet};
 
-/// Words in names of columns whose numbers count nothing: identities.
+/// Words in names of columns whose numbers are identifiers.
 const IDENTITIES: &[&str] = &["id", "code", "key", "no"];
 
-/// What the values of a column are.
+/// The role of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Dates, or dates with times.
     Time,
-    /// Months (`2026-07`), years or weeks: in order, but no points in time.
+    /// Months (`2026-07`), years or weeks: ordered, but not points in time.
     Period,
     /// Names.
     Category,
-    /// Numbers that measure something.
+    /// Measured numbers.
     Measure,
-    /// Numbers that identify something, nothing but NULL, bytes.
+    /// Identifiers, only NULL, bytes.
     Other,
 }
 
-/// A column with what it is good for.
+/// A column with its role.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// The column's place.
+    /// The column's index.
     pub place: usize,
     pub name: String,
     pub role: Role,
@@ -65,7 +65,7 @@ fn role(set: &RowSet, place: usize, name: &str) -> Role {
     }
 }
 
-/// A cell as a number; decimals come as text.
+/// A cell as a number; decimals arrive as text.
 pub fn number(cell: &Cell) -> Option<f64> {
     match cell {
         #[expect(clippy::cast_precision_loss, reason = "a chart has no use for the last digits")]
@@ -80,7 +80,7 @@ fn is_number(cell: &Cell) -> bool {
     number(cell).is_some()
 }
 
-/// `yyyy-MM-dd`, perhaps with a time after it.
+/// `yyyy-MM-dd`, optionally with a time.
 fn is_time(cell: &Cell) -> bool {
     let Cell::Text(text) = cell else { return false };
     let date = text.as_bytes();
@@ -97,7 +97,7 @@ fn is_year(cell: &Cell) -> bool {
     number(cell).is_some_and(|year| year.fract() == 0.0 && (1000.0..3000.0).contains(&year))
 }
 
-/// A `0` of the form stands for any digit.
+/// A `0` in the form stands for any digit.
 fn digits(text: &[u8], form: &str) -> bool {
     text.len() == form.len()
         && text

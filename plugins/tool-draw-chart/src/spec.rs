@@ -1,4 +1,5 @@
-//! A chart as a Vega-Lite 5 specification with its rows inside. It names no address, `$schema` included.
+//! Writes a chart as a Vega-Lite 5 specification with its rows inside. It contains no URL, not even
+//! `$schema`.
 
 use lakeport_sdk::serde_json::{Map, Value, json};
 use lakeport_sdk::{Cell, RowSet};
@@ -6,7 +7,7 @@ use lakeport_sdk::{Cell, RowSet};
 use crate::chart::{Chart, Kind};
 use crate::shape::{Axis, Role, number};
 
-/// Fields that folding several measures makes.
+/// The fields that folding several measures creates.
 const FOLDED: [&str; 2] = ["measure", "value"];
 
 /// The specification.
@@ -29,7 +30,7 @@ fn title(chart: &Chart) -> String {
     format!("{} / {}", chart.y_names().join(", "), chart.x.name)
 }
 
-/// Rows as objects of the columns that are drawn.
+/// Rows as objects of the drawn columns.
 fn values(chart: &Chart, set: &RowSet) -> Vec<Value> {
     let drawn = || chart.series.iter().chain([&chart.x]);
     set.rows
@@ -90,7 +91,7 @@ fn encoding(chart: &Chart) -> Value {
     encoding
 }
 
-/// Names keep the order of the rows: that is the ranking.
+/// Names keep the order of the rows, which is the ranking.
 fn along(x: &Axis) -> Value {
     let kind = match x.role {
         Role::Time => "temporal",
@@ -105,7 +106,7 @@ fn along(x: &Axis) -> Value {
     axis
 }
 
-/// Dots and brackets in a field's name would be read as a path.
+/// Escapes dots and brackets, which would be read as a path.
 fn field(name: &str) -> String {
     let mut escaped = String::new();
     for letter in name.chars() {

@@ -1,4 +1,4 @@
-//! The tool `lineage`: the tables that a table's data comes from, and those that it goes to.
+//! The tool `lineage`: the tables upstream and downstream of a table.
 
 mod shown;
 mod words;
@@ -8,9 +8,9 @@ use lakeport_sdk::tool::lineage::{self, GraphRequest};
 use lakeport_sdk::tool::tables::TableHead;
 use lakeport_sdk::tool::{Context, Error, Outcome, Tool, ToolInfo, catalog};
 
-/// Tables in an answer at most.
+/// The most tables of an answer.
 const NODES_MAX: u32 = 200;
-/// Steps that can be asked for at most.
+/// The most steps.
 const DEPTH_MAX: u64 = 100;
 /// The longest name of a table with its data source and database, in characters.
 const TABLE_MAX_CHARS: u32 = 300;
@@ -53,7 +53,7 @@ impl Tool for Lineage {
     }
 }
 
-/// The table that a name means. One that exists wins over designs of the same name.
+/// The table that a name means. An existing table wins over designs of the same name.
 fn the_one(name: &str, mut found: Vec<TableHead>, chinese: bool) -> Result<TableHead, Error> {
     if found.len() > 1 && found.iter().filter(|table| table.physical).count() == 1 {
         found.retain(|table| table.physical);

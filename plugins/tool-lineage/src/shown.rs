@@ -1,4 +1,4 @@
-//! How a part of the graph is shown: two lists, the nearest tables first, and a table for the user.
+//! The output for a part of the graph: two lists, the nearest tables first, and a table for the user.
 
 use std::cmp::Ordering;
 

@@ -1,4 +1,4 @@
-//! What the tool says to a person, in both languages.
+//! The tool's messages for people, in both languages.
 
 use lakeport_sdk::tool::tables::TableHead;
 

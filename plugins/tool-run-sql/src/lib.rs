@@ -1,5 +1,5 @@
-//! The tool `run_sql`: one statement that reads, through the host's guard. The model sees the first rows, the
-//! user all of them.
+//! The tool `run_sql`: runs one reading statement, through the host's guard. The model sees the first rows,
+//! the user all of them.
 
 mod rows;
 
@@ -7,15 +7,15 @@ use lakeport_sdk::serde_json::{self, Value, json};
 use lakeport_sdk::tool::query::{self, QueryRequest};
 use lakeport_sdk::tool::{Context, Error, Outcome, Tool, ToolInfo};
 
-/// Rows at most that can be asked for.
+/// The largest row limit.
 const ROWS_MAX: u32 = 10_000;
-/// Bytes of rows that are asked of the host at most.
+/// The most bytes of rows that are requested from the host.
 const ANSWER_MAX_BYTES: u32 = 2 * 1024 * 1024;
 /// The longest statement, in characters.
 const SQL_MAX_CHARS: u32 = 100_000;
-/// How long a query may take, in milliseconds.
+/// Time limit of a query, in milliseconds.
 const QUERY_TIMEOUT_MS: u32 = 30_000;
-/// The same with the way there and back.
+/// Time limit of a call, in milliseconds.
 const CALL_TIMEOUT_MS: u32 = 35_000;
 /// The longest output, in bytes.
 const OUTPUT_MAX_BYTES: u32 = 256 * 1024;
@@ -61,7 +61,7 @@ impl Tool for RunSql {
     }
 }
 
-/// What was asked for, within what is of use; 0 is the host's own limit.
+/// The requested limit within the useful one; 0 is the host's own limit.
 fn most_rows(asked: Option<u64>, of_use: u32) -> u32 {
     let bound = if of_use == 0 { ROWS_MAX } else { of_use.min(ROWS_MAX) };
     asked.map_or(bound, |asked| u32::try_from(asked).unwrap_or(bound).clamp(1, bound))

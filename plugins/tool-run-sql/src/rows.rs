@@ -1,4 +1,4 @@
-//! Rows as JSON: few for the model, all for the user, both within their bytes.
+//! Rows as JSON: few for the model, all for the user, both within byte limits.
 
 use std::fmt::Write as _;
 
@@ -7,14 +7,14 @@ use lakeport_sdk::tool::{Cell, Outcome, RowSet};
 
 /// Rows that the model sees.
 const MODEL_ROWS: usize = 50;
-/// Bytes of rows that the model sees at most.
+/// The most bytes of rows that the model sees.
 const MODEL_BYTES: usize = 48 * 1024;
 /// The longest text in a cell that the model sees, in characters.
 const MODEL_CELL_CHARS: usize = 1_000;
-/// Bytes of rows that the user sees at most.
+/// The most bytes of rows that the user sees.
 const USER_BYTES: usize = 3 * 1024 * 1024;
 
-/// Output and artifacts for an answer.
+/// Output and artifacts of an answer.
 pub fn outcome(set: &RowSet, took_ms: u32, statement: &Value) -> Outcome {
     let columns: Vec<Value> =
         set.columns.iter().map(|column| json!({"name": column.name, "type": column.type_text})).collect();
@@ -38,7 +38,7 @@ fn within(set: &RowSet, bytes: usize, shown: &dyn Fn(&Cell) -> Value) -> Vec<Val
     within_first(set, set.rows.len(), bytes, shown)
 }
 
-/// The first rows, as many as fit whole.
+/// The first rows that fit completely.
 fn within_first(set: &RowSet, most: usize, bytes: usize, shown: &dyn Fn(&Cell) -> Value) -> Vec<Value> {
     let mut left = bytes;
     let mut rows = Vec::new();
@@ -57,7 +57,7 @@ fn value(cell: &Cell) -> Value {
         Cell::Boolean(truth) => json!(truth),
         Cell::Integer(number) => json!(number),
         Cell::Float(number) if number.is_finite() => json!(number),
-        // JSON has no word for these numbers.
+        // JSON cannot express these numbers.
         Cell::Float(number) => json!(number.to_string()),
         Cell::Text(text) => json!(text),
         Cell::Bytes(bytes) => json!(hex(bytes)),

@@ -1,6 +1,6 @@
-//! The tool `search_catalog`: tables and fields that fit a text, as the catalogue ranks them.
+//! The tool `search_catalog`: tables and fields that match a text, in the catalogue's ranking.
 //!
-//! It adds nothing of its own but the fields: a model that has read its answer can write SQL.
+//! It adds the fields to the catalogue's answer, so that a model can write SQL from it.
 
 mod shown;
 
@@ -8,9 +8,9 @@ use lakeport_sdk::serde_json::{self, Value, json};
 use lakeport_sdk::tool::catalog::{self, Filter, Table};
 use lakeport_sdk::tool::{Context, Error, Outcome, Page, Tool, ToolInfo};
 
-/// Tables in an answer where the input does not say.
+/// Tables of an answer by default.
 const TABLES_USUAL: u64 = 10;
-/// Tables in an answer at most.
+/// The most tables of an answer.
 const TABLES_MAX: u64 = 50;
 /// The longest query, in characters.
 const QUERY_MAX_CHARS: u32 = 2_000;
@@ -50,7 +50,7 @@ impl Tool for SearchCatalog {
         let limit = u32::try_from(limit).expect("TABLES_MAX is small");
         let found = catalog::search(query, &filter, &Page { cursor: None, limit })?;
         let ids: Vec<u64> = found.hits.iter().map(|hit| hit.table.id).collect();
-        // A table can go away between the search and this.
+        // A table may be deleted between the search and this.
         let tables: Vec<Table> =
             if ids.is_empty() { Vec::new() } else { catalog::get(&ids)?.into_iter().flatten().collect() };
         let answer = shown::tables(&tables, |table| {

@@ -1,23 +1,23 @@
-//! How tables are shown to a model: everything that helps to write SQL, and no more of it than it can read.
+//! Tables as shown to a model: everything that helps to write SQL, within the model's limits.
 
 use lakeport_sdk::serde_json::{Value, json};
 use lakeport_sdk::tool::catalog::{Field, Table};
 
-/// Fields of one table at most.
+/// The most fields of one table.
 const FIELDS_MAX: usize = 100;
-/// Fields of all tables at most.
+/// The most fields of all tables together.
 const FIELDS_MAX_IN_ALL: usize = 600;
 /// The longest comment, in characters.
 const COMMENT_MAX_CHARS: usize = 300;
 
-/// Tables as the output has them.
+/// Tables in the output's form.
 pub struct Shown {
     pub tables: Vec<Value>,
     /// True: fields or ends of comments were left out.
     pub cut: bool,
 }
 
-/// Shows tables. `fitting` names the fields of a table that fit the query: they are kept before others.
+/// Shows tables. `fitting` names the fields of a table that match the query: they take precedence.
 pub fn tables<'a>(tables: &[Table], fitting: impl Fn(&Table) -> &'a [String]) -> Shown {
     let mut left = FIELDS_MAX_IN_ALL;
     let mut shown = Shown { tables: Vec::new(), cut: false };

@@ -1,4 +1,5 @@
-//! A question and a schema give SQL, or say why not. Plain data on both sides: this is what the tests run.
+//! Turns a question and a schema into SQL, or into the reason why there is none. Plain data on both sides:
+//! the tests run this.
 
 use std::collections::BTreeSet;
 
@@ -24,15 +25,15 @@ pub struct Answer {
     pub explanation: String,
     pub tables: Vec<String>,
     pub shape: &'static str,
-    /// Names of the columns with numbers.
+    /// Names of the numeric columns.
     pub measures: Vec<String>,
-    /// Those of them whose values add up: counts of rows and sums, not averages nor counts of different things.
+    /// Numeric columns whose values add up: counts of rows and sums, neither averages nor distinct counts.
     pub summed: Vec<String>,
-    /// What the first column of a series counts by.
+    /// The unit of a series' first column.
     pub unit: Option<&'static str>,
-    /// Tables that words of the question name, so how much of it is about this schema rather than another.
+    /// The number of tables that the question names: how well the question fits this schema.
     pub things: usize,
-    /// Rows of the answer at most: where there are so many there may be more.
+    /// The answer's row limit; with so many rows there may be more.
     pub limit: Option<u64>,
 }
 
@@ -46,7 +47,7 @@ pub fn answer(question: &str, schema: &Schema, today: Day) -> Result<Answer, Unc
     answer_of(question, &Known::of(schema), today)
 }
 
-/// The same where more than one question is asked of the schema.
+/// The same for further questions about one schema.
 pub fn answer_of(question: &str, known: &Known<'_>, today: Day) -> Result<Answer, Unclear> {
     let schema = known.schema;
     let labels = Labels { schema, chinese: is_chinese(question) };
@@ -80,7 +81,7 @@ fn things(meaning: &Meaning) -> usize {
     meaning.tables.iter().copied().chain(counted).chain(grouped).collect::<BTreeSet<usize>>().len()
 }
 
-/// Names of the columns with numbers that are made so.
+/// Names of the numeric columns with this kind of expression.
 fn named(query: &Query, made: impl Fn(Expr) -> bool) -> Vec<String> {
     let fits = |column: &&Column| column.measure && made(column.expr);
     query.columns.iter().filter(fits).map(|column| column.alias.clone()).collect()

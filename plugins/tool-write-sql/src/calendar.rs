@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Day(i64);
 
 impl Day {
-    /// The day of a date. Months and days past their end run on into the next.
+    /// The day of a date. Months and days that overflow continue in the next year or month.
     pub fn of(year: i64, month: i64, day: i64) -> Day {
         let months = year * 12 + month - 1;
         let (year, month) = (months.div_euclid(12), months.rem_euclid(12) + 1);
@@ -55,19 +55,19 @@ impl Day {
         self.plus(-(self.0 + 3).rem_euclid(7))
     }
 
-    /// The first of its month, so many months later.
+    /// The first of its month, `later` months later.
     pub fn month(self, later: i64) -> Day {
         let (year, month, _) = self.date();
         Day::of(year, month + later, 1)
     }
 
-    /// The same day so many months later, or that month's last.
+    /// The same day `months` months later, or that month's last day.
     pub fn plus_months(self, months: i64) -> Day {
         let last = self.month(months + 1).plus(-1);
         self.month(months).plus(self.date().2 - 1).min(last)
     }
 
-    /// The first of its year, so many years later.
+    /// The first of its year, `later` years later.
     pub fn year(self, later: i64) -> Day {
         Day::of(self.date().0 + later, 1, 1)
     }
@@ -80,12 +80,12 @@ impl fmt::Display for Day {
     }
 }
 
-/// Days from one up to, but not with, another; either end may be open.
+/// Days from the first up to, but excluding, the second; either end may be open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     pub from: Option<Day>,
     pub before: Option<Day>,
-    /// The last so many units up to today, where that was said.
+    /// Set for "the last so many units up to today".
     pub last: Option<(Unit, i64)>,
 }
 
@@ -106,13 +106,13 @@ impl Range {
         Range::days(Day::of(year, 1, 1), Day::of(year + 1, 1, 1))
     }
 
-    /// How many days, where both ends are known.
+    /// The number of days, if both ends are known.
     pub fn length(self) -> Option<i64> {
         Some(self.before?.0 - self.from?.0)
     }
 }
 
-/// A part of the calendar that a trend goes by.
+/// The unit of a trend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     Day,
@@ -131,7 +131,7 @@ impl Unit {
         }
     }
 
-    /// The first day of the part that a day is in.
+    /// The first day of the unit that contains a day.
     pub fn start(self, day: Day) -> Day {
         match self {
             Unit::Day => day,
@@ -141,7 +141,7 @@ impl Unit {
         }
     }
 
-    /// The first day of the part so many parts later than the one that a day is in.
+    /// The first day of the unit `parts` units after the one that contains a day.
     pub fn later(self, day: Day, parts: i64) -> Day {
         let start = self.start(day);
         match self {

@@ -1,4 +1,4 @@
-//! The schemas that a question may be about, from the host's catalogue, with samples of their values.
+//! Loads the schemas that a question may be about from the host's catalogue, with samples of values.
 
 use lakeport_sdk::tool::catalog::{self, Datasource, Filter};
 use lakeport_sdk::tool::samples;
@@ -12,15 +12,15 @@ use crate::known::Known;
 use crate::schema::{Field, Kind, Schema, Table};
 use crate::understand::named_tables;
 
-/// What `database` means where there is one, and tables are named without it.
+/// The value of `database` for a data source that is a single file, whose tables are named without it.
 const FILE: &str = "file";
-/// Tables of one data source that are looked at: what fits the question first.
+/// Tables of one data source that are loaded, best match first.
 const TABLES_MAX: u32 = 60;
-/// Tables whose values are looked at.
+/// Tables whose values are sampled.
 const SAMPLED_TABLES: usize = 8;
-/// Fields of a table whose values are looked at.
+/// Fields of a table whose values are sampled.
 const SAMPLED_FIELDS: usize = 50;
-/// Values of a field.
+/// Sampled values of a field.
 const SAMPLED_VALUES: u32 = 20;
 
 /// A data source's tables with their ids, in the schema's order.
@@ -65,7 +65,7 @@ pub fn sources(
     Ok(sources)
 }
 
-/// Tables that the caller names.
+/// The tables in the input.
 fn named(tables: &[String], chinese: bool) -> Result<Vec<TableHead>, Error> {
     let mut heads = Vec::new();
     for name in tables {
@@ -78,7 +78,7 @@ fn named(tables: &[String], chinese: bool) -> Result<Vec<TableHead>, Error> {
     Ok(heads)
 }
 
-/// What fits the question, then the others, as many as are looked at.
+/// The best matches for the question, then other tables, up to the limit.
 fn fitting(question: &str, source: &Datasource) -> Result<Vec<TableHead>, Error> {
     let filter =
         Filter { datasource: Some(source.name.clone()), database: None, layer: None, business_domain: None };
@@ -125,8 +125,8 @@ fn field(field: catalog::Field) -> Field {
 }
 
 impl Source {
-    /// Looks at values of the tables that the question names, and of their neighbours. Without samples it is
-    /// answered with less, and so it is with those that take longer than until then.
+    /// Samples values of the tables that the question names, and of their neighbours. Missing or late samples
+    /// only reduce the recognised values.
     pub fn sample(&mut self, question: &str, today: Day, until: Timestamp) {
         let known = Known::of(&self.schema);
         let mut tables = named_tables(question, &known, today);

@@ -1,4 +1,4 @@
-//! Questions that could be answered instead, each tried before it is offered.
+//! Suggests questions that can be answered; each is tried before it is suggested.
 
 use crate::answer::answer_of;
 use crate::calendar::Day;
@@ -7,13 +7,13 @@ use crate::labels::Labels;
 use crate::schema::{Kind, Schema};
 use crate::understand::named_tables;
 
-/// Questions that are offered at most.
+/// The most suggestions.
 pub const QUESTIONS_MAX: usize = 3;
 
-/// Tables that a question is looked for about: a refusal must not take longer than an answer.
+/// The most tables that suggestions are tried for: a refusal must not take longer than an answer.
 const TABLES_MAX: usize = 10;
 
-/// Questions about the tables that a question names, else about the first ones.
+/// Questions about the named tables, or else about the first ones.
 pub fn questions(question: &str, known: &Known<'_>, today: Day, chinese: bool) -> Vec<String> {
     let schema = known.schema;
     let mut tables = named_tables(question, known, today);
@@ -32,7 +32,7 @@ pub fn questions(question: &str, known: &Known<'_>, today: Day, chinese: bool) -
     offered
 }
 
-/// The more telling ones first.
+/// The most useful questions first.
 fn about(schema: &Schema, table: usize, chinese: bool) -> Vec<String> {
     let labels = Labels { schema, chinese };
     let name = labels.table(table).replace('_', " ");

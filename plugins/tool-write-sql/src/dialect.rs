@@ -1,5 +1,5 @@
-//! What the databases write each in its own way: names, texts, days and numbers. Days are texts `yyyy-MM-dd` in all of
-//! them, so that they compare, and are shown, alike.
+//! The differences between databases: names, texts, days and numbers. All of them return days as texts
+//! `yyyy-MM-dd`, so that they compare and print alike.
 
 use crate::calendar::Unit;
 
@@ -13,7 +13,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Of a kind of data sources; none: its SQL is not written here.
+    /// By the kind of a data source; `None`: unsupported.
     pub fn of(kind: &str) -> Option<Dialect> {
         match kind {
             "sqlite" => Some(Dialect::Sqlite),
@@ -40,7 +40,7 @@ impl Dialect {
         }
     }
 
-    /// A text as the number that it is.
+    /// A text field as a number.
     pub fn number(self, text: &str) -> String {
         match self {
             Dialect::Sqlite => format!("CAST({text} AS REAL)"),
@@ -52,7 +52,7 @@ impl Dialect {
     /// The average of numbers.
     pub fn average(self, number: &str) -> String {
         match self {
-            // Else it comes with more digits than a number has.
+            // Otherwise the result has more digits than a float.
             Dialect::Postgres => format!("CAST(AVG({number}) AS DOUBLE PRECISION)"),
             _ => format!("AVG({number})"),
         }
@@ -64,12 +64,12 @@ impl Dialect {
         format!("{function}({one}, {other})")
     }
 
-    /// What stands behind a query within FROM.
+    /// The alias of a subquery in FROM.
     pub fn inner_name(self) -> String {
         if self == Dialect::Sqlite { String::new() } else { format!(" AS {}", self.name("groups")) }
     }
 
-    /// The first day of the part of the calendar that a time is in.
+    /// The first day of the calendar unit that contains a time.
     pub fn start(self, unit: Unit, time: &str) -> String {
         match self {
             Dialect::Sqlite => {
@@ -96,7 +96,7 @@ impl Dialect {
         }
     }
 
-    /// The day so many parts of the calendar later.
+    /// The day `count` units later.
     pub fn later(self, day: &str, count: i64, unit: Unit) -> String {
         let (count, unit) = match unit {
             Unit::Week => (count * 7, Unit::Day),

@@ -1,4 +1,4 @@
-//! What was done, and what was assumed, for a person: in English and in Chinese.
+//! Explains the query and its assumptions for people, in English and in Chinese.
 
 use crate::calendar::Unit;
 use crate::labels::Labels;
@@ -31,7 +31,7 @@ pub fn title(query: &Query, labels: Labels<'_>) -> String {
     }
 }
 
-/// Every choice that the query makes.
+/// All choices of the query.
 pub fn explanation(query: &Query, labels: Labels<'_>) -> String {
     let teller = Teller { schema: labels.schema, chinese: labels.chinese };
     let mut parts = vec![teller.source(query)];

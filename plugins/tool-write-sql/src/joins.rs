@@ -1,5 +1,6 @@
-//! How tables hang together. The catalogue has no foreign keys, so names tell: `orders.customer_id` goes to
-//! `customers.id`, and a key that another table has a field of the same name for goes there.
+//! Relations between tables. The catalogue has no foreign keys, so they are derived from names:
+//! `orders.customer_id` refers to `customers.id`, and a field with the same name as another table's key
+//! refers to that key.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -17,7 +18,7 @@ pub struct Link {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     pub link: Link,
-    /// True: to the parent, so that rows are not multiplied.
+    /// True: to the parent, which does not multiply rows.
     pub up: bool,
 }
 
@@ -50,7 +51,7 @@ impl Links {
         Links(links.collect())
     }
 
-    /// Every link between two tables, whichever way.
+    /// All links between two tables, in both directions.
     fn between(&self, a: usize, b: usize) -> impl Iterator<Item = Step> {
         self.0.iter().filter_map(move |link| match (link.child.table, link.parent.table) {
             (child, parent) if (child, parent) == (a, b) => Some(Step { link: *link, up: true }),
@@ -59,7 +60,7 @@ impl Links {
         })
     }
 
-    /// The shortest way from any of some tables to another. `None`: there is none, or two as good.
+    /// The shortest path from any of some tables to another. `None` if there is none, or two of equal length.
     pub fn way(&self, from: &[usize], to: usize, tables: usize) -> Option<Vec<Step>> {
         let mut reached: Vec<Option<(usize, Option<Step>, usize)>> = vec![None; tables];
         let mut queue = VecDeque::new();
@@ -95,7 +96,7 @@ impl Links {
         Some(way)
     }
 
-    /// A direct link from a child to a parent, if there is exactly one.
+    /// The direct link from a child to a parent, if there is exactly one.
     pub fn direct(&self, child: usize, parent: usize) -> Option<Link> {
         let mut found = self.0.iter().filter(|link| link.child.table == child && link.parent.table == parent);
         found.next().copied().filter(|_| found.next().is_none())

@@ -1,4 +1,4 @@
-//! A schema with what follows from it: its names, and how its tables hang together. Made once for all that is asked.
+//! A schema with derived data: its names and relations. Built once for all questions.
 
 use crate::joins::Links;
 use crate::schema::Schema;

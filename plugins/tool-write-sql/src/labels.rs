@@ -1,4 +1,4 @@
-//! What things are called in an answer: the names of the schema in English, its Chinese comments in Chinese.
+//! Names in an answer: the schema's names in English, its Chinese comments in Chinese.
 
 use crate::calendar::Unit;
 use crate::plan::query::{Column, Expr};
@@ -9,7 +9,7 @@ use crate::words::chinese::is_han;
 use crate::words::english::singular;
 use crate::words::phrases::Func;
 
-/// The longest comment that is used as a name, in letters.
+/// The longest comment that can serve as a name, in characters.
 const NAME_MAX: usize = 10;
 
 #[derive(Clone, Copy, Debug)]
@@ -83,7 +83,7 @@ impl Labels<'_> {
         }
     }
 
-    /// Columns for fields, each with a name of its own.
+    /// Columns for fields, with unique names.
     pub fn columns(&self, fields: &[Place]) -> Vec<Column> {
         let mut columns: Vec<Column> = fields
             .iter()
@@ -93,7 +93,7 @@ impl Labels<'_> {
         columns
     }
 
-    /// Makes names of columns differ: by their tables, else by numbers.
+    /// Makes column names unique: by their tables, or else by numbers.
     pub fn tell_apart(&self, columns: &mut [Column]) {
         let clash = |columns: &[Column], at: usize| {
             columns

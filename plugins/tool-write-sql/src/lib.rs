@@ -1,8 +1,8 @@
 //! The tool `write_sql`: SQL for a question in English or Chinese, by rules and without a model.
 //!
-//! It answers what it is sure of and refuses the rest. [`catalogue`] fetches tables and samples; from there on all
-//! is plain data: [`words`] reads the question, `understand` finds what it asks, `plan` decides the query, `sql`
-//! writes it, `explain` says what was assumed.
+//! It answers only questions that it understands completely and refuses the rest. [`catalogue`] loads tables
+//! and samples; from there on all is plain data: [`words`] reads the question, `understand` finds its
+//! meaning, `plan` decides the query, `sql` writes it, `explain` describes the assumptions.
 
 pub mod answer;
 pub mod calendar;
@@ -37,13 +37,13 @@ use understand::meaning::Unclear;
 
 /// The longest question, in characters.
 const QUESTION_MAX_CHARS: u32 = 2_000;
-/// Tables that can be named at most.
+/// The most tables of the input.
 const TABLES_MAX: usize = 50;
-/// Data sources that are looked at once one has an answer, the preferred one first.
+/// Data sources that are tried before an answer is chosen, the preferred one first.
 const SOURCES_MAX: usize = 20;
-/// How long it may take, in milliseconds: samples are queries.
+/// Time limit in milliseconds: samples are queries.
 const TIMEOUT_MS: u32 = 20_000;
-/// How much of that it looks at values, in milliseconds.
+/// Time limit of sampling, in milliseconds.
 const SAMPLING_MS: Timestamp = 10_000;
 
 struct WriteSql;
@@ -141,7 +141,7 @@ fn best(
         Ok(None) => {}
         Err(unclear) => refusals.insert(0, unclear),
     }
-    // A source that knows all the words tells more than one that does not.
+    // The refusal of a source that knows all words is more useful than of one that does not.
     let told = refusals.iter().find(|unclear| !matches!(unclear, Unclear::Word(_))).or(refusals.first());
     let message =
         told.map_or_else(|| explain::no_tables(chinese), |unclear| explain::refusal(unclear, chinese));
@@ -152,7 +152,7 @@ fn best(
         .fold(error, |error, question| error.with("could", question)))
 }
 
-/// One of several answers, if any of them is the one.
+/// The best of several answers, if one is unambiguous.
 fn chosen(
     mut answers: Vec<(String, Answer)>,
     preferred: Option<&str>,
@@ -168,7 +168,7 @@ fn chosen(
     Ok(answers.pop())
 }
 
-/// The host would refuse to run what its guard refuses; better to hear of it now.
+/// Asks the guard now: the host would refuse to run the SQL later.
 fn checked(datasource: &str, answer: &Answer) -> Result<(), Error> {
     let verdict = guard::check(datasource, &answer.sql)?;
     match (verdict.allowed, verdict.refusal) {

@@ -1,10 +1,10 @@
-//! A data source that a question names: `How many orders in the data source shop?`, `数据源 shop 有多少订单`.
+//! Finds a data source that the question names: `How many orders in the data source shop?`, `数据源 shop 有多少订单`.
 
-/// What stands before the name wherever it stands.
+/// Words that precede the name at any place.
 const BEFORE: &[&str] = &["data source", "datasource", "数据源"];
-/// What stands before it at the end of a question.
+/// Words that precede it at the end of a question.
 const BEFORE_AT_END: &[&str] = &["in", "from"];
-/// What else goes with it.
+/// Words that are removed with it.
 const LEADS: &[&str] = &["in", "from", "of", "the", "在"];
 
 /// The name of the data source, and the question without it.
@@ -43,7 +43,7 @@ fn without(question: &str, name: &str) -> Option<String> {
     })
 }
 
-/// What stands before a word at the end of a text.
+/// The text before a word that ends it.
 fn ends_with<'t>(text: &'t str, word: &str) -> Option<&'t str> {
     let text = text.trim_end();
     let from = text.len().checked_sub(word.len())?;

@@ -1,10 +1,10 @@
-//! Tables as the planner sees them: plain data, wherever they came from.
+//! Tables as the planner sees them: plain data of any source.
 
 use crate::calendar::Day;
 use crate::dialect::Dialect;
 use crate::words::chinese::is_han;
 
-/// The longest value that a comment can list, in letters.
+/// The longest value that a comment can list, in characters.
 const VALUE_MAX: usize = 40;
 
 /// The tables of one data source.
@@ -17,7 +17,7 @@ pub struct Schema {
 
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// What it is named with; none where a name alone will do.
+    /// The qualifier of its names; `None` if the name alone suffices.
     pub database: Option<String>,
     pub name: String,
     pub comment: String,
@@ -30,7 +30,7 @@ pub struct Field {
     pub type_text: String,
     pub comment: String,
     pub key: bool,
-    /// Some of its values, as text, the frequent ones first.
+    /// Sampled values as text, the frequent ones first.
     pub values: Vec<String>,
 }
 
@@ -41,14 +41,14 @@ pub struct Place {
     pub field: usize,
 }
 
-/// What the values of a field are good for.
+/// The kind of a field's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Number,
-    /// Numbers that are stored as text.
+    /// Numbers stored as text.
     NumberText,
     Text,
-    /// `yyyy-MM-dd`, perhaps with a time after it.
+    /// `yyyy-MM-dd`, optionally with a time.
     Date,
     Other,
 }
@@ -66,7 +66,7 @@ impl Schema {
         (0..self.tables[table].fields.len()).map(move |field| Place { table, field })
     }
 
-    /// The field that tells the rows of a table apart: its only key, or the `id` that it would be.
+    /// The field that identifies a row: the only key, or an `id` that serves as one.
     pub fn key(&self, table: usize) -> Option<Place> {
         let fields = &self.tables[table].fields;
         let mut keys = self.places(table).filter(|place| fields[place.field].key);
@@ -77,7 +77,7 @@ impl Schema {
         }
     }
 
-    /// The field that a person knows the rows of a table by.
+    /// The field by which people recognise a row.
     pub fn title(&self, table: usize) -> Option<Place> {
         let owner = &self.tables[table];
         let lower = |place: &Place| owner.fields[place.field].name.to_lowercase();
@@ -124,7 +124,7 @@ impl Field {
         matches!(self.kind(), Kind::Number | Kind::NumberText)
     }
 
-    /// True if its numbers name something rather than measure it.
+    /// True if its numbers are identifiers and not measures.
     pub fn names_identity(&self) -> bool {
         let lower = self.name.to_lowercase();
         self.key
@@ -139,7 +139,7 @@ impl Field {
         ["_at", "_date", "_time", "_day"].iter().any(|end| lower.ends_with(end)) || lower == "date"
     }
 
-    /// Values that the comment lists, each with what else it is called: `success | failed`, `成功 success、失败 failed`.
+    /// Values listed in the comment, each with its other name: `success | failed`, `成功 success、失败 failed`.
     pub fn listed_values(&self) -> Vec<(String, Option<String>)> {
         let lists = self.comment.split(['(', ')', '（', '）', ';', '；']).filter_map(|part| {
             match part.split_once([':', '：']) {
@@ -149,12 +149,12 @@ impl Field {
         });
         let listed: Vec<(String, Option<String>)> =
             lists.flat_map(|list| list.split(['|', '、'])).filter_map(listed).collect();
-        // One word after a colon is no list.
+        // A single word after a colon is not a list.
         if listed.len() > 1 { listed } else { Vec::new() }
     }
 }
 
-/// A value as a comment lists it: one word without blanks, perhaps after a Chinese one.
+/// A listed value: one word without blanks, optionally after a Chinese one.
 fn listed(item: &str) -> Option<(String, Option<String>)> {
     let plain = |word: &str| word.trim_matches(['\'', '"', '`']).to_owned();
     let words: Vec<&str> = item.split_whitespace().collect();

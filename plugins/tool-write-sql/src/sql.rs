@@ -1,4 +1,4 @@
-//! A query as SQL. Every name is quoted and every value is a literal made here.
+//! Writes a query as SQL. All names are quoted, and all values are literals made here.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::schema::{Kind, Place, Schema};
 use crate::understand::meaning::{Filter, Test};
 use crate::words::phrases::{Compare, Func};
 
-/// Parts of a calendar at most; without a range, the latest of those that are shown at most.
+/// The most calendar units; without a range, the latest ones.
 const CALENDAR_MAX: u32 = 4_000;
 
 /// The text of a query.
@@ -74,7 +74,7 @@ impl Writer<'_> {
         sql
     }
 
-    /// One row for each part of the calendar, also where nothing happened.
+    /// One row per calendar unit, including units without rows.
     fn series(&self, query: &Query, unit: Unit, range: Option<Range>, label: &str) -> String {
         let time = query.time.expect("a calendar goes by a time");
         let start = self.expr(Expr::Start(unit, time));
@@ -120,12 +120,12 @@ impl Writer<'_> {
         )
     }
 
-    /// Where a recursion has no LIMIT, the parts of the calendar are counted.
+    /// Whether the recursion has to count the units, because it cannot have a LIMIT.
     fn counts_parts(&self) -> bool {
         self.dialect != Dialect::Sqlite
     }
 
-    /// The parts of the calendar in a range, or from the first that was found to the last.
+    /// The calendar units in a range, or from the first to the last that has rows.
     fn calendar(&self, unit: Unit, range: Option<Range>) -> String {
         let dialect = self.dialect;
         let [found, calendar, start, part] = ["found", "calendar", "start", "part"].map(|one| self.name(one));
@@ -157,7 +157,7 @@ impl Writer<'_> {
         )
     }
 
-    /// Everything from FROM to WHERE.
+    /// The part from FROM to WHERE.
     fn rows(&self, query: &Query) -> String {
         let mut sql = format!("FROM {}", self.table(query.from));
         sql.push_str(&match &query.outer {
@@ -183,7 +183,7 @@ impl Writer<'_> {
         sql
     }
 
-    /// Rows without any in the other table stay.
+    /// Keeps rows that have none in the other table.
     fn outer_joins(&self, steps: &[Step], on: &[Filter]) -> String {
         let on: String = on.iter().map(|filter| format!(" AND {}", self.condition(filter))).collect();
         format!("{}{on}", self.joins(steps).replace("\nJOIN ", "\nLEFT JOIN "))
@@ -206,7 +206,7 @@ impl Writer<'_> {
         self.dialect.name(name)
     }
 
-    /// A table as FROM names it.
+    /// A table in FROM.
     fn table(&self, table: usize) -> String {
         let table = self.schema.table(table);
         match &table.database {
@@ -220,13 +220,13 @@ impl Writer<'_> {
         format!("{}.{}", self.name(table), self.name(field))
     }
 
-    /// A field whose values are numbers, as a number.
+    /// A numeric field as a number.
     fn number(&self, place: Place) -> String {
         let field = self.field(place);
         if self.schema.field(place).kind() == Kind::NumberText { self.dialect.number(&field) } else { field }
     }
 
-    /// As a column of the answer: a month without its first day.
+    /// As a column of the answer: a month without its day.
     fn shown(&self, expr: Expr) -> String {
         match expr {
             Expr::Start(unit, _) => shown_start(unit, &self.expr(expr)),
@@ -260,7 +260,7 @@ impl Writer<'_> {
                 let list: Vec<String> = values.iter().map(|value| self.dialect.literal(value)).collect();
                 match (&list[..], among) {
                     ([one], true) => format!("{field} = {one}"),
-                    // What has no value is not this one either.
+                    // NULL differs from the value, too.
                     ([one], false) => format!("({field} <> {one} OR {field} IS NULL)"),
                     (_, true) => format!("{field} IN ({})", list.join(", ")),
                     (_, false) => format!("({field} NOT IN ({}) OR {field} IS NULL)", list.join(", ")),

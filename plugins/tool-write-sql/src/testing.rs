@@ -1,4 +1,4 @@
-//! Schemas that the tests ask about.
+//! Schemas of the tests.
 
 use crate::schema::{Field, Schema, Table};
 
@@ -29,7 +29,7 @@ fn field(line: &str) -> Field {
     }
 }
 
-/// A company that sells things.
+/// A company that sells products.
 pub fn shop() -> Schema {
     let tables = vec![
         table(
@@ -184,7 +184,7 @@ pub fn platform() -> Schema {
     Schema { datasource: "lakeport".to_owned(), tables, ..Schema::default() }
 }
 
-/// A company with what its warehouse makes of its data: fields of one name in several tables.
+/// A company and its warehouse: several tables have fields of the same name.
 pub fn company() -> Schema {
     let tables = vec![
         table(

@@ -1,4 +1,4 @@
-//! Questions with the SQL that they must become, or the reason why they must not.
+//! Questions with the expected SQL, or with the expected reason of a refusal.
 
 use crate::answer::{Answer, answer};
 use crate::calendar::Day;
@@ -184,7 +184,7 @@ fn rows_are_ranked_by_a_field_that_they_have() {
 fn what_could_mean_several_things_is_refused() {
     let platform = platform();
     assert!(matches!(asked("How many workflows failed?", &platform), Err(Unclear::Ambiguous(_))));
-    // Rejected publications were never published: their usual time says nothing.
+    // Rejected publications were never published, so their usual time does not apply.
     assert!(matches!(asked("publications rejected this month", &platform), Err(Unclear::NoTime(_))));
     assert!(asked("订单金额最高的客户", &shop()).is_err());
     assert!(asked("How many orders above 100 were placed by customers in 北京?", &shop()).is_err());
@@ -229,7 +229,7 @@ fn a_question_of_any_shape_gets_an_answer_or_a_refusal() {
                 pieces[(state >> 16) as usize % pieces.len()]
             })
             .collect();
-        // Nothing is expected of it but that it returns.
+        // It only has to return.
         let _ = asked(&question.join(" "), &platform());
     }
 }

@@ -1,4 +1,4 @@
-//! Questions whose numbers, signs and small words change what is right: each is answered so, or refused.
+//! Questions whose numbers, signs and small words change the answer: each is answered correctly or refused.
 
 use crate::answer::{Answer, answer, answer_of};
 use crate::calendar::Day;
@@ -11,7 +11,7 @@ fn asked(question: &str, schema: &Schema) -> Result<Answer, Unclear> {
     answer(question, schema, Day::read("2026-07-19").unwrap())
 }
 
-/// Questions, and what the SQL of each must have; where nothing, each must be refused.
+/// Questions, and the text that the SQL of each must have; if empty, each must be refused.
 fn each(schema: &Schema, cases: &[(&[&str], &str)]) {
     let (known, today) = (Known::of(schema), Day::read("2026-07-19").unwrap());
     for (questions, expected) in cases {
@@ -361,7 +361,7 @@ fn values_are_joined_where_one_of_them_must_hold() {
                 ],
                 "\"city\" IN ('Beijing', 'Shanghai')",
             ),
-            // Who ordered both ways is another question.
+            // Customers who ordered both ways are another question.
             (&["customers with web and app orders"], ""),
         ],
     );

@@ -1,6 +1,7 @@
-//! From the types of a plugin to those of the host, member by member: both are made of the same contracts, apart.
+//! Converts a plugin's types to the host's, member by member: both are generated from the same contracts,
+//! separately.
 //!
-//! With it a dialect's own tests hold its plans and questions against `lakeport-sql`, without a component, a
+//! With it a dialect's own tests check its plans and queries against `lakeport-sql`, without a component, a
 //! server or a database.
 
 use lakeport_bindings::dialect::{about, planner, schema, statements};
@@ -8,7 +9,7 @@ use lakeport_bindings::host::{data, types};
 use lakeport_sdk::Cell;
 use lakeport_sdk::dialect as sdk;
 
-/// `Name { a, b }`: a record of members that are the same on both sides, and of lists that are carried.
+/// `Name { a, b }`: a record of members that are the same on both sides, and of lists that are converted.
 macro_rules! record {
     ($from:expr => $to:path { $($same:ident),* ; $($carried:ident: $with:expr),* $(,)? }) => {{
         let from = $from;

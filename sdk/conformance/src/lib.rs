@@ -1,10 +1,11 @@
-//! A conformance kit: it holds a plugin's component to its contract and says what is wrong, where and why.
+//! A conformance kit: checks a plugin's component against its contract and reports errors with place and
+//! reason.
 //!
-//! Its one idea: the component is loaded by the plugin host that the server has, and what it answers is judged by
-//! the crate that the server judges with. There is no server, no database and no network, so that the author of a
-//! plugin can run it after every build: `lakeport-conformance dialect path.wasm`.
+//! The server's own plugin host loads the component, and the server's own crate judges its answers. There is
+//! no server, no database and no network, so that a plugin's author can run it after every build:
+//! `lakeport-conformance dialect path.wasm`.
 //!
-//! So far there is the half for dialects.
+//! So far it covers dialects.
 
 pub mod dialect;
 mod load;

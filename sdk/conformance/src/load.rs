@@ -1,19 +1,19 @@
-//! A component in the plugin host: let in, active, without a server around it.
+//! Loads a component into the plugin host, staged and active, without a server.
 
 use std::fmt;
 use std::sync::Arc;
 
 use lakeport_plugins::{Generation, Origin, Registry, RegistrySettings, Sandbox, SandboxSettings};
 
-/// A component that was let in and answers.
+/// A component that is staged and active.
 pub struct Loaded {
     /// The host.
     pub registry: Arc<Registry>,
-    /// What was let in.
+    /// The staged generation.
     pub generation: Arc<Generation>,
 }
 
-/// Why a component was not let in, for its author.
+/// Why a component was not staged, for its author.
 #[derive(Debug)]
 pub struct LoadError(String);
 
@@ -32,8 +32,8 @@ impl fmt::Display for LoadError {
 impl std::error::Error for LoadError {}
 
 impl Loaded {
-    /// Lets a component in as the server would, and makes it active. It is never quarantined: what fails is counted
-    /// by the kit.
+    /// Stages a component as the server would, and activates it. It is never quarantined: the kit counts
+    /// failures.
     pub async fn new(component: Vec<u8>) -> Result<Loaded, LoadError> {
         let settings = RegistrySettings { quarantine_after: 0, ..RegistrySettings::default() };
         let sandbox = Sandbox::new(&SandboxSettings::default(), None)
@@ -42,11 +42,11 @@ impl Loaded {
         let staged = registry
             .stage(component, Origin::Uploaded)
             .await
-            .map_err(|error| LoadError(format!("the host does not let the component in: {error}")))?;
+            .map_err(|error| LoadError(format!("the host refuses the component: {error}")))?;
         let generation = staged.generation;
-        registry
-            .activate(&generation.id, &generation.digest, None)
-            .map_err(|error| LoadError(format!("the component was let in and cannot be active: {error}")))?;
+        registry.activate(&generation.id, &generation.digest, None).map_err(|error| {
+            LoadError(format!("the component was staged but cannot be activated: {error}"))
+        })?;
         Ok(Loaded { registry, generation })
     }
 }

@@ -1,4 +1,5 @@
-//! `lakeport-conformance dialect path.wasm`: holds a component to its contract. Ends with 1 where something is wrong.
+//! `lakeport-conformance dialect path.wasm`: checks a component against its contract. Exits with 1 if it has
+//! errors.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,7 +9,7 @@ use lakeport_bindings::dialect::schema::ServerInfo;
 use lakeport_conformance::dialect::Conformance;
 use serde_json::Value;
 
-/// Holds a plugin's component to its contract
+/// Check a plugin's component against its contract
 #[derive(Parser)]
 #[command(name = "lakeport-conformance")]
 struct Arguments {
@@ -22,11 +23,11 @@ enum Family {
     Dialect {
         /// The component: target/wasm32-wasip2/release/my_dialect.wasm
         component: PathBuf,
-        /// A server to plan for, as `reader.server` would answer it; may be given several times. Without one: each
-        /// of the dialect's products, with no version and no facts
+        /// A server to plan for, in the form of `reader.server`'s answer; repeatable. Default: each of the
+        /// dialect's products, without version and facts
         #[arg(long, value_name = r#"{"product":"…","version":"…","facts":{…}}"#, value_parser = server)]
         server: Vec<ServerInfo>,
-        /// The `extra` that the dialect's reader gives a plain table, where it gives one
+        /// The `extra` that the dialect's reader gives a plain table, if any
         #[arg(long, value_name = "{…}")]
         table_extra: Option<String>,
     },

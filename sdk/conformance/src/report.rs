@@ -1,23 +1,23 @@
-//! What was found, for a person.
+//! The findings, for people.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Findings of one area that are shown. Where one rule is broken everywhere, the first places say it.
+/// Findings shown per area. If one rule is broken everywhere, the first places suffice.
 const SHOWN_MAX: usize = 20;
 
-/// What was looked at.
+/// An area of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Area {
-    /// The description is complete, and what it promises is what is planned.
+    /// The description is complete, and plans match it.
     Contract,
-    /// The same question has the same answer.
+    /// Equal questions have equal answers.
     Determinism,
     /// Hostile texts stay in their quotes, or are refused.
     Quoting,
-    /// What is as large as may be.
+    /// The largest inputs work.
     Limits,
-    /// What cannot be done is said, and is no failure.
+    /// Impossible requests give errors, not failures.
     Errors,
 }
 
@@ -36,23 +36,23 @@ impl Area {
     }
 }
 
-/// One thing that is wrong.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
-    /// Which part of the contract.
+    /// The area.
     pub area: Area,
-    /// Where: the function, the change, the member.
+    /// The place: the function, the change, the member.
     pub place: String,
     /// What happened.
     pub what: String,
-    /// Why that is wrong.
+    /// Why it is wrong.
     pub why: &'static str,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// The plugin, its version, and where it came from.
+    /// The plugin, its version, and its file.
     pub subject: String,
     cases: [usize; Area::ALL.len()],
     findings: BTreeSet<Finding>,
@@ -72,7 +72,7 @@ impl Report {
         self.findings.insert(Finding { area, place: place.to_owned(), what: what.into(), why });
     }
 
-    /// Counts a case, and adds what is wrong with it where it does not hold.
+    /// Counts a case, and adds a finding unless it holds.
     pub(crate) fn expect(&mut self, area: Area, holds: bool, place: &str, what: &str, why: &'static str) {
         self.case(area);
         if !holds {
@@ -80,17 +80,17 @@ impl Report {
         }
     }
 
-    /// What is wrong, by area.
+    /// All findings, by area.
     pub fn findings(&self) -> impl Iterator<Item = &Finding> {
         self.findings.iter()
     }
 
-    /// Whether nothing is.
+    /// Whether there are none.
     pub fn passed(&self) -> bool {
         self.findings.is_empty()
     }
 
-    /// How many cases were played.
+    /// The number of cases.
     pub fn cases(&self) -> usize {
         self.cases.iter().sum()
     }

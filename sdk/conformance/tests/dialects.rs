@@ -1,4 +1,4 @@
-//! The kit over the bundled dialects, which hold, and over dialects that are broken, which are found out.
+//! The bundled dialects pass the kit, and broken dialects do not.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! What `wit-bindgen` makes of the contracts. Nothing here is meant to be named by plugins: the modules
-//! `dialect`, `engine` and `tool` re-export it under short paths.
+//! The bindings that `wit-bindgen` generates from the contracts. Plugins do not name them: the modules
+//! `dialect`, `engine` and `tool` re-export them under short paths.
 //!
 //! Each world is generated with its exports removed from what is always linked; only the macro line in
 //! a plugin adds them. So a tool that uses this crate exports nothing of a dialect.
@@ -33,7 +33,7 @@ pub mod host {
     pub use lakeport::host::*;
 }
 
-/// `lakeport:dialect`: what every dialect exports.
+/// `lakeport:dialect`: the exports of every dialect.
 pub mod dialect {
     wit_bindgen::generate!({
         inline: "
@@ -86,7 +86,7 @@ pub mod dialect_wire {
     pub use exports::lakeport::dialect::wire;
 }
 
-/// `lakeport:engine`: what every engine exports.
+/// `lakeport:engine`: the exports of every engine.
 pub mod engine {
     wit_bindgen::generate!({
         inline: "
@@ -119,7 +119,7 @@ pub mod engine {
     pub use lakeport::engine::model;
 }
 
-/// The optional export of an engine with a timer of its own.
+/// The optional export of an engine with a timer.
 pub mod engine_schedules {
     wit_bindgen::generate!({
         inline: "
@@ -144,7 +144,7 @@ pub mod engine_schedules {
     pub use exports::lakeport::engine::schedules;
 }
 
-/// The optional export of an engine that makes backfills itself.
+/// The optional export of an engine that runs backfills itself.
 pub mod engine_backfills {
     wit_bindgen::generate!({
         inline: "
@@ -169,7 +169,7 @@ pub mod engine_backfills {
     pub use exports::lakeport::engine::backfills;
 }
 
-/// The optional export of an engine whose own definitions can be taken over.
+/// The optional export of an engine whose own definitions can be imported.
 pub mod engine_definitions {
     wit_bindgen::generate!({
         inline: "
@@ -194,7 +194,7 @@ pub mod engine_definitions {
     pub use exports::lakeport::engine::definitions;
 }
 
-/// The scheduler inside the host, which only the engine bundled with it may import.
+/// The embedded scheduler, which only the bundled engine may import.
 pub mod runner {
     wit_bindgen::generate!({
         inline: "
@@ -218,7 +218,7 @@ pub mod runner {
     pub use lakeport::runner::runner::*;
 }
 
-/// `lakeport:tool`: what a tool exports, and the interfaces that only tools may import.
+/// `lakeport:tool`: the exports of a tool, and the interfaces that only tools may import.
 pub mod tool {
     wit_bindgen::generate!({
         inline: "

@@ -40,25 +40,25 @@ use crate::bindings::dialect::{about, planner, reader};
 
 /// A dialect. `lakeport_sdk::dialect!` exports it.
 ///
-/// The functions are those of the contract's interfaces `about`, `planner` and `reader`, where each is
-/// described. Those with a body answer what the contract calls a lazy, fair answer.
+/// The functions are those of the contract's interfaces `about`, `planner` and `reader`, which describe them.
+/// Functions with a body have the default answer that the contract permits.
 pub trait Dialect {
-    /// What the dialect is. Always the same.
+    /// Describes the dialect. Always the same answer.
     fn describe() -> DialectInfo;
 
-    /// Parses type texts, in their order. Pure.
+    /// Parses type texts, in order. A pure function.
     fn parse_types(server: Option<ServerInfo>, texts: Vec<String>) -> Vec<Result<DataType, Problem>>;
 
-    /// Plans one change, or says all that is wrong with it. Pure.
+    /// Plans one change, or returns all problems of it. A pure function.
     fn plan(server: ServerInfo, change: Change) -> Result<ChangePlan, Vec<Problem>>;
 
-    /// What server this is.
+    /// Identifies the server.
     fn server(connection: Connection, options: String) -> Result<ServerInfo, Error>;
 
-    /// Databases, in the order of their names.
+    /// Databases, ordered by name.
     fn databases(connection: Connection, server: ServerInfo, page: Page) -> Result<DatabasePage, Error>;
 
-    /// Tables and views of one database, in the order of their names.
+    /// Tables and views of one database, ordered by name.
     fn tables(
         connection: Connection,
         server: ServerInfo,
@@ -66,8 +66,8 @@ pub trait Dialect {
         page: Page,
     ) -> Result<TablePage, Error>;
 
-    /// Tables with all that is known of them, in the order asked. `dependents`: also what else of the server uses them
-    /// and would fail with them, such as views.
+    /// Inspects tables, in the requested order. `dependents`: includes other objects of the server that use
+    /// them and would fail with them, such as views.
     fn inspect(
         connection: Connection,
         server: ServerInfo,
@@ -75,12 +75,12 @@ pub trait Dialect {
         dependents: bool,
     ) -> Result<Vec<Result<Table, Error>>, Error>;
 
-    /// The statement that makes the table, for people.
+    /// The statement that creates the table, for people.
     fn ddl(_connection: Connection, _server: ServerInfo, table: TableName) -> Result<String, Error> {
         Err(Error::unsupported(format!("this dialect cannot say the statement that makes {:?}", table.name)))
     }
 
-    /// Sizes, in the order asked. Says nothing unless overridden.
+    /// Sizes, in the requested order. Unknown unless overridden.
     fn statistics(
         _connection: Connection,
         _server: ServerInfo,
@@ -90,7 +90,7 @@ pub trait Dialect {
         Ok(tables.iter().map(|_| Ok(TableStatistics::unknown())).collect())
     }
 
-    /// Accesses. Says that the database keeps none unless overridden.
+    /// Accesses. Reports that the database records none unless overridden.
     fn access(
         _connection: Connection,
         _server: ServerInfo,
@@ -101,8 +101,8 @@ pub trait Dialect {
 }
 
 impl DialectInfo {
-    /// A dialect of one product, without options, models or capabilities, that quotes by the standard:
-    /// names in `"`, literals in `'`, the quote doubled. The rest is set by struct update.
+    /// A dialect of one product, without options, models or capabilities, with standard quoting: names in
+    /// `"`, literals in `'`, inner quotes doubled. Set other members by struct update.
     pub fn new(name: &str, product: &str, version: &str, transport: &str) -> DialectInfo {
         DialectInfo {
             name: name.to_owned(),
@@ -163,14 +163,15 @@ impl Vocabulary {
 }
 
 impl TableName {
-    /// A table's place.
+    /// A table's name.
     pub fn new(database: impl Into<String>, name: impl Into<String>) -> TableName {
         TableName { database: database.into(), name: name.into() }
     }
 }
 
 impl Field {
-    /// A field that may be NULL and has no default, no comment and no part in a key. The rest is set by struct update.
+    /// A field that may be NULL and has no default, no comment and no part in a key. Set other members by
+    /// struct update.
     pub fn new(name: impl Into<String>, type_text: impl Into<String>) -> Field {
         Field {
             name: name.into(),
@@ -186,7 +187,8 @@ impl Field {
 }
 
 impl Table {
-    /// A table without more than its fields, whose key is made of those that say so. The rest is set by struct update.
+    /// A table with its fields only; its key consists of the fields that declare it. Set other members by
+    /// struct update.
     pub fn new(name: TableName, fields: Vec<Field>) -> Table {
         Table {
             name,
@@ -206,22 +208,21 @@ impl Table {
 }
 
 impl ChangePlan {
-    /// Nothing to do, with what the user should know.
+    /// An empty plan, with notes for the user.
     pub fn nothing(notes: Vec<Problem>) -> ChangePlan {
         ChangePlan { steps: Vec::new(), transactional: false, new_names: Vec::new(), notes }
     }
 }
 
 impl Action {
-    /// A statement that is done when the database accepts it.
+    /// A statement that has finished when the database accepts it.
     pub fn new(statement: Statement) -> Action {
         Action { statement: statement.tokens(), probe: None }
     }
 }
 
 impl Step {
-    /// A step at once that others hardly notice, with nothing that takes it back. The rest is set by
-    /// struct update.
+    /// A quick step that hardly affects others, without an undo. Set other members by struct update.
     pub fn new(purpose: impl Into<String>, statement: Statement) -> Step {
         Step {
             purpose: purpose.into(),
@@ -236,7 +237,7 @@ impl Step {
 }
 
 impl TableStatistics {
-    /// Nothing is known.
+    /// All unknown.
     pub fn unknown() -> TableStatistics {
         TableStatistics {
             row_count: None,
@@ -251,7 +252,7 @@ impl TableStatistics {
 }
 
 impl AccessPage {
-    /// There is no source of accesses, for this reason.
+    /// No source of accesses, for this reason.
     pub fn none(note: impl Into<String>) -> AccessPage {
         AccessPage {
             rows: Vec::new(),
@@ -330,8 +331,7 @@ impl<T: Dialect> reader::Guest for T {
     }
 }
 
-/// Makes the crate a dialect: exports what a type that implements [`dialect::Dialect`](Dialect) does.
-/// Once in a plugin.
+/// Makes the crate a dialect: exports a type that implements [`dialect::Dialect`](Dialect). Once per plugin.
 #[macro_export]
 macro_rules! dialect {
     ($plugin:ident) => {
@@ -339,7 +339,7 @@ macro_rules! dialect {
     };
 }
 
-/// Exports `wire` besides, for a dialect over HTTP, from a type that implements [`dialect::Wire`](Wire).
+/// Also exports `wire`, for a dialect over HTTP, from a type that implements [`dialect::Wire`](Wire).
 #[macro_export]
 macro_rules! dialect_wire {
     ($plugin:ident) => {

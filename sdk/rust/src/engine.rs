@@ -1,8 +1,7 @@
 //! Engines: one kind of workflow scheduler.
 //!
-//! An engine implements [`Engine`] and, as far as its scheduler can do it, [`Schedules`], [`Backfills`]
-//! and [`Definitions`]; each is exported by a macro line of its own, and what is exported is what it can
-//! do.
+//! An engine implements [`Engine`] and, if its scheduler supports them, [`Schedules`], [`Backfills`] and
+//! [`Definitions`]. Each has a macro line that exports it, and the exports declare the engine's abilities.
 //!
 //! ```text
 //! lakeport_sdk::engine!(MyScheduler);
@@ -23,7 +22,7 @@ pub use crate::bindings::engine_definitions::definitions::{
     Definition, DefinitionHead, DefinitionPage, DefinitionQuery, Guest as Definitions, Source,
 };
 pub use crate::bindings::engine_schedules::schedules::Guest as Schedules;
-/// The scheduler inside the host. A component that imports it is let in only if the host brought it.
+/// The embedded scheduler. Only a bundled component may import it.
 pub use crate::bindings::runner;
 pub use crate::host::{call, clock, config, files, http, memo, web};
 pub use crate::{Error, Page, Problem, Timestamp, Upstream};
@@ -32,41 +31,41 @@ use crate::bindings::engine::{about, deploys, runs, watch};
 
 /// An engine. `lakeport_sdk::engine!` exports it.
 ///
-/// The functions are those of the contract's interfaces `about`, `deploys`, `runs` and `watch`, where
-/// each is described. Those with a body answer what the contract calls a lazy, fair answer.
+/// The functions are those of the contract's interfaces `about`, `deploys`, `runs` and `watch`, which
+/// describe them. Functions with a body have the default answer that the contract permits.
 pub trait Engine {
-    /// What the engine is. Always the same.
+    /// Describes the engine. Always the same answer.
     fn describe() -> EngineInfo;
 
-    /// Looks at the instance; changes nothing.
+    /// Tests the connection to the instance; changes nothing.
     fn test() -> Result<TestReport, Error>;
 
-    /// What in this workflow the engine cannot do. Pure.
+    /// The parts of this workflow that the engine does not support. A pure function.
     fn check(_workflow: Workflow) -> Vec<Problem> {
         Vec::new()
     }
 
-    /// Brings a revision into the engine; re-entrant.
+    /// Deploys a revision; re-entrant.
     fn deploy(request: DeployRequest) -> Result<Deployment, Error>;
 
-    /// How far a deployment is. Needed by engines that answer `waiting`, or receipts not settled.
+    /// The state of a deployment. Required for engines that answer `waiting`, or with unsettled receipts.
     fn status(_current: WorkflowRef, _revision: String) -> Result<Deployment, Error> {
         Err(Error::unsupported("this engine's deployments are done when they are answered"))
     }
 
-    /// Takes a workflow out of the engine.
+    /// Removes a workflow from the engine.
     fn remove(current: WorkflowRef) -> Result<Receipt, Error>;
 
     /// Starts one run.
     fn start(request: RunRequest) -> Result<Started, Error>;
 
-    /// Finds runs by key or trigger code, in the order asked.
+    /// Finds runs by key or trigger code, in the requested order.
     fn find(queries: Vec<RunQuery>) -> Result<Vec<Option<Instance>>, Error>;
 
-    /// Asks for a stop.
+    /// Requests a stop.
     fn cancel(workflow: WorkflowRef, target: Target) -> Result<Receipt, Error>;
 
-    /// Runs parts of a finished run again. The host starts a new run where this is not supported.
+    /// Repeats parts of a finished run. If unsupported, the host starts a new run.
     fn retry(_request: RetryRequest) -> Result<Started, Error> {
         Err(Error::unsupported("this engine cannot run parts of a finished run again"))
     }
@@ -74,7 +73,7 @@ pub trait Engine {
     /// Runs of many workflows.
     fn instances(request: WatchRequest) -> Result<WatchPage, Error>;
 
-    /// Tries of the tasks of many runs.
+    /// Attempts of the tasks of many runs.
     fn task_runs(request: TaskRunRequest) -> Result<TaskRunPage, Error>;
 
     /// A part of a log.
@@ -84,7 +83,7 @@ pub trait Engine {
 }
 
 impl EngineInfo {
-    /// An engine without settings, addresses, secrets, task types or features. The rest is set by struct
+    /// An engine without settings, addresses, secrets, task types or features. Set other members by struct
     /// update.
     pub fn new(name: &str, product: &str, version: &str) -> EngineInfo {
         EngineInfo {
@@ -170,8 +169,7 @@ impl<T: Engine> watch::Guest for T {
     }
 }
 
-/// Makes the crate an engine: exports what a type that implements [`engine::Engine`](Engine) does. Once
-/// in a plugin.
+/// Makes the crate an engine: exports a type that implements [`engine::Engine`](Engine). Once per plugin.
 #[macro_export]
 macro_rules! engine {
     ($plugin:ident) => {
@@ -179,7 +177,7 @@ macro_rules! engine {
     };
 }
 
-/// Exports `schedules` besides, from a type that implements [`engine::Schedules`](Schedules).
+/// Also exports `schedules`, from a type that implements [`engine::Schedules`](Schedules).
 #[macro_export]
 macro_rules! engine_schedules {
     ($plugin:ident) => {
@@ -187,7 +185,7 @@ macro_rules! engine_schedules {
     };
 }
 
-/// Exports `backfills` besides, from a type that implements [`engine::Backfills`](Backfills).
+/// Also exports `backfills`, from a type that implements [`engine::Backfills`](Backfills).
 #[macro_export]
 macro_rules! engine_backfills {
     ($plugin:ident) => {
@@ -195,7 +193,7 @@ macro_rules! engine_backfills {
     };
 }
 
-/// Exports `definitions` besides, from a type that implements [`engine::Definitions`](Definitions).
+/// Also exports `definitions`, from a type that implements [`engine::Definitions`](Definitions).
 #[macro_export]
 macro_rules! engine_definitions {
     ($plugin:ident) => {

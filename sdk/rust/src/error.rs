@@ -1,5 +1,4 @@
-//! Errors as plugins make them. The words of `code` are the contract's; a plugin that needs another one
-//! uses [`Error::new`].
+//! Errors of plugins. The codes are the contract's; for another code use [`Error::new`].
 
 use std::fmt::Display;
 
@@ -18,33 +17,33 @@ macro_rules! constructors {
 }
 
 constructors! {
-    /// The input is wrong; the message says what would be right.
+    /// The input is invalid; the message says what is valid.
     invalid_input = "invalid_input";
-    /// What was asked about is not there.
+    /// The requested object does not exist.
     not_found = "not_found";
-    /// Something else stands in the way.
+    /// The state does not allow it.
     conflict = "conflict";
-    /// The other side does not accept the log-in.
+    /// The other system rejects the credentials.
     unauthorized = "unauthorized";
-    /// The log-in is accepted and has not this right.
+    /// The credentials lack this permission.
     forbidden = "forbidden";
-    /// This plugin, or what it drives, cannot do that.
+    /// This plugin, or the system behind it, does not support this.
     unsupported = "unsupported";
-    /// A bound was passed.
+    /// A limit was exceeded.
     limit_exceeded = "limit_exceeded";
-    /// The other side did not answer in time.
+    /// The other system did not answer in time.
     timeout = "timeout";
-    /// Nobody waits for the answer any more.
+    /// The caller no longer waits for the answer.
     cancelled = "cancelled";
-    /// The other side could not be reached; nothing was sent.
+    /// The other system is unreachable; nothing was sent.
     unreachable = "unreachable";
-    /// The other side answered with an error.
+    /// The other system answered with an error.
     upstream_failed = "upstream_failed";
-    /// The other side's answer makes no sense.
+    /// The other system's answer is invalid.
     bad_answer = "invalid_response";
-    /// Not now.
+    /// Temporarily unavailable.
     unavailable = "unavailable";
-    /// A fault of the plugin.
+    /// An error of the plugin.
     internal = "internal";
 }
 
@@ -68,7 +67,7 @@ impl Error {
         self
     }
 
-    /// Not worth trying again before this many milliseconds.
+    /// The minimum wait before a retry, in milliseconds.
     pub fn retry_after_ms(mut self, wait_ms: u32) -> Error {
         self.retryable = true;
         self.retry_after_ms = Some(wait_ms);
@@ -81,13 +80,13 @@ impl Error {
         self
     }
 
-    /// What the system behind the plugin said.
+    /// Adds the error of the system behind the plugin.
     pub fn upstream(mut self, upstream: Upstream) -> Error {
         self.upstream = Some(upstream);
         self
     }
 
-    /// One more fact for the log and the error's details.
+    /// Adds a fact for the log and the error's details.
     pub fn with(mut self, name: impl Into<String>, value: impl Display) -> Error {
         self.context.push((name.into(), value.to_string()));
         self
@@ -95,15 +94,14 @@ impl Error {
 }
 
 impl Problem {
-    /// Something wrong with one member; empty for the whole.
+    /// A problem of one member; empty for the whole input.
     pub fn new(member: impl Into<String>, code: impl Into<String>, message: impl Into<String>) -> Problem {
         Problem { member: member.into(), code: code.into(), message: message.into() }
     }
 }
 
 impl From<serde_json::Error> for Error {
-    /// JSON that cannot be read is taken for wrong input. JSON from upstream deserves
-    /// [`Error::bad_answer`].
+    /// Treats unreadable JSON as invalid input. For JSON from another system use [`Error::bad_answer`].
     fn from(error: serde_json::Error) -> Error {
         Error::invalid_input(format!("the JSON does not have the shape that is needed: {error}"))
     }

@@ -1,9 +1,9 @@
 //! Write Lakeport plugins in Rust: a trait and one macro line.
 //!
-//! A plugin is a WebAssembly component of one of three families: a [`dialect`] (one kind of database),
-//! an [`engine`] (one kind of workflow scheduler) or a [`tool`] (one skill of an agent). What it can
-//! reach is what it imports, and what it imports is what it uses: a tool that never touches
-//! [`tool::catalog`] does not ask for it. There are no sockets, files or environment.
+//! A plugin is a WebAssembly component of one of three families: a [`dialect`] (one kind of database), an
+//! [`engine`] (one kind of workflow scheduler) or a [`tool`] (one skill of an agent). It reaches only its
+//! imports, and it imports only what it uses: a tool that never uses [`tool::catalog`] does not request it.
+//! There are no sockets, files or environment.
 //!
 //! # Ten minutes to a tool
 //!
@@ -45,20 +45,20 @@
 //!
 //! 3. `rustup target add wasm32-wasip2`, once, then `cargo build --release --target wasm32-wasip2`.
 //!    `target/wasm32-wasip2/release/shout.wasm` is the component.
-//! 4. `lakeport plugin install target/wasm32-wasip2/release/shout.wasm` shows what it asks for;
-//!    `lakeport plugin activate shout DIGEST` lets it in.
+//! 4. `lakeport plugin install target/wasm32-wasip2/release/shout.wasm` shows its requested permissions;
+//!    `lakeport plugin activate shout DIGEST` grants them.
 //!
-//! The same crate builds natively, so `cargo test` runs its unit tests without a host. The host's
-//! functions are not there then and panic when called, save for the log, which goes to standard error.
+//! The same crate builds natively, so `cargo test` runs its unit tests without a host. The host's functions
+//! then panic when called, except for the log, which goes to standard error.
 //!
 //! # What to know
 //!
-//! - Each call has a fresh instance: what a plugin keeps in memory is gone with the call.
+//! - Each call has a fresh instance: a plugin's memory ends with the call.
 //! - A panic ends that one call and counts against the plugin. Errors are values: [`Error`] has a
 //!   constructor for each code of the contract.
 //! - `panic = "abort"`, `lto = true` and `strip = true` in the release profile make components small.
 
-// The generated bindings name this crate's runtime as a plugin has to.
+// The generated bindings refer to this crate's runtime by its external name.
 extern crate self as lakeport_sdk;
 
 #[doc(hidden)]
@@ -77,13 +77,13 @@ pub use serde_json;
 #[doc(hidden)]
 pub use wit_bindgen;
 
-/// Host interfaces that more than one family may use. A dialect has only the log.
+/// Host interfaces that several families may use. A dialect has only the log.
 pub mod host {
     pub use crate::bindings::host::{call, clock, config, files, http, memo, web};
 }
 
-/// What the families' macros have in common. In a native build there is nothing to export to, but the
-/// trait is asked for all the same.
+/// The common part of the families' macros. A native build exports nothing, but the trait is required all the
+/// same.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! export_plugin {

@@ -1,4 +1,4 @@
-//! Lines for the operator.
+//! Log lines for the operator.
 //!
 //! ```no_run
 //! use lakeport_sdk::{info, warn};
@@ -11,8 +11,8 @@
 
 pub use crate::bindings::host::log::Level;
 
-/// Writes one line. The host cuts messages at 4,096 bytes, fields at 32 of 1,024 bytes each, and only
-/// counts what comes after 1,000 lines of one call.
+/// Writes one line. The host cuts messages at 4,096 bytes, keeps 32 fields of 1,024 bytes each, and only
+/// counts the lines after the first 1,000 of a call.
 pub fn write(level: Level, message: &str, fields: &[(String, String)]) {
     #[cfg(target_arch = "wasm32")]
     crate::bindings::host::log::write(level, message, fields);
@@ -32,22 +32,22 @@ macro_rules! log_at {
     };
 }
 
-/// Every step; off unless the operator asks.
+/// Single steps; off unless the operator enables them.
 #[macro_export]
 macro_rules! trace { ($($line:tt)*) => { $crate::log_at!(Trace, $($line)*) }; }
 
-/// For whoever debugs the plugin.
+/// For debugging the plugin.
 #[macro_export]
 macro_rules! debug { ($($line:tt)*) => { $crate::log_at!(Debug, $($line)*) }; }
 
-/// What an operator likes to find later.
+/// Information for the operator.
 #[macro_export]
 macro_rules! info { ($($line:tt)*) => { $crate::log_at!(Info, $($line)*) }; }
 
-/// Something was wrong and was dealt with.
+/// A problem that was handled.
 #[macro_export]
 macro_rules! warn { ($($line:tt)*) => { $crate::log_at!(Warn, $($line)*) }; }
 
-/// Something was wrong and a person should look.
+/// A problem that needs a person.
 #[macro_export]
 macro_rules! error { ($($line:tt)*) => { $crate::log_at!(Error, $($line)*) }; }

@@ -1,7 +1,7 @@
-//! Reading a [`RowSet`] by the names of its columns.
+//! Reads a [`RowSet`] by column names.
 //!
-//! A column that is missing or holds something else is `invalid_response`, with its name: the database said
-//! something that the query does not explain.
+//! A column that is missing or of another type is `invalid_response`, with its name: the answer does not fit
+//! the query.
 
 use crate::{Cell, Error, RowSet};
 
@@ -13,7 +13,7 @@ pub struct Row<'a> {
 }
 
 impl RowSet {
-    /// The rows, in the order in which they came.
+    /// The rows, in order.
     pub fn iter(&self) -> impl Iterator<Item = Row<'_>> {
         self.rows.iter().map(|cells| Row { set: self, cells })
     }
@@ -25,7 +25,7 @@ impl RowSet {
 }
 
 impl<'a> Row<'a> {
-    /// The cell of the first column of that name.
+    /// The cell of the first column with that name.
     pub fn cell(&self, column: &str) -> Result<&'a Cell, Error> {
         self.set
             .columns
@@ -35,12 +35,12 @@ impl<'a> Row<'a> {
             .ok_or_else(|| Error::bad_answer(format!("the answer has no column {column:?}")))
     }
 
-    /// A text that is there.
+    /// A required text.
     pub fn text(&self, column: &str) -> Result<&'a str, Error> {
         self.optional_text(column)?.ok_or_else(|| is_null(column))
     }
 
-    /// A text, or nothing for NULL.
+    /// A text; `None` for NULL.
     pub fn optional_text(&self, column: &str) -> Result<Option<&'a str>, Error> {
         match self.cell(column)? {
             Cell::Null => Ok(None),
@@ -49,12 +49,12 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// A whole number that is there.
+    /// A required integer.
     pub fn integer(&self, column: &str) -> Result<i64, Error> {
         self.optional_integer(column)?.ok_or_else(|| is_null(column))
     }
 
-    /// A whole number, or nothing for NULL. Digits in a text count: some drivers answer so.
+    /// An integer; `None` for NULL. Accepts digits in a text, as some drivers return them.
     pub fn optional_integer(&self, column: &str) -> Result<Option<i64>, Error> {
         match self.cell(column)? {
             Cell::Null => Ok(None),
@@ -67,7 +67,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// A truth value that is there; a number counts as true unless it is 0.
+    /// A required truth value; a number is true unless it is 0.
     pub fn boolean(&self, column: &str) -> Result<bool, Error> {
         match self.cell(column)? {
             Cell::Boolean(value) => Ok(*value),
@@ -82,7 +82,7 @@ fn is_null(column: &str) -> Error {
     Error::bad_answer(format!("the column {column:?} of the answer is NULL"))
 }
 
-/// Says the kind only: a value may be anyone's data.
+/// Names the type only: the value may be confidential.
 fn is_no(column: &str, wanted: &str, cell: &Cell) -> Error {
     let kind = match cell {
         Cell::Null => "NULL",

@@ -1,8 +1,8 @@
 //! Tools: one skill of an agent.
 //!
-//! A tool implements [`Tool`] and is exported by `lakeport_sdk::tool!(MyTool);`. What it uses of
-//! [`catalog`], [`samples`], [`guard`], [`query`], [`results`], [`lineage`] and [`http`] is what the
-//! operator is asked to grant.
+//! A tool implements [`Tool`] and is exported by `lakeport_sdk::tool!(MyTool);`. The operator is asked to
+//! grant what it uses of [`catalog`], [`samples`], [`guard`], [`query`], [`results`], [`lineage`] and
+//! [`http`].
 
 pub use crate::bindings::tool::tool::{Artifact, Context, Outcome, ToolInfo};
 pub use crate::bindings::tool::{catalog, guard, lineage, query, results, samples, tables};
@@ -11,23 +11,23 @@ pub use crate::{Cell, Column, Error, Page, Problem, RowSet, Timestamp, Upstream}
 
 use crate::bindings::tool::tool;
 
-/// How long a call may take where the tool does not say, in milliseconds.
+/// The default time limit of a call, in milliseconds.
 const TIMEOUT_MS: u32 = 10_000;
-/// The longest output where the tool does not say, in bytes.
+/// The default limit of the output, in bytes.
 const OUTPUT_MAX_BYTES: u32 = 64 * 1024;
 
 /// A tool. `lakeport_sdk::tool!` exports it.
 pub trait Tool {
-    /// What the tool is. Always the same.
+    /// Describes the tool. Always the same answer.
     fn describe() -> ToolInfo;
 
-    /// Does it, once. `input` is JSON that fits the schema.
+    /// Runs the tool once. `input` is JSON that fits the schema.
     fn call(input: String, context: Context) -> Result<Outcome, Error>;
 }
 
 impl ToolInfo {
-    /// A tool without settings, addresses or secrets. Schemas are JSON Schema (2020-12) of an object.
-    /// The rest is set by struct update: `ToolInfo { timeout_ms: 500, ..ToolInfo::new(…) }`.
+    /// A tool without settings, addresses or secrets. Schemas are JSON Schema (2020-12) of an object. Set
+    /// other members by struct update: `ToolInfo { timeout_ms: 500, ..ToolInfo::new(…) }`.
     pub fn new(
         name: &str,
         version: &str,
@@ -55,12 +55,12 @@ impl ToolInfo {
 }
 
 impl Outcome {
-    /// An output with nothing to show beside it.
+    /// An output without artifacts.
     pub fn new(output: &serde_json::Value) -> Outcome {
         Outcome { output: output.to_string(), artifacts: Vec::new(), truncated: false }
     }
 
-    /// Something more to show beside the answer.
+    /// Adds an artifact to show beside the answer.
     pub fn artifact(mut self, kind: &str, content: &serde_json::Value) -> Outcome {
         self.artifacts.push(Artifact { kind: kind.to_owned(), content: content.to_string() });
         self
@@ -77,8 +77,7 @@ impl<T: Tool> tool::Guest for T {
     }
 }
 
-/// Makes the crate a tool: exports what a type that implements [`tool::Tool`](Tool) does. Once in a
-/// plugin.
+/// Makes the crate a tool: exports a type that implements [`tool::Tool`](Tool). Once per plugin.
 #[macro_export]
 macro_rules! tool {
     ($plugin:ident) => {

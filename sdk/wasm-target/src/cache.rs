@@ -1,7 +1,7 @@
-//! Folders in the user's cache that are either whole or not there.
+//! Folders in the user's cache that exist either completely or not at all.
 //!
-//! A folder is named `<name>-<digest of what it is made from>`, written aside as `….partial-<pid>` and
-//! renamed when it is done. It is never changed afterwards: other inputs make another folder.
+//! A folder is named `<name>-<digest of its inputs>`, written as `….partial-<pid>` and renamed when it is
+//! complete. It never changes afterwards: other inputs make another folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub fn folder(name: &str) -> Result<PathBuf> {
     Ok(caches.join("lakeport").join(name))
 }
 
-/// A short digest over the inputs that a folder is made from.
+/// A short digest over the inputs of a folder.
 #[must_use]
 pub fn digest(inputs: &[&str]) -> String {
     let mut hash = Sha256::new();
@@ -35,9 +35,9 @@ pub fn digest(inputs: &[&str]) -> String {
     text
 }
 
-/// The folder `<name>-<digest of inputs>`, made by `make` if it is not there yet.
+/// The folder `<name>-<digest of inputs>`, made by `make` if it does not exist.
 ///
-/// `make` is given an empty folder aside. Two processes may both make it; the first to finish wins.
+/// `make` gets an empty temporary folder. Two processes may both make it; the first to finish wins.
 pub fn made(name: &str, inputs: &[&str], make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf> {
     let done = folder(&format!("{name}-{}", digest(inputs)))?;
     made_at(&done, make)?;
@@ -73,7 +73,7 @@ fn partial_name(done: &Path, process: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Removes what processes that are gone left half made.
+/// Removes partial folders of processes that no longer run.
 fn remove_abandoned(done: &Path) {
     let Some(parent) = done.parent() else { return };
     let prefix = partial_name(done, "");

@@ -1,7 +1,7 @@
 //! Debian packages, fetched and unpacked into a folder: no root, nothing installed.
 //!
-//! apt is given lists, state and cache of its own below a folder of ours, so that it neither needs nor
-//! changes the machine's. It still checks the archive's signature and each package's digest.
+//! apt gets its own lists, state and cache in a folder of ours, so that it neither needs nor changes the
+//! machine's. It still checks the archive's signature and each package's digest.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use anyhow::{Context, Result, anyhow};
 use crate::sources::{Configured, Source};
 use crate::{Report, process, sources};
 
-/// How often a registry is asked before it counts as failed.
+/// The most tries before a registry counts as failed.
 const TRIES: u32 = 3;
 
 /// The wait before the second try; it doubles.
@@ -23,7 +23,7 @@ const RETRY_PAUSE: Duration = Duration::from_secs(2);
 /// How long apt waits for an answer, in seconds.
 const ANSWER_WAIT_S: u32 = 30;
 
-/// An apt of our own, with fresh package lists.
+/// A separate apt, with fresh package lists.
 pub struct Debian {
     folder: PathBuf,
     configured: Configured,
@@ -65,7 +65,7 @@ impl Debian {
         &self.configured.codename
     }
 
-    /// The version that would be downloaded, without the packaging's own suffixes: `1.96.0`.
+    /// The version that would be downloaded, without packaging suffixes: `1.96.0`.
     pub(crate) fn version(&self, package: &str) -> Result<String> {
         let text = self.apt("apt-cache", &["show", "--no-all-versions", package])?;
         let version = text.lines().find_map(|line| line.strip_prefix("Version: "));
@@ -74,14 +74,14 @@ impl Debian {
         Ok(after_epoch.split(['+', '-', '~']).next().unwrap_or(after_epoch).to_owned())
     }
 
-    /// The packages that `package` depends on directly, alternatives left out.
+    /// The direct dependencies of `package`, without alternatives.
     pub fn dependencies(&self, package: &str) -> Result<Vec<String>> {
         let text = self.apt("apt-cache", &["depends", "--important", package])?;
         let names = text.lines().filter_map(|line| line.trim_start().strip_prefix("Depends: "));
         Ok(names.map(str::to_owned).collect())
     }
 
-    /// The packages of shared libraries that `package` needs and this machine does not have.
+    /// The packages of shared libraries that `package` needs and this machine lacks.
     pub fn missing_libraries(&self, package: &str) -> Result<Vec<String>> {
         let plan = self.apt("apt-get", &["--simulate", "--no-install-recommends", "install", package])?;
         let names = plan.lines().filter_map(|line| line.strip_prefix("Inst ")?.split_whitespace().next());

@@ -1,8 +1,8 @@
 //! The third way: Debian's `rustc-web` with a standard library built once for the target.
 //!
-//! The finished folder is a sysroot like any other: Debian's compiler finds the target in its own
-//! `rustlib`, with the C library in `self-contained`, so that a plugin's build needs no flags. The linkers
-//! are the rustup toolchain's.
+//! The finished folder is a usual sysroot: Debian's compiler finds the target in its own `rustlib`, with the
+//! C library in `self-contained`, so that a plugin's build needs no flags. The linkers are the rustup
+//! toolchain's.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::debian::Debian;
 use crate::toolchain::Toolchain;
 use crate::{Report, TARGET, WasmToolchain, Way, cache, process};
 
-/// Rises when the recipe below changes, so that a folder made by an older one is not used.
+/// Increased when the recipe below changes, so that older folders are not used.
 const RECIPE: &str = "1";
 
 /// The oldest compiler that the workspace accepts, for example `1.95`.
@@ -22,7 +22,7 @@ const OLDEST_RUSTC: &str = env!("CARGO_PKG_RUST_VERSION");
 
 const WHAT_FOR: &str = "wasm target";
 
-/// What the C library gives to a component; the rest of `wasi-libc` stands empty or is not linked.
+/// The files of the C library that a component needs; the rest of `wasi-libc` is empty or not linked.
 const C_LIBRARY: [&str; 3] = ["crt1-command.o", "crt1-reactor.o", "libc.a"];
 
 pub(crate) fn ensure(toolchain: &Toolchain, report: &Report) -> Result<WasmToolchain> {
@@ -63,7 +63,7 @@ fn make(toolchain: &Toolchain, folder: &Path, report: &Report) -> Result<()> {
     Ok(())
 }
 
-/// What counts is that the package knows the target: bookworm's own is too old, its backport is not.
+/// The package must support the target: bookworm's own is too old, its backport is not.
 fn unpack_c_library(debian: &Debian, folder: &Path, report: &Report) -> Result<PathBuf> {
     let package = ["wasi-libc".to_owned()];
     let root = folder.join("libc");
@@ -112,7 +112,7 @@ fn build_standard_library(
     fs::write(package.join("lib.rs"), "")?;
     let source = folder.join("root/usr/src");
     let flags = [
-        // Plugins are built with LTO, which needs the bitcode that cargo leaves out otherwise.
+        // Plugins are built with LTO, which needs the bitcode that cargo omits otherwise.
         "-Cembed-bitcode=yes".to_owned(),
         format!("--remap-path-prefix={}=/rust", source.display()),
     ];

@@ -1,11 +1,11 @@
 //! Finds or makes a Rust toolchain that builds `wasm32-wasip2` components.
 //!
-//! The one idea: an ordinary `cargo build --target wasm32-wasip2` with a few environment variables is all
-//! that a plugin needs, and [`ensure`] says which ones, having fetched what was missing. Three ways are
-//! tried in order: the toolchain has the target; rustup adds it; Debian's own compiler and C library are
-//! unpacked into the user's cache and the standard library is built once with them.
+//! A plugin needs only an ordinary `cargo build --target wasm32-wasip2` with a few environment variables, and
+//! [`ensure`] returns them after fetching missing parts. It tries three ways in order: the toolchain has the
+//! target; rustup adds it; Debian's own compiler and C library are unpacked into the user's cache, where the
+//! standard library is built once with them.
 //!
-//! Nothing here needs root, installs anything on the machine or writes into a checkout.
+//! It needs no root, installs nothing on the machine and does not write into a checkout.
 
 pub mod cache;
 pub mod debian;
@@ -28,24 +28,24 @@ pub const TARGET: &str = "wasm32-wasip2";
 /// Forces one of the three ways: `toolchain`, `rustup` or `debian`.
 pub const WAY_VARIABLE: &str = "LAKEPORT_WASM_TARGET";
 
-/// How long `rustup target add` may take. It either downloads 30 MB or is refused; where it hangs, the
-/// third way is quicker.
+/// How long `rustup target add` may take. It either downloads 30 MB or is refused; if it hangs, the third way
+/// is quicker.
 const RUSTUP_WAIT: Duration = Duration::from_secs(60);
 
-/// How long a refusal by rustup is believed before it is asked again.
+/// How long a refusal by rustup is remembered.
 const RUSTUP_REFUSAL_VALID: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Receives one line of progress at a time.
 pub type Report<'a> = dyn Fn(&str) + Sync + 'a;
 
-/// Where the target came from.
+/// The source of the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// The active toolchain had it.
     Toolchain,
     /// rustup added it to the active toolchain.
     Rustup,
-    /// Debian's compiler with a standard library of our own making.
+    /// Debian's compiler with a standard library built here.
     Debian,
 }
 
@@ -66,7 +66,7 @@ pub struct WasmToolchain {
     way: Way,
     /// The compiler to use instead of the active one.
     rustc: Option<PathBuf>,
-    /// Folders with the linkers, to stand first on `PATH`.
+    /// Folders with the linkers, first on `PATH`.
     path: Vec<PathBuf>,
 }
 
@@ -75,7 +75,7 @@ impl WasmToolchain {
         Self { way, rustc: None, path: Vec::new() }
     }
 
-    /// Where the target came from.
+    /// The source of the target.
     #[must_use]
     pub fn way(&self) -> Way {
         self.way
@@ -131,7 +131,7 @@ pub fn ensure(report: &Report) -> Result<WasmToolchain> {
 fn rustup_else_debian(toolchain: &Toolchain, report: &Report) -> Result<WasmToolchain> {
     let refusal = cache::folder(&format!("rustup-refused-{}", cache::digest(&[&toolchain.version])))?;
     let rustup = if cache::is_younger(&refusal, RUSTUP_REFUSAL_VALID) {
-        Err(anyhow::anyhow!("rustup could not add {TARGET} within the last day and is not asked again"))
+        Err(anyhow::anyhow!("rustup failed to add {TARGET} within the last day and is not tried again"))
     } else {
         add_with_rustup(toolchain, report).inspect_err(|_| note_refusal(&refusal))
     };
@@ -148,7 +148,7 @@ fn rustup_else_debian(toolchain: &Toolchain, report: &Report) -> Result<WasmTool
     })
 }
 
-/// Without the note rustup is asked once more next time, which costs a wait and nothing else.
+/// If the note cannot be written, rustup is tried again next time, which only costs a wait.
 fn note_refusal(note: &Path) {
     if let Some(folder) = note.parent() {
         std::fs::create_dir_all(folder).ok();

@@ -1,4 +1,4 @@
-//! Running a command to its end, with an error that names it and shows what it said.
+//! Runs a command to its end; the error names it and shows its output.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// How often a bounded command is looked at.
+/// The polling interval of a bounded command.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Lines of a failed command's output that an error shows.
 const SHOWN_LINES: usize = 12;
 
-/// Runs the command and gives its standard output; fails with the end of what it wrote to either stream.
+/// Runs the command and returns its standard output; the error has the end of both streams.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
     let name = describe(command);
     let output = command.stdin(Stdio::null()).output().with_context(|| format!("cannot run `{name}`"))?;
@@ -26,7 +26,7 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     bail!("`{name}` failed ({}): {}", output.status, last_lines(&format!("{text}{said}")))
 }
 
-/// Runs the command, its output thrown away, and ends it after `wait`.
+/// Runs the command without its output, and ends it after `wait`.
 pub(crate) fn run_bounded(command: &mut Command, wait: Duration) -> Result<()> {
     let name = describe(command);
     let mut child = command
@@ -52,11 +52,11 @@ pub(crate) fn run_bounded(command: &mut Command, wait: Duration) -> Result<()> {
     }
 }
 
-/// `PATH` with these folders before the ones that stand there.
+/// `PATH` with these folders first.
 pub(crate) fn path_with(first: &[PathBuf]) -> OsString {
     let rest = std::env::var_os("PATH").unwrap_or_default();
     let all = first.iter().cloned().chain(std::env::split_paths(&rest));
-    // A folder name with a colon in it cannot stand on PATH at all; then the old value is as good.
+    // A folder name with a colon cannot be on PATH; then the old value is used.
     std::env::join_paths(all).unwrap_or(rest)
 }
 

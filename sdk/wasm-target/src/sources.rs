@@ -1,7 +1,7 @@
-//! The package sources that this Debian machine is configured with, as data.
+//! The configured package sources of this Debian machine, as data.
 //!
-//! Only the distribution's own suites are taken (`bookworm`, `bookworm-security`, …): what third parties
-//! added is not needed and may not answer. No address is known here; they all come from the machine.
+//! Only the distribution's own suites are used (`bookworm`, `bookworm-security`, …): third parties' are not
+//! needed and may not answer. All addresses come from the machine's configuration.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -55,7 +55,7 @@ impl Configured {
         Ok(Self { codename, sources })
     }
 
-    /// Another suite of the archive that has the release itself.
+    /// Another suite of the release's archive.
     pub(crate) fn other_suite(&self, suite: &str) -> Result<Source> {
         let main = self.sources.iter().find(|source| source.suite == self.codename);
         Ok(main.with_context(|| format!("apt has no source of {} itself", self.codename))?.with_suite(suite))
@@ -125,7 +125,7 @@ fn parse_stanza(lines: &[&str]) -> Vec<Source> {
     if is_off || !has_binaries {
         return Vec::new();
     }
-    // A key written into the stanza itself has an empty first line: apt's trusted keys must do then.
+    // A key inside the stanza has an empty first line: then apt's trusted keys must do.
     let signed_by = field("Signed-By").filter(|key| key.starts_with('/')).map(str::to_owned);
     let components = field("Components").unwrap_or_default().to_owned();
     let mut sources = Vec::new();

@@ -1,4 +1,4 @@
-//! The active Rust toolchain: what `rustc` says of itself.
+//! The active Rust toolchain, as `rustc` reports it.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{TARGET, process};
 
-/// What is needed of the active toolchain.
+/// The required facts about the active toolchain.
 pub(crate) struct Toolchain {
     pub(crate) sysroot: PathBuf,
     /// The triple of this machine, for example `x86_64-unknown-linux-gnu`.
@@ -24,7 +24,7 @@ impl Toolchain {
         let host = version
             .lines()
             .find_map(|line| line.strip_prefix("host: "))
-            .context("`rustc -vV` names no host")?
+            .context("`rustc -vV` shows no host")?
             .to_owned();
         Ok(Self { sysroot: sysroot.trim().into(), host, version })
     }
@@ -34,7 +34,7 @@ impl Toolchain {
     }
 
     /// The folders with `rust-lld`, `wasm-component-ld` and `wasm-ld`, which rustup ships with every
-    /// toolchain, whatever targets it has.
+    /// toolchain, whatever its targets.
     pub(crate) fn linkers(&self) -> Result<Vec<PathBuf>> {
         let bin = self.sysroot.join("lib/rustlib").join(&self.host).join("bin");
         let gcc_ld = bin.join("gcc-ld");

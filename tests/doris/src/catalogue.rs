@@ -1,4 +1,4 @@
-//! What the server holds in memory: databases, tables, jobs.
+//! The server's state in memory: databases, tables, jobs.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,19 @@ use crate::parse::Syntax;
 use crate::query::Value;
 use crate::refused;
 
-/// Which product it plays.
+/// The emulated product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Product {
     Doris,
     StarRocks,
 }
 
-/// What the reading of a statement depends on.
+/// The parts of the grammar that differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grammar {
     pub product: Product,
-    /// Whether an older parser reads `ALTER TABLE`, to which every text is an ordinary literal: Doris before 4.0.
+    /// Whether an older parser reads `ALTER TABLE`, to which every text is an ordinary literal: Doris before
+    /// 4.0.
     pub older_alter: bool,
 }
 
@@ -25,7 +26,7 @@ pub struct Grammar {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Column {
     pub name: String,
-    /// As `DESC` says it.
+    /// As `DESC` shows it.
     pub type_text: String,
     pub nullable: bool,
     pub key: bool,
@@ -42,21 +43,21 @@ pub struct Table {
     /// `DUPLICATE`, `UNIQUE`, `PRIMARY`.
     pub model: String,
     pub comment: String,
-    /// The clause as it was written, and its column; none: not partitioned.
+    /// The clause as it was written, and its column; `None`: not partitioned.
     pub partition: Option<(String, String)>,
-    /// Columns; empty: by chance.
+    /// Columns; empty: random.
     pub distribution: Vec<String>,
-    /// None: chosen by the server.
+    /// `None`: chosen by the server.
     pub buckets: Option<u32>,
-    /// Of new partitions, where the server chose and a number was given later.
+    /// For new partitions, if the server chose and a number was set later.
     pub new_buckets: Option<u32>,
-    /// Of partitions to come.
+    /// For future partitions.
     pub default_replicas: u32,
-    /// Of all partitions that are there.
+    /// For all existing partitions.
     pub replicas: u32,
-    /// The others of its properties, as they were given.
+    /// The other properties, as given.
     pub properties: Vec<(String, String)>,
-    /// An asynchronous materialized view, which the catalogue hardly tells from a table.
+    /// An asynchronous materialized view, which the catalogue hardly distinguishes from a table.
     pub materialized: bool,
     pub rows: u64,
     pub bytes: u64,
@@ -67,13 +68,13 @@ impl Table {
         self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
     }
 
-    /// Whether rows replace rows when they are read, which the values' columns then say of themselves.
+    /// Whether rows replace rows when they are read, which the value columns then show.
     pub fn merges_on_read(&self) -> bool {
         let off = |(name, value): &(String, String)| name == MERGE_ON_WRITE && value == "false";
         self.model == "UNIQUE" && self.properties.iter().any(off)
     }
 
-    /// What the contract's tests like to look at.
+    /// The contract's tests look at this.
     pub fn to_json(&self) -> serde_json::Value {
         let columns: Vec<_> = self
             .columns
@@ -95,10 +96,10 @@ impl Table {
 
 const MERGE_ON_WRITE: &str = "enable_unique_key_merge_on_write";
 
-/// From here on Doris reads `ALTER TABLE` as it reads `CREATE TABLE`.
+/// The first version in which Doris reads `ALTER TABLE` like `CREATE TABLE`.
 const ONE_PARSER: (u32, u32) = (4, 0);
 
-/// States of a job, in their order.
+/// States of a job, in order.
 pub const STATES: [&str; 4] = ["PENDING", "WAITING_TXN", "RUNNING", "FINISHED"];
 
 /// An asynchronous change.
@@ -111,7 +112,7 @@ pub struct Job {
     pub kind: &'static str,
     pub state: String,
     pub message: String,
-    /// What the table becomes when it is finished.
+    /// The table after the job.
     pub after: Option<Table>,
     pub created_s: u64,
     /// Whether it was shown once in its state.
@@ -128,7 +129,7 @@ impl Job {
 pub struct Catalogue {
     pub product: Product,
     pub version: String,
-    /// Whether information_schema has what only the newest versions have there.
+    /// Whether information_schema has the columns of the newest versions.
     pub new_catalogue: bool,
     pub backends: u32,
     pub databases: BTreeMap<String, BTreeMap<String, Table>>,
@@ -162,7 +163,7 @@ impl Catalogue {
         Grammar { product: self.product, older_alter: self.product == Product::Doris && version < ONE_PARSER }
     }
 
-    /// A table that a statement or SHOW names.
+    /// A table named by a statement or SHOW.
     pub fn table(&self, database: &str, table: &str) -> Result<&Table, Syntax> {
         let code = match self.product {
             Product::Doris => 1051,
@@ -172,7 +173,7 @@ impl Catalogue {
         self.tables(database)?.get(table).ok_or_else(unknown)
     }
 
-    /// A table that a query names.
+    /// A table named by a query.
     pub fn queried(&self, database: &str, table: &str) -> Result<&Table, Syntax> {
         let unknown = || refused(format!("Table [{table}] does not exist in database [{database}]."));
         self.tables(database)?.get(table).ok_or_else(unknown)
@@ -187,7 +188,7 @@ impl Catalogue {
         self.databases.entry(database.to_owned()).or_default().insert(table.to_owned(), value);
     }
 
-    /// A new job, or one of the past where nothing comes `after`.
+    /// A new job, or a past one if `after` is `None`.
     pub fn submit(
         &mut self,
         database: &str,
@@ -216,7 +217,7 @@ impl Catalogue {
         self.jobs.iter_mut().rev().find(|job| job.database == database && job.table == table && job.is_open())
     }
 
-    /// Brings a job to a state; its change is made when it is finished.
+    /// Sets a job's state; a finished job makes its change.
     pub fn settle(&mut self, id: u64, state: &str, message: &str) {
         let Some(job) = self.jobs.iter_mut().find(|job| job.id == id) else { return };
         job.state = state.to_owned();

@@ -1,5 +1,5 @@
-//! Statements that change: parsed for the shapes that plans have, judged by the server's own rules, and
-//! carried out at once or as a job.
+//! Statements that change: parsed for the shapes of plans, checked by the server's own rules, and executed at
+//! once or as a job.
 
 mod alter;
 mod clauses;
@@ -11,18 +11,18 @@ use crate::refused;
 use alter::alter;
 use clauses::{Clause, column, comment, distribution, partition, properties};
 
-/// What light schema changes do.
+/// How light schema changes behave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Light {
-    /// Done at once, and no job to be seen.
+    /// Executed at once, without a visible job.
     Unseen,
     /// Done at once, with a finished job.
     Seen,
-    /// They run as jobs like the others.
+    /// They run as jobs, like other changes.
     Off,
 }
 
-/// Carries a statement out. `None`: it is none of these.
+/// Executes a statement. `None`: it is another kind of statement.
 pub fn run(catalogue: &mut Catalogue, light: Light, lexemes: &[Lexeme]) -> Option<Result<(), Syntax>> {
     let mut reader = Reader::new(lexemes);
     if reader.takes("CREATE TABLE") {

@@ -1,14 +1,14 @@
-//! Reads a statement as Doris' own lexer does: words, backquoted names, literals with their raw inside,
-//! numbers and symbols. What a literal stands for depends on the clause, so that is not decided here.
+//! Lexes a statement as Doris does: words, backquoted names, literals with their raw content, numbers and
+//! symbols. A literal's value depends on the clause, so it is not decided here.
 
-/// A stretch of a statement.
+/// A lexeme of a statement.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Lexeme {
     /// A bare word, as written.
     Word(String),
     /// A name in backquotes, undoubled.
     Name(String),
-    /// A literal: its quote, and its inside as written.
+    /// A literal: its quote, and its content as written.
     Text(char, String),
     /// Digits.
     Number(String),
@@ -16,7 +16,7 @@ pub enum Lexeme {
     Symbol(char),
 }
 
-/// All of them, or why it cannot be read. `;` is a symbol: whoever reads on must refuse what follows.
+/// All lexemes, or the reason why it cannot be read. `;` is a symbol: the parser must refuse text after it.
 pub fn lex(sql: &str, backslash_escapes: bool) -> Result<Vec<Lexeme>, String> {
     let chars: Vec<char> = sql.chars().collect();
     let mut at = 0;
@@ -56,7 +56,7 @@ pub fn lex(sql: &str, backslash_escapes: bool) -> Result<Vec<Lexeme>, String> {
     Ok(lexemes)
 }
 
-/// The inside as written, and where it goes on.
+/// The content as written, and the position after it.
 fn quoted(chars: &[char], start: usize, quote: char, backslash: bool) -> Result<(String, usize), String> {
     let mut inside = String::new();
     let mut at = start + 1;

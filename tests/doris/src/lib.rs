@@ -1,8 +1,8 @@
-//! A server over the MySQL protocol that answers as the front end of Apache Doris or StarRocks does, for tests of
-//! those who speak to one. Neither can be had from a package registry.
+//! A server over the MySQL protocol that answers like the front end of Apache Doris or StarRocks, for tests
+//! of their clients. Neither is available from a package registry.
 //!
-//! Its one idea: what it does not know is an error, and everything that is sent is written down. It keeps a
-//! catalogue in memory and no rows. Tests steer it with [`Double::tell`], one JSON object each; `steer` says which.
+//! Unknown statements are errors, and all statements are recorded. It keeps a catalogue in memory and no
+//! rows. Tests control it with [`Double::tell`], one JSON object each; `steer` lists them.
 //!
 //! Rules that it keeps, by clause: the three ways of texts (and the one of StarRocks, which is that of `ALTER TABLE`
 //! in Doris before 4.0), the key as a prefix, key and distribution types, distribution and partition within the key,
@@ -39,11 +39,12 @@ use steer::World;
 /// What the double is.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Which of the two.
+    /// The product.
     pub product: Product,
     /// Its version.
     pub version: String,
-    /// Whether `information_schema` tells defaults and partitions, and of StarRocks layouts, as the newest versions do.
+    /// Whether `information_schema` has defaults and partitions, and for StarRocks layouts, as in the newest
+    /// versions.
     pub new_catalogue: bool,
 }
 
@@ -72,7 +73,7 @@ pub struct Double {
 }
 
 impl Double {
-    /// Starts one on a free port of this machine. Databases `ods` and `dwd` are there.
+    /// Starts one on a free port of this machine. Databases `ods` and `dwd` exist.
     pub fn start(settings: Settings) -> io::Result<Double> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let Settings { product, version, new_catalogue } = settings;
@@ -83,23 +84,23 @@ impl Double {
         Ok(Double { address, world, _runtime: runtime })
     }
 
-    /// Where it listens.
+    /// Its address.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Steers it, or asks it something.
+    /// Controls it, or queries its state.
     pub fn tell(&self, asked: &Value) -> Result<Value, String> {
         self.world.lock().control(asked)
     }
 
-    /// The texts that it was sent and carried out, in their order.
+    /// The executed texts, in order.
     pub fn carried_out(&self) -> Vec<String> {
         self.world.lock().carried_out()
     }
 }
 
-/// A refusal in the words of the front end.
+/// An error in the front end's words.
 fn refused(message: impl Into<String>) -> Syntax {
     (1105, format!("errCode = 2, detailMessage = {}", message.into()))
 }
@@ -108,7 +109,7 @@ async fn accept(listener: TcpListener, world: Arc<Mutex<World>>) {
     let mut id = 0;
     while let Ok((stream, _)) = listener.accept().await {
         id += 1;
-        // A connection that ends, in order or not, concerns nobody else.
+        // A failed connection does not affect others.
         tokio::spawn(Session::serve(id, world.clone(), stream));
     }
 }

@@ -1,4 +1,4 @@
-//! Reads the lexemes of a statement from left to right; what does not fit is a syntax error.
+//! Reads the lexemes of a statement from left to right; unexpected ones are a syntax error.
 
 use crate::lexer::{Lexeme, literal};
 
@@ -19,7 +19,7 @@ impl<'a> Reader<'a> {
         self.lexemes.get(self.at)
     }
 
-    /// What is left.
+    /// The remaining lexemes.
     pub fn rest(&self) -> &'a [Lexeme] {
         self.lexemes.get(self.at..).unwrap_or_default()
     }
@@ -35,7 +35,7 @@ impl<'a> Reader<'a> {
         (1105, format!("errCode = 2, detailMessage = Syntax error near {near:?}"))
     }
 
-    /// The words, if they come next.
+    /// Consumes the words if they come next.
     pub fn takes(&mut self, words: &str) -> bool {
         let start = self.at;
         for word in words.split(' ') {
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
         Ok(names)
     }
 
-    /// A literal as it stands.
+    /// A literal without unescaping.
     pub fn raw(&mut self) -> Result<(char, String), Syntax> {
         match self.advance() {
             Some(Lexeme::Text(quote, inside)) => Ok((*quote, inside.clone())),
@@ -121,7 +121,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Nothing may follow.
+    /// The end of the statement.
     pub fn end(&mut self) -> Result<(), Syntax> {
         self.takes_symbol(';');
         if self.peek().is_none() { Ok(()) } else { Err(self.error()) }

@@ -1,8 +1,8 @@
-//! Queries: each is parsed whole, its names are found and its types checked, and only then it is answered. There is
-//! no answer for a text that merely looks familiar.
+//! Queries: each is parsed completely, its names are resolved and its types checked, before it is answered. A
+//! text that merely looks familiar gets no answer.
 //!
-//! The grammar is MySQL's, of `sqlparser`, without what the two products do not have. What a clause means is written
-//! here only for clauses that somebody sends; the others are refused by name.
+//! The grammar is `sqlparser`'s for MySQL, without the parts that the two products lack. Only clauses that
+//! Lakeport sends are implemented; others are refused by name.
 
 mod expression;
 mod from;
@@ -32,7 +32,7 @@ pub use value::{Kind, Value};
 pub struct Column {
     pub name: String,
     pub kind: Kind,
-    /// The table that it is of, as the query calls it.
+    /// The table that it belongs to, by its name in the query.
     table: Option<String>,
     database: Option<String>,
 }
@@ -51,7 +51,7 @@ pub struct Relation {
 }
 
 impl Relation {
-    /// Rows of texts, as SHOW answers them.
+    /// Rows of texts, as SHOW returns them.
     pub fn of_texts(columns: &[&str], rows: Vec<Vec<Option<String>>>) -> Relation {
         let cell = |cell: Option<String>| cell.map_or(Value::Null, Value::Text);
         Relation {
@@ -77,13 +77,13 @@ impl Relation {
     }
 }
 
-/// What a query can see of the server and its session.
+/// The server's and session's state that a query can see.
 pub struct Context<'a> {
     pub catalogue: &'a Catalogue,
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     pub connection: u32,
     pub database: Option<&'a str>,
-    /// What WITH has named so far.
+    /// The names defined by WITH so far.
     named: BTreeMap<String, Relation>,
 }
 
@@ -98,7 +98,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// MySQL's, with backslashes as the session has them.
+/// MySQL's grammar, with the session's treatment of backslashes.
 #[derive(Debug)]
 struct Grammar {
     backslashes: bool,
@@ -167,7 +167,7 @@ fn run(context: &Context, query: &Query) -> Result<Relation, Syntax> {
     let mut context = Context { named: context.named.clone(), ..*context };
     if let Some(with) = with {
         if with.recursive {
-            // Doris has it from 4.1 on, StarRocks not at all; no version that is played here.
+            // Doris has it from 4.1 on, StarRocks not at all; neither is emulated here.
             return Err(refused("mismatched input 'RECURSIVE' expecting an identifier"));
         }
         for one in &with.cte_tables {

@@ -18,7 +18,7 @@ use crate::show;
 use crate::steer::{Lose, Trap, World};
 use crate::wire::{Command, Wire};
 
-/// So much of an answer comes before a connection is lost in the middle of it.
+/// The part of an answer that is sent before a connection is lost in the middle of it.
 const BYTES_BEFORE_LOSS: usize = 12;
 const UNKNOWN_DATABASE: u16 = 1049;
 const UNKNOWN_COMMAND: u16 = 1047;
@@ -28,18 +28,18 @@ pub struct Session {
     id: u32,
     world: Arc<Mutex<World>>,
     variables: BTreeMap<String, String>,
-    /// The database of tables that are named without one.
+    /// The default database.
     database: Option<String>,
     stopped: Arc<Notify>,
 }
 
-/// What a statement comes to.
+/// The result of a statement.
 enum Said {
     Done,
     Rows(Relation),
 }
 
-/// What the client sees of it.
+/// The effect that the client sees.
 enum Fate {
     Answered(Result<Said, Syntax>),
     /// The connection ends in the middle of the answer.
@@ -124,7 +124,7 @@ impl Session {
         Ok(Said::Rows(rows))
     }
 
-    /// Only constants: neither product works anything out here.
+    /// Only constants: neither product evaluates expressions here.
     fn set(&mut self, reader: &mut Reader) -> Result<(), Syntax> {
         let constant = || refused("Set statement only support constant expr.");
         if reader.takes("NAMES") {
@@ -161,7 +161,7 @@ impl Session {
         }
     }
 
-    /// The trap on the way, then the statement, then the trap behind it.
+    /// The trap before the statement, the statement, then the trap after it.
     async fn said(&mut self, sql: &str) -> Fate {
         let trap = self.world.lock().trap(sql);
         match &trap {
@@ -199,7 +199,7 @@ impl Session {
         }
     }
 
-    /// Serves a connection to its end.
+    /// Serves a connection until its end.
     pub async fn serve(id: u32, world: Arc<Mutex<World>>, stream: TcpStream) -> io::Result<()> {
         let (mut wire, database) = Wire::greet(stream, id).await?;
         let mut session = Session::new(id, world);

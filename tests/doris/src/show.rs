@@ -1,4 +1,4 @@
-//! `SHOW` and `DESC`, as the front end words them.
+//! `SHOW` and `DESC`, in the front end's form.
 
 use crate::catalogue::{Catalogue, Product, STATES, Table};
 use crate::parse::{Reader, Syntax};
@@ -32,8 +32,8 @@ pub fn describe(catalogue: &Catalogue, reader: &mut Reader) -> Result<Relation, 
     Ok(Relation::of_texts(&["Field", "Type", "Null", "Key", "Default", "Extra"], rows.collect()))
 }
 
-/// `SHOW CREATE TABLE db.t`: as Doris writes it, with comments in single quotes, of whose quotes only the
-/// double ones get a backslash.
+/// `SHOW CREATE TABLE db.t`: as Doris writes it, with comments in single quotes, in which only double quotes
+/// get a backslash.
 pub fn create_table(catalogue: &Catalogue, reader: &mut Reader) -> Result<Relation, Syntax> {
     let (database, name) = reader.path()?;
     reader.end()?;
@@ -115,8 +115,8 @@ pub fn variables(reader: &mut Reader, value: impl Fn(&str) -> Option<String>) ->
     Ok(Relation::of_texts(&["Variable_name", "Value"], rows.into_iter().collect()))
 }
 
-/// `SHOW ALTER TABLE COLUMN FROM db WHERE TableName = "t" ORDER BY CreateTime DESC LIMIT 1`, or by JobId. A job that
-/// nobody holds goes on by one state each time it is looked at.
+/// `SHOW ALTER TABLE COLUMN FROM db WHERE TableName = "t" ORDER BY CreateTime DESC LIMIT 1`, or by JobId. A
+/// job that is not held advances by one state each time it is shown.
 pub fn jobs(
     catalogue: &mut Catalogue,
     jobs: &Jobs,

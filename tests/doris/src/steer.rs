@@ -1,5 +1,5 @@
-//! What tests steer: the fate of jobs, statements that fail, hang or lose their connection, and the record of
-//! everything that was sent.
+//! The controls for tests: the course of jobs, statements that fail, hang or lose their connection, and the
+//! record of all statements.
 //!
 //! | object | what it does |
 //! |---|---|
@@ -30,29 +30,29 @@ use crate::ddl::{self, Light};
 use crate::lexer::lex;
 use crate::query::audit_row;
 
-/// What becomes of new jobs.
+/// The course of new jobs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Jobs {
-    /// They go on by one state each time they are looked at, to the end.
+    /// They advance by one state each time they are shown, to the end.
     GoOn,
-    /// They stay where they are until they are told.
+    /// They stay in their state until they are told to advance.
     Hold,
-    /// They go on, and are cancelled in the end with this message.
+    /// They advance, and are cancelled in the end with this message.
     Cancel(String),
 }
 
-/// Where a connection is lost.
+/// When a connection is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lose {
-    /// Before the statement has done anything.
+    /// Before the statement takes effect.
     Before,
-    /// When it has, and no answer was sent.
+    /// After it, without an answer.
     After,
     /// In the middle of the answer.
     Middle,
 }
 
-/// Something that the next statement with a text in it meets.
+/// A trap for the next statement that contains a text.
 #[derive(Clone, Debug)]
 pub enum Trap {
     Lose(Lose),
@@ -60,15 +60,15 @@ pub enum Trap {
     Fail(u16, String),
 }
 
-/// Everything that sessions and the control share.
+/// The state that sessions and the control share.
 pub struct World {
     pub catalogue: Catalogue,
     pub jobs: Jobs,
     pub light: Light,
     traps: Vec<(String, Trap)>,
-    /// Statements in their order.
+    /// Statements in order.
     record: Vec<Value>,
-    /// Who can be stopped, by connection.
+    /// Statements that can be cancelled, by connection.
     pub running: BTreeMap<u32, Arc<Notify>>,
     pub unicode_names: bool,
 }
@@ -91,19 +91,19 @@ impl World {
             .push(json!({"connection": connection, "sql": sql, "outcome": outcome, "message": message}));
     }
 
-    /// The texts that were carried out, in their order.
+    /// The executed texts, in order.
     pub fn carried_out(&self) -> Vec<String> {
         let done = self.record.iter().filter(|one| one["outcome"] == "done");
         done.filter_map(|one| one["sql"].as_str().map(str::to_owned)).collect()
     }
 
-    /// The trap that this statement meets; it is gone then.
+    /// Takes the trap for this statement, if there is one.
     pub fn trap(&mut self, sql: &str) -> Option<Trap> {
         let at = self.traps.iter().position(|(text, _)| sql.contains(text.as_str()))?;
         Some(self.traps.remove(at).1)
     }
 
-    /// Carries out one line of the control.
+    /// Executes one control command.
     pub fn control(&mut self, asked: &Value) -> Result<Value, String> {
         let text = |name: &str| asked[name].as_str().map(str::to_owned);
         let needed = |name: &str| text(name).ok_or_else(|| format!("{name} is missing"));
@@ -209,7 +209,7 @@ impl World {
         Ok(json!("done"))
     }
 
-    /// Brings the newest open job of a table to a state, or, where there is none, puts one of the past there.
+    /// Sets the state of a table's newest open job or, without one, adds a past job.
     fn one_job(&mut self, table: &str, state: &str, message: &str) -> Result<(), String> {
         let (database, name) = place(table)?;
         let open = self.catalogue.open_job(&database, &name).map(|job| job.id);

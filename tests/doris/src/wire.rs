@@ -1,10 +1,10 @@
-//! The server's side of the MySQL protocol, as much of it as text statements take: a greeting, one log-in that is
-//! always right, statements, answers as text.
+//! The server's side of the MySQL protocol, as far as text statements need it: a greeting, a login that
+//! always succeeds, statements, answers as text.
 //!
-//! It is written here because `opensrv-mysql` 0.7 cannot play these servers: it answers OK to a command that it does
-//! not know, knows no error code beyond MySQL's own (StarRocks sends 5502), always says that a column has no digits
-//! behind the point, refuses a log-in with 1698, and cannot be told which capabilities to offer. Its last release is
-//! of February 2024, and it brings 46 packages that nothing else here needs.
+//! It is implemented here because `opensrv-mysql` 0.7 cannot emulate these servers: it answers OK to unknown
+//! commands, knows no error codes besides MySQL's own (StarRocks sends 5502), always reports columns without
+//! fraction digits, refuses a login with 1698, and cannot be configured in its capabilities. Its last release
+//! is of February 2024, and it brings 46 packages that nothing else here needs.
 
 use std::io;
 
@@ -13,11 +13,11 @@ use tokio::net::TcpStream;
 
 use crate::query::{Column, Kind, Relation};
 
-/// The longest packet that is taken, in bytes. The protocol's own limit is where packets are cut in parts.
+/// The longest packet, in bytes. The protocol splits longer ones.
 const PACKET_MAX_BYTES: usize = 0xff_ffff;
 const VERSION: &str = "5.7.99";
 const PLUGIN: &str = "mysql_native_password";
-/// Nobody's password is looked at, so nobody has to guess.
+/// Passwords are not checked, so this need not be random.
 const NONCE: &[u8; 20] = b"01234567890123456789";
 const UTF8MB4: u16 = 45;
 const AUTOCOMMIT: u16 = 2;
@@ -39,7 +39,7 @@ const OFFERED: u32 = 0x1
     | PLUGIN_AUTH
     | LENGTH_OF_AUTH;
 
-/// What a client asks for.
+/// A client's command.
 pub enum Command {
     Query(String),
     Prepare(String),
@@ -60,7 +60,7 @@ fn broken(what: &str) -> io::Error {
 }
 
 impl Wire {
-    /// Greets, and answers the database that the client wants to begin in.
+    /// Greets the client, and returns its initial database.
     pub async fn greet(stream: TcpStream, id: u32) -> io::Result<(Wire, Option<String>)> {
         stream.set_nodelay(true)?;
         let mut wire = Wire { stream, sequence: 0 };
@@ -115,7 +115,7 @@ impl Wire {
         self.send(&packet).await
     }
 
-    /// All of the answer, or no more than so many bytes of it.
+    /// The complete answer, or at most so many bytes of it.
     pub async fn rows(&mut self, answer: &Relation, no_more_than: Option<usize>) -> io::Result<()> {
         let mut bytes = Vec::new();
         let mut packets = vec![vec![u8::try_from(answer.columns.len()).map_err(|_| broken("many columns"))?]];
@@ -168,14 +168,14 @@ impl Wire {
     }
 }
 
-/// The database of a log-in. `None`: it is not one.
+/// The database of a login. `None`: it is not a login.
 fn database_of(response: &[u8]) -> Option<Option<String>> {
     const BEFORE_USER: usize = 4 + 4 + 1 + 23;
     let flags = u32::from_le_bytes(response.get(..4)?.try_into().ok()?);
     let rest = response.get(BEFORE_USER..)?;
     let user = rest.iter().position(|byte| *byte == 0)?;
     let rest = rest.get(user + 1..)?;
-    // What proves a password is shorter than what takes a second byte for its length.
+    // A password's proof is short enough for a length of one byte.
     let proof = usize::from(*rest.first()?);
     let rest = rest.get(1 + proof..)?;
     if flags & CONNECT_WITH_DATABASE == 0 {

@@ -1,4 +1,4 @@
-//! The double as a plain client of the MySQL protocol sees it.
+//! The double, seen by a plain client of the MySQL protocol.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ impl Client {
         Client(Client::options(double).connect().await.expect("it takes a session"))
     }
 
-    /// Rows of texts, as they came, or the error's words.
+    /// Rows of texts as received, or the error's message.
     async fn say(&mut self, sql: &str) -> Result<Vec<Vec<Option<String>>>, String> {
         let rows = sqlx::raw_sql(AssertSqlSafe(sql.to_owned())).fetch_all(&mut self.0).await;
         let rows = rows.map_err(|error| error.to_string())?;
@@ -259,7 +259,7 @@ fn a_slow_statement_is_stopped_from_another_session() {
         let id = one.say("SELECT connection_id() AS id").await.expect("an id")[0][0].clone().expect("an id");
         tell(double, json!({"do": "slow", "ms": 60_000, "with": "SELECT count(*)"}));
         let kill = async {
-            // The first to come may come before the statement has begun to wait.
+            // The first cancellation may arrive before the statement has begun to wait.
             let mut every = tokio::time::interval(Duration::from_millis(20));
             loop {
                 every.tick().await;
@@ -275,7 +275,7 @@ fn a_slow_statement_is_stopped_from_another_session() {
     });
 }
 
-/// Of the audit log: when it begins, and which tables were read when.
+/// On the audit log: when it begins, and which tables were read when.
 const BEGAN: &str = "SELECT unix_timestamp(min(a.`time`)) AS began FROM `__internal_schema`.`audit_log` AS a";
 const READ: &str = "SELECT date_format(convert_tz(a.`time`, @@time_zone, \"UTC\"), '%Y-%m-%d') AS on_day, \
                     count(*) AS accesses, array_join(a.queried_tables_and_views, ',') AS read_tables, \

@@ -1,4 +1,4 @@
-//! Tables that are made and changed in their database.
+//! Creating and changing tables in their database.
 
 use lakeport_tests::{Kind, Lake, Warehouse, id_of, named, on_servers, refused};
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ fn planned(answer: &Value) -> Vec<String> {
     statements.iter().map(|statement| text(statement, "sql").to_owned()).collect()
 }
 
-/// One column as the database itself describes it: type, whether it takes NULL, default, comment.
+/// One column as the database itself describes it: type, nullability, default, comment.
 fn column(shop: &Warehouse, table: &str, column: &str) -> [String; 4] {
     let (db, table, column) =
         (shop.kind.literal(&shop.db), shop.kind.literal(table), shop.kind.literal(column));
@@ -92,7 +92,7 @@ fn a_table_is_made_as_it_was_defined() {
         let twice = shop.session().try_run("INSERT INTO orders (id, region) VALUES (1, 'south')");
         twice.expect_err("the key is one");
         refused(&lake.server.post(&physical, &json!({})), 409, "already_physical");
-        // What was made is what is read in.
+        // A sync reads back exactly what was created.
         let sync = lake.read_in(shop.source);
         assert_eq!(super::counts(&sync, "tables"), [0; 3], "{sync}");
         assert_eq!(super::counts(&sync, "fields"), [0; 3], "{sync}");
@@ -115,7 +115,7 @@ fn a_field_is_added_changed_renamed_and_dropped() {
         assert_eq!(shop.texts("SELECT note FROM orders"), ["-", "-"]);
         assert_eq!(column(&shop, "orders", "note")[3], "of ours");
 
-        // Wider, with all else as it was.
+        // Wider, otherwise unchanged.
         let note = field_path(&lake, id, "note");
         lake.server.put(&note, &json!({ "fieldType": "VARCHAR(60)" })).data();
         let now = column(&shop, "orders", "note");
@@ -266,7 +266,7 @@ fn one_of_many_changes_at_once_is_made_and_the_others_wait_or_are_refused() {
     }
 }
 
-/// A default, a type and a key that a table had before Lakeport knew it survive what is changed beside them.
+/// A default, a type and a key from before Lakeport's first sync survive other changes.
 #[test]
 fn what_is_beside_a_change_stays_as_it_was() {
     for (lake, shop) in on_servers() {
@@ -303,7 +303,7 @@ fn what_is_beside_a_change_stays_as_it_was() {
     }
 }
 
-/// Makes a table whose every part has an odd name and takes it away again.
+/// Creates a table whose every part has an odd name, and drops it.
 #[test]
 fn odd_names_of_fields_and_tables_are_names() {
     const ODD: [&str; 9] =

@@ -1,4 +1,4 @@
-//! What goes wrong between a server and a database of its own will: locks, cut connections, wrong passwords, death.
+//! Failures between a server and a database: locks, lost connections, wrong passwords, kills.
 
 use std::net::TcpListener;
 use std::thread;
@@ -11,17 +11,17 @@ use super::{
     SOON, SOURCES, TAKEN_OVER, agree, field_names, field_path, id_named, list, more, orders, path, text,
 };
 
-/// An answer comes within the deadline of a request.
+/// An answer must come within a request's deadline.
 const IN_TIME: Duration = Duration::from_secs(30);
-/// A connection that leads nowhere is told before.
+/// An unreachable address must be reported earlier.
 const UNREACHABLE_IN_TIME: Duration = Duration::from_secs(20);
 
-/// A session that holds a table, so that no change of it comes through until it is dropped.
+/// A session that locks a table, so that changes of it wait until it is dropped.
 pub fn holder(shop: &Warehouse, table: &str) -> Session {
     let mut session = shop.session();
     let table = shop.kind.quoted(table);
     session.run("BEGIN");
-    // A read suffices: its transaction is not over.
+    // A read suffices: its transaction stays open.
     session.rows(&format!("SELECT * FROM {table}"));
     session
 }
@@ -49,7 +49,7 @@ fn a_lock_that_does_not_come_fails_the_change_in_time_and_nothing_is_changed() {
         let begun = Instant::now();
         let answer = lake.server.post(&format!("{}/fields", path(id)), &more(&shop));
         assert!(begun.elapsed() < IN_TIME, "{:?}", begun.elapsed());
-        // A change that is not over is one that goes on: it is waited for.
+        // A change without a final answer is still running: wait for it.
         let failed = if answer.status == 200 {
             assert_eq!(answer.data()["change"]["state"], "running", "{answer:?}");
             let changes = format!("{}/changes", path(id));
@@ -80,7 +80,7 @@ fn who_waits_for_a_lock_is_no_burden_to_readers_for_longer_than_that() {
         let name = format!("{}?confirmTableName=orders", format_args!("{}/soft-delete", path(id)));
         let asked = thread::spawn(move || client.post(&name, &json!({})).status);
         waits(&shop);
-        // Another reader comes through once the change gave up, though the lock is held on.
+        // Another reader succeeds once the change gave up, though the lock is still held.
         let begun = Instant::now();
         assert_eq!(shop.numbers("SELECT COUNT(*) FROM orders"), [0]);
         assert!(begun.elapsed() < IN_TIME, "{:?}", begun.elapsed());
@@ -115,7 +115,7 @@ fn a_connection_that_is_cut_in_the_middle_of_a_change_leaves_no_disagreement() {
         settled(&lake, id);
         agree(&lake, &shop, id);
         admin.run("SELECT 1");
-        // And it can be made after all, if it was not.
+        // The change succeeds now, if it did not before.
         if field_names(&lake, id).len() == 2 {
             lake.server.post(&format!("{}/fields", path(id)), &more(&shop)).data();
         }
@@ -123,7 +123,7 @@ fn a_connection_that_is_cut_in_the_middle_of_a_change_leaves_no_disagreement() {
     }
 }
 
-/// The last change of a table once it is over.
+/// The last change of a table once it has ended.
 pub fn settled(lake: &Lake, id: i64) -> Value {
     eventually("the change is settled", TAKEN_OVER, || {
         let change = lake.server.get(&format!("{}/changes", path(id))).data()[0].clone();
@@ -183,7 +183,7 @@ fn a_password_that_was_changed_fails_what_follows_and_loses_nothing() {
 #[test]
 fn a_place_where_nobody_answers_is_told_in_time() {
     for (lake, shop) in on_servers() {
-        // The one is closed; the other one is open and says nothing.
+        // One port is closed; the other is open and does not answer.
         let closed = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
         let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
         let places = [
@@ -216,7 +216,8 @@ fn what_the_operator_did_not_allow_is_not_connected_to() {
     }
 }
 
-/// Killed at each place of a physical change, the next server makes catalogue and database agree.
+/// Kills the server at each failpoint of a physical change; the next server makes catalogue and database
+/// agree.
 #[test]
 fn a_server_killed_within_a_change_leaves_no_disagreement() {
     for (mut lake, shop) in on_servers() {
@@ -236,7 +237,7 @@ fn a_server_killed_within_a_change_leaves_no_disagreement() {
     }
 }
 
-/// Asks for a change of which the server dies, and starts it again.
+/// Requests a change at which the server dies, and restarts the server.
 fn die_at(lake: &mut Lake, point: &str, method: &'static str, target: String, form: Value) {
     lake.server.stop();
     lake.server.set("LAKEPORT_KILL_AT", point);
@@ -248,14 +249,15 @@ fn die_at(lake: &mut Lake, point: &str, method: &'static str, target: String, fo
         })
     });
     assert!(lake.server.wait(SOON).is_some(), "{point} was not reached");
-    // Nobody answered, or not in full.
+    // The request got no answer, or an incomplete one.
     let _ = asked.join();
     lake.server.kill();
     lake.server.set("LAKEPORT_KILL_AT", "");
     lake.server.run();
 }
 
-/// A table of which nobody knows whether it was made, in a database that nobody can ask, is found by the next reading.
+/// If the server dies without knowing whether a table was created, and the database is unreachable, the next
+/// sync finds the table.
 #[test]
 fn a_table_that_was_made_before_the_server_died_is_found_by_the_next_reading() {
     for (mut lake, shop) in on_servers() {
@@ -292,7 +294,7 @@ fn who_waited_for_a_lock_in_vain_is_told_so() {
         let held = holder(&shop, "orders");
         let answer = lake.server.put(&path(id), &json!({ "tableName": "bills" }));
         drop(held);
-        // Or it goes on, and is waited for.
+        // Or it is still running: wait for it.
         if answer.status != 200 {
             refused(&answer, 504, "upstream_timeout");
             assert!(answer.message().contains("lock"), "{answer:?}");

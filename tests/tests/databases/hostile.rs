@@ -1,11 +1,11 @@
-//! Texts and names that would be statements, if one of them broke out of its place.
+//! Texts and names that would be statements if they broke out of their quotes.
 
 use lakeport_tests::{Kind, Lake, Warehouse, id_of, named, on_servers};
 use serde_json::{Value, json};
 
 use super::{TABLES, agree, field_path, fields, id_named, path, text};
 
-/// None of them says anything to a database but itself.
+/// To a database each of them is just a text.
 const TEXTS: [&str; 14] = [
     "'; DROP TABLE victim; --",
     "\\'; DROP TABLE victim; --",
@@ -27,7 +27,8 @@ fn with_victim(shop: &Warehouse) {
     shop.run("CREATE TABLE victim (id integer)");
 }
 
-/// The comment of a table and of its column `c`, and the default of its column `d`, as the database has them.
+/// The comment of a table and of its column `c`, and the default of its column `d`, as the database stores
+/// them.
 fn stored(shop: &Warehouse, table: &str) -> [String; 3] {
     let (db, name) = (shop.kind.literal(&shop.db), shop.kind.literal(table));
     let comments = match shop.kind {
@@ -69,7 +70,7 @@ fn a_comment_or_a_default_stays_a_text() {
             changed(&lake, &shop, id, number, odd);
         }
         assert!(shop.tables().contains(&"victim".to_owned()));
-        // They are read as they were written.
+        // A sync reads them as they were written.
         let sync = lake.read_in(shop.source);
         assert_eq!(
             (super::counts(&sync, "tables"), super::counts(&sync, "fields")),
@@ -79,7 +80,7 @@ fn a_comment_or_a_default_stays_a_text() {
     }
 }
 
-/// The same through changes of what is there.
+/// The same for changes of existing parts.
 fn changed(lake: &Lake, shop: &Warehouse, id: i64, number: usize, odd: &str) {
     let plain = json!({ "comment": "plain" });
     lake.server.put(&format!("{}/comment", path(id)), &plain).data();
@@ -93,7 +94,7 @@ fn changed(lake: &Lake, shop: &Warehouse, id: i64, number: usize, odd: &str) {
     agree(lake, shop, id);
 }
 
-/// MariaDB's catalogue has no place for what takes four bytes.
+/// MariaDB's catalogue cannot store characters of four bytes.
 #[test]
 fn a_text_that_a_database_would_not_keep_is_refused_or_kept() {
     for (lake, shop) in on_servers() {
@@ -170,7 +171,7 @@ fn what_is_no_name_or_no_type_is_refused_with_the_member() {
     }
 }
 
-/// Texts that somebody else put there are read as texts, too.
+/// Texts that another client wrote are read as texts, too.
 #[test]
 fn what_lies_in_a_catalogue_is_read_as_it_is() {
     for (lake, shop) in on_servers() {

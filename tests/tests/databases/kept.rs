@@ -1,4 +1,5 @@
-//! What a change is not about and could be lost by it: refused where it cannot be kept, and said why.
+//! Properties that a change does not concern but could lose: if they cannot be kept, the change is refused
+//! with the reason.
 
 use lakeport_tests::{Kind, on_servers, refused};
 use serde_json::json;
@@ -102,7 +103,7 @@ fn a_view_of_another_database_is_in_the_way_of_a_change() {
     for (lake, shop) in on_servers().filter(|(_, shop)| shop.kind == Kind::Mariadb) {
         let other = lake.warehouse(shop.kind);
         shop.run("CREATE TABLE orders (id INT PRIMARY KEY, total INT)");
-        // The account of the one is let into the other.
+        // The account of one database gets access to the other.
         let place = shop.kind.quoted(&other.db);
         shop.admin().run(&format!("GRANT ALL ON {place}.* TO '{}'@'%'", shop.name));
         shop.run(&format!(
@@ -118,7 +119,7 @@ fn a_view_of_another_database_is_in_the_way_of_a_change() {
     }
 }
 
-/// What a partition has otherwise than its table.
+/// Properties of a partition that differ from its table's.
 const PARTITIONED: &str = "CREATE FUNCTION quiet() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; \
     CREATE TABLE parts (id serial, day date) PARTITION BY RANGE (id); \
     COMMENT ON SEQUENCE parts_id_seq IS 'counts'; CREATE INDEX by_day ON parts (day); \

@@ -1,4 +1,4 @@
-//! What a change leaves behind it while it is made, when it cannot be, and for those who ask at the same time.
+//! Leftovers of changes: while they run, when they fail, and for concurrent requests.
 
 use std::thread;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::failures::{holder, settled, waits};
 use super::{TABLES, agree, field_names, field_path, more, orders, path, text};
 
-/// More than there are sessions on one data source.
+/// More than the sessions of one data source.
 const AT_ONCE: usize = 24;
 
 #[test]
@@ -29,7 +29,7 @@ fn who_asks_at_the_same_time_waits_for_nobody_elses_session() {
     }
 }
 
-/// The lock comes after the server is gone: MariaDB makes the change then, PostgreSQL takes it back.
+/// The lock is released after the server is gone: then MariaDB makes the change, PostgreSQL rolls back.
 #[test]
 fn a_statement_that_outlives_its_server_is_waited_for_by_the_next() {
     for (mut lake, shop) in on_servers() {
@@ -83,7 +83,7 @@ fn what_was_done_is_taken_back_where_a_later_step_of_the_request_fails() {
     for (lake, shop) in on_servers().filter(|(_, shop)| shop.kind == Kind::Postgres) {
         let id = orders(&lake, &shop);
         let mut admin = shop.admin();
-        // Whoever may create nothing in a schema may rename nothing there.
+        // Without the right to create in a schema there is no right to rename in it.
         let owner = admin.texts("SELECT rolname FROM pg_roles WHERE rolsuper ORDER BY 1").swap_remove(0);
         admin.run(&format!("ALTER SCHEMA public OWNER TO \"{owner}\""));
         admin.run("REVOKE CREATE ON SCHEMA public FROM PUBLIC");

@@ -1,5 +1,5 @@
-//! Area C and questions on PostgreSQL and MariaDB, over HTTP and with real servers (contract, sections 1, 2, 4). What a
-//! test asserts of a database it asks the database itself, as somebody else.
+//! Area C and questions on PostgreSQL and MariaDB, over HTTP and with real servers (contract, sections 1, 2,
+//! 4). Tests check databases by sessions of their own.
 
 mod changes;
 mod failures;
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 const TABLES: &str = "/api/v1/tables";
 const SOURCES: &str = "/api/v1/datasources";
 const SOON: Duration = Duration::from_secs(20);
-/// Longer than a lease and the interval in which servers look for what others left.
+/// Longer than a lease and the interval in which servers look for abandoned work.
 const TAKEN_OVER: Duration = Duration::from_secs(40);
 
 fn path(id: i64) -> String {
@@ -38,7 +38,7 @@ fn counts(sync: &Value, what: &str) -> [i64; 3] {
     ["new", "updated", "missing"].map(|which| sync[what][which].as_i64().expect("a count"))
 }
 
-/// What the catalogue has of a data source, by database and name.
+/// The catalogue's tables of a data source, by database and name.
 fn known(lake: &Lake, shop: &Warehouse) -> Vec<Value> {
     let page = lake.server.get(&format!("{TABLES}?pageSize=500&clusterId={}", shop.source)).data();
     let mut records = list(&page["records"]).to_vec();
@@ -46,7 +46,7 @@ fn known(lake: &Lake, shop: &Warehouse) -> Vec<Value> {
     records
 }
 
-/// The id of a table that was read in.
+/// The id of a synced table.
 fn id_named(lake: &Lake, shop: &Warehouse, name: &str) -> i64 {
     let all = known(lake, shop);
     let found = all.iter().find(|table| text(table, "tableName") == name);
@@ -68,7 +68,7 @@ fn field_path(lake: &Lake, id: i64, name: &str) -> String {
     format!("{}/fields/{}", path(id), field.unwrap_or_else(|| panic!("no {name} in {fields:?}"))["id"])
 }
 
-/// `orders` with a key and a number, made in its database.
+/// `orders` with a key and a number, created in its database.
 fn orders(lake: &Lake, shop: &Warehouse) -> i64 {
     let integer = shop.kind.integer();
     lake.physical_table_of(shop, "orders", &[("id", integer), ("total", integer)])
@@ -79,7 +79,7 @@ fn more(shop: &Warehouse) -> Value {
     json!({ "fieldName": "more", "fieldType": shop.kind.text() })
 }
 
-/// Catalogue and database have the same fields, and nothing is known to differ.
+/// Checks that catalogue and database have the same fields, without drift.
 #[track_caller]
 fn agree(lake: &Lake, shop: &Warehouse, id: i64) {
     let table = lake.server.get(&path(id)).data();

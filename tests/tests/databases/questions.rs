@@ -1,4 +1,4 @@
-//! Questions that are answered by a query on a server.
+//! Questions answered by a query on a server.
 
 use lakeport_tests::{Event, EventStream, Kind, Lake, Warehouse, on_servers};
 use serde_json::{Value, json};
@@ -8,7 +8,7 @@ use super::text;
 const TOPICS: &str = "/api/v1/nl2sql/topics";
 const TASKS: &str = "/api/v1/nl2sql/tasks";
 
-/// Asks about this data source alone; answers the events of the task.
+/// Asks about this data source only; returns the events of the task.
 fn ask(lake: &Lake, shop: &Warehouse, question: &str) -> Vec<Event> {
     let client = lake.server.client();
     let form = json!({ "title": "shop", "datasources": [shop.name] });
@@ -19,7 +19,7 @@ fn ask(lake: &Lake, shop: &Warehouse, question: &str) -> Vec<Event> {
     EventStream::open(lake.server.address(), &path, &[]).all()
 }
 
-/// What a tool answered the last time.
+/// The last result of a tool.
 fn result<'e>(events: &'e [Event], tool: &str) -> &'e Value {
     let found = events.iter().rev().find(|event| event.kind == "tool_result" && event.data["tool"] == tool);
     &found.unwrap_or_else(|| panic!("no {tool}: {events:?}")).data
@@ -57,12 +57,12 @@ fn a_question_is_answered_with_what_is_in_the_database() {
     }
 }
 
-/// A decimal may come as its digits.
+/// A decimal may arrive as a text.
 fn number(cell: &Value) -> f64 {
     cell.as_f64().or_else(|| cell.as_str()?.parse().ok()).unwrap_or_else(|| panic!("{cell} is no number"))
 }
 
-/// What looks like a table writes when it is read: the session that reads may not.
+/// A view that writes when it is read: the read-only session refuses it.
 #[test]
 fn a_read_that_writes_is_refused_by_the_session() {
     for (lake, shop) in on_servers() {
@@ -82,7 +82,7 @@ fn a_read_that_writes_is_refused_by_the_session() {
         } {
             shop.run(statement);
         }
-        // It does write for whoever may.
+        // A session that may write does write through it.
         assert_eq!(shop.numbers("SELECT COUNT(*) FROM orders"), [1]);
         assert_eq!(shop.numbers("SELECT COUNT(*) FROM log"), [1]);
         let events = ask(&lake, &shop, "How many orders are there?");

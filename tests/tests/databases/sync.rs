@@ -1,4 +1,4 @@
-//! Reading tables in.
+//! Syncing tables.
 
 use std::thread;
 
@@ -15,7 +15,7 @@ fn beside(shop: &Warehouse, name: &str) -> String {
     }
 }
 
-/// Tables in three databases: `orders`, `items` with a key of two fields against their order, and an odd name.
+/// Tables in three databases: `orders`, `items` with a key of two fields in reverse order, and an odd name.
 fn fill(shop: &Warehouse) {
     let kind = shop.kind;
     let (sales, odd) = (kind.quoted(&beside(shop, "sales")), kind.quoted(&beside(shop, "odd db")));
@@ -94,7 +94,7 @@ fn tables_of_three_databases_are_read_in_with_all_that_is_known_of_them() {
             assert_eq!(field["isPrimaryKey"], is_key, "{field}");
             assert_eq!(field["isNullable"], is_nullable, "{field}");
             assert_eq!(field["defaultValue"], default, "{field}");
-            // No comment is told as none or as an empty one.
+            // A missing comment is null or empty.
             let said = &field["fieldComment"];
             assert!(*said == comment || (comment.is_null() && *said == ""), "{field}");
         }

@@ -12,21 +12,21 @@ use nix::sys::signal::Signal;
 use super::{Database, Home, Unpacked};
 use crate::console;
 
-/// `download` unpacks Debian's packages though MariaDB is installed.
+/// `download` unpacks Debian's packages even if MariaDB is installed.
 const CHOICE_VARIABLE: &str = "LAKEPORT_MARIADB";
 
-/// Rises when what is unpacked changes.
+/// Increased when the unpacked files change.
 const RECIPE: &str = "1";
 
-/// The server; `my_print_defaults`, which the script that makes the first files asks, is beside the client.
+/// The server; `my_print_defaults`, which its install script needs, is in the client's package.
 const PACKAGES: [&str; 2] = ["mariadb-server-core", "mariadb-client-core"];
 
-/// What is run of `usr/bin`; the rest is most of the bytes.
+/// The needed programs of `usr/bin`; the rest is most of the bytes.
 const PROGRAMS: [&str; 3] = [INSTALL, "my_print_defaults", "resolveip"];
 
 const INSTALL: &str = "mariadb-install-db";
 
-/// What the installation knows itself by.
+/// The file by which an installation is recognised.
 const SYSTEM_TABLES: &str = "share/mysql/mysql_system_tables.sql";
 
 /// Where the programs are.
@@ -58,7 +58,7 @@ fn is_download_forced() -> bool {
     std::env::var_os(CHOICE_VARIABLE).is_some_and(|choice| choice == "download")
 }
 
-/// Beside a `mariadbd` of the PATH, or where packages put it though the PATH has no `sbin`.
+/// Beside a `mariadbd` on the PATH, or in the packages' folder if the PATH has no `sbin`.
 fn found() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let on_path = std::env::split_paths(&path).filter_map(|folder| {
@@ -103,7 +103,7 @@ fn unpack(folder: &Path) -> Result<()> {
     Unpacked::at(folder).check_libraries(&programs)
 }
 
-/// Makes the system's tables in a temporary folder and starts the server; `root` has no password.
+/// Creates the system tables in a temporary folder and starts the server; `root` has no password.
 pub fn start(binaries: &Binaries) -> Result<Database> {
     let folder = tempfile::Builder::new().prefix("lakeport-mariadb-").tempdir()?;
     let home = Home::new("MariaDB", folder.path(), binaries.tree.as_ref())?;
@@ -112,7 +112,7 @@ pub fn start(binaries: &Binaries) -> Result<Database> {
     with_places(&mut init, &home, &base).args(["--auth-root-authentication-method=normal", "--skip-test-db"]);
     home.init(init)?;
     let server = server_of(&base).context("MariaDB's server is where it was found")?;
-    // Short, because the path of a socket is.
+    // Short, because a socket's path must be.
     let socket = home.folder.join("s");
     let serve = |port: u16| {
         let mut command = home.command(&server)?;
@@ -133,7 +133,7 @@ pub fn start(binaries: &Binaries) -> Result<Database> {
     Ok(Database::own(format!("mysql://root@127.0.0.1:{port}"), server, folder))
 }
 
-/// No file of the machine's own settings is read, and nothing waits for the disk.
+/// Ignores the machine's own settings, and never waits for the disk.
 fn with_places<'c>(command: &'c mut Command, home: &Home, base: &Path) -> &'c mut Command {
     command
         .args(["--no-defaults", "--debug-no-sync=ON"])

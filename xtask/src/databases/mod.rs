@@ -1,7 +1,7 @@
 //! Database servers for one run: found or unpacked into the cache, started on a free port, stopped at the end.
 //!
-//! Each keeps its data in a temporary folder, which need not survive anything. Root runs them as `nobody`: the
-//! one refuses to be root, and the other would lend root's files to whoever finds its port.
+//! Each keeps its data in a temporary folder and need not be durable. Root runs them as `nobody`: PostgreSQL
+//! refuses to run as root, and MariaDB would expose root's files to anyone who connects.
 
 pub mod mariadb;
 pub mod postgres;
@@ -25,28 +25,28 @@ use crate::child::Running;
 /// How long a server may take to accept connections.
 const START_WAIT: Duration = Duration::from_secs(30);
 
-/// How long a program that makes its first files may take.
+/// How long initialising the data may take.
 const INIT_WAIT: Duration = Duration::from_secs(60);
 
-/// A port is free when it is looked up and may be taken when it is used.
+/// A port may be taken between choosing and using it.
 const START_TRIES: u32 = 3;
 
 const POLL: Duration = Duration::from_millis(20);
 
-/// A server that tests may use; stopped when this is dropped, unless it was given.
+/// A server for tests; stopped when this is dropped, unless it was given.
 pub struct Database {
     url: String,
     _own: Option<Own>,
 }
 
-/// Dropped in this order: the server ends before its folder goes.
+/// Dropped in this order: the server ends before its folder is removed.
 struct Own {
     _server: Running,
     _folder: TempDir,
 }
 
 impl Database {
-    /// One that somebody else runs.
+    /// A server that someone else runs.
     pub fn given(url: String) -> Self {
         Self { url, _own: None }
     }
@@ -55,15 +55,15 @@ impl Database {
         Self { url, _own: Some(Own { _server: server, _folder: folder }) }
     }
 
-    /// Where it is, as its superuser.
+    /// Its URL, as superuser.
     pub fn url(&self) -> &str {
         &self.url
     }
 }
 
-/// What every program of a server is run with: its folder, its user, and what it needs to run.
+/// The context of a server's programs: its folder, its user, and its libraries.
 struct Home {
-    /// How messages name the server.
+    /// The server's name in messages.
     product: &'static str,
     folder: PathBuf,
     user: Option<Unprivileged>,
@@ -75,7 +75,7 @@ impl Home {
     fn new(product: &'static str, folder: &Path, tree: Option<&Unpacked>) -> Result<Self> {
         let user = Unprivileged::for_this_process(product, folder)?;
         let tree = match tree {
-            // Another user may not be able to enter root's cache.
+            // Another user may not be able to read root's cache.
             Some(tree) if user.is_some() => Some(tree.copied_to(&folder.join("root"))?),
             tree => tree.cloned(),
         };
@@ -104,7 +104,7 @@ impl Home {
         self.folder.join("data")
     }
 
-    /// Runs a program that makes the first files.
+    /// Runs a program that initialises the data.
     fn init(&self, mut command: Command) -> Result<()> {
         match Running::spawn(&mut command, Signal::SIGTERM)?.wait(INIT_WAIT)? {
             Some(status) if status.success() => Ok(()),
@@ -116,7 +116,7 @@ impl Home {
         fs::read_to_string(self.log()).unwrap_or_default()
     }
 
-    /// Starts the server that `command` makes for a port, and waits until it is ready. Answers the port.
+    /// Starts the server that `command` makes for a port, and waits until it is ready. Returns the port.
     fn start(
         &self,
         stop: Signal,
@@ -160,7 +160,7 @@ struct Unprivileged {
 impl Unprivileged {
     /// `None` if this process is not root. Gives `folder` to the user otherwise.
     fn for_this_process(product: &str, folder: &Path) -> Result<Option<Self>> {
-        // A folder made just now belongs to whoever runs this.
+        // A new folder belongs to the user of this process.
         if fs::metadata(folder)?.uid() != 0 {
             return Ok(None);
         }

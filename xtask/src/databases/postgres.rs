@@ -10,19 +10,19 @@ use nix::sys::signal::Signal;
 use super::{Database, Home, Unpacked};
 use crate::console;
 
-/// `download` unpacks Debian's packages though PostgreSQL is installed.
+/// `download` unpacks Debian's packages even if PostgreSQL is installed.
 const CHOICE_VARIABLE: &str = "LAKEPORT_POSTGRES";
 
-/// Rises when what is unpacked changes.
+/// Increased when the unpacked files change.
 const RECIPE: &str = "1";
 
 /// Tests open a handful of connections each, several at a time.
 const CONNECTIONS: &str = "max_connections=300";
 
-/// Who logs in as a member of this role is asked for a password; everybody else is let in.
+/// Members of this role need a password; all others log in without one.
 const PASSWORD_ROLE: &str = "lakeport_by_password";
 
-/// Where the programs are, and what they need to run.
+/// The programs and their libraries.
 pub struct Binaries {
     bin: PathBuf,
     /// Set if they were unpacked.
@@ -84,7 +84,7 @@ fn unpack(folder: &Path) -> Result<()> {
     let server = server.context("Debian's package postgresql names no version")?;
     let mut packages = vec![server.clone(), "libpq5".to_owned()];
     for library in debian.missing_libraries(&server)? {
-        // Compiling queries to machine code and Perl are not used here, and are most of the bytes.
+        // JIT compilation and Perl are not used, and are most of the bytes.
         let is_used = !library.starts_with("libllvm") && !library.starts_with("libperl");
         if is_used && !packages.contains(&library) {
             packages.push(library);
@@ -119,13 +119,13 @@ pub fn start(binaries: &Binaries) -> Result<Database> {
         }
         Ok(command)
     };
-    // SIGINT is the fast shutdown: clients are sent away instead of waited for.
+    // SIGINT is the fast shutdown: it disconnects clients.
     let (port, server) = home.start(Signal::SIGINT, serve, || is_ready(&home))?;
     let url = format!("postgres://postgres@127.0.0.1:{port}/postgres");
     Ok(Database::own(url, server, folder))
 }
 
-/// The first line that fits a log-in decides.
+/// The first line that matches a login decides.
 fn ask_for_passwords(rules: &Path) -> Result<()> {
     let others = fs::read_to_string(rules)?;
     let rule = format!("host all +{PASSWORD_ROLE} 127.0.0.1/32 scram-sha-256");

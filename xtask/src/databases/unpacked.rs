@@ -1,4 +1,4 @@
-//! A file tree of Debian packages that were unpacked, not installed.
+//! Debian packages unpacked into a folder, not installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,13 +21,13 @@ impl Unpacked {
         &self.root
     }
 
-    /// `usr/lib/<machine>-linux-gnu`: where its shared libraries lie.
+    /// `usr/lib/<machine>-linux-gnu`: the folder of its shared libraries.
     pub fn library_folder(&self) -> Option<PathBuf> {
         let entries = fs::read_dir(self.root.join("usr/lib")).ok()?.flatten();
         entries.map(|entry| entry.path()).find(|path| path.to_string_lossy().ends_with("-linux-gnu"))
     }
 
-    /// The same tree elsewhere.
+    /// A copy of the tree.
     pub fn copied_to(&self, copy: &Path) -> Result<Self> {
         let status = Command::new("cp").arg("-R").arg(&self.root).arg(copy).status()?;
         if !status.success() {

@@ -1,4 +1,4 @@
-//! Members of forms with bounds of their own, refused together with whatever else is wrong in a form.
+//! Form members with limits of their own, which are reported together with the form's other errors.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,15 +7,15 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde::de::{self, Deserialize, Deserializer, Unexpected, Visitor};
 
-/// A text of so many characters at least, blanks around it not counted, and at most.
+/// A text with a minimum of characters, surrounding blanks not counted, and a maximum.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text<const MIN_CHARS: usize, const MAX_CHARS: usize>(pub String);
 
-/// An integer from one bound to another, both included.
+/// An integer between two bounds, both included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Number<const MIN: i64, const MAX: i64>(pub i64);
 
-/// A number from 1 on.
+/// An integer of at least 1.
 pub type Count = Number<1, { u32::MAX as i64 }>;
 
 impl<const MIN: i64, const MAX: i64> From<Number<MIN, MAX>> for i64 {
@@ -52,13 +52,13 @@ impl Visitor<'_> for Bounded {
         }
     }
 
-    /// No form has bytes but a filler.
+    /// Only a filler has bytes.
     fn visit_bytes<E: de::Error>(self, _: &[u8]) -> Result<String, E> {
         Ok(String::new())
     }
 }
 
-// Asked for as bytes, so that a filler can be told from an empty text.
+// Requests bytes, because only a filler answers with bytes: this tells it from an empty text.
 impl<'de, const MIN_CHARS: usize, const MAX_CHARS: usize> Deserialize<'de> for Text<MIN_CHARS, MAX_CHARS> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_bytes(Bounded { min_chars: MIN_CHARS, max_chars: MAX_CHARS }).map(Text)
@@ -89,18 +89,18 @@ impl<const MIN: i64, const MAX: i64> Visitor<'_> for Within<MIN, MAX> {
         }
     }
 
-    /// Integers of more than 64 bits come as this one, too.
+    /// Integers of more than 64 bits arrive as floats, too.
     fn visit_f64<E: de::Error>(self, number: f64) -> Result<i64, E> {
         Err(E::invalid_value(Unexpected::Float(number), &self))
     }
 
-    /// No form has 128 bits but a filler.
+    /// Only a filler has 128 bits.
     fn visit_i128<E: de::Error>(self, _: i128) -> Result<i64, E> {
         Ok(MIN)
     }
 }
 
-// Asked for as 128 bits, so that a filler can be told from 0.
+// Requests 128 bits, because only a filler answers with 128 bits: this tells it from 0.
 impl<'de, const MIN: i64, const MAX: i64> Deserialize<'de> for Number<MIN, MAX> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_i128(Within::<MIN, MAX>).map(Number)

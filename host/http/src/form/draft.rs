@@ -1,10 +1,10 @@
-//! A form with rules of its own. Wrong types do not hide what else is wrong: the rules look at what could be read,
-//! and all is told at once.
+//! A form with rules of its own. The rules check the members that could be read, and one error reports wrong
+//! types and broken rules together.
 
 use lakeport_base::error::{Detail, Error};
 
-/// A form as far as it could be read. A wrong member counts as absent; where there is no such thing, as an empty one.
-/// Nothing comes of it but through [`Draft::refuse`] or [`Draft::checked`].
+/// A form as far as it could be read. A wrong member counts as absent, or is empty if its type has no absent
+/// value. The form becomes usable only through [`Draft::refuse`] or [`Draft::checked`].
 #[derive(Debug)]
 pub struct Draft<T> {
     read: T,
@@ -17,18 +17,18 @@ impl<T> Draft<T> {
         Draft { read, wrong }
     }
 
-    /// What the rules are asked about; nothing else may be done with it before they were.
+    /// The form for checking its rules only; do not use it otherwise before it passed.
     pub fn read(&self) -> &T {
         &self.read
     }
 
-    /// 400 with every member that could not be read and what the rules found wrong besides, where there is any.
+    /// 400 with all members that could not be read and the errors `found` by the rules, if there are any.
     pub fn refuse(&self, found: Vec<Detail>) -> Result<(), Error> {
         let all = self.all_wrong(found);
         if all.is_empty() { Ok(()) } else { Err(Error::invalid(all)) }
     }
 
-    /// What the rules make of the form; 400 as in [`Draft::refuse`].
+    /// The result of the rules; 400 as in [`Draft::refuse`].
     pub fn checked<X>(&self, rules: impl FnOnce(&T) -> Result<X, Vec<Detail>>) -> Result<X, Error> {
         match rules(&self.read) {
             Ok(made) => self.refuse(Vec::new()).map(|()| made),
@@ -36,19 +36,19 @@ impl<T> Draft<T> {
         }
     }
 
-    /// What the rules say of a member that could not be read is about nothing.
+    /// Leaves out the rules' errors about members that could not be read.
     fn all_wrong(&self, mut found: Vec<Detail>) -> Vec<Detail> {
         found.retain(|found| !self.wrong.iter().any(|wrong| are_one(&wrong.field, &found.field)));
         self.wrong.iter().cloned().chain(found).collect()
     }
 
-    /// The form where every member could be read.
+    /// The form, if all members could be read.
     pub fn whole(self) -> Result<T, Error> {
         self.refuse(Vec::new()).map(|()| self.read)
     }
 }
 
-/// Whether a path is the other one, or leads to it: `globalParams` and `globalParams[1].name`.
+/// Whether two paths are equal or one leads to the other: `globalParams` and `globalParams[1].name`.
 fn are_one(one: &str, other: &str) -> bool {
     let (short, long) = if one.len() <= other.len() { (one, other) } else { (other, one) };
     long.strip_prefix(short).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))

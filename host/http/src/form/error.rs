@@ -1,18 +1,18 @@
-//! What serde says, in the product's words.
+//! Translates serde's errors into the interface's terms.
 
 use std::fmt;
 
 use serde::de::{self, Expected, Unexpected};
 
-use super::node::Path;
+use super::path::Path;
 
-/// An error on its way up to the member it belongs to.
+/// An error on its way up to its member.
 #[derive(Debug)]
 pub struct FormError {
     /// The member's path, once known.
     pub field: Option<String>,
     pub message: String,
-    /// The member that its object lacks; joined to the object's path.
+    /// The missing member of an object; joined to the object's path.
     missing: Option<&'static str>,
 }
 
@@ -21,7 +21,7 @@ impl FormError {
         FormError { field: None, message: message.into(), missing: None }
     }
 
-    /// Says where it happened, unless a deeper place is known.
+    /// Adds the path, unless a deeper one is known.
     pub fn at(mut self, path: &Path<'_>) -> FormError {
         if self.field.is_none() {
             self.field = Some(match self.missing.take() {
@@ -72,7 +72,7 @@ impl de::Error for FormError {
     }
 }
 
-/// Rust's names of types mean nothing to a client.
+/// Translates Rust's type names for clients.
 fn plain(wanted: &str) -> &str {
     match wanted {
         "i8" | "i16" | "i32" | "i64" | "isize" | "u8" | "u16" | "u32" | "u64" | "usize" => "an integer",

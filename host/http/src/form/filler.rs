@@ -1,5 +1,5 @@
-//! A value that fits any type: it stands where a member was found wrong, so that reading goes on behind it.
-//! Nothing that was read with a filler is ever used, but to look for what else is wrong.
+//! A value that fits any type. It replaces a wrong member so that parsing can go on behind it. Values read
+//! with a filler are only used to look for further errors.
 
 use serde::de::value::{MapDeserializer, SeqDeserializer, StrDeserializer};
 use serde::de::{self, DeserializeSeed, EnumAccess, IntoDeserializer, VariantAccess, Visitor};
@@ -45,7 +45,7 @@ impl<'de> de::Deserializer<'de> for Filler {
         visitor.visit_unit()
     }
 
-    /// Absent, which is not null where that makes a difference.
+    /// Absent, which differs from null for some types.
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FormError> {
         visitor.visit_unit()
     }

@@ -1,4 +1,4 @@
-//! Members that serde's own types do not read as the interface wants them.
+//! Member types that serde's own types do not cover.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,11 +8,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 use uuid::Uuid;
 
-/// A member of a partial change that can be taken away. It stands with `#[serde(default)]`: without it serde
-/// takes an absent member for null, and the description calls it required.
+/// A member of a partial change that can be removed. It needs `#[serde(default)]`: without it serde takes an
+/// absent member for null, and the OpenAPI description calls it required.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Patch<T> {
-    /// Absent: it stays as it is.
+    /// Absent: the value stays.
     #[default]
     Keep,
     /// Null.
@@ -21,7 +21,7 @@ pub enum Patch<T> {
 }
 
 impl<T> Patch<T> {
-    /// The same change of something made from the value.
+    /// Maps the value of [`Patch::Set`].
     pub fn map<U>(self, with: impl FnOnce(T) -> U) -> Patch<U> {
         match self {
             Patch::Keep => Patch::Keep,
@@ -30,7 +30,7 @@ impl<T> Patch<T> {
         }
     }
 
-    /// What the member is after the change.
+    /// The member's value after the change.
     pub fn over(self, before: Option<T>) -> Option<T> {
         match self {
             Patch::Keep => before,
@@ -83,7 +83,7 @@ impl<T: JsonSchema> JsonSchema for Patch<T> {
     }
 }
 
-/// A member of a partial change that always has a value: absent, it stays as it is; null is refused. It stands with
+/// A member of a partial change that always has a value: absent keeps it, null is refused. It needs
 /// `#[serde(default)]`, as [`Patch`] does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Amend<T>(pub Option<T>);
@@ -122,9 +122,9 @@ impl<T: JsonSchema> JsonSchema for Amend<T> {
     }
 }
 
-/// Reads a UUID written in any of its usual forms.
+/// Reads a UUID in any of its usual notations.
 pub fn uuid<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Uuid, D::Error> {
-    // Asked for as bytes, so that a filler can be told from an empty text.
+    // Requests bytes, because only a filler answers with bytes: this tells it from an empty text.
     deserializer.deserialize_bytes(UuidText)
 }
 
@@ -141,7 +141,7 @@ impl Visitor<'_> for UuidText {
         Uuid::try_parse(text).map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))
     }
 
-    /// No form has bytes but a filler.
+    /// Only a filler has bytes.
     fn visit_bytes<E: de::Error>(self, _: &[u8]) -> Result<Uuid, E> {
         Ok(Uuid::nil())
     }

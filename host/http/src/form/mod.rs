@@ -1,9 +1,9 @@
-//! Bodies and queries into the product's types. A form with three wrong members is told all three, each by
-//! its path and by what was expected, never by what was sent.
+//! Parses bodies and queries into typed forms. One error lists all wrong members of a form, each with its
+//! path and the expected type, never with the sent value.
 //!
-//! serde stops at the first error. So after one the form is read again with a filler in that place, which
-//! fits whatever type is asked for, until nothing else is wrong. What was read with fillers is thrown away, once
-//! the form's own rules were asked what else is wrong: see [`Draft`].
+//! serde stops at the first error. So the form is read again with a filler in that place, which fits any
+//! type, until there are no more errors. A form read with fillers is only used to check its own rules and is
+//! then dropped: see [`Draft`].
 
 mod bounded;
 mod draft;
@@ -11,6 +11,8 @@ mod error;
 mod filler;
 mod member;
 mod node;
+mod path;
+mod reading;
 
 use std::collections::BTreeSet;
 
@@ -23,18 +25,20 @@ pub use bounded::{Count, Number, Text};
 pub use draft::Draft;
 use error::FormError;
 pub use member::{Amend, Patch, uuid};
-use node::{Node, Path};
+use node::Node;
+use path::Path;
+use reading::{Kind, Reading};
 
-/// More wrong members than this are not looked for.
+/// The most errors that are reported.
 const MAX_DETAILS: usize = 20;
-/// Of a larger body the first wrong member alone is named: each further one costs a reading of all of it.
+/// For a larger body only the first error is reported: each further one costs another parse of the body.
 const LOOKED_THROUGH_MAX_BYTES: usize = 256 * 1024;
-/// More parameters than this are refused.
+/// The most parameters of a query.
 const MAX_QUERY_PARAMETERS: usize = 200;
-/// How U+0000 is written where it can be.
+/// The notations of U+0000.
 const NUL_IN_JSON: &[u8] = b"\\u0000";
 const NUL_IN_QUERY: &str = "%00";
-/// Stands for the whole body where no member can be named.
+/// The name of the whole body in an error without a member.
 const WHOLE: &str = "body";
 
 /// Reads a JSON body. Unknown members are ignored.
@@ -42,13 +46,13 @@ pub fn from_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     draft_from_json(body)?.whole()
 }
 
-/// Reads a JSON body as far as it can be read.
+/// Reads a JSON body as far as possible.
 pub fn draft_from_json<T: DeserializeOwned>(body: &[u8]) -> Result<Draft<T>, Error> {
     let value: Value = serde_json::from_slice(body).map_err(|error| {
         let place = format!("line {}, column {}", error.line(), error.column());
         Error::bad_request("invalid_json", format!("the body is not JSON ({place}): {}", reason(&error)))
     })?;
-    // Written out, the character cannot stand in JSON; most bodies are not looked through.
+    // JSON only allows U+0000 as an escape, so that most bodies need no search.
     if body.windows(NUL_IN_JSON.len()).any(|window| window.eq_ignore_ascii_case(NUL_IN_JSON)) {
         refuse_nul(&value)?;
     }
@@ -61,7 +65,7 @@ pub fn from_query<T: DeserializeOwned>(query: &str) -> Result<T, Error> {
     let mut members = Map::new();
     for (index, (name, text)) in form_urlencoded::parse(query.as_bytes()).enumerate() {
         if index >= MAX_QUERY_PARAMETERS {
-            let message = format!("the query has more than {MAX_QUERY_PARAMETERS} parameters");
+            let message = format!("the query exceeds the limit of {MAX_QUERY_PARAMETERS} parameters");
             return Err(Error::bad_request("invalid_input", message));
         }
         let text = Value::String(text.into_owned());
@@ -92,7 +96,7 @@ pub fn from_path<T: DeserializeOwned>(parameters: &[(String, String)]) -> Result
     read(&members, Kind::Query, MAX_DETAILS)?.whole()
 }
 
-/// A text with U+0000 means nothing to anybody, and PostgreSQL cannot keep it. Names every member that holds it.
+/// Refuses texts with U+0000, which PostgreSQL cannot store. Names all members that have one.
 fn refuse_nul(value: &Value) -> Result<(), Error> {
     let mut wrong = Vec::new();
     find_nul(value, &Path::ROOT, &mut wrong);
@@ -117,20 +121,6 @@ fn find_nul(value: &Value, path: &Path<'_>, wrong: &mut Vec<Detail>) {
     }
 }
 
-/// Whether scalars are JSON's own or texts to be parsed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Json,
-    Query,
-}
-
-/// What one reading goes by.
-struct Reading {
-    kind: Kind,
-    /// Paths that were found wrong, and are filled in.
-    fillers: BTreeSet<String>,
-}
-
 fn read<T: DeserializeOwned>(value: &Value, kind: Kind, details_max: usize) -> Result<Draft<T>, Error> {
     let mut reading = Reading { kind, fillers: BTreeSet::new() };
     let mut details = Vec::new();
@@ -142,7 +132,7 @@ fn read<T: DeserializeOwned>(value: &Value, kind: Kind, details_max: usize) -> R
         };
         let FormError { field, message, .. } = error;
         let field = field.filter(|field| !field.is_empty()).unwrap_or_else(|| WHOLE.to_owned());
-        // A place that a filler does not satisfy either cannot be passed.
+        // If the filler fails there, too, reading cannot continue.
         if !reading.fillers.insert(field.clone()) {
             break;
         }
@@ -155,7 +145,7 @@ fn read<T: DeserializeOwned>(value: &Value, kind: Kind, details_max: usize) -> R
     Err(Error::invalid(details))
 }
 
-/// serde_json's words without its place, which is told apart.
+/// serde_json's message without its place, which is reported separately.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or_default().to_owned()

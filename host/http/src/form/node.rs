@@ -9,45 +9,8 @@ use serde_json::{Map, Value};
 
 use super::error::FormError;
 use super::filler::Filler;
-use super::{Kind, Reading};
-
-/// A place in the form, as a chain on the stack: it costs nothing unless something is wrong there.
-#[derive(Clone, Copy)]
-pub struct Path<'p> {
-    parent: Option<&'p Path<'p>>,
-    step: Step<'p>,
-}
-
-#[derive(Clone, Copy)]
-enum Step<'p> {
-    Root,
-    Member(&'p str),
-    Item(usize),
-}
-
-impl<'p> Path<'p> {
-    pub const ROOT: Path<'static> = Path { parent: None, step: Step::Root };
-
-    pub fn member<'c>(&'c self, name: &'c str) -> Path<'c> {
-        Path { parent: Some(self), step: Step::Member(name) }
-    }
-
-    pub fn item(&self, index: usize) -> Path<'_> {
-        Path { parent: Some(self), step: Step::Item(index) }
-    }
-
-    /// `task.inputs[2].name`
-    pub fn render(&self) -> String {
-        let mut text = self.parent.map(Path::render).unwrap_or_default();
-        match self.step {
-            Step::Root => {}
-            Step::Member(name) if text.is_empty() => text.push_str(name),
-            Step::Member(name) => text.extend([".", name]),
-            Step::Item(index) => text.push_str(&format!("[{index}]")),
-        }
-        text
-    }
-}
+use super::path::Path;
+use super::reading::{Kind, Reading};
 
 /// One value of the form; `None` is a filler.
 #[derive(Clone, Copy)]
@@ -58,7 +21,7 @@ pub struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    /// The value below `path`, or a filler where it was found wrong before.
+    /// The value below `path`, or a filler if it was wrong before.
     fn below(value: &'a Value, path: &'a Path<'a>, reading: &'a Reading) -> Node<'a> {
         let wrong = !reading.fillers.is_empty() && reading.fillers.contains(&path.render());
         Node { value: (!wrong).then_some(value), path, reading }
@@ -91,14 +54,14 @@ impl<'a> Node<'a> {
         match (text.parse::<u64>(), text.parse::<i64>()) {
             (Ok(number), _) => visitor.visit_u64(number),
             (_, Ok(number)) => visitor.visit_i64(number),
-            // Of more bits than there are.
+            // An integer of more than 64 bits.
             _ if is_integer => Err(de::Error::invalid_value(Unexpected::Str(text), &visitor)),
             _ => Err(de::Error::invalid_type(Unexpected::Str(text), &visitor)),
         }
     }
 }
 
-/// Of a parameter that can stand in a query but once.
+/// The error for a repeated parameter that takes a single value.
 fn repeated() -> FormError {
     FormError::new("is given more than once")
 }
@@ -116,7 +79,7 @@ macro_rules! integers {
     )*};
 }
 
-/// JSON's own types, or what fits.
+/// JSON's own types, or a filler.
 macro_rules! plain {
     ($($method:ident)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FormError> {
@@ -137,7 +100,7 @@ impl<'de> de::Deserializer<'de> for Node<'_> {
             Some(Value::Null) => visitor.visit_unit(),
             Some(Value::Bool(value)) => visitor.visit_bool(*value),
             Some(Value::String(text)) => visitor.visit_str(text),
-            // Where one value is wanted: lists are asked for as such.
+            // A list where a single value is expected.
             Some(Value::Array(_)) if self.is_query() => Err(repeated()),
             Some(Value::Array(items)) => visitor.visit_seq(self.items(items)),
             Some(Value::Object(members)) => visitor.visit_map(self.members(members, &[])),
@@ -250,7 +213,7 @@ impl<'de> de::Deserializer<'de> for Node<'_> {
         match self.value {
             None => Filler.deserialize_struct(name, fields, visitor),
             Some(Value::Object(members)) => visitor.visit_map(self.members(members, fields)),
-            // serde would take an array, member by member, in an order that no client knows.
+            // serde would accept an array, member by member, in an order that no client knows.
             Some(Value::Array(_)) => Err(de::Error::invalid_type(Unexpected::Seq, &visitor)),
             Some(_) => self.deserialize_any(visitor),
         }
@@ -285,7 +248,7 @@ impl<'de> de::Deserializer<'de> for Node<'_> {
 
 struct Members<'a> {
     given: serde_json::map::Iter<'a>,
-    /// Members that are missing, were told, and are filled in.
+    /// Missing members that were reported and are filled in.
     lacking: Vec<&'static str>,
     next: Option<(&'a str, Option<&'a Value>)>,
     path: &'a Path<'a>,

@@ -1,7 +1,7 @@
-//! What a connection does, as marks that cost a request next to nothing: no clock is read and no timer set.
-//! The pulse counts seconds; once a second every connection is looked at, and the marks say whether its time
-//! is up. A protocol's own timeouts leave gaps (a preface never finished, an HTTP/2 connection without a
-//! stream, an answer that nobody reads); this has none.
+//! Tracks a connection's activity by marks that cost a request next to nothing: no clock is read and no timer
+//! set. The pulse counts seconds; once a second every connection is checked, and its marks show whether its
+//! time is up. The protocols' own timeouts leave gaps (an unfinished preface, an HTTP/2 connection without a
+//! stream, an answer that the client does not read); this has none.
 
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
@@ -15,24 +15,24 @@ use parking_lot::Mutex;
 
 use crate::Stats;
 
-/// Between two looks at a connection; the bounds below are met to one of these.
+/// The interval of the checks; it is the precision of the timeouts below.
 pub const SECOND: Duration = Duration::from_secs(1);
-/// A client must have sent a whole head within this time of connecting, and of a later head's first byte.
+/// A client must send a complete head within this time of connecting, and of a later head's first byte.
 const HEAD_MAX_S: u32 = 15;
-/// A connection without a request for so long is closed.
+/// A connection is closed after this time without a request.
 const IDLE_MAX_S: u32 = 75;
-/// A client that takes nothing of what it is sent for so long is cut off.
+/// A client that reads nothing of its answer for this time is cut off.
 pub const UNREAD_MAX_S: u32 = 60;
-/// A connection without a request for so long gives its buffers back.
+/// A connection releases its buffers after this time without a request.
 const REST_AFTER_S: u32 = 2;
-/// Connections that may keep their buffers between two requests; past it each gives them back at once.
+/// Connections that may keep their buffers between two requests; further ones release them at once.
 const WARM_MAX: usize = 512;
 
-/// What all connections share.
+/// State shared by all connections.
 pub struct Pulse {
-    /// From 1 on: a mark of 0 says "not".
+    /// From 1 on: a mark of 0 means "not set".
     second: AtomicU32,
-    /// Connections that have buffers.
+    /// Connections that hold buffers.
     warm: AtomicUsize,
     stats: Stats,
 }
@@ -47,37 +47,37 @@ impl Pulse {
     }
 }
 
-/// One connection's marks. Only its own tasks set them; only the one who looks reads and tells.
+/// One connection's marks. Its own tasks set them; the checker reads them and sends it commands.
 pub struct Activity {
     peer: SocketAddr,
     pulse: Arc<Pulse>,
-    /// Requests from their head to the end of their answer's body.
+    /// Requests from their head to the end of the answer's body.
     running: AtomicU32,
     opened: AtomicU32,
-    /// The last begin or end of a request, or progress of an answer.
+    /// The latest start or end of a request, or progress of an answer.
     last: AtomicU32,
-    /// Since when a head is being read.
+    /// When the current head began.
     head_since: AtomicU32,
-    /// Since when the client takes nothing of what it is sent.
+    /// When the client stopped reading its answer.
     unread_since: AtomicU32,
     http2: AtomicBool,
     warm: AtomicBool,
-    /// Its socket goes from one HTTP/1.1 state to the next and is not to be shut down.
+    /// Its socket moves from one HTTP/1.1 state to the next and must stay open.
     resting: AtomicBool,
     told: AtomicU8,
-    /// Woken when something is told.
+    /// Woken when the connection gets a command.
     task: Mutex<Option<Waker>>,
 }
 
-/// What a connection is told.
+/// The commands to a connection.
 const REST: u8 = 1;
 const DRAIN: u8 = 2;
 const CUT: u8 = 3;
 
-/// A request under way; dropping it ends it.
+/// A running request; dropping it ends it.
 pub struct Busy(Arc<Activity>);
 
-/// Buffers that a connection holds; dropping it says they are given back.
+/// Buffers that a connection holds; dropping it marks them as released.
 pub struct Warm(Arc<Activity>);
 
 impl Activity {
@@ -103,17 +103,17 @@ impl Activity {
         self.peer
     }
 
-    /// The handshake is done: the time for the first head begins now.
+    /// The handshake is done: the time limit of the first head starts now.
     pub fn greeted(&self) {
         self.mark(&self.opened);
     }
 
-    /// From now on what is read between requests says nothing: HTTP/2 has frames of its own.
+    /// From now on bytes between requests do not start a head: HTTP/2 has frames of its own.
     pub fn speaks_http2(&self) {
         self.http2.store(true, Relaxed);
     }
 
-    /// A request begins.
+    /// Starts a request.
     pub fn busy(self: &Arc<Self>) -> Busy {
         self.running.fetch_add(1, Relaxed);
         self.mark(&self.last);
@@ -122,14 +122,14 @@ impl Activity {
         Busy(Arc::clone(self))
     }
 
-    /// Bytes came in.
+    /// Marks that bytes arrived.
     pub fn read(&self) {
         if self.running.load(Relaxed) == 0 && !self.http2.load(Relaxed) {
             self.mark_first(&self.head_since);
         }
     }
 
-    /// The client took bytes of an answer.
+    /// Marks that the client read bytes of an answer.
     pub fn wrote(&self) {
         self.flushed();
         if !self.http2.load(Relaxed) {
@@ -137,33 +137,33 @@ impl Activity {
         }
     }
 
-    /// Nothing waits for the client.
+    /// Marks that no bytes wait for the client.
     pub fn flushed(&self) {
         if self.unread_since.load(Relaxed) != 0 {
             self.unread_since.store(0, Relaxed);
         }
     }
 
-    /// The client has no room for more.
+    /// Marks that the client's buffers are full.
     pub fn write_waits(&self) {
         self.mark_first(&self.unread_since);
     }
 
-    /// It has buffers as long as the guard lives.
+    /// Marks that the connection holds buffers while the guard lives.
     pub fn warm(self: &Arc<Self>) -> Warm {
         self.pulse.warm.fetch_add(1, Relaxed);
         self.warm.store(true, Relaxed);
         Warm(Arc::clone(self))
     }
 
-    /// Whether it should give its buffers back now: nothing is under way, and it was told to, or too many
-    /// have some. Right only on the connection's own task, where nothing begins meanwhile.
+    /// Whether to release the buffers now: the connection is idle, and it was commanded to, or too many
+    /// connections hold buffers. Call it on the connection's own task, where no request can begin meanwhile.
     pub fn should_rest(&self) -> bool {
         let told = self.told.load(Relaxed) == REST || self.pulse.warm.load(Relaxed) > WARM_MAX;
         told && self.is_at_rest()
     }
 
-    /// No request runs, and nothing of an answer waits for the client.
+    /// No request runs, and no bytes of an answer wait for the client.
     pub fn is_quiet(&self) -> bool {
         self.running.load(Relaxed) == 0 && self.unread_since.load(Relaxed) == 0
     }
@@ -180,7 +180,7 @@ impl Activity {
         self.resting.load(Relaxed)
     }
 
-    /// Makes the current task the one that is woken when the connection is told something.
+    /// Registers the current task to be woken by commands.
     pub async fn attach(&self) {
         poll_fn(|context| {
             *self.task.lock() = Some(context.waker().clone());
@@ -197,7 +197,7 @@ impl Activity {
         self.told.load(Relaxed) == CUT
     }
 
-    /// `work`'s outcome; `None` once the connection is told to drain. For times when nothing is under way.
+    /// The outcome of `work`; `None` once the connection must drain. For idle times only.
     pub async fn unless_told<F: Future>(&self, work: F) -> Option<F::Output> {
         let mut work = pin!(work);
         poll_fn(|context| {
@@ -209,7 +209,7 @@ impl Activity {
         .await
     }
 
-    /// Ends it when its time is up, and lets it rest when nothing is under way.
+    /// Ends the connection when its time is up, and lets it rest when it is idle.
     pub fn look(&self) {
         if let Some(reason) = self.overdue() {
             tracing::debug!("{}: {reason}, closed", self.peer);
@@ -222,12 +222,12 @@ impl Activity {
         }
     }
 
-    /// Running requests may end, then it closes.
+    /// Lets running requests end, then closes the connection.
     pub fn drain(&self) {
         self.tell(DRAIN);
     }
 
-    /// It closes now.
+    /// Closes the connection now.
     pub fn cut(&self) {
         self.tell(CUT);
     }
@@ -243,7 +243,7 @@ impl Activity {
     fn overdue(&self) -> Option<&'static str> {
         let past = |mark: &AtomicU32, max_s: u32| self.since(mark).is_some_and(|passed| passed > max_s);
         if past(&self.unread_since, UNREAD_MAX_S) {
-            return Some("reads nothing of what it is sent");
+            return Some("did not read its answer");
         }
         if self.running.load(Relaxed) > 0 {
             return None;
@@ -296,7 +296,7 @@ impl Drop for Warm {
     fn drop(&mut self) {
         let activity = &self.0;
         activity.warm.store(false, Relaxed);
-        // What it was told before was about these buffers.
+        // An earlier command to rest was about these buffers.
         let _ = activity.told.compare_exchange(REST, 0, Relaxed, Relaxed);
         activity.pulse.warm.fetch_sub(1, Relaxed);
     }

@@ -1,5 +1,5 @@
-//! An answer's body on its way: it keeps its connection in use until it is sent or given up, and goes out in
-//! pieces, so that a client's progress can be seen.
+//! An answer's body while it is sent: it keeps its connection busy until it is sent or dropped, and goes out
+//! in pieces, so that the client's progress is visible.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use super::activity::Busy;
 use super::streams::Handed;
 use crate::ReplyBody;
 
-/// The most that is handed over at once; a client that takes less in a minute counts as gone.
+/// The largest piece; a client that reads less in a minute counts as gone.
 const PIECE_BYTES: usize = 16 * 1024;
 
 pub struct AnswerBody {
@@ -24,7 +24,7 @@ pub struct AnswerBody {
 }
 
 impl AnswerBody {
-    /// `in_stream`: it goes out in an HTTP/2 stream, whose client may stop it alone.
+    /// `in_stream`: the body goes out in an HTTP/2 stream, whose client may stop reading it alone.
     pub fn new(body: ReplyBody, busy: Busy, in_stream: bool) -> AnswerBody {
         let handed = if in_stream { Handed::current() } else { None };
         AnswerBody { body, left: Bytes::new(), handed, _busy: busy }

@@ -1,8 +1,8 @@
-//! One connection: the handshake where there is one, which HTTP it speaks, and its requests, until it ends.
+//! One connection: its TLS handshake, its HTTP version, and its requests, until it ends.
 //!
-//! A connection at rest holds nothing but its socket: hyper's buffers, some 16 KiB, are made when the first
-//! bytes of a request are there and given back a little after its answer. Ten thousand clients that say
-//! nothing must not cost what ten thousand that ask do.
+//! An idle connection holds only its socket: hyper's buffers, some 16 KiB, are created at the first bytes of
+//! a request and released a little after its answer. Otherwise ten thousand idle clients would cost as much
+//! as ten thousand active ones.
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
@@ -31,18 +31,18 @@ use crate::tls::{Secure, Tls};
 use crate::{Edge, Gate};
 
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Of an HTTP/1.1 head, and of what is read ahead. Their number is bounded by hyper's own 100.
+/// The limit of an HTTP/1.1 head, and of bytes read ahead. hyper itself limits headers to 100.
 const HTTP1_BUFFER_BYTES: usize = 64 * 1024;
 const HTTP2_HEADER_LIST_BYTES: u32 = 32 * 1024;
 const HTTP2_STREAMS: u32 = 128;
-/// Of one stream's answer, waiting for the client's window.
+/// The answer of one stream that waits for the client's window.
 const HTTP2_SEND_BUFFER_BYTES: usize = 64 * 1024;
 const HTTP2_PING_INTERVAL: Duration = Duration::from_secs(20);
 const HTTP2_PING_TIMEOUT: Duration = Duration::from_secs(20);
-/// What an HTTP/2 connection begins with.
+/// The first bytes of an HTTP/2 connection.
 const HTTP2_PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Starts the task that speaks with one client. The place is free again when it ends.
+/// Starts the task that serves one client. Its slot becomes free when the task ends.
 pub fn begin<S: Gate>(
     stream: TcpStream,
     edge: Arc<Edge<S>>,
@@ -88,7 +88,7 @@ async fn shake_hands(
     None
 }
 
-/// What hyper calls with each request.
+/// The service that hyper calls for each request.
 fn service<S: Gate>(edge: Arc<Edge<S>>, activity: &Arc<Activity>, secure: bool) -> impl Answers {
     let activity = Arc::clone(activity);
     service_fn(move |mut request: Request<Incoming>| {
@@ -150,7 +150,7 @@ where
     }
 }
 
-/// Waits until the client says something, and tells by it what it speaks. `None`: it went away.
+/// Waits for the client's first bytes and recognises the HTTP version. `None`: it disconnected.
 async fn first_bytes<T: AsyncRead + Unpin>(socket: &mut Socket<T>) -> io::Result<Option<Protocol>> {
     let mut start = [0; HTTP2_PREFACE.len()];
     let mut filled = 0;
@@ -173,7 +173,7 @@ async fn first_bytes<T: AsyncRead + Unpin>(socket: &mut Socket<T>) -> io::Result
 
 type Http1<T, A> = http1::Connection<TokioIo<Socket<T>>, A>;
 
-/// Answers requests until the connection ends, or comes to rest: then socket and service are given back.
+/// Answers requests until the connection ends or comes to rest; then returns socket and service.
 async fn speak_http1<T, A: Answers>(
     socket: Socket<T>,
     service: A,
@@ -233,7 +233,7 @@ where
         Poll::Pending
     }
 
-    /// Between two requests hyper ends at once when it is asked to, and has nothing to send.
+    /// Between two requests, hyper ends at once when asked to, and has nothing to send.
     fn rest(&mut self, activity: &Activity, context: &mut Context<'_>) -> Poll<bool> {
         activity.set_resting(true);
         Pin::new(&mut self.connection).graceful_shutdown();
@@ -272,10 +272,10 @@ where
     .await;
 }
 
-/// Without hyper's timeouts: [`Activity`] has them all.
+/// Without hyper's timeouts: [`Activity`] replaces them.
 fn http1_builder() -> http1::Builder {
     let mut builder = http1::Builder::new();
-    // Most answers are small: head and body in one write cost less than two slices of one.
+    // Most answers are small: one write of head and body together costs less than a vectored one.
     builder.header_read_timeout(None).max_buf_size(HTTP1_BUFFER_BYTES).writev(false);
     builder
 }

@@ -1,15 +1,14 @@
-//! How many connections there is room for: what the operator allows, and no more than this process may open
-//! files.
+//! The number of connection slots: the operator's limit, within the limit of open files of this process.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// More would be of no use, and a program started from here may look at each of them.
+/// More would be of no use, and child programs may iterate over all possible descriptors.
 const FILES_MAX: u64 = 1 << 20;
-/// For the store, the plugins, the log and connections to elsewhere.
+/// Reserved for the store, the plugins, the log and outgoing connections.
 const OTHER_FILES: u64 = 256;
 const CONNECTIONS_MIN: u64 = 8;
 
-/// Asks for as many open files as this process may have; answers how many it has now.
+/// Raises the limit of open files to the maximum; returns the limit.
 pub fn raise_file_limit() -> u64 {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return FILES_MAX };
     let wanted = hard.min(FILES_MAX);
@@ -19,7 +18,7 @@ pub fn raise_file_limit() -> u64 {
     wanted
 }
 
-/// How many connections may be open at the same time.
+/// The limit of concurrent connections.
 pub fn places(connections_max: usize) -> u32 {
     let files = raise_file_limit();
     let places = allowed(connections_max as u64, files);

@@ -1,4 +1,4 @@
-//! A connection's stream with marks on it, and with bytes that were read too early put back in front.
+//! A connection's stream that sets activity marks, and that can return bytes to be read again.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -21,7 +21,7 @@ impl<T> Socket<T> {
         Socket { stream, put_back: Bytes::new(), activity }
     }
 
-    /// The next read begins with these bytes.
+    /// Makes the next read start with these bytes.
     pub fn put_back(&mut self, bytes: Bytes) {
         if self.put_back.is_empty() {
             self.put_back = bytes;
@@ -85,7 +85,7 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Socket<T> {
         self.stream.is_write_vectored()
     }
 
-    /// A plain stream is always flushed; one that encrypts has a buffer of its own.
+    /// A plain stream is always flushed; an encrypting one has a buffer of its own.
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let outcome = Pin::new(&mut self.stream).poll_flush(context);
         match &outcome {

@@ -1,5 +1,5 @@
-//! The streams of HTTP/2: each is a task, ended when its client takes nothing of its answer for too long.
-//! Other streams of the connection go on; behind a proxy they are other people's.
+//! The streams of HTTP/2: each is a task that ends when its client reads nothing of its answer for too long.
+//! Other streams of the connection go on; behind a proxy they belong to other clients.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -19,31 +19,31 @@ tokio::task_local! {
     static HANDED: Arc<Handed>;
 }
 
-/// How an answer's pieces go over to HTTP/2, which asks for the next one when the client had room for the
-/// last: odd when one waits, another number for each.
+/// Tracks the handover of an answer's pieces to HTTP/2, which polls for a piece when the client has read the
+/// last one: odd while a piece waits, a new number for each.
 #[derive(Default)]
 pub struct Handed(AtomicU32);
 
 impl Handed {
-    /// That of the stream whose task this is.
+    /// The one of the current task's stream.
     pub fn current() -> Option<Arc<Handed>> {
         HANDED.try_with(Arc::clone).ok()
     }
 
-    /// The next piece was asked for, and whether it was there.
+    /// A piece was polled; `there` says whether it was ready.
     pub fn set(&self, there: bool) {
         let asked = (self.0.load(Relaxed) | 1).wrapping_add(1);
         self.0.store(asked + u32::from(there), Relaxed);
     }
 
-    /// The number of the piece that waits.
+    /// The number of the waiting piece.
     fn waiting(&self) -> Option<u32> {
         let number = self.0.load(Relaxed);
         (number % 2 == 1).then_some(number)
     }
 }
 
-/// What hyper starts streams with.
+/// The executor by which hyper starts streams.
 #[derive(Clone, Copy)]
 pub struct Streams;
 
@@ -56,7 +56,7 @@ where
     }
 }
 
-/// Of a stream, which is reset when it is dropped.
+/// Limits a stream; dropping the stream resets it.
 fn bounded<F>(stream: F, unread_max: Duration) -> impl Future<Output = ()> + Send
 where
     F: Future<Output = ()> + Send,

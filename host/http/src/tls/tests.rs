@@ -1,4 +1,4 @@
-//! The certificates of `tests/data/tls` are for `localhost`, good until 2120, and used nowhere else.
+//! The certificates of `tests/data/tls` are for `localhost`, valid until 2120, and used nowhere else.
 
 use std::fs;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ const FIRST: [&str; 2] =
 const SECOND: [&str; 2] =
     [include_str!("../../tests/data/tls/second.pem"), include_str!("../../tests/data/tls/second.key")];
 
-/// A certificate's file and its key's.
+/// The files of a certificate and its key.
 fn written(folder: &TempDir, [certificate, key]: [&str; 2]) -> (PathBuf, PathBuf) {
     let paths = (folder.path().join("server.pem"), folder.path().join("server.key"));
     fs::write(&paths.0, certificate).unwrap();
@@ -32,7 +32,7 @@ fn refusal(pair: [&str; 2]) -> String {
     format!("{:#}", Tls::open(&certificate, &key).err().expect("it is refused"))
 }
 
-/// Connects as one who trusts this certificate alone.
+/// Connects as a client that trusts this certificate only.
 async fn connect(tls: &Tls, trusted: &str, protocols: &[&[u8]]) -> anyhow::Result<TlsStream<TcpStream>> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(trusted.as_bytes()).unwrap()).unwrap();
@@ -87,7 +87,7 @@ async fn files_that_change_are_used_and_ones_that_do_not_fit_are_not() {
     fs::remove_file(&certificate).unwrap();
     fs::write(&certificate, SECOND[0]).unwrap();
     let half = tls.files.look(false).expect("the certificate is another").unwrap_err().to_string();
-    assert!(half.contains("does not fit"), "{half}");
+    assert!(half.contains("does not match"), "{half}");
     assert!(tls.files.look(false).is_none(), "said once");
     connect(&tls, FIRST[0], &[]).await.expect("the old one stays in use");
 
@@ -101,7 +101,7 @@ async fn files_that_change_are_used_and_ones_that_do_not_fit_are_not() {
 fn what_is_wrong_with_the_files_is_said() {
     let missing = Path::new("/nowhere/server.pem");
     let message = format!("{:#}", Tls::open(missing, missing).err().expect("it is refused"));
-    assert!(message.contains("the certificate cannot be read from /nowhere/server.pem"), "{message}");
+    assert!(message.contains("cannot read the certificate from /nowhere/server.pem"), "{message}");
     let message = refusal(["", FIRST[1]]);
     assert!(message.contains("server.pem holds no certificate"), "{message}");
     let message = refusal([FIRST[1], FIRST[1]]);
@@ -109,7 +109,7 @@ fn what_is_wrong_with_the_files_is_said() {
     let message = refusal([FIRST[0], FIRST[0]]);
     assert!(message.contains("server.key holds no private key"), "{message}");
     let message = refusal([FIRST[0], SECOND[1]]);
-    assert!(message.contains("server.key does not fit the certificate in"), "{message}");
+    assert!(message.contains("server.key does not match the certificate in"), "{message}");
     assert!(Tls::configured(None, None).unwrap().is_none());
     let message = Tls::configured(Some(missing), None).err().expect("it is refused").to_string();
     assert!(message.contains("tls_cert and tls_key belong together"), "{message}");

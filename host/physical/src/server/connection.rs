@@ -1,7 +1,7 @@
-//! One connection to a server, of whichever driver.
+//! One connection to a server, over either driver.
 //!
-//! A statement whose future is dropped leaves its connection in the middle of an answer: the session throws the
-//! connection away then. Nothing here waits longer than the one who asks.
+//! If the future of a statement is dropped, its connection is left in the middle of an answer, and the
+//! session discards it. The timeouts are the caller's.
 
 use std::net::SocketAddr;
 
@@ -24,7 +24,7 @@ pub(crate) enum Connection {
     Postgres(PgConnection),
     MySql {
         connection: MySqlConnection,
-        /// Nothing is ever prepared.
+        /// Statements are never prepared.
         is_text_only: bool,
     },
 }
@@ -32,12 +32,12 @@ pub(crate) enum Connection {
 /// The rows of an answer.
 pub(crate) struct Answer {
     pub rows: RowSet,
-    /// There are more, which nobody took: they are still on their way.
+    /// More rows are on their way that were not read.
     pub has_more: bool,
 }
 
 impl Connection {
-    /// Connects to one address; sets nothing up.
+    /// Connects to one address, without session settings.
     pub async fn open(
         login: &Login,
         address: SocketAddr,
@@ -49,13 +49,11 @@ impl Connection {
                 let connection = mysql::connect(login, address, driver).await?;
                 Ok(Connection::MySql { connection, is_text_only: driver.text_protocol })
             }
-            Transport::Sqlite | Transport::Http => {
-                Err(error("unsupported", "there is no driver for it here"))
-            }
+            Transport::Sqlite | Transport::Http => Err(error("unsupported", "there is no driver for it")),
         }
     }
 
-    /// What the host itself relies on, whatever the dialect set.
+    /// Checks the settings that the host itself relies on, whatever the dialect set.
     pub async fn check_set_up(&mut self, reads_only: bool) -> Result<(), Error> {
         match self {
             Connection::Postgres(connection) => postgres::check_set_up(connection, reads_only).await,
@@ -63,7 +61,7 @@ impl Connection {
         }
     }
 
-    /// Whether the server still answers.
+    /// Checks that the server still answers.
     pub async fn check(&mut self) -> Result<(), Error> {
         match self {
             Connection::Postgres(connection) => {
@@ -75,7 +73,7 @@ impl Connection {
         }
     }
 
-    /// Runs a statement that was judged, or is the host's own; answers how many rows it changed.
+    /// Runs a judged statement, or the host's own; returns the number of changed rows.
     pub async fn execute(&mut self, sql: &str) -> Result<u64, Error> {
         match self {
             Connection::Postgres(connection) => execute(connection, sql).await,
@@ -83,7 +81,7 @@ impl Connection {
         }
     }
 
-    /// The rows of a statement that was judged.
+    /// Reads the rows of a judged statement.
     pub async fn read(
         &mut self,
         statement: &ReadStatement,
@@ -110,7 +108,7 @@ impl Connection {
         }
     }
 
-    /// Says goodbye; a server that does not listen any more is none of the caller's concern.
+    /// Closes the connection; the caller need not know if the server no longer answers.
     pub async fn close(self) {
         let closed = match self {
             Connection::Postgres(connection) => connection.close().await,
@@ -178,7 +176,7 @@ fn shown_cells<DB: Driver>(row: &DB::Row, chars: usize) -> Result<Vec<String>, E
     (0..row.len()).map(shown).collect()
 }
 
-/// How many rows a statement changed.
+/// The number of rows that a statement changed.
 pub(crate) trait Changed {
     fn rows(&self) -> u64;
 }

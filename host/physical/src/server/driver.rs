@@ -1,22 +1,22 @@
-//! What all drivers have in common: cells and errors read from their rows, and answers cut at a bound.
+//! The common part of the drivers: reads cells and errors, and cuts answers at a limit.
 
 use futures_util::{Stream, TryStreamExt};
 use lakeport_bindings::host::data::{Cell, Column, RowSet};
 use lakeport_bindings::host::types::Error;
 use sqlx::Row;
 
-/// What a cell costs besides its content, in bytes.
+/// The overhead of a cell besides its content, bytes.
 const CELL_BYTES: usize = 16;
 
-/// What the two drivers do each in their own way.
+/// The part that differs between the two drivers.
 pub(crate) trait Driver: sqlx::Database {
     fn columns(row: &Self::Row) -> Vec<Column>;
-    /// Of a row of a prepared statement, or of one that was sent as text.
+    /// A cell of a prepared statement's row, or of a statement sent as text.
     fn cell(row: &Self::Row, index: usize, is_text: bool) -> Result<Cell, Error>;
     fn said(cause: &sqlx::Error) -> Error;
 }
 
-/// Rows that come in until a bound is reached.
+/// Collects rows until a limit is reached.
 pub(super) struct Collector {
     pub rows: RowSet,
     max_rows: usize,
@@ -29,7 +29,7 @@ impl Collector {
         Collector { rows, max_rows, bytes_left: max_bytes }
     }
 
-    /// Takes all rows of an answer, or the first of them.
+    /// Reads all rows of an answer, or as many as the limit allows.
     pub async fn take_all<DB: Driver>(
         &mut self,
         mut rows: impl Stream<Item = Result<DB::Row, sqlx::Error>> + Unpin,

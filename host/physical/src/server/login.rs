@@ -1,4 +1,5 @@
-//! Where a server is, who connects, and what its dialect asks of a session: settings, before anything is connected.
+//! The address of a server, the user, and the session settings that its dialect requires, all before a
+//! connection exists.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -15,32 +16,32 @@ use lakeport_sql::{
 };
 use serde::Deserialize;
 
-/// How long a session waits for a lock, where its dialect asks the host for it: one that only reads, so that this
-/// is told before the call that reads is over; and one for changes.
+/// How long a session waits for a lock, if its dialect leaves it to the host: shorter for read-only sessions,
+/// so that the error arrives before the call's deadline; longer for changes.
 const READING_LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
-/// Looks up a host and judges its addresses: those that may be connected to, the best first.
+/// Resolves a host and judges its addresses: returns the permitted ones, best first.
 pub type Resolve =
     Arc<dyn Fn(String, u16) -> BoxFuture<'static, Result<Vec<SocketAddr>, Error>> + Send + Sync>;
 
-/// How much the connection is protected.
+/// The protection of the connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tls {
-    /// Not at all.
+    /// No TLS.
     Disable,
-    /// Where the server can.
+    /// TLS if the server supports it.
     #[default]
     Prefer,
-    /// Always, whoever answers.
+    /// TLS without checking the certificate.
     Require,
-    /// Always, with a certificate of a known authority.
+    /// TLS with a certificate of a known authority.
     VerifyCa,
-    /// Always, with such a certificate for this host.
+    /// TLS with such a certificate for this host.
     VerifyFull,
 }
 
 impl Tls {
-    /// By the words of PostgreSQL and of MySQL. The error names those that are known.
+    /// Parses PostgreSQL's and MySQL's names of the modes. The error lists the known ones.
     pub fn named(mode: &str) -> Result<Tls, &'static str> {
         Ok(match mode.to_ascii_lowercase().replace('_', "-").as_str() {
             "disable" | "disabled" => Tls::Disable,
@@ -53,7 +54,7 @@ impl Tls {
     }
 }
 
-/// Where a server is and who connects.
+/// The server and the user.
 #[derive(Clone)]
 pub struct Login {
     pub transport: Transport,
@@ -63,7 +64,7 @@ pub struct Login {
     pub username: String,
     pub password: Option<String>,
     pub tls: Tls,
-    /// Certificates of authorities besides the usual ones.
+    /// Certificates of authorities besides the system's.
     pub ca_file: Option<PathBuf>,
 }
 
@@ -73,23 +74,24 @@ impl fmt::Debug for Login {
     }
 }
 
-/// What a dialect asks of its sessions, checked.
+/// The session recipes of a dialect, checked.
 #[derive(Clone, Debug)]
 pub struct Recipes {
     profile: Arc<Profile>,
-    /// At the beginning of a session for changes.
+    /// Run at the start of a session for changes.
     pub(super) changing: Vec<Statement>,
-    /// At the beginning of one that only reads.
+    /// Run at the start of a read-only session.
     pub(super) reading: Vec<Statement>,
-    /// Asks a session for its id; none: not needed.
+    /// Queries the session's id; `None`: not needed.
     pub(super) session_id: Option<ReadStatement>,
-    /// Stops, on another session, what runs in the one of the id; none: closing it does.
+    /// Cancels, from another session, the statement that runs in the session of the id; `None`: closing it
+    /// does.
     pub(super) cancel: Option<Cancel>,
     pub(super) driver: DriverSettings,
 }
 
 impl Recipes {
-    /// Of a dialect's own description. The error is one of the dialect's.
+    /// Checks the recipes of a dialect's description. The error is the dialect's.
     pub fn of(profile: Arc<Profile>, info: &DialectInfo) -> Result<Recipes, Error> {
         let wrong = |why: String| error("unsupported", format!("the dialect {}: {why}", info.name));
         let statements = |lock_timeout| {
@@ -109,7 +111,7 @@ impl Recipes {
         Ok(Recipes { profile, changing, reading, session_id, cancel, driver })
     }
 
-    /// What stops, on another session, the statement of this one.
+    /// The statement that, run on another session, cancels this one's.
     pub(super) fn cancelling(&self, id: u64) -> Option<Statement> {
         let cancel = self.cancel.as_ref()?;
         check_cancel(&self.profile, cancel, &values(Some(id))).ok().flatten()
@@ -120,11 +122,11 @@ fn values(session_id: Option<u64>) -> HostValues {
     HostValues { timeout: LOCK_TIMEOUT, max_rows: 0, session_id, query_id: None }
 }
 
-/// What the driver does by itself when it connects.
+/// The driver's own settings on connecting.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct DriverSettings {
-    /// Nothing is ever prepared.
+    /// Statements are never prepared.
     pub text_protocol: bool,
     pub set_sql_mode: bool,
     pub set_time_zone: bool,
@@ -143,7 +145,7 @@ impl Default for DriverSettings {
     }
 }
 
-/// What a session is for.
+/// The purpose of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     Read,

@@ -1,9 +1,8 @@
-//! A database that is a server: sessions on it, those at rest kept for the next who asks, and how a statement
-//! under way is stopped there.
+//! A database server: its sessions, a pool of idle ones, and the cancellation of running statements.
 //!
-//! Every session is made in the same way: connected to an address that was judged, set up by the dialect's own
-//! statements, made to read only where it does. One that broke, or in which a statement was left behind, is never
-//! used again.
+//! Each session is opened in the same way: connected to a judged address, set up by the dialect's statements,
+//! and made read-only where it only reads. A session that broke, or has an unfinished statement, is never
+//! reused.
 
 mod connection;
 mod driver;
@@ -32,24 +31,24 @@ pub use self::login::{Login, Recipes, Resolve, Tls};
 pub(crate) use self::session::ServerSession;
 use crate::errors::is_lost;
 
-/// How long a session may take to begin, from the look-up of the host to its last setting.
+/// How long opening a session may take, from resolving the host to the last setting.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(15);
-/// How long connecting to one of the host's addresses may take.
+/// How long connecting to one address may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(8);
-/// One statement of a session's setting up.
+/// Time limit of one setup statement.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(5);
-/// Asking one that rested whether it is still there.
+/// Time limit of checking an idle session.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
-/// Telling the server to stop a statement.
+/// Time limit of sending a cancellation.
 const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a statement that was left behind may take to stop, and the time between two looks.
+/// How long a cancelled statement may take to stop, and the polling interval.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 const STOP_INTERVAL: Duration = Duration::from_millis(100);
-/// Sessions on one database at the same time, for whatever purpose.
+/// Concurrent sessions on one database, for all purposes.
 const SESSIONS_MAX: usize = 16;
-/// How long one is waited for.
+/// How long to wait for a free session.
 const TURN_TIMEOUT: Duration = Duration::from_secs(20);
-/// Sessions at rest for each purpose, and for how long they rest.
+/// Idle sessions per purpose, and how long they are kept.
 const RESTING_MAX: usize = 4;
 const RESTING: Duration = Duration::from_secs(30);
 
@@ -68,7 +67,7 @@ struct Inner {
 #[derive(Default)]
 struct Resting {
     sessions: Vec<Rested>,
-    /// Somebody sees to it that none rests too long.
+    /// Whether the task that closes idle sessions runs.
     is_watched: bool,
 }
 
@@ -78,11 +77,11 @@ struct Rested {
     since: Instant,
 }
 
-/// A connection that was set up.
+/// A connection with its settings applied.
 pub(crate) struct Link {
     connection: Connection,
     address: SocketAddr,
-    /// By which the server knows it; none where the recipes ask for none.
+    /// The server's id of the session; `None` if the recipes do not query it.
     id: Option<u64>,
 }
 
@@ -93,7 +92,7 @@ impl fmt::Debug for ServerDatabase {
 }
 
 impl ServerDatabase {
-    /// Connects to nothing yet.
+    /// Does not connect yet.
     pub fn new(login: Login, recipes: Recipes, resolve: Resolve) -> ServerDatabase {
         let turns = Arc::new(Semaphore::new(SESSIONS_MAX));
         ServerDatabase(Arc::new(Inner { login, recipes, resolve, turns, resting: Mutex::default() }))
@@ -103,10 +102,10 @@ impl ServerDatabase {
         self.0.login.transport
     }
 
-    /// A session that rested, or a new one.
+    /// An idle session, or a new one.
     pub(crate) async fn open(&self, purpose: Purpose) -> Result<ServerSession, Error> {
         let turn = self.turn().await?;
-        // What ended while it rested shows only when it is asked.
+        // A session that ended while idle shows it only when it is checked.
         while let Some(mut link) = self.rested(purpose) {
             if matches!(timeout(CHECK_TIMEOUT, link.connection.check()).await, Ok(Ok(()))) {
                 return Ok(ServerSession::new(self.clone(), purpose, link, turn));
@@ -116,7 +115,7 @@ impl ServerDatabase {
         Ok(ServerSession::new(self.clone(), purpose, link, turn))
     }
 
-    /// A session that nobody had before.
+    /// A new session.
     pub(crate) async fn open_new(&self, purpose: Purpose) -> Result<ServerSession, Error> {
         let turn = self.turn().await?;
         let link = self.link(purpose).await?;
@@ -138,9 +137,9 @@ impl ServerDatabase {
         Some(resting.sessions.swap_remove(at).link)
     }
 
-    /// Takes back a link in which nothing is under way.
+    /// Returns an idle link to the pool.
     fn rest(&self, link: Link, purpose: Purpose) {
-        // Without a runtime nobody could see to it that it does not rest too long.
+        // Without a runtime no task could close it when it has been idle too long.
         let Ok(runtime) = Handle::try_current() else { return };
         let mut resting = self.0.resting.lock();
         if resting.sessions.iter().filter(|one| one.purpose == purpose).count() >= RESTING_MAX {
@@ -154,19 +153,19 @@ impl ServerDatabase {
 
     async fn link(&self, purpose: Purpose) -> Result<Link, Error> {
         timeout(OPEN_TIMEOUT, self.connected(purpose)).await.unwrap_or_else(|_| {
-            let message = format!("the database could not be opened within {} s", OPEN_TIMEOUT.as_secs());
+            let message = format!("opening the database took longer than {} s", OPEN_TIMEOUT.as_secs());
             Err(Error { retryable: true, ..error("timeout", message) })
         })
     }
 
     async fn connected(&self, purpose: Purpose) -> Result<Link, Error> {
         let Inner { login, recipes, resolve, .. } = &*self.0;
-        let mut failed = error("unreachable", format!("there is no address for the host {}", login.host));
+        let mut failed = error("unreachable", format!("the host {} has no address", login.host));
         for address in resolve(login.host.clone(), login.port).await? {
             let connecting = timeout(CONNECT_TIMEOUT, Connection::open(login, address, recipes.driver));
             match connecting.await {
                 Ok(Ok(connection)) => return self.set_up(connection, address, purpose).await,
-                // Another address would hear the same.
+                // Another address would give the same error.
                 Ok(Err(error)) if error.code != "unreachable" => return Err(error),
                 Ok(Err(error)) => failed = error,
                 Err(_) => {
@@ -202,7 +201,8 @@ impl ServerDatabase {
         Ok(Link { connection, address, id })
     }
 
-    /// Stops what runs in the session of this id. To the very address: another front end would not know it.
+    /// Cancels the statement in the session with this id, at the same address: another front end would not
+    /// know it.
     pub(crate) async fn cancel(&self, address: SocketAddr, id: u64) {
         let Inner { login, recipes, .. } = &*self.0;
         let Some(statement) = recipes.cancelling(id) else { return };
@@ -221,14 +221,15 @@ impl ServerDatabase {
         }
     }
 
-    /// Stops the statement that a session left behind, and waits until it has. False: it may still run.
+    /// Cancels the statement that a session left running and waits until it has stopped. False: it may still
+    /// run.
     pub(crate) async fn has_stopped(&self, address: SocketAddr, id: u64) -> bool {
         self.cancel(address, id).await;
         let until = Instant::now() + STOP_TIMEOUT;
         loop {
             match self.is_at_work(address, id).await {
                 Ok(false) => return true,
-                // A server that does not tell runs statements of jobs, which are asked for themselves.
+                // A server that does not show statements runs them as jobs, which are polled on their own.
                 Err(cause) if !is_lost(&cause) => return true,
                 _ if Instant::now() > until => return false,
                 _ => tokio::time::sleep(STOP_INTERVAL).await,
@@ -236,7 +237,7 @@ impl ServerDatabase {
         }
     }
 
-    /// Whether the server runs a statement in the session of this id.
+    /// Whether the server runs a statement in the session with this id.
     async fn is_at_work(&self, address: SocketAddr, id: u64) -> Result<bool, Error> {
         let Inner { login, recipes, .. } = &*self.0;
         let sql = match login.transport {
@@ -264,7 +265,7 @@ impl ServerDatabase {
     }
 }
 
-/// Closes sessions that rested long enough, until there are none.
+/// Closes sessions that were idle long enough, until none are left.
 async fn watch(database: Weak<Inner>) {
     loop {
         tokio::time::sleep(RESTING / 2).await;
@@ -285,8 +286,8 @@ async fn session_id(connection: &mut Connection, question: &ReadStatement) -> Re
         Some(Cell::Text(id)) => id.parse().ok(),
         _ => None,
     };
-    id.ok_or_else(|| error("invalid_response", "the server did not tell the session's id"))
+    id.ok_or_else(|| error("invalid_response", "the server did not report the session's id"))
 }
 
-/// The answer to the question for a session's id.
+/// The size limit of the answer with a session's id.
 const SESSION_ID_MAX_BYTES: usize = 1_024;

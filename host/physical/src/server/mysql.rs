@@ -1,7 +1,7 @@
 //! Servers of the MySQL protocol: MySQL, MariaDB, Apache Doris, StarRocks.
 //!
-//! A statement is prepared first where the server can, which takes exactly one; without values it is sent as text
-//! then, so that all types come as the server writes them.
+//! A statement is prepared first if the server can do so, because prepare accepts exactly one statement.
+//! Without values it is then sent as text, so that all types come in the server's own notation.
 
 use std::net::SocketAddr;
 
@@ -23,13 +23,13 @@ use super::driver::{Collector, Driver};
 use super::login::{DriverSettings, Login, Tls};
 use crate::errors::of_mysql;
 
-/// What the reading of texts relies on: a mode with this word would read them otherwise.
+/// Reading texts relies on it: a mode with this word would change how texts are read.
 const MODE: &str = "SELECT @@sql_mode";
 const OTHERWISE: [&str; 2] = ["NO_BACKSLASH_ESCAPES", "ANSI_QUOTES"];
-/// What texts are called.
+/// The type name of texts.
 const TEXT: &str = "TEXT";
 const VARCHAR: &str = "VARCHAR";
-/// Statements that cannot be prepared everywhere.
+/// The code for statements that cannot be prepared.
 const CANNOT_PREPARE: &str = "1295";
 
 pub(super) async fn connect(
@@ -37,7 +37,7 @@ pub(super) async fn connect(
     address: SocketAddr,
     driver: DriverSettings,
 ) -> Result<MySqlConnection, Error> {
-    // A certificate is for the name, so that only there the name is looked up once more.
+    // A certificate is for the name; only then is the name resolved once more.
     let host = if login.tls == Tls::VerifyFull { login.host.clone() } else { address.ip().to_string() };
     let mut options = MySqlConnectOptions::new()
         .host(&host)
@@ -78,7 +78,7 @@ pub(super) async fn check_set_up(connection: &mut MySqlConnection) -> Result<(),
     match otherwise {
         None => Ok(()),
         Some(word) => {
-            Err(error("unsupported", format!("the server reads texts otherwise ({word} in sql_mode)")))
+            Err(error("unsupported", format!("the server reads texts differently ({word} in sql_mode)")))
         }
     }
 }
@@ -91,7 +91,8 @@ pub(super) async fn read(
 ) -> Result<(), Error> {
     let sql = AssertSqlSafe(statement.sql.clone()).into_sql_str();
     if !statement.binds.is_empty() {
-        // Kept prepared: to forget one is a message without an answer, and the next one would wait for it.
+        // Keeps it prepared: closing it is a message without an answer, and the next statement would wait for
+        // it.
         let bound = sqlx::query_with(sql, arguments(&statement.binds)?);
         return collector.take_all::<MySql>(bound.fetch(connection), false).await;
     }
@@ -112,7 +113,7 @@ pub(super) async fn read(
 
 fn columns(columns: &[sqlx::mysql::MySqlColumn]) -> Vec<Column> {
     let type_text = |kind: &MySqlTypeInfo| match kind.name() {
-        // A text of a collation by bytes is called binary, too.
+        // MySQL calls a text with a binary collation binary, too.
         "BINARY" | "VARBINARY" if <str as Type<MySql>>::compatible(kind) => VARCHAR.to_owned(),
         name if name.ends_with("BLOB") && <str as Type<MySql>>::compatible(kind) => TEXT.to_owned(),
         name => name.to_owned(),
@@ -133,7 +134,7 @@ impl Driver for MySql {
         if value.is_null() {
             return Ok(Cell::Null);
         }
-        // A text of a collation by bytes is called binary, too.
+        // MySQL calls a text with a binary collation binary, too.
         let is_text_type = <str as Type<MySql>>::compatible(&value.type_info());
         let kind = if is_text_type { TEXT.to_owned() } else { value.type_info().name().to_owned() };
         let strange = |cause: BoxDynError| {
@@ -171,7 +172,7 @@ impl Driver for MySql {
     }
 }
 
-/// A value as the server writes it.
+/// A value in the server's notation.
 fn of_text(kind: &str, bytes: &[u8]) -> Cell {
     let text = std::str::from_utf8(bytes).unwrap_or_default();
     let or_text = |cell: Option<Cell>| cell.unwrap_or_else(|| Cell::Text(text.to_owned()));

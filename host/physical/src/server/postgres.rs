@@ -1,8 +1,8 @@
 //! PostgreSQL.
 //!
-//! A statement is prepared first, which takes exactly one, and then sent as text where it has no values to bind:
-//! so every type of every extension comes as the server itself writes it. With values, only the types come that the
-//! dialects' own questions have.
+//! A statement is prepared first, because prepare accepts exactly one, and then sent as text if it has no
+//! values to bind: so every type of every extension comes in the server's own notation. With values, only the
+//! types of the dialects' own queries are supported.
 
 use std::net::SocketAddr;
 
@@ -23,21 +23,21 @@ use super::driver::{Collector, Driver};
 use super::login::{Login, Tls};
 use crate::errors::of_postgres;
 
-/// What the host sets itself: a session that only reads, and an end of statements whose server is gone.
+/// The host's own settings: read-only, and a check that ends statements whose client is gone.
 const READ_ONLY: &str =
     "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; SET statement_timeout TO 120000";
 const CHANGES: &str = "SET statement_timeout TO 900000; SET idle_in_transaction_session_timeout TO 900000";
-/// What the reading of texts relies on.
+/// Reading texts relies on it.
 const MUST_BE: &str = "SELECT current_setting('standard_conforming_strings')";
 
 pub(super) async fn connect(login: &Login, address: SocketAddr) -> Result<PgConnection, Error> {
-    // A certificate is for the name, so that only there the name is looked up once more.
+    // A certificate is for the name; only then is the name resolved once more.
     let host = if login.tls == Tls::VerifyFull { login.host.clone() } else { address.ip().to_string() };
     let mut options = PgConnectOptions::new_without_pgpass()
         .host(&host)
         .port(address.port())
         .username(&login.username)
-        // Without one the driver would take the server's own from its environment.
+        // Without one the driver would take the password from the server's environment.
         .password(login.password.as_deref().unwrap_or_default())
         .database(login.database.as_deref().unwrap_or("postgres"))
         .application_name("lakeport")
@@ -71,7 +71,7 @@ pub(super) async fn read(
     collector: &mut Collector,
 ) -> Result<(), Error> {
     let sql = AssertSqlSafe(statement.sql.clone()).into_sql_str();
-    // Else the server would take a number to be of another width than it is sent in.
+    // Otherwise the server could expect a number of another width than the one sent.
     let types: Vec<PgTypeInfo> = statement.binds.iter().map(type_of).collect();
     let prepared = connection.prepare_with(sql.clone(), &types).await.map_err(|cause| of_postgres(&cause))?;
     let described = prepared.columns().iter().map(|column| Column {
@@ -115,7 +115,7 @@ impl Driver for Postgres {
     }
 }
 
-/// A value as the server writes it.
+/// A value in the server's notation.
 fn of_text(kind: &str, text: &str) -> Cell {
     let or_text = |cell: Option<Cell>| cell.unwrap_or_else(|| Cell::Text(text.to_owned()));
     match kind {
@@ -137,7 +137,7 @@ fn of_hex(digits: &str) -> Option<Vec<u8>> {
     digits.chunks(2).map(byte).collect()
 }
 
-/// A value of a prepared statement; none for a type that no dialect asks for.
+/// A value of a prepared statement; `None` for types that no dialect queries.
 fn of_bytes(kind: &str, value: &PgValueRef<'_>) -> Option<Cell> {
     let bytes = value.as_bytes().ok()?;
     Some(match kind {

@@ -1,5 +1,5 @@
-//! A session on a server. A statement under way is stopped in the server itself, at its deadline, when its flag is
-//! set, or when nobody waits for it any more.
+//! A session on a server. A running statement is cancelled in the server itself: at its deadline, when its
+//! flag is set, or when its future is dropped.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -17,30 +17,30 @@ use super::{Connection, Link, Purpose, ServerDatabase};
 use crate::errors::is_lost;
 use crate::script::{Bounds, Ran, Shown};
 
-/// Between two looks at the flag.
+/// The interval of checking the flag.
 const LOOK: Duration = Duration::from_millis(20);
-/// How long a statement that was told to stop may take to do so; after that its connection is closed.
+/// How long a cancelled statement may take to stop before its connection is closed.
 const STOP_PATIENCE: Duration = Duration::from_secs(5);
-/// What shows that a connection has come to rest: twice, because a late word to stop may meet the first.
+/// Shows that a connection is idle: run twice, because a late cancellation may hit the first.
 const AT_REST: &str = "SELECT 1";
 
 pub(crate) struct ServerSession {
     database: ServerDatabase,
     purpose: Purpose,
     address: SocketAddr,
-    /// By which the server knows it.
+    /// The server's id of the session.
     id: Option<u64>,
-    /// None: it broke.
+    /// `None`: the connection broke.
     link: Mutex<Option<Link>>,
     cancelled: parking_lot::Mutex<Option<Arc<AtomicBool>>>,
-    /// Something was begun that only its end may give to others.
+    /// A transaction is open, which only [`ServerSession::end`] may end.
     is_in_transaction: AtomicBool,
-    /// Whether another may have it afterwards.
+    /// Whether the session returns to the pool afterwards.
     rests: AtomicBool,
     _turn: OwnedSemaphorePermit,
 }
 
-/// A link at work. Dropped with it, what runs there is stopped.
+/// A link in use. Dropping it cancels the statement that runs on it.
 struct Working<'s> {
     session: &'s ServerSession,
     link: Option<Link>,
@@ -54,8 +54,8 @@ impl Drop for Working<'_> {
     }
 }
 
-/// What nothing was left behind in rests. A connection that is not kept is closed, and the server undoes what was
-/// begun on it.
+/// Returns the session to the pool if it has no unfinished work. Otherwise the connection is closed, and the
+/// server rolls back.
 impl Drop for ServerSession {
     fn drop(&mut self) {
         if self.may_rest()
@@ -90,17 +90,17 @@ impl ServerSession {
         self.database.transport()
     }
 
-    /// Whether the connection was lost. One that is at work is not.
+    /// Whether the connection was lost. A link in use is not lost.
     pub fn is_broken(&self) -> bool {
         self.link.try_lock().is_ok_and(|link| link.is_none())
     }
 
-    /// Ends whatever runs on this session once the flag is set.
+    /// Cancels running statements once the flag is set.
     pub fn cancelled_by(&self, flag: Arc<AtomicBool>) {
         *self.cancelled.lock() = Some(flag);
     }
 
-    /// After it broke: whether what it left behind has stopped. False: a statement may still run.
+    /// After the connection broke: whether its unfinished statement has stopped. False: it may still run.
     pub async fn has_stopped(&self) -> bool {
         match self.id.filter(|_| self.database.is_cancellable()) {
             Some(id) => self.database.has_stopped(self.address, id).await,
@@ -108,7 +108,7 @@ impl ServerSession {
         }
     }
 
-    /// Nobody has it afterwards: what a user's statements left in it ends with it.
+    /// Keeps the session out of the pool: leftovers of a user's statements end with it.
     pub fn keep_from_others(&self) {
         self.rests.store(false, Ordering::Relaxed);
     }
@@ -123,7 +123,7 @@ impl ServerSession {
         Ok(answer.rows)
     }
 
-    /// Runs a statement that was judged, or is the host's own; answers how many rows it changed.
+    /// Runs a judged statement, or the host's own; returns the number of changed rows.
     pub async fn execute(&self, sql: &str, timeout: Duration) -> Result<u64, Error> {
         self.within(timeout, async |connection: &mut Connection| connection.execute(sql).await).await
     }
@@ -139,7 +139,7 @@ impl ServerSession {
         self.within(timeout, script).await
     }
 
-    /// Begins what only [`ServerSession::end`] gives to others.
+    /// Begins a transaction that only [`ServerSession::end`] ends.
     pub async fn begin(&self, sql: &str, timeout: Duration) -> Result<(), Error> {
         self.is_in_transaction.store(true, Ordering::Relaxed);
         self.execute(sql, timeout).await.map(drop)
@@ -152,12 +152,12 @@ impl ServerSession {
         Ok(())
     }
 
-    /// Ends the session in order, or leaves it to rest.
+    /// Closes the session cleanly, or returns it to the pool.
     pub async fn close(mut self) {
         if !self.may_rest()
             && let Some(link) = self.link.get_mut().take()
         {
-            // A server that does not listen is not waited for.
+            // Do not wait for a server that no longer answers.
             let _ = timeout(STOP_PATIENCE, link.connection.close()).await;
         }
     }
@@ -198,14 +198,14 @@ impl ServerSession {
                     let patience = if id.is_some() { STOP_PATIENCE } else { Duration::ZERO };
                     timeout(patience, stopping).await.unwrap_or_else(|_| {
                         is_broken = true;
-                        // Nobody saw it stop.
+                        // It was not seen to stop.
                         Err(Error { may_have_applied: true, ..why.clone() })
                     })
                 }
             }
         };
         if was_stopped && !is_broken {
-            // The word to stop may have come too late for this statement; the next one must not hear it.
+            // The cancellation may arrive after this statement has ended; it must not hit the next one.
             let resting = async {
                 let _ = connection.execute(AT_REST).await;
                 let _ = connection.execute(AT_REST).await;
@@ -219,7 +219,7 @@ impl ServerSession {
         result
     }
 
-    /// Until the flag is set or the time is over.
+    /// Waits until the flag is set or the time is over.
     async fn told_to_stop(&self, limit: Duration) -> Error {
         let flag = self.cancelled.lock().clone();
         let cancelled = async {
@@ -232,13 +232,13 @@ impl ServerSession {
         tokio::select! {
             () = cancelled => error("cancelled", "the statement was stopped"),
             () = sleep(limit) => {
-                let message = format!("the statement was not done after {} ms and was stopped", limit.as_millis());
+                let message = format!("the statement was stopped after {} ms", limit.as_millis());
                 Error { retryable: true, ..error("timeout", message) }
             }
         }
     }
 
-    /// Rows that nobody takes are on their way: the server is told to send no more.
+    /// Unread rows are on their way: cancels the statement so that the server sends no more.
     async fn let_go_of_the_rest(&self) {
         let mut place = self.link.lock().await;
         let Some(mut link) = place.take() else { return };
@@ -253,7 +253,7 @@ impl ServerSession {
         }
     }
 
-    /// Stops a statement whose connection nobody holds any more.
+    /// Cancels a statement whose connection was dropped.
     fn stop_elsewhere(&self, address: SocketAddr, id: Option<u64>) {
         let (Some(id), Ok(runtime)) = (id, tokio::runtime::Handle::try_current()) else { return };
         let database = self.database.clone();

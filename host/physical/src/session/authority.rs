@@ -1,10 +1,10 @@
-//! What SQLite itself lets a query's session do, whatever the guard in front of it let through: read tables, call
-//! functions, nothing else. SQLite asks when it prepares a statement, for each column that is read and each
-//! function that is called, in whatever way the statement is written.
+//! SQLite's authorizer for the session of a query: whatever passed the guard, it may read tables, call
+//! functions and nothing else. SQLite asks it while preparing a statement, for each column read and each
+//! function called, however the statement is written.
 //!
-//! A session over [`Views`] may read these alone. Each is made of another one whose name nobody can guess, and only
-//! what SQLite says is read on behalf of that one may be a table of the file: the name that SQLite gives there
-//! could else be had by a common table expression of the same name.
+//! A session over [`Views`] may read these alone. Each view reads another one with an unguessable name, and
+//! SQLite must report a read on behalf of that one for it to reach a table of the file. Otherwise a common
+//! table expression could take the name that SQLite reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -14,17 +14,17 @@ use lakeport_bindings::host::types::Error;
 use libsqlite3_sys as sqlite;
 use sqlx::sqlite::LockedSqliteHandle;
 
-/// The largest value that a query may have in its hands, bytes. A search within a text takes a time that grows with
-/// the square of it, and nothing stops SQLite within one.
+/// The largest value of a query, bytes. Searching in a text takes a time that grows with the square of its
+/// size, and SQLite cannot be interrupted within one.
 const VALUE_MAX_BYTES: c_int = 1024 * 1024;
-/// Columns of a row, for the same reason: each may hold a value.
+/// Columns of a row, for the same reason: each may hold a large value.
 const COLUMNS_MAX: c_int = 500;
 /// The longest pattern of a LIKE, bytes.
 const PATTERN_MAX_BYTES: c_int = 1_000;
-/// Under which name the connection keeps its authority, and frees it when it is closed.
+/// The key under which the connection keeps its authority; it frees it when it is closed.
 const CLIENT_DATA: &CStr = c"lakeport authority";
 
-/// Functions that reach out of the database, or make a value of up to 1 GB out of a few words.
+/// Functions that reach out of the database, or produce a value of up to 1 GB.
 const DENIED_FUNCTIONS: &[&str] = &[
     "edit",
     "format",
@@ -38,21 +38,21 @@ const DENIED_FUNCTIONS: &[&str] = &[
     "zeroblob",
     "zipfile",
 ];
-/// What tables begin with that every file has, or that SQLite makes up.
+/// Prefixes of system tables and virtual tables.
 const SYSTEM_PREFIXES: &[&str] = &["sqlite_", "pragma_"];
-/// Others that SQLite makes up, of the file's own inside.
+/// Other virtual tables that expose the file's internals.
 const SYSTEM_TABLES: &[&str] = &["bytecode", "dbstat", "tables_used"];
 
 /// A view over tables of the file.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// What a query calls it.
+    /// The name that a query uses.
     pub name: &'static str,
-    /// The `SELECT` that it is. Tables of the file stand in it with `main.` in front.
+    /// Its `SELECT`, with `main.` before tables of the file.
     pub select: String,
 }
 
-/// What a view may be made of.
+/// A table that views may read.
 #[derive(Clone, Copy, Debug)]
 pub struct Base {
     /// A table of the file.
@@ -61,7 +61,7 @@ pub struct Base {
     pub columns: &'static [&'static str],
 }
 
-/// All that a session may read, instead of the tables of the file.
+/// All that a session may read instead of the tables of the file.
 #[derive(Clone, Debug)]
 pub struct Views {
     views: Vec<View>,
@@ -70,7 +70,7 @@ pub struct Views {
 }
 
 impl Views {
-    /// `secret` is letters and digits that nobody can guess, others for each session.
+    /// `secret`: unguessable letters and digits, different for each session.
     pub fn new(views: Vec<View>, bases: &'static [Base], secret: String) -> Views {
         Views { views, bases, secret }
     }
@@ -79,13 +79,13 @@ impl Views {
         format!("{}_{}", view.name, self.secret)
     }
 
-    /// What makes them where nobody asks, for each name, whether it may be read: only the guard stands before it.
+    /// The statements that create them without an authorizer: only the guard protects the names.
     pub(crate) fn plain_statements(&self) -> Vec<String> {
         let of = |view: &View| format!("CREATE TEMP VIEW \"{}\" AS {}", view.name, view.select);
         self.views.iter().map(of).collect()
     }
 
-    /// What makes them.
+    /// The statements that create them.
     pub(crate) fn statements(&self) -> Vec<String> {
         let of = |view: &View| {
             let (name, inner, select) = (view.name, self.inner(view), &view.select);
@@ -98,9 +98,9 @@ impl Views {
     }
 }
 
-/// What one session may do.
+/// The rights of one session.
 pub(crate) enum Authority {
-    /// Read whatever is in the file, but not what SQLite keeps there for itself.
+    /// Read all tables of the file except SQLite's own.
     Tables,
     /// Read these views.
     Views {
@@ -123,7 +123,8 @@ impl Authority {
         }
     }
 
-    /// Whether it may do this: SQLite's code of the action, what it is done to, and the view that it is done for.
+    /// Whether an action is allowed: SQLite's code of the action, its object, and the view on whose behalf it
+    /// happens.
     fn allows(&self, action: c_int, one: &str, other: &str, database: &str, view: &str) -> bool {
         match action {
             sqlite::SQLITE_SELECT | sqlite::SQLITE_RECURSIVE => true,
@@ -147,17 +148,17 @@ impl Authority {
         let is_view = outer.contains(table) || inner.contains(table);
         match database {
             "temp" => is_view,
-            // Where SQLite takes a view apart it asks for the tables of which it reads no column, and no longer says
-            // for which view. That tells no more than how many rows there are.
+            // When SQLite flattens a view, it reports the tables of which it reads no column, without naming
+            // the view. Such a read reveals only the number of rows.
             "main" => column.is_empty() && bases.contains_key(table),
-            // A table of which no column is read: only the name is given, as the statement has it.
+            // A table of which no column is read: SQLite reports only the name in the statement.
             "" => column.is_empty() && (is_view || !tables.contains(table) && !is_system),
             _ => false,
         }
     }
 }
 
-/// Makes the session ask it from now on.
+/// Makes SQLite ask the authority about each access from now on.
 #[expect(
     unsafe_code,
     reason = "the driver does not offer SQLite's authorizer; the handle is locked meanwhile"
@@ -165,9 +166,10 @@ impl Authority {
 pub(crate) fn install(handle: &mut LockedSqliteHandle<'_>, authority: Authority) -> Result<(), Error> {
     let connection = handle.as_raw_handle().as_ptr();
     let kept = Box::into_raw(Box::new(authority)).cast::<c_void>();
-    // SAFETY: the connection is open and nobody else uses it while the handle is locked. It owns `kept` from the
-    // first of these calls on: it frees it by `free` when it is closed, or at once where that call fails, and asks
-    // it by `asked` no longer than that; nobody else has it, and it is never changed.
+    // SAFETY: the connection is open and no other code uses it while the handle is locked. It owns `kept`
+    // from the first of these calls on: it frees it by `free` when it is closed, or at once if that call
+    // fails, and asks it by `asked` no longer than that. Nothing else has a pointer to it, and it is never
+    // changed.
     let is_installed = unsafe {
         sqlite::sqlite3_limit(connection, sqlite::SQLITE_LIMIT_LENGTH, VALUE_MAX_BYTES);
         sqlite::sqlite3_limit(connection, sqlite::SQLITE_LIMIT_COLUMN, COLUMNS_MAX);
@@ -185,7 +187,7 @@ pub(crate) fn install(handle: &mut LockedSqliteHandle<'_>, authority: Authority)
 
 #[expect(unsafe_code, reason = "SQLite hands the pointer back to be freed")]
 unsafe extern "C" fn free(kept: *mut c_void) {
-    // SAFETY: it was made from a box by `install`, and SQLite calls this once.
+    // SAFETY: `install` made it from a box, and SQLite calls this once.
     drop(unsafe { Box::from_raw(kept.cast::<Authority>()) });
 }
 
@@ -201,10 +203,10 @@ unsafe extern "C" fn asked(
     // SAFETY: `kept` lives as long as the connection that asks; see `install`.
     let authority = unsafe { &*kept.cast::<Authority>() };
     let texts = [one, other, database, view].map(|text| {
-        // SAFETY: SQLite gives a text that ends with a zero and lives during the call, or none.
+        // SAFETY: SQLite passes null or a text that ends with a zero and lives during the call.
         if text.is_null() { Some("") } else { unsafe { CStr::from_ptr(text) }.to_str().ok() }
     });
-    // What is no text is nothing that may be read.
+    // Names that are not UTF-8 are denied.
     let [Some(one), Some(other), Some(database), Some(view)] = texts else { return sqlite::SQLITE_DENY };
     if authority.allows(action, one, other, database, view) { sqlite::SQLITE_OK } else { sqlite::SQLITE_DENY }
 }

@@ -1,4 +1,4 @@
-//! Values of SQLite as cells, each exactly as it is stored, and cells as values to bind.
+//! Converts SQLite's values to cells, exactly as they are stored, and cells to bound values.
 
 use lakeport_bindings::host::data::{Cell, Column, RowSet};
 use lakeport_bindings::host::error;
@@ -9,10 +9,10 @@ use sqlx::{Arguments, Decode, Row, Sqlite, TypeInfo, ValueRef};
 
 use crate::errors::of_sqlite;
 
-/// What a row and a cell cost besides their content, in bytes.
+/// The overhead of a row and of a cell besides the content, bytes.
 const CELL_BYTES: usize = 16;
 
-/// Rows that come in until a bound is reached.
+/// Collects rows until a limit is reached.
 pub(crate) struct Collector {
     pub rows: RowSet,
     max_rows: usize,
@@ -25,7 +25,7 @@ impl Collector {
         Collector { rows, max_rows, bytes_left: max_bytes }
     }
 
-    /// Takes a row; false when it did not fit any more, and no further one will.
+    /// Takes a row; false if it did not fit, and the collector takes no more.
     pub fn take(&mut self, row: &SqliteRow) -> Result<bool, Error> {
         let size = (0..row.len()).map(|index| bytes(row, index)).sum::<Result<usize, _>>()?;
         if self.rows.rows.len() >= self.max_rows || size > self.bytes_left {
@@ -39,7 +39,7 @@ impl Collector {
     }
 }
 
-/// A row for a person, each cell cut to so many characters.
+/// A row for people, each cell cut to `chars` characters.
 pub(crate) fn shown_cells(row: &SqliteRow, chars: usize) -> Result<Vec<String>, Error> {
     let shown = |index| {
         let value = row.try_get_raw(index).map_err(|cause| of_sqlite(&cause))?;
@@ -52,7 +52,7 @@ pub(crate) fn shown_cells(row: &SqliteRow, chars: usize) -> Result<Vec<String>, 
             "REAL" => <f64 as Decode<Sqlite>>::decode(value).map(|n| n.to_string()).map_err(strange),
             _ => {
                 let bytes = <&[u8] as Decode<Sqlite>>::decode(value).map_err(strange)?;
-                // No character has more than four bytes: what is cut off here would be cut off there.
+                // A character has at most four bytes, so the prefix holds all characters that are shown.
                 let head = &bytes[..bytes.len().min(4 * (chars + 1))];
                 let text = match kind.as_str() {
                     "TEXT" => String::from_utf8_lossy(head).into_owned(),
@@ -72,7 +72,7 @@ fn cut(text: &str, chars: usize) -> String {
     }
 }
 
-/// What a value takes, without a copy of it.
+/// The size of a value, without copying it.
 fn bytes(row: &SqliteRow, index: usize) -> Result<usize, Error> {
     let value = row.try_get_raw(index).map_err(|cause| of_sqlite(&cause))?;
     let content = match value.type_info().name() {
@@ -86,7 +86,7 @@ fn strange(cause: BoxDynError) -> Error {
     error("upstream_failed", format!("a value cannot be read: {cause}"))
 }
 
-/// By the type of the value, not that of the column: any SQLite value can stand anywhere.
+/// Converts by the type of the value, not of the column: SQLite allows any value in any column.
 fn cell(row: &SqliteRow, index: usize) -> Result<Cell, Error> {
     let value = row.try_get_raw(index).map_err(|cause| of_sqlite(&cause))?;
     if value.is_null() {
@@ -98,7 +98,7 @@ fn cell(row: &SqliteRow, index: usize) -> Result<Cell, Error> {
         "REAL" => <f64 as Decode<Sqlite>>::decode(value).map(Cell::Float).map_err(strange),
         "TEXT" => {
             let raw = <Vec<u8> as Decode<Sqlite>>::decode(value).map_err(strange)?;
-            // SQLite keeps whatever bytes were given as a text.
+            // SQLite keeps any bytes as a text.
             Ok(String::from_utf8(raw).map_or_else(|wrong| Cell::Bytes(wrong.into_bytes()), Cell::Text))
         }
         _ => <Vec<u8> as Decode<Sqlite>>::decode(value).map(Cell::Bytes).map_err(strange),

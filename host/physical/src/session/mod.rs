@@ -1,4 +1,4 @@
-//! A session on a database, of whichever kind.
+//! A session on a database of either kind.
 
 mod authority;
 mod cells;
@@ -19,25 +19,25 @@ pub(crate) use self::sqlite::SqliteSession;
 use crate::script::{Bounds, Ran, Shown};
 use crate::server::ServerSession;
 
-/// Beginning, committing, rolling back and settings.
+/// Time limit of begin, commit, rollback and settings.
 const OWN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Of PostgreSQL, where views of the server's own store are made first.
+/// For PostgreSQL, where the views over the server's own store are created first.
 const READ_ONLY_FROM_HERE: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY";
 
-/// A session, shared by the runner and the call that it is lent to.
+/// A session, shared by the plan executor and the call that borrows it.
 pub(crate) enum Session {
     Sqlite(SqliteSession),
     Server(ServerSession),
 }
 
-/// What a change of a table begins with.
+/// How a change of a table begins.
 pub(crate) struct Beginning<'c> {
-    /// All of it in one transaction.
+    /// The whole change runs in one transaction.
     pub transactional: bool,
-    /// The table is written again.
+    /// The table is rebuilt.
     pub rebuilds: bool,
-    /// The table that nobody else may change meanwhile.
+    /// The table to lock against other clients.
     pub locks: Option<&'c TableName>,
 }
 
@@ -54,7 +54,7 @@ impl Session {
         matches!(self, Session::Server(session) if session.is_broken())
     }
 
-    /// Ends whatever runs on this session once the flag is set.
+    /// Cancels running statements once the flag is set.
     pub fn cancelled_by(&self, flag: Arc<AtomicBool>) {
         match self {
             Session::Sqlite(session) => session.cancelled_by(flag),
@@ -62,12 +62,12 @@ impl Session {
         }
     }
 
-    /// What is to come is not stopped any more: taking back, above all.
+    /// Later statements, above all the undo, can no longer be cancelled.
     pub fn not_cancelled(&self) {
         self.cancelled_by(Arc::new(AtomicBool::new(false)));
     }
 
-    /// After the connection was lost: whether what it left behind has stopped. False: a statement may still run.
+    /// After the connection was lost: whether its unfinished statement has stopped. False: it may still run.
     pub async fn has_stopped(&self) -> bool {
         match self {
             Session::Sqlite(_) => true,
@@ -75,7 +75,7 @@ impl Session {
         }
     }
 
-    /// Runs a reading statement that the guard let through.
+    /// Runs a reading statement that passed the guard.
     pub async fn read(&self, statement: &ReadStatement, bounds: Bounds) -> Result<RowSet, Error> {
         match self {
             Session::Sqlite(session) => session.read(statement, bounds).await,
@@ -106,8 +106,7 @@ impl Session {
         }
     }
 
-    /// Lets the database itself ask, where it can, for whatever a query wants, whether it may; the views are there
-    /// instead of all tables.
+    /// Installs the database's own access control where it has one; the views replace all tables.
     pub async fn restrict(&self, views: Option<&Views>, timeout: Duration) -> Result<(), Error> {
         match self {
             Session::Sqlite(session) => session.restrict(views, timeout).await,
@@ -130,7 +129,8 @@ impl Session {
         match self {
             Session::Sqlite(session) => {
                 if beginning.rebuilds {
-                    // Within a transaction this has no effect. The check before the commit takes its place.
+                    // SQLite ignores this pragma within a transaction, so it comes first. The check before
+                    // the commit replaces it.
                     session.own("PRAGMA foreign_keys = OFF", OWN_TIMEOUT).await?;
                 }
                 session.own("BEGIN IMMEDIATE", OWN_TIMEOUT).await
@@ -151,11 +151,11 @@ impl Session {
         }
     }
 
-    /// From here on it only reads, within a change; that is what a dialect may borrow.
+    /// Makes the session read-only within a change, so that a dialect may borrow it.
     pub async fn begin_reading(&self, is_in_transaction: bool) -> Result<(), Error> {
         match self {
             Session::Sqlite(session) => session.own("PRAGMA query_only = ON", OWN_TIMEOUT).await,
-            // A transaction of PostgreSQL that only reads stays so, but for what a savepoint takes back.
+            // In PostgreSQL a transaction stays read-only until a savepoint is rolled back.
             Session::Server(session) if session.transport() == Transport::Postgres => {
                 if is_in_transaction {
                     let savepoint = "SAVEPOINT reading; SET LOCAL transaction_read_only TO on";
@@ -164,12 +164,12 @@ impl Session {
                     session.begin("BEGIN READ ONLY", OWN_TIMEOUT).await
                 }
             }
-            // What borrows it is judged, statement by statement.
+            // The guard judges each statement of the borrower.
             Session::Server(_) => Ok(()),
         }
     }
 
-    /// What was before [`Session::begin_reading`].
+    /// Ends the effect of [`Session::begin_reading`].
     pub async fn end_reading(&self, is_in_transaction: bool) -> Result<(), Error> {
         match self {
             Session::Sqlite(session) => session.own("PRAGMA query_only = OFF", OWN_TIMEOUT).await,
@@ -184,7 +184,8 @@ impl Session {
         }
     }
 
-    /// Begins a task's transaction; one that `writes` waits until it may, where the database has one writer.
+    /// Begins a task's transaction. If the database has a single writer, one that `writes` waits for its
+    /// turn.
     pub async fn begin_task(&self, writes: bool, timeout: Duration) -> Result<(), Error> {
         match self {
             Session::Sqlite(session) => {
@@ -197,7 +198,7 @@ impl Session {
         }
     }
 
-    /// From here on waiting for others is left soon once the flag is set.
+    /// Shortens the lock wait, so that a statement reacts soon once the flag is set.
     pub async fn wait_shortly(&self, timeout: Duration) -> Result<(), Error> {
         match self {
             Session::Sqlite(session) => session.own("PRAGMA busy_timeout = 200", timeout).await,
@@ -219,7 +220,7 @@ impl Session {
         }
     }
 
-    /// Ends the session in order. Where a call still holds it, the last one to let go closes it.
+    /// Closes the session cleanly. If a call still holds it, it closes when the call lets go.
     pub async fn close(self: Arc<Self>) {
         match Arc::into_inner(self) {
             Some(Session::Sqlite(session)) => session.close().await,
@@ -229,7 +230,7 @@ impl Session {
     }
 }
 
-/// A name of PostgreSQL's.
+/// A quoted name for PostgreSQL.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -1,10 +1,10 @@
-//! One session on a SQLite file. A statement under way is stopped in the database itself, at its deadline
-//! or when nobody waits for it any more, or wants no more of its rows; it is never merely abandoned.
+//! One session on a SQLite file. A running statement is interrupted in the database itself: at its deadline,
+//! when its future is dropped, or when enough rows were read. It is never just abandoned.
 //!
-//! What remains: the driver offers no limit of a single value's size, so that a value can grow to SQLite's
-//! own limit, 1 GB. The guard denies the functions that make such a value at one stroke; a text that a query
-//! doubles again and again ends there or at the deadline. Few rows are under way at a time, and what is
-//! larger than the answer may be is not copied.
+//! A limitation remains: the driver has no limit on the size of a single value, so a value can grow to
+//! SQLite's own limit, 1 GB. The guard denies the functions that make such a value at once; a query that
+//! doubles a text repeatedly ends at that limit or at the deadline. Few rows are in flight at a time, and
+//! values larger than the answer's limit are not copied.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,21 +34,21 @@ use crate::script::{Ran, Shown};
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long opening may take, that wait included.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
-/// Virtual machine steps between two looks at the clock: well below a millisecond.
+/// Virtual machine steps between two deadline checks: well below a millisecond.
 const STEPS_BETWEEN_LOOKS: i32 = 1_000;
-/// Rows that SQLite may be ahead of the one that is looked at: each may be large.
+/// Rows that SQLite may compute ahead: each may be large.
 const ROWS_AHEAD: usize = 1;
-/// A deadline that has passed.
+/// A deadline in the past.
 const NOW_MS: u64 = 0;
 /// No deadline.
 const NEVER_MS: u64 = u64::MAX;
 
-/// When a statement has to end. Looked at from within SQLite.
+/// When a statement must end. Checked from within SQLite.
 struct Watch {
     opened: Instant,
     /// Milliseconds since `opened`.
     deadline_ms: AtomicU64,
-    /// Set when the one who waited is gone.
+    /// Set when the waiting future was dropped.
     abandoned: AtomicBool,
     /// Set by the caller from outside.
     cancelled: std::sync::Mutex<Option<Arc<AtomicBool>>>,
@@ -71,7 +71,7 @@ impl Watch {
     }
 }
 
-/// Stops what is under way when the future that waits for it is dropped.
+/// Interrupts the running statement when the waiting future is dropped.
 struct Waiting<'a>(&'a Watch, bool);
 
 impl Drop for Waiting<'_> {
@@ -90,15 +90,16 @@ pub(crate) struct SqliteSession {
 }
 
 impl SqliteSession {
-    /// Opens a file that must be there.
+    /// Opens an existing file.
     pub async fn open(path: &Path, read_only: bool) -> Result<SqliteSession, Error> {
-        // SQLite's own error does not tell a missing file from one that may not be opened.
+        // SQLite's own error does not distinguish a missing file from one that may not be opened.
         if !tokio::fs::try_exists(path).await.unwrap_or(false) {
-            return Err(error("unreachable", "the database file is not there"));
+            return Err(error("unreachable", "the database file does not exist"));
         }
         let opening = async {
             match SqliteSession::connect(path, read_only).await {
-                // SQLite rolls back what somebody left when it died, which a session that only reads may not.
+                // SQLite rolls back the transaction of a program that died, which a read-only session may not
+                // do.
                 Err(cause) if read_only && is_unfinished(&cause) => {
                     SqliteSession::connect(path, false).await?.close().await;
                     SqliteSession::connect(path, true).await
@@ -137,16 +138,16 @@ impl SqliteSession {
             .await
             .map_err(|cause| of_sqlite(&cause))?
             .set_progress_handler(STEPS_BETWEEN_LOOKS, move || looking.may_go_on());
-        // The path was judged with its links followed; what was opened must be that very file.
+        // The path was judged with its links followed; the opened file must be the same one.
         let opened: Option<String> =
             sqlx::query_scalar("SELECT file FROM pragma_database_list WHERE name = 'main'")
                 .fetch_optional(&mut connection)
                 .await
                 .map_err(|cause| of_sqlite(&cause))?;
         if opened.as_deref().map(Path::new) != Some(path) {
-            return Err(error("forbidden", "the file was exchanged while it was opened"));
+            return Err(error("forbidden", "the file was replaced while it was opened"));
         }
-        // Only a first look at the schema shows whether the file is a database.
+        // Only the first access to the schema shows whether the file is a database.
         connection
             .fetch_all("SELECT 1 FROM sqlite_schema LIMIT 1")
             .await
@@ -154,13 +155,13 @@ impl SqliteSession {
         Ok(SqliteSession { connection: Mutex::new(connection), watch })
     }
 
-    /// Ends whatever runs on this session once the flag is set.
+    /// Interrupts running statements once the flag is set.
     pub fn cancelled_by(&self, flag: Arc<AtomicBool>) {
         *self.watch.cancelled.lock().expect("no panic while it is held") = Some(flag);
     }
 
-    /// Lets SQLite itself ask, for whatever a statement wants, whether it may. The views are made before, and the
-    /// only thing that is ever written: in this session's own memory.
+    /// Installs SQLite's authorizer. Creates the views first, in this session's own memory: that is its only
+    /// write.
     pub async fn restrict(&self, views: Option<&Views>, timeout: Duration) -> Result<(), Error> {
         let statements = views.map(Views::statements).unwrap_or_default();
         self.within(timeout, async |connection: &mut SqliteConnection| {
@@ -184,7 +185,7 @@ impl SqliteSession {
         .await
     }
 
-    /// Runs a reading statement that the guard let through.
+    /// Runs a reading statement that passed the guard.
     pub async fn read(&self, statement: &ReadStatement, bounds: Bounds) -> Result<RowSet, Error> {
         let arguments = arguments(&statement.binds)?;
         let sql = AssertSqlSafe(statement.sql.clone()).into_sql_str();
@@ -241,7 +242,7 @@ impl SqliteSession {
         .await
     }
 
-    /// Runs a statement of the host's own.
+    /// Runs one of the host's own statements.
     pub async fn own(&self, statement: &'static str, timeout: Duration) -> Result<(), Error> {
         self.within(timeout, async |connection: &mut SqliteConnection| {
             connection.execute(statement).await.map(|_| ()).map_err(|cause| of_sqlite(&cause))
@@ -249,7 +250,7 @@ impl SqliteSession {
         .await
     }
 
-    /// Ends the session in order.
+    /// Closes the session cleanly.
     pub async fn close(self) {
         if let Err(cause) = self.connection.into_inner().close().await {
             tracing::warn!(%cause, "a database session did not close in order");
@@ -268,8 +269,8 @@ impl SqliteSession {
         let mut waiting = Waiting(&self.watch, false);
         let result = work(&mut connection).await;
         let late = self.watch.is_late();
-        // Where not all rows were wanted SQLite is at work on the next one, which may not exist: it is
-        // stopped, and waited for. A broken connection shows with the next statement.
+        // If not all rows were read, SQLite computes the next one, which may not exist: interrupts it and
+        // waits. A broken connection shows at the next statement.
         self.watch.deadline_ms.store(NOW_MS, Ordering::Relaxed);
         let _ = connection.lock_handle().await;
         waiting.1 = true;
@@ -278,10 +279,7 @@ impl SqliteSession {
             "cancelled" if late => Error {
                 retryable: true,
                 upstream: cause.upstream,
-                ..error(
-                    "timeout",
-                    format!("the statement was not done after {timeout_ms} ms and was stopped"),
-                )
+                ..error("timeout", format!("the statement was stopped after {timeout_ms} ms"))
             },
             _ => cause,
         })
@@ -291,7 +289,7 @@ impl SqliteSession {
 fn columns(statement: sqlx::sqlite::SqliteStatement) -> Vec<Column> {
     let described = statement.columns().iter().map(|column| {
         let declared = column.type_info().name();
-        // A column that is worked out has no type of its own.
+        // A computed column has no declared type.
         let type_text = if declared == "NULL" { "" } else { declared };
         Column { name: column.name().to_owned(), type_text: type_text.to_owned() }
     });

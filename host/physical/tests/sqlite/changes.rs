@@ -144,7 +144,7 @@ async fn what_a_rebuild_would_lose_blocks_it() {
         match result {
             Err(RunError::Invalid(problems)) => assert_eq!(problems[0].code, "not_representable", "{lost}"),
             Ok(outcome) => {
-                // Whatever the dialect can keep must be there still.
+                // Everything that the dialect can keep must still exist.
                 assert_eq!(outcome.status, RunStatus::Done, "{lost}: {:?}", outcome.drift);
                 assert_eq!(bench.schema().await.len(), schema.len(), "{lost}");
             }

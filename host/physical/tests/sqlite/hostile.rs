@@ -1,5 +1,5 @@
-//! A dialect that plans and sends what it must not. Each attack gets nowhere: the file stays as it is, byte
-//! for byte, and the error names the rule.
+//! A dialect that plans and sends forbidden statements. Each attack fails: the file stays byte for byte the
+//! same, and the error names the rule.
 
 use lakeport_bindings::dialect::planner::{AddField, Change};
 use lakeport_bindings::dialect::schema::{DefaultValue, ServerInfo, TableName};
@@ -121,7 +121,7 @@ async fn an_expression_that_was_handed_in_must_be_harmless_itself() {
 async fn a_plan_that_gives_something_else_is_taken_back() {
     let bench = bench().await;
     let schema = bench.schema().await;
-    // The dialect plans a field without the default that was asked for.
+    // The dialect omits the requested default from its plan.
     let mut added = field("note", "INTEGER");
     added.defaults_to = DefaultValue::Number("7".to_owned());
     let change = Change::AddField(AddField { current: named("own"), field: added, behind: None });
@@ -201,7 +201,7 @@ async fn an_endless_read_ends_with_its_call() {
         Err(CallError::Failed { fault, .. }) => assert_eq!(fault, CallFault::Timeout),
         other => panic!("{other:?}"),
     }
-    // Nothing runs on: another program can have the file for itself.
+    // Nothing keeps running: another program can lock the file.
     let mut other = bench.connect(false).await;
     other.execute("BEGIN EXCLUSIVE").await.expect("nobody reads any more");
     other.close().await.expect("closes");

@@ -1,4 +1,4 @@
-//! A session lent to a dialect: what passes, what is cut off, what is stopped.
+//! A session lent to a dialect: what it permits, cuts off and stops.
 
 use std::time::{Duration, Instant};
 
@@ -88,7 +88,7 @@ async fn an_endless_query_is_stopped_in_the_database() {
     let error = query(&mut lent, ENDLESS, Limits { timeout_ms: 100, ..NONE }).await.expect_err("endless");
     assert_eq!(error.code, "timeout");
     assert!(begun.elapsed() < Duration::from_secs(5));
-    // The session is free again: the statement does not run on behind the scenes.
+    // The session is free again: the statement no longer runs.
     assert_eq!(query(&mut lent, "SELECT 1", NONE).await.expect("free").rows, [vec![Cell::Integer(1)]]);
 }
 

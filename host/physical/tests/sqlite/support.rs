@@ -1,4 +1,4 @@
-//! A SQLite file, the real dialect in the real plugin host, and the runner on both.
+//! A SQLite file, the real dialect in the real plugin host, and the plan executor on both.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,11 +6,12 @@ use std::sync::atomic::AtomicBool;
 
 use lakeport_bindings::dialect::planner::Change;
 use lakeport_bindings::dialect::schema::{DefaultValue, Field, Table, TableName};
-use lakeport_physical::{Database, Outcome, Request, RunError, Runner, SqliteDatabase};
+use lakeport_physical::{Database, Outcome, PlanExecutor, Request, RunError, SqliteDatabase};
 use lakeport_plugins::dialect::Dialect;
 use lakeport_plugins::{Origin, Registry, RegistrySettings, Sandbox, SandboxSettings};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
+use tokio::sync::OnceCell;
 
 /// A component's bytes: `profile/path` below the folder of built components.
 #[expect(clippy::disallowed_methods, reason = "a test has no configuration but its environment")]
@@ -94,14 +95,15 @@ impl Bench {
 
     pub async fn ask(&self, change: Change, dry_run: bool) -> Result<Outcome, RunError> {
         let database = self.database();
-        let runner = Runner {
+        let executor = PlanExecutor {
             database: &database,
             dialect: &self.dialect,
             options: "{}",
             id: "test".into(),
+            server: &OnceCell::new(),
             cancelled: Arc::new(AtomicBool::new(false)),
         };
-        runner.run(Request { change, dry_run }).await
+        executor.run(Request { change, dry_run }).await
     }
 }
 
@@ -136,7 +138,7 @@ pub fn table(name: &str, fields: Vec<Field>) -> Table {
     }
 }
 
-/// A table by name alone: the runner reads the rest.
+/// A table by name only: the plan executor reads the rest.
 pub fn named(name: &str) -> Table {
     table(name, Vec::new())
 }

@@ -9,8 +9,8 @@ use lakeport_bindings::host::types::Error;
 use crate::log::now_ms;
 use crate::state::CallState;
 
-/// The longest stretch of local time that a change of the clock skips, in minutes: a whole day was left
-/// out once, in Samoa.
+/// The longest stretch of local time that a change of the clock skips, in minutes: Samoa once skipped a whole
+/// day.
 const GAP_MAX_MINUTES: i64 = 24 * 60;
 
 impl Host for CallState {
@@ -46,8 +46,8 @@ fn from_local(local: &str, zone: &str) -> Result<i64, Error> {
     }
 }
 
-/// A local time that the clock skipped moves forward by the length of the gap: it is read with the offset
-/// that held before.
+/// A local time that the clock skipped moves forward by the length of the gap: it is read with the previous
+/// offset.
 fn after_gap(naive: NaiveDateTime, zone: Tz) -> Option<i64> {
     (1..=GAP_MAX_MINUTES).find_map(|minutes| {
         let before = naive - Duration::minutes(minutes);
@@ -57,7 +57,7 @@ fn after_gap(naive: NaiveDateTime, zone: Tz) -> Option<i64> {
 }
 
 fn parse_zone(zone: &str) -> Result<Tz, Error> {
-    zone.parse().map_err(|_| error("invalid_input", format!("{zone:?} is no IANA time zone")))
+    zone.parse().map_err(|_| error("invalid_input", format!("{zone:?} is not an IANA time zone")))
 }
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! `lakeport:host/config`. A call that is for no configured instance (`describe`, a trial) finds empty
-//! settings.
+//! `lakeport:host/config`. A call without a configured instance (`describe`, a trial) gets empty settings.
 
 use lakeport_bindings::host::config::Host;
 

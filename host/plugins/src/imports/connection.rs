@@ -1,5 +1,5 @@
-//! `lakeport:dialect/connection`: a read-only session lent to a dialect for one call. What it really is,
-//! and the guard in front of it, belong to whoever lends it.
+//! `lakeport:dialect/connection`: a read-only session lent to a dialect for one call. The lender owns the
+//! session and the guard in front of it.
 
 use lakeport_bindings::dialect::connection::{Connection, Host, HostConnection, Limits};
 use lakeport_bindings::dialect::statements::Fragment;
@@ -19,7 +19,7 @@ impl HostConnection for CallState {
         statement: Vec<Fragment>,
         limits: Limits,
     ) -> wasmtime::Result<Result<RowSet, Error>> {
-        self.place.leave();
+        self.cpu_turn.give_back();
         let Some(connection) = self.connection.as_mut() else {
             return Ok(Err(error("unavailable", "the connection was taken back when its call ended")));
         };
@@ -27,7 +27,7 @@ impl HostConnection for CallState {
     }
 
     async fn drop(&mut self, _session: Resource<Connection>) -> wasmtime::Result<()> {
-        // Letting go early ends the loan early.
+        // Dropping the handle early ends the loan.
         self.connection = None;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! `lakeport:host/memo`: a small cache of a configured instance, which may forget at any time.
+//! `lakeport:host/memo`: a small cache of a configured instance. It may lose entries at any time.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! What plugins may call, one file an interface. Each answers from the state of its call; none reaches
-//! further than what that call was given.
+//! The functions that plugins may call, one file per interface. Each works on the state of its call and
+//! reaches nothing else.
 
 mod call;
 mod clock;
@@ -17,7 +17,8 @@ use wasmtime::component::{HasSelf, Linker};
 use crate::family::Family;
 use crate::state::CallState;
 
-/// Defines everything that a plugin of the family may import. Interfaces of types only need nothing.
+/// Defines all interfaces that a plugin of the family may import. Interfaces with types only need no
+/// definition.
 pub fn link(family: Family, linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
     wasi::link(linker)?;
     host::log::add_to_linker::<_, HasSelf<CallState>>(linker, |state| state)?;

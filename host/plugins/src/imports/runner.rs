@@ -1,5 +1,5 @@
-//! `lakeport:runner/runner`: the scheduler inside the host, lent to the bundled engine for one call. What it
-//! does with workflows and runs belongs to whoever lends it.
+//! `lakeport:runner/runner`: the embedded scheduler, lent to the bundled engine for one call. The lender owns
+//! workflows and runs.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::{Error, Page};
 use lakeport_bindings::runner::{Host, WorkflowPage};
 
-use crate::lending::Runner;
+use crate::lending::EmbeddedScheduler;
 use crate::state::CallState;
 
 impl CallState {
-    /// The runner lent to this call. Whoever asks it waits, and gives its turn in the lane back first.
-    fn lent_runner(&self) -> Result<Arc<dyn Runner>, Error> {
-        self.place.leave();
-        let missing = || error("unavailable", "the runner is not lent to this call");
-        self.runner.clone().ok_or_else(missing)
+    /// The scheduler lent to this call. The call is about to wait, so it gives its CPU turn back.
+    fn lent_scheduler(&self) -> Result<Arc<dyn EmbeddedScheduler>, Error> {
+        self.cpu_turn.give_back();
+        let missing = || error("unavailable", "the scheduler is not lent to this call");
+        self.scheduler.clone().ok_or_else(missing)
     }
 }
 
-/// Asks the runner that is lent, or says that none is.
+/// Calls the lent scheduler; an error if none is lent.
 macro_rules! ask {
-    ($state:ident, |$runner:ident| $asked:expr) => {
-        match $state.lent_runner() {
-            Ok($runner) => Ok($asked.await),
+    ($state:ident, |$scheduler:ident| $asked:expr) => {
+        match $state.lent_scheduler() {
+            Ok($scheduler) => Ok($asked.await),
             Err(error) => Ok(Err(error)),
         }
     };
@@ -35,15 +35,15 @@ macro_rules! ask {
 
 impl Host for CallState {
     async fn put(&mut self, workflow: Workflow) -> wasmtime::Result<Result<(), Error>> {
-        ask!(self, |runner| runner.put(workflow))
+        ask!(self, |scheduler| scheduler.put(workflow))
     }
 
     async fn remove(&mut self, workflow: u64) -> wasmtime::Result<Result<(), Error>> {
-        ask!(self, |runner| runner.remove(workflow))
+        ask!(self, |scheduler| scheduler.remove(workflow))
     }
 
     async fn entries(&mut self, page: Page) -> wasmtime::Result<Result<WorkflowPage, Error>> {
-        ask!(self, |runner| runner.entries(page))
+        ask!(self, |scheduler| scheduler.entries(page))
     }
 
     async fn set_schedule(
@@ -51,41 +51,41 @@ impl Host for CallState {
         workflow: u64,
         schedule: Option<Schedule>,
     ) -> wasmtime::Result<Result<(), Error>> {
-        ask!(self, |runner| runner.set_schedule(workflow, schedule))
+        ask!(self, |scheduler| scheduler.set_schedule(workflow, schedule))
     }
 
     async fn set_online(&mut self, workflow: u64, online: bool) -> wasmtime::Result<Result<(), Error>> {
-        ask!(self, |runner| runner.set_online(workflow, online))
+        ask!(self, |scheduler| scheduler.set_online(workflow, online))
     }
 
     async fn start(&mut self, request: RunRequest) -> wasmtime::Result<Result<Started, Error>> {
-        ask!(self, |runner| runner.start(request))
+        ask!(self, |scheduler| scheduler.start(request))
     }
 
     async fn find(
         &mut self,
         queries: Vec<RunQuery>,
     ) -> wasmtime::Result<Result<Vec<Option<Instance>>, Error>> {
-        ask!(self, |runner| runner.find(queries))
+        ask!(self, |scheduler| scheduler.find(queries))
     }
 
     async fn cancel(&mut self, instance: InstanceRef) -> wasmtime::Result<Result<(), Error>> {
-        ask!(self, |runner| runner.cancel(instance))
+        ask!(self, |scheduler| scheduler.cancel(instance))
     }
 
     async fn retry(&mut self, request: RetryRequest) -> wasmtime::Result<Result<Started, Error>> {
-        ask!(self, |runner| runner.retry(request))
+        ask!(self, |scheduler| scheduler.retry(request))
     }
 
     async fn instances(&mut self, request: WatchRequest) -> wasmtime::Result<Result<WatchPage, Error>> {
-        ask!(self, |runner| runner.instances(request))
+        ask!(self, |scheduler| scheduler.instances(request))
     }
 
     async fn task_runs(&mut self, request: TaskRunRequest) -> wasmtime::Result<Result<TaskRunPage, Error>> {
-        ask!(self, |runner| runner.task_runs(request))
+        ask!(self, |scheduler| scheduler.task_runs(request))
     }
 
     async fn log(&mut self, request: LogRequest) -> wasmtime::Result<Result<LogPage, Error>> {
-        ask!(self, |runner| runner.log(request))
+        ask!(self, |scheduler| scheduler.log(request))
     }
 }

@@ -1,6 +1,6 @@
-//! `lakeport:tool/{catalog, samples, guard, query, results, lineage}`: what one task of one topic may see, lent
-//! to a tool for one call. What is there and who may see it belongs to whoever lends it; what the operator
-//! withholds is answered here and never reaches the lender.
+//! `lakeport:tool/{catalog, samples, guard, query, results, lineage}`: the view of one task of one topic,
+//! lent to a tool for one call. The lender decides what the tool may see. Calls of withheld interfaces are
+//! answered here and never reach the lender.
 
 use std::sync::Arc;
 
@@ -20,10 +20,10 @@ use crate::lending::Topic;
 use crate::state::CallState;
 
 impl CallState {
-    /// The topic lent to this call, for one of its interfaces. Whoever asks it waits, and gives its turn in the
-    /// lane back first.
+    /// The topic lent to this call, for one of its interfaces. The call is about to wait, so it gives its CPU
+    /// turn back.
     fn lent_topic(&self, interface: &str) -> Result<Arc<dyn Topic>, Error> {
-        self.place.leave();
+        self.cpu_turn.give_back();
         let name = format!("lakeport:tool/{interface}");
         if self.withheld.contains(&name) {
             return Err(error("not_granted", format!("the operator withholds {name}")));
@@ -32,7 +32,7 @@ impl CallState {
     }
 }
 
-/// Asks the topic that is lent, or says why not.
+/// Calls the lent topic, or returns the reason why it cannot.
 macro_rules! ask {
     ($state:ident, $interface:literal, |$topic:ident| $asked:expr) => {
         match $state.lent_topic($interface) {

@@ -1,4 +1,4 @@
-//! The WASI interfaces that plugins may import. What stands behind them is in `wasi_context`.
+//! The WASI interfaces that plugins may import. `wasi_context` implements what is behind them.
 
 use wasmtime::component::{HasData, Linker, ResourceTable};
 use wasmtime_wasi::WasiView;
@@ -36,9 +36,9 @@ pub fn link(linker: &mut Linker<CallState>) -> wasmtime::Result<()> {
     Ok(())
 }
 
-/// The table for functions that may wait: whoever waits gives its turn in the lane back first.
+/// The table for functions that may wait; the call gives its CPU turn back first.
 fn waiting_table(state: &mut CallState) -> &mut ResourceTable {
-    state.place.leave();
+    state.cpu_turn.give_back();
     state.ctx().table
 }
 

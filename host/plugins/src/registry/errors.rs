@@ -1,4 +1,4 @@
-//! Why the registry refuses a component or a change.
+//! The errors of staging a component and of changing a plugin.
 
 use lakeport_bindings::host::types::Problem;
 
@@ -6,36 +6,36 @@ use crate::call::CallFault;
 use crate::grants::Refused;
 use crate::inspect::InspectError;
 
-/// Why a component was not let in.
+/// Why a component was not staged.
 #[derive(Debug, thiserror::Error)]
 pub enum StageError {
-    /// It is no plugin that this host could run.
+    /// Not a plugin that this host can run.
     #[error(transparent)]
     Inspect(#[from] InspectError),
-    /// It imports what it may not have.
+    /// It imports interfaces that it may not have.
     #[error(transparent)]
     Refused(#[from] Refused),
     /// It does not compile or link.
     #[error("the component cannot be linked with this host: {0}")]
     Link(String),
-    /// It failed when it was asked what it is.
-    #[error("the component failed its trial, describing itself with nothing granted: {message}")]
+    /// Its `describe` failed.
+    #[error("the component failed its trial call of `describe`: {message}")]
     Trial {
-        /// How.
+        /// The fault.
         fault: CallFault,
-        /// For a person.
+        /// For people.
         message: String,
     },
-    /// What it says of itself does not hold.
-    #[error("what the plugin says of itself does not hold: {}", problems(.0))]
+    /// Its description is invalid.
+    #[error("the plugin's description is invalid: {}", problems(.0))]
     Description(Vec<Problem>),
-    /// A bound of the registry.
+    /// A limit of the registry.
     #[error("{0}")]
     Full(String),
 }
 
 impl StageError {
-    /// The stable word for it in answers.
+    /// The stable code of this error in answers.
     pub fn code(&self) -> &'static str {
         match self {
             StageError::Inspect(error) => error.code(),
@@ -61,15 +61,15 @@ fn problems(problems: &[Problem]) -> String {
 /// Why a change was refused.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum RegistryError {
-    /// No such plugin or generation.
+    /// Unknown plugin or generation.
     #[error("{0}")]
     NotFound(String),
-    /// The state forbids it.
+    /// The plugin's state does not allow the change.
     #[error("{message}")]
     Conflict {
-        /// Stable word.
+        /// The stable code.
         code: &'static str,
-        /// For a person.
+        /// For people.
         message: String,
     },
 }

@@ -1,5 +1,5 @@
-//! One plugin as it stands at a moment: its generations and the pointers to them. Plain data with the rules
-//! that concern this plugin alone; what happens between plugins and calls is the registry's.
+//! A snapshot of one plugin: its generations and the pointers to them. Plain data with the rules that concern
+//! a single plugin; the registry handles calls and changes.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -11,56 +11,56 @@ use crate::log::now_ms;
 use crate::origin::Origin;
 use crate::prepared::Description;
 
-/// The fewest digits by which a generation can be named.
+/// The fewest digits of a digest prefix.
 const DIGEST_MIN: usize = 8;
 
-/// A share of calls that another generation answers.
+/// The canary generation and its share of calls.
 #[derive(Clone)]
 pub struct Canary {
     /// The generation.
     pub generation: Arc<Generation>,
-    /// How many of 100 keys it answers for, 1 to 99.
+    /// The share of keys that it serves, percent, 1 to 99.
     pub percent: u8,
 }
 
 /// Why a plugin is out of service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quarantine {
-    /// For a person.
+    /// The reason, for people.
     pub reason: String,
-    /// Whether its own failures did it; then another generation lifts it.
+    /// Whether consecutive failures caused it; activating another generation then ends it.
     pub by_failures: bool,
 }
 
-/// One plugin as it stands at a moment.
+/// A snapshot of one plugin.
 #[derive(Clone, Default)]
 pub struct PluginView {
-    /// Who answers.
+    /// The active generation.
     pub active: Option<Arc<Generation>>,
-    /// Since when, milliseconds since 1970 UTC.
+    /// When it became active, milliseconds since 1970 UTC.
     pub activated_at_ms: Option<i64>,
-    /// Who answers a share of the calls.
+    /// The canary generation.
     pub canary: Option<Canary>,
-    /// Who answered before, the latest last.
+    /// Earlier active generations, latest last.
     pub history: Vec<Arc<Generation>>,
-    /// All generations, in the order in which they were staged.
+    /// All generations, in the order of staging.
     pub generations: Vec<Arc<Generation>>,
-    /// Why it is out of service, if it is.
+    /// The quarantine, if the plugin is in one.
     pub quarantine: Option<Quarantine>,
 }
 
-/// A plugin's pointers, as they can be stored.
+/// A plugin's pointers in the form in which they are stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pointers {
-    /// Digest of the generation that answers.
+    /// Digest of the active generation.
     pub active: Option<String>,
-    /// Since when, milliseconds since 1970 UTC.
+    /// When it became active, milliseconds since 1970 UTC.
     pub activated_at_ms: Option<i64>,
-    /// Digests of those that answered before, the latest last.
+    /// Digests of earlier active generations, latest last.
     pub history: Vec<String>,
-    /// Digest of the one that answers a share, and how much of 100.
+    /// Digest of the canary generation, and its share in percent.
     pub canary: Option<(String, u8)>,
-    /// Why it is out of service.
+    /// The quarantine, if the plugin is in one.
     pub quarantine: Option<Quarantine>,
 }
 
@@ -76,16 +76,16 @@ impl std::fmt::Debug for PluginView {
 }
 
 impl PluginView {
-    /// The generations that answer calls.
+    /// The active and the canary generation.
     pub fn answering(&self) -> impl Iterator<Item = &Arc<Generation>> {
         self.active.iter().chain(self.canary.iter().map(|canary| &canary.generation))
     }
 
-    /// A generation by its digest, or by the first digits of it, eight at least.
+    /// A generation by its digest, or by a prefix of eight digits at least.
     pub fn generation(&self, id: &PluginId, digest: &str) -> Result<Arc<Generation>, RegistryError> {
         let digest = digest.to_ascii_lowercase();
         if digest.len() < DIGEST_MIN || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            let message = format!("{digest:?} is no digest: give at least {DIGEST_MIN} of its hex digits");
+            let message = format!("{digest:?} is not a digest: give at least {DIGEST_MIN} of its hex digits");
             return Err(conflict("digest_invalid", message));
         }
         let mut found = self.generations.iter().filter(|g| g.digest.starts_with(&digest));
@@ -103,7 +103,7 @@ impl PluginView {
         }
     }
 
-    /// Whether it has the generation with this whole digest.
+    /// Whether a generation has exactly this digest.
     pub fn has(&self, digest: &str) -> bool {
         self.generations.iter().any(|generation| &*generation.digest == digest)
     }
@@ -123,17 +123,17 @@ impl PluginView {
         if self.quarantine.is_none() && self.answering().any(|g| g.digest == generation.digest) {
             return Err(conflict(
                 "generation_active",
-                "it answers calls; activate another generation first, or quarantine the plugin",
+                "it is active; activate another generation first, or quarantine the plugin",
             ));
         }
         if generation.running() > 0 {
-            return Err(conflict(
-                "generation_in_use",
-                "calls that began on it have not ended yet; try again",
-            ));
+            return Err(conflict("generation_in_use", "calls are still running on it; try again"));
         }
         if generation.origin == Origin::Bundled {
-            return Err(conflict("generation_bundled", "it came with the server and cannot be removed"));
+            return Err(conflict(
+                "generation_bundled",
+                "it is bundled with the server and cannot be removed",
+            ));
         }
         Ok(generation)
     }
@@ -148,12 +148,12 @@ impl PluginView {
         }
     }
 
-    /// What the active generation, else the latest, says of itself.
+    /// The description of the active generation, or else of the latest.
     pub fn description(&self) -> Option<&Description> {
         self.active.as_ref().or(self.generations.last()).map(|generation| &generation.description)
     }
 
-    /// Makes another generation the active one, and keeps the one before for a rollback.
+    /// Makes another generation the active one and keeps the previous one for a rollback.
     pub(super) fn replace_active(&mut self, generation: Arc<Generation>, history_max: usize) {
         self.history.retain(|g| g.digest != generation.digest);
         if let Some(before) = self.active.replace(generation) {
@@ -165,7 +165,7 @@ impl PluginView {
         self.lift_if_by_failures();
     }
 
-    /// Lifts a quarantine that the plugin's own failures brought.
+    /// Ends a quarantine that consecutive failures caused.
     pub(super) fn lift_if_by_failures(&mut self) {
         if self.quarantine.as_ref().is_some_and(|quarantine| quarantine.by_failures) {
             self.quarantine = None;
@@ -175,7 +175,7 @@ impl PluginView {
         }
     }
 
-    /// The generation that answers for a key: the canary for its share of keys, else the active one.
+    /// The generation that serves a key: the canary for its share of keys, else the active one.
     pub(super) fn answering_for(&self, key: &str) -> Option<&Arc<Generation>> {
         match &self.canary {
             Some(canary) if bucket(key) < canary.percent => Some(&canary.generation),
@@ -184,7 +184,7 @@ impl PluginView {
     }
 }
 
-/// A key's place among 100, the same in every process.
+/// The bucket of a key, 0 to 99, the same in every process.
 fn bucket(key: &str) -> u8 {
     let mut hasher = Fnv(0xcbf2_9ce4_8422_2325);
     key.hash(&mut hasher);
@@ -195,7 +195,7 @@ struct Fnv(u64);
 
 impl Hasher for Fnv {
     fn finish(&self) -> u64 {
-        // The low bits of FNV are weak; a share is taken of them.
+        // The low bits of FNV are weak, and the share is taken from them.
         self.0 ^ (self.0 >> 32)
     }
 

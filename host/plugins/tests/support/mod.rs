@@ -1,4 +1,4 @@
-//! A plugin host without a server, and the fixture components, which must have been built.
+//! A plugin host without a server, and the fixture components, which must have been built before.
 
 #![expect(dead_code, reason = "each test file uses its part of it")]
 
@@ -12,7 +12,7 @@ use lakeport_plugins::{
     SandboxSettings, StageError,
 };
 
-/// A host with the default limits, but three seconds a call.
+/// A host with the default limits, except for three seconds per call.
 pub fn host() -> Arc<Registry> {
     let mut settings = RegistrySettings { quarantine_after: 0, ..RegistrySettings::default() };
     settings.limits.timeout = Duration::from_secs(3);
@@ -45,7 +45,7 @@ fn read(path: &str) -> Vec<u8> {
         .unwrap_or_else(|error| panic!("{}: {error}; `cargo xtask fixtures` builds it", path.display()))
 }
 
-/// Lets a fixture in and makes it answer.
+/// Stages and activates a fixture.
 pub async fn stage_active(registry: &Arc<Registry>, fixture: &str) -> PluginId {
     let staged = registry.stage(component(fixture), Origin::Uploaded).await;
     let generation = staged.unwrap_or_else(|error| panic!("{fixture}: {error}")).generation;
@@ -64,7 +64,7 @@ pub async fn ask(registry: &Arc<Registry>, tool: &str, input: &str) -> Result<Ou
     ask_for(registry, tool, input, "").await
 }
 
-/// Calls a tool on behalf of a key.
+/// Calls a tool with a canary key.
 pub async fn ask_for(
     registry: &Arc<Registry>,
     tool: &str,
@@ -94,7 +94,7 @@ pub fn failed_with(error: &CallError, fault: CallFault, words: &str) {
     assert!(message.contains(words), "{message}");
 }
 
-/// Memory of this process that is resident, bytes.
+/// Resident memory of this process, bytes.
 pub fn resident_bytes() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("a line VmRSS");

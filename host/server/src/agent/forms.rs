@@ -1,4 +1,4 @@
-//! What requests of area A say. Its members are `snake_case`, unlike those of the other areas.
+//! The forms of requests of area A. Their members are `snake_case`, unlike those of the other areas.
 
 use lakeport_base::error::{Detail, Error};
 use lakeport_http::Paging;
@@ -8,10 +8,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-/// Records of a page where the request does not say.
+/// The default page size.
 pub const PAGE_SIZE_DEFAULT: i64 = 50;
 pub const PAGE_SIZE_MAX: i64 = 200;
-/// A page further out is not looked for.
+/// The last page.
 const PAGE_MAX: i64 = 1_000_000_000;
 /// Characters of a title.
 const TITLE_MAX: usize = 500;
@@ -32,7 +32,7 @@ pub struct TaskPath {
     pub task_id: Uuid,
 }
 
-/// Which page of topics (the newest first) or of messages (the oldest first).
+/// The page of topics (newest first) or of messages (oldest first).
 #[derive(Deserialize, JsonSchema)]
 pub struct ListQuery {
     #[schemars(range(min = 1), extend("default" = 1))]
@@ -42,7 +42,7 @@ pub struct ListQuery {
 }
 
 impl ListQuery {
-    /// 400 names each of the two that is out of its bounds.
+    /// 400 names each parameter that is out of bounds.
     pub fn paging(&self) -> Result<Paging, Error> {
         let (page, size) = (self.page.unwrap_or(1), self.page_size.unwrap_or(PAGE_SIZE_DEFAULT));
         let mut wrong = Vec::new();
@@ -64,7 +64,7 @@ impl ListQuery {
 pub struct CreateTopic {
     /// Not blank.
     pub title: Text<1, TITLE_MAX>,
-    /// Names of the data sources that its questions may touch; absent: all that the caller may read.
+    /// Names of the data sources that its questions may use; absent: all that the caller may read.
     pub datasources: Option<Vec<String>>,
 }
 
@@ -89,7 +89,7 @@ pub struct DeliverMessage {
 
 #[derive(Deserialize, JsonSchema)]
 pub struct StreamQuery {
-    /// The `seq` of the last event that was seen; the header `Last-Event-ID` says the same and wins.
+    /// The `seq` of the last received event; the header `Last-Event-ID` takes precedence.
     #[schemars(range(min = 0))]
     pub after: Option<i64>,
 }
@@ -105,9 +105,9 @@ pub struct McpMessage {
     pub method: Option<String>,
     #[schemars(extend("type" = ["object", "array", "null"], "items" = {}))]
     pub params: Option<Value>,
-    /// Of an answer to the server's own request.
+    /// In an answer to the server's own request.
     pub result: Option<Value>,
-    /// Of an answer to the server's own request.
+    /// In an answer to the server's own request.
     pub error: Option<Value>,
 }
 

@@ -1,5 +1,5 @@
 //! Questions in natural language: topics, their messages, and tasks whose events are streamed; and the same
-//! tools for other people's assistants over MCP. It never sends a question's SQL anywhere but through the guard.
+//! tools for other assistants over MCP. A question's SQL always passes the guard.
 
 pub mod access;
 pub mod forms;
@@ -29,12 +29,12 @@ use steps::offline::Offline;
 use steps::schema::SchemaCache;
 use tasks::streams::Streams;
 
-/// What the change log calls a step of a task; the key is the task's id. With [`asked_key`] it is something that
-/// was asked of the agent: to begin, or to stop.
+/// The change log's topic of a task's steps; the key is the task's id. With [`asked_key`] it is a request to
+/// the agent: to start, or to stop.
 pub const TOPIC: &str = "agent";
 const ASKED: &str = "/asked";
 
-/// The agent: what it may use, and what it keeps in memory.
+/// The agent: the modules that it uses, and its state in memory.
 pub struct Agent {
     core: Arc<Core>,
     plugins: Arc<Plugins>,
@@ -91,7 +91,7 @@ impl Agent {
         }
     }
 
-    /// Who plans.
+    /// The model that plans.
     fn model(&self) -> Arc<dyn Model> {
         Arc::clone(&self.model)
     }
@@ -109,7 +109,7 @@ fn asked_key(task_id: &str) -> String {
     format!("{task_id}{ASKED}")
 }
 
-/// The task of which something was asked.
+/// The task that a request is about.
 fn asked_of_key(key: &str) -> Option<&str> {
     key.strip_suffix(ASKED)
 }
@@ -118,7 +118,7 @@ fn task_of_key(key: &str) -> &str {
     asked_of_key(key).unwrap_or(key)
 }
 
-/// A time as area A shows it: RFC 3339, UTC, milliseconds.
+/// A time in area A's form: RFC 3339, UTC, milliseconds.
 fn time_of(at_ms: i64) -> String {
     let at = DateTime::<Utc>::from_timestamp_millis(at_ms).unwrap_or_default();
     at.to_rfc3339_opts(SecondsFormat::Millis, true)

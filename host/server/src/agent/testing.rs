@@ -25,7 +25,7 @@ pub async fn topic(db: &Db, owner: &str) -> Topic {
     topic
 }
 
-/// A question in it; answers the task's number.
+/// A question in it; returns the task's internal id.
 pub async fn ask(db: &Db, topic: &Topic, content: &str) -> i64 {
     let task_id = Uuid::now_v7().to_string();
     let message = Message {

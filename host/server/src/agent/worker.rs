@@ -5,17 +5,17 @@
 //! nobody holds any more belongs to whoever takes it. What is written of a task says under which epoch, so that
 //! who lost it can write nothing.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use lakeport_base::Error;
 use lakeport_base::failpoints;
-use lakeport_store::{Event, Held, Subscription, leases};
-use tokio::task::{self, JoinError, JoinSet};
+use lakeport_store::jobs::{self, Jobs, Work};
+use lakeport_store::{Event, Held, leases};
+use tokio::task::JoinError;
 use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 
 use super::access::{Asked, TopicAccess};
 use super::steps::model::Conversation;
@@ -32,7 +32,7 @@ const LEASE: &str = "agent/";
 const WORKERS_MAX: usize = 64;
 /// Between two attempts to get a lease.
 const CLAIM_INTERVAL: Duration = Duration::from_secs(2);
-/// Between two looks for what nobody told of.
+/// The interval of looking for work that no event announced.
 const POLL: Duration = Duration::from_secs(3);
 /// After the store failed.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -48,9 +48,12 @@ async fn work(state: Arc<Agent>) {
     let mut changed = state.changes.subscribe(TOPIC);
     while !state.stopping.is_cancelled() {
         match claim_lease(&state).await {
-            Ok(Some(held)) => Shift::new(Arc::clone(&state), held).work(&mut changed).await,
+            Ok(Some(held)) => {
+                let shift = |held| Shift::new(Arc::clone(&state), held);
+                jobs::run_under(held, shift, &mut changed, &state.stopping).await;
+            }
             Ok(None) => tracing::warn!("{WORKERS_MAX} servers answer questions already; this one waits"),
-            Err(error) => tracing::warn!("no questions are answered at this moment: {error}"),
+            Err(error) => tracing::warn!("claiming questions failed, trying again: {error}"),
         }
         state.stopping.run_until_cancelled(sleep(CLAIM_INTERVAL)).await;
     }
@@ -69,21 +72,18 @@ async fn claim_lease(state: &Agent) -> Result<Option<Held>, Error> {
 /// The time during which this server holds its lease.
 struct Shift {
     state: Arc<Agent>,
-    held: Held,
+    held: Arc<Held>,
     worker: Worker,
-    running: JoinSet<(i64, Result<(), Error>)>,
     /// By the tasks' numbers.
-    working: HashMap<i64, Working>,
+    jobs: Jobs<i64, Working, Result<(), Error>>,
     /// There may be tasks whose worker is gone.
     is_unsure: bool,
     next_poll: Instant,
-    halted: tokio_util::sync::CancellationToken,
+    halted: CancellationToken,
 }
 
 /// A task that is worked on.
 struct Working {
-    /// What works on it here.
-    by: task::Id,
     task_id: String,
     stops: Stops,
     /// The same for what runs outside of the runtime.
@@ -98,61 +98,53 @@ impl Working {
 }
 
 impl Shift {
-    fn new(state: Arc<Agent>, held: Held) -> Shift {
+    fn new(state: Arc<Agent>, held: Arc<Held>) -> Shift {
         let worker = Worker { name: held.name().to_owned(), epoch: held.epoch() };
         Shift {
+            jobs: Jobs::new(state.config.agent.tasks_at_once),
             state,
             held,
             worker,
-            running: JoinSet::new(),
-            working: HashMap::new(),
             is_unsure: true,
             next_poll: Instant::now() + POLL,
-            halted: tokio_util::sync::CancellationToken::new(),
+            halted: CancellationToken::new(),
         }
     }
+}
 
-    async fn work(mut self, changed: &mut Subscription) {
-        let (lost, stopping) = (self.held.lost(), self.state.stopping.clone());
-        loop {
-            let wait = match self.look().await {
-                Ok(()) => self.next_poll.saturating_duration_since(Instant::now()),
-                Err(error) => {
-                    tracing::warn!("questions could not be looked after at this moment: {error}");
-                    self.is_unsure = true;
-                    AGAIN
-                }
-            };
-            tokio::select! {
-                biased;
-                () = lost.cancelled() => break,
-                () = stopping.cancelled() => break,
-                Some(done) = self.running.join_next() => self.done(done),
-                event = changed.next() => match event {
-                    Some(event) => self.note(event).await,
-                    None => break,
-                },
-                () = sleep(wait) => {}
-            }
-            // What else has come meanwhile costs one look, not one each.
-            while let Some(Some(event)) = changed.next().now_or_never() {
-                self.note(event).await;
-            }
-            while let Some(done) = self.running.try_join_next() {
-                self.done(done);
-            }
-        }
-        self.stop().await;
+impl Work for Shift {
+    type Key = i64;
+    type Job = Working;
+    type Outcome = Result<(), Error>;
+
+    fn jobs(&mut self) -> &mut Jobs<i64, Working, Result<(), Error>> {
+        &mut self.jobs
     }
 
-    /// Leaves everything as it is stored, for whoever goes on.
-    async fn stop(mut self) {
-        self.halted.cancel();
-        self.working.values().for_each(|working| working.flag.store(true, Ordering::Relaxed));
-        while self.running.join_next().await.is_some() {}
-        if let Err(error) = self.held.release().await {
-            tracing::debug!("the agent's lease was not given back: {error}");
+    /// Begins all that can be begun now.
+    async fn look(&mut self) -> Result<Duration, Error> {
+        if self.next_poll <= Instant::now() {
+            self.next_poll = Instant::now() + POLL;
+            self.is_unsure = true;
+            for (id, working) in self.jobs.iter() {
+                self.check(*id, working).await;
+            }
         }
+        if self.is_unsure {
+            self.take_over().await?;
+            self.is_unsure = false;
+        }
+        while !self.jobs.is_full() {
+            let Some(id) = store::next_waiting(&self.state.db).await? else { break };
+            self.claim(id, None).await?;
+        }
+        Ok(self.next_poll.saturating_duration_since(Instant::now()))
+    }
+
+    fn failed(&mut self, error: &Error) -> Duration {
+        tracing::warn!("looking for questions failed, trying again: {error}");
+        self.is_unsure = true;
+        AGAIN
     }
 
     /// Suspends what was cancelled. Events of steps are for readers alone.
@@ -164,85 +156,58 @@ impl Shift {
             },
             Event::Everything => None,
         };
-        let of = |working: &Working| asked.is_none_or(|task_id| working.task_id == task_id);
-        let ids: Vec<i64> =
-            self.working.iter().filter(|(_, working)| of(working)).map(|(id, _)| *id).collect();
-        for id in ids {
-            self.check(id).await;
+        for (id, working) in self.jobs.iter() {
+            if asked.is_none_or(|task_id| working.task_id == task_id) {
+                self.check(*id, working).await;
+            }
         }
     }
 
+    fn done(&mut self, _: i64, _: Working, outcome: Result<Result<(), Error>, JoinError>) {
+        match outcome {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => tracing::error!("the steps of a question cannot be stored: {error}"),
+            // It begins again as a task without a worker, until it has ended so too often.
+            Err(error) => tracing::error!("a question ended without an outcome: {error}"),
+        }
+        self.is_unsure = true;
+    }
+
+    /// Leaves everything as it is stored, for the server that goes on.
+    fn halt(&mut self) {
+        self.halted.cancel();
+        self.jobs.iter().for_each(|(_, working)| working.flag.store(true, Ordering::Relaxed));
+    }
+}
+
+impl Shift {
     /// Stops the work on a task that does not run any more.
-    async fn check(&self, id: i64) {
-        let Some(working) = self.working.get(&id) else { return };
+    async fn check(&self, id: i64, working: &Working) {
         match store::progress(&self.state.db, id).await {
             Ok(Some((Status::Running, _))) => {}
             Ok(_) => working.cancel(),
             // It is looked at again with the next poll.
-            Err(error) => tracing::warn!("a question cannot be looked at at this moment: {error}"),
+            Err(error) => tracing::warn!("reading a question failed: {error}"),
         }
     }
 
-    fn done(&mut self, done: Result<(i64, Result<(), Error>), JoinError>) {
-        match done {
-            Ok((id, outcome)) => {
-                self.working.remove(&id);
-                if let Err(error) = outcome {
-                    tracing::error!("the steps of a question cannot be stored: {error}");
-                    self.is_unsure = true;
-                }
-            }
-            // It is begun again as one that nobody works on, until it has ended so too often.
-            Err(error) => {
-                tracing::error!("a question ended without an outcome: {error}");
-                self.working.retain(|_, working| working.by != error.id());
-                self.is_unsure = true;
-            }
-        }
-    }
-
-    /// Begins all that can be begun now.
-    async fn look(&mut self) -> Result<(), Error> {
-        if self.next_poll <= Instant::now() {
-            self.next_poll = Instant::now() + POLL;
-            self.is_unsure = true;
-            let ids: Vec<i64> = self.working.keys().copied().collect();
-            for id in ids {
-                self.check(id).await;
-            }
-        }
-        if self.is_unsure {
-            self.take_over().await?;
-            self.is_unsure = false;
-        }
-        while self.has_room() {
-            let Some(id) = store::next_waiting(&self.state.db).await? else { break };
-            self.claim(id, None).await?;
-        }
-        Ok(())
-    }
-
-    fn has_room(&self) -> bool {
-        self.working.len() < self.state.config.agent.tasks_at_once
-    }
-
-    /// Goes on with tasks that run and that nobody works on.
+    /// Resumes running tasks without a worker.
     async fn take_over(&mut self) -> Result<(), Error> {
         let running = store::running(&self.state.db).await?;
-        if running.iter().all(|(id, _)| self.working.contains_key(id)) {
+        if running.iter().all(|(id, _)| self.jobs.contains(id)) {
             return Ok(());
         }
         let held = self.state.leases.held(LEASE).await?;
         for (id, worker) in running {
             let is_mine = worker == self.worker;
             let is_alive = held.iter().any(|(name, epoch)| *name == worker.name && *epoch == worker.epoch);
-            if self.working.contains_key(&id) || (is_alive && !is_mine) {
+            if self.jobs.contains(&id) || (is_alive && !is_mine) {
                 continue;
             }
-            if !self.has_room() {
+            if self.jobs.is_full() {
                 break;
             }
-            tracing::info!(task = id, "goes on with a question whose server ended");
+            tracing::info!(task = id, "resuming a question whose server ended");
             self.claim(id, Some(&worker)).await?;
         }
         Ok(())
@@ -261,8 +226,7 @@ impl Shift {
         let task_id = task.task_id.clone();
         let (state, worker) = (Arc::clone(&self.state), self.worker.clone());
         let answering = answer(state, worker, task, stops.clone(), Arc::clone(&flag));
-        let by = self.running.spawn(async move { (id, answering.await) }).id();
-        self.working.insert(id, Working { by, task_id, stops, flag });
+        self.jobs.spawn(id, Working { task_id, stops, flag }, answering);
         Ok(())
     }
 }
@@ -317,7 +281,7 @@ fn interruption(task: &Task, is_readable: bool) -> Option<Failure> {
     let message = if task.claims > CLAIMS_MAX {
         "the servers that worked on it ended again and again; ask again"
     } else if !is_readable {
-        "its server ended, and this version cannot go on where it was; ask again"
+        "its server ended, and this version cannot resume it; ask again"
     } else {
         return None;
     };

@@ -21,7 +21,7 @@ pub struct AuditQuery {
     page_size: Option<i64>,
     /// The name of a token, a subject of the issuer, or `local`.
     actor: Option<String>,
-    /// An `operationId` of this description.
+    /// An `operationId` of the OpenAPI description.
     operation: Option<String>,
     resource: Option<String>,
     resource_id: Option<String>,
@@ -33,7 +33,7 @@ pub struct AuditQuery {
     end_time: Option<String>,
 }
 
-/// One change, or one that was refused.
+/// A change, or a refused one.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditRecord {
@@ -48,7 +48,7 @@ pub struct AuditRecord {
     /// `success`, or the code of the error.
     outcome: String,
     status: i64,
-    /// Keyed digest of the definition: equal digests, equal definitions.
+    /// Keyed digest of the definition: equal digests mean equal definitions.
     before_digest: Option<String>,
     after_digest: Option<String>,
     request_id: String,

@@ -1,5 +1,5 @@
-//! The audit log: every change with who made it, on what, and how it ended. A change that is one transaction is
-//! written down in that transaction, together with the answer that repeats of the request will get.
+//! The audit log: every change with its author, its resource and its outcome. A change that is one
+//! transaction is recorded in that transaction, together with the answer for repeats of the request.
 
 mod api;
 pub mod store;
@@ -27,7 +27,7 @@ const LOG: Retained = Retained {
     purge: "DELETE FROM audit_log WHERE id IN (SELECT id FROM audit_log WHERE at < $1 ORDER BY at LIMIT $2)",
 };
 
-/// How a change that succeeded ended.
+/// The outcome of a successful change.
 pub const SUCCESS: &str = "success";
 
 pub fn part() -> Part<Core> {
@@ -40,7 +40,7 @@ pub fn part() -> Part<Core> {
     }
 }
 
-/// What was changed, with the definition before and after; only their keyed digests are kept.
+/// The changed resource, with the definition before and after; only their keyed digests are stored.
 pub struct Change {
     resource: &'static str,
     id: Option<String>,
@@ -65,9 +65,9 @@ impl Change {
     }
 }
 
-/// How the handler of a change ends it.
+/// Ends the handler of a change.
 pub trait Commit {
-    /// Writes the change down, keeps its answer for repeats of the request, and commits, all at once.
+    /// Records the change, stores its answer for repeats of the request, and commits, in one transaction.
     fn commit<A: Answer>(
         &self,
         tx: Tx,
@@ -75,8 +75,8 @@ pub trait Commit {
         answer: A,
     ) -> impl Future<Output = Result<A, Error>> + Send;
 
-    /// The same for a change that begins something, whose end the request waits for, so long at most; the answer is
-    /// what repeats get should this server die meanwhile.
+    /// The same for a change that starts work whose end the request waits for, at most `wait`. If this server
+    /// dies meanwhile, repeats get this answer.
     fn commit_begun<A: Answer>(
         &self,
         tx: Tx,
@@ -144,7 +144,7 @@ fn resource_of(path: &str) -> &str {
     tag.strip_suffix('s').filter(|_| !matches!(tag, "nl2sql")).unwrap_or(tag)
 }
 
-/// Writes down a change that did not do so itself, or that failed.
+/// Records a change that did not record itself, or that failed.
 pub async fn record(core: &Core, attempt: &Attempt, outcome: Result<&Reply, &Error>) -> Result<(), Error> {
     let (outcome, status) = match outcome {
         Ok(reply) => (SUCCESS, reply.status.as_u16()),

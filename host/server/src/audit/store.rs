@@ -1,4 +1,4 @@
-//! The audit log in the store. Rows are only added; a trigger refuses to edit them.
+//! The audit log in the store. Rows are only added; a trigger refuses updates.
 
 use std::borrow::Cow;
 
@@ -6,10 +6,10 @@ use lakeport_base::Error;
 use lakeport_http::{Attempt, Identity, Paging};
 use lakeport_store::{Db, Row, Tx, Value};
 
-/// The longest resource id that is kept, in characters: a path may hold anything.
+/// The longest resource id, in characters: a path may be longer.
 const RESOURCE_ID_MAX_CHARS: usize = 300;
 
-/// Who made a change, and by what.
+/// The author of a change.
 pub struct Actor<'e> {
     pub name: Cow<'e, str>,
     /// `local`, `token`, `oidc` or `command_line`
@@ -18,7 +18,7 @@ pub struct Actor<'e> {
     pub request_id: &'e str,
 }
 
-/// What a row says of a change.
+/// A new row of the log.
 pub struct Entry<'e> {
     pub by: Actor<'e>,
     pub resource: &'e str,
@@ -46,7 +46,7 @@ pub struct Record {
     pub request_id: String,
 }
 
-/// Which rows are wanted; what is absent does not narrow them.
+/// The filter; absent members do not restrict.
 #[derive(Default)]
 pub struct Filter {
     pub actor: Option<String>,
@@ -61,7 +61,7 @@ pub struct Filter {
 impl<'e> From<&'e Attempt> for Actor<'e> {
     fn from(attempt: &'e Attempt) -> Actor<'e> {
         Actor {
-            // A name may be changed at the issuer; the subject may not.
+            // The issuer may change a name, but not the subject.
             name: match &attempt.caller.identity {
                 Identity::Oidc(subject) if *subject != attempt.caller.name => {
                     format!("{} ({subject})", attempt.caller.name).into()
@@ -97,7 +97,7 @@ pub async fn add(tx: &mut Tx, entry: &Entry<'_>, at_ms: i64) -> Result<(), Error
     tx.execute(SQL, &values).await.map(drop)
 }
 
-/// One page, the newest first, and how many there are.
+/// One page, newest first, and the total.
 pub async fn page(db: &Db, filter: &Filter, paging: &Paging) -> Result<(i64, Vec<Record>), Error> {
     const WHERE: [&str; 2] = [
         "SELECT count(*) FROM audit_log WHERE (CAST($1 AS TEXT) IS NULL OR actor = $1) AND (CAST($2 AS TEXT) IS NULL OR operation = $2) \
@@ -126,18 +126,19 @@ pub async fn page(db: &Db, filter: &Filter, paging: &Paging) -> Result<(i64, Vec
 }
 
 fn record(row: &Row) -> Result<Record, Error> {
+    let mut row = row.by_name();
     Ok(Record {
-        id: row.get(0)?,
-        at_ms: row.get(1)?,
-        actor: row.get(2)?,
-        actor_kind: row.get(3)?,
-        operation: row.get(4)?,
-        resource: row.get(5)?,
-        resource_id: row.get(6)?,
-        outcome: row.get(7)?,
-        status: row.get(8)?,
-        before_digest: row.get(9)?,
-        after_digest: row.get(10)?,
-        request_id: row.get(11)?,
+        id: row.get("id")?,
+        at_ms: row.get("at")?,
+        actor: row.get("actor")?,
+        actor_kind: row.get("actor_kind")?,
+        operation: row.get("operation")?,
+        resource: row.get("resource")?,
+        resource_id: row.get("resource_id")?,
+        outcome: row.get("outcome")?,
+        status: row.get("status")?,
+        before_digest: row.get("before_digest")?,
+        after_digest: row.get("after_digest")?,
+        request_id: row.get("request_id")?,
     })
 }

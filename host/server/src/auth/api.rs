@@ -21,14 +21,14 @@ pub struct TokenView {
     id: i64,
     name: String,
     role: Role,
-    /// Names of the data sources that it is bound to; null: all.
+    /// Names of the data sources that it is restricted to; null: all.
     datasources: Option<Vec<String>>,
     scopes: Vec<String>,
     expires_at: Option<String>,
     created_at: String,
 }
 
-/// A new token with its text, which is shown this once.
+/// A new token with its text, which is shown only once.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CreatedToken {
@@ -44,9 +44,9 @@ pub struct CreateToken {
     #[schemars(length(min = 1, max = 100))]
     name: String,
     role: Role,
-    /// Names of the data sources that it is bound to; absent: all.
+    /// Names of the data sources that it is restricted to; absent: all.
     datasources: Option<Vec<String>>,
-    /// `lineage:write`: it may send OpenLineage events and nothing else.
+    /// `lineage:write`: it may only send OpenLineage events.
     scopes: Option<Vec<String>>,
     /// yyyy-MM-dd HH:mm:ss; absent: never.
     expires_at: Option<String>,
@@ -133,7 +133,7 @@ pub async fn revoke(call: Call<TokenPath>) -> Result<Data<Option<TokenView>>, Er
     Ok(answer)
 }
 
-/// Who asks, and within which bounds.
+/// The caller and its limits.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Me {
@@ -141,7 +141,7 @@ pub struct Me {
     role: Role,
     /// `local`, `token` or `oidc`
     kind: &'static str,
-    /// Names of the data sources that it is bound to; null: all.
+    /// Names of the data sources that it is restricted to; null: all.
     datasources: Option<Vec<String>>,
     scopes: Vec<String>,
     limits: Limits,

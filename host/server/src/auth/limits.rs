@@ -1,4 +1,4 @@
-//! How often one identity may ask: an allowance that fills up evenly, up to a second's worth.
+//! Rate limits per identity: a token bucket that holds one second's worth of requests.
 
 use std::collections::HashMap;
 
@@ -6,16 +6,16 @@ use lakeport_base::Error;
 use lakeport_http::Identity;
 use parking_lot::Mutex;
 
-/// Identities that are remembered; past it those whose allowance is full are forgotten.
+/// The most identities in memory; beyond it, those with a full bucket are removed.
 const REMEMBERED_MAX: usize = 10_000;
 const MICROS_PER_MS: i64 = 1_000;
 const SECOND_US: i64 = 1_000_000;
 
-/// Requests a second, for each identity by itself.
+/// The requests per second of each identity.
 pub struct RateLimit {
     /// 0: no limit.
     per_second: u32,
-    /// When each identity's allowance is full again, microseconds since 1970.
+    /// When each identity's bucket is full again, microseconds since 1970.
     full_at_us: Mutex<HashMap<Identity, i64>>,
 }
 
@@ -29,7 +29,7 @@ impl RateLimit {
         self.per_second
     }
 
-    /// 429 when the identity has used its allowance up.
+    /// 429 when the identity's bucket is empty.
     pub fn admit(&self, identity: &Identity, now_ms: i64) -> Result<(), Error> {
         if self.per_second == 0 {
             return Ok(());
@@ -41,7 +41,7 @@ impl RateLimit {
             full_at_us.retain(|_, full_at| *full_at > now_us);
         }
         let full_at = full_at_us.get(identity).copied().unwrap_or(now_us);
-        // A clock that was put back forgives; it does not punish.
+        // A clock that was set back must not block an identity.
         let full_at = full_at.clamp(now_us, now_us + SECOND_US);
         if full_at + cost_us - now_us > SECOND_US {
             let message = format!("more than {} requests a second; slow down", self.per_second);

@@ -1,7 +1,7 @@
-//! Who asks: tokens, the OIDC issuer, and local mode where there is neither.
+//! Authentication: tokens, the OIDC issuer, and local mode without either.
 //!
-//! Tokens are looked up in memory; the change log brings what other processes did to them. Local mode ends
-//! with the first token and does not come back before a restart.
+//! Tokens are looked up in memory; the change log brings other processes' changes. Local mode ends with the
+//! first token and does not return before a restart.
 
 mod api;
 mod limits;
@@ -27,10 +27,10 @@ use crate::part::{Part, Start, Worker};
 pub use limits::RateLimit;
 use store::Token;
 
-/// Before something is tried again that the store refused.
+/// The pause before a retry when the store failed.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What the change log calls a change of tokens.
+/// The change log's topic of tokens.
 pub const TOPIC: &str = "tokens";
 
 fn routes() -> Vec<Route<Auth>> {
@@ -81,18 +81,18 @@ pub type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Auth,
 
 stands_on_core!(Auth);
 
-/// Everyone who may ask.
+/// All valid identities.
 pub struct Auth {
     core: Arc<Core>,
     /// By the digest of their text.
     tokens: ArcSwap<HashMap<String, Known>>,
-    /// No token was there at the start, and none has come since.
+    /// There was no token at the start, and none has been created since.
     local_mode: AtomicBool,
     local: Arc<Caller>,
     anonymous: Arc<Caller>,
     oidc: Option<Oidc>,
     limit: RateLimit,
-    /// One reading at a time: what was read first must not be kept last.
+    /// Allows one reload at a time: an older reading must not replace a newer one.
     reloading: tokio::sync::Mutex<()>,
 }
 
@@ -120,7 +120,7 @@ impl Auth {
         Ok(auth)
     }
 
-    /// Reads all tokens again. Tokens that ran out count: they do not open the server to everyone.
+    /// Reloads all tokens. Expired tokens count: without them local mode would be active.
     pub async fn reload(&self) -> Result<(), Error> {
         let _reloading = self.reloading.lock().await;
         let tokens = store::live(&self.db).await?;
@@ -141,17 +141,18 @@ impl Auth {
         Ok(())
     }
 
-    /// Everyone of this machine is admin.
+    /// Whether every caller from this machine is admin.
     pub fn is_local_mode(&self) -> bool {
         self.local_mode.load(Ordering::Acquire)
     }
 
-    /// Requests a second that one identity may make.
+    /// The rate limits.
     pub fn limit(&self) -> &RateLimit {
         &self.limit
     }
 
-    /// Who sends this request. In local mode 403 for what did not come from a program of this machine.
+    /// Authenticates the sender of this request. In local mode 403 unless it comes from a program of this
+    /// machine.
     pub async fn identify(
         &self,
         parts: &Parts,
@@ -198,13 +199,13 @@ impl Auth {
         }
     }
 
-    /// Fails when other machines could connect and anyone could do anything.
+    /// Fails if other machines could connect without authentication.
     pub fn refuse_wide_listening(&self, address: SocketAddr) -> anyhow::Result<()> {
         if self.is_local_mode() { refuse_wide_listening(address) } else { Ok(()) }
     }
 }
 
-/// With no token configured: fails when other machines could connect.
+/// Without configured tokens: fails if other machines could connect.
 pub fn refuse_wide_listening(address: SocketAddr) -> anyhow::Result<()> {
     if address.ip().is_loopback() {
         return Ok(());
@@ -217,11 +218,11 @@ pub fn refuse_wide_listening(address: SocketAddr) -> anyhow::Result<()> {
     )
 }
 
-/// Subscribed before the tokens are read once more: what was changed since they were first read is not missed.
+/// Subscribes before it reloads the tokens, so that no change since the first load is missed.
 async fn follow_tokens(auth: Arc<Auth>) {
     let mut changed = auth.changes.subscribe(TOPIC);
     loop {
-        // Nothing is forgotten: a token that was revoked must not stay good because the store was away.
+        // Retries until it succeeds: a revoked token must not stay valid because the store was unavailable.
         while let Err(error) = auth.reload().await {
             tracing::error!("the tokens could not be read again: {error}");
             tokio::time::sleep(RETRY_INTERVAL).await;

@@ -4,7 +4,7 @@ use lakeport_base::Error;
 use lakeport_http::Role;
 use lakeport_store::{Db, Row, Tx, Value};
 
-/// A token as it is kept.
+/// A stored token.
 #[derive(Debug, Clone)]
 pub struct Token {
     pub id: i64,
@@ -18,7 +18,7 @@ pub struct Token {
     pub expires_at_ms: Option<i64>,
 }
 
-/// What a token is made from.
+/// The data of a new token.
 pub struct NewToken<'t> {
     pub name: &'t str,
     pub role: Role,
@@ -28,14 +28,14 @@ pub struct NewToken<'t> {
     pub expires_at_ms: Option<i64>,
 }
 
-/// Tokens that were not revoked, by id.
+/// Tokens that are not revoked, by id.
 pub async fn live(db: &Db) -> Result<Vec<Token>, Error> {
     const SQL: &str = "SELECT id, name, role, digest, datasources, scopes, created_at, expires_at FROM tokens \
                        WHERE revoked_at IS NULL ORDER BY id";
     db.read(SQL, &[]).await?.iter().map(token).collect()
 }
 
-/// 409 when a live token has the name.
+/// 409 when a valid token has the name.
 pub async fn insert(tx: &mut Tx, new: &NewToken<'_>, at_ms: i64) -> Result<Token, Error> {
     const SQL: &str = "INSERT INTO tokens (name, role, digest, datasources, scopes, created_at, expires_at) \
                        VALUES ($1, $2, $3, $4, $5, $6, $7) \
@@ -51,12 +51,12 @@ pub async fn insert(tx: &mut Tx, new: &NewToken<'_>, at_ms: i64) -> Result<Token
         new.expires_at_ms.into(),
     ];
     let taken =
-        || format!("there is a token named `{}` already; revoke it first, or take another name", new.name);
+        || format!("a token named `{}` already exists; revoke it first, or use another name", new.name);
     let rows = tx.query(SQL, &values).await.map_err(|error| error.unique_as("name_taken", taken()))?;
     token(rows.first().ok_or_else(|| Error::internal(anyhow::anyhow!("the token was not stored")))?)
 }
 
-/// The token as it was; `None`: there is no such token, or it was revoked before.
+/// The token before it was revoked; `None` if it does not exist, or was revoked before.
 pub async fn revoke(tx: &mut Tx, id: i64, at_ms: i64) -> Result<Option<Token>, Error> {
     const SQL: &str = "UPDATE tokens SET revoked_at = $2 WHERE id = $1 AND revoked_at IS NULL \
                        RETURNING id, name, role, digest, datasources, scopes, created_at, expires_at";

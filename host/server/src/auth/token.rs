@@ -1,4 +1,4 @@
-//! What a token is made of. Its text is random, shown once, and kept nowhere but as a digest.
+//! The format of tokens. A token's text is random, shown once, and stored only as a digest.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -6,16 +6,16 @@ use lakeport_base::error::{Detail, Error};
 use ring::rand::SecureRandom;
 use sha2::{Digest, Sha256};
 
-/// So that a token that leaked is recognised as one.
+/// Makes a leaked token recognisable.
 pub const PREFIX: &str = "lkp_";
-/// Random bytes: nobody guesses them, so that a plain digest is enough.
+/// Random bytes: too many to guess, so a plain digest suffices.
 const RANDOM_BYTES: usize = 32;
 const NAME_MAX_CHARS: usize = 100;
 const DATASOURCES_MAX: usize = 100;
 
-/// Sends OpenLineage events and does nothing else.
+/// Permits sending OpenLineage events only.
 pub const LINEAGE_WRITE: &str = "lineage:write";
-/// All scopes there are.
+/// All scopes.
 pub const SCOPES: [&str; 1] = [LINEAGE_WRITE];
 
 /// The text of a new token.
@@ -26,12 +26,12 @@ pub fn make() -> Result<String, Error> {
     Ok(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(random)))
 }
 
-/// What the store and the memory know a token by.
+/// The key of a token in the store and in memory.
 pub fn digest(text: &str) -> String {
     hex::encode(Sha256::digest(text.as_bytes()))
 }
 
-/// Names every member that will not do.
+/// The problems of all members.
 pub fn check(name: &str, datasources: Option<&[String]>, scopes: &[String]) -> Vec<Detail> {
     let mut wrong = Vec::new();
     let chars = name.chars().count();
@@ -46,7 +46,7 @@ pub fn check(name: &str, datasources: Option<&[String]>, scopes: &[String]) -> V
         wrong.push(Detail::new("datasources", message));
     }
     if let Some(unknown) = scopes.iter().find(|scope| !SCOPES.contains(&scope.as_str())) {
-        let message = format!("`{unknown}` is no scope; there is {}", SCOPES.join(", "));
+        let message = format!("unknown scope `{unknown}`; available: {}", SCOPES.join(", "));
         wrong.push(Detail::new("scopes", message));
     }
     wrong

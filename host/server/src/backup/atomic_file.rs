@@ -1,5 +1,5 @@
-//! A file that is there whole or not at all: written beside its place under another name, for its owner only,
-//! and renamed once it is on the disk. One that is not finished is taken away.
+//! A file that appears complete or not at all: written beside its place under another name, readable by its
+//! owner only, and renamed once it is on disk. An unfinished file is removed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use anyhow::Context;
 const MODE: u32 = 0o600;
 
 pub struct Aside {
-    /// None once it was renamed.
+    /// `None` once it was renamed.
     file: Option<File>,
     aside: PathBuf,
     place: PathBuf,
@@ -20,9 +20,9 @@ pub struct Aside {
 impl Aside {
     pub fn create(place: &Path) -> anyhow::Result<Aside> {
         if fs::symlink_metadata(place).is_ok_and(|found| !found.is_file()) {
-            anyhow::bail!("{} is there and is no regular file; name another place", place.display());
+            anyhow::bail!("{} exists and is not a regular file; use another path", place.display());
         }
-        let name = place.file_name().with_context(|| format!("{} names no file", place.display()))?;
+        let name = place.file_name().with_context(|| format!("{} is not a file path", place.display()))?;
         let name = format!(".{}.{}", name.to_string_lossy(), std::process::id());
         let aside = place.with_file_name(name);
         let file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(&aside);
@@ -30,7 +30,7 @@ impl Aside {
         Ok(Aside { file: Some(file), aside, place: place.to_owned() })
     }
 
-    /// Puts it in its place, for good; answers its size in bytes.
+    /// Moves it to its final place; returns its size in bytes.
     pub fn finish(mut self) -> anyhow::Result<u64> {
         let file = self.file.take().expect("it is finished once");
         let put = || -> io::Result<u64> {

@@ -1,8 +1,9 @@
-//! The form of a backup, the same for both stores: gzip of lines of JSON. A header; for each table a line that
-//! names it and its columns, then one line a row, an array of the columns' values; at the end a line with the
-//! number of rows and the SHA-256 of all lines before it. A file without a right end is not a backup.
+//! The format of a backup, the same for both stores: gzip of lines of JSON. A header; for each table a line
+//! with its name and columns, then one line per row, an array of the columns' values; at the end a line with
+//! the number of rows and the SHA-256 of all lines before it. A file without a valid end is not a backup.
 //!
-//! Numbers are integers; `{"real":"1.5"}` and `{"b64":"AP8H"}` are real numbers and bytes; true is 1.
+//! Integers are numbers; `{"real":"1.5"}` and `{"b64":"AP8H"}` are floating-point numbers and bytes; true is
+//! 1.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,10 +23,10 @@ use sha2::{Digest, Sha256};
 
 const FORMAT: &str = "lakeport-backup";
 const VERSION: u32 = 1;
-/// The longest line: a row with a component of 64 MiB, and room.
+/// The longest line: a row with a component of 64 MiB, and reserve.
 const LINE_BYTES: usize = 256 * 1024 * 1024;
 
-/// Encoded at once; of whole groups of three, so that the pieces make one text.
+/// Encoded at once; a multiple of three, so that the pieces form one text.
 const B64_PIECE_BYTES: usize = 3 * 16 * 1024;
 
 /// The first line.
@@ -33,9 +34,9 @@ const B64_PIECE_BYTES: usize = 3 * 16 * 1024;
 pub struct Header {
     pub format: String,
     pub version: u32,
-    /// Of the Lakeport that wrote it.
+    /// The version of Lakeport that wrote it.
     pub product: String,
-    /// The schema that the rows are of.
+    /// The schema version of the rows.
     pub schema: i64,
     pub store: String,
     /// RFC 3339, UTC.
@@ -47,7 +48,7 @@ pub struct Header {
 pub struct TableLine {
     pub table: String,
     pub columns: Vec<String>,
-    /// The last number that the store gave, in a table that it numbers.
+    /// The last id that the store assigned, for a table with generated ids.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_number: Option<i64>,
 }
@@ -59,13 +60,13 @@ struct End {
     sha256: String,
 }
 
-/// What went through.
+/// The totals.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
     pub header: Header,
     /// Rows by table.
     pub tables: BTreeMap<String, u64>,
-    /// Before it was compressed.
+    /// Before compression.
     pub bytes: u64,
     pub sha256: String,
 }
@@ -97,7 +98,7 @@ pub struct Writer<W: Write> {
     table: String,
 }
 
-/// Digests what it passes on.
+/// Hashes the bytes that it passes on.
 struct Hashing<W> {
     inner: W,
     hash: Sha256,
@@ -134,7 +135,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// A row of the table named last; answers how many it has now.
+    /// A row of the current table; returns the number of its rows so far.
     pub fn row(&mut self, values: &[Value]) -> anyhow::Result<u64> {
         let before = self.out.bytes;
         for (index, value) in values.iter().enumerate() {
@@ -169,7 +170,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes the end; answers what the backup was written to.
+    /// Writes the end; returns the underlying writer.
     pub fn finish(mut self) -> std::io::Result<(W, Summary)> {
         let sha256 = hex::encode(std::mem::take(&mut self.out.hash).finalize());
         let summary = Summary { header: self.header, tables: self.tables, bytes: self.out.bytes, sha256 };
@@ -180,7 +181,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Reads a backup, line by line. Its rows are to be believed once [`Reader::entry`] has answered the end.
+/// Reads a backup, line by line. Its rows are verified only once [`Reader::entry`] has returned the end.
 pub struct Reader<R: Read> {
     lines: BufReader<GzDecoder<BufReader<R>>>,
     hash: Sha256,
@@ -194,9 +195,9 @@ pub struct Reader<R: Read> {
 #[derive(Debug, PartialEq)]
 pub enum Entry {
     Table(TableLine),
-    /// Of the table named last.
+    /// Of the current table.
     Row(Vec<Value>),
-    /// All of it was as it was written.
+    /// The end: the digest is correct.
     End(Summary),
 }
 
@@ -250,15 +251,15 @@ impl<R: Read> Reader<R> {
         let sha256 = hex::encode(std::mem::take(&mut self.hash).finalize());
         ensure!(end.sha256 == sha256, "its digest is not that of what it holds");
         ensure!(end.end == self.tables, "it holds other rows than its end says");
-        // To the last byte, so that gzip's own sum is checked, and nothing hangs on behind.
+        // Reads to the last byte, to check gzip's own sum, and that nothing follows.
         let mut rest = [0];
-        ensure!(self.lines.read(&mut rest)? == 0, "something stands behind its end");
-        ensure!(self.lines.get_mut().get_mut().fill_buf()?.is_empty(), "something stands behind its end");
+        ensure!(self.lines.read(&mut rest)? == 0, "there is data after its end");
+        ensure!(self.lines.get_mut().get_mut().fill_buf()?.is_empty(), "there is data after its end");
         let (header, tables) = (self.header.clone(), std::mem::take(&mut self.tables));
         Ok(Entry::End(Summary { header, tables, bytes: self.bytes, sha256 }))
     }
 
-    /// The next line, with its end.
+    /// The next line, with its line break.
     fn read_line(&mut self) -> anyhow::Result<()> {
         self.line.clear();
         let limit = LINE_BYTES as u64 + 1;
@@ -329,6 +330,6 @@ impl<'de> Visitor<'de> for CellVisitor {
     }
 }
 
-/// Not copied: it may be very long.
+/// Borrowed: it may be very long.
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);

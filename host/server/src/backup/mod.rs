@@ -1,5 +1,6 @@
-//! Backup and restore of the store, whichever it is: what SQLite wrote, PostgreSQL can be given, and back. Both
-//! go on while servers write. [`format`] is the form of the file, [`lakeport_store::dump`] has the rows.
+//! Backup and restore of either store: a backup of SQLite can be restored to PostgreSQL, and vice versa.
+//! Servers may write meanwhile. [`format`] is the file's format, [`lakeport_store::dump`] reads and writes
+//! the rows.
 
 pub mod atomic_file;
 pub mod format;
@@ -12,10 +13,11 @@ use lakeport_store::{Db, newest_version};
 
 use format::{Entry, Header, Reader, Summary, TableLine, Writer};
 
-/// Between two lines about one large table.
+/// Between two progress lines about one large table.
 const ROWS_PER_LINE: u64 = 100_000;
 
-/// Writes all of the store, as it is at one moment; answers what it was written to. `say` is told how far it is.
+/// Writes a consistent snapshot of the complete store; returns the underlying writer. `say` receives progress
+/// lines.
 pub async fn write<W: Write>(db: &Db, out: W, say: &mut dyn FnMut(String)) -> anyhow::Result<(W, Summary)> {
     let mut snapshot = Snapshot::begin(db).await?;
     let mut writer = Writer::new(out, Header::new(snapshot.schema(), db.product()))?;
@@ -41,7 +43,7 @@ pub async fn write<W: Write>(db: &Db, out: W, say: &mut dyn FnMut(String)) -> an
     writer.finish().map_err(Into::into)
 }
 
-/// Reads all of a backup and changes nothing; fails where it is damaged or not one.
+/// Reads a backup completely and changes nothing; fails if it is damaged or not a backup.
 pub fn check(file: impl Read) -> anyhow::Result<Summary> {
     let mut reader = Reader::open(file)?;
     let product = reader.header.product.clone();
@@ -60,7 +62,8 @@ pub fn check(file: impl Read) -> anyhow::Result<Summary> {
     }
 }
 
-/// Fills an empty store from a backup, all or nothing, and brings its schema to this version of the program.
+/// Fills an empty store from a backup, all or nothing, and migrates its schema to this version of the
+/// program.
 pub async fn restore<F>(db: &Db, mut file: F, say: &mut dyn FnMut(String)) -> anyhow::Result<Summary>
 where
     F: Read + Seek,

@@ -9,7 +9,7 @@ use lakeport_store::{Migration, Value};
 
 use super::*;
 
-/// What JSON, SQL and databases like to get wrong.
+/// Texts that JSON, SQL and databases often handle incorrectly.
 const TEXTS: [&str; 7] =
     ["", "'\"\\`", "line\nbreak\r\ttab\u{1}", "\u{2028}\u{FEFF}", "数据湖", "👩‍🚀 é e\u{301}", "null"];
 
@@ -27,7 +27,7 @@ fn plain(bytes: &[u8]) -> String {
     text
 }
 
-/// All lines but the header and the end, which tell of the store and the time.
+/// All lines but the header and the end, which depend on the store and the time.
 fn rows(bytes: &[u8]) -> Vec<String> {
     let lines: Vec<String> = plain(bytes).lines().map(str::to_owned).collect();
     lines[1..lines.len() - 1].to_vec()
@@ -39,7 +39,7 @@ fn gzip(text: &str) -> Vec<u8> {
     gzip.finish().unwrap()
 }
 
-/// Bytes that cannot be made smaller.
+/// Incompressible bytes.
 fn noise(length: usize) -> Vec<u8> {
     let mut state = 0x2545_F491_4F6C_DD1D_u64;
     let next = || {
@@ -88,7 +88,7 @@ async fn fill(db: &Db) {
         }
         tx.changed("t", *text);
     }
-    // The last number is given and its row is gone.
+    // The last id was assigned and its row deleted.
     tx.execute(DATASOURCE, &["gone".into(), Value::Null]).await.unwrap();
     tx.execute("DELETE FROM datasources WHERE name = 'gone'", &[]).await.unwrap();
     tx.execute("INSERT INTO leases (name, owner, epoch, expires_at) VALUES ('l', 'o', 1, 2)", &[])
@@ -208,7 +208,8 @@ async fn a_row_larger_than_a_statement_should_be_comes_through() {
     .await;
 }
 
-/// Each transaction adds a row to two tables; a backup that saw one without the other is of no moment.
+/// Each transaction adds a row to two tables; a backup with one of them and not the other would be
+/// inconsistent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_backup_taken_while_a_writer_writes_is_of_one_moment() {
     const TOKEN: &str =
@@ -266,7 +267,7 @@ async fn a_backup_that_is_cut_off_or_damaged_is_refused_and_nothing_is_changed()
             damaged[place] ^= 0x10;
             match check(&*damaged) {
                 Err(_) => assert!(restored(&to, &damaged).await.is_err(), "damaged at {place}"),
-                // A bit that gzip left unused.
+                // A bit that gzip does not use.
                 Ok(summary) => assert_eq!(summary, check(&*whole).unwrap(), "damaged at {place}"),
             }
         }
@@ -358,7 +359,7 @@ async fn an_empty_store_is_not_backed_up() {
     .await;
 }
 
-/// Whole when it is first read, and cut off when it is read again.
+/// Complete at the first reading, truncated at the second.
 struct TwoFaced {
     inner: Cursor<Vec<u8>>,
 }

@@ -1,4 +1,4 @@
-//! `lakeport backup` and `lakeport restore`: the store itself, wherever it is, into a file and back.
+//! `lakeport backup` and `lakeport restore`: copy the store into a file and back.
 
 use std::fs::File;
 use std::io::{self, IsTerminal};
@@ -21,7 +21,7 @@ const STANDARD_OUTPUT: &str = "-";
 
 #[derive(Args)]
 pub struct BackupOptions {
-    /// Where to write it; a file that is there is replaced once the new one is whole. `-`: standard output
+    /// Where to write it; replaces an existing file once the new one is complete. `-`: standard output
     file: PathBuf,
     #[command(flatten)]
     store: StoreOptions,
@@ -49,16 +49,19 @@ impl RestoreOptions {
     }
 }
 
-/// Writes the store to a file, while servers go on with it.
+/// Writes the store to a file while servers keep running.
 pub async fn backup(config: &Config, file: &Path) -> anyhow::Result<()> {
     if let Address::Sqlite(path) = &config.database.address {
-        ensure!(path.exists(), "there is no store {}; name its folder with --data-dir", path.display());
+        ensure!(path.exists(), "no store {}; set its folder with --data-dir", path.display());
     }
     let started = Instant::now();
     let db = Db::connect(&config.database.address).await?;
     let (summary, file_bytes) = if file == Path::new(STANDARD_OUTPUT) {
         let out = io::stdout();
-        ensure!(!out.is_terminal(), "a backup is no text for a terminal: send it into a file or a program");
+        ensure!(
+            !out.is_terminal(),
+            "a backup is binary and cannot be printed to a terminal: redirect it to a file or a program"
+        );
         (backup::write(&db, out.lock(), &mut say).await?.1, None)
     } else {
         let (aside, summary) = backup::write(&db, Aside::create(file)?, &mut say).await?;
@@ -157,7 +160,7 @@ mod tests {
         File::create(&file).unwrap();
         let _server = lock_data_dir(folder.path()).unwrap();
         let error = refused(restore(&to, &file)).await;
-        assert!(error.contains("another Lakeport runs"), "{error}");
+        assert!(error.contains("another Lakeport is using"), "{error}");
         assert!(!folder.path().join("lakeport.db").exists());
     }
 
@@ -165,7 +168,7 @@ mod tests {
     async fn a_store_that_is_not_there_is_not_made_by_a_backup() {
         let folder = tempfile::tempdir().unwrap();
         let error = refused(backup(&config(folder.path()), &folder.path().join("backup"))).await;
-        assert!(error.contains("there is no store"), "{error}");
+        assert!(error.contains("no store"), "{error}");
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 

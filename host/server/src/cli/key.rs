@@ -1,4 +1,4 @@
-//! `lakeport key …`: the key of the store's secrets, on the store itself, also while servers run on it.
+//! `lakeport key …`: the encryption key of the store, changed in the store itself, also while servers run.
 
 use anyhow::ensure;
 use clap::{Args, Subcommand};
@@ -19,9 +19,9 @@ pub struct KeyOptions {
 
 #[derive(Subcommand)]
 enum KeyVerb {
-    /// Print a fresh key, for LAKEPORT_KEY
+    /// Print a new key for LAKEPORT_KEY
     New,
-    /// Take a new key into use and encrypt all secrets with it; servers may run meanwhile
+    /// Start using a new key and re-encrypt all secrets; servers may run meanwhile
     Rotate(StoreOptions),
 }
 
@@ -40,7 +40,7 @@ pub async fn run(options: KeyOptions, environment: &Environment) -> anyhow::Resu
 
 async fn rotate(config: &Config) -> anyhow::Result<Rotated> {
     if let Address::Sqlite(path) = &config.database.address {
-        ensure!(path.exists(), "there is no store at {}; name its folder with --data-dir", path.display());
+        ensure!(path.exists(), "no store at {}; set its folder with --data-dir", path.display());
     }
     let is_shared = matches!(config.database.address, Address::Postgres(_));
     let setting = config.key.as_ref().map(|key| key.0.as_str());

@@ -1,5 +1,5 @@
-//! The command line. `plugin` asks a running server; everything else works on this machine and
-//! on the store itself.
+//! The command line. `plugin` calls a running server; all other commands work on this machine and on the
+//! store itself.
 
 mod backup;
 mod key;
@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use lakeport_plugins::{Compiler, compile_for_parent};
 
 use crate::config::{Config, Environment, Explained, Overrides, explain};
 use crate::{doctor, serve};
@@ -33,26 +34,36 @@ enum Verb {
     Serve(ServeOptions),
     /// Manage the plugins of a running server.
     Plugin(plugin::PluginOptions),
-    /// Make, list and revoke tokens, in the store itself.
+    /// Create, list and revoke tokens, in the store itself.
     Token(token::TokenOptions),
-    /// Make or change the key of the store's secrets.
+    /// Create or change the encryption key of the store.
     Key(key::KeyOptions),
-    /// Write the whole store to a file, while servers go on with it.
+    /// Write the complete store to a file while servers keep running.
     Backup(backup::BackupOptions),
-    /// Read such a file into an empty store, of either kind.
+    /// Restore a backup into an empty store of either kind.
     Restore(backup::RestoreOptions),
-    /// Check everything the server depends on, and say what to do.
+    /// Check the server's prerequisites and suggest remedies.
     Doctor(DoctorOptions),
     /// Show the settings.
     Config(ConfigOptions),
-    /// Print the description of the interface (OpenAPI 3.1).
+    /// Print the OpenAPI 3.1 description.
     Openapi,
+    /// Compile a component from standard input: the server's own child process.
+    #[command(name = COMPILE, hide = true)]
+    CompileComponent,
 }
 
-/// Where settings and state are.
+const COMPILE: &str = "compile-component";
+
+/// Compiles components in a child process of this binary, also where its file has been replaced since the start.
+fn compiler() -> Compiler {
+    Compiler::Child("/proc/self/exe".into(), &[COMPILE])
+}
+
+/// The locations of settings and state.
 #[derive(Args, Default)]
 struct StoreOptions {
-    /// Settings file [default: lakeport.toml of this folder, if there is one]
+    /// Settings file [default: lakeport.toml in this folder, if it exists]
     #[arg(long, value_name = "FILE", global = true)]
     config: Option<PathBuf>,
     /// Folder of the store and of compiled plugins
@@ -68,7 +79,7 @@ struct ServeOptions {
     /// Address and port to listen on
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<String>,
-    /// Set up an example company, where it is not there yet: a database, workflows, a month of history
+    /// Set up an example company if there is none yet: a database, workflows, a month of history
     #[arg(long)]
     demo: bool,
     #[command(flatten)]
@@ -80,7 +91,7 @@ struct DoctorOptions {
     /// The address that the server would listen on
     #[arg(long, value_name = "ADDRESS:PORT")]
     listen: Option<String>,
-    /// For machines
+    /// Print JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -92,7 +103,7 @@ struct ConfigOptions {
     /// Each setting with its names, default, value, source and meaning
     #[arg(long)]
     explain: bool,
-    /// For machines
+    /// Print JSON
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -107,7 +118,7 @@ impl StoreOptions {
     }
 }
 
-/// Runs the command that the process was started with.
+/// Runs the command of this process.
 pub fn main() -> ExitCode {
     let command = Command::parse();
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
@@ -125,7 +136,7 @@ async fn run(verb: Verb, environment: &Environment) -> anyhow::Result<ExitCode> 
     match verb {
         Verb::Serve(options) => {
             let config = Config::load(&options.store.overrides(options.listen), environment)?;
-            serve::run(config, options.demo).await?;
+            serve::run(config, compiler(), options.demo).await?;
         }
         Verb::Plugin(options) => plugin::run(options, environment).await?,
         Verb::Token(mut options) => {
@@ -134,6 +145,7 @@ async fn run(verb: Verb, environment: &Environment) -> anyhow::Result<ExitCode> 
         }
         Verb::Backup(options) => options.run(environment).await?,
         Verb::Restore(options) => options.run(environment).await?,
+        Verb::CompileComponent => return Ok(compile_for_parent().into()),
         Verb::Openapi => print(&(serde_json::to_string_pretty(&crate::compose::describe())? + "\n"))?,
         Verb::Key(options) => key::run(options, environment).await?,
         Verb::Doctor(options) => {
@@ -174,7 +186,7 @@ fn render_settings(settings: &[Explained], explain: bool, json: bool) -> anyhow:
     Ok(out)
 }
 
-/// To standard output; a reader that has seen enough (`| head`) is no error.
+/// Prints to standard output; a closed reader (`| head`) is no error.
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -15,7 +15,7 @@ use crate::client::{Client, segment};
 use crate::config::Environment;
 
 const PLUGINS: &str = "/api/v1/plugins";
-/// A digest is known well enough by its head; `inspect` and `--json` show it whole.
+/// The prefix of a digest in lists; `inspect` and `--json` show all of it.
 const SHORT_DIGEST_CHARS: usize = 12;
 
 #[derive(Args)]
@@ -23,10 +23,10 @@ pub struct PluginOptions {
     /// The server [default: LAKEPORT_URL, else http://127.0.0.1:8080]
     #[arg(long, global = true)]
     url: Option<String>,
-    /// What to log in with [default: LAKEPORT_TOKEN]
+    /// The token to log in with [default: LAKEPORT_TOKEN]
     #[arg(long, global = true)]
     token: Option<String>,
-    /// For machines
+    /// Print JSON
     #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
@@ -35,47 +35,47 @@ pub struct PluginOptions {
 
 #[derive(Subcommand)]
 enum PluginVerb {
-    /// All plugins
+    /// List all plugins
     List,
-    /// What a file holds (without a server), or what a plugin is
+    /// Show a component file (without a server) or a plugin
     Inspect {
         #[arg(value_name = "FILE-or-NAME")]
         what: String,
     },
-    /// Let a component in, staged; with --activate it answers at once
+    /// Stage a component; --activate activates it at once
     Install {
         file: PathBuf,
         #[arg(long)]
         activate: bool,
     },
-    /// Let a generation answer all calls, or a share of them
+    /// Activate a generation, fully or as a canary
     Activate {
         name: String,
         digest: String,
-        /// Of 100 calls; the rest go on to the active generation
+        /// Percent of the calls; the active generation keeps the others [default: all calls]
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=99))]
         canary_percent: Option<u8>,
     },
-    /// End a canary, or go back to the generation active before
+    /// End a canary, or go back to the previous generation
     Rollback { name: String },
-    /// Take a plugin out of service
+    /// Quarantine a plugin
     Quarantine {
         name: String,
         #[arg(long)]
         reason: Option<String>,
     },
-    /// Bring a quarantined plugin back into service
+    /// Release a plugin from quarantine
     Release { name: String },
-    /// Forget a generation that is not in use
+    /// Remove an unused generation
     Remove { name: String, digest: String },
     /// Write a component to standard output
     Export {
         name: String,
-        /// Which generation [default: the active one]
+        /// The generation [default: the active one]
         #[arg(long)]
         digest: Option<String>,
     },
-    /// The last lines of a plugin's log
+    /// Show the last lines of a plugin's log
     Logs { name: String },
 }
 

@@ -1,7 +1,7 @@
-//! Plain columns for people. Texts of plugins are shown without control characters: a name or a log line
-//! must not drive the terminal.
+//! Plain columns for people. Control characters are removed from plugins' texts, so that a name or a log line
+//! cannot control the terminal.
 
-/// Rows under their headings, columns two spaces apart.
+/// Rows below headings, columns two spaces apart.
 pub fn columns(headings: &[&str], rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> =
         rows.iter().map(|row| row.iter().map(|cell| printable(cell)).collect()).collect();

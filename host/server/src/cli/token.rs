@@ -1,5 +1,5 @@
-//! `lakeport token …`: tokens in the store itself, so that the first one can be made before the server listens,
-//! and another when all are lost. A server that runs on the store learns of it through the change log.
+//! `lakeport token …`: tokens in the store itself, so that the first one can be created before the server
+//! listens, and another when all are lost. Running servers learn of it through the change log.
 
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ use crate::auth::store::{NewToken, Token};
 use crate::auth::{self, token};
 use crate::config::{self, Config};
 
-/// A server looks at the change log at least this often: past it the change is in force everywhere.
+/// The longest delay until a server reads the change log, after which a change is effective everywhere.
 const IN_FORCE_AFTER: Duration = Duration::from_millis(1_000);
 
 #[derive(Args)]
 pub struct TokenOptions {
-    /// For machines
+    /// Print JSON
     #[arg(long, global = true)]
     json: bool,
     #[command(flatten)]
@@ -35,25 +35,25 @@ pub struct TokenOptions {
 
 #[derive(Subcommand)]
 enum TokenVerb {
-    /// Make a token; its text is printed this once
+    /// Create a token; its text is printed only once
     Create {
         /// viewer, editor, approver or admin
         #[arg(long, value_parser = role)]
         role: Role,
-        /// Stands in the audit log
+        /// The name in the audit log
         #[arg(long)]
         name: String,
-        /// Names of the data sources that it is bound to, with commas between [default: all]
+        /// Names of the data sources that it is restricted to, separated by commas [default: all]
         #[arg(long, value_delimiter = ',')]
         datasources: Option<Vec<String>>,
-        /// What it may do and nothing else: lineage:write
+        /// Restrict it to this scope: lineage:write
         #[arg(long, value_delimiter = ',')]
         scopes: Vec<String>,
-        /// When it ends: yyyy-MM-dd HH:mm:ss [default: never]
+        /// When it expires: yyyy-MM-dd HH:mm:ss [default: never]
         #[arg(long, value_name = "TIME")]
         expires_at: Option<String>,
     },
-    /// All tokens, without their texts
+    /// List all tokens, without their texts
     List,
     /// Revoke a token, by its name or id
     Revoke {
@@ -87,7 +87,7 @@ pub async fn run(options: TokenOptions, config: &Config) -> anyhow::Result<()> {
     print(&done?)
 }
 
-/// The store of the settings, brought up to this program's schema as a start would.
+/// The configured store, migrated to this program's schema as at a start.
 async fn open(config: &Config) -> anyhow::Result<Db> {
     config::make_data_dir(&config.data_dir)?;
     if let Address::Sqlite(path) = &config.database.address
@@ -143,7 +143,7 @@ async fn create(db: &Db, config: &Config, wanted: Wanted, as_json: bool) -> anyh
         let shown = json!({ "id": made.id, "name": made.name, "role": made.role, "token": text });
         return Ok(format!("{shown:#}\n"));
     }
-    // The text alone goes to standard output, so that a script can take it.
+    // Only the text goes to standard output, for scripts.
     eprintln!("token `{}` with the role {} was made; this is shown only now:", made.name, made.role);
     Ok(format!("{text}\n"))
 }
@@ -181,7 +181,7 @@ async fn revoke(db: &Db, which: &str, as_json: bool) -> anyhow::Result<String> {
     let tokens = auth::store::live(db).await?;
     let by_name = tokens.iter().find(|token| token.name == which);
     let found = by_name.or_else(|| tokens.iter().find(|token| token.id.to_string() == which));
-    let Some(found) = found else { bail!("there is no token `{which}`; `lakeport token list` shows all") };
+    let Some(found) = found else { bail!("unknown token `{which}`; `lakeport token list` shows all") };
     let now_ms = chrono::Utc::now().timestamp_millis();
     let mut tx = db.begin().await?;
     let Some(revoked) = auth::store::revoke(&mut tx, found.id, now_ms).await? else {
@@ -194,7 +194,7 @@ async fn revoke(db: &Db, which: &str, as_json: bool) -> anyhow::Result<String> {
     Ok(format!("token `{}` is revoked\n", revoked.name))
 }
 
-/// Writes the change down and waits until every server has it.
+/// Records the change and waits until all servers have it.
 async fn commit(mut tx: Tx, operation: &'static str, token: &Token, now_ms: i64) -> anyhow::Result<()> {
     let request_id = uuid::Uuid::now_v7().to_string();
     let by = Actor { name: "command line".into(), kind: "command_line", operation, request_id: &request_id };
@@ -214,7 +214,7 @@ async fn commit(mut tx: Tx, operation: &'static str, token: &Token, now_ms: i64)
     Ok(())
 }
 
-/// What a person at a terminal is told of a refusal: its message alone.
+/// The message of a refusal for a terminal.
 fn plainly(error: Error) -> anyhow::Error {
     match error {
         Error::Refused(refusal) => anyhow::anyhow!("{}", refusal.message),

@@ -1,10 +1,10 @@
-//! `lakeport config --explain`: every setting, what it is and why.
+//! `lakeport config --explain`: all settings with their values, sources and meanings.
 
 use serde::Serialize;
 
 use super::{Config, SETTINGS};
 
-/// One setting as it stands.
+/// One setting with its value.
 #[derive(Debug, Clone, Serialize)]
 pub struct Explained {
     pub key: &'static str,

@@ -1,4 +1,4 @@
-//! `lakeport.toml`. A key that no setting has is an error that names its line and the nearest key.
+//! Reads `lakeport.toml`. An unknown key is an error with its line and the nearest known key.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::{SETTINGS, parse};
 
-/// A larger file is no settings file.
+/// The largest settings file.
 const MAX_BYTES: u64 = 1024 * 1024;
 
 /// Texts by key, each with its line.
@@ -54,12 +54,12 @@ fn collect(text: &str, prefix: &str, table: &DeTable<'_>, found: &mut FileSettin
 
 fn unknown(key: &str, line: usize) -> String {
     match parse::nearest(key, SETTINGS.iter().map(|setting| setting.key)) {
-        Some(near) => format!("line {line}: there is no setting `{key}`; did you mean `{near}`?"),
-        None => format!("line {line}: there is no setting `{key}`; `lakeport config --explain` lists all"),
+        Some(near) => format!("line {line}: unknown setting `{key}`; did you mean `{near}`?"),
+        None => format!("line {line}: unknown setting `{key}`; `lakeport config --explain` lists all"),
     }
 }
 
-/// A list's texts are joined with commas, as the environment writes them.
+/// Joins a list's texts by commas, as in the environment.
 fn plain(value: &DeValue<'_>) -> anyhow::Result<String> {
     Ok(match value {
         DeValue::String(text) => text.to_string(),

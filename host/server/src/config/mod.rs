@@ -1,7 +1,7 @@
-//! Settings: each is written down once, in [`settings`], as data. The command line wins over the
+//! Settings: each is declared once, in [`settings`], as data. The command line takes precedence over the
 //! environment, the environment over the file, the file over the default.
 //!
-//! The environment is read here and nowhere else.
+//! The environment is read only here.
 
 mod explain;
 mod file;
@@ -21,25 +21,25 @@ use lakeport_oidc::OidcSettings;
 pub use explain::{Explained, explain};
 pub use settings::{SETTINGS, Setting};
 
-/// Looked for in the working folder when no other file is named.
+/// The settings file in the working folder, used if no other file is named.
 pub const FILE_NAME: &str = "lakeport.toml";
 const ENV_PREFIX: &str = "LAKEPORT_";
 const ENV_CONFIG: &str = "LAKEPORT_CONFIG";
 const ENV_URL: &str = "LAKEPORT_URL";
 const ENV_TOKEN: &str = "LAKEPORT_TOKEN";
-/// Names a PostgreSQL database that tests may make schemas in.
+/// Names a PostgreSQL database in which tests may create schemas.
 const ENV_TEST_POSTGRES: &str = "LAKEPORT_TEST_POSTGRES";
-/// Where a test wants the process to end as if it were killed, see [`lakeport_base::failpoints`].
+/// Selects a failpoint, see [`lakeport_base::failpoints`].
 const ENV_KILL_AT: &str = "LAKEPORT_KILL_AT";
-/// What the project's own tests and builds are told.
+/// Variables of the project's own tests and builds.
 const ENV_BUILD: [&str; 4] =
     ["LAKEPORT_BIN", "LAKEPORT_CLIENT_TOOLS", "LAKEPORT_TEST_STORE", "LAKEPORT_WASM_DIR"];
-/// Variables with the prefix that are no settings; beside [`ENV_BUILD`].
+/// Variables with the prefix that are not settings, besides [`ENV_BUILD`].
 const ENV_OTHER: [&str; 5] = [ENV_CONFIG, ENV_URL, ENV_TOKEN, ENV_TEST_POSTGRES, ENV_KILL_AT];
-/// Where the command line's client asks when nothing else is said.
+/// The default server of the command line's client.
 const DEFAULT_URL: &str = "http://127.0.0.1:8080";
 
-/// The settings in force.
+/// The settings.
 #[derive(Debug, Clone)]
 pub struct Config {
     pub listen: SocketAddr,
@@ -58,12 +58,12 @@ pub struct Config {
     pub cors_origins: Vec<String>,
     pub tls_cert: Option<PathBuf>,
     pub tls_key: Option<PathBuf>,
-    /// Of the store's secrets.
+    /// The encryption key of the store.
     pub key: Option<Hidden>,
     pub sqlite_roots: Vec<PathBuf>,
-    /// Who submits a publication may not approve it.
+    /// The submitter of a publication may not approve it.
     pub publication_four_eyes: bool,
-    /// `None`: they are not collected by themselves.
+    /// `None`: statistics are not collected automatically.
     pub statistics_daily_at: Option<NaiveTime>,
     pub runner_tasks_at_once: usize,
     pub egress_allow: Vec<String>,
@@ -73,15 +73,15 @@ pub struct Config {
     pub agent: AgentSettings,
     pub retention: RetentionSettings,
     pub plugins: PluginSettings,
-    /// Which source each setting's value came from, by key.
+    /// The source of each setting's value, by key.
     sources: BTreeMap<&'static str, Source>,
-    /// What looks like a mistake and is none for certain.
+    /// Likely mistakes.
     pub warnings: Vec<String>,
-    /// For [`lakeport_base::failpoints`]; no setting.
+    /// For [`lakeport_base::failpoints`]; not a setting.
     pub kill_at: Option<String>,
 }
 
-/// Bounds and rights of plugins; the members are named as in the file.
+/// Limits and permissions of plugins; the members have the names of the file.
 #[derive(Debug, Clone, Default)]
 pub struct PluginSettings {
     pub call_timeout_ms: u64,
@@ -96,7 +96,7 @@ pub struct PluginSettings {
     pub quarantine_after: u64,
 }
 
-/// A text that no log shows.
+/// A text that is never logged.
 #[derive(Clone)]
 pub struct Hidden(pub String);
 
@@ -106,15 +106,15 @@ impl std::fmt::Debug for Hidden {
     }
 }
 
-/// Who plans the agent's steps.
+/// The model that plans the agent's steps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ModelProvider {
-    /// Rules, without any network.
+    /// Rules, without a network.
     #[default]
     Offline,
 }
 
-/// Bounds of the agent; the members are named as in the file.
+/// Limits of the agent; the members have the names of the file.
 #[derive(Debug, Clone, Default)]
 pub struct AgentSettings {
     pub tasks_at_once: usize,
@@ -123,7 +123,7 @@ pub struct AgentSettings {
     pub task_timeout: Duration,
 }
 
-/// How long what grows is kept; the members are named as in the file.
+/// How long growing data is kept; the members have the names of the file.
 #[derive(Debug, Clone, Default)]
 pub struct RetentionSettings {
     pub audit_days: u64,
@@ -140,7 +140,7 @@ pub struct RetentionSettings {
 /// The metadata store's address.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Database {
-    /// May hold a password: shown by [`Database::shown`] alone.
+    /// May contain a password: show it by [`Database::shown`] only.
     url: String,
     pub address: lakeport_store::Address,
 }
@@ -151,7 +151,7 @@ pub enum LogFormat {
     Json,
 }
 
-/// Where a value came from, the strongest last.
+/// The source of a value, the strongest last.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Source {
     Default,
@@ -163,19 +163,19 @@ pub enum Source {
     CommandLine(&'static str),
 }
 
-/// What the command line says: the file, and settings by key.
+/// The command line's settings: the file, and values by key.
 #[derive(Debug, Clone, Default)]
 pub struct Overrides {
     pub config_file: Option<PathBuf>,
     pub settings: Vec<(&'static str, String)>,
 }
 
-/// What the process was started with; passed in, so that tests have their own.
+/// The environment of the process; passed in, so that tests have their own.
 #[derive(Debug, Clone, Default)]
 pub struct Environment(HashMap<String, String>);
 
 impl Environment {
-    /// The process's own.
+    /// The process's own environment.
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
     pub fn of_process() -> Environment {
         let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
@@ -188,17 +188,17 @@ impl Environment {
         self.0.get(name).map(String::as_str)
     }
 
-    /// The server that the command line's client asks.
+    /// The server for the command line's client.
     pub fn server_url(&self) -> String {
         self.get(ENV_URL).unwrap_or(DEFAULT_URL).to_owned()
     }
 
-    /// Where the process shall end as if it were killed.
+    /// The selected failpoint.
     fn kill_at(&self) -> Option<String> {
         self.get(ENV_KILL_AT).map(str::to_owned)
     }
 
-    /// The token that the command line's client sends.
+    /// The token for the command line's client.
     pub fn token(&self) -> Option<String> {
         self.get(ENV_TOKEN).map(str::to_owned)
     }
@@ -211,7 +211,7 @@ impl<const N: usize> From<[(&str, &str); N]> for Environment {
 }
 
 impl Config {
-    /// Reads all sources. An error names the setting, the source, what is wrong and what would be right.
+    /// Reads all sources. An error names the setting, the source, the problem and valid values.
     pub fn load(overrides: &Overrides, environment: &Environment) -> anyhow::Result<Config> {
         let path = config_file(overrides, environment)?;
         let in_file = match &path {
@@ -230,7 +230,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Where a setting's value came from.
+    /// The source of a setting's value.
     pub fn source(&self, key: &str) -> &Source {
         &self.sources[key]
     }
@@ -240,7 +240,7 @@ impl Config {
         self.plugins.cache_dir.clone()
     }
 
-    /// Before any setting is set; every member is overwritten by the table, as a test makes sure.
+    /// Initial values; the table overwrites every member, which a test checks.
     fn unset() -> Config {
         Config {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -310,7 +310,7 @@ fn config_file(overrides: &Overrides, environment: &Environment) -> anyhow::Resu
         return if path.is_file() {
             Ok(Some(path))
         } else {
-            bail!("there is no file {}; name one that is there, or none", path.display())
+            bail!("the file {} does not exist; use an existing one, or none", path.display())
         };
     }
     let usual = PathBuf::from(FILE_NAME);
@@ -342,7 +342,7 @@ fn refused(setting: &Setting, source: &Source, why: &str) -> anyhow::Error {
     anyhow::anyhow!("{} ({source}) {why}", setting.key)
 }
 
-/// A mistyped variable would otherwise be ignored in silence.
+/// Reports mistyped variables, which would otherwise be ignored.
 fn unknown_variables(environment: &Environment) -> Vec<String> {
     let known = |name: &str| {
         ENV_OTHER.contains(&name)
@@ -357,13 +357,13 @@ fn unknown_variables(environment: &Environment) -> Vec<String> {
     unknown
         .into_iter()
         .map(|name| match hint(name) {
-            Some(near) => format!("the environment variable {name} is no setting; did you mean {near}?"),
-            None => format!("the environment variable {name} is no setting"),
+            Some(near) => format!("the environment variable {name} is not a setting; did you mean {near}?"),
+            None => format!("the environment variable {name} is not a setting"),
         })
         .collect()
 }
 
-/// Opens the data folder, making it (mode 0700) where there is none.
+/// Opens the data folder; creates it (mode 0700) if it does not exist.
 pub fn make_data_dir(folder: &Path) -> anyhow::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);

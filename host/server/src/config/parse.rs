@@ -1,4 +1,4 @@
-//! Texts into values. An error goes on after the setting's name, and says what would be right.
+//! Parses values. An error continues the setting's name and states valid values.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use tracing_subscriber::EnvFilter;
 
 use super::{Environment, LogFormat, ModelProvider};
 
-/// Names less alike than this are not suggested; 1 is the same name.
+/// The minimum similarity of a suggested name; 1 is equality.
 const LIKENESS_MIN: f64 = 0.8;
 
 pub fn listen(text: &str) -> Result<SocketAddr, String> {
@@ -68,7 +68,7 @@ pub fn zone(text: &str) -> Result<Tz, String> {
     })
 }
 
-/// `TZ`, else what the system is set to, else UTC.
+/// `TZ`, or the system's time zone, or UTC.
 pub fn host_zone(environment: &Environment) -> String {
     let known = |name: &str| name.trim_start_matches(':').parse::<Tz>().ok();
     let of_system = || iana_time_zone::get_timezone().ok().as_deref().and_then(known);
@@ -102,12 +102,12 @@ pub fn bytes(text: &str, low: usize, high: usize) -> Result<usize, String> {
     if (low..=high).contains(&bytes) { Ok(bytes) } else { Err(wrong()) }
 }
 
-/// The items of a list with commas between.
+/// The items of a comma-separated list.
 pub fn list(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
 }
 
-/// Nothing is written as an empty text.
+/// An empty text means none.
 pub fn optional(text: &str) -> Option<String> {
     Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned)
 }
@@ -121,7 +121,7 @@ pub fn days(text: &str) -> Result<u64, String> {
     number(text, 1, 36_500)
 }
 
-/// What turns off what goes by a time of day.
+/// Turns off a setting that is a time of day.
 const OFF: &str = "off";
 const TIME_OF_DAY: &str = "%H:%M";
 
@@ -138,7 +138,7 @@ pub fn shown_time_of_day(time: Option<NaiveTime>) -> String {
     time.map_or_else(|| OFF.to_owned(), |time| time.format(TIME_OF_DAY).to_string())
 }
 
-/// `scheme://host[:port]`, as browsers write an origin; with commas between.
+/// `scheme://host[:port]`, as browsers write an origin; separated by commas.
 pub fn origins(text: &str) -> Result<Vec<String>, String> {
     let origins = list(text);
     let is_origin = |origin: &str| {
@@ -154,7 +154,7 @@ pub fn origins(text: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// `package:name/interface`, without versions, with commas between.
+/// `package:name/interface`, without versions, separated by commas.
 pub fn interfaces(text: &str) -> Result<Vec<String>, String> {
     let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
     let whole = |name: &str| {
@@ -176,7 +176,7 @@ pub fn interfaces(text: &str) -> Result<Vec<String>, String> {
         .collect()
 }
 
-/// The known name that is most like this one, if any is alike.
+/// The most similar known name, if one is similar enough.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let likeness = |other: &str| strsim::jaro_winkler(&name.to_lowercase(), &other.to_lowercase());
     let scored =

@@ -1,23 +1,23 @@
-//! The table of all settings. Adding one is one entry here and one member of [`Config`].
+//! The table of all settings. A new setting is one entry here and one member of [`Config`].
 
 use super::{Config, ENV_PREFIX, Environment, LogFormat, parse};
 
-/// One setting: its name in the file, its default, its meaning, how its text is read and shown.
+/// One setting: its name in the file, its default, its meaning, and how its text is parsed and shown.
 pub struct Setting {
-    /// In the file: `listen`, or `plugins.drain_s` for `drain_s` in `[plugins]`.
+    /// The name in the file: `listen`, or `plugins.drain_s` for `drain_s` in `[plugins]`.
     pub key: &'static str,
     pub default: Default,
     pub meaning: &'static str,
-    /// Reads the text into its member; the error goes on after the setting's name: `is not a number`.
+    /// Parses the text into its member; the error continues the setting's name: `is not a number`.
     pub set: fn(&mut Config, &str) -> Result<(), String>,
-    /// The value in force; secrets are left out.
+    /// The current value, without secrets.
     pub shown: fn(&Config) -> String,
 }
 
-/// A default that is always the same, or that follows from what is set before it.
+/// A constant default, or one derived from earlier settings.
 pub enum Default {
     Fixed(&'static str),
-    /// What to say of it, and how it is found.
+    /// Its description, and its computation.
     Derived(&'static str, fn(&Config, &Environment) -> String),
 }
 
@@ -29,7 +29,7 @@ impl Default {
         }
     }
 
-    /// For a person.
+    /// For people.
     pub fn described(&self) -> &'static str {
         match self {
             Default::Fixed(text) | Default::Derived(text, _) => text,
@@ -46,19 +46,19 @@ impl Setting {
 
 const MIB: usize = 1024 * 1024;
 
-/// Every setting. One that a default follows from stands before it.
+/// All settings. A default may depend on earlier settings only.
 pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "listen",
         default: Default::Fixed("127.0.0.1:8080"),
-        meaning: "address and port to listen on; port 0 takes any free one",
+        meaning: "address and port to listen on; port 0 means any free one",
         set: |config, text| parse::listen(text).map(|address| config.listen = address),
         shown: |config| config.listen.to_string(),
     },
     Setting {
         key: "data_dir",
         default: Default::Fixed("./lakeport-data"),
-        meaning: "folder of the store and of compiled plugins; made with mode 0700 where there is none",
+        meaning: "folder of the store and of compiled plugins; created with mode 0700 if missing",
         set: |config, text| parse::folder(text).map(|folder| config.data_dir = folder),
         shown: |config| config.data_dir.display().to_string(),
     },
@@ -244,7 +244,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "publication.four_eyes",
         default: Default::Fixed("true"),
-        meaning: "whether a publication must be approved by somebody else than who submitted it; with tokens alone",
+        meaning: "whether a publication needs the approval of another user than its submitter; only with tokens",
         set: |config, text| parse::switch(text).map(|on| config.publication_four_eyes = on),
         shown: |config| config.publication_four_eyes.to_string(),
     },
@@ -336,7 +336,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "retention.tables_days",
         default: Default::Fixed("400"),
-        meaning: "days that statistics of tables, their physical changes and what became of their schemas are kept, the last change of each for ever",
+        meaning: "days that statistics, physical changes and schema versions of tables are kept; the last change of each table is kept for ever",
         set: |config, text| parse::days(text).map(|days| config.retention.tables_days = days),
         shown: |config| config.retention.tables_days.to_string(),
     },

@@ -1,6 +1,6 @@
 //! One field of a cron: lists of values, ranges and steps, as a set of numbers.
 
-/// Places of the fields.
+/// Indices of the fields.
 pub const SECONDS: usize = 0;
 pub const MINUTES: usize = 1;
 pub const HOURS: usize = 2;
@@ -16,13 +16,13 @@ const DAYS: &[&str] = &["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
 
 pub struct Field {
     pub name: &'static str,
-    /// What may stand there.
+    /// Valid examples.
     example: &'static str,
     /// Names of the values, from 1.
     words: &'static [&'static str],
     first: u32,
     last: u32,
-    /// Whether a range may go on behind the last value with the first.
+    /// Whether a range may wrap around from the last value to the first.
     wraps: bool,
 }
 
@@ -45,7 +45,7 @@ pub const FIELDS: [Field; 7] = [
     field("year", "*", &[], (YEAR_FIRST, YEAR_LAST)),
 ];
 
-/// Numbers from `first` on, each a bit.
+/// Numbers from `first` on, one bit each.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Set {
     first: u32,
@@ -63,14 +63,14 @@ impl Set {
         self.bits.get(place as usize / 64).is_some_and(|bits| bits >> (place % 64) & 1 == 1)
     }
 
-    /// Those from one value to another, both included.
+    /// The numbers between two values, both included.
     pub fn from(&self, first: u32, last: u32) -> impl Iterator<Item = u32> {
         (first..=last).filter(|&value| self.has(value))
     }
 }
 
 impl Field {
-    /// The error goes on after the member's name.
+    /// The error continues the member's name.
     pub fn wrong(&self, part: &str) -> String {
         let (name, first, last) = (self.name, self.shown(self.first), self.shown(self.last));
         format!(
@@ -87,7 +87,7 @@ impl Field {
         }
     }
 
-    /// A list such as `1,5-10,20/5`, upper case; none where it is wrong.
+    /// A list such as `1,5-10,20/5`, in upper case; `None` if it is invalid.
     pub fn set(&self, text: &str) -> Option<Set> {
         let mut set = Set { first: self.first, bits: [0; 3] };
         for item in text.split(',') {

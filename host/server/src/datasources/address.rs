@@ -1,5 +1,5 @@
-//! Addresses of database servers, `postgres://user@host:5432/database?option=value`: the password is taken out,
-//! and is nowhere but where it is asked for. Messages never show any of what was given.
+//! Addresses of database servers, `postgres://user@host:5432/database?option=value`. The password is
+//! separated from the rest. Error messages never show any part of the input.
 
 use lakeport_physical::Tls;
 use lakeport_sql::Transport;
@@ -9,9 +9,9 @@ use crate::secrets::Secret;
 
 /// The longest address, in bytes.
 const MAX_BYTES: usize = 4_096;
-/// Written as it is in an address; all else is percent-encoded.
+/// Characters that need no encoding in an address.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-/// What a query must not say: it has a member of its own, or is a secret.
+/// Options that a query must not have: they have a member of their own, or are secrets.
 const NOT_OPTIONS: [&str; 12] = [
     "dbname",
     "host",
@@ -27,7 +27,7 @@ const NOT_OPTIONS: [&str; 12] = [
     "username",
 ];
 
-/// Where a server is and who connects; no password.
+/// The server and the user, without a password.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerAddress {
     /// `postgres`, `mysql`
@@ -36,12 +36,12 @@ pub struct ServerAddress {
     pub port: Option<u16>,
     pub database: Option<String>,
     pub username: Option<String>,
-    /// As it is written, without the `?`.
+    /// As written, without the `?`.
     query: Option<String>,
 }
 
 impl ServerAddress {
-    /// An address and the password in it. The error goes on after the member's name.
+    /// An address and its password. The error continues the member's name.
     pub fn parse(url: &str) -> Result<(ServerAddress, Option<Secret>), String> {
         const FORM: &str = "must be written postgres://user@host:5432/database";
         let form = || FORM.to_owned();
@@ -70,7 +70,7 @@ impl ServerAddress {
         Ok((address, password))
     }
 
-    /// The error goes on after the member's name.
+    /// The error continues the member's name.
     pub fn check(&self) -> Result<(), String> {
         let is_host = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
         if self.host.is_empty() || !self.host.chars().all(is_host) {
@@ -78,7 +78,9 @@ impl ServerAddress {
         }
         for (name, _) in self.options() {
             if NOT_OPTIONS.contains(&name.to_ascii_lowercase().as_str()) {
-                return Err(format!("must not say `{name}` after `?`: it has a member of its own, or none"));
+                return Err(format!(
+                    "must not have the option `{name}`: use the member for it, if there is one"
+                ));
             }
         }
         Ok(())
@@ -95,13 +97,13 @@ impl ServerAddress {
         format!("{}://{user}{host}{port}{database}{query}", self.scheme)
     }
 
-    /// What it says after `?`.
+    /// The options after `?`.
     pub fn options(&self) -> impl Iterator<Item = (String, String)> + '_ {
         form_urlencoded::parse(self.query.as_deref().unwrap_or_default().as_bytes()).into_owned()
     }
 
-    /// How much the connection is protected, by its one option: `sslmode` of PostgreSQL's, `ssl-mode` of MySQL's. The
-    /// error goes on after the member's name.
+    /// The protection of the connection, from one option: `sslmode` for PostgreSQL, `ssl-mode` for MySQL. The
+    /// error continues the member's name.
     pub fn tls(&self, transport: Transport) -> Result<Tls, String> {
         let option = if transport == Transport::Postgres { "sslmode" } else { "ssl-mode" };
         let mut tls = Tls::default();
@@ -115,7 +117,7 @@ impl ServerAddress {
         Ok(tls)
     }
 
-    /// Whether a password that was given for the other is given away to nobody else by this one.
+    /// Whether a password of the other address may be used for this one: the same server and user get it.
     pub fn has_login_of(&self, other: &ServerAddress) -> bool {
         (&self.scheme, &self.host, self.port, &self.username)
             == (&other.scheme, &other.host, other.port, &other.username)
@@ -137,7 +139,7 @@ fn host_and_port(text: &str) -> Option<(String, Option<u16>)> {
     }
 }
 
-/// Empty is none.
+/// Empty means none.
 fn decoded(text: &str) -> Result<Option<String>, String> {
     let text = percent_decode_str(text).decode_utf8().map_err(|_| "must be UTF-8 text".to_owned())?;
     if text.contains('\0') {

@@ -20,7 +20,7 @@ use crate::part::Fate;
 use crate::secrets;
 
 const PAGE_SIZE_DEFAULT: i64 = 20;
-/// Data sources of one server.
+/// The most data sources of a server.
 const DATASOURCES_MAX: i64 = 10_000;
 
 #[derive(Deserialize, JsonSchema)]
@@ -35,7 +35,7 @@ pub struct DatasourcesQuery {
     page_num: Option<PageNum>,
     #[schemars(extend("default" = PAGE_SIZE_DEFAULT))]
     page_size: Option<PageSize>,
-    /// Part of the name, case ignored.
+    /// Part of the name, ignoring case.
     keyword: Option<String>,
     /// The dialect's name.
     kind: Option<String>,
@@ -50,7 +50,7 @@ pub async fn list(call: Call<Nothing, DatasourcesQuery>) -> Result<Data<Page<Dat
     let (state, query) = (&call.state, &call.query);
     let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
     let keyword = query.keyword.as_deref().unwrap_or_default().to_lowercase();
-    // Case is folded here: the two stores fold it in two ways.
+    // Case is folded here, because the two stores fold it differently.
     let mut names = store::names(&state.db).await?;
     names.retain(|source| {
         source.name.to_lowercase().contains(&keyword)
@@ -165,11 +165,11 @@ fn refuse_reserved(name: &str) -> Result<(), Error> {
     if !definition::is_reserved(name) {
         return Ok(());
     }
-    let message = format!("`{OWN_NAME}` is the name of the server's own store; take another one");
+    let message = format!("`{OWN_NAME}` is the name of the server's own store; use another one");
     Err(Error::conflict("name_taken", message))
 }
 
-/// What uses a data source may forbid that it is moved or becomes another kind.
+/// Asks the users of a data source whether it may be moved or changed to another kind.
 async fn refuse_moved(
     state: &Datasources,
     tx: &mut Tx,
@@ -186,7 +186,7 @@ async fn refuse_moved(
     state.refuse_used(tx, &before.resource(fate)).await
 }
 
-/// At most one is the default.
+/// Keeps at most one default.
 async fn take_default(tx: &mut Tx, before: &Datasource, wanted: &Wanted, now_ms: i64) -> Result<(), Error> {
     if !wanted.is_default || before.is_default {
         return Ok(());
@@ -197,7 +197,7 @@ async fn take_default(tx: &mut Tx, before: &Datasource, wanted: &Wanted, now_ms:
     Ok(())
 }
 
-/// What is wrong with the place that a form names.
+/// The problems of the form's address.
 async fn misplaced(state: &Datasources, form: &UpdateDatasource) -> Result<Vec<Detail>, Error> {
     match &form.url.0 {
         Some(url) => Error::details_of(client::check_place(state, url).await),
@@ -205,7 +205,7 @@ async fn misplaced(state: &Datasources, form: &UpdateDatasource) -> Result<Vec<D
     }
 }
 
-/// What is to be, and when its tables are read in next; 400 with everything that is wrong, `misplaced` among it.
+/// The new definition, and the time of its next sync; 400 with all problems, including `misplaced`.
 fn checked<T>(
     state: &Datasources,
     body: &Draft<T>,
@@ -231,7 +231,7 @@ fn checked<T>(
     })
 }
 
-/// When it is due next, or why never; what stays is not looked at again.
+/// The next due time, or the reason why there is none; an unchanged schedule is not checked again.
 fn next_sync(
     state: &Datasources,
     cron: &Patch<String>,
@@ -269,7 +269,7 @@ fn lay_over(state: &Datasources, source: &mut Datasource, wanted: Wanted) {
     source.sync_cron = wanted.sync_cron;
 }
 
-/// That a data source can be reached.
+/// A successful test of a data source.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DatasourceTest {
@@ -294,7 +294,7 @@ pub async fn test(call: Call<DatasourcePath>) -> Result<Data<DatasourceTest>, Er
     Ok(Data::new(&DatasourceTest { ok: true, product, version, latency_ms }))
 }
 
-/// A database (or schema), as tables name it in `dbName`.
+/// A database (or schema), with its name in `dbName` of tables.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Database")]

@@ -1,5 +1,5 @@
-//! A data source opened for one call at a time: where it may lie is looked at again each time, the session only
-//! reads, and the dialect that borrows it is the one that is active then.
+//! A data source opened for one call at a time: its location is checked again each time, the session is
+//! read-only, and the dialect's active generation borrows it.
 
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -15,12 +15,12 @@ use lakeport_bindings::dialect::reader::{
 use lakeport_bindings::dialect::schema::{ServerInfo, Table, TableName};
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::{Error as PluginError, Page, Problem};
-use lakeport_physical::{Database, Lent, Loan, Reading, Runner, SqliteDatabase, url};
+use lakeport_physical::{Database, Lent, Loan, PlanExecutor, Reading, SqliteDatabase, url};
 use lakeport_plugins::dialect::Dialect;
 use lakeport_plugins::{CallContext, CallError, CallFault, Description, Family};
 use lakeport_sql::{Profile, Transport};
 use lakeport_store::Address;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, OnceCell};
 
 use super::definition::{Kind, SQLITE_SCHEME};
 use super::servers::{self, Account, Opening};
@@ -32,24 +32,24 @@ use crate::plugins::{answered, failed};
 
 /// Databases of one page.
 const DATABASES_PAGE: u32 = 500;
-/// Databases of one data source; more are not looked at.
+/// The most databases of a data source.
 pub const DATABASES_MAX: usize = 10_000;
-/// Types that are parsed in one call; the contract's.
+/// Types that are parsed in one call, by the contract.
 const TYPES_MAX: usize = 500;
-/// The longest text that goes from one page to the next, in bytes; the contract's.
+/// The longest cursor, in bytes, by the contract.
 pub const CURSOR_MAX_BYTES: usize = 2_048;
 
-/// How long calls one after the other have the same session.
+/// How long consecutive calls share a session.
 const SESSION_KEPT: Duration = Duration::from_secs(10);
-/// The longest name of a call; the plugin host's.
+/// The longest name of a call, by the plugin host.
 const CALL_MAX_BYTES: usize = 64;
 
-/// Why there is no answer.
+/// Why a call failed.
 #[derive(Debug)]
 pub enum Unanswered {
     /// The database could not be opened.
     Database(PluginError),
-    /// It was opened, and the dialect did not answer, or with an error.
+    /// It was opened, but the dialect failed or answered with an error.
     Plugin(CallError),
 }
 
@@ -85,8 +85,8 @@ pub fn kinds(state: &Datasources) -> Vec<Kind> {
     dialects.filter_map(kind).collect()
 }
 
-/// 400 where the address of a SQLite file lies elsewhere than the operator allows, or is one that this server does
-/// not connect to. What is not there yet is none of its concern.
+/// 400 if the address of a SQLite file is outside of the permitted folders, or if this server may not connect
+/// to the address. The database need not exist yet.
 pub async fn check_place(state: &Datasources, address: &str) -> Result<(), Error> {
     if !address.starts_with(SQLITE_SCHEME) {
         return servers::check_address(&state.egress, address).map_err(|refused| {
@@ -101,7 +101,7 @@ pub async fn check_place(state: &Datasources, address: &str) -> Result<(), Error
     })
 }
 
-/// What no data source may be: whatever is the server's own.
+/// The server's own files, which no data source may use.
 fn forbidden(config: &Config) -> Vec<PathBuf> {
     let mut places = vec![config.data_dir.clone(), config.plugins_cache_dir()];
     if let Address::Sqlite(store) = &config.database.address {
@@ -119,34 +119,35 @@ fn outside(config: &Config) -> String {
     )
 }
 
-/// A data source with its dialect, to be asked.
+/// A data source with its dialect, ready for calls.
 pub struct DatasourceClient<'a> {
     state: &'a Datasources,
     dialect: Dialect,
     source: Datasource,
-    /// Who reads.
+    /// The account for reading.
     account: Account,
     described: OnceLock<Described>,
+    server: OnceCell<ServerInfo>,
     session: Mutex<Option<(Reading, Instant)>>,
-    /// Names its calls in logs.
+    /// Identifies its calls in logs.
     call: Arc<str>,
-    /// What keeps it on one side of a canary.
+    /// The canary key.
     key: String,
 }
 
-/// What its dialect says of itself.
+/// The description and profile of its dialect.
 struct Described {
     info: Arc<DialectInfo>,
     profile: Arc<Profile>,
 }
 
 impl<'a> DatasourceClient<'a> {
-    /// Opens nothing yet. `call` names what is asked in logs; it is printable ASCII.
+    /// Opens nothing yet. `call` identifies the calls in logs; it is printable ASCII.
     pub fn of(state: &'a Datasources, source: &Datasource, call: &str) -> DatasourceClient<'a> {
         DatasourceClient::with(state, source, Account::Reading, call)
     }
 
-    /// For what is about to be changed: whoever changes it reads it, too, for another may not see all that is there.
+    /// For a change: reads with the main account, because another account may not see everything.
     pub fn of_main(state: &'a Datasources, source: &Datasource, call: &str) -> DatasourceClient<'a> {
         DatasourceClient::with(state, source, Account::Main, call)
     }
@@ -163,18 +164,19 @@ impl<'a> DatasourceClient<'a> {
             source: source.clone(),
             account,
             described: OnceLock::new(),
+            server: OnceCell::new(),
             session: Mutex::new(None),
             call: call.get(..CALL_MAX_BYTES).unwrap_or(call).into(),
             key: format!("datasource/{}", source.id),
         }
     }
 
-    /// The database itself, for a task of the scheduler's or a change. Opens nothing yet.
+    /// The database itself, for a task of the scheduler or a change. Opens nothing yet.
     pub async fn database(&self) -> Result<Database, PluginError> {
         self.locate(Account::Main).await
     }
 
-    /// The database as those see it who only read. Opens nothing yet.
+    /// The database with the reading account. Opens nothing yet.
     pub async fn reading(&self) -> Result<Database, PluginError> {
         self.locate(Account::Reading).await
     }
@@ -193,10 +195,13 @@ impl<'a> DatasourceClient<'a> {
         }
     }
 
-    /// What server it is.
+    /// Identifies the server. The dialect is asked once, here or by what [`DatasourceClient::executor`] changes.
     pub async fn server(&self) -> Result<ServerInfo, Unanswered> {
-        let lent = self.lend(Vec::new()).await?;
-        Ok(self.dialect.server(self.context(), lent, &self.source.options).await?)
+        let ask = async || {
+            let lent = self.lend(Vec::new()).await?;
+            Ok::<_, Unanswered>(self.dialect.server(self.context(), lent, &self.source.options).await?)
+        };
+        self.server.get_or_try_init(ask).await.cloned()
     }
 
     /// All databases: name and comment.
@@ -233,14 +238,14 @@ impl<'a> DatasourceClient<'a> {
         let answer = self.dialect.tables(self.context(), lent, server, database, page).await?;
         if answer.tables.len() > page.limit as usize {
             let message =
-                format!("asked for {} tables, it answered with {}", page.limit, answer.tables.len());
+                format!("it was asked for {} tables and returned {}", page.limit, answer.tables.len());
             return Err(self.broke(FUNCTION, message));
         }
         let next = self.checked_cursor(FUNCTION, page.cursor.as_deref(), answer.next)?;
         Ok(TablePage { next, ..answer })
     }
 
-    /// Tables with all that is known of them, in the order asked, but not what else uses them.
+    /// Inspects tables, in the requested order, without their dependents.
     pub async fn inspect(
         &self,
         server: &ServerInfo,
@@ -253,24 +258,22 @@ impl<'a> DatasourceClient<'a> {
             found.as_ref().is_ok_and(|table| table.name != *asked)
         };
         if tables.iter().zip(&answer).any(is_other) {
-            return Err(
-                self.broke(FUNCTION, "it answered with another table than it was asked for".to_owned())
-            );
+            return Err(self.broke(FUNCTION, "it returned another table than requested".to_owned()));
         }
         Ok(answer)
     }
 
-    /// What its dialect says of itself.
+    /// The description of its dialect.
     pub fn info(&self) -> Result<Arc<DialectInfo>, Unanswered> {
         Ok(Arc::clone(&self.described()?.info))
     }
 
-    /// What its dialect declares, checked.
+    /// The checked profile of its dialect.
     pub fn profile(&self) -> Result<Arc<Profile>, Unanswered> {
         Ok(Arc::clone(&self.described()?.profile))
     }
 
-    /// Looked at once: whoever asks goes on with the same.
+    /// Looked up once: all calls use the same.
     fn described(&self) -> Result<&Described, Unanswered> {
         if let Some(described) = self.described.get() {
             return Ok(described);
@@ -279,15 +282,14 @@ impl<'a> DatasourceClient<'a> {
         Ok(self.described.get_or_init(|| Described { info, profile }))
     }
 
-    /// Types as users write them, each parsed or refused. Opens nothing.
+    /// Parses users' types, one result each. Opens nothing.
     pub async fn parse_types(&self, texts: &[String]) -> Result<Vec<Result<DataType, Problem>>, Unanswered> {
         const FUNCTION: &str = "planner.parse-types";
         let mut types = Vec::with_capacity(texts.len());
         for some in texts.chunks(TYPES_MAX) {
             let parsed = self.dialect.parse_types(self.context(), None, some).await?;
             if parsed.len() != some.len() {
-                let message =
-                    format!("it was asked for {} types and answered for {}", some.len(), parsed.len());
+                let message = format!("it was asked for {} types and returned {}", some.len(), parsed.len());
                 return Err(self.broke(FUNCTION, message));
             }
             types.extend(parsed);
@@ -295,13 +297,13 @@ impl<'a> DatasourceClient<'a> {
         Ok(types)
     }
 
-    /// The statement that makes a table.
+    /// The statement that creates a table.
     pub async fn ddl(&self, server: &ServerInfo, table: &TableName) -> Result<String, Unanswered> {
         let lent = self.lend(vec![table.clone()]).await?;
         Ok(self.dialect.ddl(self.context(), lent, server, table).await?)
     }
 
-    /// The size of a table, counted where it must be.
+    /// The size of a table; counts its rows if necessary.
     pub async fn statistics(
         &self,
         server: &ServerInfo,
@@ -314,7 +316,7 @@ impl<'a> DatasourceClient<'a> {
         Ok(one.map_err(CallError::Answered)?)
     }
 
-    /// Some of the accesses to tables, as far as the database keeps them.
+    /// A page of the accesses to tables that the database records.
     pub async fn accesses(
         &self,
         server: &ServerInfo,
@@ -326,13 +328,14 @@ impl<'a> DatasourceClient<'a> {
         Ok(AccessPage { next, ..answer })
     }
 
-    /// What changes its tables. Set `cancelled` once nobody wants the change any more.
-    pub fn runner<'r>(&'r self, database: &'r Database, cancelled: Arc<AtomicBool>) -> Runner<'r> {
-        Runner {
+    /// The plan executor for its tables. Set `cancelled` when the caller no longer waits.
+    pub fn executor<'r>(&'r self, database: &'r Database, cancelled: Arc<AtomicBool>) -> PlanExecutor<'r> {
+        PlanExecutor {
             database,
             dialect: &self.dialect,
             options: &self.source.options,
             id: Arc::clone(&self.call),
+            server: &self.server,
             cancelled,
         }
     }
@@ -343,8 +346,8 @@ impl<'a> DatasourceClient<'a> {
         Lent::on(&reading, loan).map(Box::new).map_err(Unanswered::Database)
     }
 
-    /// The session of the calls before, for a while; then where it lies is looked at again. One on a server is given
-    /// back each time, as others may be waiting for it: there it rests for the next call.
+    /// The session of earlier calls, for a while; then its location is checked again. A server's session is
+    /// returned to the pool each time, because others may wait for one.
     async fn session(&self) -> Result<Reading, PluginError> {
         if !self.source.is_file() {
             return Reading::open(&self.locate(self.account).await?).await;
@@ -355,14 +358,14 @@ impl<'a> DatasourceClient<'a> {
         {
             return Ok(reading.clone());
         }
-        // One at a time: the one before is given back first.
+        // One at a time: returns the previous one first.
         *kept = None;
         let reading = Reading::open(&self.reading().await?).await?;
         *kept = Some((reading.clone(), Instant::now()));
         Ok(reading)
     }
 
-    /// The file, where it may lie there, or the server.
+    /// The file, if its location is permitted, or the server.
     async fn locate(&self, account: Account) -> Result<Database, PluginError> {
         let (state, source) = (self.state, &self.source);
         if !source.is_file() {
@@ -376,7 +379,7 @@ impl<'a> DatasourceClient<'a> {
         })
     }
 
-    /// What its sessions are opened with.
+    /// The parameters of its sessions.
     fn opening(&self) -> Result<Opening<'_>, PluginError> {
         let Described { info, profile } = self.described().map_err(|unanswered| match unanswered {
             Unanswered::Database(cause) | Unanswered::Plugin(CallError::Answered(cause)) => cause,
@@ -390,7 +393,7 @@ impl<'a> DatasourceClient<'a> {
         CallContext { key: self.key.clone(), ..CallContext::new(Arc::clone(&self.call)) }
     }
 
-    /// The next page's, which must be another than this one's.
+    /// The next page's cursor, which must differ from this one's.
     fn checked_cursor(
         &self,
         function: &'static str,
@@ -408,7 +411,7 @@ impl<'a> DatasourceClient<'a> {
         }
     }
 
-    /// An answer that no dialect may give: it counts against it.
+    /// An answer that breaks the contract: it counts against the dialect.
     fn broke(&self, function: &'static str, message: String) -> Unanswered {
         self.dialect.blame(&self.call, &message);
         Unanswered::Plugin(CallError::Failed {
@@ -420,7 +423,7 @@ impl<'a> DatasourceClient<'a> {
     }
 }
 
-/// More than is looked at, by the host's own bounds.
+/// More than the host's own limits permit.
 pub fn limit(message: String) -> Unanswered {
     Unanswered::Plugin(CallError::Answered(error("limit_exceeded", message)))
 }

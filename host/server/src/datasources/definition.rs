@@ -1,4 +1,5 @@
-//! What a data source is to be: the forms of requests, checked, and laid over what there is. Pure.
+//! The definition of a data source: the forms of requests, checked and applied to the current definition.
+//! Pure functions.
 
 use lakeport_base::error::Detail;
 use lakeport_http::form::{Amend, Number, Patch};
@@ -18,45 +19,45 @@ const NAME_MAX_CHARS: usize = 100;
 const OPTIONS_MAX_BYTES: usize = 16 * 1024;
 /// The longest password, in bytes.
 const PASSWORD_MAX_BYTES: usize = 1_024;
-/// The option that names the databases to be read in.
+/// The option that lists the databases to sync.
 const DATABASES: &str = "databases";
-/// What it has for all that there are.
+/// Its value for all databases.
 pub const ALL_DATABASES: &str = "*";
-/// How addresses of SQLite files begin.
+/// The scheme of SQLite addresses.
 pub const SQLITE_SCHEME: &str = "sqlite:";
 
-/// Of a server.
+/// A server's port.
 pub type Port = Number<1, { u16::MAX as i64 }>;
 
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateDatasource {
-    /// No two data sources share one.
+    /// Unique among data sources.
     #[schemars(length(min = 1, max = 100))]
     name: String,
     /// The name of an active dialect, such as `sqlite`.
     kind: String,
     /// `sqlite:<path>` below the folders of the setting `sqlite_roots`, or `postgres://user:password@host:5432/database`.
     url: Option<String>,
-    /// In the place of `url`, with the following ones.
+    /// Instead of `url`, with the following members.
     host: Option<String>,
     port: Option<Port>,
     database: Option<String>,
     username: Option<String>,
     /// Never shown again.
     password: Option<String>,
-    /// What the dialect asks for besides; no secrets. `databases` lists the databases that a synchronisation reads,
-    /// `["*"]` all of them; without it that is, on a server of the MySQL protocol, the one in the address.
+    /// Further options of the dialect; no secrets. `databases` lists the databases that a sync reads, `["*"]`
+    /// all of them; by default, on a server of the MySQL protocol, that is the one in the address.
     options: Option<Map<String, Value>>,
-    /// A second account, which only reads; then all reads use it.
+    /// A second, read-only account; if set, all reads use it.
     read_url: Option<String>,
-    /// Takes it from the one that is it now.
+    /// Makes it the only default.
     is_default: Option<bool>,
-    /// Quartz with seven fields: `0 30 2 * * ? *`. When its tables are read into the catalogue.
+    /// Quartz cron with seven fields: `0 30 2 * * ? *`. When its tables are synced into the catalogue.
     sync_cron: Option<String>,
 }
 
-/// Absent: as it is. Null clears what can be absent.
+/// Absent: unchanged. Null clears an optional member.
 #[derive(Clone, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateDatasource {
@@ -67,7 +68,7 @@ pub struct UpdateDatasource {
     pub kind: Amend<String>,
     #[serde(default)]
     pub url: Amend<String>,
-    /// Null: it has none, as a file.
+    /// Null: none, as for a file.
     #[serde(default)]
     pub host: Patch<String>,
     #[serde(default)]
@@ -76,7 +77,7 @@ pub struct UpdateDatasource {
     pub database: Patch<String>,
     #[serde(default)]
     pub username: Patch<String>,
-    /// Needed again when host or user change.
+    /// Required again when host or user change.
     #[serde(default)]
     pub password: Patch<String>,
     #[serde(default)]
@@ -111,14 +112,14 @@ impl From<CreateDatasource> for UpdateDatasource {
     }
 }
 
-/// A kind of database that can be opened here.
+/// A supported kind of database.
 pub struct Kind {
     /// The dialect's name.
     pub name: String,
     pub transport: Transport,
 }
 
-/// What becomes of a password.
+/// The change of a password.
 #[derive(Debug)]
 pub enum Password {
     Keep,
@@ -126,7 +127,7 @@ pub enum Password {
     Set(Secret),
 }
 
-/// A data source as it is to be.
+/// The new definition of a data source.
 #[derive(Debug)]
 pub struct Wanted {
     pub name: String,
@@ -140,7 +141,8 @@ pub struct Wanted {
     pub sync_cron: Option<String>,
 }
 
-/// The form over what there is; or every member that is wrong. Where a SQLite file lies is not looked at.
+/// Applies the form to the current definition; or returns the problems of all members. Does not check the
+/// location of a SQLite file.
 pub fn wanted(
     form: UpdateDatasource,
     before: Option<&Datasource>,
@@ -151,7 +153,7 @@ pub fn wanted(
     wrong.extend(check_name(&name).err().map(|why| Detail::new("name", why)));
     let kind = form.kind.0.clone().or_else(|| before.map(|b| b.kind.clone())).unwrap_or_default();
     let transport = kinds.iter().find(|known| known.name == kind).map(|known| known.transport);
-    // A dialect that is out of service for a while does not keep its data sources from being renamed.
+    // A dialect that is temporarily unavailable does not prevent renaming its data sources.
     let is_kept = before.is_some_and(|before| before.kind == kind);
     if transport.is_none() && !is_kept {
         wrong.push(Detail::new("kind", unknown_kind(&kind, kinds)));
@@ -201,7 +203,7 @@ fn check_name(name: &str) -> Result<(), String> {
     }
 }
 
-/// Whether it is the server's own, in whatever case.
+/// Whether it is the reserved name, in any case.
 pub fn is_reserved(name: &str) -> bool {
     name.eq_ignore_ascii_case(OWN_NAME)
 }
@@ -235,19 +237,19 @@ fn options(form: &UpdateDatasource, before: Option<&Datasource>) -> Result<Strin
     Ok(text)
 }
 
-/// Names that an option lists; none: it is no such list.
+/// The names in an option; `None` if it is not a list of names.
 fn names_in(value: &Value) -> Option<Vec<String>> {
     let names = value.as_array().filter(|names| !names.is_empty())?;
     names.iter().map(|name| name.as_str().filter(|name| !name.is_empty()).map(str::to_owned)).collect()
 }
 
-/// The databases that the options of a data source name to be read in; none: they name none.
+/// The databases to sync that the options list; `None` if they list none.
 pub fn databases_named(options: &str) -> Option<Vec<String>> {
     let options: Map<String, Value> = serde_json::from_str(options).ok()?;
     names_in(options.get(DATABASES)?)
 }
 
-/// Where it is, and what becomes of its passwords.
+/// The location, and the change of passwords.
 #[derive(Debug)]
 struct Place {
     url: String,
@@ -274,7 +276,7 @@ impl Place {
 }
 
 impl UpdateDatasource {
-    /// Whether it says anything of where the database is or who connects.
+    /// Whether it has any member of the location or the user.
     pub fn names_a_place(&self) -> bool {
         self.url.0.is_some()
             || self.host != Patch::Keep
@@ -290,7 +292,7 @@ impl UpdateDatasource {
             || self.username != Patch::Keep
     }
 
-    /// Members that a file has not.
+    /// Members that a file does not have.
     fn server_members(&self) -> Vec<&'static str> {
         let text = |member: &Patch<String>| matches!(member, Patch::Set(text) if !text.is_empty());
         let members = [
@@ -305,7 +307,7 @@ impl UpdateDatasource {
     }
 }
 
-/// A SQLite file: an address and nothing else.
+/// A SQLite file: only an address.
 fn file(form: &UpdateDatasource, before: Option<&Datasource>) -> Result<Place, Vec<Detail>> {
     if let Some(wrong) = other_kind(form, before, |url| url.starts_with(SQLITE_SCHEME), "sqlite:<path>") {
         return Err(vec![wrong]);
@@ -329,7 +331,7 @@ fn file(form: &UpdateDatasource, before: Option<&Datasource>) -> Result<Place, V
     Ok(Place { url: url.unwrap_or_default(), ..Place::default() })
 }
 
-/// What is wrong with another kind for an address that stays.
+/// The problem of another kind for an unchanged address.
 fn other_kind(
     form: &UpdateDatasource,
     before: Option<&Datasource>,
@@ -349,7 +351,7 @@ fn is_of(transport: Transport) -> impl Fn(&str) -> bool {
     move |url| url.split_once("://").is_some_and(|(scheme, _)| schemes(transport).contains(&scheme))
 }
 
-/// How addresses of such servers begin.
+/// The schemes of such servers' addresses.
 fn schemes(transport: Transport) -> &'static [&'static str] {
     match transport {
         Transport::Sqlite => &["sqlite"],
@@ -422,7 +424,7 @@ fn server(
     }
 }
 
-/// The address that its parts make, over the one before.
+/// The address from its parts, applied to the current one.
 fn parts(
     form: &UpdateDatasource,
     before: Option<ServerAddress>,
@@ -441,7 +443,7 @@ fn parts(
     match form.port {
         Patch::Keep => {}
         Patch::Clear => address.port = None,
-        // A port's bounds are those of its type.
+        // The type limits the port.
         Patch::Set(Number(port)) => address.port = u16::try_from(port).ok(),
     }
     address.database = text(&form.database, address.database.take());
@@ -453,7 +455,7 @@ fn parts(
     Ok(address)
 }
 
-/// A password goes on to no other host or user than it was given for.
+/// A password is used only for the host and user for which it was set.
 fn password(
     member: &Patch<String>,
     in_url: Option<Secret>,
@@ -472,10 +474,10 @@ fn password(
         Some(secret) => Ok(Password::Set(secret)),
         None if !has_secret => Ok(Password::None),
         None if is_same_login => Ok(Password::Keep),
-        None => Err(
-            "is needed again: the one that is kept was given for another host or user; null: there is none"
-                .to_owned(),
-        ),
+        None => {
+            Err("is required again: the stored one belongs to another host or user; null removes it"
+                .to_owned())
+        }
     }
 }
 

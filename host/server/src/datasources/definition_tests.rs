@@ -25,7 +25,7 @@ fn fields(outcome: Result<Wanted, Vec<Detail>>) -> Vec<String> {
     outcome.unwrap_err().into_iter().map(|detail| detail.field).collect()
 }
 
-/// A server whose passwords are kept.
+/// A server with stored passwords.
 fn known() -> Datasource {
     Datasource {
         id: 7,

@@ -1,9 +1,9 @@
-//! Data sources: the physical databases that tables lie in. How one is reached, by whom, and the reading of its
-//! tables into the catalogue.
+//! Data sources: the physical databases of tables, their addresses and accounts, and the schedule of their
+//! syncs.
 //!
-//! An address is kept without its password, which is encrypted, write-only, and never reaches a plugin. A
-//! database is opened for one call at a time, read-only, and where a SQLite file may lie is looked at each
-//! time. One data source is always there: `lakeport`, the server's own store.
+//! An address is stored without its password, which is encrypted, write-only, and never reaches a plugin. A
+//! database is opened for one call at a time, read-only, and the location of a SQLite file is checked each
+//! time. One data source always exists: `lakeport`, the server's own store.
 
 mod address;
 mod api;
@@ -36,17 +36,17 @@ pub use store::{
     Datasource, all_of, due, find, find_default, is_there, lock, next_due, own_id, set_last_sync, set_next,
 };
 
-/// What the change log calls a change of a data source.
+/// The change log's topic of data sources.
 pub const TOPIC: &str = "datasources";
 
 /// The data source that is the server's own store.
 pub const OWN_NAME: &str = "lakeport";
-/// What it shows as its address.
+/// Its address in answers.
 const OWN_URL: &str = "lakeport:";
 /// The dialects of the two stores.
 const OWN_KIND: Either = Either { sqlite: "sqlite", postgres: "postgres" };
 
-/// The database users that Lakeport itself is to a data source.
+/// Lakeport's own database users of a data source.
 pub fn accounts_of(source: &Datasource) -> Vec<String> {
     let urls = std::iter::once(&source.url).chain(&source.read_url);
     let names = urls.filter_map(|url| address::ServerAddress::parse(url).ok()?.0.username);
@@ -55,7 +55,7 @@ pub fn accounts_of(source: &Datasource) -> Vec<String> {
     names
 }
 
-/// Data sources, and the servers that there are sessions on.
+/// Data sources, and the servers with open sessions.
 pub struct Datasources {
     core: Arc<Core>,
     plugins: Arc<Plugins>,
@@ -65,7 +65,7 @@ pub struct Datasources {
 stands_on_core!(Datasources);
 
 impl Datasources {
-    /// Makes the data source that is the store itself, where it is not there yet.
+    /// Creates the data source of the store itself if it does not exist.
     pub async fn open(core: &Arc<Core>, plugins: &Arc<Plugins>) -> Result<Datasources, Error> {
         store::ensure_own(&core.db, core.db.words(OWN_KIND), OWN_URL, core.clock.now_ms()).await?;
         Ok(Datasources { core: Arc::clone(core), plugins: Arc::clone(plugins), servers: Servers::default() })
@@ -185,27 +185,27 @@ fn questions() -> Vec<Route<Datasources>> {
 }
 
 impl Datasource {
-    /// It is the server's own store: nobody changes it.
+    /// Whether it is the server's own store, which cannot be changed.
     pub fn is_own(&self) -> bool {
         self.name == OWN_NAME
     }
 
-    /// As those that use it are asked about it.
+    /// The resource for `in_use` checks.
     fn resource(&self, fate: Fate) -> Resource {
         Resource { kind: "datasource", id: self.id, name: self.name.clone(), fate }
     }
 
-    /// It is a SQLite file.
+    /// Whether it is a SQLite file.
     pub fn is_file(&self) -> bool {
         self.url.starts_with(definition::SQLITE_SCHEME)
     }
 
-    /// 409 where it is the server's own.
+    /// 409 if it is the server's own store.
     pub fn refuse_own(&self) -> Result<(), Error> {
         if !self.is_own() {
             return Ok(());
         }
-        let message = "the data source `lakeport` is the server's own store; it cannot be changed or read in";
+        let message = "the data source `lakeport` is the server's own store; it cannot be changed or synced";
         Err(Error::conflict("built_in", message))
     }
 }

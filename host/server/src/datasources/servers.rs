@@ -1,5 +1,5 @@
-//! Data sources that are servers, as they were reached last: their sessions at rest are there for the next who asks.
-//! A change of the address, of the password or of the dialect makes another one of it.
+//! Data sources that are servers, with their pools of idle sessions. A change of the address, of the password
+//! or of the dialect creates a new entry.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -22,22 +22,22 @@ use crate::config::Config;
 use crate::plugins::EGRESS_REFUSED;
 use crate::secrets::{self, Keys};
 
-/// What was not asked for so long is forgotten, once there are so many.
+/// Entries that were unused for so long are removed, once there are too many.
 const UNUSED: Duration = Duration::from_secs(60 * 60);
 const KEPT_MAX: usize = 200;
 
 const POSTGRES_PORT: u16 = 5432;
 
-/// Which of a data source's two accounts.
+/// One of a data source's two accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Account {
-    /// That of `url`.
+    /// The account of `url`.
     Main,
-    /// That of `readUrl`, where there is one.
+    /// The account of `readUrl`, if there is one.
     Reading,
 }
 
-/// The servers that this one has sessions on.
+/// The servers with open sessions.
 #[derive(Default)]
 pub struct Servers(Mutex<HashMap<(i64, Account), Known>>);
 
@@ -47,11 +47,11 @@ struct Known {
     used: Instant,
 }
 
-/// Everything that a session depends on.
+/// All properties on which a session depends.
 struct Identity {
     url: String,
     secret: Option<Vec<u8>>,
-    /// That of the dialect's generation which set the sessions up.
+    /// The profile of the dialect's generation that set up the sessions.
     profile: Arc<Profile>,
 }
 
@@ -61,7 +61,7 @@ impl PartialEq for Identity {
     }
 }
 
-/// What a server is opened with.
+/// The parameters for opening a server.
 pub struct Opening<'o> {
     pub config: &'o Config,
     pub keys: &'o Keys,
@@ -71,7 +71,7 @@ pub struct Opening<'o> {
 }
 
 impl Servers {
-    /// Connects to nothing.
+    /// Does not connect.
     pub fn database(
         &self,
         source: &Datasource,
@@ -100,7 +100,7 @@ impl Servers {
         })
     }
 
-    /// The server's own store, where it is a PostgreSQL: the operator's word for where it is will do.
+    /// The server's own store, if it is PostgreSQL: its address comes from the operator and is not judged.
     pub fn own(
         &self,
         source: &Datasource,
@@ -112,7 +112,7 @@ impl Servers {
             let unreachable =
                 || error("unreachable", "the server's own store cannot be opened for questions");
             let (address, password) = ServerAddress::parse(url).map_err(|_| unreachable())?;
-            // Of all that such an address may say, this is what a session here has.
+            // The options of such an address that sessions here support.
             let options: HashMap<String, String> = address.options().collect();
             let mode = options.get("sslmode").or(options.get("ssl-mode"));
             let tls = mode.map_or(Ok(Tls::default()), |mode| Tls::named(mode)).map_err(|_| unreachable())?;
@@ -173,11 +173,11 @@ fn login(
     })
 }
 
-/// Where such servers listen when nobody says otherwise.
+/// The default port of such servers.
 fn usual_port(kind: &str, transport: Transport) -> u16 {
     match transport {
         Transport::Postgres => POSTGRES_PORT,
-        // Of a front end, for queries.
+        // A front end's port for queries.
         _ if matches!(kind, "doris" | "starrocks") => 9030,
         _ => 3306,
     }
@@ -190,7 +190,7 @@ fn resolver(policy: Policy) -> Resolve {
     })
 }
 
-/// Of a host that the operator names.
+/// For a host that the operator configured.
 fn plain_resolver() -> Resolve {
     Arc::new(move |host: String, port: u16| {
         Box::pin(async move {
@@ -213,8 +213,8 @@ fn unresolved(cause: Error) -> PluginError {
     }
 }
 
-/// 403 `egress_refused` where an address that is written out may not be connected to. Names are looked up when they
-/// are needed.
+/// 403 `egress_refused` if an IP address in the URL is not permitted. Names are resolved when they are
+/// needed.
 pub fn check_address(policy: &Policy, url: &str) -> Result<(), Error> {
     let Ok((address, _)) = ServerAddress::parse(url) else { return Ok(()) };
     match address.host.parse() {

@@ -1,4 +1,4 @@
-//! Data sources in the store. Addresses are kept without passwords; these are ciphertexts of their own.
+//! Data sources in the store. Addresses are stored without passwords, which are separate ciphertexts.
 
 use lakeport_base::Error;
 use lakeport_store::{Db, Either, Row, Tx, Value};
@@ -13,7 +13,7 @@ macro_rules! columns {
     };
 }
 
-/// A data source as it is kept.
+/// A stored data source.
 #[derive(Clone)]
 pub struct Datasource {
     pub id: i64,
@@ -23,7 +23,7 @@ pub struct Datasource {
     pub read_url: Option<String>,
     /// The password of `url`, encrypted.
     pub secret: Option<Vec<u8>>,
-    /// That of `read_url`.
+    /// The password of `read_url`.
     pub read_secret: Option<Vec<u8>>,
     /// A JSON object.
     pub options: String,
@@ -35,7 +35,7 @@ pub struct Datasource {
     pub updated_at_ms: i64,
 }
 
-/// What a list shows one by, before it is read whole.
+/// The short form of a data source for filtering a list.
 pub struct Named {
     pub id: i64,
     pub name: String,
@@ -43,25 +43,26 @@ pub struct Named {
 }
 
 fn datasource(row: &Row) -> Result<Datasource, Error> {
+    let mut row = row.by_name();
     Ok(Datasource {
-        id: row.get(0)?,
-        name: row.get(1)?,
-        kind: row.get(2)?,
-        url: row.get(3)?,
-        read_url: row.get(4)?,
-        secret: row.get(5)?,
-        read_secret: row.get(6)?,
-        options: row.get(7)?,
-        is_default: row.get(8)?,
-        sync_cron: row.get(9)?,
-        next_sync_at_ms: row.get(10)?,
-        last_sync_time_ms: row.get(11)?,
-        created_at_ms: row.get(12)?,
-        updated_at_ms: row.get(13)?,
+        id: row.get("id")?,
+        name: row.get("name")?,
+        kind: row.get("kind")?,
+        url: row.get("url")?,
+        read_url: row.get("read_url")?,
+        secret: row.get("secret")?,
+        read_secret: row.get("read_secret")?,
+        options: row.get("options")?,
+        is_default: row.get("is_default")?,
+        sync_cron: row.get("sync_cron")?,
+        next_sync_at_ms: row.get("next_sync_at")?,
+        last_sync_time_ms: row.get("last_sync_time")?,
+        created_at_ms: row.get("created_at")?,
+        updated_at_ms: row.get("updated_at")?,
     })
 }
 
-/// Makes the data source that is the store itself, where it is not there; its kind follows the store's.
+/// Creates the data source of the store itself if it does not exist; its kind is the store's.
 pub async fn ensure_own(db: &Db, kind: &str, url: &str, now_ms: i64) -> Result<(), Error> {
     const ENSURE: &str = "INSERT INTO datasources (name, kind, url, created_at, updated_at) \
         VALUES ($1, $2, $3, $4, $4) ON CONFLICT (name) DO UPDATE SET kind = excluded.kind \
@@ -69,13 +70,13 @@ pub async fn ensure_own(db: &Db, kind: &str, url: &str, now_ms: i64) -> Result<(
     db.execute(ENSURE, &[OWN_NAME.into(), kind.into(), url.into(), now_ms.into()]).await.map(drop)
 }
 
-/// All of them by id, as a list is made of.
+/// All of them by id, for filtering a list.
 pub async fn names(db: &Db) -> Result<Vec<Named>, Error> {
     let rows = db.read("SELECT id, name, kind FROM datasources ORDER BY id", &[]).await?;
     rows.iter().map(|row| Ok(Named { id: row.get(0)?, name: row.get(1)?, kind: row.get(2)? })).collect()
 }
 
-/// Those of these ids that are there, by id.
+/// Those with these ids, by id.
 pub async fn all_of(db: &Db, ids: &[i64]) -> Result<Vec<Datasource>, Error> {
     const ALL: Either = Either {
         sqlite: concat!(
@@ -86,8 +87,8 @@ pub async fn all_of(db: &Db, ids: &[i64]) -> Result<Vec<Datasource>, Error> {
         postgres: concat!(
             "SELECT ",
             columns!(),
-            " FROM datasources WHERE id IN \
-             (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)) ORDER BY id"
+            " FROM datasources WHERE id = ANY \
+             (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) ORDER BY id"
         ),
     };
     let ids = serde_json::to_string(ids).map_err(Error::internal)?;
@@ -99,20 +100,20 @@ pub async fn find(db: &Db, id: i64) -> Result<Option<Datasource>, Error> {
     db.read(FIND, &[id.into()]).await?.first().map(datasource).transpose()
 }
 
-/// The one that stands where none is named.
+/// The default data source.
 pub async fn find_default(db: &Db) -> Result<Option<Datasource>, Error> {
     const DEFAULT: &str = concat!("SELECT ", columns!(), " FROM datasources WHERE is_default = 1");
     db.read(DEFAULT, &[]).await?.first().map(datasource).transpose()
 }
 
-/// The id of the store itself, which never changes.
+/// The id of the store's own data source, which never changes.
 pub async fn own_id(db: &Db) -> Result<i64, Error> {
     let rows = db.read("SELECT id FROM datasources WHERE name = $1", &[OWN_NAME.into()]).await?;
     rows.first().map_or_else(|| Err(Error::internal(anyhow::anyhow!("it is not there"))), |row| row.get(0))
 }
 
-/// The one of this id, which nobody else changes before the transaction ends. Others may still refer to it: who
-/// reads its tables in holds them and comes here second.
+/// Locks one against changes until the transaction ends. Others may still refer to it: a sync holds such
+/// references and locks second.
 pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Datasource>, Error> {
     const LOCK: Either = Either {
         sqlite: concat!("SELECT ", columns!(), " FROM datasources WHERE id = $1"),
@@ -121,7 +122,7 @@ pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Datasource>, Error> {
     tx.query(tx.words(LOCK), &[id.into()]).await?.first().map(datasource).transpose()
 }
 
-/// The same, and nobody begins to refer to it either: who deletes it, or makes it another, looks who does.
+/// The same, and also against new references, for deleting it or changing its kind.
 pub async fn lock_alone(tx: &mut Tx, id: i64) -> Result<Option<Datasource>, Error> {
     const LOCK: Either = Either {
         sqlite: concat!("SELECT ", columns!(), " FROM datasources WHERE id = $1"),
@@ -130,7 +131,7 @@ pub async fn lock_alone(tx: &mut Tx, id: i64) -> Result<Option<Datasource>, Erro
     tx.query(tx.words(LOCK), &[id.into()]).await?.first().map(datasource).transpose()
 }
 
-/// Whether it is there; nobody deletes it before the transaction ends.
+/// Whether it exists; prevents deletion until the transaction ends.
 pub async fn is_there(tx: &mut Tx, id: i64) -> Result<bool, Error> {
     const THERE: Either = Either {
         sqlite: "SELECT id FROM datasources WHERE id = $1",
@@ -139,8 +140,7 @@ pub async fn is_there(tx: &mut Tx, id: i64) -> Result<bool, Error> {
     Ok(!tx.query(tx.words(THERE), &[id.into()]).await?.is_empty())
 }
 
-/// Makes changes of which one is the default, and makings of new ones, wait for each other: they pass by the
-/// store's own row, which is always there.
+/// Serialises changes of the default, and creations: they lock the store's own row, which always exists.
 pub async fn in_turn(tx: &mut Tx) -> Result<(), Error> {
     const LOCK: Either = Either {
         sqlite: "SELECT id FROM datasources WHERE name = $1",
@@ -154,14 +154,14 @@ pub async fn count(tx: &mut Tx) -> Result<i64, Error> {
     rows.first().map_or(Ok(0), |row| row.get(0))
 }
 
-/// Takes the name `default` away from all others; answers their ids.
+/// Removes the default mark from all others; returns their ids.
 pub async fn clear_default(tx: &mut Tx, but: i64, now_ms: i64) -> Result<Vec<i64>, Error> {
     const CLEAR: &str = "UPDATE datasources SET is_default = 0, updated_at = $2 WHERE is_default = 1 AND id <> $1 RETURNING id";
     let rows = tx.query(CLEAR, &[but.into(), now_ms.into()]).await?;
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// Adds one without its passwords, which are bound to its id; answers that. 409 when the name is taken.
+/// Inserts one without its passwords, which are bound to its id; returns the id. 409 when the name is taken.
 pub async fn insert(tx: &mut Tx, new: &Datasource) -> Result<i64, Error> {
     const INSERT: &str = "INSERT INTO datasources (name, kind, url, read_url, options, is_default, sync_cron, \
         next_sync_at, created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $9) RETURNING id";
@@ -180,7 +180,7 @@ pub async fn insert(tx: &mut Tx, new: &Datasource) -> Result<i64, Error> {
     rows.first().map_or_else(|| Err(Error::internal(anyhow::anyhow!("it was not stored"))), |row| row.get(0))
 }
 
-/// Writes all that a change can touch. 409 when the name is taken.
+/// Writes all columns that a change can affect. 409 when the name is taken.
 pub async fn update(tx: &mut Tx, changed: &Datasource) -> Result<(), Error> {
     const UPDATE: &str = "UPDATE datasources SET name = $2, kind = $3, url = $4, read_url = $5, secret = $6, \
         read_secret = $7, options = $8, is_default = $9, sync_cron = $10, next_sync_at = $11, updated_at = $12 \
@@ -206,7 +206,7 @@ pub async fn delete(tx: &mut Tx, id: i64) -> Result<(), Error> {
     tx.execute("DELETE FROM datasources WHERE id = $1", &[id.into()]).await.map(drop)
 }
 
-/// Those whose next synchronisation is due, the longest due first; and when the next of all is.
+/// Those whose next sync is due, the longest overdue first.
 pub async fn due(db: &Db, now_ms: i64, at_most: i64) -> Result<Vec<Datasource>, Error> {
     const DUE: &str = concat!(
         "SELECT ",
@@ -216,27 +216,27 @@ pub async fn due(db: &Db, now_ms: i64, at_most: i64) -> Result<Vec<Datasource>, 
     db.read(DUE, &[now_ms.into(), at_most.into()]).await?.iter().map(datasource).collect()
 }
 
-/// When the next synchronisation of any is due.
+/// When the next sync of any is due.
 pub async fn next_due(db: &Db) -> Result<Option<i64>, Error> {
     let rows = db.read("SELECT min(next_sync_at) FROM datasources", &[]).await?;
     rows.first().map_or(Ok(None), |row| row.get(0))
 }
 
-/// Sets the next time, where it still is the one that was read: of several servers one comes through.
+/// Sets the next due time if it is still the one that was read: of several servers only one succeeds.
 pub async fn set_next(tx: &mut Tx, source: &Datasource, next_ms: Option<i64>) -> Result<bool, Error> {
     const SET: &str = "UPDATE datasources SET next_sync_at = $3 WHERE id = $1 AND next_sync_at = $2";
     let values = [source.id.into(), source.next_sync_at_ms.into(), next_ms.into()];
     tx.execute(SET, &values).await.map(|rows| rows > 0)
 }
 
-/// When it was read into the catalogue last.
+/// Records its last sync.
 pub async fn set_last_sync(tx: &mut Tx, id: i64, at_ms: i64) -> Result<(), Error> {
     tx.execute("UPDATE datasources SET last_sync_time = $2 WHERE id = $1", &[id.into(), at_ms.into()])
         .await
         .map(drop)
 }
 
-/// The version that the store says of itself.
+/// The version that the store reports.
 pub async fn own_version(db: &Db) -> Result<String, Error> {
     const VERSION: Either =
         Either { sqlite: "SELECT sqlite_version()", postgres: "SELECT current_setting('server_version')" };
@@ -245,7 +245,7 @@ pub async fn own_version(db: &Db) -> Result<String, Error> {
 }
 
 fn taken(error: Error, name: &str) -> Error {
-    error.unique_as("name_taken", format!("there is a data source named `{name}` already; take another name"))
+    error.unique_as("name_taken", format!("a data source named `{name}` already exists; use another name"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Data sources as answers show them, and the definition that their `ETag` is made of.
+//! Data sources in answers, and the definition behind their `ETag`.
 
 use chrono_tz::Tz;
 use lakeport_base::time;
@@ -12,7 +12,7 @@ use super::address::ServerAddress;
 use super::definition::SQLITE_SCHEME;
 use super::store::Datasource;
 
-/// A physical database; no password is ever shown.
+/// A physical database, without passwords.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Datasource")]
@@ -23,7 +23,7 @@ pub struct DatasourceView {
     kind: String,
     /// Without its password.
     url: String,
-    /// Null: there is no second account.
+    /// Null: no second account.
     read_url: Option<String>,
     /// From `url`; null for a file.
     host: Option<String>,
@@ -35,7 +35,7 @@ pub struct DatasourceView {
     sync_cron: Option<String>,
     /// When `syncCron` is due next.
     next_sync_time: Option<String>,
-    /// When its tables were last read into the catalogue to the end.
+    /// The end of the last complete sync.
     last_sync_time: Option<String>,
     created_at: String,
     updated_at: String,
@@ -67,7 +67,7 @@ impl DatasourceView {
     }
 }
 
-/// What somebody defined: not when it was read, and of passwords only whether they are the same.
+/// The defined members: without sync times, and with digests instead of passwords.
 #[derive(Serialize)]
 pub struct Definition<'d> {
     id: i64,
@@ -84,7 +84,7 @@ pub struct Definition<'d> {
 
 impl<'d> Definition<'d> {
     pub fn of(source: &'d Datasource) -> Definition<'d> {
-        // Of what is encrypted: each setting of a password makes another.
+        // A digest of the ciphertext: it changes each time a password is set.
         let digest = |sealed: &Vec<u8>| hex::encode(Sha256::digest(sealed));
         Definition {
             id: source.id,

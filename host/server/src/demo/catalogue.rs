@@ -1,4 +1,4 @@
-//! The example company's data source, what the catalogue says of its tables, and how large they were.
+//! The example company's data source, its tables in the catalogue, and their sizes.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -19,18 +19,18 @@ use crate::tables::{self, Size};
 /// The data source's name.
 const SOURCE: &str = "lakeside";
 const SOURCES: &str = "/api/v1/datasources";
-/// When its tables came into the catalogue.
+/// When its tables were first synced.
 const READ_IN: (u64, &str) = (30, "09:00");
 /// Days of sizes.
 const SIZES: u64 = 29;
 const SIZES_AT: &str = "05:30";
-/// What came to a table later: the table, by whom, days ago, when.
+/// A later change: the table, its author, days ago, time.
 const LATER: (&str, &str, u64, &str) = ("ods_products", "ana", 4, "16:10");
-/// And the field that came.
+/// The added field.
 const LATER_FIELD: &str = "supplier";
 const LATER_COMMENT: &str = "supplier of the product, where it is known (供应商)";
 
-/// How long it may take until what a killed server had under way is settled, and how often it is looked at.
+/// How long the recovery of a killed server's work may take, and the polling interval.
 const LATER_MAX: Duration = Duration::from_secs(40);
 const LATER_LOOK: Duration = Duration::from_millis(250);
 
@@ -43,7 +43,7 @@ pub struct Catalogue<'d> {
 /// Ids of tables by their names.
 pub type TableIds = HashMap<String, i64>;
 
-/// Defines the data source, where it is not there; answers its id. Its file may be missing still.
+/// Defines the data source if it does not exist; returns its id. Its file may not exist yet.
 pub async fn define_source(state: &Server, requests: &Requests) -> anyhow::Result<i64> {
     let path = company::path(&state.config)?;
     let path = path.to_str().with_context(|| format!("{} is no text", path.display()))?;
@@ -57,7 +57,7 @@ pub async fn define_source(state: &Server, requests: &Requests) -> anyhow::Resul
         );
         return number(source, "id");
     }
-    // Where there are a user's own, one of them is what is meant when none is named.
+    // If the user has data sources, one of theirs should be the default.
     let all = requests.get(&format!("{SOURCES}?pageSize=500")).await?;
     let is_alone = records(&all).iter().all(|source| source["name"] == datasources::OWN_NAME);
     let form = json!({ "name": SOURCE, "kind": "sqlite", "url": url, "isDefault": is_alone });
@@ -65,7 +65,7 @@ pub async fn define_source(state: &Server, requests: &Requests) -> anyhow::Resul
 }
 
 impl Catalogue<'_> {
-    /// Reads the tables in and says of them what their database does not; answers their ids.
+    /// Syncs the tables and adds the catalogue's own data; returns their ids.
     pub async fn read_in(&self, file: &CatalogueFile) -> anyhow::Result<TableIds> {
         let (days_ago, time) = READ_IN;
         self.moments.go_to(self.moments.at(days_ago, time)?);
@@ -74,7 +74,7 @@ impl Catalogue<'_> {
             let target = format!("{SOURCES}/{}/sync", self.source_id);
             let sync = self.requests.post(NOBODY, &target, &json!({})).await?;
             if sync["state"] != "success" {
-                bail!("the tables of the example company could not be read in: {sync}");
+                bail!("the sync of the example company failed: {sync}");
             }
             tables = self.tables().await?;
         }
@@ -97,7 +97,7 @@ impl Catalogue<'_> {
         Ok(records(&page).iter().filter_map(table).collect())
     }
 
-    /// The layer is said last: where it stands, all is said.
+    /// The layer is set last: if it is set, all is set.
     async fn describe(&self, id: i64, words: &TableWords) -> anyhow::Result<()> {
         let fields = self.requests.get(&format!("/api/v1/tables/{id}/fields")).await?;
         for (name, comment) in &words.fields {
@@ -115,8 +115,8 @@ impl Catalogue<'_> {
         self.requests.put(&words.owner, &format!("/api/v1/tables/{id}"), &form).await.map(drop)
     }
 
-    /// A change that reached the database. One that a killed server had under way is waited for: whoever takes it up
-    /// ends it, or the database is read in again.
+    /// A physical change. If a killed server had started it, waits: another server finishes it, or the
+    /// database is synced again.
     async fn add_later_field(&self, ids: &TableIds) -> anyhow::Result<()> {
         let (table, by, days_ago, time) = LATER;
         let id = ids.get(table).with_context(|| format!("no table {table}"))?;
@@ -140,14 +140,12 @@ impl Catalogue<'_> {
             }
             let sync = format!("{SOURCES}/{}/sync", self.source_id);
             if let Err(refused) = self.requests.post(NOBODY, &sync, &json!({})).await {
-                tracing::debug!(
-                    "the example company's database cannot be read in at this moment: {refused:#}"
-                );
+                tracing::debug!("the example company's database cannot be synced now: {refused:#}");
             }
         }
     }
 
-    /// How large each table is now, and a month of how large it was.
+    /// The current size of each table, and a month of sizes.
     pub async fn remember_sizes(
         &self,
         state: &Server,

@@ -1,4 +1,4 @@
-//! The database of the example company: a file below the first folder that data sources may lie in.
+//! The database of the example company: a file in the first folder for data sources.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::config::Config;
 const FOLDER: &str = "lakeport-demo";
 const FILE: &str = "lakeside.db";
 
-/// Where it lies; fails where data sources may lie nowhere.
+/// Its path; fails if data sources have no folder.
 pub fn path(config: &Config) -> anyhow::Result<PathBuf> {
     let root = config.sqlite_roots.first().context(
         "the example company needs a folder for its SQLite database, and the setting sqlite_roots \
@@ -25,14 +25,14 @@ pub fn path(config: &Config) -> anyhow::Result<PathBuf> {
     Ok(root.join(FOLDER).join(FILE))
 }
 
-/// Makes it, unless it is there. It comes under its name when it is whole.
+/// Creates it, unless it exists. It gets its name when it is complete.
 pub async fn make_database(config: &Config, today: NaiveDate) -> anyhow::Result<()> {
     let path = path(config)?;
     let cannot = || format!("cannot make the example company's database {}", path.display());
     if fs::try_exists(&path).await.with_context(cannot)? {
         return Ok(());
     }
-    // As long as it is made: other servers may be making theirs in the same folder.
+    // A temporary name: other servers may be creating theirs in the same folder.
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder).await.with_context(cannot)?;
     let new =
@@ -41,7 +41,7 @@ pub async fn make_database(config: &Config, today: NaiveDate) -> anyhow::Result<
     new.as_file().sync_all().with_context(cannot)?;
     match new.persist_noclobber(&path) {
         Ok(_) => Ok(()),
-        // Somebody else was first.
+        // Another server was first.
         Err(error) if error.error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error.error).with_context(cannot),
     }
@@ -52,7 +52,7 @@ async fn fill(file: &Path, today: NaiveDate) -> anyhow::Result<()> {
         .filename(file)
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Memory)
-        // Thrown away unless it is made to the end.
+        // Discarded unless it is completed.
         .synchronous(SqliteSynchronous::Off)
         .foreign_keys(true)
         .disable_statement_logging();

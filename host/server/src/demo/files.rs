@@ -1,4 +1,4 @@
-//! The data of the example company, as they stand in `examples/demo`.
+//! The data of the example company in `examples/demo`.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use anyhow::Context;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// Statements that make its database; `{today}` stands for the day.
+/// Statements that create its database; `{today}` is replaced by the day.
 pub const COMPANY: &str = include_str!("../../../../examples/demo/company.sql");
 const CATALOGUE: &str = include_str!("../../../../examples/demo/catalog.json");
 const STORY: &str = include_str!("../../../../examples/demo/workflows.json");
 
-/// What the catalogue says of its tables.
+/// The catalogue's data about its tables.
 #[derive(Deserialize)]
 pub struct CatalogueFile {
     pub tables: Vec<TableWords>,
@@ -26,17 +26,17 @@ pub struct TableWords {
     pub business_domain: String,
     pub data_domain: String,
     pub owner: String,
-    /// How long it has taken to become as large as it is; null: it has always been.
+    /// How long it has grown to its size; null: it never grew.
     pub days_of_growth: Option<i64>,
     /// Comments, by field.
     pub fields: BTreeMap<String, String>,
 }
 
-/// Its workflows, and what became of them.
+/// Its workflows and their history.
 #[derive(Deserialize)]
 pub struct Story {
     pub workflows: Vec<WorkflowWords>,
-    /// In the order of their times.
+    /// Ordered by time.
     pub publications: Vec<PublicationWords>,
     pub runs: Vec<RunWords>,
     pub troubles: Vec<Trouble>,
@@ -47,7 +47,7 @@ pub struct WorkflowWords {
     pub name: String,
     pub description: String,
     pub by: String,
-    /// As a request sets it.
+    /// In the form of a request.
     pub schedule: Value,
     pub online: bool,
     pub tasks: Vec<TaskWords>,
@@ -74,17 +74,17 @@ pub struct PublicationWords {
     /// `HH:mm`
     pub at: String,
     pub by: String,
-    /// What is changed before; none: the workflow itself.
+    /// The task to change before; `None`: the workflow itself.
     pub task: Option<String>,
     pub set: Option<Value>,
-    /// No two of a workflow are the same.
+    /// Unique within a workflow.
     pub comment: String,
     pub decided_by: String,
     pub decision: String,
     pub decision_comment: String,
 }
 
-/// A run on each day of a stretch.
+/// One run per day of a period.
 #[derive(Deserialize)]
 pub struct RunWords {
     pub workflow: String,
@@ -93,11 +93,11 @@ pub struct RunWords {
     pub from: u64,
     pub to: u64,
     pub cause: String,
-    /// One after the other.
+    /// In order of execution.
     pub tasks: Vec<TaskRunWords>,
 }
 
-/// Bounds, both included; the rows grow from one to the other over the stretch.
+/// Bounds, both included; the rows grow between them over the period.
 #[derive(Deserialize)]
 pub struct TaskRunWords {
     pub task: String,
@@ -105,7 +105,7 @@ pub struct TaskRunWords {
     pub rows: [i64; 2],
 }
 
-/// A run that did not go well: nothing was begun after this task.
+/// A failed run: no task started after this one.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Trouble {
@@ -114,10 +114,10 @@ pub struct Trouble {
     pub task: String,
     /// `failed` or `killed`
     pub status: String,
-    /// Of each try.
+    /// Of each attempt.
     pub seconds: i64,
     pub tries: u32,
-    /// Between two tries.
+    /// Between two attempts.
     pub retry_seconds: i64,
     pub message: String,
 }

@@ -1,11 +1,11 @@
-//! The example company: what `serve --demo` sets up once, before the server answers, on a store that does not have it.
+//! The example company: `serve --demo` creates it once, before the server answers, on a store without it.
 //!
-//! Its data stand in `examples/demo`. It is made by the requests that anybody could send, judged and written down as
-//! theirs ([`requests`]), with the clock set back to when they would have been sent; only what ran in the past, and how
-//! large tables were then, is written down as such.
+//! Its data is in `examples/demo`. It is created by ordinary requests, authorised and audited as such
+//! ([`requests`]), with the clock set back to their times; only past runs and table sizes are written
+//! directly.
 //!
-//! Each step looks first: what a start that was killed has left is finished by the next one. Once all is there it is
-//! the user's, and nothing here looks at it again.
+//! Each step checks first whether it is done, so that the next start finishes what a killed one began. Once
+//! complete, the data belongs to the user and is never touched again.
 
 mod catalogue;
 mod company;
@@ -29,10 +29,10 @@ use catalogue::Catalogue;
 use moments::Moments;
 use requests::Requests;
 
-/// Between two looks whether another server has set it up.
+/// The interval of checking whether another server has created it.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Waits until it is there, or until it is this server's to set it up.
+/// Waits until it exists, or until this server holds the lease to create it.
 pub async fn turn(state: &Server) -> anyhow::Result<Option<Held>> {
     loop {
         if store::is_there(&state.db).await? {
@@ -45,16 +45,16 @@ pub async fn turn(state: &Server) -> anyhow::Result<Option<Held>> {
     }
 }
 
-/// Sets it up. The workers must run that do what requests leave to them, and no others: the clock is set back.
+/// Creates it. Only the workers that serve requests may run, because the clock is set back.
 pub async fn set_up(state: &Arc<Server>, turn: Held) -> anyhow::Result<()> {
     let begun = Instant::now();
     let made = make(state).await;
-    // Whatever came of it, time goes on.
+    // The clock must go on even after a failure.
     state.clock.go();
     if let Err(error) = turn.release().await {
         tracing::debug!("the lease of the set-up was not given back: {error}");
     }
-    made.context("the example company is not set up; the next start with --demo goes on with it")?;
+    made.context("setting up the example company failed; the next start with --demo continues it")?;
     tracing::info!(took_ms = begun.elapsed().as_millis() as u64, "the example company is set up");
     Ok(())
 }
@@ -65,7 +65,7 @@ async fn make(state: &Arc<Server>) -> anyhow::Result<()> {
     let catalogue = files::catalogue()?;
     let story = files::story()?;
 
-    // Before anything is written.
+    // Before the first write.
     workflows::refuse_others(&requests, &story).await?;
     let source_id = catalogue::define_source(state, &requests).await?;
     company::make_database(&state.config, moments.today()).await?;

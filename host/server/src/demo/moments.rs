@@ -26,19 +26,19 @@ impl Moments {
         self.today
     }
 
-    /// So many days ago, at `HH:mm`.
+    /// The time `days_ago` days ago, at `HH:mm`.
     pub fn at(&self, days_ago: u64, time: &str) -> anyhow::Result<i64> {
         let day = self.today.checked_sub_days(Days::new(days_ago)).unwrap_or(self.today);
         time::parse(&format!("{day} {time}:00"), self.zone)
             .map_err(|why| anyhow!("the example company's time {day} {time} {why}"))
     }
 
-    /// From now on everything is done at that time.
+    /// Sets the clock to this time.
     pub fn go_to(&self, at_ms: i64) {
         self.clock.set(at_ms);
     }
 
-    /// And from now on so many minutes later.
+    /// Advances the clock by so many minutes.
     pub fn wait(&self, minutes: i64) {
         self.clock.set(self.clock.now_ms() + minutes * MINUTE_MS);
     }

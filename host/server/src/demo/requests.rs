@@ -1,4 +1,4 @@
-//! What the people of the example company ask of the server, as they would over HTTP.
+//! The requests of the example company's people, as they would come over HTTP.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::compose::{Server, ServerGate};
 
-/// Who sets up what is nobody's in particular.
+/// The author of the set-up itself.
 pub const NOBODY: &str = "demo";
 
 pub struct Requests(InternalClient<ServerGate>);
@@ -40,7 +40,7 @@ impl Requests {
         body: Option<&Value>,
     ) -> anyhow::Result<Value> {
         let role = if by == NOBODY { Role::Admin } else { Role::Approver };
-        // Programs of this machine: of them approver and submitter may have one identity.
+        // Local identities: among them approver and submitter may be the same.
         let caller = Caller { identity: Identity::Local, name: by.to_owned(), role, ..Caller::local() };
         let asked = self.0.ask(&Arc::new(caller), method.clone(), target, body).await;
         let mut answer = asked.with_context(|| format!("{method} {target}"))?;
@@ -54,7 +54,7 @@ pub fn records(page: &Value) -> &[Value] {
     list.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The one whose member says so.
+/// The item with this value of the member.
 pub fn named<'v>(list: &'v [Value], member: &str, name: &str) -> Option<&'v Value> {
     list.iter().find(|one| one[member] == name)
 }

@@ -1,4 +1,4 @@
-//! A month of the example company's runs: most went well. All of them in one transaction, the oldest first.
+//! A month of the example company's runs, most of them successful. All in one transaction, oldest first.
 
 use std::collections::HashMap;
 
@@ -15,10 +15,10 @@ use crate::engines;
 use crate::executions;
 use crate::scheduler::seed::{self, PastEnd, PastRun, PastTry};
 
-/// Any prime: days differ, and each is always the same.
+/// Any prime: days differ, and each is reproducible.
 const SPREAD: i64 = 7_919;
 
-/// One run as it is to be written down.
+/// A run to be written.
 struct Run<'s> {
     words: &'s RunWords,
     days_ago: u64,
@@ -44,7 +44,7 @@ pub async fn write_down(
             runs.push(Run { words, days_ago, at_ms, tries });
         }
     }
-    // Of today there are those that would have ended.
+    // Today's runs only if they would have ended by now.
     runs.retain(|run| run.tries.last().is_some_and(|last| last.ended_at_ms < moments.now_ms));
     runs.sort_by_key(|run| run.at_ms);
     let mut tx = state.db.begin().await?;
@@ -66,7 +66,7 @@ pub async fn write_down(
     tx.commit().await.map_err(Into::into)
 }
 
-/// One task after the other, until one does not go well.
+/// One task after the other, until one fails.
 fn tries(
     words: &RunWords,
     days_ago: u64,
@@ -114,7 +114,7 @@ fn end_of(trouble: &Trouble, is_tried_again: bool) -> PastEnd {
     }
 }
 
-/// How long it took, and how many rows it wrote.
+/// Its duration, and its rows.
 fn outcome(words: &RunWords, task: &TaskRunWords, days_ago: u64) -> (i64, i64) {
     let day = days_ago as i64;
     let [shortest, longest] = task.seconds;

@@ -1,4 +1,4 @@
-//! Whether the example company was set up, in the store.
+//! The store's mark that the example company was created.
 
 use lakeport_base::Error;
 use lakeport_store::Db;

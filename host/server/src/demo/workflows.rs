@@ -1,4 +1,4 @@
-//! The example company's workflows: defined, changed, submitted and decided on over a month.
+//! The example company's workflows: defined, changed, submitted and approved over a month.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const WORKFLOWS: &str = "/api/v1/workflows";
 const DEFINED: (u64, &str) = (30, "10:00");
 /// Minutes between a submission and the decision.
 const DECIDED_AFTER: i64 = 35;
-/// How long a deployment may take, and how often it is looked at.
+/// How long a deployment may take, and the polling interval.
 const DEPLOYMENT_MAX: Duration = Duration::from_secs(60);
 const DEPLOYMENT_LOOK: Duration = Duration::from_millis(100);
 
@@ -27,20 +27,20 @@ pub struct Makers<'d> {
     pub table_ids: &'d TableIds,
 }
 
-/// The workflow of this name as it is listed, where there is one.
+/// The workflow of this name in the list, if it exists.
 async fn find(requests: &Requests, name: &str) -> anyhow::Result<Option<Value>> {
     let page =
         requests.get(&format!("{WORKFLOWS}?keyword={}&pageSize=500", name.replace(' ', "%20"))).await?;
     Ok(named(records(&page), "name", name).cloned())
 }
 
-/// All of the workflow of this name.
+/// The details of the workflow with this name.
 pub async fn detail(requests: &Requests, name: &str) -> anyhow::Result<Value> {
     let listed = find(requests, name).await?.with_context(|| format!("no workflow {name}"))?;
     requests.get(&format!("{WORKFLOWS}/{}", number(&listed, "id")?)).await
 }
 
-/// Fails where a workflow of somebody else has the name of one of these.
+/// Fails if a user's workflow has one of these names.
 pub async fn refuse_others(requests: &Requests, story: &Story) -> anyhow::Result<()> {
     for words in &story.workflows {
         if let Some(known) = find(requests, &words.name).await? {
@@ -92,7 +92,8 @@ impl Makers<'_> {
         )
     }
 
-    /// Changes, submits, decides and deploys, as far as that is not done; the comment says which one it is.
+    /// Changes, submits, decides and deploys, as far as that is not done; the comment identifies the
+    /// publication.
     pub async fn publish(&self, words: &PublicationWords) -> anyhow::Result<()> {
         let workflow = detail(self.requests, &words.workflow).await?;
         let target = format!("{WORKFLOWS}/{}", number(&workflow, "id")?);
@@ -130,7 +131,7 @@ impl Makers<'_> {
         self.requests.put(&words.by, &target, &json!({ "task": set })).await.map(drop)
     }
 
-    /// An approval's answer may come before the end of the deployment.
+    /// The answer to an approval may come before the deployment ends.
     async fn deployed(&self, words: &PublicationWords, mut record: Value) -> anyhow::Result<()> {
         let until = Instant::now() + DEPLOYMENT_MAX;
         while record["deployment"]["state"] == "pending" {

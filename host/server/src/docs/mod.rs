@@ -1,10 +1,10 @@
-//! The page to read and try the interface: three files of our own, held in the binary.
+//! The page to read and try the interface: three files of our own, embedded in the binary.
 //!
-//! Its one idea: the page knows nothing but `/openapi.json`, and asks this server alone. Nothing comes from
-//! another host, and what the description says is shown as text, never as markup; the policy makes the browser
-//! hold to both. It knows no routes: whoever serves the files puts [`CONTENT_SECURITY_POLICY`] on each.
+//! The page reads `/openapi.json` and sends requests to this server only. It loads nothing from other hosts,
+//! and shows the description's texts as text, never as markup; the policy makes the browser enforce both.
+//! This module knows no routes: the routes that serve the files add [`CONTENT_SECURITY_POLICY`].
 
-/// Goes with each of the files.
+/// A header of each of the files.
 pub const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
     connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

@@ -17,7 +17,7 @@ use crate::audit::{Change, Commit};
 use crate::engines::{Call, Engines};
 use crate::part::{Fate, Resource};
 
-/// Engines of one server.
+/// The most engines of a server.
 const ENGINES_MAX: i64 = 100;
 
 /// `GET /api/v1/engines`
@@ -74,7 +74,7 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateEngine>>) -> Result
     wrong.extend(Error::details_of(definition::lay_secrets(&state.keys, &mut engine, &secrets.collect()))?);
     call.body.refuse(wrong)?;
     let mut tx = state.db.begin().await?;
-    // Its own row is always there: makings of new ones wait for each other.
+    // Locks `local`, whose row always exists, to serialise creations.
     store::lock(&mut tx, LOCAL).await?;
     if store::count(&mut tx).await? >= ENGINES_MAX {
         let message = format!("there are {ENGINES_MAX} engines, no more are kept; delete some first");
@@ -152,7 +152,7 @@ fn refuse_local(name: &str) -> Result<(), Error> {
     Err(Error::conflict("built_in", message))
 }
 
-/// As those that use an engine are asked about it; engines go by their names.
+/// The resource for `in_use` checks; engines are identified by name.
 fn resource(name: &str, fate: Fate) -> Resource {
     Resource { kind: "engine", id: 0, name: name.to_owned(), fate }
 }

@@ -1,5 +1,5 @@
-//! An engine asked: each call with the instance's settings, with the scheduler inside this server for the one
-//! plugin that may have it, and with its failure as an error of ours.
+//! Calls an engine: each call has the instance's settings, lends the embedded scheduler to the bundled plugin
+//! only, and maps failures to the host's errors.
 
 use std::sync::Arc;
 
@@ -12,26 +12,26 @@ use lakeport_bindings::engine::model::{
 };
 use lakeport_bindings::host::types::Problem;
 use lakeport_plugins::engine::Engine;
-use lakeport_plugins::{CallContext, CallError, CallFault, InstanceConfig, Memo, Runner};
+use lakeport_plugins::{CallContext, CallError, CallFault, EmbeddedScheduler, InstanceConfig, Memo};
 
 use super::store::EngineRecord;
 use crate::engines::Engines;
 use crate::plugins::engine_failed;
 
-/// The longest name of a call; the plugin host's.
+/// The longest name of a call, by the plugin host.
 const CALL_MAX_BYTES: usize = 64;
 
-/// An engine to be asked.
+/// An engine, ready for calls.
 pub struct EngineClient {
     engine: Engine,
     instance: Arc<InstanceConfig>,
-    runner: Arc<dyn Runner>,
-    /// Names its calls in logs.
+    scheduler: Arc<dyn EmbeddedScheduler>,
+    /// Identifies its calls in logs.
     call: Arc<str>,
 }
 
 impl EngineClient {
-    /// Asks nothing yet. `call_id` names what is asked in logs; it is printable ASCII.
+    /// Makes no call yet. `call_id` identifies the calls in logs; it is printable ASCII.
     pub fn of(state: &Engines, record: &EngineRecord, call_id: &str) -> EngineClient {
         let instance = InstanceConfig {
             name: record.name.clone(),
@@ -43,17 +43,17 @@ impl EngineClient {
         EngineClient {
             engine: state.plugins.registry().engine(&record.plugin),
             instance: Arc::new(instance),
-            runner: Arc::clone(&state.scheduler),
+            scheduler: Arc::clone(&state.scheduler),
             call: call_id.get(..CALL_MAX_BYTES).unwrap_or(call_id).into(),
         }
     }
 
-    /// What it says of itself.
+    /// Its description.
     pub async fn info(&self) -> Result<Arc<EngineInfo>, Error> {
         self.engine.info().map_err(engine_failed)
     }
 
-    /// Whether it has a timer of its own.
+    /// Whether it has a timer.
     pub fn has_schedules(&self) -> Result<bool, Error> {
         self.engine.has_schedules().map_err(engine_failed)
     }
@@ -79,7 +79,7 @@ impl EngineClient {
         self.engine.remove(self.context(Some(current.id)), current).await.map_err(engine_failed)
     }
 
-    /// Starts a run. Where the outcome is open the engine is asked for it before this fails.
+    /// Starts a run. If the outcome is unknown, looks for the run before it fails.
     pub async fn start(&self, request: &RunRequest, asked_at_ms: i64) -> Result<Started, Unstarted> {
         let context = self.context(Some(request.workflow.id));
         let error = match self.engine.start(context, request).await {
@@ -102,7 +102,7 @@ impl EngineClient {
         }
     }
 
-    /// Runs by key or trigger code, in the order asked.
+    /// Runs by key or trigger code, in the requested order.
     pub async fn find(&self, queries: &[RunQuery]) -> Result<Vec<Option<Instance>>, Error> {
         self.engine.find(self.context(None), queries).await.map_err(engine_failed)
     }
@@ -111,7 +111,7 @@ impl EngineClient {
         self.engine.cancel(self.context(Some(workflow.id)), workflow, target).await.map_err(engine_failed)
     }
 
-    /// Runs an ended run again; none where the engine does not know it any more.
+    /// Repeats a finished run; `None` if the engine no longer knows it.
     pub async fn retry(&self, request: &RetryRequest) -> Result<Option<Started>, Error> {
         let context = self.context(Some(request.instance.workflow.id));
         match self.engine.retry(context, request).await {
@@ -147,7 +147,7 @@ impl EngineClient {
         self.engine.task_runs(self.context(None), request).await.map_err(engine_failed)
     }
 
-    /// A part of a log; none where it is not there any more. 400 where the cursor was never one of the engine's.
+    /// A part of a log; `None` if the log no longer exists. 400 if the cursor is not one of the engine's.
     pub async fn log(&self, request: &LogRequest) -> Result<Option<LogPage>, Error> {
         let context = self.context(Some(request.instance.workflow.id));
         match self.engine.log(context, request).await {
@@ -160,14 +160,14 @@ impl EngineClient {
         }
     }
 
-    /// An answer that no engine may give: it counts against it.
+    /// An answer that breaks the contract: it counts against the engine.
     pub fn broke(&self, function: &'static str, message: String) -> Error {
         self.engine.blame(&self.call, &message);
         let plugin = format!("engine:{}", self.instance.name);
         engine_failed(CallError::Failed { plugin, function, fault: CallFault::Contract, message })
     }
 
-    /// All calls of one workflow are on one side of a canary.
+    /// All calls of one workflow share a canary key.
     fn context(&self, workflow_id: Option<u64>) -> CallContext {
         let key = match workflow_id {
             Some(id) => format!("workflow/{id}"),
@@ -176,7 +176,7 @@ impl EngineClient {
         CallContext {
             key,
             instance: Some(Arc::clone(&self.instance)),
-            runner: Some(Arc::clone(&self.runner)),
+            scheduler: Some(Arc::clone(&self.scheduler)),
             ..CallContext::new(Arc::clone(&self.call))
         }
     }
@@ -185,13 +185,13 @@ impl EngineClient {
 /// Why a run was not started.
 #[derive(Debug)]
 pub enum Unstarted {
-    /// It was not, for certain.
+    /// It was certainly not started.
     Refused(Error),
-    /// It may have been; whoever asked looks for it later.
+    /// It may have been started; look for it later.
     Open(Error),
 }
 
-/// Whether something may have been changed though the call failed.
+/// Whether the failed call may have changed something.
 fn may_have_applied(error: &CallError) -> bool {
     match error {
         CallError::Answered(error) => error.may_have_applied,

@@ -1,5 +1,5 @@
-//! What an engine is to be: the forms of requests, checked, and laid over what there is. Pure but for the key that
-//! secrets are encrypted with.
+//! The definition of an engine: the forms of requests, checked and applied to the current definition. Pure
+//! except for the key that encrypts secrets.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ use crate::secrets::{self, Keys};
 const NAME_MAX_BYTES: usize = 64;
 /// The longest settings, written as JSON, in bytes.
 const CONFIG_MAX_BYTES: usize = 64 * 1024;
-/// Secrets of one engine.
+/// The most secrets of an engine.
 const SECRETS_MAX: usize = 20;
 /// The longest secret, in bytes.
 const SECRET_MAX_BYTES: usize = 8 * 1024;
 
-/// What somebody defined; of secrets only whether they are the same.
+/// The defined members, with digests instead of secrets.
 #[derive(Serialize)]
 pub struct Definition<'d> {
     name: &'d str,
@@ -37,7 +37,7 @@ impl<'d> Definition<'d> {
             plugin: &engine.plugin,
             config: &engine.config,
             secret_names: &engine.secret_names,
-            // Of what is encrypted: each setting of a secret makes another.
+            // A digest of the ciphertext: it changes each time a secret is set.
             secrets: engine.secrets.as_ref().map(|sealed| hex::encode(Sha256::digest(sealed))),
         }
     }
@@ -47,7 +47,7 @@ impl<'d> Definition<'d> {
     }
 }
 
-/// What is wrong with a name.
+/// The problems of a name.
 pub fn check_name(name: &str, wrong: &mut Vec<Detail>) {
     let is_fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     if name.is_empty() || name.len() > NAME_MAX_BYTES || !name.bytes().all(is_fine) {
@@ -56,7 +56,7 @@ pub fn check_name(name: &str, wrong: &mut Vec<Detail>) {
     }
 }
 
-/// What is wrong with a plugin's name: `known` are those that are active.
+/// The problems of a plugin's name: `known` are the active ones.
 pub fn check_plugin(plugin: &str, known: &[String], wrong: &mut Vec<Detail>) {
     if !known.iter().any(|name| name == plugin) {
         let message = format!("must be the name of an active engine plugin; there are {}", known.join(", "));
@@ -64,7 +64,7 @@ pub fn check_plugin(plugin: &str, known: &[String], wrong: &mut Vec<Detail>) {
     }
 }
 
-/// The settings as they are kept.
+/// The settings in stored form.
 pub fn config_text(config: &Map<String, Value>, wrong: &mut Vec<Detail>) -> String {
     let text = Value::Object(config.clone()).to_string();
     if text.len() > CONFIG_MAX_BYTES {
@@ -73,7 +73,7 @@ pub fn config_text(config: &Map<String, Value>, wrong: &mut Vec<Detail>) -> Stri
     text
 }
 
-/// Lays secrets over those that are there: those named are replaced, or with null forgotten.
+/// Applies secrets to the current ones: replaces named ones, removes those that are null.
 pub fn lay_secrets(
     keys: &Keys,
     engine: &mut EngineRecord,

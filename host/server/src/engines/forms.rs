@@ -1,4 +1,4 @@
-//! What requests about engines say. Secrets come in and never go out.
+//! The forms of requests about engines. Secrets are write-only.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,14 @@ pub struct EnginePath {
 
 #[derive(Deserialize, JsonSchema)]
 pub struct CreateEngine {
-    /// What workflows name as `schedulerEngine`; no two engines share one.
+    /// The name in `schedulerEngine` of workflows; unique among engines.
     #[schemars(length(min = 1))]
     pub name: String,
     /// The name of an engine plugin: `local`, `dolphinscheduler`, `airflow`.
     pub plugin: String,
-    /// What the plugin's own schema asks for, such as `baseUrl`.
+    /// Settings by the plugin's own schema, such as `baseUrl`.
     pub config: Option<Map<String, Value>>,
-    /// What must not be shown, such as `token` or `username` and `password`.
+    /// Secrets, such as `token` or `username` and `password`.
     #[schemars(extend("writeOnly" = true))]
     pub secrets: Option<BTreeMap<String, String>>,
 }
@@ -30,10 +30,10 @@ pub struct CreateEngine {
 pub struct UpdateEngine {
     #[serde(default)]
     pub plugin: Amend<String>,
-    /// Takes the place of the whole configuration; null: an empty one.
+    /// Replaces the complete configuration; null: an empty one.
     #[serde(default)]
     pub config: Patch<Map<String, Value>>,
-    /// Those that are named are replaced, or with null forgotten; the others stay.
+    /// Replaces the named ones and removes those that are null; the others stay.
     #[serde(default)]
     #[schemars(extend("writeOnly" = true))]
     pub secrets: Amend<BTreeMap<String, Option<String>>>,

@@ -1,8 +1,7 @@
-//! Engines: the schedulers that workflows are deployed to, each a plugin with a configuration of its own. What
-//! a particular scheduler is like stands in its plugin alone; whoever asks one asks through [`EngineClient`].
+//! Engines: the schedulers that workflows are deployed to, each a plugin with its own configuration. Only the
+//! plugin knows its scheduler; other modules call it through [`EngineClient`].
 //!
-//! One engine is always there: `local`, the scheduler inside this server. Secrets come in, are kept encrypted, and
-//! are never shown.
+//! One engine always exists: `local`, the embedded scheduler. Secrets are write-only and stored encrypted.
 
 mod api;
 mod client;
@@ -17,7 +16,7 @@ use ::http::Method;
 use lakeport_base::Error;
 use lakeport_http::Role::{Admin, Viewer};
 use lakeport_http::{Nothing, Route};
-use lakeport_plugins::Runner;
+use lakeport_plugins::EmbeddedScheduler;
 use lakeport_store::Db;
 
 use crate::core::{Core, stands_on_core};
@@ -28,33 +27,33 @@ use crate::secrets::{EncryptedColumn, KeyColumn};
 pub use client::{EngineClient, Unstarted};
 pub use store::{EngineRecord, find, is_there};
 
-/// What the change log calls a change of an engine; the key is its name.
+/// The change log's topic of engines; the key is the name.
 pub const TOPIC: &str = "engines";
-/// The engine inside this server, and its plugin.
+/// The engine of the embedded scheduler, and its plugin.
 pub const LOCAL: &str = "local";
 
-/// Engines, and the scheduler that the one inside this server is.
+/// Engines, and the embedded scheduler.
 pub struct Engines {
     core: Arc<Core>,
     plugins: Arc<Plugins>,
-    scheduler: Arc<dyn Runner>,
+    scheduler: Arc<dyn EmbeddedScheduler>,
 }
 
 stands_on_core!(Engines);
 
 impl Engines {
-    /// Makes the engine inside this server, where it is not there yet.
+    /// Creates the engine `local` if it does not exist.
     pub async fn open(
         core: &Arc<Core>,
         plugins: &Arc<Plugins>,
-        scheduler: Arc<dyn Runner>,
+        scheduler: Arc<dyn EmbeddedScheduler>,
     ) -> Result<Engines, Error> {
         store::ensure(&core.db, LOCAL, LOCAL, core.clock.now_ms()).await?;
         Ok(Engines { core: Arc::clone(core), plugins: Arc::clone(plugins), scheduler })
     }
 }
 
-/// Secrets of engines, all of one engine together.
+/// The secrets of an engine, all together.
 const SECRETS: EncryptedColumn = EncryptedColumn {
     table: "engines",
     name: "secrets",

@@ -10,10 +10,10 @@ macro_rules! columns {
     };
 }
 
-/// An engine as it is kept.
+/// A stored engine.
 #[derive(Debug, Clone)]
 pub struct EngineRecord {
-    /// What workflows name as `schedulerEngine`.
+    /// The name in `schedulerEngine` of workflows.
     pub name: String,
     /// The plugin's name.
     pub plugin: String,
@@ -55,7 +55,7 @@ pub async fn find(db: &Db, name: &str) -> Result<Option<EngineRecord>, Error> {
     db.read(FIND, &[name.into()]).await?.first().map(engine).transpose()
 }
 
-/// The one of this name, which nobody else changes before the transaction ends.
+/// Locks one against changes until the transaction ends.
 pub async fn lock(tx: &mut Tx, name: &str) -> Result<Option<EngineRecord>, Error> {
     const LOCK: Either = Either {
         sqlite: concat!("SELECT ", columns!(), " FROM engines WHERE name = $1"),
@@ -64,7 +64,7 @@ pub async fn lock(tx: &mut Tx, name: &str) -> Result<Option<EngineRecord>, Error
     tx.query(tx.words(LOCK), &[name.into()]).await?.first().map(engine).transpose()
 }
 
-/// Whether it is there; nobody deletes it before the transaction ends.
+/// Whether it exists; prevents deletion until the transaction ends.
 pub async fn is_there(tx: &mut Tx, name: &str) -> Result<bool, Error> {
     const THERE: Either = Either {
         sqlite: "SELECT name FROM engines WHERE name = $1",
@@ -78,17 +78,17 @@ pub async fn count(tx: &mut Tx) -> Result<i64, Error> {
     rows.first().map_or(Ok(0), |row| row.get(0))
 }
 
-/// Adds one. 409 when the name is taken.
+/// Inserts one. 409 when the name is taken.
 pub async fn insert(tx: &mut Tx, new: &EngineRecord) -> Result<(), Error> {
     const INSERT: &str = "INSERT INTO engines (name, plugin, config, secrets, secret_names, updated_at, created_at) \
         VALUES ($1, $2, $3, $4, $5, $6, $7)";
     let [name, plugin, config, secrets, names, updated_at] = values(new)?;
     let values = [name, plugin, config, secrets, names, updated_at, new.created_at_ms.into()];
-    let taken = format!("there is an engine named `{}` already; take another name", new.name);
+    let taken = format!("an engine named `{}` already exists; use another name", new.name);
     tx.execute(INSERT, &values).await.map(drop).map_err(|error| error.unique_as("name_taken", taken))
 }
 
-/// Writes all that a change can touch.
+/// Writes all columns that a change can affect.
 pub async fn update(tx: &mut Tx, changed: &EngineRecord) -> Result<(), Error> {
     const UPDATE: &str = "UPDATE engines SET plugin = $2, config = $3, secrets = $4, secret_names = $5, \
         updated_at = $6 WHERE name = $1";

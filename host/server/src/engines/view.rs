@@ -1,4 +1,4 @@
-//! Engines as answers show them.
+//! Engines in answers.
 
 use chrono_tz::Tz;
 use lakeport_base::time;
@@ -11,46 +11,46 @@ use serde_json::{Map, Value};
 
 use super::store::EngineRecord;
 
-/// A scheduler that workflows can be deployed to; no secret is ever shown.
+/// A scheduler that workflows can be deployed to, without its secrets.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Engine")]
 pub struct EngineView {
-    /// What workflows name as `schedulerEngine`.
+    /// The name in `schedulerEngine` of workflows.
     name: String,
     plugin: String,
     config: Map<String, Value>,
-    /// The names of the secrets that are set.
+    /// The names of its secrets.
     secrets: Vec<String>,
-    /// The plugin's version; null: it is not active.
+    /// The plugin's version; null: not active.
     version: Option<String>,
-    /// What is behind the plugin.
+    /// The product behind the plugin.
     product: Option<String>,
-    /// Kinds of task that can be deployed to it.
+    /// The supported task types.
     task_types: Vec<TaskType>,
-    /// What it can do.
+    /// Its features.
     features: Vec<String>,
-    /// The plugin's: `active`, `canary`, `staged`, `quarantined` or `missing`.
+    /// The plugin's state: `active`, `canary`, `staged`, `quarantined` or `missing`.
     state: String,
     created_at: String,
     updated_at: String,
 }
 
-/// A kind of task.
+/// A task type.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskType {
     name: String,
     title: String,
-    /// What its text is: `sql`, `shell`, `none` or another language.
+    /// The kind of its text: `sql`, `shell`, `none` or another language.
     body: String,
     needs_datasource: bool,
-    /// Kinds of data sources that it can work on; empty: any.
+    /// The supported kinds of data sources; empty: all.
     datasource_kinds: Vec<String>,
 }
 
 impl EngineView {
-    /// `plugin` is that of the engine, as it stands, with what it says of itself where it is active.
+    /// `plugin` is the engine's, with its description if it is active.
     pub fn new(
         engine: &EngineRecord,
         plugin: Option<&PluginView>,
@@ -80,20 +80,20 @@ impl EngineView {
     }
 }
 
-/// How an engine was found.
+/// The result of testing an engine.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct EngineTest {
     /// No check failed.
     ok: bool,
-    /// What the engine says of itself; null: it could not be asked.
+    /// The engine's version; null: it could not be called.
     version: Option<String>,
     checks: Vec<EngineCheck>,
-    /// What this instance does without of what its plugin can do.
+    /// Features of the plugin that this instance lacks.
     missing_features: Vec<String>,
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Serialize, JsonSchema)]
 pub struct EngineCheck {
     name: String,

@@ -16,7 +16,7 @@ macro_rules! columns {
     };
 }
 
-/// What became of a task in a run, as it is kept.
+/// A stored execution of a task in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Execution {
     pub id: i64,
@@ -32,35 +32,35 @@ pub struct Execution {
     pub updated_at_ms: i64,
 }
 
-/// What the tries of one task come to.
+/// The combined record of a task's attempts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// What names the task within its run: its id, or where that is not known its name in the engine.
+    /// Identifies the task within its run: its id, or else its name in the engine.
     pub task_key: String,
     pub task_id: Option<i64>,
     pub task_name: String,
     pub status: Status,
-    /// The latest try's number; the following members are that try's, too.
+    /// The number of the latest attempt; the following members are of that attempt.
     pub attempt: i64,
     pub start_time_ms: Option<i64>,
     pub end_time_ms: Option<i64>,
     pub error_message: Option<String>,
     pub rows_affected: Option<i64>,
-    /// All tries, the first one first.
+    /// All attempts, in order.
     pub tries: Vec<Try>,
 }
 
-/// One try of a task.
+/// One attempt of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Try {
     /// The engine's id for it.
     pub id: String,
     pub attempt: i64,
-    /// It has ended: nothing is added to its log.
+    /// Its log is complete.
     pub ended: bool,
 }
 
-/// The contract's words for how far an execution is.
+/// The status in the contract's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "ExecutionStatus")]
@@ -104,31 +104,32 @@ impl Record {
 }
 
 fn execution(row: &Row) -> Result<Execution, Error> {
-    let status: String = row.get(9)?;
+    let mut row = row.by_name();
+    let status: String = row.get("status")?;
     let unknown = || Error::internal(anyhow::anyhow!("the store holds an execution that is `{status}`"));
     Ok(Execution {
-        id: row.get(0)?,
-        run_id: row.get(1)?,
-        engine: row.get(3)?,
-        instance_id: row.get(4)?,
-        workflow_id: row.get(5)?,
-        workflow_name: row.get(6)?,
-        trigger_type: row.get(10)?,
-        schedule_time_ms: row.get(11)?,
+        id: row.get("id")?,
+        run_id: row.get("run_id")?,
+        engine: row.get("engine")?,
+        instance_id: row.get("instance_id")?,
+        workflow_id: row.get("workflow_id")?,
+        workflow_name: row.get("workflow_name")?,
+        trigger_type: row.get("trigger_type")?,
+        schedule_time_ms: row.get("schedule_time")?,
         record: Record {
-            task_key: row.get(2)?,
-            task_id: row.get(7)?,
-            task_name: row.get(8)?,
+            task_key: row.get("task_key")?,
+            task_id: row.get("task_id")?,
+            task_name: row.get("task_name")?,
             status: Status::named(&status).ok_or_else(unknown)?,
-            attempt: row.get(12)?,
-            start_time_ms: row.get(13)?,
-            end_time_ms: row.get(14)?,
-            error_message: row.get(15)?,
-            rows_affected: row.get(16)?,
-            tries: serde_json::from_str(&row.get::<String>(17)?).map_err(Error::internal)?,
+            attempt: row.get("attempt")?,
+            start_time_ms: row.get("start_time")?,
+            end_time_ms: row.get("end_time")?,
+            error_message: row.get("error_message")?,
+            rows_affected: row.get("rows_affected")?,
+            tries: serde_json::from_str(&row.get::<String>("tries")?).map_err(Error::internal)?,
         },
-        created_at_ms: row.get(18)?,
-        updated_at_ms: row.get(19)?,
+        created_at_ms: row.get("created_at")?,
+        updated_at_ms: row.get("updated_at")?,
     })
 }
 
@@ -137,29 +138,36 @@ pub async fn find(db: &Db, id: i64) -> Result<Option<Execution>, Error> {
     db.read(FIND, &[id.into()]).await?.first().map(execution).transpose()
 }
 
-/// A page, the newest first, and how many there are.
+/// A page, newest first, and the total.
 pub async fn page(db: &Db, task_id: Option<i64>, paging: &Paging) -> Result<(i64, Vec<Execution>), Error> {
     const COUNT: &str = "SELECT count(*) FROM executions";
-    const PAGE: &str = concat!("SELECT ", columns!(), " FROM executions ORDER BY id DESC LIMIT $1 OFFSET $2");
+    const PAGE: &str = concat!(
+        "SELECT ",
+        columns!(),
+        ", (SELECT count(*) FROM executions) AS total FROM executions ORDER BY id DESC LIMIT $1 OFFSET $2"
+    );
     const COUNT_OF_TASK: &str = "SELECT count(*) FROM executions WHERE task_id = $1";
     const PAGE_OF_TASK: &str = concat!(
         "SELECT ",
         columns!(),
-        " FROM executions WHERE task_id = $3 ORDER BY id DESC LIMIT $1 OFFSET $2"
+        ", (SELECT count(*) FROM executions WHERE task_id = $3) AS total \
+         FROM executions WHERE task_id = $3 ORDER BY id DESC LIMIT $1 OFFSET $2"
     );
     let (size, offset) = (paging.page_size.into(), paging.offset().into());
-    let (count, rows) = match task_id {
-        None => (db.read(COUNT, &[]).await?, db.read(PAGE, &[size, offset]).await?),
-        Some(id) => {
-            let count = db.read(COUNT_OF_TASK, &[id.into()]).await?;
-            (count, db.read(PAGE_OF_TASK, &[size, offset, id.into()]).await?)
-        }
+    let rows = match task_id {
+        None => db.read(PAGE, &[size, offset]).await?,
+        Some(id) => db.read(PAGE_OF_TASK, &[size, offset, id.into()]).await?,
     };
-    let total = count.first().map_or(Ok(0), |row| row.get(0))?;
+    let total = match (rows.first(), task_id) {
+        (Some(row), _) => row.by_name().get("total")?,
+        // After the last page there is no row with the total.
+        (None, None) => db.read(COUNT, &[]).await?[0].get(0)?,
+        (None, Some(id)) => db.read(COUNT_OF_TASK, &[id.into()]).await?[0].get(0)?,
+    };
     Ok((total, rows.iter().map(execution).collect::<Result<_, _>>()?))
 }
 
-/// Those that are so far, the newest first.
+/// Those with this status, newest first.
 pub async fn with_status(db: &Db, status: Status, at_most: i64) -> Result<Vec<Execution>, Error> {
     const FIND: &str =
         concat!("SELECT ", columns!(), " FROM executions WHERE status = $1 ORDER BY id DESC LIMIT $2");
@@ -167,14 +175,14 @@ pub async fn with_status(db: &Db, status: Status, at_most: i64) -> Result<Vec<Ex
     rows.iter().map(execution).collect()
 }
 
-/// A workflow's, the newest first.
+/// Those of a workflow, newest first.
 pub async fn of_workflow(db: &Db, workflow_id: i64, at_most: i64) -> Result<Vec<Execution>, Error> {
     const FIND: &str =
         concat!("SELECT ", columns!(), " FROM executions WHERE workflow_id = $1 ORDER BY id DESC LIMIT $2");
     db.read(FIND, &[workflow_id.into(), at_most.into()]).await?.iter().map(execution).collect()
 }
 
-/// A task's newest.
+/// The newest of a task.
 pub async fn latest_of_task(db: &Db, task_id: i64) -> Result<Option<Execution>, Error> {
     const FIND: &str =
         concat!("SELECT ", columns!(), " FROM executions WHERE task_id = $1 ORDER BY id DESC LIMIT 1");
@@ -193,16 +201,15 @@ pub async fn latest_of_workflows(db: &Db, ids: &[i64]) -> Result<Vec<Execution>,
         postgres: concat!(
             "SELECT ",
             columns!(),
-            " FROM executions WHERE id IN (SELECT (SELECT max(e.id) FROM executions e \
-             WHERE e.workflow_id = CAST(w.value AS BIGINT)) \
-             FROM json_array_elements_text(CAST($1 AS json)) AS w(value))"
+            " FROM json_array_elements_text(CAST($1 AS json)) AS w (value) CROSS JOIN LATERAL (\
+             SELECT * FROM executions WHERE workflow_id = CAST(w.value AS BIGINT) ORDER BY id DESC LIMIT 1) AS latest"
         ),
     };
     let ids = serde_json::to_string(ids).map_err(Error::internal)?;
     db.read(db.words(LATEST), &[ids.into()]).await?.iter().map(execution).collect()
 }
 
-/// Those of these runs, by the task's key.
+/// Those of these runs, by task key.
 pub async fn of_runs(db: &Db, run_ids: &[i64]) -> Result<Vec<Execution>, Error> {
     const OF_RUNS: Either = Either {
         sqlite: concat!(
@@ -213,7 +220,7 @@ pub async fn of_runs(db: &Db, run_ids: &[i64]) -> Result<Vec<Execution>, Error> 
         postgres: concat!(
             "SELECT ",
             columns!(),
-            " FROM executions WHERE run_id IN (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)) \
+            " FROM executions WHERE run_id = ANY(ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) \
              ORDER BY run_id, task_key"
         ),
     };
@@ -221,14 +228,14 @@ pub async fn of_runs(db: &Db, run_ids: &[i64]) -> Result<Vec<Execution>, Error> 
     db.read(db.words(OF_RUNS), &[ids.into()]).await?.iter().map(execution).collect()
 }
 
-/// What became of a task in a run.
+/// The execution of a task in a run.
 pub async fn find_task(db: &Db, run_id: i64, task_key: &str) -> Result<Option<Execution>, Error> {
     const FIND: &str = concat!("SELECT ", columns!(), " FROM executions WHERE run_id = $1 AND task_key = $2");
     db.read(FIND, &[run_id.into(), task_key.into()]).await?.first().map(execution).transpose()
 }
 
-/// Writes what became of a task; answers its id. It is updated first: an insert that finds it there would use up
-/// an id each time.
+/// Writes a task's record; returns its id. Updates first: an insert with a conflict would use up an id each
+/// time.
 pub async fn put(tx: &mut Tx, run: &Run, record: &Record, now_ms: i64) -> Result<i64, Error> {
     const UPDATE: &str = "UPDATE executions SET task_name = $3, status = $4, attempt = $5, start_time = $6, \
         end_time = $7, duration = $8, error_message = $9, rows_affected = $10, tries = $11, \
@@ -282,7 +289,7 @@ pub async fn put(tx: &mut Tx, run: &Run, record: &Record, now_ms: i64) -> Result
     rows.first().map_or_else(|| Err(Error::internal(anyhow::anyhow!("it was not stored"))), |row| row.get(0))
 }
 
-/// Forgets one: its task was never begun.
+/// Deletes one whose task never started.
 pub async fn delete(tx: &mut Tx, id: i64) -> Result<(), Error> {
     tx.execute("DELETE FROM executions WHERE id = $1", &[id.into()]).await.map(drop)
 }

@@ -1,4 +1,4 @@
-//! Executions as answers show them.
+//! Executions in answers.
 
 use chrono_tz::Tz;
 use lakeport_base::time::{self, SECOND_MS};
@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::store::{Execution, Status};
 
-/// What became of a task in a run. Its tries are one record.
+/// The execution of a task in a run; its attempts form one record.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Execution")]
@@ -15,7 +15,7 @@ pub struct ExecutionView {
     pub id: i64,
     pub workflow_id: i64,
     pub workflow_name: String,
-    /// Null: the engine does not say which task it is.
+    /// Null: the engine does not report the task.
     pub task_id: Option<i64>,
     pub task_name: String,
     /// The engine's id of the run.
@@ -23,9 +23,9 @@ pub struct ExecutionView {
     pub status: Status,
     /// `manual`, `schedule` or `backfill`.
     pub trigger_type: String,
-    /// The business time; null: it was started by hand.
+    /// The business time; null: started manually.
     pub schedule_time: Option<String>,
-    /// The latest try's number; times and message are that try's.
+    /// The number of the latest attempt; times and message are of that attempt.
     pub attempt: i64,
     pub start_time: Option<String>,
     pub end_time: Option<String>,
@@ -76,18 +76,18 @@ pub struct ExecutionDetail {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ExecutionLog")]
 pub struct LogView {
-    /// Whole lines of all tries, in order; where there are several, a line before each names it.
+    /// Complete lines of all attempts, in order; if there are several, a line before each names it.
     pub text: String,
-    /// For `logOffset`: where to go on, now or later.
+    /// For `logOffset`: where to continue, now or later.
     pub next_offset: String,
-    /// Nothing will be added.
+    /// The log is complete.
     pub complete: bool,
-    /// Why no more could be read at this moment; null: all is well.
+    /// Why no more could be read now; null: no error.
     pub error: Option<String>,
 }
 
 impl LogView {
-    /// In the place of one that the caller may not see.
+    /// A note instead of a log that the caller may not see.
     pub fn withheld() -> LogView {
         LogView {
             text: "(the log is left out: it may show rows of a data source that you may not read)\n"

@@ -13,7 +13,7 @@ use crate::execution_records::store::{self, Execution, Status};
 use crate::execution_records::{ExecutionDetail, ExecutionView};
 use crate::executions::{Call, Executions};
 
-/// Running ones of one answer.
+/// The most running executions of an answer.
 const RUNNING_MAX: i64 = 500;
 
 /// The execution of this id, or 404.

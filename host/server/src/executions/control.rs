@@ -1,12 +1,11 @@
-//! Stopping what runs, and running again what failed. The engine does it; what is answered is what was seen of it
-//! soon after.
+//! Cancelling and retrying executions. The engine does the work; the answer shows the state observed soon
+//! after.
 
 use std::time::Duration;
 
 use lakeport_base::Error;
 use lakeport_bindings::engine::model::{InstanceRef, RetryRequest, Target};
-use lakeport_store::Subscription;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep};
 
 use super::runs::{self, Run, START_MAX};
 use super::{TOPIC, watch};
@@ -15,13 +14,13 @@ use crate::execution_records::store::{self, Execution, Status};
 use crate::executions::Executions;
 use crate::workflows;
 
-/// How long a retry waits for the end of a run whose tasks have all ended, and how often it looks.
+/// How long a retry waits for the end of a run whose tasks have all ended, and the polling interval.
 const END_WAIT: Duration = Duration::from_secs(3);
 const END_LOOK_INTERVAL: Duration = Duration::from_millis(50);
-/// How long an answer waits for a stop to be seen.
+/// How long an answer waits for a stop.
 const STOP_WAIT: Duration = Duration::from_secs(3);
 
-/// Stops the run that the execution belongs to.
+/// Cancels the execution's run.
 pub async fn cancel(state: &Executions, execution: Execution, call_id: &str) -> Result<Execution, Error> {
     if execution.record.status.has_ended() {
         let message = format!(
@@ -31,16 +30,15 @@ pub async fn cancel(state: &Executions, execution: Execution, call_id: &str) -> 
         return Err(Error::conflict("not_running", message));
     }
     let until = Instant::now() + STOP_WAIT;
-    let changed = state.changes.subscribe(TOPIC);
     let (run, this, client) = run_of(state, &execution, call_id).await?;
     client.cancel(&this.workflow, &Target::Instance(this.id.clone())).await?;
     let is_stopped = |now: &Execution| now.record.status.has_ended();
-    let stopped = seen(state, &run, &execution.record.task_key, changed, until, call_id, is_stopped).await?;
+    let stopped = seen(state, &run, &execution.record.task_key, until, call_id, is_stopped).await?;
     Ok(stopped.unwrap_or(execution))
 }
 
-/// Runs again what failed in the execution's run; where the engine cannot, or does not know the run any more, the
-/// whole workflow for the same time. Answers the task's new record.
+/// Repeats the failed tasks of the execution's run; if the engine cannot, or no longer knows the run, starts
+/// the complete workflow for the same time. Returns the task's new record.
 pub async fn retry(state: &Executions, execution: Execution, call_id: &str) -> Result<Execution, Error> {
     if !matches!(execution.record.status, Status::Failed | Status::Killed) {
         let message = format!(
@@ -50,7 +48,6 @@ pub async fn retry(state: &Executions, execution: Execution, call_id: &str) -> R
         return Err(Error::conflict("not_retryable", message));
     }
     let until = Instant::now() + START_MAX;
-    let changed = state.changes.subscribe(TOPIC);
     let (run, this, client) = run_of(state, &execution, call_id).await?;
     let run = ended(state, run, call_id).await?;
     let key = uuid::Uuid::now_v7().to_string();
@@ -67,11 +64,10 @@ pub async fn retry(state: &Executions, execution: Execution, call_id: &str) -> R
     let before = (execution.record.attempt, execution.run_id);
     let is_again =
         move |now: &Execution| (now.record.attempt, now.run_id) != before || !now.record.status.has_ended();
-    // A run that is new is known once it is seen in the engine.
+    // A new run is known once the engine shows it.
     let known = runs::store::find_instance(&state.db, &run.engine, &again).await?;
     let run_again = known.unwrap_or_else(|| Run { instance_id: Some(again.clone()), ..run.clone() });
-    let seen =
-        seen(state, &run_again, &execution.record.task_key, changed, until, call_id, &is_again).await?;
+    let seen = seen(state, &run_again, &execution.record.task_key, until, call_id, &is_again).await?;
     seen.filter(is_again).ok_or_else(|| {
         let message = format!(
             "the engine `{}` runs it again, as {again}, but has not begun the task within {} s; once it has, it \
@@ -83,7 +79,8 @@ pub async fn retry(state: &Executions, execution: Execution, call_id: &str) -> R
     })
 }
 
-/// The run with its end, which may come a moment after that of its last task; 409 while other tasks go on.
+/// The run with its end, which may come shortly after its last task's; 409 while other tasks are running. Not
+/// `wait_for`: each look asks the engine.
 async fn ended(state: &Executions, mut run: Run, call_id: &str) -> Result<Run, Error> {
     let until = Instant::now() + END_WAIT;
     while run.ended_at_ms.is_none() {
@@ -93,7 +90,7 @@ async fn ended(state: &Executions, mut run: Run, call_id: &str) -> Result<Run, E
         let goes_on = tasks.iter().any(|task| !task.record.status.has_ended());
         if run.ended_at_ms.is_none() && (goes_on || Instant::now() >= until) {
             let message =
-                "other tasks of its run still go on; retry when the run has ended, or cancel it first";
+                "other tasks of its run are still running; retry when the run has ended, or cancel it first";
             return Err(Error::conflict("not_retryable", message));
         }
         if run.ended_at_ms.is_none() {
@@ -129,32 +126,26 @@ async fn run_of(
     Ok((run, this, client))
 }
 
-/// The task's record in the run once it is as it is to be, or as it is when the time is over or the server stops.
+/// The task's record once it has the expected state, or its current state at the deadline or when the server
+/// stops.
 async fn seen(
     state: &Executions,
     run: &Run,
     task_key: &str,
-    mut changed: Subscription,
     until: Instant,
     call_id: &str,
     is_it: impl Fn(&Execution) -> bool,
 ) -> Result<Option<Execution>, Error> {
-    // The engine did what was asked: that it cannot be asked how far it is must not look as if it had not.
+    // The engine has accepted the request; a failure to poll it must not look like a refusal.
     if let Err(error) = watch::look_at(state, run, call_id).await {
-        tracing::debug!("the engine was not asked how far it is: {error}");
+        tracing::debug!("polling the engine failed: {error}");
     }
-    let mut is_over = false;
-    loop {
-        let instance_id = run.instance_id.as_deref().unwrap_or_default();
-        let known = runs::store::find_instance(&state.db, &run.engine, instance_id).await?;
-        let now = match &known {
-            Some(run) => store::find_task(&state.db, run.id, task_key).await?,
-            None => None,
-        };
-        if is_over || now.as_ref().is_some_and(&is_it) {
-            return Ok(now);
+    let instance_id = run.instance_id.as_deref().unwrap_or_default();
+    let look = || async {
+        match runs::store::find_instance(&state.db, &run.engine, instance_id).await? {
+            Some(run) => store::find_task(&state.db, run.id, task_key).await,
+            None => Ok(None),
         }
-        let told = state.stopping.run_until_cancelled(timeout_at(until, changed.next())).await;
-        is_over = !matches!(told, Some(Ok(Some(_))));
-    }
+    };
+    state.wait_for(TOPIC, None, until, look, |now| now.as_ref().is_some_and(&is_it)).await
 }

@@ -1,13 +1,13 @@
-//! What requests about executions say.
+//! The forms of requests about executions.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Records of a page where the request does not say.
+/// The default page size.
 pub const PAGE_SIZE_DEFAULT: i64 = 10;
-/// Failed executions where the request does not say how many.
+/// The default number of failed executions.
 pub const FAILED_DEFAULT: i64 = 50;
-/// Most failed executions of one answer.
+/// The most failed executions of an answer.
 pub const FAILED_MAX: i64 = 500;
 
 #[derive(Deserialize, JsonSchema)]
@@ -28,7 +28,7 @@ pub struct HistoryQuery {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DetailQuery {
-    /// The `nextOffset` of the part of the log that was read before; absent: from the beginning.
+    /// The `nextOffset` of the previous part of the log; absent: from the beginning.
     pub log_offset: Option<String>,
 }
 

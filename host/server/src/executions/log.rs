@@ -1,5 +1,6 @@
-//! The log of an execution: those of all its tries, one after the other, read from the engine part by part. What
-//! `nextOffset` says is a place in a try's log, in the engine's own words; only this module reads it.
+//! The log of an execution: the logs of all attempts, one after the other, read from the engine in parts.
+//! `nextOffset` encodes a position in an attempt's log with the engine's own cursor; only this module decodes
+//! it.
 
 use lakeport_base::error::{Detail, Error};
 use lakeport_bindings::engine::model::LogRequest;
@@ -14,21 +15,21 @@ use crate::workflows::versions;
 
 /// A part of a log, in bytes.
 const PART_MAX_BYTES: usize = 256 * 1024;
-/// Less than this is not asked for, in bytes: the next part has it.
+/// The smallest request, in bytes: a smaller rest is left to the next part.
 const ROOM_MIN_BYTES: usize = 16 * 1024;
-/// What an engine may answer where it was asked for less, in bytes; the contract's.
+/// The largest answer of an engine, whatever was requested, in bytes, by the contract.
 const PAGE_MAX_BYTES: usize = 1024 * 1024;
-/// Questions to the engine for one part.
+/// The most calls of the engine per part.
 const CALLS_MAX: usize = 20;
-/// The longest cursor of an engine, in bytes; the contract's.
+/// The longest cursor of an engine, in bytes, by the contract.
 const CURSOR_MAX_BYTES: usize = 1_024;
 
-/// Where somebody is in the logs of the tries.
+/// A position in the logs of the attempts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
-    /// Of the tries; as many as there are: behind them all.
+    /// The attempt's index; the number of attempts means the end.
     index: usize,
-    /// Within the log; none: at its beginning.
+    /// The cursor within the log; `None`: the beginning.
     cursor: Option<String>,
 }
 
@@ -93,7 +94,7 @@ async fn may_see(state: &Executions, caller: &Caller, execution: &Execution) -> 
     let Some(task_id) = execution.record.task_id else { return Ok(false) };
     let ids = versions::datasources_of(&state.db, execution.workflow_id, task_id).await?;
     let names = datasources::names_by_id(&state.db).await?;
-    // What a data source was called that is not there any more nobody knows.
+    // The name of a deleted data source is unknown.
     let is_open =
         |id: &Option<i64>| id.is_none_or(|id| names.get(&id).is_some_and(|name| caller.may_read(name)));
     Ok(!ids.is_empty() && ids.iter().all(is_open))

@@ -1,8 +1,8 @@
-//! Executions: what ran, when, and how it ended, with its log. What an engine's own timer started is recorded
-//! too; no request waits for that.
+//! Executions: the runs of tasks with times, results and logs. Runs started by an engine's own timer are
+//! recorded, too; no request waits for them.
 //!
-//! A run of a workflow is asked for here or seen in its engine ([`runs`]); what becomes of its tasks is seen by
-//! watching engines ([`watch`]) and by nothing else. An execution is one task of one run.
+//! A run of a workflow is requested here or found in its engine ([`runs`]); only watching the engines
+//! ([`watch`]) updates its tasks. An execution is one task of one run.
 
 mod api;
 mod control;
@@ -33,14 +33,14 @@ use crate::workflows;
 use crate::workflows::forms::WorkflowPath;
 use crate::workflows::tasks;
 
-/// What the change log calls a change of an execution; the key is its id.
+/// The change log's topic of executions; the key is the id.
 pub const TOPIC: &str = "executions";
 
-/// What the start of a run can be answered with; for [`Route::refuses`].
+/// Error codes of starting a run; for [`Route::refuses`].
 pub static START_CODES: LazyLock<Vec<&str>> =
     LazyLock::new(|| [ENGINE_CALL_CODES, &["not_deployed"]].concat());
 
-/// Runs of workflows, and the engines that they run on.
+/// Runs of workflows, and their engines.
 pub struct Executions {
     core: Arc<Core>,
     engines: Arc<Engines>,
@@ -66,7 +66,7 @@ pub fn part() -> Part<Executions> {
     }
 }
 
-/// Without its engine it would never be seen how a run ends.
+/// Without its engine, the end of a run would never be seen.
 fn in_use<'a>(tx: &'a mut Tx, engine: &'a Resource) -> BoxFuture<'a, Result<(), Error>> {
     Box::pin(async move {
         if engine.fate != Fate::Deleted {
@@ -196,9 +196,9 @@ async fn execute(call: Call<WorkflowPath>) -> Result<Data<String>, Error> {
     Ok(Data::new(&run))
 }
 
-/// What runs now on a data source, the newest first, of the newest that run at all.
+/// The tasks that are running on a data source, newest first, among the newest running ones.
 pub async fn running_on(core: &Core, datasource_id: i64) -> Result<Vec<RunningTask>, Error> {
-    /// Executions that are looked at.
+    /// The most executions that are checked.
     const LOOKED_AT_MAX: i64 = 500;
     let running = store::with_status(&core.db, Status::Running, LOOKED_AT_MAX).await?;
     let task_ids: Vec<i64> = running.iter().filter_map(|execution| execution.record.task_id).collect();

@@ -1,4 +1,4 @@
-//! Runs of the past, written down as the watcher would have: for the example company, whose month was not lived through.
+//! Writes past runs as the watcher would have: for the example company's history.
 
 use lakeport_base::Error;
 use lakeport_bindings::engine::model::{Instance, TaskRun};
@@ -8,7 +8,7 @@ use super::runs::{self, Run};
 use super::watch;
 use crate::execution_records::store;
 
-/// Writes down a run that has ended, with what became of its tasks, as it was seen at that time.
+/// Writes a finished run with the records of its tasks, as if seen at that time.
 pub async fn record(
     tx: &mut Tx,
     engine: &str,

@@ -1,6 +1,6 @@
-//! `Idempotency-Key`: a POST that is sent again is answered as the first time. The first one claims the key;
-//! its answer is kept in the transaction of its change, so that a server that dies in between leaves either both
-//! or none. A claim that outlives its request's deadline belongs to a server that is gone, and is taken over.
+//! `Idempotency-Key`: a repeated POST gets the first one's answer. The first request claims the key; its
+//! answer is stored in the transaction of its change, so that a server that dies in between leaves either
+//! both or none. A claim that outlives its request's deadline belongs to a dead server and is taken over.
 
 mod store;
 
@@ -21,18 +21,18 @@ use crate::part::{Part, RetentionRule};
 use crate::secrets::{self, EncryptedColumn, KeyColumn};
 use store::{Claimed, Kept};
 
-/// How long an answer is kept.
+/// How long an answer is stored.
 const KEPT_MS: i64 = DAY_MS;
-/// How long an answer is kept that shows a secret; it is encrypted.
+/// How long an answer with a secret is stored, encrypted.
 const SECRET_KEPT_MS: i64 = 10 * MINUTE_MS;
-/// Past its deadline a request has ended, but for what its last statement takes.
+/// The margin after a request's deadline for its last statement.
 const CLAIM_MARGIN_MS: i64 = 15_000;
-/// Between two looks at whether the first request is done.
+/// The polling interval while the first request runs.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
-/// Headers that belong to the answer itself.
+/// The headers that are stored with the answer.
 static KEPT_HEADERS: [HeaderName; 2] = [CONTENT_TYPE, ETAG];
 
-/// What is purged once it ran out.
+/// Expired keys are purged.
 const KEYS: Retained = Retained {
     what: "idempotency",
     table: "idempotency_keys",
@@ -40,7 +40,7 @@ const KEYS: Retained = Retained {
             (SELECT caller, method, path, key FROM idempotency_keys WHERE expires_at < $1 LIMIT $2)",
 };
 
-/// Answers that show a secret.
+/// Answers with secrets.
 const BODY: EncryptedColumn = EncryptedColumn {
     table: "idempotency_keys",
     name: "body",
@@ -62,7 +62,7 @@ pub fn part() -> Part<Core> {
     }
 }
 
-/// Claims the attempt's key, if it names one; waits where the first request still runs.
+/// Claims the attempt's key, if it has one; waits while the first request runs.
 pub async fn begin(core: &Core, attempt: &Attempt) -> Result<Begun, Error> {
     let Some(key) = &attempt.idempotency_key else { return Ok(Begun::Go) };
     let repeated = [attempt.query.as_bytes(), b"\n", &attempt.body].concat();
@@ -96,9 +96,9 @@ async fn claim(core: &Core, attempt: &Attempt, key: &str, digest: &str) -> Resul
     store::claim(&core.db, attempt, key, digest, now_ms, expires_at_ms).await
 }
 
-/// Keeps the answer in the change's own transaction. Fails when the claim was lost: the change must not be
-/// made twice. Where the request goes on to wait for the end of what it began, so long, it is the answer only should
-/// its server die meanwhile: until then repeats wait, too.
+/// Stores the answer in the change's own transaction. Fails if the claim was lost, so that the change is not
+/// made twice. If the request then waits for the end of the work that it started, at most so long, this
+/// answer is only used if its server dies meanwhile; until then repeats wait, too.
 pub async fn keep(
     core: &Core,
     tx: &mut Tx,
@@ -113,7 +113,7 @@ pub async fn keep(
     Err(Error::timed_out("deadline_exceeded", message))
 }
 
-/// False where there is no key, or where it is not this attempt's.
+/// False if there is no key, or if it is not this attempt's.
 async fn keep_if_ours(
     core: &Core,
     tx: &mut Tx,
@@ -142,7 +142,8 @@ async fn keep_if_ours(
     store::keep(tx, attempt, key, &kept, now_ms + kept_ms, waits_until_ms).await
 }
 
-/// After a change that did not keep its answer itself: kept if below 500, else the key is free again.
+/// After a change that did not store its answer itself: stores it if its status is below 500; otherwise frees
+/// the key.
 pub async fn end(core: &Core, attempt: &Attempt, outcome: Result<&Reply, &Error>) -> Result<(), Error> {
     let Some(key) = &attempt.idempotency_key else { return Ok(()) };
     let failed;
@@ -155,12 +156,12 @@ pub async fn end(core: &Core, attempt: &Attempt, outcome: Result<&Reply, &Error>
         Err(_) => return store::free(&core.db, attempt, key).await,
     };
     let mut tx = core.db.begin().await?;
-    // One that was refused before it claimed its key has nothing to keep.
+    // A request that was refused before it claimed its key stores nothing.
     keep_if_ours(core, &mut tx, attempt, reply, None).await?;
     tx.commit().await
 }
 
-/// After work that was answered for when it began, and then failed: a repeat tries again.
+/// After work that was answered at its start, and then failed: a repeat tries again.
 pub async fn forget(core: &Core, attempt: &Attempt) -> Result<(), Error> {
     match &attempt.idempotency_key {
         Some(key) => store::forget(&core.db, attempt, key).await,
@@ -168,7 +169,7 @@ pub async fn forget(core: &Core, attempt: &Attempt) -> Result<(), Error> {
     }
 }
 
-/// Names what a request with a key asks for, in 64 hex digits: its repeats have the same name. None without a key.
+/// Identifies a request with a key, in 64 hex digits: its repeats have the same id. `None` without a key.
 pub fn name_of(attempt: &Attempt) -> Option<String> {
     let key = attempt.idempotency_key.as_deref()?;
     let whole = [&attempt.caller.key(), attempt.method.as_str(), &attempt.path, key];
@@ -194,7 +195,7 @@ fn reply_of(core: &Core, attempt: &Attempt, kept: Kept) -> Result<Reply, Error> 
     Ok(Reply { status, headers: map, content: Content::Whole(Bytes::from(body)) })
 }
 
-/// What an encrypted answer is bound to: its row.
+/// The encryption context of an answer: its row.
 fn context(attempt: &Attempt) -> String {
     let key = attempt.idempotency_key.as_deref().unwrap_or_default();
     let row = [&attempt.caller.key(), attempt.method.as_str(), &store::path_of(attempt), key];

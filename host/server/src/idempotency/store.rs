@@ -1,4 +1,4 @@
-//! Kept answers in the store.
+//! Stored answers.
 
 use std::borrow::Cow;
 
@@ -7,10 +7,10 @@ use lakeport_http::Attempt;
 use lakeport_store::{Db, Row, Tx, Value};
 use sha2::{Digest, Sha256};
 
-/// A longer path stands in its row as a digest.
+/// A longer path is stored as a digest.
 const PATH_MAX_BYTES: usize = 500;
 
-/// Whose the key is.
+/// The owner of a key.
 pub enum Claimed {
     Ours,
     /// `answer`: `None` while the first request runs.
@@ -20,7 +20,7 @@ pub enum Claimed {
     },
 }
 
-/// An answer as it is kept.
+/// A stored answer.
 pub struct Kept {
     pub status: u16,
     /// A JSON array of pairs.
@@ -29,7 +29,7 @@ pub struct Kept {
     pub encrypted: bool,
 }
 
-/// The path of a row: a long one by its digest, for an index takes no long texts.
+/// The path of a row; a long one as a digest, because an index cannot hold long texts.
 pub fn path_of(attempt: &Attempt) -> Cow<'_, str> {
     if attempt.path.len() <= PATH_MAX_BYTES {
         return attempt.path.as_str().into();
@@ -46,7 +46,7 @@ fn row_of(attempt: &Attempt, key: &str) -> [Value; 4] {
     ]
 }
 
-/// Takes the key where it is free or its owner's time ran out; else says what there is.
+/// Claims the key if it is free or its claim has expired; otherwise returns the current one.
 pub async fn claim(
     db: &Db,
     attempt: &Attempt,
@@ -67,12 +67,12 @@ pub async fn claim(
     if db.execute(CLAIM, &values).await? == 1 {
         return Ok(Claimed::Ours);
     }
-    // Purged between the two statements: as if it still ran, until the next look.
+    // Purged between the two statements: treated as still running, until the next poll.
     let gone = || Claimed::Theirs { body_digest: body_digest.to_owned(), answer: None };
     Ok(look(db, attempt, key, now_ms).await?.unwrap_or_else(gone))
 }
 
-/// What became of another's claim, without taking anything; `None`: its time ran out, or it was given back.
+/// The state of another request's claim, without claiming; `None`: it expired, or was released.
 pub async fn look(db: &Db, attempt: &Attempt, key: &str, now_ms: i64) -> Result<Option<Claimed>, Error> {
     const READ: &str = "SELECT body_digest, status, headers, body, encrypted, waits_until FROM idempotency_keys \
                         WHERE caller = $1 AND method = $2 AND path = $3 AND key = $4 AND expires_at >= $5";
@@ -95,7 +95,7 @@ fn kept(row: &Row) -> Result<Option<Kept>, Error> {
     }))
 }
 
-/// False when the claim is not the attempt's any more. `waits_until_ms`: another answer may come until then.
+/// False if the claim is no longer the attempt's. `waits_until_ms`: another answer may follow until then.
 pub async fn keep(
     tx: &mut Tx,
     attempt: &Attempt,
@@ -119,7 +119,7 @@ pub async fn keep(
     Ok(tx.execute(SQL, &values).await? == 1)
 }
 
-/// Gives the key back though an answer was kept: what it told of has failed.
+/// Releases the key although an answer was stored, because its work failed.
 pub async fn forget(db: &Db, attempt: &Attempt, key: &str) -> Result<(), Error> {
     const SQL: &str = "DELETE FROM idempotency_keys WHERE caller = $1 AND method = $2 AND path = $3 AND key = $4 \
                        AND claim = $5";
@@ -128,7 +128,7 @@ pub async fn forget(db: &Db, attempt: &Attempt, key: &str) -> Result<(), Error> 
     db.execute(SQL, &values).await.map(drop)
 }
 
-/// Gives the key back after a failure, so that a repeat tries again.
+/// Releases the key after a failure, so that a repeat tries again.
 pub async fn free(db: &Db, attempt: &Attempt, key: &str) -> Result<(), Error> {
     const SQL: &str = "DELETE FROM idempotency_keys WHERE caller = $1 AND method = $2 AND path = $3 AND key = $4 \
                        AND claim = $5 AND status IS NULL";

@@ -1,4 +1,4 @@
-//! Handlers of the lineage, and what they show of the graph.
+//! Handlers of the lineage, and their views of the graph.
 
 use std::collections::HashMap;
 
@@ -14,11 +14,11 @@ use super::forms::{Direction, GraphQuery, NODES_MAX};
 use crate::datasources;
 use crate::lineage::{Call, Lineage};
 
-/// Most edges of one answer.
+/// The most edges of an answer.
 const EDGES_MAX: usize = 100_000;
-/// Most tasks that one edge names.
+/// The most tasks of an edge.
 const EDGE_TASKS_MAX: usize = 100;
-/// Longer comments are cut off, in characters: there is one in each of thousands of nodes.
+/// Longer comments are cut, in characters: thousands of nodes have one each.
 const COMMENT_MAX_CHARS: usize = 500;
 
 /// Tables and the edges between them.
@@ -26,13 +26,13 @@ const COMMENT_MAX_CHARS: usize = 500;
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "LineageGraph")]
 pub struct GraphView {
-    /// The nearest first.
+    /// Nearest first.
     nodes: Vec<NodeView>,
-    /// Between tables that are sent.
+    /// Between returned tables.
     edges: Vec<EdgeView>,
     /// There are more than `maxNodes`.
     truncated: bool,
-    /// What is not sent: what is too much, and what lies in data sources that the caller may not read.
+    /// The nodes that are not returned: beyond the limit, and in data sources that the caller may not read.
     omitted: Omitted,
 }
 
@@ -46,11 +46,11 @@ pub struct NodeView {
     layer: Option<Box<str>>,
     db_name: Box<str>,
     cluster_id: Option<i64>,
-    /// Its first 500 characters; `…` at the end: there are more.
+    /// Its first 500 characters; `…` marks a cut.
     table_comment: Option<Box<str>>,
     business_domain: Option<Box<str>>,
     data_domain: Option<Box<str>>,
-    /// Steps from the table that was asked for, upstream negative; null: none was.
+    /// Steps from the requested table, upstream negative; null without one.
     distance: Option<i64>,
 }
 
@@ -63,7 +63,7 @@ pub struct EdgeView {
     target: String,
     /// The first 100.
     task_ids: Vec<i64>,
-    /// How many there are.
+    /// The number of all tasks.
     task_count: usize,
 }
 
@@ -119,19 +119,19 @@ pub async fn graph(call: Call<Nothing, GraphQuery>) -> Result<Data<GraphView>, E
     Ok(Data::new(&shown(&graph, parts, query.max_nodes as usize)))
 }
 
-/// Which data sources' tables the caller may see.
+/// The data sources whose tables the caller may see.
 struct Sources {
     names: HashMap<i64, String>,
     caller: Caller,
 }
 
-/// How the caller sees a table.
+/// The visibility of a table.
 #[derive(PartialEq, Eq)]
 enum Sight {
     Seen,
-    /// It is counted and no more.
+    /// Only counted.
     Counted,
-    /// There is no such table: it is the server's own.
+    /// Not part of the graph: a table of the server itself.
     None,
 }
 
@@ -141,19 +141,19 @@ impl Sources {
     }
 
     fn sight(&self, entry: &Entry) -> Sight {
-        // A table without a data source is in nobody's.
+        // A table without a data source is visible to all.
         let Some(id) = entry.cluster_id else { return Sight::Seen };
         match self.names.get(&id) {
             Some(name) if name == datasources::OWN_NAME => Sight::None,
             Some(name) if !self.caller.may_read(name) => Sight::Counted,
-            // One that was deleted meanwhile: only who may read all may read what was in it.
+            // Its data source was just deleted: only callers without restriction see its tables.
             None if self.caller.datasources.is_some() => Sight::Counted,
             _ => Sight::Seen,
         }
     }
 }
 
-/// What a request comes to: tables that may be sent, in order, and ids of those that may only be counted.
+/// The result of a request: tables to return, in order, and ids of tables that are only counted.
 struct Parts<'i> {
     fitting: Vec<(&'i Entry, Option<i64>)>,
     counted: Vec<i64>,
@@ -168,7 +168,7 @@ fn parts<'i>(
     let filter = Filter::of(query);
     let mut parts = Parts { fitting: Vec::new(), counted: Vec::new() };
     let mut take = |entry: &'i Entry, distance: Option<i64>| match sources.sight(entry) {
-        // Whatever the filters: what fits them would say what is in it.
+        // Ignores the filters, which would reveal properties of the table.
         Sight::Counted => parts.counted.push(entry.id),
         Sight::Seen if distance == Some(0) || filter.fits(entry) => parts.fitting.push((entry, distance)),
         Sight::Seen | Sight::None => {}
@@ -188,7 +188,7 @@ fn parts<'i>(
         Direction::Downstream => lakeport_graph::Direction::Downstream,
     };
     for Reached { id, distance } in graph.walk(anchor, direction, query.depth) {
-        // A task may still be bound to what the catalogue has no more.
+        // A task may still refer to a table that is no longer in the catalogue.
         if let Some(entry) = index.get(id) {
             take(entry, Some(distance));
         }
@@ -216,7 +216,7 @@ fn shown(graph: &Graph, parts: Parts<'_>, max_nodes: usize) -> GraphView {
     }
 }
 
-/// What of the walk is sent. A text without characters filters nothing.
+/// The filter on the result of the walk. An empty text does not filter.
 struct Filter<'q> {
     layer: Option<&'q str>,
     business_domain: Option<&'q str>,

@@ -1,4 +1,4 @@
-//! What requests about lineage say.
+//! The forms of requests about lineage.
 
 use std::borrow::Cow;
 
@@ -6,9 +6,9 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Nodes of an answer where the request does not say.
+/// The default number of nodes.
 pub const NODES_DEFAULT: u32 = 2_000;
-/// Most nodes of one answer.
+/// The most nodes of an answer.
 pub const NODES_MAX: u32 = 20_000;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,13 +21,13 @@ pub enum Direction {
     Downstream,
 }
 
-/// The walk goes over the whole graph; the filters choose what of it is sent.
+/// The walk covers the complete graph; the filters select the returned tables.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GraphQuery {
-    /// The table that the walk starts from; absent: the whole graph.
+    /// The table from which the walk starts; absent: the complete graph.
     pub table_id: Option<i64>,
-    /// Most steps from the table; 0: the table alone; absent: no limit.
+    /// The most steps from the table; 0: only the table; absent: no limit.
     pub depth: Option<u32>,
     /// Only tables of this layer.
     pub layer: Option<String>,
@@ -39,7 +39,7 @@ pub struct GraphQuery {
     pub keyword: Option<String>,
     #[serde(default)]
     pub direction: Direction,
-    /// More are counted in `omitted`; the nearest are sent first.
+    /// Further ones are counted in `omitted`; the nearest come first.
     #[serde(default = "nodes_default")]
     #[schemars(range(min = 1, max = NODES_MAX))]
     pub max_nodes: u32,
@@ -57,15 +57,15 @@ pub struct ImpactQuery {
 #[serde(rename_all = "camelCase")]
 pub struct ColumnsQuery {
     pub table_id: i64,
-    /// Absent: every field of the table.
+    /// Absent: all fields of the table.
     pub field: Option<String>,
     #[serde(default)]
     pub direction: Direction,
-    /// Most steps from the field; absent: no limit.
+    /// The most steps from the field; absent: no limit.
     pub depth: Option<u32>,
 }
 
-/// One event or an array of them. Each is read on its own: a broken one is rejected alone.
+/// One event or an array of them. Each is read on its own: an invalid one does not affect the others.
 #[derive(Deserialize)]
 #[serde(from = "Value")]
 pub struct OpenLineageEvents(pub Vec<Value>);
@@ -93,7 +93,7 @@ impl JsonSchema for OpenLineageEvents {
     }
 }
 
-/// An event of a run, a job or a dataset, as the OpenLineage specification has it.
+/// An event of a run, a job or a dataset, by the OpenLineage specification.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenLineageEvent {
@@ -108,7 +108,7 @@ pub struct OpenLineageEvent {
     pub job: Option<OpenLineageJob>,
     pub inputs: Option<Vec<OpenLineageDataset>>,
     pub outputs: Option<Vec<OpenLineageDataset>>,
-    /// Of a dataset's own event.
+    /// For a dataset's own event.
     pub dataset: Option<OpenLineageDataset>,
 }
 

@@ -1,5 +1,5 @@
-//! Lineage: which table is made from which. The graph follows from what tasks are bound to and from OpenLineage
-//! events; it is answered from memory.
+//! Table lineage: the tables from which a table is made. The graph is derived from the tables of tasks and
+//! from OpenLineage events; requests are answered from memory.
 
 mod api;
 pub mod forms;

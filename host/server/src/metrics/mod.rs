@@ -1,5 +1,5 @@
-//! `/metrics`, in Prometheus' text format: the edge, the store, the plugins, the process. What is expensive to
-//! count is counted once a minute.
+//! `/metrics`, in Prometheus' text format: metrics of the edge, the store, the plugins, the process.
+//! Expensive counts are refreshed once a minute.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -35,13 +35,13 @@ fn routes() -> Vec<Route<Figures>> {
     ]
 }
 
-/// What the figures are counted from.
+/// The sources of the metrics.
 pub struct Figures {
     core: Arc<Core>,
     plugins: Arc<Plugins>,
     stats: Stats,
     purged: Arc<Purged>,
-    /// Tables whose sizes are shown, each with its name there.
+    /// Growing tables whose row counts are shown, each with its label.
     tables: Vec<(&'static str, &'static str)>,
     sizes: Sizes,
 }
@@ -53,7 +53,7 @@ pub fn part() -> Part<Figures> {
 }
 
 impl Figures {
-    /// `tables`: those that grow.
+    /// `tables`: the growing ones.
     pub fn new(
         core: &Arc<Core>,
         plugins: &Arc<Plugins>,
@@ -76,11 +76,11 @@ impl Figures {
 /// A request to this module.
 type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Figures, P, Q, B>;
 
-/// How many rows the tables that grow have, counted once a minute.
+/// The row counts of growing tables, refreshed once a minute.
 #[derive(Default)]
 struct Sizes(Mutex<Option<Counted>>);
 
-/// Rows by what they are.
+/// Rows by label.
 type Rows = Vec<(&'static str, i64)>;
 
 struct Counted {
@@ -181,7 +181,7 @@ fn of_process(state: &Figures, registry: &mut Registry) {
     }
 }
 
-/// From the kernel, where it says so.
+/// From the kernel, if available.
 fn resident_bytes() -> Option<i64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -189,7 +189,8 @@ fn resident_bytes() -> Option<i64> {
     Some(kib * 1024)
 }
 
-/// The encoder writes OpenMetrics; the classic format names a counter in its comments as in its samples.
+/// The encoder writes OpenMetrics; in the classic format, a counter has the same name in comments and
+/// samples.
 fn classic(text: &str) -> String {
     let counters: Vec<&str> =
         text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter")).collect();

@@ -16,7 +16,7 @@ use crate::plugins::{Call, Plugins};
 /// The longest reason for a quarantine, in characters.
 const REASON_MAX_CHARS: usize = 1_000;
 
-/// What staging can refuse.
+/// The error codes of staging.
 pub const STAGING_CODES: &[&str] = &[
     "component_core_module",
     "component_empty",
@@ -35,7 +35,7 @@ pub const STAGING_CODES: &[&str] = &[
     "too_many_generations",
 ];
 
-/// A plugin: its name, or `family:name` where two families share one.
+/// A plugin: its name, or `family:name` if two families share the name.
 #[derive(Deserialize, JsonSchema)]
 pub struct PluginPath {
     name: String,
@@ -45,7 +45,7 @@ pub struct PluginPath {
 #[derive(Deserialize, JsonSchema)]
 pub struct GenerationPath {
     name: String,
-    /// SHA-256 of the component in hex; its first eight digits or more will do.
+    /// SHA-256 of the component in hex; the first eight digits suffice.
     digest: String,
 }
 
@@ -75,7 +75,7 @@ pub async fn stage(call: Call<Nothing, Nothing, Raw>) -> Result<Data<StagedAnswe
     Ok(Data::new(&StagedAnswer::new(generation, &view, warnings(generation, &view))))
 }
 
-/// What an operator should know before activating it.
+/// Hints for the operator before activation.
 fn warnings(generation: &Generation, view: &PluginView) -> Vec<String> {
     let mut warnings = Vec::new();
     let Some(active) = view.active.as_deref().filter(|active| active.digest != generation.digest) else {
@@ -93,7 +93,7 @@ fn warnings(generation: &Generation, view: &PluginView) -> Vec<String> {
     }
     if generation.description.version() == active.description.version() {
         warnings.push(format!(
-            "it calls itself {} like the active generation, but its bytes differ",
+            "it has the version {} of the active generation, but its bytes differ",
             generation.description.version()
         ));
     }
@@ -104,9 +104,9 @@ fn warnings(generation: &Generation, view: &PluginView) -> Vec<String> {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ActivatePlugin")]
 pub struct Activate {
-    /// SHA-256 of the component in hex; its first eight digits or more will do.
+    /// SHA-256 of the component in hex; the first eight digits suffice.
     digest: String,
-    /// Of 100 calls; absent: all.
+    /// Percent of the calls; absent: all.
     #[schemars(range(min = 1, max = 99))]
     canary_percent: Option<u8>,
 }
@@ -135,7 +135,7 @@ pub async fn rollback(call: Call<PluginPath>) -> Result<Data<PluginAnswer>, Erro
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "QuarantinePlugin")]
 pub struct QuarantineBody {
-    /// One line, shown to those whose calls are refused.
+    /// One line, shown to callers.
     #[schemars(length(max = 1000))]
     reason: Option<String>,
 }

@@ -1,5 +1,5 @@
-//! `lakeport plugin inspect FILE`, which needs no server: what a component says of itself in its imports
-//! and exports, read without running any of it.
+//! `lakeport plugin inspect FILE`, without a server: describes a component by its imports and exports,
+//! without running it.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use anyhow::Context as _;
 use lakeport_plugins::{Origin, Policy, grants, inspect};
 use serde_json::json;
 
-/// Prints what a component is and what it would be granted.
+/// Prints a component's description and the permissions that it would get.
 pub fn inspect_file(path: &Path, as_json: bool) -> anyhow::Result<()> {
     let bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
     let inspection = inspect(&bytes)?;
@@ -30,7 +30,7 @@ pub fn inspect_file(path: &Path, as_json: bool) -> anyhow::Result<()> {
             "refused": listed,
         });
         println!("{answer:#}");
-        anyhow::ensure!(refused.is_empty(), "this component would not be let in");
+        anyhow::ensure!(refused.is_empty(), "this component would be refused");
         return Ok(());
     }
     println!("contract  {}", inspection.contract);
@@ -47,6 +47,6 @@ pub fn inspect_file(path: &Path, as_json: bool) -> anyhow::Result<()> {
     for import in &refused {
         println!("refused   {}: {}", import.import, import.reason);
     }
-    anyhow::ensure!(refused.is_empty(), "this component would not be let in");
+    anyhow::ensure!(refused.is_empty(), "this component would be refused");
     Ok(())
 }

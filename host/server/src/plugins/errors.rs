@@ -1,16 +1,16 @@
-//! What a call of a plugin that failed means to a client, for every module that makes such calls. Whatever a
-//! plugin or the system behind it answered, it is a failure of theirs: 502, or 504 where time ran out. A room
-//! that knows what was asked for may make a 404 or 409 of it before.
+//! Maps failed calls of plugins to errors, for all modules that make such calls. Failures of a plugin or of
+//! the system behind it are 502, or 504 for timeouts. A module that knows the context may map them to 404 or
+//! 409 first.
 
 use lakeport_base::Error;
 use lakeport_base::text::shortened;
 use lakeport_bindings::host::types::Error as PluginError;
 use lakeport_plugins::{CallError, CallFault};
 
-/// An address that this server does not connect to.
+/// The address is not permitted.
 pub const EGRESS_REFUSED: &str = "egress_refused";
 
-/// What such calls can be answered with; for [`crate::state::Route::refuses`].
+/// Error codes of such calls; for [`crate::state::Route::refuses`].
 pub const CALL_CODES: &[&str] = &[
     EGRESS_REFUSED,
     "plugin_answer_too_large",
@@ -31,7 +31,7 @@ pub const CALL_CODES: &[&str] = &[
     "upstream_unavailable",
 ];
 
-/// What calls of engines can be answered with; for [`crate::state::Route::refuses`].
+/// Error codes of engine calls; for [`crate::state::Route::refuses`].
 pub const ENGINE_CALL_CODES: &[&str] = &[
     "engine_conflict",
     "engine_denied",
@@ -55,9 +55,9 @@ pub const ENGINE_CALL_CODES: &[&str] = &[
 
 /// The longest message of a plugin that is passed on, in characters.
 const MESSAGE_MAX_CHARS: usize = 2_000;
-/// Seconds to wait where nothing more is known.
+/// The default wait, in seconds.
 const RETRY_AFTER_S: u64 = 1;
-/// The longest wait that a plugin is believed.
+/// The longest wait that is accepted from a plugin.
 const RETRY_AFTER_MAX_S: u64 = 3_600;
 
 /// A call of a plugin that failed.
@@ -77,14 +77,14 @@ pub fn failed(error: CallError) -> Error {
     }
 }
 
-/// What a person can do about a file that is locked, and about a table of a server.
+/// Advice for a locked file, and for a locked table of a server.
 const WHEN_FILE_LOCKED: &str =
     ": wait for its end, or cancel it (GET /api/v1/executions/running tells what runs), then try again";
 const WHEN_TABLE_LOCKED: &str =
     ": the database's own list of sessions tells who has it; try again when they are done";
 
-/// An error by a plugin's own words, or by the host's in its place. Its code is a text that anyone may have
-/// made up, so that few are believed.
+/// Maps the error of a plugin, or of the host in its place. Plugins choose the codes freely, so only a few
+/// are passed on.
 pub fn answered(error: &PluginError) -> Error {
     let mut message = shortened(&error.message, MESSAGE_MAX_CHARS);
     if lakeport_physical::is_locked(error) {
@@ -104,7 +104,7 @@ pub fn answered(error: &PluginError) -> Error {
     }
 }
 
-/// The same for calls of engines, whose failures have codes of their own.
+/// The same for engine calls, whose failures have their own codes.
 pub fn engine_failed(error: CallError) -> Error {
     let CallError::Answered(error) = error else { return failed(error) };
     let message = shortened(&error.message, MESSAGE_MAX_CHARS);
@@ -122,7 +122,7 @@ pub fn engine_failed(error: CallError) -> Error {
     }
 }
 
-/// Seconds until it may be tried again.
+/// Seconds until a retry.
 fn wait_s(error: &PluginError) -> u64 {
     let asked_s = error.retry_after_ms.map(|ms| u64::from(ms).div_ceil(1_000));
     asked_s.unwrap_or(RETRY_AFTER_S).min(RETRY_AFTER_MAX_S)

@@ -1,8 +1,8 @@
-//! Plugins: which components there are, which answer, and the API by which operators change that.
+//! Plugins: their components, the active ones, and the API for operators.
 //!
-//! The plugin host itself is the crate `lakeport-plugins`, which forgets everything when the process
-//! ends. This module keeps components and pointers in the store and puts them back at a start. A bundled
-//! plugin follows the binary until an operator activates another generation of it.
+//! The plugin host is the crate `lakeport-plugins`, which keeps nothing across processes. This module stores
+//! components and pointers and restores them at a start. A bundled plugin follows the binary until an
+//! operator activates another generation.
 
 mod api;
 pub mod cli;
@@ -22,7 +22,7 @@ use crate::part::{Part, RetentionRule, Start, Worker};
 pub use errors::{CALL_CODES, EGRESS_REFUSED, ENGINE_CALL_CODES, answered, engine_failed, failed};
 pub use state::Plugins;
 
-/// What the change log calls a change of a plugin.
+/// The change log's topic of plugins.
 pub const TOPIC: &str = "plugins";
 
 const HISTORY: Retained = Retained {
@@ -32,7 +32,7 @@ const HISTORY: Retained = Retained {
             (SELECT id FROM plugin_activations WHERE at < $1 ORDER BY id LIMIT $2)",
 };
 
-/// Before something is tried again that the store refused.
+/// The pause before a retry when the store failed.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
 pub fn part() -> Part<Plugins> {

@@ -1,4 +1,4 @@
-//! The plugins of this server: the registry, and the store that outlives it.
+//! The plugins of this server: the registry, and the store that persists it.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use std::time::Duration;
 use lakeport_base::error::{Detail, Error};
 use lakeport_http::Answer;
 use lakeport_plugins::{
-    CallFault, CompiledCache, Generation, Limits, Origin, PluginId, PluginView, Pointers, Policy, Registry,
-    RegistryError, RegistrySettings, Sandbox, SandboxSettings, StageError, Staged,
+    CallFault, CompiledCache, Compiler, Generation, Limits, Origin, PluginId, PluginView, Pointers, Policy,
+    Registry, RegistryError, RegistrySettings, Sandbox, SandboxSettings, StageError, Staged,
 };
 use lakeport_store::{Db, Tx};
 use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore};
@@ -19,39 +19,39 @@ use crate::core::{Core, stands_on_core};
 use crate::plugins::Call;
 use crate::plugins::store;
 
-/// Components that are checked and compiled at the same time; each may have 64 MiB.
+/// Components that are checked and compiled concurrently; each may have 64 MiB.
 const STAGING_MAX: usize = 2;
 
-/// Changes by the registry itself that wait to be stored.
+/// The queue of the registry's own changes that wait to be stored.
 const OWN_CHANGES_MAX: usize = 64;
 
 /// The plugins of this server.
 pub struct Plugins {
     core: Arc<Core>,
     registry: Arc<Registry>,
-    /// One change of pointers at a time, so that registry and store follow each other.
+    /// Allows one change of pointers at a time, so that registry and store agree.
     changing: Arc<Mutex<()>>,
     staging: Arc<Semaphore>,
-    /// Plugins that this server took out of service by itself, and has not stored yet.
+    /// Plugins that this server quarantined by itself and has not stored yet.
     own: Arc<Own>,
     bundled: Vec<BundledPlugin>,
 }
 
 type Own = parking_lot::Mutex<HashSet<PluginId>>;
 
-/// A change that waits to be committed.
+/// An uncommitted change.
 pub struct PluginChange {
     tx: Tx,
-    /// The plugin as it stands afterwards.
+    /// The plugin after the change.
     pub after: Arc<PluginView>,
     action: &'static str,
-    /// A generation that is forgotten once the change is committed.
+    /// A generation to remove once the change is committed.
     removed: Option<String>,
     undo: Undo,
     _changing: OwnedMutexGuard<()>,
 }
 
-/// Takes a change of the registry back when it is dropped.
+/// Reverts a change of the registry when dropped.
 struct Undo {
     registry: Arc<Registry>,
     id: PluginId,
@@ -67,7 +67,7 @@ impl Drop for Undo {
 }
 
 impl PluginChange {
-    /// Commits it together with its audit record and its kept answer.
+    /// Commits it with its audit record and its stored answer.
     pub async fn commit<P, Q, B, A: Answer>(self, call: &Call<P, Q, B>, answer: A) -> Result<A, Error> {
         let PluginChange { tx, after, action, removed, mut undo, _changing } = self;
         let digest = after.active.as_ref().map(|generation| generation.digest.to_string());
@@ -82,7 +82,7 @@ impl PluginChange {
     }
 }
 
-/// Stores that a plugin was taken out of service by its failures, unless it answers with another generation by now.
+/// Stores that failures quarantined a plugin, unless another generation is active by now.
 async fn store_failures(db: &Db, id: &PluginId, view: &PluginView, now_ms: i64) -> Result<(), Error> {
     let mut tx = db.begin().await?;
     store::lock(&mut tx).await?;
@@ -99,11 +99,11 @@ async fn store_failures(db: &Db, id: &PluginId, view: &PluginView, now_ms: i64) 
     tx.commit().await
 }
 
-/// A plugin that came with the binary.
+/// A bundled plugin.
 pub struct BundledPlugin {
-    /// Its file in the bundle.
+    /// Its file name in the bundle.
     pub file_name: &'static str,
-    /// Which plugin, or why it could not be let in.
+    /// The staged generation, or the reason why staging failed.
     pub outcome: Result<Arc<Generation>, String>,
     bytes: &'static [u8],
 }
@@ -111,10 +111,10 @@ pub struct BundledPlugin {
 stands_on_core!(Plugins);
 
 impl Plugins {
-    /// Starts the plugin host, lets in what is bundled and what is stored, and puts the pointers back.
-    pub async fn open(core: &Arc<Core>) -> anyhow::Result<Self> {
+    /// Starts the plugin host, stages the bundled and stored components, and restores the pointers.
+    pub async fn open(core: &Arc<Core>, compiler: Compiler) -> anyhow::Result<Self> {
         let (config, db) = (&core.config, &core.db);
-        let cache = CompiledCache::open(&config.plugins_cache_dir())?;
+        let cache = CompiledCache::open(&config.plugins_cache_dir(), compiler)?;
         let sandbox = Sandbox::new(&SandboxSettings::default(), Some(cache))
             .map_err(|error| anyhow::anyhow!("the WebAssembly engine did not start: {error:#}"))?;
         let registry = Arc::new(Registry::new(Arc::new(sandbox), settings(config)));
@@ -122,7 +122,7 @@ impl Plugins {
         for (digest, staged_at_ms) in store::component_digests(db).await? {
             let Some(bytes) = store::component_bytes(db, &digest).await? else { continue };
             if let Err(error) = registry.stage_as_of(bytes, Origin::Uploaded, staged_at_ms).await {
-                tracing::error!(%digest, "a stored plugin is not let in any more: {error}");
+                tracing::error!(%digest, "a stored plugin can no longer be staged: {error}");
             }
         }
         let changing = Arc::new(Mutex::new(()));
@@ -134,13 +134,13 @@ impl Plugins {
         Ok(plugins)
     }
 
-    /// What the registry changes by itself is stored, too, by a task that ends with the registry.
+    /// Stores the registry's own changes in a task that ends with the registry.
     fn store_own_changes(&self) {
         let (send, mut changed) = tokio::sync::mpsc::channel::<PluginId>(OWN_CHANGES_MAX);
         let own = Arc::clone(&self.own);
         self.registry.on_own_change(move |id| {
             own.lock().insert(id.clone());
-            // A full queue means that the same plugins are waiting to be stored already.
+            // If the queue is full, the same plugins are waiting to be stored already.
             let _ = send.try_send(id.clone());
         });
         let (registry, db, changing) =
@@ -158,17 +158,17 @@ impl Plugins {
         });
     }
 
-    /// The registry, for those who call plugins.
+    /// The registry, for calling plugins.
     pub fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
 
-    /// What came with the binary.
+    /// The bundled plugins.
     pub fn bundled(&self) -> &[BundledPlugin] {
         &self.bundled
     }
 
-    /// Bundled plugins that do not answer, with the reason; empty: all is well.
+    /// Bundled plugins that are not active, with the reason; empty: none.
     pub fn bundled_not_active(&self) -> Vec<String> {
         let states = self.bundled.iter().filter_map(|plugin| match &plugin.outcome {
             Err(reason) => Some(format!("{}: {reason}", plugin.file_name)),
@@ -183,8 +183,8 @@ impl Plugins {
         states.collect()
     }
 
-    /// Checks a component and keeps it. What was begun is ended though nobody waits for it any more, so
-    /// that the number of components in work stays bounded and registry and store agree.
+    /// Stages and stores a component. Continues even if the caller no longer waits, so that the number of
+    /// components in work stays bounded and registry and store agree.
     pub async fn stage(&self, bytes: Vec<u8>) -> Result<Staged, Error> {
         let place = self.staging.clone().acquire_owned().await.map_err(Error::internal)?;
         let (registry, db, changing) = (self.registry.clone(), self.db.clone(), self.changing.clone());
@@ -197,14 +197,14 @@ impl Plugins {
                 registry.view(&generation.id).is_some_and(|view| view.has(&generation.digest))
             };
             if !is_there(&staged) {
-                // Following others' changes found it unstored and took it away again.
+                // Following other servers' changes found it unstored and removed it again.
                 staged = registry.stage(bytes.clone(), Origin::Uploaded).await.map_err(stage_error)?;
             }
             let generation = &staged.generation;
             if generation.origin == Origin::Uploaded {
                 let stored = store::put_component(&db, generation, bytes).await;
                 if stored.is_err() && staged.new {
-                    // What is not stored is not kept; it may have been activated by nobody yet.
+                    // A component that could not be stored is removed; it cannot be active yet.
                     registry.remove(&generation.id, &generation.digest).map_err(registry_error)?;
                 }
                 stored?;
@@ -228,8 +228,8 @@ impl Plugins {
             .ok_or_else(|| Error::not_found("stored component", &generation.digest))
     }
 
-    /// Applies a change to a plugin's pointers, on top of what other servers did, and writes it into a transaction
-    /// that the caller commits. Dropped before that, it is taken back.
+    /// Applies a change to a plugin's pointers, after other servers' changes, and writes it into a
+    /// transaction that the caller commits. Dropping it before that reverts it.
     pub async fn change(
         &self,
         id: &PluginId,
@@ -245,7 +245,7 @@ impl Plugins {
         Ok(PluginChange { tx, after, action, removed: None, undo, _changing: changing })
     }
 
-    /// Forgets a generation, in the store first: what is gone there does not come back at the next start.
+    /// Removes a generation, in the store first, so that it does not return at the next start.
     pub async fn remove(&self, id: &PluginId, digest: &str) -> Result<PluginChange, Error> {
         let changing = self.changing.clone().lock_owned().await;
         let mut tx = self.begin_change(id).await?;
@@ -257,7 +257,7 @@ impl Plugins {
         Ok(PluginChange { tx, after: Arc::new(left), action: "remove", removed, undo, _changing: changing })
     }
 
-    /// A transaction in which no other server changes a plugin, with the registry brought up to the store.
+    /// A transaction that locks plugins against other servers, with the registry updated from the store.
     async fn begin_change(&self, id: &PluginId) -> Result<Tx, Error> {
         let mut tx = self.db.begin().await?;
         store::lock(&mut tx).await?;
@@ -268,9 +268,9 @@ impl Plugins {
         Ok(tx)
     }
 
-    /// Puts the pointers to what is stored, where they differ.
+    /// Updates the pointers to the stored ones if they differ.
     fn take_over(&self, id: &PluginId, view: &PluginView, stored: &[(PluginId, Pointers)]) {
-        // What this server has yet to store is newer; storing it brings it here again.
+        // This server's unstored change is newer; storing it calls this again.
         if self.own.lock().contains(id) {
             return;
         }
@@ -283,7 +283,7 @@ impl Plugins {
         }
     }
 
-    /// Takes over what another server stored of this plugin; `None`: of all.
+    /// Applies another server's stored changes of this plugin; `None`: of all.
     pub async fn follow(&self, key: Option<&str>) -> Result<(), Error> {
         let _changing = self.changing.lock().await;
         self.follow_components().await?;
@@ -296,7 +296,7 @@ impl Plugins {
         Ok(())
     }
 
-    /// Lets in what others uploaded, and forgets what they removed.
+    /// Stages components that others uploaded, and removes those that they removed.
     async fn follow_components(&self) -> Result<(), Error> {
         let stored = store::component_digests(&self.db).await?;
         let views = self.registry.list();
@@ -306,7 +306,7 @@ impl Plugins {
             }
             let Some(bytes) = store::component_bytes(&self.db, digest).await? else { continue };
             if let Err(error) = self.registry.stage_as_of(bytes, Origin::Uploaded, *staged_at_ms).await {
-                tracing::error!(%digest, "a plugin that another server stored is not let in here: {error}");
+                tracing::error!(%digest, "a plugin stored by another server cannot be staged here: {error}");
             }
         }
         for (id, view) in &views {
@@ -325,7 +325,7 @@ impl Plugins {
         let stored = store::all_pointers(&self.db).await?;
         for (id, _) in &stored {
             if self.registry.view(id).is_none() {
-                tracing::error!(plugin = %id, "none of its generations is let in any more");
+                tracing::error!(plugin = %id, "none of its generations can be staged any more");
             }
         }
         for (id, view) in self.registry.list() {
@@ -340,7 +340,7 @@ impl Plugins {
         Ok(())
     }
 
-    /// Stored pointers with the bundled generation where they name no other that is there.
+    /// Stored pointers, with the bundled generation if they name no other existing one.
     fn complete(&self, id: &PluginId, view: &PluginView, mut pointers: Pointers) -> Pointers {
         if pointers.active.as_ref().is_some_and(|digest| !view.has(digest)) {
             tracing::error!(plugin = %id, "its active generation is gone; the bundled one answers, if there is one");
@@ -375,7 +375,7 @@ async fn stage_bundled(registry: &Arc<Registry>) -> Vec<BundledPlugin> {
     for component in lakeport_bundled::components() {
         let staged = registry.stage(component.bytes.to_vec(), Origin::Bundled).await;
         let outcome = staged.map(|staged| staged.generation).map_err(|error| {
-            tracing::error!(file = component.file_name, "a bundled plugin is not let in: {error}");
+            tracing::error!(file = component.file_name, "a bundled plugin cannot be staged: {error}");
             error.to_string()
         });
         plugins.push(BundledPlugin { file_name: component.file_name, outcome, bytes: component.bytes });
@@ -413,10 +413,10 @@ fn stage_error(error: StageError) -> Error {
     }
 }
 
-/// Members that an answer names as wrong.
+/// The most details of an error.
 const DETAILS_MAX: usize = 50;
 
-/// A change of pointers that the registry refuses.
+/// Maps an error of the registry.
 pub fn registry_error(error: RegistryError) -> Error {
     use RegistryError::{Conflict, NotFound};
     match error {

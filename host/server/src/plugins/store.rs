@@ -8,7 +8,7 @@ use lakeport_store::{Db, Either, Row, Tx, Value};
 
 use crate::plugins::TOPIC;
 
-/// Keeps an uploaded component. One that is there stays as it is.
+/// Stores an uploaded component, unless it exists.
 pub async fn put_component(db: &Db, generation: &Generation, bytes: Vec<u8>) -> Result<(), Error> {
     const SQL: &str = "INSERT INTO plugin_components (digest, family, name, version, contract, bytes, size, staged_at) \
                        VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (digest) DO NOTHING";
@@ -35,7 +35,7 @@ pub async fn put_component(db: &Db, generation: &Generation, bytes: Vec<u8>) -> 
     tx.commit().await
 }
 
-/// Digests of the stored components and when each was staged, the oldest first.
+/// Digests of the stored components with their staging times, oldest first.
 pub async fn component_digests(db: &Db) -> Result<Vec<(String, i64)>, Error> {
     const SQL: &str = "SELECT digest, staged_at FROM plugin_components ORDER BY staged_at, digest";
     let rows = db.read(SQL, &[]).await?;
@@ -49,7 +49,7 @@ pub async fn component_bytes(db: &Db, digest: &str) -> Result<Option<Vec<u8>>, E
     rows.first().map(|row| row.get(0)).transpose()
 }
 
-/// Forgets a component. `left`: the plugin as it stands afterwards; without a generation its pointers go, too.
+/// Deletes a component. `left`: the plugin afterwards; without a generation its pointers are deleted, too.
 pub async fn delete_component(
     tx: &mut Tx,
     id: &PluginId,
@@ -70,7 +70,7 @@ pub async fn delete_component(
     Ok(())
 }
 
-/// Until the transaction ends no other server changes a plugin.
+/// Locks plugins against other servers until the transaction ends.
 pub async fn lock(tx: &mut Tx) -> Result<(), Error> {
     // SQLite's transactions have the write lock from their start.
     const LOCK: Either =
@@ -78,7 +78,7 @@ pub async fn lock(tx: &mut Tx) -> Result<(), Error> {
     tx.query(tx.words(LOCK), &[]).await.map(drop)
 }
 
-/// All stored pointers. No active digest: the bundled generation, whichever the binary brings.
+/// All stored pointers. Without an active digest: the binary's bundled generation.
 pub async fn all_pointers(db: &Db) -> Result<Vec<(PluginId, Pointers)>, Error> {
     pointers(&db.read(ALL_POINTERS, &[]).await?)
 }
@@ -113,7 +113,7 @@ fn pointers(rows: &[Row]) -> Result<Vec<(PluginId, Pointers)>, Error> {
         .collect()
 }
 
-/// Keeps a plugin's pointers as they stand, and what led to them.
+/// Stores a plugin's pointers and their history.
 pub async fn write_pointers(
     tx: &mut Tx,
     id: &PluginId,
@@ -129,7 +129,7 @@ pub async fn write_pointers(
          quarantined_by_failures = excluded.quarantined_by_failures, activated_at = excluded.activated_at, \
          updated_at = excluded.updated_at";
     let digest = |generation: &Arc<Generation>| generation.digest.to_string();
-    // A bundled generation follows the binary: which one that is, the next binary says.
+    // The digest of a bundled generation is not stored, because it follows the binary.
     let uploaded = view.active.as_ref().filter(|generation| generation.origin == Origin::Uploaded);
     let history: Vec<String> = view.history.iter().map(digest).collect();
     let canary = view.canary.as_ref();

@@ -1,4 +1,4 @@
-//! Plugins as answers show them (contract, section 5).
+//! Plugins in answers (contract, section 5).
 
 use chrono_tz::Tz;
 use lakeport_base::time;
@@ -43,7 +43,7 @@ struct GenerationAnswer {
     activated_at: Option<String>,
 }
 
-/// A component that has been let in.
+/// A staged component.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "StagedPlugin")]
@@ -59,7 +59,7 @@ pub struct StagedAnswer {
 }
 
 impl PluginAnswer {
-    /// A plugin as it stands.
+    /// A plugin's current state.
     pub fn new(id: &PluginId, plugin: &PluginView, zone: Tz) -> Self {
         let active = plugin.active.as_deref();
         let shown = active.or(plugin.generations.last().map(|generation| &**generation));
@@ -105,7 +105,7 @@ impl GenerationAnswer {
 }
 
 impl StagedAnswer {
-    /// What staging answers.
+    /// The answer of staging.
     pub fn new(generation: &Generation, plugin: &PluginView, warnings: Vec<String>) -> Self {
         StagedAnswer {
             name: generation.id.name.clone(),

@@ -1,4 +1,4 @@
-//! The log of queries: who read which table, and what asked for it. What a query said is not in it.
+//! The log of queries: the tables they read, by whom and from where. It does not contain their texts.
 
 mod store;
 

@@ -11,7 +11,7 @@ pub const RETAINED: Retained = Retained {
     purge: "DELETE FROM query_log WHERE id IN (SELECT id FROM query_log WHERE at < $1 LIMIT $2)",
 };
 
-/// What became of a query.
+/// The outcome of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     Success,
@@ -29,7 +29,7 @@ impl Outcome {
     }
 }
 
-/// A query that was run.
+/// A finished query.
 #[derive(Debug, Clone)]
 pub struct Query {
     pub datasource_id: i64,
@@ -37,13 +37,13 @@ pub struct Query {
     pub tables: Vec<(i64, String)>,
     /// A user of Lakeport, or `workflow` and its name.
     pub asked_by: String,
-    /// What asked for it: `agent`, `task`.
+    /// Where it came from: `agent`, `task`.
     pub origin: &'static str,
     pub outcome: Outcome,
     pub at_ms: i64,
 }
 
-/// Adds a row for each table that it read, or one without.
+/// Adds a row per table that it read, or one without a table.
 pub async fn record(db: &Db, query: &Query) -> Result<(), Error> {
     const RECORD: Either = Either {
         sqlite: "INSERT INTO query_log (query_id, datasource_id, table_id, table_name, asked_by, origin, outcome, at) \
@@ -70,7 +70,7 @@ pub async fn record(db: &Db, query: &Query) -> Result<(), Error> {
     db.execute(db.words(RECORD), &values).await.map(drop)
 }
 
-/// Who read a table.
+/// A reader of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reader {
     pub name: String,
@@ -78,8 +78,8 @@ pub struct Reader {
     pub last_ms: i64,
 }
 
-/// How many queries read a table of a data source in each of these spans: from a time on and before another. What
-/// failed or was cancelled is no read.
+/// The number of queries that read a table of a data source in each of these periods: from a time on and
+/// before another. Failed or cancelled queries do not count.
 pub async fn reads(
     db: &Db,
     datasource_id: i64,
@@ -100,7 +100,7 @@ pub async fn reads(
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// Who read a table of a data source from a time on, the most frequent first.
+/// The readers of a table of a data source since a time, most frequent first.
 pub async fn readers(
     db: &Db,
     datasource_id: i64,

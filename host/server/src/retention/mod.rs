@@ -1,5 +1,5 @@
-//! Retention: what grows is purged by age, in bounded batches, by one server at a time. Each module says in its
-//! part what of its own grows; the ages are settings.
+//! Retention: growing data is purged by age, in bounded batches, by one server at a time. Each module's part
+//! names its growing tables; the ages are settings.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use crate::part::{Part, RetentionRule, Start, Worker};
 
 /// Between two rounds.
 const INTERVAL: Duration = Duration::from_secs(600);
-/// The first round waits until the start is over.
+/// The first round starts after the server's start.
 const FIRST_AFTER: Duration = Duration::from_secs(60);
 /// Rows of one transaction.
 const BATCH_ROWS: i64 = 1_000;
-/// Transactions of one round, for each table; the rest waits for the next.
+/// Transactions of one round, per table; the rest waits for the next round.
 const BATCHES_MAX: usize = 5_000;
 const LEASE: &str = "retention";
 
-/// What grows, and what was purged of it since the start.
+/// The rules, and the counts of purged rows since the start.
 pub struct Retention {
     core: Arc<Core>,
     rules: Vec<RetentionRule>,
@@ -35,7 +35,7 @@ pub struct Retention {
 
 stands_on_core!(Retention);
 
-/// Rows that were purged since the start, by what they were.
+/// Purged rows since the start, by label.
 #[derive(Default)]
 pub struct Purged(Mutex<BTreeMap<&'static str, u64>>);
 
@@ -59,7 +59,7 @@ impl Retention {
         Retention { core: Arc::clone(core), rules, purged: Arc::clone(purged) }
     }
 
-    /// Rows older than this may go.
+    /// Older rows may be purged.
     fn before_ms(&self, rule: &RetentionRule) -> i64 {
         let now_ms = self.clock.now_ms();
         let Some(days) = rule.days else { return now_ms };
@@ -80,7 +80,7 @@ async fn run(state: Arc<Retention>) {
                     tracing::warn!("what is too old was not purged: {error}");
                 }
             }
-            // Another server is at it.
+            // Another server is purging.
             Ok(None) => {}
             Err(error) => tracing::warn!("what is too old was not purged: {error}"),
         }
@@ -98,7 +98,7 @@ async fn purge_under(state: &Retention, held: Held, stopping: &CancellationToken
     outcome
 }
 
-/// One round; answers how many rows went.
+/// One round; returns the number of purged rows.
 async fn purge(state: &Retention) -> Result<u64, Error> {
     let mut purged = 0;
     for rule in &state.rules {

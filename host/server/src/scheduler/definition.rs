@@ -1,4 +1,4 @@
-//! A workflow's revision as the runner keeps it: what its runs need, and nothing else.
+//! A workflow's revision in the scheduler: exactly the data that its runs need.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,13 +12,13 @@ use super::refused::Refused;
 const TASKS_MAX: usize = 1_000;
 /// Edges of one workflow.
 const EDGES_MAX: usize = 100_000;
-/// All of it, in bytes.
+/// The limit of all of it, in bytes.
 const DEFINITION_MAX_BYTES: usize = 4 * 1024 * 1024;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Definition {
     pub tasks: Vec<Task>,
-    /// Ids of two tasks: the first comes before the second.
+    /// Ids of two tasks, in order of execution.
     pub edges: Vec<(i64, i64)>,
     /// Names and values.
     pub params: Vec<(String, String)>,
@@ -32,15 +32,15 @@ pub struct Task {
     pub body: String,
     pub datasource_id: Option<i64>,
     pub priority: Priority,
-    /// 0: never stopped.
+    /// 0: no limit.
     pub timeout_s: u32,
     pub retries: u32,
     pub retry_interval_s: u32,
-    /// Whether it changes its database, as far as can be told: then it is alone there.
+    /// Whether it changes its database, as far as is known: then it runs there alone.
     pub writes: bool,
 }
 
-/// In the order in which tasks are begun.
+/// The order in which tasks start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Priority {
@@ -51,12 +51,12 @@ pub enum Priority {
     Lowest,
 }
 
-/// What a failed task does to the others.
+/// The effect of a failed task on the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
-    /// Branches that do not depend on it go on.
+    /// Independent branches continue.
     Continue,
-    /// Nothing more is begun.
+    /// No further tasks start.
     End,
 }
 
@@ -78,7 +78,7 @@ impl Strategy {
 }
 
 impl Definition {
-    /// Takes over what a run needs; `invalid_input`, `limit_exceeded` or `unsupported` where it cannot run.
+    /// Converts a workflow; `invalid_input`, `limit_exceeded` or `unsupported` if it cannot run.
     pub fn of(workflow: model::Workflow) -> Result<Definition, Refused> {
         if workflow.tasks.len() > TASKS_MAX || workflow.edges.len() > EDGES_MAX {
             let message = format!("a workflow has {TASKS_MAX} tasks and {EDGES_MAX} edges at most");
@@ -102,7 +102,7 @@ impl Definition {
         Ok(text)
     }
 
-    /// The tasks that come directly before each, by their places.
+    /// The direct predecessors of each task, by index.
     pub fn before(&self) -> Vec<Vec<usize>> {
         let places: HashMap<i64, usize> = self.places();
         let mut before = vec![Vec::new(); self.tasks.len()];
@@ -142,7 +142,7 @@ impl Definition {
         }
     }
 
-    /// Whether some tasks are left when all that wait for none are taken away, again and again.
+    /// Whether the tasks have a cycle.
     fn has_circle(&self) -> bool {
         let before = self.before();
         let mut after = vec![Vec::new(); self.tasks.len()];
@@ -174,7 +174,7 @@ fn task(task: model::Task) -> Result<Task, Refused> {
         _ => Priority::Medium,
     };
     let datasource_id = task.datasource.map(|datasource| id(datasource.id)).transpose()?;
-    // With parameters in it the text may not be readable yet: it counts as writing.
+    // With parameters the text may not be parseable yet: it counts as writing.
     let writes = sqlite_script(&task.body).map_or(true, |script| script.iter().any(|one| one.writes()));
     Ok(Task {
         id: id(task.id)?,

@@ -1,12 +1,13 @@
-//! The embedded scheduler behind the engine `local`: it keeps workflows, runs and logs in Lakeport's own store,
-//! and runs SQL on data sources.
+//! The embedded scheduler behind the engine `local`: it stores workflows, runs and logs in Lakeport's own
+//! store, and runs SQL on data sources.
 //!
-//! Asking and working are apart. Whoever asks (the engine's plugin, through [`Runner`], on any server) writes
-//! rows and says what it changed; one server, the holder of a lease, follows that and works. All that it writes
-//! of a run's progress is guarded by the lease, so that who lost it can write nothing. What was running when its
-//! server ended runs again, once for each such end; what had ended does not.
+//! Requests and execution are separate. A request (of the engine's plugin, through [`LocalScheduler`], on any
+//! server) writes rows and announces the change; one server, the holder of a lease, follows the changes and
+//! does the work. The lease guards all of its writes about a run's progress, so that a worker that lost it
+//! can write nothing. A task that was running when its server ended runs again, once per such end; finished
+//! tasks do not.
 //!
-//! It knows neither HTTP nor the rooms of workflows and executions: they see it as they see any other engine.
+//! It knows neither HTTP nor the modules of workflows and executions: they treat it like any other engine.
 
 mod attempts;
 mod definition;
@@ -33,10 +34,11 @@ use crate::datasources::Datasources;
 use crate::part::{Part, RetentionRule, Start, Worker};
 use crate::tables::Catalog;
 
-/// What the change log calls a change of a run, by its id; or of a workflow's timer, by `workflow/` and its id.
+/// The change log's topic of runs, by id; and of workflows' timers, by `workflow/` and id.
 pub const TOPIC: &str = "runner";
 
-/// The scheduler as it works: on data sources, noting which tables of the catalogue its tasks read.
+/// The executing side of the scheduler: it runs on data sources, and records which tables of the catalogue
+/// its tasks read.
 pub struct Scheduler {
     core: Arc<Core>,
     datasources: Arc<Datasources>,
@@ -64,21 +66,21 @@ pub fn part() -> Part<Scheduler> {
     }
 }
 
-/// What grows; what belongs to something stands before it.
+/// Growing tables; dependent rows come first.
 const RETAINED: [lakeport_store::Retained; 5] =
     [attempts::store::LOGS, attempts::store::TRIES, store::TAKEN_OVER, store::RUNS, store::REVISIONS];
 
-/// The scheduler as it is asked.
-pub struct Runner {
+/// The requesting side of the scheduler.
+pub struct LocalScheduler {
     db: Db,
     clock: Clock,
-    /// For workflows without a schedule, which would have one of its own.
+    /// For workflows without a schedule, which would have its own zone.
     zone: Tz,
 }
 
-impl Runner {
-    pub fn new(db: Db, clock: Clock, zone: Tz) -> Runner {
-        Runner { db, clock, zone }
+impl LocalScheduler {
+    pub fn new(db: Db, clock: Clock, zone: Tz) -> LocalScheduler {
+        LocalScheduler { db, clock, zone }
     }
 }
 

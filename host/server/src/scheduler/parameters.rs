@@ -1,8 +1,8 @@
-//! Parameters in a task's text: `${name}` and `$[yyyy-MM-dd-1]`, and what is put in their place. Pure.
+//! Parameters in a task's text: `${name}` and `$[yyyy-MM-dd-1]`, and their values. Pure functions.
 //!
-//! In SQL a value is data and nothing else: within a literal it is a part of that literal, escaped; outside it
-//! is a literal of its own, and touches neither a name nor a number. Where a literal begins and ends is read
-//! with a filler in place of each parameter, so that no value has a say in it.
+//! In SQL a value is only data: within a literal it becomes an escaped part of the literal; elsewhere it is a
+//! literal of its own that touches neither a name nor a number. The bounds of literals are found with fillers
+//! in place of the parameters, so that values cannot influence them.
 
 mod moment;
 
@@ -11,22 +11,22 @@ use std::ops::Range;
 use chrono_tz::Tz;
 use lakeport_sql::lex::{Kind, Lexeme, Lexing, lex};
 
-/// The kind of task whose text is SQL.
+/// The type of SQL tasks.
 const SQL: &str = "SQL";
 /// Parameters of one text.
 const PARAMETERS_MAX: usize = 10_000;
-/// What stands within `$[…]`, in bytes: names of times are shorter.
+/// The longest content of `$[…]`, in bytes: time patterns are shorter.
 const PATTERN_MAX_BYTES: usize = 64;
-/// Problems that are told at once.
+/// The most reported problems.
 const PROBLEMS_MAX: usize = 20;
-/// All that a text may grow to, in bytes.
+/// The largest expanded text, in bytes.
 const EXPANDED_MAX_BYTES: usize = 4 * 1024 * 1024;
-/// What ends a name, or shows that there is none.
+/// Characters that end a name, or show that there is none.
 const NO_NAME: [char; 7] = ['}', '{', '$', '\'', '"', '\n', '\r'];
-/// Parameters that every run has, besides those with a name of the user's.
+/// Parameters of every run, besides user-defined ones.
 const SYSTEM: [&str; 3] = ["system.biz.date", "system.biz.curdate", "system.datetime"];
 
-/// What a run puts in.
+/// The values of a run.
 pub struct Values<'a> {
     /// Names and values; of two with one name the first counts.
     pub global: &'a [(String, String)],
@@ -46,13 +46,13 @@ struct Parameter<'t> {
 enum Form<'t> {
     /// `${…}`
     Named(&'t str),
-    /// `$[…]` with something that may be a pattern.
+    /// `$[…]` with a possible time pattern.
     Moment(&'t str),
-    /// `${` without its end.
+    /// `${` without an end.
     Open,
 }
 
-/// What is wrong with the parameters of a text, each as a sentence; empty: nothing.
+/// The problems of a text's parameters, as sentences; empty: none.
 pub fn check(kind: &str, text: &str, global: &[(String, String)]) -> Vec<String> {
     if kind != SQL {
         return Vec::new();
@@ -61,7 +61,7 @@ pub fn check(kind: &str, text: &str, global: &[(String, String)]) -> Vec<String>
     if parameters.len() > PARAMETERS_MAX {
         return vec![format!("there are more than {PARAMETERS_MAX} parameters in it")];
     }
-    // Another dialect may read a literal in another way: only what is no place for a value anywhere is told.
+    // Another dialect may read literals differently: reports only places where no value is possible in any.
     let lexemes = lex(&filled(text, &parameters), Lexing::SQLITE).unwrap_or_default();
     let mut problems = Vec::new();
     for parameter in &parameters {
@@ -82,7 +82,7 @@ pub fn check(kind: &str, text: &str, global: &[(String, String)]) -> Vec<String>
     problems
 }
 
-/// The SQL with every value put in, by SQLite's reading of it; or why it cannot be.
+/// The SQL with all values, by SQLite's lexing; or the reason why it cannot be expanded.
 pub fn expand(text: &str, values: &Values<'_>) -> Result<String, String> {
     let parameters = find(text);
     if parameters.is_empty() {
@@ -103,7 +103,7 @@ pub fn expand(text: &str, values: &Values<'_>) -> Result<String, String> {
         match &lexeme.kind {
             Kind::Text(_) => expanded.push_str(&value.replace('\'', "''")),
             Kind::Word if lexeme.span == parameter.span => {
-                // Two literals side by side would be one.
+                // Two adjacent literals would become one.
                 let touches = [text[..parameter.span.start].ends_with('\''), text[end..].starts_with('\'')];
                 let blank = |touches: bool| if touches { " " } else { "" };
                 expanded.push_str(blank(touches[0]));
@@ -142,7 +142,7 @@ impl Values<'_> {
                 }
             },
         };
-        // SQLite would read a text to there and no further.
+        // SQLite would end the text there.
         if value.contains('\0') {
             Err(format!("the value of {shown} has a NUL character"))
         } else {
@@ -160,7 +160,7 @@ impl Values<'_> {
         moment::shown(pattern, self.business_ms, self.zone)
     }
 
-    /// A value of the user's may itself name times, and nothing else.
+    /// A user's value may itself contain time patterns, but no other parameters.
     fn within(&self, value: &str) -> String {
         let (mut expanded, mut end) = (String::new(), 0);
         for parameter in find(value) {
@@ -191,7 +191,7 @@ fn wrong_pattern(shown: &str) -> String {
     format!("{shown} is no time; write it like $[yyyy-MM-dd], $[yyyyMMdd-1] or $[add_months(yyyyMM,-1)]")
 }
 
-/// The parameters of a text, wherever they stand; one more than there may be at most.
+/// The parameters of a text, at any place; one more than the maximum at most.
 fn find(text: &str) -> Vec<Parameter<'_>> {
     let (mut parameters, mut from) = (Vec::new(), 0);
     while let Some(start) = text[from..].find('$').map(|at| from + at) {
@@ -223,7 +223,7 @@ fn find(text: &str) -> Vec<Parameter<'_>> {
     parameters
 }
 
-/// The text with letters, which touch what stands beside them, in place of its parameters.
+/// The text with its parameters replaced by letters, which touch their neighbours.
 fn filled(text: &str, parameters: &[Parameter<'_>]) -> String {
     let mut filled = text.to_owned();
     for Parameter { span, .. } in parameters {
@@ -237,8 +237,8 @@ fn at<'l>(lexemes: &'l [Lexeme], span: &Range<usize>) -> Option<&'l Lexeme> {
     lexemes[..behind].last().filter(|lexeme| span.end <= lexeme.span.end)
 }
 
-/// A value as a literal: a number if it looks like one, else a text. A sign is held by parentheses: behind a
-/// minus it would begin a comment.
+/// A value as a literal: a number if it looks like one, else a text. A negative number is in parentheses:
+/// after a minus it would begin a comment.
 fn literal(value: &str) -> String {
     match value.strip_prefix('-') {
         _ if is_number(value) => value.to_owned(),
@@ -247,7 +247,7 @@ fn literal(value: &str) -> String {
     }
 }
 
-/// `7`, `0.5`, `1e3`, and not `007`, which is a code and not a number.
+/// `7`, `0.5`, `1e3`, and not `007`, which is a code.
 fn is_number(text: &str) -> bool {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, "0"));

@@ -101,7 +101,7 @@ fn what_is_not_known_is_told_when_a_task_is_saved() {
     assert_eq!(check("SHELL", "echo ${HOME}", &[]), Vec::<String>::new());
 }
 
-/// Numbers and texts of a text, which is what values may change, as one kind; and all else.
+/// The lexemes of a text, with numbers and texts, which values may change, as one kind.
 fn skeleton(text: &str) -> Vec<Kind> {
     let lexemes = lex(text, Lexing::SQLITE).expect("it can be read").into_iter();
     let kinds = lexemes.map(|lexeme| match lexeme.kind {

@@ -1,4 +1,4 @@
-//! What is to be done next in a run: pure, from its definition and how its tasks stand.
+//! The next actions of a run: a pure function of its definition and its tasks' states.
 
 use std::collections::HashMap;
 
@@ -7,40 +7,40 @@ use lakeport_base::time::SECOND_MS;
 use super::definition::{Definition, Strategy, Task};
 use super::store::State;
 
-/// How often a task of a run is begun again because its server ended meanwhile. More often, it may be what ends
-/// them.
+/// How often a task of a run is restarted because its server ended. After more restarts, the task may be the
+/// cause.
 pub const LOSSES_MAX: i64 = 10;
 
-/// How a task stands that was begun, or need not be.
+/// The state of a task that has started, or need not start.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Standing {
     pub is_done: bool,
     pub is_running: bool,
-    /// Failures of its own.
+    /// Its own failures.
     pub failures: i64,
-    /// Tries whose server ended.
+    /// Attempts whose server ended.
     pub losses: i64,
-    /// When it failed last.
+    /// The time of its last failure.
     pub failed_at_ms: Option<i64>,
 }
 
-/// What can be done with a run now.
+/// The next actions of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Next {
-    /// Places of tasks that can be begun.
+    /// Indices of tasks that can start.
     pub ready: Vec<usize>,
-    /// When another can be, if none ends before.
+    /// When another task can start, if none ends before.
     pub at_ms: Option<i64>,
-    /// What it has come to: nothing runs, and nothing will.
+    /// The result, when nothing is running or can start.
     pub outcome: Option<State>,
 }
 
-/// How one task stands.
+/// The state of one task.
 enum Turn {
     Done,
     Running,
     Failed,
-    /// It waits until then for its next try.
+    /// Its next attempt waits until then.
     Later(i64),
     Free,
 }
@@ -107,7 +107,7 @@ mod tests {
         Standing { failures, failed_at_ms: Some(NOW_MS), ..Standing::default() }
     }
 
-    /// a → b → c, a → d, e by itself; b has two retries after 10 s.
+    /// a → b → c, a → d, e alone; b has two retries after 10 s.
     fn definition() -> Definition {
         let mut tasks: Vec<_> = ["a", "b", "c", "d", "e"]
             .iter()

@@ -1,10 +1,10 @@
-//! Why the runner does not do what an engine asks of it, in the words of the contract.
+//! Why the scheduler refuses an engine's request, in the contract's terms.
 
 use lakeport_base::Error;
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error as PluginError;
 
-/// The longest message that goes out, in characters.
+/// The longest message, in characters.
 pub const MESSAGE_MAX_CHARS: usize = 1_000;
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! What the engine asks for: each request is one transaction that writes rows, and none waits for the work.
+//! The engine's requests: each is one transaction that writes rows, and none waits for the execution.
 
 use lakeport_bindings::engine::model;
 use lakeport_bindings::host::types::{Error as PluginError, Page};
@@ -9,21 +9,21 @@ use lakeport_store::Tx;
 use super::definition::{Definition, Strategy, id};
 use super::refused::Refused;
 use super::store::{self, NewRun, Run, Schedule, Workflow};
-use super::{Runner, TOPIC, timer, timer_key};
+use super::{LocalScheduler, TOPIC, timer, timer_key};
 use crate::cron::Cron;
 
-/// Runs that wait to be begun.
+/// The most queued runs.
 pub const QUEUED_MAX: i64 = 10_000;
-/// Runs that are stopped in one transaction: more would be told of as one change of everything.
+/// Runs that are stopped in one transaction: more would be announced as one change of everything.
 const STOPPED_AT_ONCE: i64 = 500;
-/// Values that come with one run.
+/// The most parameters of a run.
 const PARAMS_MAX: usize = 1_000;
-/// All of them, in bytes.
+/// The limit of all of them, in bytes.
 const PARAMS_MAX_BYTES: usize = 256 * 1024;
 const KEY_MAX_CHARS: usize = 64;
 const PAGE_MAX: u32 = 1_000;
 
-impl plugins::Runner for Runner {
+impl plugins::EmbeddedScheduler for LocalScheduler {
     fn put(&self, workflow: model::Workflow) -> Answer<'_, ()> {
         Box::pin(async move { out(self.put(workflow).await) })
     }
@@ -77,8 +77,8 @@ fn out<T>(answer: Result<T, Refused>) -> Result<T, PluginError> {
     answer.map_err(|refused| refused.0)
 }
 
-impl Runner {
-    /// A schedule that comes with it is taken; without one the schedule stays that there is.
+impl LocalScheduler {
+    /// Applies a schedule if there is one; otherwise the current one stays.
     async fn put(&self, workflow: model::Workflow) -> Result<(), Refused> {
         let (id, now_ms) = (id(workflow.id)?, self.clock.now_ms());
         let (name, revision) = (workflow.name.clone(), workflow.revision.clone());
@@ -106,7 +106,7 @@ impl Runner {
         store::delete(&mut tx, id).await?;
         tx.changed(TOPIC, timer_key(id));
         tx.commit().await?;
-        // Nothing can be added any more.
+        // From now on no run can be added.
         loop {
             let mut tx = self.db.begin().await?;
             let now_ms = self.clock.now_ms();
@@ -159,7 +159,7 @@ impl Runner {
         .await
     }
 
-    /// A timer that stays as it is keeps its next time.
+    /// An unchanged timer keeps its next time.
     async fn change_timer(
         &self,
         workflow: u64,
@@ -209,7 +209,7 @@ impl Runner {
             strategy,
         };
         let Some(run_id) = store::insert_run(&mut tx, &new, now_ms).await? else {
-            // Somebody else came in between with the same key.
+            // Another request with the same key was faster.
             drop(tx);
             let run = store::find_by_key(&self.db, &request.key).await?;
             let run = run.ok_or_else(|| Refused::not_found("workflow", workflow_id))?;
@@ -255,7 +255,7 @@ impl Runner {
         locked(&mut tx, run.workflow_id).await?;
         if let Some(again) = store::find_retry(&mut tx, run_id).await? {
             drop(tx);
-            // It may be the same request, a moment ago.
+            // It may be a repeat of the same request.
             let again = store::find_run(&self.db, again).await?.ok_or_else(missing)?;
             return found_again(&again, run_id, &request.key);
         }
@@ -280,7 +280,7 @@ async fn refuse_full(tx: &mut Tx) -> Result<(), Refused> {
     Err(Refused(PluginError { retryable: true, ..refused.0 }))
 }
 
-/// Writes the timer as it is to be. Where its times stay the same it keeps the next one, which may be due already.
+/// Writes the new timer. If its times are unchanged, it keeps the next one, which may be due already.
 async fn set_timer(tx: &mut Tx, before: &Workflow, mut after: Workflow, now_ms: i64) -> Result<(), Refused> {
     let schedule = after.schedule.as_ref().filter(|_| after.is_online);
     let same = before.schedule.as_ref().filter(|_| before.is_online);
@@ -299,12 +299,12 @@ fn started(run_id: i64, found: bool) -> model::Started {
     model::Started { instance: Some(run_id.to_string()), trigger: run_id.to_string(), found }
 }
 
-/// The same key is the same run, and no other workflow's.
+/// The same key means the same run, and never one of another workflow.
 fn found(run: &Run, workflow_id: i64, key: &str) -> Result<model::Started, Refused> {
     if run.workflow_id == workflow_id { Ok(started(run.id, true)) } else { Err(key_taken(key)) }
 }
 
-/// The same key is the same retry; a run that was run again with another is not run again once more.
+/// The same key means the same retry; a run that was retried under another key cannot be retried again.
 fn found_again(again: &Run, run_id: i64, key: &str) -> Result<model::Started, Refused> {
     if again.retry_of != Some(run_id) {
         return Err(key_taken(key));
@@ -348,7 +348,7 @@ fn schedule(schedule: &model::Schedule) -> Result<Schedule, Refused> {
     })
 }
 
-/// A place that this runner gave out as text.
+/// A cursor of this scheduler's, as text.
 pub fn place(text: &str) -> Result<i64, Refused> {
     text.parse().ok().filter(|place| *place >= 0).ok_or_else(no_cursor)
 }
@@ -357,7 +357,7 @@ pub fn no_cursor() -> Refused {
     Refused::new("invalid_input", "the cursor is none that this scheduler gave out")
 }
 
-/// An id that this runner gave out as text.
+/// An id of this scheduler's, as text.
 pub fn number(text: &str) -> Result<i64, Refused> {
     text.parse().map_err(|_| Refused::new("not_found", format!("there is nothing named `{text}` here")))
 }

@@ -1,4 +1,4 @@
-//! Runs of the past, written down as the worker would have: for the example company, whose month was not lived through.
+//! Writes past runs as the worker would have: for the example company's history.
 
 use chrono_tz::Tz;
 use lakeport_base::Error;
@@ -9,19 +9,19 @@ use super::attempts::{Log, store as tries};
 use super::definition::Strategy;
 use super::store::{self, NewRun, State};
 
-/// A run that has ended.
+/// A finished run.
 pub struct PastRun<'p> {
     pub workflow_id: i64,
-    /// Names it, and no other.
+    /// Its unique key.
     pub key: &'p str,
     /// `schedule` or `manual`.
     pub cause: &'p str,
     pub business_at_ms: i64,
-    /// In the order in which they were begun; at least one. What became of the last one became of the run.
+    /// In the order of their starts; at least one. The last one's result is the run's.
     pub tries: Vec<PastTry>,
 }
 
-/// A try of a task in it.
+/// An attempt in it.
 pub struct PastTry {
     pub task_id: i64,
     pub task_name: String,
@@ -37,7 +37,7 @@ pub enum PastEnd {
     Success {
         rows: i64,
     },
-    /// Another try of its task follows where `is_tried_again`.
+    /// If `is_tried_again`, another attempt follows.
     Failed {
         message: String,
         is_tried_again: bool,
@@ -68,7 +68,7 @@ impl PastEnd {
     }
 }
 
-/// Writes one down with its log; answers it in an engine's words, or none where its key is known.
+/// Writes one with its log; returns it in an engine's form, or `None` if its key exists.
 pub async fn record(
     tx: &mut Tx,
     past: &PastRun<'_>,

@@ -1,5 +1,5 @@
-//! Workflows, their revisions and their runs in the store. Any server adds; what becomes of a run is written by
-//! the one that holds the lease, in transactions that the lease guards.
+//! Workflows, their revisions and their runs in the store. Any server adds rows; only the holder of the lease
+//! writes a run's progress, in transactions that the lease guards.
 
 use chrono_tz::Tz;
 use lakeport_base::Error;
@@ -25,14 +25,14 @@ macro_rules! run_columns {
 }
 pub(super) use run_columns;
 
-/// Ended runs, what is below them with them.
+/// Finished runs, after their dependent rows.
 pub const RUNS: Retained = Retained {
     what: "runner_runs",
     table: "runner_runs",
     purge: "DELETE FROM runner_runs WHERE id IN (SELECT id FROM runner_runs WHERE ended_at < $1 LIMIT $2)",
 };
 
-/// What ended runs took over.
+/// Results that finished runs have adopted.
 pub const TAKEN_OVER: Retained = Retained {
     what: "runner_taken_over",
     table: "runner_taken_over",
@@ -40,7 +40,7 @@ pub const TAKEN_OVER: Retained = Retained {
             JOIN runner_taken_over t ON t.run_id = r.id WHERE r.ended_at < $1 LIMIT $2)",
 };
 
-/// Revisions that nothing names any more.
+/// Unused revisions.
 pub const REVISIONS: Retained = Retained {
     what: "runner_revisions",
     table: "runner_revisions",
@@ -61,7 +61,7 @@ pub struct Workflow {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Schedule {
-    /// Quartz, seven fields.
+    /// Quartz cron with seven fields.
     pub cron: String,
     pub zone: Tz,
     pub start_at_ms: i64,
@@ -73,7 +73,7 @@ pub struct Schedule {
 pub enum State {
     Queued,
     Running,
-    /// To be stopped.
+    /// It must stop.
     Stopping,
     Success,
     Failed,
@@ -86,7 +86,7 @@ pub struct Run {
     pub workflow_id: i64,
     pub revision_id: i64,
     pub key: String,
-    /// The run that it does again.
+    /// The run that it retries.
     pub retry_of: Option<i64>,
     pub cause: String,
     pub business_at_ms: i64,
@@ -101,7 +101,7 @@ pub struct Run {
     pub updated_at_ms: i64,
 }
 
-/// A run to be begun.
+/// A run to be started.
 pub struct NewRun<'a> {
     pub workflow_id: i64,
     pub key: &'a str,
@@ -113,7 +113,7 @@ pub struct NewRun<'a> {
 }
 
 impl Schedule {
-    /// Whether it is due at the same times.
+    /// Whether both are due at the same times.
     pub fn has_times_of(&self, other: &Schedule) -> bool {
         let times = |of: &Schedule| (of.zone, of.start_at_ms, of.end_at_ms);
         self.cron == other.cron && times(self) == times(other)
@@ -160,47 +160,49 @@ pub fn state(text: &str) -> Result<State, Error> {
 }
 
 fn workflow(row: &Row) -> Result<Workflow, Error> {
-    let schedule = match row.get::<Option<String>>(4)? {
+    let mut row = row.by_name();
+    let schedule = match row.get::<Option<String>>("cron")? {
         Some(cron) => Some(Schedule {
             cron,
-            zone: zone(&row.get::<String>(5)?)?,
-            start_at_ms: row.get(6)?,
-            end_at_ms: row.get(7)?,
-            strategy: strategy(&row.get::<String>(8)?)?,
+            zone: zone(&row.get::<String>("time_zone")?)?,
+            start_at_ms: row.get("start_at")?,
+            end_at_ms: row.get("end_at")?,
+            strategy: strategy(&row.get::<String>("failure_strategy")?)?,
         }),
         None => None,
     };
     Ok(Workflow {
-        id: row.get(0)?,
-        name: row.get(1)?,
-        revision: row.get(2)?,
-        is_online: row.get(3)?,
+        id: row.get("id")?,
+        name: row.get("name")?,
+        revision: row.get("revision")?,
+        is_online: row.get("is_online")?,
         schedule,
-        next_fire_at_ms: row.get(9)?,
+        next_fire_at_ms: row.get("next_fire_at")?,
     })
 }
 
 pub(super) fn run(row: &Row) -> Result<Run, Error> {
+    let mut row = row.by_name();
     Ok(Run {
-        id: row.get(0)?,
-        workflow_id: row.get(1)?,
-        revision_id: row.get(2)?,
-        key: row.get(3)?,
-        retry_of: row.get(4)?,
-        cause: row.get(5)?,
-        business_at_ms: row.get(6)?,
-        zone: zone(&row.get::<String>(7)?)?,
-        params: serde_json::from_str(&row.get::<String>(8)?).map_err(Error::internal)?,
-        strategy: strategy(&row.get::<String>(9)?)?,
-        state: state(&row.get::<String>(10)?)?,
-        message: row.get(11)?,
-        started_at_ms: row.get(12)?,
-        ended_at_ms: row.get(13)?,
-        updated_at_ms: row.get(14)?,
+        id: row.get("id")?,
+        workflow_id: row.get("workflow_id")?,
+        revision_id: row.get("revision_id")?,
+        key: row.get("key")?,
+        retry_of: row.get("retry_of")?,
+        cause: row.get("cause")?,
+        business_at_ms: row.get("business_at")?,
+        zone: zone(&row.get::<String>("time_zone")?)?,
+        params: serde_json::from_str(&row.get::<String>("params")?).map_err(Error::internal)?,
+        strategy: strategy(&row.get::<String>("failure_strategy")?)?,
+        state: state(&row.get::<String>("state")?)?,
+        message: row.get("message")?,
+        started_at_ms: row.get("started_at")?,
+        ended_at_ms: row.get("ended_at")?,
+        updated_at_ms: row.get("updated_at")?,
     })
 }
 
-/// Keeps a revision, each once; answers its id.
+/// Stores a revision once; returns its id.
 pub async fn keep_revision(
     tx: &mut Tx,
     workflow_id: i64,
@@ -215,7 +217,7 @@ pub async fn keep_revision(
     tx.query(KEEP, &values).await?.first().ok_or_else(unreadable("revision"))?.get(0)
 }
 
-/// Makes this the workflow's revision; its schedule stays.
+/// Sets the workflow's revision; keeps its schedule.
 pub async fn put(tx: &mut Tx, id: i64, name: &str, revision_id: i64, now_ms: i64) -> Result<(), Error> {
     const PUT: &str = "INSERT INTO runner_workflows (id, name, revision_id, updated_at) VALUES ($1, $2, $3, $4) \
         ON CONFLICT (id) DO UPDATE SET name = excluded.name, revision_id = excluded.revision_id, \
@@ -227,7 +229,7 @@ pub async fn delete(tx: &mut Tx, id: i64) -> Result<(), Error> {
     tx.execute("DELETE FROM runner_workflows WHERE id = $1", &[id.into()]).await.map(drop)
 }
 
-/// The one of this id, which nobody else changes before the transaction ends.
+/// Locks one against changes until the transaction ends.
 pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Workflow>, Error> {
     const LOCK: Either = Either {
         sqlite: concat!(workflow_columns!(), "WHERE w.id = $1"),
@@ -236,13 +238,13 @@ pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Workflow>, Error> {
     tx.query(tx.words(LOCK), &[id.into()]).await?.first().map(workflow).transpose()
 }
 
-/// Some of them, by id.
+/// A page of them, by id.
 pub async fn after(db: &Db, after_id: i64, limit: i64) -> Result<Vec<Workflow>, Error> {
     const AFTER: &str = concat!(workflow_columns!(), "WHERE w.id > $1 ORDER BY w.id LIMIT $2");
     db.read(AFTER, &[after_id.into(), limit.into()]).await?.iter().map(workflow).collect()
 }
 
-/// Those whose timer is due, the longest due first.
+/// Those whose timer is due, longest overdue first.
 pub async fn due(db: &Db, now_ms: i64, limit: i64) -> Result<Vec<i64>, Error> {
     const DUE: &str =
         "SELECT id FROM runner_workflows WHERE next_fire_at <= $1 ORDER BY next_fire_at, id LIMIT $2";
@@ -274,19 +276,19 @@ pub async fn set_timer(tx: &mut Tx, changed: &Workflow, now_ms: i64) -> Result<(
     tx.execute(SET, &values).await.map(drop)
 }
 
-/// Moves the timer on.
+/// Advances the timer.
 pub async fn move_on(tx: &mut Tx, id: i64, next_ms: Option<i64>) -> Result<(), Error> {
     const MOVE: &str = "UPDATE runner_workflows SET next_fire_at = $2 WHERE id = $1";
     tx.execute(MOVE, &[id.into(), next_ms.into()]).await.map(drop)
 }
 
-/// None: it is not there any more.
+/// `None`: it no longer exists.
 pub async fn name_of(db: &Db, workflow_id: i64) -> Result<Option<String>, Error> {
     const NAME: &str = "SELECT name FROM runner_workflows WHERE id = $1";
     db.read(NAME, &[workflow_id.into()]).await?.first().map(|row| row.get(0)).transpose()
 }
 
-/// None: no version of this program wrote it so.
+/// `None`: no version of this program wrote it so.
 pub async fn definition(db: &Db, revision_id: i64) -> Result<Option<Definition>, Error> {
     const FIND: &str = "SELECT definition FROM runner_revisions WHERE id = $1";
     let rows = db.read(FIND, &[revision_id.into()]).await?;
@@ -294,7 +296,8 @@ pub async fn definition(db: &Db, revision_id: i64) -> Result<Option<Definition>,
     Ok(serde_json::from_str(&text).ok())
 }
 
-/// Adds a run of the workflow's revision; none where the key has one already, or there is no such workflow.
+/// Inserts a run of the workflow's revision; `None` if the key has one already, or the workflow does not
+/// exist.
 pub async fn insert_run(tx: &mut Tx, new: &NewRun<'_>, now_ms: i64) -> Result<Option<i64>, Error> {
     const INSERT: &str = "INSERT INTO runner_runs (workflow_id, revision_id, key, cause, business_at, time_zone, \
         params, failure_strategy, state, created_at, updated_at) \
@@ -323,27 +326,27 @@ pub async fn find_run(db: &Db, id: i64) -> Result<Option<Run>, Error> {
     db.read(FIND, &[id.into()]).await?.first().map(run).transpose()
 }
 
-/// The one that was asked for with this key.
+/// The run with this request key.
 pub async fn find_by_key(db: &Db, key: &str) -> Result<Option<Run>, Error> {
     const FIND: &str = concat!("SELECT ", run_columns!(), " FROM runner_runs WHERE key = $1");
     db.read(FIND, &[key.into()]).await?.first().map(run).transpose()
 }
 
-/// Runs that have not ended: first those that were begun, then in the order of their starts.
+/// Unfinished runs: started ones first, then in the order of their start.
 pub async fn open_runs(db: &Db, limit: i64) -> Result<Vec<i64>, Error> {
     const OPEN: &str = "SELECT id FROM runner_runs WHERE state IN ('queued', 'running', 'stopping') \
         ORDER BY CASE state WHEN 'queued' THEN 1 ELSE 0 END, id LIMIT $1";
     db.read(OPEN, &[limit.into()]).await?.iter().map(|row| row.get(0)).collect()
 }
 
-/// Asks for a stop; false: it has ended, or was asked already.
+/// Requests a stop; false: it has ended, or must stop already.
 pub async fn ask_stop(tx: &mut Tx, id: i64, now_ms: i64) -> Result<bool, Error> {
     const STOP: &str = "UPDATE runner_runs SET state = 'stopping', updated_at = $2 \
         WHERE id = $1 AND state IN ('queued', 'running')";
     tx.execute(STOP, &[id.into(), now_ms.into()]).await.map(|rows| rows > 0)
 }
 
-/// Asks for a stop of some of a workflow's runs; answers which.
+/// Requests a stop of some of a workflow's runs; returns their ids.
 pub async fn ask_stop_of_workflow(tx: &mut Tx, id: i64, limit: i64, now_ms: i64) -> Result<Vec<i64>, Error> {
     const STOP: &str = "UPDATE runner_runs SET state = 'stopping', updated_at = $3 WHERE id IN \
         (SELECT id FROM runner_runs WHERE workflow_id = $1 AND state IN ('queued', 'running') ORDER BY id LIMIT $2) \
@@ -352,13 +355,13 @@ pub async fn ask_stop_of_workflow(tx: &mut Tx, id: i64, limit: i64, now_ms: i64)
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// The run that does this one again.
+/// The run that retries this one.
 pub async fn find_retry(tx: &mut Tx, id: i64) -> Result<Option<i64>, Error> {
     const FIND: &str = "SELECT id FROM runner_runs WHERE retry_of = $1";
     tx.query(FIND, &[id.into()]).await?.first().map(|row| row.get(0)).transpose()
 }
 
-/// Adds a run that does this one again, with its revision; none where the key has one already.
+/// Inserts a run that retries this one, with its revision; `None` if the key has one already.
 pub async fn insert_retry(tx: &mut Tx, id: i64, key: &str, now_ms: i64) -> Result<Option<i64>, Error> {
     const INSERT: &str = "INSERT INTO runner_runs (workflow_id, revision_id, key, retry_of, cause, business_at, \
         time_zone, params, failure_strategy, state, created_at, updated_at) \
@@ -368,7 +371,7 @@ pub async fn insert_retry(tx: &mut Tx, id: i64, key: &str, now_ms: i64) -> Resul
     rows.first().map(|row| row.get(0)).transpose()
 }
 
-/// Takes over what another run has done, itself or by taking it over.
+/// Adopts the results of another run, including those that it had adopted.
 pub async fn take_over(tx: &mut Tx, run_id: i64, from_id: i64) -> Result<(), Error> {
     const TAKE: &str = "INSERT INTO runner_taken_over (run_id, task_id) \
         SELECT CAST($1 AS BIGINT), task_id FROM runner_task_runs WHERE run_id = $2 AND state = 'success' \
@@ -376,14 +379,14 @@ pub async fn take_over(tx: &mut Tx, run_id: i64, from_id: i64) -> Result<(), Err
     tx.execute(TAKE, &[run_id.into(), from_id.into()]).await.map(drop)
 }
 
-/// Marks a run as running; false: it is to stop, or was stopped.
+/// Marks a run as running; false: it must stop, or was stopped.
 pub async fn begin_run(tx: &mut Tx, id: i64, now_ms: i64) -> Result<bool, Error> {
     const BEGIN: &str = "UPDATE runner_runs SET state = 'running', started_at = coalesce(started_at, $2), \
         updated_at = $2 WHERE id = $1 AND state IN ('queued', 'running')";
     tx.execute(BEGIN, &[id.into(), now_ms.into()]).await.map(|rows| rows > 0)
 }
 
-/// Ends a run in this state, where it is still on the way there: one that is to stop ends as stopped alone.
+/// Ends a run in this state, if its current state permits: a run that must stop ends only as stopped.
 pub async fn end_run(
     tx: &mut Tx,
     id: i64,

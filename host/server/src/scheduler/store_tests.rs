@@ -1,15 +1,15 @@
 use lakeport_bindings::engine::model::{RetryRequest, Started, TaskRunRequest};
 use lakeport_bindings::host::types::{Error as PluginError, Page};
-use lakeport_plugins::Runner as _;
+use lakeport_plugins::EmbeddedScheduler as _;
 use lakeport_store::testing::on_each_store;
 
 use super::*;
-use crate::scheduler::Runner;
+use crate::scheduler::LocalScheduler;
 use crate::scheduler::attempts;
 use crate::scheduler::progress::Standing;
 use crate::scheduler::requests::QUEUED_MAX;
 use crate::scheduler::testing::{
-    NOW_MS, instance, lease, reference, runner, schedule, start, task, workflow,
+    NOW_MS, instance, lease, reference, schedule, scheduler, start, task, workflow,
 };
 
 async fn run_of(db: &Db, key: &str) -> Run {
@@ -23,7 +23,7 @@ async fn end(db: &Db, id: i64, state: State) -> bool {
     ended
 }
 
-/// Begins a try of task 1, and ends it unless it is to go on.
+/// Starts an attempt of task 1, and ends it unless it should keep running.
 async fn tried(db: &Db, run: &Run, state: State) -> i64 {
     let mut tx = db.begin().await.unwrap();
     assert!(begin_run(&mut tx, run.id, NOW_MS).await.unwrap());
@@ -50,16 +50,16 @@ async fn standing(db: &Db, run_id: i64) -> Standing {
 #[tokio::test]
 async fn a_key_names_one_run() {
     on_each_store(async |db| {
-        let runner = runner(&db).await;
-        let first = runner.start(start(7, "k")).await.unwrap();
+        let scheduler = scheduler(&db).await;
+        let first = scheduler.start(start(7, "k")).await.unwrap();
         assert!(!first.found);
-        let again = runner.start(start(7, "k")).await.unwrap();
+        let again = scheduler.start(start(7, "k")).await.unwrap();
         assert_eq!((again.found, again.instance), (true, first.instance));
-        let code = async |workflow, key| runner.start(start(workflow, key)).await.unwrap_err().code;
+        let code = async |workflow, key| scheduler.start(start(workflow, key)).await.unwrap_err().code;
         assert_eq!(code(8, "other").await, "not_found");
         assert_eq!(code(7, "").await, "invalid_input");
         assert_eq!(code(7, "a b").await, "invalid_input");
-        runner.put(workflow(8, Vec::new(), &[])).await.unwrap();
+        scheduler.put(workflow(8, Vec::new(), &[])).await.unwrap();
         assert_eq!(code(8, "k").await, "conflict");
     })
     .await;
@@ -68,14 +68,14 @@ async fn a_key_names_one_run() {
 #[tokio::test]
 async fn a_run_ends_with_the_revision_that_it_began_with() {
     on_each_store(async |db| {
-        let runner = runner(&db).await;
-        runner.start(start(7, "old")).await.unwrap();
+        let scheduler = scheduler(&db).await;
+        scheduler.start(start(7, "old")).await.unwrap();
         let changed = workflow(7, vec![task(1, "b", "SELECT 2")], &[]);
-        runner
+        scheduler
             .put(lakeport_bindings::engine::model::Workflow { revision: "r2".to_owned(), ..changed })
             .await
             .unwrap();
-        runner.start(start(7, "new")).await.unwrap();
+        scheduler.start(start(7, "new")).await.unwrap();
         for (key, name) in [("old", "a"), ("new", "b")] {
             let run = run_of(&db, key).await;
             assert_eq!(definition(&db, run.revision_id).await.unwrap().unwrap().tasks[0].name, name);
@@ -87,21 +87,21 @@ async fn a_run_ends_with_the_revision_that_it_began_with() {
 #[tokio::test]
 async fn a_workflow_goes_and_its_runs_are_stopped() {
     on_each_store(async |db| {
-        let runner = runner(&db).await;
-        runner.put(workflow(9, Vec::new(), &[])).await.unwrap();
+        let scheduler = scheduler(&db).await;
+        scheduler.put(workflow(9, Vec::new(), &[])).await.unwrap();
         let page = async |cursor: Option<&str>| {
             let page = Page { cursor: cursor.map(str::to_owned), limit: 1 };
-            let page = runner.entries(page).await.unwrap();
+            let page = scheduler.entries(page).await.unwrap();
             (page.workflows[0].id, page.next)
         };
         assert_eq!(page(None).await, (7, Some("7".to_owned())));
         assert_eq!(page(Some("7")).await, (9, None));
-        runner.start(start(7, "k")).await.unwrap();
-        runner.remove(7).await.unwrap();
-        runner.remove(7).await.unwrap();
+        scheduler.start(start(7, "k")).await.unwrap();
+        scheduler.remove(7).await.unwrap();
+        scheduler.remove(7).await.unwrap();
         assert_eq!(page(None).await, (9, None));
         assert_eq!(run_of(&db, "k").await.state, State::Stopping);
-        assert_eq!(runner.start(start(7, "l")).await.unwrap_err().code, "not_found");
+        assert_eq!(scheduler.start(start(7, "l")).await.unwrap_err().code, "not_found");
     })
     .await;
 }
@@ -109,21 +109,21 @@ async fn a_workflow_goes_and_its_runs_are_stopped() {
 #[tokio::test]
 async fn a_run_that_is_to_stop_ends_as_stopped_alone() {
     on_each_store(async |db| {
-        let runner = runner(&db).await;
-        let id = runner.start(start(7, "k")).await.unwrap().trigger;
+        let scheduler = scheduler(&db).await;
+        let id = scheduler.start(start(7, "k")).await.unwrap().trigger;
         let run = run_of(&db, "k").await;
         assert!(!end(&db, run.id, State::Stopped).await);
-        runner.cancel(instance(7, &id)).await.unwrap();
-        runner.cancel(instance(7, &id)).await.unwrap();
+        scheduler.cancel(instance(7, &id)).await.unwrap();
+        scheduler.cancel(instance(7, &id)).await.unwrap();
         assert!(!end(&db, run.id, State::Success).await);
         let mut tx = db.begin().await.unwrap();
         assert!(!begin_run(&mut tx, run.id, NOW_MS).await.unwrap());
         drop(tx);
         assert!(end(&db, run.id, State::Stopped).await);
-        runner.cancel(instance(7, &id)).await.unwrap();
+        scheduler.cancel(instance(7, &id)).await.unwrap();
         assert_eq!(run_of(&db, "k").await.state, State::Stopped);
-        assert_eq!(runner.cancel(instance(7, "999")).await.unwrap_err().code, "not_found");
-        assert_eq!(runner.cancel(instance(7, "x")).await.unwrap_err().code, "not_found");
+        assert_eq!(scheduler.cancel(instance(7, "999")).await.unwrap_err().code, "not_found");
+        assert_eq!(scheduler.cancel(instance(7, "x")).await.unwrap_err().code, "not_found");
     })
     .await;
 }
@@ -131,7 +131,7 @@ async fn a_run_that_is_to_stop_ends_as_stopped_alone() {
 #[tokio::test]
 async fn only_so_many_runs_wait() {
     on_each_store(async |db| {
-        let runner = runner(&db).await;
+        let scheduler = scheduler(&db).await;
         let mut tx = db.begin().await.unwrap();
         for number in 0..QUEUED_MAX {
             let key = format!("k{number}");
@@ -147,13 +147,13 @@ async fn only_so_many_runs_wait() {
             insert_run(&mut tx, &new, NOW_MS).await.unwrap().unwrap();
         }
         tx.commit().await.unwrap();
-        let error = runner.start(start(7, "more")).await.unwrap_err();
+        let error = scheduler.start(start(7, "more")).await.unwrap_err();
         assert_eq!((error.code.as_str(), error.retryable), ("limit_exceeded", true));
-        assert!(runner.start(start(7, "k5")).await.unwrap().found);
+        assert!(scheduler.start(start(7, "k5")).await.unwrap().found);
         let run = run_of(&db, "k0").await;
         assert!(end(&db, run.id, State::Failed).await);
-        runner.start(start(7, "last")).await.unwrap();
-        let error = retry(&runner, &run.id.to_string(), "all", "again").await.unwrap_err();
+        scheduler.start(start(7, "last")).await.unwrap();
+        let error = retry(&scheduler, &run.id.to_string(), "all", "again").await.unwrap_err();
         assert_eq!((error.code.as_str(), error.retryable), ("limit_exceeded", true));
     })
     .await;
@@ -162,8 +162,8 @@ async fn only_so_many_runs_wait() {
 #[tokio::test]
 async fn a_lost_try_is_no_failure() {
     on_each_store(async |db| {
-        let runner = runner(&db).await;
-        runner.start(start(7, "k")).await.unwrap();
+        let scheduler = scheduler(&db).await;
+        scheduler.start(start(7, "k")).await.unwrap();
         let run = run_of(&db, "k").await;
         let lost = tried(&db, &run, State::Running).await;
         assert!(standing(&db, run.id).await.is_running);
@@ -187,30 +187,30 @@ async fn a_lost_try_is_no_failure() {
     .await;
 }
 
-async fn retry(runner: &Runner, id: &str, scope: &str, key: &str) -> Result<Started, PluginError> {
+async fn retry(scheduler: &LocalScheduler, id: &str, scope: &str, key: &str) -> Result<Started, PluginError> {
     let request = RetryRequest { instance: instance(7, id), scope: scope.to_owned(), key: key.to_owned() };
-    runner.retry(request).await
+    scheduler.retry(request).await
 }
 
 #[tokio::test]
 async fn a_retry_is_a_new_run_that_takes_over_what_was_done() {
     on_each_store(async |db| {
-        let runner = runner(&db).await;
-        let id = runner.start(start(7, "k")).await.unwrap().trigger;
+        let scheduler = scheduler(&db).await;
+        let id = scheduler.start(start(7, "k")).await.unwrap().trigger;
         assert_eq!(
-            retry(&runner, &id, "failed", "r1").await.unwrap_err().code,
+            retry(&scheduler, &id, "failed", "r1").await.unwrap_err().code,
             "conflict",
             "it has not ended"
         );
         let first = run_of(&db, "k").await;
         tried(&db, &first, State::Success).await;
         assert!(end(&db, first.id, State::Failed).await);
-        assert_eq!(retry(&runner, &id, "some", "r1").await.unwrap_err().code, "invalid_input");
-        let second = retry(&runner, &id, "failed", "r1").await.unwrap();
+        assert_eq!(retry(&scheduler, &id, "some", "r1").await.unwrap_err().code, "invalid_input");
+        let second = retry(&scheduler, &id, "failed", "r1").await.unwrap();
         assert!(!second.found && second.trigger != id);
-        let again = retry(&runner, &id, "failed", "r1").await.unwrap();
+        let again = retry(&scheduler, &id, "failed", "r1").await.unwrap();
         assert_eq!((again.found, again.instance), (true, second.instance.clone()));
-        let error = retry(&runner, &id, "failed", "r2").await.unwrap_err();
+        let error = retry(&scheduler, &id, "failed", "r2").await.unwrap_err();
         assert_eq!(error.code, "conflict");
         assert!(error.message.contains(&format!("as the run {}", second.trigger)), "{}", error.message);
         let run = run_of(&db, "r1").await;
@@ -218,16 +218,19 @@ async fn a_retry_is_a_new_run_that_takes_over_what_was_done() {
         assert!(standing(&db, run.id).await.is_done, "what was done stays done");
         let request =
             TaskRunRequest { instances: vec![instance(7, &second.trigger)], cursor: None, limit: 9 };
-        assert!(runner.task_runs(request).await.unwrap().task_runs.is_empty(), "it did not run in this one");
+        assert!(
+            scheduler.task_runs(request).await.unwrap().task_runs.is_empty(),
+            "it did not run in this one"
+        );
         assert_eq!(run_of(&db, "k").await.state, State::Failed, "what failed stays as it was");
         assert!(end(&db, run.id, State::Failed).await);
-        let third = retry(&runner, &second.trigger, "failed", "r3").await.unwrap();
+        let third = retry(&scheduler, &second.trigger, "failed", "r3").await.unwrap();
         assert!(standing(&db, run_of(&db, "r3").await.id).await.is_done, "what was taken over, too");
         assert!(end(&db, run_of(&db, "r3").await.id, State::Failed).await);
-        retry(&runner, &third.trigger, "all", "r4").await.unwrap();
+        retry(&scheduler, &third.trigger, "all", "r4").await.unwrap();
         assert!(!standing(&db, run_of(&db, "r4").await.id).await.is_done);
-        assert_eq!(runner.start(start(7, "r1")).await.unwrap().trigger, second.trigger);
-        assert_eq!(retry(&runner, &third.trigger, "all", "k").await.unwrap_err().code, "conflict");
+        assert_eq!(scheduler.start(start(7, "r1")).await.unwrap().trigger, second.trigger);
+        assert_eq!(retry(&scheduler, &third.trigger, "all", "k").await.unwrap_err().code, "conflict");
     })
     .await;
 }
@@ -235,12 +238,12 @@ async fn a_retry_is_a_new_run_that_takes_over_what_was_done() {
 #[tokio::test]
 async fn a_run_without_its_workflow_is_not_run_again() {
     on_each_store(async |db| {
-        let runner = runner(&db).await;
-        let id = runner.start(start(7, "k")).await.unwrap().trigger;
+        let scheduler = scheduler(&db).await;
+        let id = scheduler.start(start(7, "k")).await.unwrap().trigger;
         assert!(end(&db, run_of(&db, "k").await.id, State::Failed).await);
-        runner.remove(7).await.unwrap();
-        assert_eq!(retry(&runner, &id, "failed", "r").await.unwrap_err().code, "not_found");
-        assert_eq!(retry(&runner, "999", "failed", "r").await.unwrap_err().code, "not_found");
+        scheduler.remove(7).await.unwrap();
+        assert_eq!(retry(&scheduler, &id, "failed", "r").await.unwrap_err().code, "not_found");
+        assert_eq!(retry(&scheduler, "999", "failed", "r").await.unwrap_err().code, "not_found");
     })
     .await;
 }
@@ -248,23 +251,26 @@ async fn a_run_without_its_workflow_is_not_run_again() {
 #[tokio::test]
 async fn a_schedule_is_checked_and_has_a_next_time_while_it_is_on() {
     on_each_store(async |db| {
-        let runner = runner(&db).await;
-        assert_eq!(runner.set_online(7, true).await.unwrap_err().code, "conflict");
-        assert_eq!(runner.set_schedule(7, Some(schedule("* * *"))).await.unwrap_err().code, "invalid_input");
+        let scheduler = scheduler(&db).await;
+        assert_eq!(scheduler.set_online(7, true).await.unwrap_err().code, "conflict");
+        assert_eq!(
+            scheduler.set_schedule(7, Some(schedule("* * *"))).await.unwrap_err().code,
+            "invalid_input"
+        );
         let zone = lakeport_bindings::engine::model::Schedule {
             time_zone: "Mars".to_owned(),
             ..schedule("0 0 0 * * ? *")
         };
-        assert_eq!(runner.set_schedule(7, Some(zone)).await.unwrap_err().code, "invalid_input");
-        assert_eq!(runner.set_schedule(8, None).await.unwrap_err().code, "not_found");
-        runner.set_schedule(7, Some(schedule("0/1 * * * * ? *"))).await.unwrap();
+        assert_eq!(scheduler.set_schedule(7, Some(zone)).await.unwrap_err().code, "invalid_input");
+        assert_eq!(scheduler.set_schedule(8, None).await.unwrap_err().code, "not_found");
+        scheduler.set_schedule(7, Some(schedule("0/1 * * * * ? *"))).await.unwrap();
         assert_eq!(next_due(&db).await.unwrap(), None);
-        runner.set_online(7, true).await.unwrap();
+        scheduler.set_online(7, true).await.unwrap();
         assert_eq!(next_due(&db).await.unwrap(), Some(NOW_MS + 1_000));
-        runner.put(workflow(7, Vec::new(), &[])).await.unwrap();
+        scheduler.put(workflow(7, Vec::new(), &[])).await.unwrap();
         let found = &after(&db, 0, 10).await.unwrap()[0];
         assert_eq!((found.is_online, found.next_fire_at_ms), (true, Some(NOW_MS + 1_000)), "a put leaves it");
-        runner.set_schedule(7, None).await.unwrap();
+        scheduler.set_schedule(7, None).await.unwrap();
         assert_eq!(next_due(&db).await.unwrap(), None);
     })
     .await;
@@ -273,9 +279,9 @@ async fn a_schedule_is_checked_and_has_a_next_time_while_it_is_on() {
 #[tokio::test]
 async fn what_is_old_is_purged_with_all_that_belongs_to_it() {
     on_each_store(async |db| {
-        let runner = runner(&db).await;
-        runner.start(start(7, "old")).await.unwrap();
-        runner.start(start(7, "open")).await.unwrap();
+        let scheduler = scheduler(&db).await;
+        scheduler.start(start(7, "old")).await.unwrap();
+        scheduler.start(start(7, "open")).await.unwrap();
         let run = run_of(&db, "old").await;
         let id = tried(&db, &run, State::Success).await;
         let mut tx = db.begin().await.unwrap();
@@ -283,7 +289,7 @@ async fn what_is_old_is_purged_with_all_that_belongs_to_it() {
         assert_eq!(attempts::store::log_length(&mut tx, id).await.unwrap(), 3);
         tx.commit().await.unwrap();
         end(&db, run.id, State::Success).await;
-        runner.remove(7).await.unwrap();
+        scheduler.remove(7).await.unwrap();
         for (retained, rows) in crate::scheduler::RETAINED.iter().zip([1, 1, 0, 1, 0]) {
             let purged = db.execute(retained.purge, &[(NOW_MS + 1).into(), 100.into()]).await.unwrap();
             assert_eq!(purged, rows, "{}", retained.what);
@@ -295,7 +301,7 @@ async fn what_is_old_is_purged_with_all_that_belongs_to_it() {
             trigger: None,
             asked: 0,
         });
-        let found = runner.find(queries.to_vec()).await.unwrap();
+        let found = scheduler.find(queries.to_vec()).await.unwrap();
         assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true]);
     })
     .await;

@@ -1,19 +1,19 @@
-//! A runner without a worker, and workflows as an engine hands them over.
+//! A scheduler without a worker, and workflows in an engine's form.
 
 use lakeport_base::Clock;
 use lakeport_bindings::engine::model;
-use lakeport_plugins::Runner as _;
+use lakeport_plugins::EmbeddedScheduler as _;
 use lakeport_store::{Db, Lease, Leases, leases};
 
-use super::Runner;
+use super::LocalScheduler;
 
 pub const NOW_MS: i64 = 1_772_600_000_000;
 
 /// With the workflow 7, whose one task is named `a`.
-pub async fn runner(db: &Db) -> Runner {
-    let runner = Runner::new(db.clone(), Clock::standing(NOW_MS), chrono_tz::UTC);
-    runner.put(workflow(7, vec![task(1, "a", "SELECT 1")], &[])).await.unwrap();
-    runner
+pub async fn scheduler(db: &Db) -> LocalScheduler {
+    let scheduler = LocalScheduler::new(db.clone(), Clock::standing(NOW_MS), chrono_tz::UTC);
+    scheduler.put(workflow(7, vec![task(1, "a", "SELECT 1")], &[])).await.unwrap();
+    scheduler
 }
 
 pub async fn lease(db: &Db) -> Lease {

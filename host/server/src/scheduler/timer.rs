@@ -1,8 +1,8 @@
-//! Schedules: the run of a time and the move to the next time are one transaction, and the run's key names the
-//! time. So no time fires twice, whoever dies in between.
+//! Schedules: creating the run of a due time and advancing to the next time are one transaction, and the
+//! run's key contains the time. So no time fires twice, even if a server dies in between.
 //!
-//! What was due before this server began is not made up for: that is what a backfill is for. What became due since
-//! then and waited for the lease, which another server may have held when it ended, is fired a little late.
+//! Times due before this server started are not made up for: that is the purpose of backfills. Times due
+//! since then that waited for the lease, which a dead server may have held, fire a little late.
 
 use lakeport_base::Error;
 use lakeport_base::failpoints;
@@ -14,21 +14,21 @@ use super::store::{self, NewRun, Schedule};
 use super::{TOPIC, timer_key};
 use crate::cron::Cron;
 
-/// A time that passed longer ago is not made up for.
+/// Times missed by more than this are not made up for.
 pub const LATE_MAX_MS: i64 = MINUTE_MS;
-/// Timers that are looked at in one go.
+/// Timers of one batch.
 const DUE_AT_ONCE: i64 = 100;
-/// What the runs are said to be there for.
+/// The cause of their runs.
 const CAUSE: &str = "schedule";
 
-/// The first time after this one; none: there is none any more.
+/// The next time after this one; `None`: there is none.
 pub fn next(schedule: &Schedule, after_ms: i64) -> Option<i64> {
     let cron = Cron::parse(&schedule.cron).ok()?;
     let next_ms = cron.next_after(after_ms.max(schedule.start_at_ms.saturating_sub(1)), schedule.zone)?;
     schedule.end_at_ms.is_none_or(|end_ms| next_ms <= end_ms).then_some(next_ms)
 }
 
-/// Makes the runs whose time has come, where that was not before `began_ms`; answers when to look again.
+/// Creates the runs that are due, unless they were due before `began_ms`; returns when to check again.
 pub async fn fire_due(db: &Db, lease: &Lease, began_ms: i64, now_ms: i64) -> Result<Option<i64>, Error> {
     for id in store::due(db, now_ms, DUE_AT_ONCE).await? {
         fire(db, lease, id, began_ms, now_ms).await?;

@@ -1,11 +1,11 @@
 use lakeport_base::time::{HOUR_MS, SECOND_MS};
-use lakeport_plugins::Runner as _;
+use lakeport_plugins::EmbeddedScheduler as _;
 use lakeport_store::testing::on_each_store;
 
 use super::*;
 use crate::scheduler::definition::Strategy;
 use crate::scheduler::store::{Run, find_by_key};
-use crate::scheduler::testing::{NOW_MS, lease, runner, schedule};
+use crate::scheduler::testing::{NOW_MS, lease, schedule, scheduler};
 
 async fn run_at(db: &Db, fire_ms: i64) -> Option<Run> {
     find_by_key(db, &format!("schedule-7-{fire_ms}")).await.unwrap()
@@ -14,13 +14,13 @@ async fn run_at(db: &Db, fire_ms: i64) -> Option<Run> {
 #[tokio::test]
 async fn each_time_fires_once() {
     on_each_store(async |db| {
-        let (runner, lease) = (runner(&db).await, lease(&db).await);
-        runner.set_schedule(7, Some(schedule("0/1 * * * * ? *"))).await.unwrap();
-        runner.set_online(7, true).await.unwrap();
+        let (scheduler, lease) = (scheduler(&db).await, lease(&db).await);
+        scheduler.set_schedule(7, Some(schedule("0/1 * * * * ? *"))).await.unwrap();
+        scheduler.set_online(7, true).await.unwrap();
         let first_ms = NOW_MS + SECOND_MS;
         assert_eq!(fire_due(&db, &lease, 0, NOW_MS).await.unwrap(), Some(first_ms));
         assert_eq!(fire_due(&db, &lease, 0, first_ms).await.unwrap(), Some(first_ms + SECOND_MS));
-        // One that saw it due before comes too late.
+        // A server that saw it due earlier comes too late.
         fire(&db, &lease, 7, 0, first_ms).await.unwrap();
         let run = run_at(&db, first_ms).await.unwrap();
         assert_eq!(
@@ -37,9 +37,9 @@ async fn each_time_fires_once() {
 #[tokio::test]
 async fn what_was_missed_for_long_is_not_made_up_for() {
     on_each_store(async |db| {
-        let (runner, lease) = (runner(&db).await, lease(&db).await);
-        runner.set_schedule(7, Some(schedule("0/10 * * * * ? *"))).await.unwrap();
-        runner.set_online(7, true).await.unwrap();
+        let (scheduler, lease) = (scheduler(&db).await, lease(&db).await);
+        scheduler.set_schedule(7, Some(schedule("0/10 * * * * ? *"))).await.unwrap();
+        scheduler.set_online(7, true).await.unwrap();
         let later_ms = NOW_MS + HOUR_MS;
         while fire_due(&db, &lease, 0, later_ms).await.unwrap().unwrap() <= later_ms {}
         let runs = db.read("SELECT min(business_at), count(*) FROM runner_runs", &[]).await.unwrap();
@@ -52,9 +52,9 @@ async fn what_was_missed_for_long_is_not_made_up_for() {
 #[tokio::test]
 async fn what_was_due_before_the_server_began_is_not_made_up_for() {
     on_each_store(async |db| {
-        let (runner, lease) = (runner(&db).await, lease(&db).await);
-        runner.set_schedule(7, Some(schedule("0/10 * * * * ? *"))).await.unwrap();
-        runner.set_online(7, true).await.unwrap();
+        let (scheduler, lease) = (scheduler(&db).await, lease(&db).await);
+        scheduler.set_schedule(7, Some(schedule("0/10 * * * * ? *"))).await.unwrap();
+        scheduler.set_online(7, true).await.unwrap();
         let (began_ms, now_ms) = (NOW_MS + 25 * SECOND_MS, NOW_MS + 45 * SECOND_MS);
         while fire_due(&db, &lease, began_ms, now_ms).await.unwrap().unwrap() <= now_ms {}
         let runs = db.read("SELECT business_at FROM runner_runs ORDER BY business_at", &[]).await.unwrap();
@@ -67,21 +67,21 @@ async fn what_was_due_before_the_server_began_is_not_made_up_for() {
 #[tokio::test]
 async fn a_time_that_is_due_survives_a_change_of_something_else() {
     on_each_store(async |db| {
-        let (runner, lease) = (runner(&db).await, lease(&db).await);
-        runner.set_schedule(7, Some(schedule("0/10 * * * * ? *"))).await.unwrap();
-        runner.set_online(7, true).await.unwrap();
+        let (scheduler, lease) = (scheduler(&db).await, lease(&db).await);
+        scheduler.set_schedule(7, Some(schedule("0/10 * * * * ? *"))).await.unwrap();
+        scheduler.set_online(7, true).await.unwrap();
         let due_ms = NOW_MS + 10 * SECOND_MS;
-        runner.clock.set(due_ms + 1);
+        scheduler.clock.set(due_ms + 1);
         let mut changed = schedule("0/10 * * * * ? *");
         changed.failure_strategy = "CONTINUE".to_owned();
-        runner.set_schedule(7, Some(changed.clone())).await.unwrap();
+        scheduler.set_schedule(7, Some(changed.clone())).await.unwrap();
         fire_due(&db, &lease, 0, due_ms + 1).await.unwrap();
         assert_eq!(run_at(&db, due_ms).await.unwrap().strategy, Strategy::Continue);
-        // Another cron counts from now on.
+        // From now on another cron expression counts.
         let due_ms = due_ms + 10 * SECOND_MS;
-        runner.clock.set(due_ms + 1);
+        scheduler.clock.set(due_ms + 1);
         changed.cron = "0/5 * * * * ? *".to_owned();
-        runner.set_schedule(7, Some(changed)).await.unwrap();
+        scheduler.set_schedule(7, Some(changed)).await.unwrap();
         assert_eq!(store::next_due(&db).await.unwrap(), Some(due_ms + 5 * SECOND_MS));
     })
     .await;
@@ -90,9 +90,9 @@ async fn a_time_that_is_due_survives_a_change_of_something_else() {
 #[tokio::test]
 async fn who_lost_the_lease_fires_nothing() {
     on_each_store(async |db| {
-        let (runner, lease) = (runner(&db).await, lease(&db).await);
-        runner.set_schedule(7, Some(schedule("0/1 * * * * ? *"))).await.unwrap();
-        runner.set_online(7, true).await.unwrap();
+        let (scheduler, lease) = (scheduler(&db).await, lease(&db).await);
+        scheduler.set_schedule(7, Some(schedule("0/1 * * * * ? *"))).await.unwrap();
+        scheduler.set_online(7, true).await.unwrap();
         db.execute("UPDATE leases SET epoch = epoch + 1", &[]).await.unwrap();
         let error = fire_due(&db, &lease, 0, NOW_MS + SECOND_MS).await.unwrap_err();
         assert_eq!(error.code(), "lease_lost");

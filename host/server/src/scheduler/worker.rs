@@ -8,12 +8,12 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt;
 use lakeport_base::Error;
 use lakeport_base::failpoints;
 use lakeport_base::text::shortened;
-use lakeport_store::{Event, Held, Subscription, leases};
-use tokio::task::{self, JoinError, JoinSet};
+use lakeport_store::jobs::{self, Jobs, Work};
+use lakeport_store::{Event, Held, leases};
+use tokio::task::JoinError;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +28,7 @@ use crate::scheduler::Scheduler;
 const LEASE: &str = "runner";
 /// Between two attempts to get the lease.
 const CLAIM_INTERVAL: Duration = Duration::from_secs(2);
-/// Between two looks for what nobody told of.
+/// The interval of looking for work that no event announced.
 const POLL: Duration = Duration::from_secs(5);
 /// After the store failed.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -43,9 +43,12 @@ pub async fn run_worker(state: Arc<Scheduler>) {
     let mut changed = state.changes.subscribe(TOPIC);
     while !state.stopping.is_cancelled() {
         match state.leases.claim(LEASE, leases::TTL).await {
-            Ok(Some(lease)) => Shift::new(Arc::clone(&state), lease.hold()).work(&mut changed).await,
+            Ok(Some(lease)) => {
+                let shift = |held| Shift::new(Arc::clone(&state), held);
+                jobs::run_under(lease.hold(), shift, &mut changed, &state.stopping).await;
+            }
             Ok(None) => {}
-            Err(error) => tracing::warn!("the scheduler does not work at this moment: {error}"),
+            Err(error) => tracing::warn!("claiming the scheduler failed, trying again: {error}"),
         }
         state.stopping.run_until_cancelled(sleep(CLAIM_INTERVAL)).await;
     }
@@ -63,12 +66,11 @@ struct Shift {
     is_all_stale: bool,
     /// There are runs that found no room.
     is_full: bool,
-    /// There may be tries that nobody works on.
+    /// There may be attempts without a worker.
     is_unsure: bool,
-    tries: JoinSet<i64>,
     /// By try.
-    working: HashMap<i64, Working>,
-    /// Cancelled when nobody works here any more.
+    jobs: Jobs<i64, Working, ()>,
+    /// Cancelled when the last job has ended.
     halted: CancellationToken,
     next_poll: Instant,
 }
@@ -87,7 +89,6 @@ struct Working {
     /// The data source that it has to itself.
     alone_on: Option<i64>,
     cancelled: CancellationToken,
-    task: task::Id,
 }
 
 impl Active {
@@ -97,84 +98,33 @@ impl Active {
 }
 
 impl Shift {
-    fn new(state: Arc<Scheduler>, held: Held) -> Shift {
+    fn new(state: Arc<Scheduler>, held: Arc<Held>) -> Shift {
         Shift {
+            jobs: Jobs::new(state.config.runner_tasks_at_once),
             state,
-            held: Arc::new(held),
+            held,
             runs: HashMap::new(),
             definitions: HashMap::new(),
             stale: HashSet::new(),
             is_all_stale: true,
             is_full: false,
             is_unsure: true,
-            tries: JoinSet::new(),
-            working: HashMap::new(),
             halted: CancellationToken::new(),
             next_poll: Instant::now() + POLL,
         }
     }
+}
 
-    async fn work(mut self, changed: &mut Subscription) {
-        let (lost, stopping) = (self.held.lost(), self.state.stopping.clone());
-        loop {
-            let wait = self.look().await.unwrap_or_else(|error| {
-                tracing::warn!("the scheduler could not go on at this moment: {error}");
-                (self.is_all_stale, self.is_unsure) = (true, true);
-                AGAIN
-            });
-            tokio::select! {
-                biased;
-                () = lost.cancelled() => break,
-                () = stopping.cancelled() => break,
-                Some(done) = self.tries.join_next() => self.done(done),
-                event = changed.next() => match event {
-                    Some(event) => self.note(event),
-                    None => break,
-                },
-                () = sleep(wait) => {}
-            }
-            // What else has come meanwhile costs one look, not one each.
-            while let Some(Some(event)) = changed.next().now_or_never() {
-                self.note(event);
-            }
-            while let Some(done) = self.tries.try_join_next() {
-                self.done(done);
-            }
-        }
-        self.halted.cancel();
-        while self.tries.join_next().await.is_some() {}
-        if let Some(held) = Arc::into_inner(self.held)
-            && let Err(error) = held.release().await
-        {
-            tracing::debug!("the scheduler's lease was not given back: {error}");
-        }
+impl Work for Shift {
+    type Key = i64;
+    type Job = Working;
+    type Outcome = ();
+
+    fn jobs(&mut self) -> &mut Jobs<i64, Working, ()> {
+        &mut self.jobs
     }
 
-    fn note(&mut self, event: Event) {
-        match event {
-            // Other keys are those of timers.
-            Event::Changed(key) => self.stale.extend(key.parse::<i64>()),
-            Event::Everything => self.is_all_stale = true,
-        }
-    }
-
-    fn done(&mut self, done: Result<i64, JoinError>) {
-        match done {
-            Ok(id) => {
-                if let Some(working) = self.working.remove(&id) {
-                    self.stale.insert(working.run_id);
-                }
-            }
-            // It panicked where no panic is caught: it is found as one that nobody works on.
-            Err(error) => {
-                tracing::error!("a task ended without an outcome: {error}");
-                self.working.retain(|_, working| working.task != error.id());
-                (self.is_all_stale, self.is_unsure) = (true, true);
-            }
-        }
-    }
-
-    /// Does all that can be done now; answers when there is more.
+    /// Does all that can be done now.
     async fn look(&mut self) -> Result<Duration, Error> {
         if self.next_poll <= Instant::now() {
             self.next_poll = Instant::now() + POLL;
@@ -196,10 +146,41 @@ impl Shift {
         Ok(in_ms.map_or(poll, Duration::from_millis).min(poll))
     }
 
-    /// Ends tries that run and that nobody here works on: their server ended. They are begun again.
+    fn failed(&mut self, error: &Error) -> Duration {
+        tracing::warn!("the scheduler failed, trying again: {error}");
+        (self.is_all_stale, self.is_unsure) = (true, true);
+        AGAIN
+    }
+
+    async fn note(&mut self, event: Event) {
+        match event {
+            // Other keys are those of timers.
+            Event::Changed(key) => self.stale.extend(key.parse::<i64>()),
+            Event::Everything => self.is_all_stale = true,
+        }
+    }
+
+    fn done(&mut self, _: i64, working: Working, outcome: Result<(), JoinError>) {
+        match outcome {
+            Ok(()) => _ = self.stale.insert(working.run_id),
+            // It panicked where no panic is caught: a look finds it as an attempt without a worker.
+            Err(error) => {
+                tracing::error!("a task ended without an outcome: {error}");
+                (self.is_all_stale, self.is_unsure) = (true, true);
+            }
+        }
+    }
+
+    fn halt(&mut self) {
+        self.halted.cancel();
+    }
+}
+
+impl Shift {
+    /// Ends running attempts without a worker here: their server ended. They begin again.
     async fn find_lost(&mut self) -> Result<(), Error> {
         let running = attempts::store::running(&self.state.db).await?;
-        let lost: Vec<_> = running.into_iter().filter(|one| !self.working.contains_key(&one.id)).collect();
+        let lost: Vec<_> = running.into_iter().filter(|one| !self.jobs.contains(&one.id)).collect();
         if lost.is_empty() {
             return Ok(());
         }
@@ -291,8 +272,8 @@ impl Shift {
         for (id, active) in &mut self.runs {
             let is_running = active.standings.values().any(|standing| standing.is_running);
             if active.run.state == State::Stopping {
-                let tries = self.working.values().filter(|working| working.run_id == *id);
-                tries.for_each(|working| working.cancelled.cancel());
+                let tries = self.jobs.iter().filter(|(_, working)| working.run_id == *id);
+                tries.for_each(|(_, working)| working.cancelled.cancel());
                 active.next = Next::default();
                 if !is_running {
                     ended.push((Arc::clone(&active.run), State::Stopped));
@@ -338,7 +319,6 @@ impl Shift {
 
     /// Begins tasks while there is room: the most urgent first, then those of the older run.
     async fn begin(&mut self) -> Result<(), Error> {
-        let most = self.state.config.runner_tasks_at_once;
         let mut ready: Vec<_> = self
             .runs
             .iter()
@@ -350,7 +330,7 @@ impl Shift {
         ready.sort_unstable();
         let mut begun = HashSet::new();
         for (_, run_id, place) in ready {
-            if self.working.len() >= most {
+            if self.jobs.is_full() {
                 break;
             }
             if self.begin_task(run_id, place).await? {
@@ -371,7 +351,7 @@ impl Shift {
         let task = &active.definition.tasks[place];
         let alone_on = task.datasource_id.filter(|_| task.writes);
         // Of those that change a SQLite file one comes through at a time, whatever they do.
-        if alone_on.is_some() && self.working.values().any(|working| working.alone_on == alone_on) {
+        if alone_on.is_some() && self.jobs.iter().any(|(_, working)| working.alone_on == alone_on) {
             return Ok(false);
         }
         let (run, now_ms) = (Arc::clone(&active.run), self.state.clock.now_ms());
@@ -410,11 +390,7 @@ impl Shift {
             log,
             stops: Stops { cancelled: cancelled.clone(), halted: self.halted.clone() },
         };
-        let work = self.tries.spawn(async move {
-            work.run().await;
-            begun.id
-        });
-        self.working.insert(begun.id, Working { run_id, alone_on, cancelled, task: work.id() });
+        self.jobs.spawn(begun.id, Working { run_id, alone_on, cancelled }, work.run());
         Ok(true)
     }
 }

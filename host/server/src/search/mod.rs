@@ -1,5 +1,5 @@
-//! The search over tables and fields: who may see which, and what is shown of a hit. What is found is the business of
-//! the catalogue in memory.
+//! The search over tables and fields: visibility and views of the hits. The catalogue in memory does the
+//! searching.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::datasources;
 use crate::part::Part;
 use crate::tables::{self, Catalog, Field, Record};
 
-/// Hits of a page where the request does not say.
+/// The default page size.
 const PAGE_SIZE_DEFAULT: i64 = 20;
 /// The longest keyword, in characters.
 const KEYWORD_MAX_CHARS: usize = 200;
@@ -25,8 +25,8 @@ const KEYWORD_MAX_CHARS: usize = 200;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct SearchQuery {
-    /// Part of a name, a comment, a description or a tag, case ignored; of several words each is looked for. A table is
-    /// found by `database.table`, too. Every other character stands for itself.
+    /// Part of a name, a comment, a description or a tag, ignoring case; each of several words must match.
+    /// `database.table` finds a table, too. All other characters are literal.
     keyword: Text<1, KEYWORD_MAX_CHARS>,
     /// Only tables of this data source.
     cluster_id: Option<i64>,
@@ -57,14 +57,14 @@ struct HitView {
     cluster_id: Option<i64>,
     field_id: Option<i64>,
     field_name: Option<String>,
-    /// Of the field, or of the table.
+    /// Of the field or the table.
     comment: Option<String>,
     description: Option<String>,
-    /// Members that have the keyword, or one of its words.
+    /// Members that contain the keyword or one of its words.
     matched: Vec<&'static str>,
 }
 
-/// The catalogue, as it is searched.
+/// The searched catalogue.
 pub struct Search {
     core: Arc<Core>,
     catalog: Arc<Catalog>,
@@ -108,7 +108,7 @@ async fn search(call: Call<Nothing, SearchQuery>) -> Result<Data<Page<HitView>>,
     Ok(Data::new(&paging.page(total as i64, views)))
 }
 
-/// Which data sources' tables the caller may see.
+/// The data sources whose tables the caller may see.
 struct Seen {
     names: HashMap<i64, String>,
     caller: Arc<Caller>,
@@ -120,7 +120,7 @@ impl Seen {
     }
 
     fn has(&self, cluster_id: Option<i64>) -> bool {
-        // A table without a data source is in nobody's.
+        // A table without a data source is visible to all.
         let Some(id) = cluster_id else { return true };
         match self.names.get(&id) {
             Some(name) => name != datasources::OWN_NAME && self.caller.may_read(name),
@@ -129,7 +129,7 @@ impl Seen {
     }
 }
 
-/// On a thread of its own: a search goes through all fields, and threads that answer requests have no time for that.
+/// On a blocking thread: a search reads all fields, which would block threads that answer requests.
 async fn found(
     state: &Arc<Search>,
     keyword: &str,
@@ -146,7 +146,7 @@ async fn found(
     tokio::task::spawn_blocking(search).await.map_err(Error::internal)
 }
 
-/// What the store has of them now; what is gone meanwhile is left out.
+/// The current data from the store; omits deleted ones.
 async fn shown(state: &Search, keyword: &str, hits: &[Hit]) -> Result<Vec<HitView>, Error> {
     let words = split(keyword);
     let table_ids: BTreeSet<i64> = hits.iter().map(|hit| hit.table_id).collect();

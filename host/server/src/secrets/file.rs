@@ -1,5 +1,5 @@
-//! The file of keys, where no setting names one: the newest first, each with the time it was made. It is
-//! replaced whole (written aside, on disk, renamed), so that a reader sees the old one or the new one.
+//! The key file, used if no setting has a key: the newest key first, each with its creation time. It is
+//! replaced atomically, so that a reader sees the old one or the new one.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Write};
@@ -13,14 +13,14 @@ use zeroize::Zeroizing;
 use super::key::{self, Key};
 
 pub const FILE_NAME: &str = "secret.key";
-/// A file larger than this is not ours.
+/// The largest key file.
 const FILE_MAX_BYTES: u64 = 64 * 1024;
 /// The most keys that are kept at once.
 pub const KEYS_MAX: usize = 32;
 const HEADING: &str =
     "# Lakeport's keys, the newest first. Without them its secrets cannot be read: keep a copy elsewhere.\n";
 
-/// Which file was read: another one has other numbers.
+/// Identifies the version of the file that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     inode: u64,
@@ -34,13 +34,13 @@ impl Stamp {
         Stamp { inode: metadata.ino(), modified, bytes: metadata.len() }
     }
 
-    /// Of the file as it lies there now.
+    /// The stamp of the current file.
     pub fn now(path: &Path) -> io::Result<Stamp> {
         Ok(Stamp::of(&fs::metadata(path)?))
     }
 }
 
-/// Reads the file. Fails when others may read it, too.
+/// Reads the file. Fails if other users may read it.
 pub fn read(path: &Path) -> anyhow::Result<(Vec<Key>, Stamp)> {
     let shown = path.display();
     let file = File::open(path).with_context(|| format!("cannot read the keys in {shown}"))?;
@@ -51,7 +51,7 @@ pub fn read(path: &Path) -> anyhow::Result<(Vec<Key>, Stamp)> {
         "the keys in {shown} are open to others (mode {mode:o}): chmod 600 {shown}, and, if others may have \
          read them, `lakeport key rotate`"
     );
-    ensure!(metadata.len() <= FILE_MAX_BYTES, "{shown} is no file of keys: it is too large");
+    ensure!(metadata.len() <= FILE_MAX_BYTES, "{shown} is not a key file: it is too large");
     let mut text = Zeroizing::new(String::new());
     file.take(FILE_MAX_BYTES)
         .read_to_string(&mut text)
@@ -60,7 +60,7 @@ pub fn read(path: &Path) -> anyhow::Result<(Vec<Key>, Stamp)> {
     Ok((keys, Stamp::of(&metadata)))
 }
 
-/// Replaces the file; when it answers, the new one is on disk. Only under a [`Lock`].
+/// Replaces the file; it is on disk when this returns. Requires a [`Lock`].
 pub fn write(path: &Path, keys: &[&Key], _lock: &Lock) -> anyhow::Result<()> {
     let mut text = Zeroizing::new(HEADING.to_owned());
     for key in keys {
@@ -74,7 +74,7 @@ pub fn write(path: &Path, keys: &[&Key], _lock: &Lock) -> anyhow::Result<()> {
 }
 
 fn replace(path: &Path, aside: &Path, bytes: &[u8]) -> io::Result<()> {
-    // What a killed predecessor left may have another mode.
+    // The leftover of a killed process may have another mode.
     match fs::remove_file(aside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -87,17 +87,17 @@ fn replace(path: &Path, aside: &Path, bytes: &[u8]) -> io::Result<()> {
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Held by the one process that may replace the file; it goes with the process.
+/// Held by the only process that may replace the file; ends with the process.
 pub struct Lock(#[expect(dead_code, reason = "closing it unlocks")] File);
 
-/// Waits for the lock: only while another process makes the first key.
+/// Waits for the lock, while another process creates the first key.
 pub fn lock(path: &Path) -> anyhow::Result<Lock> {
     let file = open_lock(path)?;
     file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
     Ok(Lock(file))
 }
 
-/// Fails when another process has the lock.
+/// Fails if another process has the lock.
 pub fn try_lock(path: &Path) -> anyhow::Result<Lock> {
     let file = open_lock(path)?;
     match file.try_lock() {
@@ -136,7 +136,7 @@ fn parse(text: &str) -> anyhow::Result<Vec<Key>> {
     Ok(keys)
 }
 
-/// A key and, if known, when it was made.
+/// A key with its creation time, if known.
 fn parse_line(line: &str) -> anyhow::Result<Key> {
     let (key, made_at) = line.split_once(' ').unwrap_or((line, ""));
     let raw = key::parse(key)?;

@@ -1,6 +1,6 @@
-//! One key: 32 random bytes, from which one sub-key encrypts and another makes digests. No I/O.
+//! One key: 32 random bytes, from which one sub-key encrypts and another computes digests. No I/O.
 //!
-//! What it encrypts begins with a version and the key's id, so that it says itself what opens it:
+//! A ciphertext begins with a version and the key's id, which tells the key to open it:
 //! `version (1) · key id (8) · nonce (12) · ciphertext and tag`.
 
 use anyhow::{Context, bail, ensure};
@@ -20,23 +20,23 @@ use super::Secret;
 pub const KEY_BYTES: usize = 32;
 const VERSION: u8 = 1;
 const ID_BYTES: usize = 8;
-/// Version and key id: the same for all that one key encrypted.
+/// Version and key id: the same for all ciphertexts of a key.
 pub const PREFIX_BYTES: usize = 1 + ID_BYTES;
 const HEAD_BYTES: usize = PREFIX_BYTES + NONCE_LEN;
 
-/// The first bytes of the key's SHA-256. It is no secret.
+/// The first bytes of the key's SHA-256. Not secret.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct KeyId([u8; ID_BYTES]);
 
 impl KeyId {
-    /// The key that encrypted these bytes; none where this version of the program did not.
+    /// The key that encrypted these bytes; `None` if they have another format.
     pub fn of_sealed(sealed: &[u8]) -> Option<KeyId> {
         let (version, rest) = sealed.split_first()?;
         (*version == VERSION && sealed.len() >= HEAD_BYTES)
             .then(|| KeyId(rest[..ID_BYTES].try_into().expect("the length was checked")))
     }
 
-    /// How everything that this key encrypted begins.
+    /// The prefix of all ciphertexts of this key.
     pub fn prefix(self) -> Vec<u8> {
         [&[VERSION], &self.0[..]].concat()
     }
@@ -50,7 +50,7 @@ impl std::fmt::Display for KeyId {
 
 pub struct Key {
     pub id: KeyId,
-    /// When it was made, as far as that is known: the beginning of time where it is not.
+    /// When it was created; 1970 if unknown.
     pub made_at_ms: i64,
     raw: Zeroizing<[u8; KEY_BYTES]>,
     sealing: LessSafeKey,
@@ -80,7 +80,7 @@ impl Key {
         Zeroizing::new(STANDARD.encode(*self.raw))
     }
 
-    /// `context` is bound in: under another one the answer does not open.
+    /// Binds `context`: the ciphertext opens only under the same one.
     pub fn seal(&self, context: &str, plain: &[u8]) -> Vec<u8> {
         let mut nonce = [0; NONCE_LEN];
         SystemRandom::new().fill(&mut nonce).expect("the system gives random bytes");
@@ -100,8 +100,8 @@ impl Key {
         sealed
     }
 
-    /// None where the bytes or the context are not those that were sealed. `sealed` is this key's, as its
-    /// [`KeyId`] says.
+    /// `None` if the bytes or the context differ from the sealed ones. `sealed` must be this key's, by its
+    /// [`KeyId`].
     pub fn open(&self, context: &str, sealed: &[u8]) -> Option<Secret> {
         let nonce = Nonce::try_assume_unique_for_key(sealed.get(PREFIX_BYTES..HEAD_BYTES)?).ok()?;
         let mut bytes = Zeroizing::new(sealed[HEAD_BYTES..].to_vec());
@@ -120,13 +120,13 @@ impl Key {
     }
 }
 
-/// 32 bytes in base64 (padded or not, either alphabet) or in hexadecimal digits. The error names no part of
+/// 32 bytes in base64 (padded or not, either alphabet) or in hexadecimal digits. The error shows no part of
 /// the text.
 pub fn parse(text: &str) -> anyhow::Result<Zeroizing<[u8; KEY_BYTES]>> {
     let text = text.trim();
     let decoded = match text.len() {
         0 => bail!("is empty"),
-        64 => hex::decode(text).context("has 64 characters that are no hexadecimal digits")?,
+        64 => hex::decode(text).context("has 64 characters that are not hexadecimal digits")?,
         _ => decode_base64(text).context("is neither base64 nor hexadecimal digits")?,
     };
     let decoded = Zeroizing::new(decoded);

@@ -1,9 +1,10 @@
-//! The store of secrets: what must not be found in a dump is encrypted with a key that is not in the store.
+//! Encryption of secrets: values that must not be readable in a dump are encrypted with a key that is not in
+//! the store.
 //!
-//! The keys come from the setting `key`, else from a file in the data folder. The first one encrypts, all of
-//! them decrypt, and a ciphertext says which one it is of: so a new key is put in front of the old ones and
-//! everything goes on while [`rotate`] encrypts again what is there. A ciphertext is bound to its row and
-//! column by its [`context`]. This module knows nothing of what a secret is for, and never logs one.
+//! The keys come from the setting `key`, or else from a file in the data folder. The first one encrypts, all
+//! of them decrypt, and a ciphertext names its key: so a new key can be added in front of the old ones, and
+//! servers keep running while [`rotate`] re-encrypts everything. A ciphertext is bound to its row and column
+//! by its [`context`]. This module does not know what secrets are for, and never logs one.
 
 mod file;
 mod key;
@@ -28,7 +29,7 @@ pub use rotate::{Rotated, rotate};
 pub use secret::Secret;
 pub use store::{EncryptedColumn, KeyColumn, LOWEST_ID};
 
-/// Keys in force; clones share them.
+/// The current keys; clones share them.
 #[derive(Clone)]
 pub struct Keys(Arc<Inner>);
 
@@ -45,11 +46,11 @@ enum Source {
 struct Held {
     /// Never empty; the first one encrypts.
     keys: Vec<Key>,
-    /// The file that they were read from.
+    /// The version of the file from which they were read.
     stamp: Option<Stamp>,
 }
 
-/// What a ciphertext is bound to: `datasources/7/secret`. The table, the row's primary key, the column.
+/// The context of a ciphertext: `datasources/7/secret`. The table, the row's primary key, the column.
 pub fn context(table: &str, primary_key: &[&str], column: &str) -> String {
     let parts = primary_key.iter().map(|part| utf8_percent_encode(part, NON_ALPHANUMERIC).to_string());
     std::iter::once(table.to_owned())
@@ -59,20 +60,19 @@ pub fn context(table: &str, primary_key: &[&str], column: &str) -> String {
         .join("/")
 }
 
-/// A fresh key, as the setting takes it.
+/// A new key in the setting's form.
 pub fn new_key() -> Zeroizing<String> {
     Key::random(0).text()
 }
 
-/// Whether a text can be the setting `key`. The error goes on after the setting's name, and tells nothing of
-/// the text.
+/// Checks a text for the setting `key`. The error continues the setting's name, and does not show the text.
 pub fn check_setting(text: &str) -> Result<(), String> {
     of_setting(text).map(drop).map_err(|error| format!("{error:#}"))
 }
 
 impl Keys {
-    /// From the setting, else from the data folder's file, which is made where there is none. Servers that
-    /// share a store share a key, and no file: they need the setting.
+    /// From the setting, or else from the data folder's file, which is created if it does not exist. Servers
+    /// that share a store need the same key and have no common file: they need the setting.
     pub fn open(setting: Option<&str>, data_dir: &Path, store_is_shared: bool) -> anyhow::Result<Keys> {
         if let Some(text) = setting {
             let keys = of_setting(text).context("key (LAKEPORT_KEY)")?;
@@ -88,7 +88,7 @@ impl Keys {
         let path = data_dir.join(file::FILE_NAME);
         if !path.exists() {
             let lock = file::lock(&path)?;
-            // Another process may have been first.
+            // Another process may have created it first.
             if !path.exists() {
                 file::write(&path, &[&Key::random(now_ms())], &lock)?;
                 tracing::info!(file = %path.display(), "a key for the store's secrets was made; keep a copy of it");
@@ -98,14 +98,14 @@ impl Keys {
         Ok(Keys::held(Source::File(path), keys, Some(stamp)))
     }
 
-    /// Encrypts with the newest key, also when it was put there a moment ago by another process. For
-    /// `context` see [`context`].
+    /// Encrypts with the newest key, even if another process has just added it. For `context` see
+    /// [`context`].
     pub fn encrypt(&self, context: &str, plain: &[u8]) -> Vec<u8> {
         self.followed().newest().seal(context, plain)
     }
 
-    /// 503 `secret_unreadable` where the key is missing, or the bytes or the context are not those that were
-    /// encrypted.
+    /// 503 `secret_unreadable` if the key is missing, or if the bytes or the context differ from the
+    /// encrypted ones.
     pub fn decrypt(&self, context: &str, sealed: &[u8]) -> Result<Secret, Error> {
         let id = KeyId::of_sealed(sealed).ok_or_else(|| unreadable(context))?;
         let mut held = self.0.held.load_full();
@@ -117,14 +117,14 @@ impl Keys {
         key.open(context, sealed).ok_or_else(|| unreadable(context))
     }
 
-    /// A keyed digest, `<key id>:<digest>`: tells whether two texts are the same to those who have the key.
-    /// It can be compared as long as the key is kept: use it for what is compared within days.
+    /// A keyed digest, `<key id>:<digest>`, to compare texts without storing them. It can be compared while
+    /// the key is kept: use it for comparisons within days.
     pub fn digest(&self, bytes: &[u8]) -> String {
         let held = self.followed();
         format!("{}:{}", held.newest().id, held.newest().digest(bytes))
     }
 
-    /// Whether `stored` is the digest of these bytes, under the key that it names. False where that is gone.
+    /// Whether `stored` is the digest of these bytes under its key. False if that key was removed.
     pub fn is_digest_of(&self, stored: &str, bytes: &[u8]) -> bool {
         let Some((id, digest)) = stored.split_once(':') else { return false };
         let Ok(digest) = hex::decode(digest) else { return false };
@@ -133,7 +133,7 @@ impl Keys {
         held.keys.iter().find(named).is_some_and(|key| key.is_digest_of(&digest, bytes))
     }
 
-    /// Reads the file again; keys of the setting stay as they are until the server is restarted.
+    /// Reloads the file; keys of the setting stay until a restart.
     pub fn reload(&self) -> anyhow::Result<()> {
         if let Source::File(path) = &self.0.source {
             let (keys, stamp) = file::read(path)?;
@@ -142,7 +142,7 @@ impl Keys {
         Ok(())
     }
 
-    /// The keys' ids, the newest first. They are no secret.
+    /// The keys' ids, newest first. Not secret.
     pub fn ids(&self) -> Vec<String> {
         self.0.held.load().keys.iter().map(|key| key.id.to_string()).collect()
     }
@@ -151,8 +151,8 @@ impl Keys {
         Keys(Arc::new(Inner { source, held: ArcSwap::from_pointee(Held { keys, stamp }) }))
     }
 
-    /// The keys, read again if their file was replaced: what is written from now on is under the newest one,
-    /// so that a rotation has an end.
+    /// The keys, reloaded if their file was replaced: new ciphertexts use the newest key, so that a rotation
+    /// comes to an end.
     fn followed(&self) -> Arc<Held> {
         let held = self.0.held.load_full();
         let Source::File(path) = &self.0.source else { return held };

@@ -1,6 +1,6 @@
-//! A new key, and everything encrypted again with it, while servers run. It may be killed anywhere: the file
-//! of keys is replaced whole, a row is changed only where it still is what was read, and a key goes only
-//! after nothing was found under it. The next run goes on.
+//! Rotates the key: creates a new one and re-encrypts everything while servers run. It may be killed at any
+//! point: the key file is replaced atomically, a row is changed only if it still has the value that was read,
+//! and a key is removed only when nothing uses it. The next run continues.
 
 use anyhow::{bail, ensure};
 use lakeport_store::Db;
@@ -10,31 +10,31 @@ use super::key::{Key, KeyId};
 use super::store::EncryptedColumn;
 use super::{Held, Keys, Source, now_ms};
 
-/// How often the whole store is gone through, while something still writes under an old key.
+/// The most passes over the store, while something still writes under an old key.
 const PASSES_MAX: usize = 20;
-/// How long a key is kept after the next one came, at least: longer than a kept answer, whose
-/// request is compared by a digest of that key.
+/// The minimum time that a replaced key is kept: longer than a stored answer, whose request is compared by a
+/// digest of that key.
 const KEPT_MS: i64 = 25 * 60 * 60 * 1000;
 
-/// What a rotation did.
+/// The result of a rotation.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Rotated {
-    /// The id of the key that everything is under now.
+    /// The id of the key that now encrypts everything.
     pub key: String,
-    /// Whether that key was made now; one of the setting never is.
+    /// Whether that key is new; one of the setting never is.
     pub made: bool,
-    /// How many secrets were encrypted again.
+    /// The number of re-encrypted secrets.
     pub changed: u64,
-    /// Secrets that no key opens, by their context; they stay as they are.
+    /// Secrets that no key opens, by context; they stay unchanged.
     pub unreadable: Vec<String>,
-    /// Ids of older keys that are kept, and of those that went.
+    /// Ids of older keys that are kept, and of removed ones.
     pub kept: Vec<String>,
     pub dropped: Vec<String>,
 }
 
-/// Puts a new key in front of those of the file, encrypts everything with it, and drops keys that nothing
-/// needs any more; the one before is kept. Keys of the setting are the operator's: then only what is not
-/// under the first one is encrypted again.
+/// Adds a new key in front of those of the file, re-encrypts everything with it, and removes keys that
+/// nothing needs any more, but never the previous one. Keys of the setting belong to the operator: then it
+/// only re-encrypts values that are not under the first key.
 pub async fn rotate(db: &Db, keys: &Keys, columns: &[EncryptedColumn]) -> anyhow::Result<Rotated> {
     rotate_at(db, keys, columns, now_ms()).await
 }
@@ -59,7 +59,7 @@ pub(super) async fn rotate_at(
     Ok(rotated)
 }
 
-/// Goes through all columns until nothing that opens is under another key.
+/// Repeats passes over all columns until no readable value is under another key.
 async fn re_encrypt(
     db: &Db,
     keys: &Keys,
@@ -81,14 +81,14 @@ async fn re_encrypt(
         }
     }
     bail!(
-        "a server goes on writing under an older key: see that each one has the key {newest} first in \
+        "a server still writes under an older key: see that each one has the key {newest} first in \
          LAKEPORT_KEY and was restarted, then run this again"
     )
 }
 
 #[derive(Default)]
 struct Pass {
-    /// Rows under another key that opened; those that changed meanwhile are looked at again.
+    /// Readable rows under another key; rows that changed meanwhile are handled in the next pass.
     found: usize,
     changed: u64,
     unreadable: Vec<String>,
@@ -101,24 +101,24 @@ async fn walk(db: &Db, keys: &Keys, newest: KeyId, column: &EncryptedColumn) -> 
         let rows = column.not_under(db, newest, &after).await?;
         let Some(last) = rows.last() else { return Ok(pass) };
         after.clone_from(&last.primary_key);
-        let mut anew = Vec::new();
+        let mut re_encrypted = Vec::new();
         for row in rows {
             match keys.decrypt(&row.context, &row.bytes) {
                 Ok(plain) => {
                     let sealed = keys.encrypt(&row.context, plain.bytes());
-                    anew.push((row, sealed));
+                    re_encrypted.push((row, sealed));
                 }
                 Err(_) => pass.unreadable.push(row.context),
             }
         }
-        pass.found += anew.len();
-        pass.changed += column.put(db, anew).await?;
+        pass.found += re_encrypted.len();
+        pass.changed += column.put(db, re_encrypted).await?;
     }
 }
 
 impl Keys {
-    /// Puts a new key in front of the file's; none where the setting has the keys. The lock is held until
-    /// the rotation is over.
+    /// Adds a new key in front of the file's; `None` if the setting has the keys. The lock is held until the
+    /// rotation ends.
     fn add(&self, now_ms: i64) -> anyhow::Result<Option<Lock>> {
         let Source::File(path) = &self.0.source else { return Ok(None) };
         let lock = file::try_lock(path)?;
@@ -136,7 +136,7 @@ impl Keys {
         Ok(Some(lock))
     }
 
-    /// Drops what was followed by another key long enough ago; answers the ids that went.
+    /// Removes keys that were replaced long enough ago; returns their ids.
     fn drop_superseded(&self, lock: &Lock, now_ms: i64) -> anyhow::Result<Vec<String>> {
         let Source::File(path) = &self.0.source else { return Ok(Vec::new()) };
         let held = self.0.held.load_full();
@@ -150,7 +150,7 @@ impl Keys {
 }
 
 impl Held {
-    /// Keys to keep and keys to drop: the newest and the one before are always kept.
+    /// Keys to keep and keys to remove: the newest and the previous one are always kept.
     fn split(&self, now_ms: i64) -> (Vec<&Key>, Vec<&Key>) {
         let mut followed_by: Option<&Key> = None;
         let (mut kept, mut dropped) = (Vec::new(), Vec::new());

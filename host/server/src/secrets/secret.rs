@@ -1,10 +1,10 @@
-//! Bytes that nobody is shown: `Debug` hides them, and they are wiped when dropped.
+//! Secret bytes: `Debug` hides them, and they are wiped when dropped.
 
 use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// A password, a key, a token. What reads it says so: [`Secret::bytes`], [`Secret::text`].
+/// A password, a key, a token. Access is explicit: [`Secret::bytes`], [`Secret::text`].
 #[derive(Clone)]
 pub struct Secret(Zeroizing<Vec<u8>>);
 
@@ -13,7 +13,7 @@ impl Secret {
         &self.0
     }
 
-    /// None where it is not text.
+    /// `None` if it is not text.
     pub fn text(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }

@@ -1,4 +1,4 @@
-//! How columns with ciphertexts are walked through. Which columns there are, each module says in its part.
+//! Walks through columns of ciphertexts. Each module's part lists its columns.
 
 use lakeport_base::Error;
 use lakeport_store::{Db, Row, Value};
@@ -13,10 +13,10 @@ pub const BATCH_ROWS: usize = 50;
 pub struct EncryptedColumn {
     pub table: &'static str,
     pub name: &'static str,
-    /// Answers the ciphertext and the primary key, in the order of that key: what does not begin with $1, at
-    /// most $2 rows, beyond the primary key in $3 and on.
+    /// Selects the ciphertext and the primary key, ordered by that key: values that do not begin with $1, at
+    /// most $2 rows, after the primary key in $3 and on.
     pub others: &'static str,
-    /// Sets the ciphertext $1 where it still is $2, by the primary key in $3 and on.
+    /// Sets the ciphertext $1 if it still is $2, by the primary key in $3 and on.
     pub put: &'static str,
     /// A primary key below all others.
     pub lowest: &'static [KeyColumn],
@@ -29,10 +29,10 @@ pub enum KeyColumn {
     Text(&'static str),
 }
 
-/// Of a table whose primary key is a number.
+/// For a table with a numeric primary key.
 pub const LOWEST_ID: &[KeyColumn] = &[KeyColumn::Id(i64::MIN)];
 
-/// A ciphertext of another key, and where it stands.
+/// A ciphertext of another key, and its row.
 pub struct Sealed {
     pub bytes: Vec<u8>,
     pub primary_key: Vec<Value>,
@@ -49,7 +49,7 @@ impl EncryptedColumn {
         self.lowest.iter().map(value).collect()
     }
 
-    /// The next rows that are not under the key, after a primary key.
+    /// The next rows after a primary key that are not under the key.
     pub async fn not_under(&self, db: &Db, id: KeyId, after: &[Value]) -> Result<Vec<Sealed>, Error> {
         let limit = Value::Int(BATCH_ROWS as i64);
         let values: Vec<Value> =
@@ -57,7 +57,7 @@ impl EncryptedColumn {
         db.read(self.others, &values).await?.iter().map(|row| self.sealed(row)).collect()
     }
 
-    /// Puts new ciphertexts in the place of those that were read; answers how many were still the same.
+    /// Replaces the ciphertexts that were read; returns the number of those that were unchanged.
     pub async fn put(&self, db: &Db, rows: Vec<(Sealed, Vec<u8>)>) -> Result<u64, Error> {
         let mut tx = db.begin().await?;
         let mut changed = 0;

@@ -134,7 +134,7 @@ fn nothing_shows_a_secret() {
     assert!(!format!("{:?}", of(&[&text])).contains(text.trim_end_matches('=')));
 }
 
-/// Three data sources and one kept answer; the answer's primary key has characters that a path has.
+/// Three data sources and one stored answer; the answer's primary key has characters of a path.
 const ANSWER: [&str; 4] = ["token/1", "POST", "/api/v1/tokens", "k%2F1"];
 
 async fn fill(db: &Db, keys: &Keys) {
@@ -156,7 +156,7 @@ async fn fill(db: &Db, keys: &Keys) {
     db.execute(KEPT, &plain).await.unwrap();
 }
 
-/// Everything reads with these keys, as it was written; answers the ids of the keys in use.
+/// Checks that these keys decrypt everything; returns the ids of the keys in use.
 async fn all_read(db: &Db, keys: &Keys) -> Vec<String> {
     let mut ids = Vec::new();
     let mut open = |context: &str, sealed: Vec<u8>| {
@@ -245,7 +245,7 @@ async fn a_rotation_that_was_killed_loses_nothing_and_the_next_one_ends_it() {
     on_each_store(async |db| {
         let (folder, keys) = in_folder();
         fill(&db, &keys).await;
-        // Killed between the new key and the rows, and while a file was written aside.
+        // Killed between the new key and the rows, and while a temporary file was written.
         let path = folder.path().join("secret.key");
         let lock = file::try_lock(&path).unwrap();
         let held = keys.followed();

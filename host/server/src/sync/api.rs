@@ -5,10 +5,8 @@ use std::time::Duration;
 use lakeport_base::Error;
 use lakeport_base::time;
 use lakeport_http::{Answer, Data};
-use lakeport_store::{Event, Subscription};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tokio::time::{Instant, timeout_at};
 
 use super::store::{self, State, Sync, SyncError};
 use super::{TOPIC, running};
@@ -77,7 +75,6 @@ fn view(state: &Syncs, sync: Sync) -> SyncView {
 pub async fn start(call: Call<DatasourcePath>) -> Result<Data<SyncView>, Error> {
     let (state, id) = (&call.state, call.path.id);
     datasources::get(state, id).await?.refuse_own()?;
-    let changed = state.changes.subscribe(TOPIC);
     let mut tx = state.db.begin().await?;
     // Who deletes it waits, or was first.
     lock(&mut tx, id).await?.ok_or_else(|| Error::not_found("data source", id))?;
@@ -85,7 +82,7 @@ pub async fn start(call: Call<DatasourcePath>) -> Result<Data<SyncView>, Error> 
     let started = store::start(&mut tx, id, started_at_ms).await?;
     let sync_id = started.ok_or_else(running)?;
     tx.changed(TOPIC, sync_id.to_string());
-    // What a repeat of this request is told should this server die before the answer.
+    // The answer to a repeat of this request if this server dies before it answers.
     let begun = Sync {
         id: sync_id,
         datasource_id: id,
@@ -99,28 +96,16 @@ pub async fn start(call: Call<DatasourcePath>) -> Result<Data<SyncView>, Error> 
         finished_at_ms: None,
     };
     call.commit_begun(tx, Change::of("datasource", id), Data::new(&view(state, begun)), WAIT).await?;
-    let sync = ended(state, changed, sync_id, call.wait_until(WAIT)).await?;
+    let gone = || Error::not_found("synchronisation", sync_id);
+    let look = || async { store::find(&state.db, sync_id).await?.ok_or_else(gone) };
+    let has_ended = |sync: &Sync| sync.state != State::Running;
+    let key = sync_id.to_string();
+    let sync = state.wait_for(TOPIC, Some(&key), call.wait_until(WAIT), look, has_ended).await?;
     let answer = Data::new(&view(state, sync));
     if let Some(attempt) = &call.attempt {
         idempotency::end(state, attempt, Ok(answer.reply())).await?;
     }
     Ok(answer)
-}
-
-/// The synchronisation once it has ended, or as it is when the time is over or the server stops.
-async fn ended(state: &Syncs, mut changed: Subscription, id: i64, until: Instant) -> Result<Sync, Error> {
-    let is_other = |event: &Event| matches!(event, Event::Changed(key) if **key != *id.to_string());
-    let mut is_over = false;
-    loop {
-        let gone = || Error::not_found("synchronisation", id);
-        let sync = store::find(&state.db, id).await?.ok_or_else(gone)?;
-        if is_over || sync.state != State::Running {
-            return Ok(sync);
-        }
-        let told = async { while changed.next().await.as_ref().is_some_and(is_other) {} };
-        let told = state.stopping.run_until_cancelled(timeout_at(until, told)).await;
-        is_over = !matches!(told, Some(Ok(())));
-    }
 }
 
 /// `GET /api/v1/datasources/{id}/sync`
@@ -131,7 +116,7 @@ pub async fn get(call: Call<DatasourcePath>) -> Result<Data<Option<SyncView>>, E
     Ok(Data::new(&last.map(|sync| view(state, sync))))
 }
 
-/// `DELETE /api/v1/datasources/{id}/sync`: from then on it writes nothing more; its worker is told to stop.
+/// `DELETE /api/v1/datasources/{id}/sync`: from then on it writes nothing more; its worker stops.
 pub async fn cancel(call: Call<DatasourcePath>) -> Result<Data<SyncView>, Error> {
     let (state, id) = (&call.state, call.path.id);
     datasources::get(state, id).await?.refuse_own()?;

@@ -1,9 +1,9 @@
-//! The reading of a data source's tables into the catalogue.
+//! Syncs: reading a data source's tables into the catalogue.
 //!
-//! A synchronisation is a row with the state `running`: whoever makes one wakes a worker by the change log, and
-//! the worker of one server, which holds the data source's lease, reads and writes, a bounded batch at a time,
-//! each in one transaction with the figures of the row. So a server that dies leaves true figures, and another
-//! begins again where it ended. A row that is no longer `running` stops its worker.
+//! A sync is a row with the state `running`. Creating one wakes a worker by the change log, and the worker
+//! that holds the data source's lease reads and writes in bounded batches, each in one transaction with the
+//! row's counts. So the counts stay correct if a server dies, and another one starts again. When a row is no
+//! longer `running`, its worker stops.
 
 mod api;
 mod read;
@@ -25,10 +25,10 @@ use crate::core::{Core, stands_on_core};
 use crate::datasources::Datasources;
 use crate::part::{InUse, Part, Resource, RetentionRule, Start, Worker};
 
-/// What the change log calls a change of a synchronisation's state; the key is its id.
+/// The change log's topic of a sync's state; the key is its id.
 const TOPIC: &str = "syncs";
 
-/// The reading of tables from data sources.
+/// The syncs of data sources.
 pub struct Syncs {
     core: Arc<Core>,
     datasources: Arc<Datasources>,
@@ -42,7 +42,7 @@ impl Syncs {
     }
 }
 
-/// Finished synchronisations; the last of each data source stays.
+/// Finished syncs; the last one of each data source is kept.
 const SYNCS: Retained = Retained {
     what: "datasource_syncs",
     table: "datasource_syncs",
@@ -90,12 +90,12 @@ fn routes() -> Vec<Route<Syncs>> {
     ]
 }
 
-/// While its tables are read a data source stays what and where it is.
+/// A data source may not be moved or replaced during a sync.
 fn in_use<'a>(tx: &'a mut Tx, source: &'a Resource) -> BoxFuture<'a, Result<(), Error>> {
     Box::pin(async move { if store::is_running(tx, source.id).await? { Err(running()) } else { Ok(()) } })
 }
 
 fn running() -> Error {
-    let message = "the tables of this data source are read in at this moment; wait for its end, or cancel it";
+    let message = "a sync of this data source is running; wait for its end, or cancel it";
     Error::conflict("sync_running", message)
 }

@@ -1,5 +1,5 @@
-//! One attempt at a synchronisation: databases, their tables page by page, what is in them batch by batch. What
-//! is remembered of the whole is the ids of the tables that were seen, nothing else.
+//! One attempt at a sync: databases, their tables page by page, their details batch by batch. It remembers
+//! only the ids of the tables that it has seen.
 
 use std::collections::HashSet;
 
@@ -20,30 +20,30 @@ use crate::tables::{self, SchemaSource as Source};
 
 /// Tables of one page of names.
 const PAGE_TABLES: u32 = 500;
-/// Pages of one database: a dialect may answer few at a time, and none at all.
+/// Pages of one database: a dialect may return short or empty pages.
 const PAGES_MAX: usize = 20_000;
-/// Tables that are read, and written in one transaction, at once.
+/// Tables that are read at once and written in one transaction.
 const BATCH_TABLES: usize = 50;
-/// Tables of one data source.
+/// The most tables of a data source.
 const TABLES_MAX: usize = 500_000;
-/// Kinds of tables that are read in. A view is no table: nothing is stored in it.
+/// Kinds of tables to sync. A view is not one: it stores no data.
 const KINDS: [&str; 2] = ["table", "external"];
-/// How often a batch is written that another writer came in between with.
+/// How often writing a batch is tried when other writers interfere.
 const WRITES: u32 = 3;
-/// What an error says when it is not about one table.
+/// The table of an error that is not about a single one.
 const WHOLE: Option<String> = None;
 const NONE_READ: &str = "no database of it can be read";
 
-/// Why an attempt did not come to its end.
+/// Why an attempt ended early.
 #[derive(Debug)]
 pub enum Stop {
-    /// What was read in is not to be used: the synchronisation has failed.
+    /// The data cannot be used: the sync has failed.
     Failed(String),
-    /// The database or its dialect: likewise.
+    /// The database or its dialect failed: likewise.
     Unanswered(Unanswered),
-    /// It is not running any more.
+    /// The sync is no longer running.
     Ended,
-    /// The server's own store: another attempt may do better.
+    /// The server's own store failed: another attempt may succeed.
     Store(Error),
 }
 
@@ -59,7 +59,7 @@ impl From<Unanswered> for Stop {
     }
 }
 
-/// For a person.
+/// The message for people.
 pub fn message_of(error: Error) -> String {
     match error {
         Error::Refused(refusal) => refusal.message,
@@ -67,7 +67,7 @@ pub fn message_of(error: Error) -> String {
     }
 }
 
-/// Reads everything, and writes what is new, other or gone. The errors are those of single tables.
+/// Reads everything, and writes new, changed and missing tables. The errors are about single tables.
 pub async fn read_in(
     state: &Syncs,
     source: &Datasource,
@@ -105,14 +105,14 @@ struct Reading<'r> {
     client: DatasourceClient<'r>,
     server: ServerInfo,
     databases: Vec<String>,
-    /// Tables of the catalogue that are there.
+    /// Existing tables of the catalogue.
     seen: HashSet<i64>,
-    /// Databases of which nothing is known.
+    /// Databases that could not be read.
     unread: HashSet<String>,
     errors: &'r mut Errors,
 }
 
-/// A walk over the names of one database's tables.
+/// Iterates over the names of one database's tables.
 struct Pages<'d> {
     database: &'d str,
     cursor: Option<String>,
@@ -120,11 +120,11 @@ struct Pages<'d> {
     is_over: bool,
 }
 
-/// What a call for some tables brought.
+/// The result of inspecting some tables.
 #[derive(Default)]
 struct Batch {
     found: Vec<FoundTable>,
-    /// Names of tables that are no longer there, or no tables.
+    /// Names of tables that no longer exist, or are not tables.
     gone: HashSet<String>,
 }
 
@@ -133,7 +133,7 @@ impl<'d> Pages<'d> {
         Pages { database, cursor: None, pages: 0, is_over: false }
     }
 
-    /// Names of tables that are to be read in, whether or not the catalogue can hold them.
+    /// Names of tables to sync, including those that the catalogue cannot store.
     async fn next(&mut self, reading: &Reading<'_>) -> Result<Option<Vec<String>>, Unanswered> {
         if self.is_over {
             return Ok(None);
@@ -153,7 +153,7 @@ impl<'d> Pages<'d> {
 }
 
 impl Reading<'_> {
-    /// How many there are, so that it can be told how far it is. Databases that cannot be read are left out.
+    /// Counts the tables, for the progress. Leaves out databases that cannot be read.
     async fn count_tables(&mut self) -> Result<(), Stop> {
         let mut total = 0;
         for database in std::mem::take(&mut self.databases) {
@@ -176,10 +176,10 @@ impl Reading<'_> {
         Ok(tx.commit().await?)
     }
 
-    /// Of a database that cannot be read nothing is known; where it is not that one alone, nothing is of any.
+    /// A database that cannot be read is skipped; if the whole server fails, so does the sync.
     async fn leave_out(&mut self, database: String, error: Unanswered) -> Result<(), Stop> {
         let is_of_one = is_of_one_call(&error)
-            // One that was dropped meanwhile is told like a server that is away.
+            // A database that was just dropped gives the same error as a lost server.
             || (is_lost(&error) && patiently!(self.client.databases(&self.server)).is_ok());
         if !is_of_one {
             return Err(error.into());
@@ -237,7 +237,7 @@ impl Reading<'_> {
         };
         for _ in 1..WRITES {
             match self.write_batch(&look, names.len()).await {
-                // Another writer was there first: the second look sees what it wrote.
+                // Another writer was first: the second try sees its rows.
                 Err(Stop::Store(error)) if error.code() == "name_taken" => {}
                 outcome => return outcome,
             }
@@ -245,8 +245,8 @@ impl Reading<'_> {
         self.write_batch(&look, names.len()).await
     }
 
-    /// What is in these tables. A call that fails is made again for one half and the other: the fault may be
-    /// one table's.
+    /// Inspects these tables. A call that fails is repeated in halves, because a single table may be the
+    /// cause.
     async fn inspect(&mut self, tables: Vec<TableName>) -> Result<Batch, Stop> {
         let mut batch = Batch::default();
         let mut left = vec![tables];
@@ -309,7 +309,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Tables of the catalogue that were not seen are there no longer.
+    /// Tables of the catalogue that were not seen no longer exist.
     async fn find_missing(&mut self) -> Result<(), Stop> {
         let mut after_id = 0;
         loop {

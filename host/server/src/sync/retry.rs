@@ -1,4 +1,4 @@
-//! Calls that are made again: where the plugin host had no room, or a connection was lost for a moment.
+//! Retries of calls: when the plugin host was busy, or a connection was lost for a moment.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use lakeport_plugins::{CallError, CallFault};
 
 use crate::datasources::Unanswered;
 
-/// How often a call is made that the plugin host had no room for, or whose plugin was replaced meanwhile.
+/// Tries when the plugin host was busy, or the plugin was replaced.
 const TRIES: u32 = 10;
-/// How often one is made whose connection was lost.
+/// Tries when the connection was lost.
 const LOST_TRIES: u32 = 3;
 pub const BETWEEN_TRIES: Duration = Duration::from_secs(1);
 
-/// Makes a call, and makes it again where that may help.
+/// Makes a call, and repeats it if that may help.
 macro_rules! patiently {
     ($call:expr) => {
         patiently!($call, tries_of)
@@ -33,7 +33,7 @@ macro_rules! patiently {
 
 pub(super) use patiently;
 
-/// Whether another call may go well: the fault is in what was asked for, not in the database as a whole.
+/// Whether the error is about this call, and another call may succeed.
 pub fn is_of_one_call(error: &Unanswered) -> bool {
     match error {
         Unanswered::Database(_) => false,
@@ -45,18 +45,18 @@ pub fn is_of_one_call(error: &Unanswered) -> bool {
     }
 }
 
-/// How often a call is made at most that ended so: it may go well after a while.
+/// The number of tries for this error.
 pub fn tries_of(error: &Unanswered) -> u32 {
     if is_lost(error) { LOST_TRIES } else { tries_of_room(error) }
 }
 
-/// The same for the first call of all: a server that is away then is so for longer.
+/// The same for the very first call: a server that is unreachable then stays so for longer.
 pub fn tries_of_room(error: &Unanswered) -> u32 {
     let fault = match error {
         Unanswered::Plugin(CallError::Failed { fault, .. }) => fault,
         _ => return 1,
     };
-    // The plugin host had no room, or the plugin was replaced.
+    // The plugin host was busy, or the plugin was replaced.
     if matches!(fault, CallFault::Busy | CallFault::Drained) { TRIES } else { 1 }
 }
 

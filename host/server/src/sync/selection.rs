@@ -1,7 +1,7 @@
-//! Which of a server's databases are read in.
+//! Selects the databases of a server to sync.
 //!
-//! A server of the MySQL protocol may hold those of many others: a database in its address means that one. The option
-//! `databases` says otherwise. Where the catalogue has tables already it is always looked what became of them.
+//! A server of the MySQL protocol may hold many others' databases: a database in the address selects only
+//! that one. The option `databases` overrides it. Databases with tables in the catalogue are always checked.
 
 use std::collections::HashSet;
 
@@ -12,14 +12,14 @@ use crate::datasources::Datasource;
 use crate::datasources::ServerAddress;
 use crate::datasources::{ALL_DATABASES, databases_named};
 
-/// What is wanted of one data source.
+/// The selection for one data source.
 #[derive(Debug)]
 pub enum Choice {
     All,
     Some {
-        /// Each must be there.
+        /// All must exist.
         named: Vec<String>,
-        /// Those that the catalogue has tables in.
+        /// Databases with tables in the catalogue.
         known: HashSet<String>,
     },
 }
@@ -37,10 +37,10 @@ impl Choice {
         }
     }
 
-    /// Those of the server that are wanted; what is named and not there is an error of its own.
+    /// The selected databases of the server; a missing named one is an error.
     pub fn among(&self, all: Vec<String>, errors: &mut Errors) -> Vec<String> {
         let Choice::Some { named, known } = self else { return all };
-        // Some servers fold the case of these names.
+        // Some servers ignore the case of these names.
         let is_named = |database: &str| named.iter().any(|name| name.eq_ignore_ascii_case(database));
         for name in named.iter().filter(|name| !all.iter().any(|there| there.eq_ignore_ascii_case(name))) {
             errors.add(None, &format!("there is no database {name}, or none that this account sees"));

@@ -1,4 +1,4 @@
-//! Synchronisations in the store. What is written about one is written only while it is `running`.
+//! Syncs in the store. A sync is changed only while it is `running`.
 
 use lakeport_base::Error;
 use lakeport_store::{Db, Row, Tx, Value};
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::tables::reconcile::Counts;
 
-/// Errors that are kept of one synchronisation.
+/// The most stored errors of a sync.
 const ERRORS_MAX: usize = 100;
 /// The longest message, in characters.
 const MESSAGE_MAX_CHARS: usize = 500;
-/// Running ones that are looked at, on all data sources.
+/// The most running ones that are read, on all data sources.
 const RUNNING_MAX: i64 = 500;
 
-/// Columns of a synchronisation, in the order of [`sync`].
+/// Columns of a sync, in the order of [`sync`].
 macro_rules! columns {
     () => {
         "id, datasource_id, state, tables_total, tables_done, tables_new, tables_updated, tables_missing, \
@@ -32,13 +32,13 @@ pub enum State {
     Cancelled,
 }
 
-/// A synchronisation as it is kept.
+/// A stored sync.
 #[derive(Debug, Clone)]
 pub struct Sync {
     pub id: i64,
     pub datasource_id: i64,
     pub state: State,
-    /// None: they have not been counted yet.
+    /// `None`: not counted yet.
     pub tables_total: Option<i64>,
     pub tables_done: i64,
     pub tables: Counts,
@@ -48,7 +48,7 @@ pub struct Sync {
     pub finished_at_ms: Option<i64>,
 }
 
-/// What could not be read.
+/// A part that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SyncError {
     /// `database.table`; null: the whole data source.
@@ -56,20 +56,20 @@ pub struct SyncError {
     pub message: String,
 }
 
-/// The errors of one attempt, the first of them.
+/// The first errors of one attempt.
 #[derive(Debug, Default)]
 pub struct Errors(Vec<SyncError>);
 
 impl Errors {
     pub fn add(&mut self, table: Option<String>, message: &str) {
         if self.0.len() < ERRORS_MAX {
-            // PostgreSQL's texts have no NUL.
+            // PostgreSQL's texts cannot contain NUL.
             let message = message.chars().filter(|&c| c != '\0').take(MESSAGE_MAX_CHARS).collect();
             self.0.push(SyncError { table, message });
         }
     }
 
-    /// Why the whole of it failed: it stands before those of single tables.
+    /// Adds the reason of the complete failure, before those of single tables.
     pub fn put_first(&mut self, message: &str) {
         let tables = std::mem::take(&mut self.0);
         self.add(None, message);
@@ -99,30 +99,32 @@ impl State {
 }
 
 fn sync(row: &Row) -> Result<Sync, Error> {
-    let state: String = row.get(2)?;
+    let mut row = row.by_name();
+    let state: String = row.get("state")?;
     let unknown = || Error::internal(anyhow::anyhow!("the store holds a synchronisation that is `{state}`"));
-    let counts = |first| {
-        Ok::<_, Error>(Counts {
-            new: row.get(first)?,
-            updated: row.get(first + 1)?,
-            missing: row.get(first + 2)?,
-        })
-    };
     Ok(Sync {
-        id: row.get(0)?,
-        datasource_id: row.get(1)?,
+        id: row.get("id")?,
+        datasource_id: row.get("datasource_id")?,
         state: State::named(&state).ok_or_else(unknown)?,
-        tables_total: row.get(3)?,
-        tables_done: row.get(4)?,
-        tables: counts(5)?,
-        fields: counts(8)?,
-        errors: serde_json::from_str(&row.get::<String>(11)?).map_err(Error::internal)?,
-        started_at_ms: row.get(12)?,
-        finished_at_ms: row.get(13)?,
+        tables_total: row.get("tables_total")?,
+        tables_done: row.get("tables_done")?,
+        tables: Counts {
+            new: row.get("tables_new")?,
+            updated: row.get("tables_updated")?,
+            missing: row.get("tables_missing")?,
+        },
+        fields: Counts {
+            new: row.get("fields_new")?,
+            updated: row.get("fields_updated")?,
+            missing: row.get("fields_missing")?,
+        },
+        errors: serde_json::from_str(&row.get::<String>("errors")?).map_err(Error::internal)?,
+        started_at_ms: row.get("started_at")?,
+        finished_at_ms: row.get("finished_at")?,
     })
 }
 
-/// A new one, running; none where one runs already.
+/// Inserts a running one; `None` if one is running already.
 pub async fn start(tx: &mut Tx, datasource_id: i64, now_ms: i64) -> Result<Option<i64>, Error> {
     const START: &str = "INSERT INTO datasource_syncs (datasource_id, state, started_at) \
         VALUES ($1, 'running', $2) ON CONFLICT (datasource_id) WHERE state = 'running' DO NOTHING RETURNING id";
@@ -130,7 +132,7 @@ pub async fn start(tx: &mut Tx, datasource_id: i64, now_ms: i64) -> Result<Optio
     rows.first().map(|row| row.get(0)).transpose()
 }
 
-/// Ends the one that runs, wherever it does; none where none runs.
+/// Ends the running one; `None` if there is none.
 pub async fn cancel(tx: &mut Tx, datasource_id: i64, now_ms: i64) -> Result<Option<Sync>, Error> {
     const CANCEL: &str = concat!(
         "UPDATE datasource_syncs SET state = 'cancelled', finished_at = $2 \
@@ -155,7 +157,7 @@ pub async fn last(db: &Db, datasource_id: i64) -> Result<Option<Sync>, Error> {
     db.read(LAST, &[datasource_id.into()]).await?.first().map(sync).transpose()
 }
 
-/// All that run, the oldest first.
+/// All running ones, oldest first.
 pub async fn running(db: &Db) -> Result<Vec<Sync>, Error> {
     const RUNNING: &str =
         concat!("SELECT ", columns!(), " FROM datasource_syncs WHERE state = 'running' ORDER BY id LIMIT $1");
@@ -167,15 +169,15 @@ pub async fn is_running(tx: &mut Tx, datasource_id: i64) -> Result<bool, Error> 
     Ok(!tx.query(ONE, &[datasource_id.into()]).await?.is_empty())
 }
 
-/// Begins, or begins again: what was counted stays counted, for it was written. False where it does not run any
-/// more.
+/// Starts, or restarts: earlier counts stay, because their rows were written. False if it is no longer
+/// running.
 pub async fn begin(tx: &mut Tx, id: i64, total: i64) -> Result<bool, Error> {
     const BEGIN: &str = "UPDATE datasource_syncs SET tables_total = $2, tables_done = 0, errors = '[]' \
         WHERE id = $1 AND state = 'running'";
     Ok(tx.execute(BEGIN, &[id.into(), total.into()]).await? > 0)
 }
 
-/// Counts what is written in this transaction. False where it does not run any more: then nothing may be.
+/// Adds the counts of this transaction. False if it is no longer running: then nothing may be written.
 pub async fn count(
     tx: &mut Tx,
     id: i64,
@@ -202,7 +204,7 @@ pub async fn count(
     Ok(tx.execute(COUNT, &values).await? > 0)
 }
 
-/// Ends it with an outcome. False where somebody else has.
+/// Ends it with a result. False if it has ended already.
 pub async fn end(tx: &mut Tx, id: i64, state: State, errors: &Errors, now_ms: i64) -> Result<bool, Error> {
     const END: &str = "UPDATE datasource_syncs SET state = $2, errors = $3, finished_at = $4, \
         tables_total = CASE WHEN $2 = 'success' THEN tables_done ELSE tables_total END \

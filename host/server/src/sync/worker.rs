@@ -1,4 +1,4 @@
-//! The worker of each server: it starts what is due, takes over what runs and nobody works on, and stops what
+//! The worker of each server: it starts what is due, takes over what runs and no other server works on, and stops what
 //! was cancelled. It gives its leases back when the server stops; the rows stay `running` for the next one.
 
 use std::collections::HashMap;
@@ -10,9 +10,10 @@ use futures_util::FutureExt;
 use lakeport_base::Error;
 use lakeport_base::failpoints;
 use lakeport_base::time::MINUTE_MS;
-use lakeport_store::{Event, Held, leases};
-use tokio::task::{self, JoinError, JoinSet};
-use tokio::time::{Instant, sleep, timeout};
+use lakeport_store::jobs::{self, Jobs, Work};
+use lakeport_store::{Event, Held};
+use tokio::task::JoinError;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::TOPIC;
@@ -37,32 +38,15 @@ const ATTEMPTS_MAX: u32 = 5;
 
 /// Works until the server stops.
 pub async fn run_worker(state: Arc<Syncs>) {
-    let mut changed = state.changes.subscribe(TOPIC);
-    let mut worker = Worker { state, working: HashMap::new(), tasks: JoinSet::new(), failed: HashMap::new() };
-    loop {
-        let wait = worker.look().await.unwrap_or_else(|error| {
-            tracing::warn!("synchronisations are not looked after at this moment: {error}");
-            POLL
-        });
-        tokio::select! {
-            () = worker.state.stopping.cancelled() => break,
-            event = changed.next() => match event {
-                Some(event) => worker.stop_ended(&event).await,
-                None => break,
-            },
-            Some(done) = worker.tasks.join_next() => worker.done(done),
-            () = sleep(wait) => {}
-        }
-    }
-    // Each sees for itself that the server stops, and gives its lease back.
-    while worker.tasks.join_next().await.is_some() {}
+    let (mut changed, stopping) = (state.changes.subscribe(TOPIC), state.stopping.clone());
+    let worker = Worker { state, jobs: Jobs::new(SYNCS_AT_ONCE), failed: HashMap::new() };
+    jobs::run(worker, &mut changed, stopping.cancelled()).await;
 }
 
 struct Worker {
     state: Arc<Syncs>,
     /// By data source.
-    working: HashMap<i64, Working>,
-    tasks: JoinSet<Done>,
+    jobs: Jobs<i64, Working, Outcome>,
     /// What failed by the store, by synchronisation.
     failed: HashMap<i64, Failed>,
 }
@@ -77,20 +61,20 @@ struct Failed {
 /// One that is worked on.
 struct Working {
     sync_id: i64,
+    /// Cancelled with the server, too.
     stop: CancellationToken,
-    task: task::Id,
 }
 
-/// One that is not worked on any more.
-struct Done {
-    datasource_id: i64,
-    sync_id: i64,
-    /// The store failed; true: it should be tried again.
-    again: bool,
-}
+impl Work for Worker {
+    type Key = i64;
+    type Job = Working;
+    type Outcome = Outcome;
 
-impl Worker {
-    /// Starts what is due, takes what is free; answers when to look again.
+    fn jobs(&mut self) -> &mut Jobs<i64, Working, Outcome> {
+        &mut self.jobs
+    }
+
+    /// Starts what is due, takes what is free.
     async fn look(&mut self) -> Result<Duration, Error> {
         let now_ms = self.state.clock.now_ms();
         let due = datasources::due(&self.state.db, now_ms, DUE_AT_ONCE).await?;
@@ -102,8 +86,7 @@ impl Worker {
         for sync in running {
             let may_again =
                 self.failed.get(&sync.id).is_none_or(|failed| failed.not_before <= Instant::now());
-            let is_worked_on = self.working.contains_key(&sync.datasource_id);
-            if may_again && !is_worked_on && self.working.len() < SYNCS_AT_ONCE {
+            if may_again && !self.jobs.contains(&sync.datasource_id) && !self.jobs.is_full() {
                 self.take(sync).await?;
             }
         }
@@ -112,28 +95,15 @@ impl Worker {
         Ok(in_ms.map_or(POLL, Duration::from_millis).min(POLL))
     }
 
-    /// Works on one, where no other server does.
-    async fn take(&mut self, sync: Sync) -> Result<(), Error> {
-        let (datasource_id, sync_id) = (sync.datasource_id, sync.id);
-        let name = format!("datasource_sync/{datasource_id}");
-        let Some(lease) = self.state.leases.claim(&name, leases::TTL).await? else { return Ok(()) };
-        failpoints::reach("sync.claimed");
-        let stop = CancellationToken::new();
-        let attempt = Attempt {
-            state: Arc::clone(&self.state),
-            sync,
-            stop: stop.clone(),
-            is_last: self.failed.get(&sync_id).is_some_and(|failed| failed.attempts + 1 >= ATTEMPTS_MAX),
-        };
-        let task = self.tasks.spawn(attempt.run(lease.hold())).id();
-        self.working.insert(datasource_id, Working { sync_id, stop, task });
-        Ok(())
+    fn failed(&mut self, error: &Error) -> Duration {
+        tracing::warn!("looking for syncs failed, trying again: {error}");
+        POLL
     }
 
-    /// Stops the work on what was ended by somebody else.
-    async fn stop_ended(&self, event: &Event) {
-        for working in self.working.values() {
-            let is_meant = match event {
+    /// Stops the work on what was ended by a request.
+    async fn note(&mut self, event: Event) {
+        for (_, working) in self.jobs.iter() {
+            let is_meant = match &event {
                 Event::Changed(key) => **key == *working.sync_id.to_string(),
                 Event::Everything => true,
             };
@@ -149,19 +119,32 @@ impl Worker {
         }
     }
 
-    fn done(&mut self, done: Result<Done, JoinError>) {
-        let done = match done {
-            Ok(done) => done,
-            Err(error) => {
-                self.working.retain(|_, working| working.task != error.id());
-                return;
-            }
-        };
-        self.working.remove(&done.datasource_id);
-        if done.again {
-            let attempts = self.failed.get(&done.sync_id).map_or(0, |failed| failed.attempts) + 1;
-            self.failed.insert(done.sync_id, Failed { attempts, not_before: Instant::now() + POLL });
+    fn done(&mut self, _: i64, working: Working, outcome: Result<Outcome, JoinError>) {
+        if matches!(outcome, Ok(Outcome::Again)) {
+            let attempts = self.failed.get(&working.sync_id).map_or(0, |failed| failed.attempts) + 1;
+            self.failed.insert(working.sync_id, Failed { attempts, not_before: Instant::now() + POLL });
         }
+    }
+}
+
+impl Worker {
+    /// Works on one, where no other server does.
+    async fn take(&mut self, sync: Sync) -> Result<(), Error> {
+        let (datasource_id, sync_id) = (sync.datasource_id, sync.id);
+        let name = format!("datasource_sync/{datasource_id}");
+        let stop = self.state.stopping.child_token();
+        let attempt = Attempt {
+            state: Arc::clone(&self.state),
+            sync,
+            stop: stop.clone(),
+            is_last: self.failed.get(&sync_id).is_some_and(|failed| failed.attempts + 1 >= ATTEMPTS_MAX),
+        };
+        let work = |held| {
+            failpoints::reach("sync.claimed");
+            attempt.run(held)
+        };
+        let job = (datasource_id, Working { sync_id, stop });
+        self.jobs.claim(&self.state.leases, &name, job, work).await.map(drop)
     }
 }
 
@@ -191,7 +174,7 @@ struct Attempt {
 
 /// How it ended.
 enum Outcome {
-    /// Somebody else ended it, or goes on with it.
+    /// A request ended it, or another server continues it.
     Left,
     Ended(State),
     /// The store failed.
@@ -199,23 +182,14 @@ enum Outcome {
 }
 
 impl Attempt {
-    async fn run(self, held: Held) -> Done {
+    async fn run(self, held: Held) -> Outcome {
         let (datasource_id, sync_id) = (self.sync.datasource_id, self.sync.id);
-        let lost = held.lost();
-        let outcome = tokio::select! {
-            biased;
-            () = self.stop.cancelled() => Outcome::Left,
-            () = lost.cancelled() => Outcome::Left,
-            () = self.state.stopping.cancelled() => Outcome::Left,
-            outcome = self.work(&held) => outcome,
-        };
+        let outcome = held.work(&self.stop, async |held| self.work(held).await).await;
+        let outcome = outcome.unwrap_or(Outcome::Left);
         if let Outcome::Ended(state) = &outcome {
             tracing::info!(datasource_id, sync_id, ?state, "the tables of a data source were read in");
         }
-        if let Err(error) = held.release().await {
-            tracing::debug!("the lease of a synchronisation was not given back: {error}");
-        }
-        Done { datasource_id, sync_id, again: matches!(outcome, Outcome::Again) }
+        outcome
     }
 
     async fn work(&self, held: &Held) -> Outcome {

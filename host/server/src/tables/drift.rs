@@ -1,23 +1,23 @@
-//! What a synchronisation finds otherwise than the catalogue said: told until a later one, or a change made from here,
-//! finds both alike. Pure.
+//! Drift: differences that a sync finds between a database and the catalogue. They are shown until a later
+//! sync, or a change made by Lakeport, finds both equal. Pure functions.
 //!
-//! The catalogue takes over what was found. Of what it said nothing of, or the database has no word for, nothing is
-//! told.
+//! The catalogue adopts the found values. Members that the catalogue did not have, or that the database
+//! cannot store, are no drift.
 
 use std::collections::HashMap;
 
 use super::definitions::Drift;
 use super::reconcile::{FoundField, FoundTable, Known, KnownField};
 
-/// Differences of one table that are kept.
+/// The most stored differences of a table.
 const DRIFT_MAX: usize = 100;
 
-/// That a table is not there any more.
+/// The drift of a missing table.
 pub fn of_missing() -> [Drift; 1] {
     [Drift { what: "physical".to_owned(), expected: true.to_string(), found: false.to_string() }]
 }
 
-/// What of a table that is there is otherwise. Its fields are named by their places in the catalogue, from 0.
+/// The differences of an existing table. Fields are named by their indices in the catalogue, from 0.
 pub fn of_found(known: &Known, found: &FoundTable) -> Vec<Drift> {
     let mut all = Differences { is_physical: known.is_physical, drift: Vec::new() };
     all.said("tableComment", &known.comment, &found.comment);
@@ -49,13 +49,13 @@ fn text(number: impl ToString) -> String {
     number.to_string()
 }
 
-/// A list of names, without the blanks that somebody wrote in it.
+/// A list of names without blanks.
 fn names(list: &Option<String>) -> Option<String> {
     list.as_ref().map(|list| list.split(',').map(str::trim).collect::<Vec<_>>().join(","))
 }
 
 struct Differences {
-    /// It was there before: then the catalogue said of it whatever there was.
+    /// It was physical before: then the catalogue had all of its members.
     is_physical: bool,
     drift: Vec<Drift>,
 }
@@ -65,14 +65,14 @@ impl Differences {
         self.drift.push(Drift { what, expected, found });
     }
 
-    /// A member that a database may have no word for.
+    /// A member that a database may not support.
     fn said(&mut self, what: &str, expected: &Option<String>, found: &Option<String>) {
         if found.is_some() {
             self.is(what, expected, found);
         }
     }
 
-    /// A member that it always tells.
+    /// A member that all databases report.
     fn is(&mut self, what: &str, expected: &Option<String>, found: &Option<String>) {
         if expected != found && (self.is_physical || expected.is_some()) {
             let shown = |value: &Option<String>| value.clone().unwrap_or_default();
@@ -82,7 +82,7 @@ impl Differences {
 
     fn field(&mut self, place: usize, known: &KnownField, found: &FoundField) {
         let member = |name: &str| format!("fields[{place}].{name}");
-        // What somebody wrote is spelled as they like; the database's own word is another one then.
+        // A user's spelling of a type is free; the database's own spelling is no drift then.
         if self.is_physical && !known.type_text.eq_ignore_ascii_case(&found.type_text) {
             self.push(member("fieldType"), known.type_text.clone(), found.type_text.clone());
         }
@@ -90,7 +90,7 @@ impl Differences {
         if was_key != found.is_key {
             self.push(member("isPrimaryKey"), was_key.to_string(), found.is_key.to_string());
         }
-        // A key is never null, whatever somebody wrote.
+        // A key is never null, whatever its definition says.
         let is_key = was_key && found.is_key;
         if was_nullable != found.is_nullable && (self.is_physical || !is_key) {
             self.push(member("isNullable"), was_nullable.to_string(), found.is_nullable.to_string());

@@ -1,4 +1,4 @@
-//! How tables feed the catalogue in memory.
+//! Feeds tables into the catalogue in memory.
 
 use lakeport_base::Error;
 use lakeport_catalog::{Entry, Index, Texts};
@@ -6,7 +6,7 @@ use lakeport_store::{Db, Feed, Followed};
 
 use super::{TOPIC, store};
 
-/// Tables that are read from the store in one go.
+/// Tables that are read from the store at once.
 const PAGE: i64 = 500;
 
 /// The catalogue in memory: the index of all tables, which follows the store.

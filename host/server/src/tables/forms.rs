@@ -1,4 +1,4 @@
-//! What requests about tables and their fields say.
+//! The forms of requests about tables and their fields.
 
 use lakeport_http::form::{Amend, Count, Number, Patch, Text};
 use lakeport_http::{PageNum, PageSize};
@@ -13,17 +13,17 @@ const TEXT_MAX_CHARS: usize = 10_000;
 const WORD_MAX_CHARS: usize = 200;
 /// The longest description, in characters.
 const DESCRIPTION_MAX_CHARS: usize = 4_000;
-/// Records of a page where the request does not say.
+/// The default page size.
 pub const PAGE_SIZE_DEFAULT: i64 = 20;
-/// Collected statistics where the request does not say how many.
+/// The default number of collected statistics.
 pub const HISTORY_DEFAULT: i64 = 30;
-/// Most collected statistics of one answer.
+/// The most collected statistics of an answer.
 pub const HISTORY_MAX: i64 = 500;
-/// Days that accesses are counted over.
+/// The default number of days of access statistics.
 pub const RECENT_DAYS_DEFAULT: i64 = 30;
-/// Days of the trend.
+/// The default number of days of the trend.
 pub const TREND_DAYS_DEFAULT: i64 = 14;
-/// Users that are named.
+/// The default number of top users.
 pub const TOP_USERS_DEFAULT: i64 = 5;
 
 /// A name of a table, a database or a field.
@@ -61,7 +61,7 @@ pub struct FieldPath {
     pub field_id: i64,
 }
 
-/// As they are read, second spellings included.
+/// As accepted, including second spellings.
 const SORT_FIELDS: [&str; 13] = [
     "tableName",
     "dbName",
@@ -114,25 +114,25 @@ pub struct ListQuery {
     #[schemars(extend("default" = PAGE_SIZE_DEFAULT))]
     pub page_size: Option<PageSize>,
     pub layer: Option<String>,
-    /// Part of the database's or the table's name, case ignored.
+    /// Part of the database's or the table's name, ignoring case.
     pub keyword: Option<String>,
     pub cluster_id: Option<i64>,
     pub business_domain: Option<String>,
     pub data_domain: Option<String>,
     pub owner: Option<String>,
-    /// Only tables that have this tag.
+    /// Only tables with this tag.
     pub tag: Option<String>,
-    /// Absent: the newest first.
+    /// Absent: newest first.
     pub sort_field: Option<SortField>,
-    /// Absent: `asc`, where a `sortField` is given.
+    /// Absent: `asc`, if there is a `sortField`.
     pub sort_order: Option<SortOrder>,
 }
 
-/// A table's definition; nothing is made in a database.
+/// A table's definition; creates nothing in a database.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateTable {
-    /// No two live tables of one data source and database share one.
+    /// Unique among live tables of a data source and database.
     pub table_name: Name,
     /// The database in MySQL and Doris, the schema in PostgreSQL, `main` in SQLite.
     pub db_name: Name,
@@ -146,15 +146,15 @@ pub struct CreateTable {
     pub distribution_column: Option<LongText>,
     pub bucket_num: Option<Count>,
     pub replica_num: Option<Count>,
-    /// Names of fields between commas.
+    /// Names of fields separated by commas.
     pub key_columns: Option<LongText>,
     pub partition_column: Option<LongText>,
     pub business_domain: Option<Word>,
     pub data_domain: Option<Word>,
     pub owner: Option<Word>,
-    /// What the catalogue alone says of it; `tableComment` is what its database says.
+    /// A description only in the catalogue; `tableComment` is stored in the database, too.
     pub description: Option<Description>,
-    /// 50 at most, each once.
+    /// At most 50, without duplicates.
     pub tags: Option<Vec<Tag>>,
 }
 
@@ -202,15 +202,15 @@ pub struct UpdateTable {
     pub tags: Patch<Vec<Tag>>,
 }
 
-/// What many tables are to have in common.
+/// A bulk change of tables.
 #[derive(Clone, Deserialize, JsonSchema)]
 pub struct UpdateTables {
-    /// 1,000 at most.
+    /// At most 1,000.
     pub ids: Vec<i64>,
     pub set: SetOnTables,
 }
 
-/// Members of the catalogue alone; what is absent stays, null takes away.
+/// Members of the catalogue only; absent ones stay, null removes.
 #[derive(Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SetOnTables {
@@ -224,7 +224,7 @@ pub struct SetOnTables {
     pub owner: Patch<Word>,
     #[serde(default)]
     pub description: Patch<Description>,
-    /// In place of all that there are; `removeTags` and `addTags` come after it.
+    /// Replaces all tags; `removeTags` and `addTags` apply afterwards.
     #[serde(default)]
     pub tags: Patch<Vec<Tag>>,
     pub remove_tags: Option<Vec<Tag>>,
@@ -252,26 +252,26 @@ pub struct PendingQuery {
     pub cluster_id: Option<i64>,
 }
 
-/// Of a change that a physical table follows.
+/// The query of a change that applies to the physical table, too.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangeQuery {
     /// The data source; absent: the table's own.
     pub cluster_id: Option<i64>,
-    /// Answers the statements and changes nothing.
+    /// Returns the statements and changes nothing.
     #[serde(default)]
     pub dry_run: bool,
 }
 
-/// Of a change that takes a table away.
+/// The query of a change that removes a table.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ConfirmedChangeQuery {
     /// The data source; absent: the table's own.
     pub cluster_id: Option<i64>,
-    /// The table's whole name as it is now.
+    /// The table's complete current name.
     pub confirm_table_name: String,
-    /// Answers the statements and changes nothing.
+    /// Returns the statements and changes nothing.
     #[serde(default)]
     pub dry_run: bool,
 }
@@ -279,7 +279,7 @@ pub struct ConfirmedChangeQuery {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DryRunQuery {
-    /// Answers the statements and changes nothing.
+    /// Returns the statements and changes nothing.
     #[serde(default)]
     pub dry_run: bool,
 }
@@ -287,18 +287,18 @@ pub struct DryRunQuery {
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateField {
-    /// No two fields of one table share one.
+    /// Unique within the table.
     pub field_name: Name,
-    /// As the dialect writes it: `VARCHAR(64)`.
+    /// In the dialect's notation: `VARCHAR(64)`.
     pub field_type: LongText,
     pub field_comment: Option<LongText>,
     #[schemars(extend("default" = false))]
     pub is_primary_key: Option<bool>,
     #[schemars(extend("default" = true))]
     pub is_nullable: Option<bool>,
-    /// A value, not an expression; empty is an empty text; absent: none.
+    /// A value, not an expression; empty means an empty text; absent: none.
     pub default_value: Option<LongText>,
-    /// What the catalogue alone says of it; `fieldComment` is what its database says.
+    /// A description only in the catalogue; `fieldComment` is stored in the database, too.
     pub description: Option<Description>,
 }
 
@@ -326,7 +326,7 @@ pub struct UpdateField {
 pub struct StatisticsQuery {
     /// The data source; absent: the table's own.
     pub cluster_id: Option<i64>,
-    /// The database is asked, whatever is remembered.
+    /// Queries the database even if there is a cached answer.
     #[serde(default)]
     pub force_refresh: bool,
 }
@@ -336,13 +336,13 @@ pub struct StatisticsQuery {
 pub struct AccessQuery {
     /// The data source; absent: the table's own.
     pub cluster_id: Option<i64>,
-    /// Days that accesses are counted over.
+    /// Days of access statistics.
     #[serde(default = "recent_days_default")]
     pub recent_days: Number<1, 365>,
-    /// Points of the trend, one a day.
+    /// Points of the trend, one per day.
     #[serde(default = "trend_days_default")]
     pub trend_days: Number<1, 90>,
-    /// Users that are named.
+    /// The number of top users.
     #[serde(default = "top_users_default")]
     pub top_users: Number<1, 50>,
 }

@@ -2,6 +2,7 @@
 //! writes no statement itself: a dialect plans, the host runs.
 
 mod accesses;
+mod change;
 mod definitions;
 mod drift;
 mod feed;
@@ -94,9 +95,9 @@ pub type BoundTo = for<'a> fn(&'a Db, i64, i64) -> FromAbove<'a, Vec<(i64, Strin
 pub struct TableUsers {
     /// Ids and names of tasks that read or write a table, so many at most.
     pub bound_to: BoundTo,
-    /// Takes a table off all tasks, in the name of somebody.
+    /// Unbinds a table from all tasks, in the name of a caller.
     pub unbind: for<'a> fn(&'a mut Tx, i64, &'a str, i64) -> FromAbove<'a, usize>,
-    /// What runs on a data source at this moment, the newest first.
+    /// What is running on a data source, the newest first.
     pub running_on: for<'a> fn(&'a Core, i64) -> FromAbove<'a, Vec<RunningTask>>,
 }
 
@@ -154,13 +155,11 @@ pub fn part() -> Part<Tables> {
         routes: routes(),
         workers: vec![
             Worker::new(Start::AtOnce, |tables: Arc<Tables>| async move { tables.catalog.follow().await }),
-            Worker::new(Start::AtOnce, physical::run_worker),
+            Worker::new(Start::AtOnce, change::run_worker),
             Worker::new(Start::AfterSetUp, recycle::run_job),
             Worker::new(Start::AfterSetUp, statistics::daily::run_job),
         ],
-        retained: [statistics::store::RETAINED, physical::store::RETAINED, history::RETAINED]
-            .map(kept)
-            .into(),
+        retained: [statistics::store::RETAINED, change::store::RETAINED, history::RETAINED].map(kept).into(),
         in_use: vec![InUse { resource: "datasource", check: in_use }],
         error_codes: ERROR_CODES,
         ..Part::default()
@@ -274,7 +273,7 @@ fn physical() -> Vec<Route<Tables>> {
             Editor,
             "createPhysicalTable",
             "Create the physical table",
-            physical::api::create,
+            physical::create,
         )
         .refuses(&CREATES)
         .dry_run(),
@@ -284,7 +283,7 @@ fn physical() -> Vec<Route<Tables>> {
             Viewer,
             "listTableChanges",
             "List physical changes of a table, newest first",
-            physical::api::list,
+            physical::list,
         )
         .refuses(&["datasource_not_allowed"]),
         Route::new(
@@ -311,7 +310,7 @@ fn physical() -> Vec<Route<Tables>> {
             Viewer,
             "getTableDdl",
             "Get the CREATE statement of the physical table",
-            physical::api::ddl,
+            physical::ddl,
         )
         .refuses(&QUESTIONS),
     ]

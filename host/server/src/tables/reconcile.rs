@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::definitions::{self, Drift};
 use super::history::{self, Source};
-use super::{TOPIC, drift, physical, store};
+use super::{TOPIC, change, drift, store};
 
 /// Longer names are not taken in, in characters: the store's index has bounds of its own.
 pub const NAME_MAX_CHARS: usize = 255;
@@ -314,7 +314,7 @@ pub async fn reconcile(tx: &mut Tx, look: &Snapshot<'_>, now_ms: i64) -> Result<
     let known = store::named(tx, cluster_id, database, look.listed).await?;
     // A change takes over itself what it made, and knows better than a look that began before its end. It ends
     // with its table locked, so that this comes second.
-    let changed = physical::store::changed_since(tx, cluster_id, database, look.began_ms).await?;
+    let changed = change::store::changed_since(tx, cluster_id, database, look.began_ms).await?;
     let is_changed = |name: &str, known: Option<&&Known>| {
         changed.iter().any(|(id, before, after)| {
             before == name || after == name || known.is_some_and(|known| known.id == *id)

@@ -143,7 +143,7 @@ async fn fields_that_came_changed_and_went_are_counted() {
         assert_eq!((taken.tables, taken.fields), (counts(0, 1, 0), counts(1, 1, 1)));
         assert_eq!(bench.number("SELECT count(*) FROM fields").await, 2);
         assert_eq!(bench.number("SELECT updated_at FROM tables").await, 20);
-        // The order alone is a change of both.
+        // The order alone changes both.
         changed.fields.swap(0, 1);
         let taken = bench.take(&[changed], 30).await;
         assert_eq!((taken.tables, taken.fields), (counts(0, 1, 0), counts(0, 2, 0)));
@@ -203,7 +203,7 @@ async fn the_recycle_bin_is_left_alone() {
         let taken = bench.take(&[renamed], 20).await;
         assert_eq!((taken.tables, taken.fields), (counts(0, 0, 0), counts(0, 0, 0)));
         assert_eq!(bench.missing(&[], &[]).await, 0);
-        // Its name is free for another.
+        // Its name is free for another table.
         assert_eq!(bench.take(&[orders()], 30).await.tables, counts(1, 0, 0));
         let mut tx = db.begin().await.unwrap();
         assert_eq!(count_of(&mut tx, bench.cluster).await.unwrap(), 2);

@@ -5,9 +5,9 @@ use lakeport_bindings::dialect::schema::TableName;
 use lakeport_http::Caller;
 use lakeport_sql::{Profile, names};
 
+use super::change::failure;
 use super::definitions::store::Ignored;
 use super::definitions::{Definition, TableWithFields};
-use super::physical::failure;
 use crate::datasources::{self, Datasource, DatasourceClient};
 use crate::tables::Tables;
 

@@ -1,19 +1,19 @@
-//! Tables and their fields in the store. Many rows are written by one statement, as a JSON array: they come by
-//! the batch, and each statement more is one journey more while others wait.
+//! Tables and their fields in the store. Many rows are written by one statement, as a JSON array: they arrive
+//! in batches, and each further statement would be a round trip during which others wait.
 
 use std::collections::{HashMap, HashSet};
 
 use lakeport_base::Error;
 use lakeport_catalog::{Entry, FIELD_TEXT_MAX_CHARS, FIELDS_MAX, TEXT_MAX_CHARS, Texts};
-use lakeport_store::{Db, Either, Row, Tx, Value};
+use lakeport_store::{ByName, Db, Either, Row, Tx, Value};
 use serde::Serialize;
 
 use super::reconcile::{FoundTable, Known, KnownField};
 
-/// Tables that are looked at in one go when what is missing is looked for.
+/// Tables that are checked at once when looking for missing ones.
 const LOOK_AT: i64 = 500;
 
-/// A new table, as the statement reads it.
+/// A new table in the statement's form.
 #[derive(Serialize)]
 struct New<'t> {
     name: &'t str,
@@ -41,8 +41,8 @@ impl<'t> New<'t> {
     }
 }
 
-/// All tables of these names, also those in the recycle bin, with their fields. On PostgreSQL they are locked,
-/// in the order of their ids; SQLite's one writer needs no such thing.
+/// All tables with these names, including the recycle bin, with their fields. On PostgreSQL they are locked
+/// in the order of their ids; SQLite's single writer needs no locks.
 pub async fn named(
     tx: &mut Tx,
     cluster_id: i64,
@@ -50,21 +50,22 @@ pub async fn named(
     names: &[String],
 ) -> Result<Vec<Known>, Error> {
     const NAMED: Either = Either {
-        sqlite: "SELECT id, table_name, status = 'deprecated', physical = 1, table_comment, table_model, \
-            distribution_column, bucket_num, replica_num, key_columns, partition_column, drift IS NOT NULL FROM tables \
+        sqlite: "SELECT id, table_name, status = 'deprecated' AS is_deprecated, physical = 1 AS is_physical, table_comment, table_model, \
+            distribution_column, bucket_num, replica_num, key_columns, partition_column, drift IS NOT NULL AS has_drift FROM tables \
             WHERE cluster_id = $1 AND db_name = $2 AND table_name IN (SELECT value FROM json_each($3)) \
             ORDER BY id",
-        postgres: "SELECT id, table_name, status = 'deprecated', physical = 1, table_comment, table_model, \
-            distribution_column, bucket_num, replica_num, key_columns, partition_column, drift IS NOT NULL FROM tables \
+        postgres: "SELECT id, table_name, status = 'deprecated' AS is_deprecated, physical = 1 AS is_physical, table_comment, table_model, \
+            distribution_column, bucket_num, replica_num, key_columns, partition_column, drift IS NOT NULL AS has_drift FROM tables \
             WHERE cluster_id = $1 AND db_name = $2 \
-            AND table_name IN (SELECT json_array_elements_text(CAST($3 AS json))) ORDER BY id FOR NO KEY UPDATE",
+            AND table_name = ANY (ARRAY(SELECT json_array_elements_text(CAST($3 AS json)))) \
+            ORDER BY id FOR NO KEY UPDATE",
     };
     const FIELDS: Either = Either {
         sqlite: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
             default_value, field_order FROM fields WHERE table_id IN (SELECT value FROM json_each($1))",
         postgres: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
-            default_value, field_order FROM fields WHERE table_id IN \
-            (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))",
+            default_value, field_order FROM fields WHERE table_id = ANY \
+            (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))",
     };
     let rows = tx.query(tx.words(NAMED), &[cluster_id.into(), database.into(), json(names)?]).await?;
     let mut tables = rows.iter().map(known).collect::<Result<Vec<Known>, Error>>()?;
@@ -81,19 +82,20 @@ pub async fn named(
 }
 
 fn known(row: &Row) -> Result<Known, Error> {
+    let mut row = row.by_name();
     Ok(Known {
-        id: row.get(0)?,
-        name: row.get(1)?,
-        is_deprecated: row.get(2)?,
-        is_physical: row.get(3)?,
-        comment: row.get(4)?,
-        model: row.get(5)?,
-        distribution: row.get(6)?,
-        buckets: row.get(7)?,
-        replicas: row.get(8)?,
-        keys: row.get(9)?,
-        partition: row.get(10)?,
-        has_drift: row.get(11)?,
+        id: row.get("id")?,
+        name: row.get("table_name")?,
+        is_deprecated: row.get("is_deprecated")?,
+        is_physical: row.get("is_physical")?,
+        comment: row.get("table_comment")?,
+        model: row.get("table_model")?,
+        distribution: row.get("distribution_column")?,
+        buckets: row.get("bucket_num")?,
+        replicas: row.get("replica_num")?,
+        keys: row.get("key_columns")?,
+        partition: row.get("partition_column")?,
+        has_drift: row.get("has_drift")?,
         drift: None,
         fields: Vec::new(),
     })
@@ -113,8 +115,8 @@ fn known_field(row: &Row) -> Result<KnownField, Error> {
     })
 }
 
-/// Adds physical tables, without their fields; answers their ids by name. 409 `name_taken` when another writer
-/// has been there in this moment.
+/// Inserts physical tables, without their fields; returns their ids by name. 409 `name_taken` if another
+/// writer was faster.
 pub async fn insert(
     tx: &mut Tx,
     cluster_id: i64,
@@ -150,7 +152,7 @@ pub async fn insert(
     rows.iter().map(|row| Ok((row.get(1)?, row.get(0)?))).collect()
 }
 
-/// Writes what the database may say something of; the tables are physical from now on.
+/// Writes the members that the database reports; the tables become physical.
 pub async fn update(tx: &mut Tx, tables: &[Known], now_ms: i64) -> Result<(), Error> {
     const UPDATE: Either = Either {
         sqlite: "UPDATE tables SET table_comment = given.comment, table_model = given.model, \
@@ -209,14 +211,14 @@ pub async fn update_fields(tx: &mut Tx, fields: &[KnownField], now_ms: i64) -> R
 pub async fn delete_fields(tx: &mut Tx, ids: &[i64]) -> Result<(), Error> {
     const DELETE: Either = Either {
         sqlite: "DELETE FROM fields WHERE id IN (SELECT value FROM json_each($1))",
-        postgres: "DELETE FROM fields WHERE id IN \
-            (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))",
+        postgres: "DELETE FROM fields WHERE id = ANY \
+            (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))",
     };
     write(tx, DELETE, ids, &[]).await
 }
 
-/// The next physical tables of a data source that are not in the recycle bin: id, database, and whether a change
-/// of it is under way or ended after a time.
+/// The next physical tables of a data source, without the recycle bin: id, database, and whether a change of
+/// it is running or ended after a time.
 pub async fn physical_after(
     tx: &mut Tx,
     cluster_id: i64,
@@ -231,13 +233,14 @@ pub async fn physical_after(
     rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).collect()
 }
 
-/// They are defined in the catalogue and no longer there, which is their drift; answers those that had been.
+/// Sets the drift of missing tables, which stay defined in the catalogue; returns those that were not missing
+/// before.
 pub async fn set_missing(tx: &mut Tx, ids: &[i64], drift: &str, now_ms: i64) -> Result<Vec<i64>, Error> {
     const SET: Either = Either {
         sqlite: "UPDATE tables SET physical = 0, drift = $3, updated_at = $2 WHERE physical = 1 AND status = 'active' \
             AND id IN (SELECT value FROM json_each($1)) RETURNING id",
         postgres: "UPDATE tables SET physical = 0, drift = $3, updated_at = $2 WHERE physical = 1 AND status = 'active' \
-            AND id IN (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)) RETURNING id",
+            AND id = ANY(ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) RETURNING id",
     };
     if ids.is_empty() {
         return Ok(Vec::new());
@@ -246,7 +249,7 @@ pub async fn set_missing(tx: &mut Tx, ids: &[i64], drift: &str, now_ms: i64) -> 
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// Tables of a data source, those that are being made in it among them.
+/// Tables of a data source, including those being created in it.
 pub async fn count_of(tx: &mut Tx, cluster_id: i64) -> Result<i64, Error> {
     const COUNT: &str = "SELECT count(*) FROM tables t WHERE t.cluster_id = $1 OR EXISTS \
         (SELECT 1 FROM table_changes c WHERE c.table_id = t.id AND c.cluster_id = $1 AND c.state = 'running')";
@@ -254,7 +257,7 @@ pub async fn count_of(tx: &mut Tx, cluster_id: i64) -> Result<i64, Error> {
     rows.first().map_or(Ok(0), |row| row.get(0))
 }
 
-/// The databases of a data source in which the catalogue has tables.
+/// The databases of a data source with tables in the catalogue.
 pub async fn databases_of(db: &Db, cluster_id: i64) -> Result<HashSet<String>, Error> {
     const DATABASES: &str = "SELECT DISTINCT db_name FROM tables WHERE cluster_id = $1 AND status = 'active'";
     db.read(DATABASES, &[cluster_id.into()]).await?.iter().map(|row| row.get(0)).collect()
@@ -265,17 +268,17 @@ macro_rules! entries {
     ($cut:literal, $fields:literal) => {
         concat!(
             "SELECT t.id, t.cluster_id, t.db_name, t.table_name, t.table_comment, t.layer, t.business_domain, \
-             t.data_domain, t.owner, t.status = 'deprecated', t.physical = 1, t.row_count, t.data_size, t.index_size, \
+             t.data_domain, t.owner, t.status = 'deprecated' AS is_deprecated, t.physical = 1 AS is_physical, t.row_count, t.data_size, t.index_size, \
              t.created_at, t.updated_at, t.tags, substr(t.description, 1, ",
             $cut,
-            "), ",
+            ") AS description, ",
             $fields,
-            " FROM tables t WHERE "
+            " AS fields FROM tables t WHERE "
         )
     };
 }
 
-/// What is searched of a table's fields: as arrays of id, name and what is said of it.
+/// The search texts of a table's fields: as arrays of id, name and text.
 macro_rules! sqlite_entries {
     ($which:literal) => {
         concat!(
@@ -304,12 +307,12 @@ macro_rules! postgres_entries {
     };
 }
 
-/// What the index in memory has of these tables; of those that are not there nothing.
+/// The index entries of these tables, as far as they exist.
 pub async fn entries_of(db: &Db, ids: &[i64]) -> Result<Vec<(Entry, Texts)>, Error> {
     const ENTRIES: Either = Either {
         sqlite: sqlite_entries!("t.id IN (SELECT value FROM json_each($1))"),
         postgres: postgres_entries!(
-            "t.id IN (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))"
+            "t.id = ANY(ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))"
         ),
     };
     if ids.is_empty() {
@@ -318,7 +321,7 @@ pub async fn entries_of(db: &Db, ids: &[i64]) -> Result<Vec<(Entry, Texts)>, Err
     db.read(db.words(ENTRIES), &[json(ids)?]).await?.iter().map(entry_and_texts).collect()
 }
 
-/// The next tables after an id, in the order of their ids.
+/// The next tables after an id, ordered by id.
 pub async fn entries_after(db: &Db, after_id: i64, limit: i64) -> Result<Vec<(Entry, Texts)>, Error> {
     const ENTRIES: Either = Either {
         sqlite: sqlite_entries!("t.id > $1 ORDER BY t.id LIMIT $2"),
@@ -328,38 +331,43 @@ pub async fn entries_after(db: &Db, after_id: i64, limit: i64) -> Result<Vec<(En
     rows.iter().map(entry_and_texts).collect()
 }
 
-// What the statements say.
+// The statements contain these numbers.
 const _: () = assert!(TEXT_MAX_CHARS == 300 && FIELD_TEXT_MAX_CHARS == 100 && FIELDS_MAX == 2_000);
 
 fn entry_and_texts(row: &Row) -> Result<(Entry, Texts), Error> {
-    let fields = serde_json::from_str(&row.get::<String>(18)?).map_err(Error::internal)?;
-    Ok((entry(row)?, Texts { description: row.get(17)?, fields }))
+    let mut texts = row.by_name();
+    let description = texts.get("description")?;
+    let fields = serde_json::from_str(&texts.get::<String>("fields")?).map_err(Error::internal)?;
+    Ok((entry(row)?, Texts { description, fields }))
 }
 
 fn entry(row: &Row) -> Result<Entry, Error> {
-    let text = |at| row.get::<Option<String>>(at).map(|text| text.map(String::into_boxed_str));
+    let mut row = row.by_name();
+    let text = |row: &mut ByName<'_>, name| {
+        row.get::<Option<String>>(name).map(|text| text.map(String::into_boxed_str))
+    };
     Ok(Entry {
-        id: row.get(0)?,
-        cluster_id: row.get(1)?,
-        db_name: row.get::<String>(2)?.into(),
-        table_name: row.get::<String>(3)?.into(),
-        table_comment: text(4)?,
-        layer: text(5)?,
-        business_domain: text(6)?,
-        data_domain: text(7)?,
-        owner: text(8)?,
-        is_deprecated: row.get(9)?,
-        is_physical: row.get(10)?,
-        row_count: row.get(11)?,
-        data_size: row.get(12)?,
-        index_size: row.get(13)?,
-        created_at_ms: row.get(14)?,
-        updated_at_ms: row.get(15)?,
-        tags: serde_json::from_str(&row.get::<String>(16)?).map_err(Error::internal)?,
+        id: row.get("id")?,
+        cluster_id: row.get("cluster_id")?,
+        db_name: row.get::<String>("db_name")?.into(),
+        table_name: row.get::<String>("table_name")?.into(),
+        table_comment: text(&mut row, "table_comment")?,
+        layer: text(&mut row, "layer")?,
+        business_domain: text(&mut row, "business_domain")?,
+        data_domain: text(&mut row, "data_domain")?,
+        owner: text(&mut row, "owner")?,
+        is_deprecated: row.get("is_deprecated")?,
+        is_physical: row.get("is_physical")?,
+        row_count: row.get("row_count")?,
+        data_size: row.get("data_size")?,
+        index_size: row.get("index_size")?,
+        created_at_ms: row.get("created_at")?,
+        updated_at_ms: row.get("updated_at")?,
+        tags: serde_json::from_str(&row.get::<String>("tags")?).map_err(Error::internal)?,
     })
 }
 
-/// Runs a statement over an array, unless that is empty.
+/// Runs a statement over an array, unless it is empty.
 async fn write<T: Serialize>(tx: &mut Tx, sql: Either, rows: &[T], more: &[Value]) -> Result<(), Error> {
     if rows.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Handlers of workflows: what they are, and a run of one.
+//! Handlers of workflows.
 
 use lakeport_base::error::{Detail, Error};
 use lakeport_http::form::Draft;
@@ -18,11 +18,11 @@ use crate::workflows::tasks::dependencies::{self, Bound};
 use crate::workflows::tasks::{self, TaskView};
 use crate::workflows::{Call, Workflows};
 
-/// Versions, and publications, that a workflow is shown with.
+/// The most versions and publications in a workflow's details.
 const SHOWN_MAX: i64 = 100;
-/// Executions that a workflow is shown with.
+/// The most executions in a workflow's details.
 const EXECUTIONS_SHOWN: i64 = 10;
-/// Edges that a workflow is shown with, or deployed with.
+/// The most edges in a workflow's details, or of a deployment.
 pub const EDGES_MAX: usize = 100_000;
 
 pub fn unknown(id: i64) -> Error {
@@ -34,9 +34,11 @@ pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<WorkflowVi
     let (state, query) = (&call.state, &call.query);
     let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
     let keyword = query.keyword.as_deref().map(str::to_lowercase);
-    let (total, workflows) = store::page(&state.db, keyword.as_deref(), query.status, &paging).await?;
+    let db = state.db.snapshot().await?;
+    let (total, workflows) = store::page(&db, keyword.as_deref(), query.status, &paging).await?;
     let ids: Vec<i64> = workflows.iter().map(|workflow| workflow.id).collect();
-    let mut latest = execution_records::latest_of_workflows(state, &ids).await?;
+    let mut latest = execution_records::latest_of_workflows(&db, &ids, state.config.time_zone).await?;
+    drop(db);
     let views = workflows.iter().map(|workflow| view(state, workflow, latest.remove(&workflow.id))).collect();
     Ok(Data::new(&paging.page(total, views)))
 }
@@ -45,9 +47,10 @@ pub fn view(state: &Workflows, workflow: &Workflow, latest: Option<ExecutionView
     WorkflowView::new(workflow, latest, state.config.time_zone, state.clock.now_ms())
 }
 
-/// Read before a change begins, for what is answered when it is made.
+/// Read before a change begins, for its answer.
 pub async fn latest_execution(state: &Workflows, id: i64) -> Result<Option<ExecutionView>, Error> {
-    Ok(execution_records::latest_of_workflows(state, &[id]).await?.remove(&id))
+    let zone = state.config.time_zone;
+    Ok(execution_records::latest_of_workflows(&state.db, &[id], zone).await?.remove(&id))
 }
 
 pub fn shown(state: &Workflows, workflow: &Workflow, latest: Option<ExecutionView>) -> Data<WorkflowView> {
@@ -57,22 +60,25 @@ pub fn shown(state: &Workflows, workflow: &Workflow, latest: Option<ExecutionVie
 /// `GET /api/v1/workflows/{id}`
 pub async fn get(call: Call<WorkflowPath>) -> Result<Data<WorkflowDetail>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    let workflow = super::get(state, id).await?;
     let zone = state.config.time_zone;
-    let tasks = tasks::of_workflow(&state.db, id).await?;
+    let db = state.db.snapshot().await?;
+    let workflow = store::find(&db, id).await?.ok_or_else(|| unknown(id))?;
+    let tasks = tasks::of_workflow(&db, id).await?;
+    let versions = versions::newest(&db, id, SHOWN_MAX).await?;
+    let publications = publications::newest(&db, id, SHOWN_MAX).await?;
+    let recent_executions = execution_records::recent_of_workflow(&db, id, EXECUTIONS_SHOWN, zone).await?;
+    drop(db);
     let bound: Vec<Bound<'_>> = tasks.iter().map(tasks::Task::bound).collect();
     let mut edges = dependencies::edges(&bound, EDGES_MAX);
     edges.truncate(EDGES_MAX);
-    let versions = versions::newest(&state.db, id, SHOWN_MAX).await?;
-    let publications = publications::newest(&state.db, id, SHOWN_MAX).await?;
     let name = workflow.content.name.as_str();
     let detail = WorkflowDetail {
-        workflow: view(state, &workflow, latest_execution(state, id).await?),
+        workflow: view(state, &workflow, recent_executions.first().cloned()),
         edges: edges.into_iter().map(|(source, target)| EdgeView { source, target }).collect(),
         tasks: tasks.into_iter().map(|task| TaskView::new(task, Some(name), zone)).collect(),
         versions: versions.into_iter().map(|version| VersionView::new(version, zone)).collect(),
         publications: publications.iter().map(|record| PublicationView::new(record, zone)).collect(),
-        recent_executions: execution_records::recent_of_workflow(state, id, EXECUTIONS_SHOWN).await?,
+        recent_executions,
     };
     Ok(Data::new(&detail).with_etag(&workflow.etag()))
 }
@@ -137,7 +143,7 @@ pub async fn update(
     call.commit(tx, change, shown(state, &after, latest)).await
 }
 
-/// An engine that was there when the form was checked may be deleted in this moment.
+/// An engine may be deleted after the form was checked.
 async fn refuse_gone(tx: &mut Tx, engine: &str) -> Result<(), Error> {
     if engines::is_there(tx, engine).await? {
         return Ok(());
@@ -146,7 +152,7 @@ async fn refuse_gone(tx: &mut Tx, engine: &str) -> Result<(), Error> {
     Err(Error::invalid(vec![Detail::new("schedulerEngine", why)]))
 }
 
-/// What an engine has of a workflow stays there.
+/// A deployed workflow cannot move to another engine.
 fn refuse_moved(before: &Workflow, engine: &str) -> Result<(), Error> {
     let is_bound = before.deployed.is_some() || before.publication == PublicationState::Pending;
     if before.content.scheduler_engine == engine || !is_bound {
@@ -160,7 +166,7 @@ fn refuse_moved(before: &Workflow, engine: &str) -> Result<(), Error> {
     Err(Error::conflict("not_changeable", message).with_details(details))
 }
 
-/// `DELETE /api/v1/workflows/{id}`: the engine first; where it refuses nothing is lost.
+/// `DELETE /api/v1/workflows/{id}`: removes it from the engine first; if the engine refuses, nothing is lost.
 pub async fn delete(call: Call<WorkflowPath, DeleteQuery>) -> Result<Data<Option<WorkflowView>>, Error> {
     let (state, id) = (&call.state, call.path.id);
     call.check_if_match(&super::get(state, id).await?.etag())?;
@@ -184,7 +190,7 @@ async fn delete_in_turn(
     let now_ms = state.clock.now_ms();
     let mut tx = state.db.begin().await?;
     tx.guard(turn).await?;
-    // What was changed meanwhile goes with it: the engine has nothing of it any more.
+    // Concurrent changes are deleted, too: the engine no longer has the workflow.
     store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     store::delete(&mut tx, id, &call.caller.name, now_ms).await?;
     publications::end_of(&mut tx, id, &call.caller.name, now_ms).await?;
@@ -194,7 +200,7 @@ async fn delete_in_turn(
     call.commit(tx, change, Data::new(&None)).await
 }
 
-/// The contract has 502 for every refusal of an engine here, also for one by the state of things there.
+/// By the contract, every refusal of an engine here is 502, even one because of its state.
 fn refused(error: Error) -> Error {
     match error {
         Error::Refused(refusal) if refusal.status == 409 => {
@@ -205,14 +211,14 @@ fn refused(error: Error) -> Error {
     }
 }
 
-/// An engine to be asked.
+/// A client of an engine.
 pub async fn engine_client(state: &Workflows, engine: &str, call_id: &str) -> Result<EngineClient, Error> {
     let record = engines::find(&state.db, engine).await?;
     let missing = || Error::bad_gateway("engine_failed", format!("the engine `{engine}` is not configured"));
     Ok(EngineClient::of(&state.engines, &record.ok_or_else(missing)?, call_id))
 }
 
-/// What an engine knows of a workflow, or 409.
+/// The workflow's deployment, or 409.
 pub fn deployed(workflow: &Workflow) -> Result<&Deployed, Error> {
     let message = "the workflow is not deployed; publish it, and have it approved";
     workflow.in_engine().ok_or_else(|| Error::conflict("not_deployed", message))

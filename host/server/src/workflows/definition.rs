@@ -1,4 +1,5 @@
-//! What a workflow is to be besides its tasks: the forms of requests, checked, and laid over what there is. Pure.
+//! The definition of a workflow without its tasks: the forms of requests, checked and applied to the current
+//! definition. Pure functions.
 
 use std::collections::HashSet;
 
@@ -13,15 +14,15 @@ use super::forms::{
 };
 use crate::cron::Cron;
 
-/// The engine of a workflow that names none.
+/// The default engine.
 const ENGINE_DEFAULT: &str = "local";
 const PARAMS_MAX: usize = 200;
 const PARAM_NAME_MAX_CHARS: usize = 100;
 const PARAM_VALUE_MAX_CHARS: usize = 4_000;
-/// What the system's own parameters begin with.
+/// The prefix of system parameters.
 const SYSTEM_PREFIX: &str = "system.";
 
-/// What a workflow is besides its tasks, as versions keep it.
+/// The content of a workflow without its tasks, as stored in versions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Content {
@@ -32,14 +33,14 @@ pub struct Content {
     pub schedule: Option<Schedule>,
 }
 
-/// When it runs by itself.
+/// When it runs automatically.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Schedule {
     pub crontab: String,
-    /// None: at once.
+    /// `None`: at once.
     pub start_ms: Option<i64>,
-    /// None: without end.
+    /// `None`: no end.
     pub end_ms: Option<i64>,
     pub timezone: String,
     pub failure_strategy: FailureStrategy,
@@ -47,19 +48,19 @@ pub struct Schedule {
 }
 
 impl Content {
-    /// As it is kept; equal content, equal text.
+    /// The stored text; equal contents have equal texts.
     pub fn text(&self) -> String {
         serde_json::to_string(self).expect("texts and numbers are JSON")
     }
 
-    /// The values that the text of tasks names.
+    /// The values for parameters in tasks' texts.
     pub fn params(&self) -> Vec<(String, String)> {
         self.global_params.iter().map(|param| (param.name.clone(), param.value.clone())).collect()
     }
 }
 
 impl Schedule {
-    /// The next times at which it is due, after a time.
+    /// The next due times after a time.
     pub fn next_after(&self, now_ms: i64, count: usize) -> Vec<i64> {
         let (Ok(cron), Ok(zone)) = (Cron::parse(&self.crontab), self.timezone.parse::<Tz>()) else {
             return Vec::new();
@@ -107,7 +108,7 @@ impl WarningType {
     }
 }
 
-/// The form of a new workflow; or every member that is wrong. `engines` are the names of those there are.
+/// The content of a new workflow; or all problems of the form. `engines` are the existing names.
 pub fn created(form: &CreateWorkflow, engines: &[String]) -> Result<Content, Vec<Detail>> {
     let content = Content {
         name: form.name.0.clone(),
@@ -120,7 +121,7 @@ pub fn created(form: &CreateWorkflow, engines: &[String]) -> Result<Content, Vec
     Ok(content)
 }
 
-/// The form over what there is; or every member that is wrong.
+/// Applies the form to the current content; or returns all problems.
 pub fn changed(form: &UpdateWorkflow, before: &Content, engines: &[String]) -> Result<Content, Vec<Detail>> {
     let mut content = before.clone();
     if let Amend(Some(Text(name))) = &form.name {
@@ -131,7 +132,7 @@ pub fn changed(form: &UpdateWorkflow, before: &Content, engines: &[String]) -> R
         content.scheduler_engine.clone_from(engine);
     }
     content.global_params = form.global_params.clone().over(Some(content.global_params)).unwrap_or_default();
-    // An engine that is out of service for a while does not keep its workflows from being renamed.
+    // A workflow can be renamed even if its engine was removed.
     let kept = std::slice::from_ref(&before.scheduler_engine);
     let is_kept = content.scheduler_engine == before.scheduler_engine;
     check(&content, if is_kept { kept } else { engines })?;
@@ -190,7 +191,7 @@ fn check_params(params: &[GlobalParam], wrong: &mut Vec<Detail>) {
     }
 }
 
-/// The form over the schedule there is; or every member that is wrong. Times are the server's `zone`.
+/// Applies the form to the current schedule; or returns all problems. Times are in the server's `zone`.
 pub fn scheduled(form: &SetSchedule, before: Option<&Schedule>, zone: Tz) -> Result<Schedule, Vec<Detail>> {
     let mut wrong = Vec::new();
     let own = || zone.name().to_owned();
@@ -233,7 +234,7 @@ pub fn scheduled(form: &SetSchedule, before: Option<&Schedule>, zone: Tz) -> Res
     })
 }
 
-/// What is wrong with a cron; what was never due and never will be is.
+/// The problem of a cron expression, including one that is never due.
 fn cron_problem(crontab: &str, zone: Tz) -> Option<String> {
     match Cron::parse(crontab) {
         Ok(cron) if cron.is_ever_due(zone) => None,

@@ -49,7 +49,7 @@ fn what_is_not_given_stays_and_null_takes_away() {
     assert_eq!(change("{}"), before);
     let after = change(r#"{"name":"b","description":null,"globalParams":null}"#);
     assert_eq!((after.name.as_str(), after.description, after.global_params.len()), ("b", None, 0));
-    // The engine that it has need not be there.
+    // Its current engine need not exist.
     let form = form::from_json(br#"{"name":"c"}"#).unwrap();
     assert!(changed(&form, &before, &[]).is_ok());
 }
@@ -97,7 +97,7 @@ fn a_cron_that_is_never_due_is_refused() {
     let wrong = schedule(r#"{"crontab":"0 0 0 30 2 ? *"}"#, None).unwrap_err();
     assert_eq!(wrong[0].0, "crontab");
     assert!(wrong[0].1.contains("never due"), "{}", wrong[0].1);
-    // What was due can be run again.
+    // Past due times can be rerun.
     let past = schedule(r#"{"crontab":"0 0 0 1 1 ? 2020"}"#, None).unwrap();
     // The clocks of New York skip it.
     let skipped = Schedule { crontab: "0 30 2 8 3 ? 2026".to_owned(), ..past };

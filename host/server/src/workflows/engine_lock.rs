@@ -1,7 +1,6 @@
-//! Turns at an engine: what changes a workflow there is asked for one at a time, from one place, so that what is
-//! written down afterwards is what the engine was told last. A turn is a lease of its own owner: a request that is
-//! broken off gives it back, whoever dies or sleeps in it loses it by the clock, and what is written down is guarded
-//! by it.
+//! The lock on a workflow's changes in its engine: one change at a time, from one process, so that the stored
+//! state matches the last request to the engine. It is a lease with an owner of its own: an aborted request
+//! releases it, a dead or stalled process loses it by timeout, and the lease guards the following writes.
 
 use std::time::Duration;
 
@@ -12,12 +11,12 @@ use uuid::Uuid;
 
 use crate::workflows::Workflows;
 
-/// How long a request waits for its turn.
+/// How long a request waits for the lock.
 const WAIT: Duration = Duration::from_secs(10);
-/// Between two looks at whether it is free.
+/// The polling interval.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The turn, or 409 where another takes longer than a request waits.
+/// The lock, or 409 if another change takes longer than a request waits.
 pub async fn take(state: &Workflows, workflow_id: i64) -> Result<Held, Error> {
     let deadline = Instant::now() + WAIT;
     loop {
@@ -31,15 +30,15 @@ pub async fn take(state: &Workflows, workflow_id: i64) -> Result<Held, Error> {
     }
 }
 
-/// The turn, where it is free now.
+/// The lock, if it is free now.
 pub async fn try_take(state: &Workflows, workflow_id: i64) -> Result<Option<Held>, Error> {
-    // Two turns of this server are apart, too.
+    // Locks of this server exclude each other, too.
     let own = Leases::new(state.db.clone(), Uuid::now_v7().to_string());
     let lease = own.claim(&format!("publication/{workflow_id}"), leases::TTL).await?;
     Ok(lease.map(|lease| lease.hold_until_dropped()))
 }
 
-/// Gives it back. Where the store refuses it runs out by itself.
+/// Releases it. If the store fails, it expires by itself.
 pub async fn give_back(turn: Held) {
     if let Err(error) = turn.release().await {
         tracing::debug!("the turn of a workflow was not given back: {error}");
@@ -52,7 +51,7 @@ fn running() -> Error {
     Error::conflict("deployment_running", message)
 }
 
-/// What the engine answers to what is asked in this turn; `lease_lost` where the turn is lost before.
+/// The engine's answer to a request under this lock; `lease_lost` if the lock is lost before.
 pub async fn asked<T>(turn: &Held, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     let lost = turn.lost();
     tokio::select! {

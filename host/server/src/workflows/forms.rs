@@ -1,4 +1,4 @@
-//! What requests about workflows say.
+//! The forms of requests about workflows.
 
 use lakeport_http::form::{Amend, Patch, Text};
 use lakeport_http::{PageNum, PageSize};
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Records of a page where the request does not say.
+/// The default page size.
 pub const PAGE_SIZE_DEFAULT: i64 = 20;
 /// Of a workflow's name.
 pub const NAME_MAX_CHARS: usize = 100;
@@ -35,7 +35,7 @@ pub struct PublicationPath {
 
 #[derive(Deserialize, JsonSchema)]
 pub struct BackfillPath {
-    /// The engine's code of the first run, as the backfill answered it.
+    /// The engine's code of the first run, from the backfill's answer.
     pub code: String,
 }
 
@@ -57,12 +57,12 @@ pub struct ListQuery {
     pub page_num: Option<PageNum>,
     #[schemars(extend("default" = PAGE_SIZE_DEFAULT))]
     pub page_size: Option<PageSize>,
-    /// Part of the name, case ignored.
+    /// Part of the name, ignoring case.
     pub keyword: Option<String>,
     pub status: Option<WorkflowStatus>,
 }
 
-/// A value that the text of tasks names as `${name}`.
+/// A value for `${name}` in tasks' texts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GlobalParam {
     pub name: String,
@@ -72,7 +72,7 @@ pub struct GlobalParam {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateWorkflow {
-    /// No two live workflows share one.
+    /// Unique among live workflows.
     pub name: Text<1, NAME_MAX_CHARS>,
     pub description: Option<Text<0, DESCRIPTION_MAX_CHARS>>,
     /// The name of an engine configuration; absent: `local`.
@@ -96,7 +96,7 @@ pub struct UpdateWorkflow {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteQuery {
-    /// Its tasks are deleted too; otherwise they stay, unbound.
+    /// Deletes its tasks; otherwise they stay without a workflow.
     #[serde(default)]
     pub cascade_delete_tasks: bool,
 }
@@ -110,7 +110,7 @@ pub struct CompareVersions {
 
 #[derive(Deserialize, JsonSchema)]
 pub struct ExportQuery {
-    /// The answer is the file itself.
+    /// The answer is a file.
     #[serde(default)]
     pub download: bool,
 }
@@ -125,16 +125,16 @@ pub struct ImportableQuery {
     /// The name of an engine configuration; absent: `local`.
     pub scheduler_engine: Option<String>,
     pub project_code: Option<i64>,
-    /// Part of the name, case ignored.
+    /// Part of the name, ignoring case.
     pub keyword: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ImportSource {
-    /// A workflow that the engine has: `schedulerEngine`, `projectCode` and `workflowCode` say which.
+    /// A workflow of the engine: `schedulerEngine`, `projectCode` and `workflowCode` identify it.
     Scheduler,
-    /// The `definition` that is sent along.
+    /// The `definition` in the request.
     Json,
 }
 
@@ -142,17 +142,17 @@ pub enum ImportSource {
 #[serde(rename_all = "camelCase")]
 pub struct ImportWorkflow {
     pub source: ImportSource,
-    /// Where it comes from, and what it will run on; absent: `local`.
+    /// Its source, and its future engine; absent: `local`.
     pub scheduler_engine: Option<String>,
     pub project_code: Option<i64>,
     pub workflow_code: Option<String>,
-    /// What `export-json` gave as `content`, or what an engine exported: JSON, or its text.
+    /// `content` of `export-json`, or an engine's export: JSON, or its text.
     #[schemars(extend("type" = ["object", "array", "string", "null"], "items" = {}))]
     pub definition: Option<Value>,
-    /// Absent: the name that it has.
+    /// Absent: its own name.
     #[schemars(length(min = 1, max = 100))]
     pub name: Option<String>,
-    /// What the preview answered: the commit is refused when the source changed since.
+    /// From the preview's answer: refuses the import if the source changed since.
     pub preview_token: Option<String>,
 }
 
@@ -175,17 +175,17 @@ pub struct DecidePublication {
     pub comment: Option<String>,
 }
 
-/// What becomes of a run, or of a backfill's further dates, when something in it fails.
+/// What happens to a run, or to a backfill's further dates, after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum FailureStrategy {
-    /// What does not depend on the failure goes on.
+    /// Independent parts continue.
     Continue,
-    /// Nothing more is begun.
+    /// Nothing more is started.
     End,
 }
 
-/// Which ends of a run are told of.
+/// The results that cause a notification.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum WarningType {
@@ -195,26 +195,26 @@ pub enum WarningType {
     All,
 }
 
-/// A schedule; the first time, `crontab` must be given.
+/// A schedule; the first time, `crontab` is required.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SetSchedule {
-    /// Quartz, seven fields with seconds and year; one of day-of-month and day-of-week is `?`.
+    /// Quartz cron with seven fields, including seconds and year; either day-of-month or day-of-week is `?`.
     #[serde(default)]
     pub crontab: Amend<String>,
     /// yyyy-MM-dd HH:mm:ss; null: at once.
     #[serde(default)]
     pub start_time: Patch<String>,
-    /// yyyy-MM-dd HH:mm:ss, not before `startTime`; null: without end.
+    /// yyyy-MM-dd HH:mm:ss, not before `startTime`; null: no end.
     #[serde(default)]
     pub end_time: Patch<String>,
     /// The name of a time zone, such as `Asia/Shanghai`; null: the server's.
     #[serde(default)]
     pub timezone: Patch<String>,
-    /// At first `CONTINUE`.
+    /// Default: `CONTINUE`.
     #[serde(default)]
     pub failure_strategy: Amend<FailureStrategy>,
-    /// At first `NONE`.
+    /// Default: `NONE`.
     #[serde(default)]
     pub warning_type: Amend<WarningType>,
 }
@@ -238,10 +238,10 @@ pub enum RunMode {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum DependentMode {
-    /// This workflow alone.
+    /// Only this workflow.
     #[serde(rename = "OFF_MODE")]
     Off,
-    /// The workflows that read its outputs, too.
+    /// Also the workflows that read its outputs.
     #[serde(rename = "ALL_DEPENDENT")]
     All,
 }
@@ -255,8 +255,9 @@ pub enum ExecutionOrder {
     Ascending,
 }
 
-/// Which periods of the schedule to run again, and how.
-// Its words are read as texts, and nothing is required: what is refused first is a rule of its own.
+/// The periods of the schedule to rerun, and how.
+// Its words are read as texts, and nothing is required, because the order of its checks follows rules of its
+// own.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Backfill")]
@@ -268,18 +269,18 @@ pub struct BackfillBody {
     pub start_time: Option<String>,
     /// yyyy-MM-dd HH:mm:ss, not after today.
     pub end_time: Option<String>,
-    /// Times yyyy-MM-dd HH:mm:ss between commas, none of them after today.
+    /// Times yyyy-MM-dd HH:mm:ss separated by commas, none of them after today.
     pub schedule_date_list: Option<String>,
     /// Absent: `RUN_MODE_SERIAL`.
     #[schemars(with = "Option<RunMode>")]
     pub run_mode: Option<String>,
-    /// Needed for `RUN_MODE_PARALLEL`, ignored otherwise.
+    /// Required for `RUN_MODE_PARALLEL`, ignored otherwise.
     #[schemars(range(min = 1))]
     pub expected_parallelism_number: Option<i64>,
     /// Absent: `OFF_MODE`.
     #[schemars(with = "Option<DependentMode>")]
     pub complement_dependent_mode: Option<String>,
-    /// With `ALL_DEPENDENT`: those that depend on the dependent ones, too.
+    /// With `ALL_DEPENDENT`: includes indirect dependents.
     pub all_level_dependent: Option<bool>,
     /// Absent: `DESC_ORDER`.
     #[schemars(with = "Option<ExecutionOrder>")]
@@ -287,6 +288,6 @@ pub struct BackfillBody {
     /// Absent: `CONTINUE`.
     #[schemars(with = "Option<FailureStrategy>")]
     pub failure_strategy: Option<String>,
-    /// What the preview answered: the backfill is refused when anything changed since.
+    /// From the preview's answer: refuses the backfill if anything changed since.
     pub preview_token: Option<String>,
 }

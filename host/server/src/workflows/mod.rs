@@ -1,5 +1,4 @@
-//! Workflows: what they are, their versions, how they come in and go out, how they are published, and when
-//! they run. It knows no scheduler: that is an engine's.
+//! Workflows: definitions, versions, publications and schedules. It knows no scheduler: engines do.
 //!
 //! What is asked of an engine for one workflow is asked in turn, under a lease: see [`turn`].
 
@@ -40,10 +39,10 @@ use forms::{
 pub use store::{deployed, find, lock, names};
 use versions::{Sum, Weight};
 
-/// What the change log calls a change of a workflow; the key is its id.
+/// The change log's topic of workflows; the key is the id.
 pub const TOPIC: &str = "workflows";
 
-/// A workflow as it is kept.
+/// A stored workflow.
 #[derive(Debug, Clone)]
 pub struct Workflow {
     pub id: i64,
@@ -52,7 +51,7 @@ pub struct Workflow {
     pub version: i64,
     /// The last one that changed more than the schedule.
     pub changed_version: i64,
-    /// The last one that changed the schedule; 0: none has.
+    /// The last one that changed the schedule; 0: none.
     pub schedule_version: i64,
     /// The sum of its tasks' digests.
     pub parts: Sum,
@@ -60,7 +59,7 @@ pub struct Workflow {
     pub status: WorkflowStatus,
     pub publication: PublicationState,
     pub published_version: Option<i64>,
-    /// What its engine knows of it; there before it is deployed for the first time.
+    /// Its deployment; exists before the first deployment ends.
     pub deployed: Option<Deployed>,
     pub created_by: String,
     pub updated_by: String,
@@ -68,11 +67,11 @@ pub struct Workflow {
     pub updated_at_ms: i64,
 }
 
-/// What its newest publication waits for, or came to.
+/// The state of its newest publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PublicationState {
     None,
-    /// To be approved, or to be deployed.
+    /// Waits for approval, or for deployment.
     Pending,
     Failed,
 }
@@ -87,13 +86,13 @@ impl PublicationState {
     }
 }
 
-/// A workflow as its engine knows it.
+/// A workflow in its engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Deployed {
     pub id: i64,
-    /// In the revision deployed.
+    /// In the deployed revision.
     pub name: String,
-    /// The engine's configuration.
+    /// The name of the engine's configuration.
     pub engine: String,
     pub code: Option<String>,
     pub project: Option<String>,
@@ -102,7 +101,7 @@ pub struct Deployed {
 }
 
 impl Deployed {
-    /// As a plugin is told of it.
+    /// The reference for a plugin.
     pub fn reference(&self) -> WorkflowRef {
         WorkflowRef {
             id: self.id.unsigned_abs(),
@@ -116,12 +115,12 @@ impl Deployed {
 }
 
 impl Workflow {
-    /// What its engine knows of it, where it is deployed.
+    /// Its deployment, if it is deployed.
     pub fn in_engine(&self) -> Option<&Deployed> {
         self.deployed.as_ref().filter(|_| self.status != WorkflowStatus::Draft)
     }
 
-    /// The engine that has it, or that it is to come to.
+    /// The engine that has it, or will have it.
     fn engine(&self) -> &str {
         self.deployed.as_ref().map_or(&self.content.scheduler_engine, |deployed| &deployed.engine)
     }
@@ -132,7 +131,7 @@ pub async fn get(core: &Core, id: i64) -> Result<Workflow, Error> {
     store::find(&core.db, id).await?.ok_or_else(|| api::unknown(id))
 }
 
-/// What an engine knows of a workflow that is deployed; none: it is not there, or not deployed.
+/// A workflow's deployment; `None` if it does not exist or is not deployed.
 pub async fn find_deployed(db: &Db, id: i64) -> Result<Option<Deployed>, Error> {
     Ok(find(db, id).await?.and_then(|workflow| workflow.in_engine().cloned()))
 }
@@ -147,7 +146,7 @@ static SWITCH_CODES: LazyLock<Vec<&str>> = LazyLock::new(|| {
     .concat()
 });
 
-/// Workflows and their tasks, the engines that they are deployed to, and the tables that tasks are bound to.
+/// Workflows and their tasks, with their engines and their tables.
 pub struct Workflows {
     core: Arc<Core>,
     engines: Arc<Engines>,
@@ -192,7 +191,7 @@ pub fn part() -> Part<Workflows> {
     }
 }
 
-/// A data source stays what it is while a task names it, also in a version that is deployed or about to be.
+/// A data source may not change while a task refers to it, also in a version that is deployed or may be.
 fn uses_datasource<'a>(tx: &'a mut Tx, source: &'a Resource) -> BoxFuture<'a, Result<(), Error>> {
     Box::pin(async move {
         if source.fate == Fate::Moved {
@@ -219,7 +218,7 @@ fn uses_datasource<'a>(tx: &'a mut Tx, source: &'a Resource) -> BoxFuture<'a, Re
     })
 }
 
-/// An engine stays what it is while a workflow names it.
+/// An engine may not be deleted while a workflow refers to it.
 fn uses_engine<'a>(tx: &'a mut Tx, engine: &'a Resource) -> BoxFuture<'a, Result<(), Error>> {
     Box::pin(async move {
         let workflows = match store::count_of_engine(tx, &engine.name).await? {

@@ -1,5 +1,5 @@
-//! Schedules: set, turned on and off. Of a deployed workflow the engine is told first; what it refuses is not
-//! written down.
+//! Schedules: set, turned on and off. For a deployed workflow the engine is called first; a refused change is
+//! not stored.
 
 use lakeport_base::Error;
 use lakeport_base::time;
@@ -18,7 +18,7 @@ use crate::audit::{Change, Commit};
 use crate::engines::EngineClient;
 use crate::workflows::{Call, Workflows};
 
-/// The cron dialect that schedules are written in here.
+/// The cron dialect of schedules.
 const QUARTZ: &str = "quartz7";
 
 type SetCall = Call<WorkflowPath, Nothing, Draft<SetSchedule>>;
@@ -68,7 +68,7 @@ async fn set_in_turn(call: &SetCall, turn: &Held) -> Result<Data<WorkflowView>, 
     call.commit(tx, change, shown(state, &after, latest)).await
 }
 
-/// Gives the schedule to an engine that has a timer of its own; answers what is to be kept of it then.
+/// Sets the schedule in an engine with a timer; returns the deployment to store.
 async fn tell(
     client: &EngineClient,
     deployed: &Deployed,
@@ -86,7 +86,7 @@ fn kept(deployed: &Deployed, receipt: model::Receipt) -> Option<Deployed> {
     receipt.state.map(|state| Deployed { state: Some(state), ..deployed.clone() })
 }
 
-/// As a plugin is told of it; 409 where its engine has another way to say when.
+/// In a plugin's form; 409 if its engine uses another form.
 pub async fn for_engine(client: &EngineClient, schedule: &Schedule) -> Result<model::Schedule, Error> {
     let info = client.info().await?;
     if info.cron_dialect != QUARTZ {
@@ -136,7 +136,7 @@ fn refuse_without<'w>(
     Ok(deployed)
 }
 
-/// 409 for a schedule by which nothing would ever run.
+/// 409 for a schedule that will never be due.
 fn refuse_over(state: &Workflows, schedule: &Schedule) -> Result<(), Error> {
     let now_ms = state.clock.now_ms();
     if !schedule.next_after(now_ms, 1).is_empty() {

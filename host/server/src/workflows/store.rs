@@ -1,10 +1,10 @@
-//! Workflows in the store. One that was deleted stays, unseen, for its publications.
+//! Workflows in the store. A deleted one stays, hidden, for its publications.
 
 use std::collections::HashMap;
 
 use lakeport_base::Error;
 use lakeport_http::Paging;
-use lakeport_store::{Db, Either, Row, Tx, Value};
+use lakeport_store::{ByName, Db, Either, Row, Tx, Value};
 
 use super::definition::Content;
 use super::forms::WorkflowStatus;
@@ -21,38 +21,42 @@ macro_rules! columns {
 }
 
 fn workflow(row: &Row) -> Result<Workflow, Error> {
-    let id = row.get(0)?;
+    let mut row = row.by_name();
+    let id = row.get("id")?;
     Ok(Workflow {
         id,
-        content: serde_json::from_str(&row.get::<String>(1)?).map_err(Error::internal)?,
-        version: row.get(2)?,
-        changed_version: row.get(3)?,
-        schedule_version: row.get(4)?,
-        parts: Sum::parse(&row.get::<String>(5)?)?,
-        weight: Weight { tasks: row.get(6)?, bindings: row.get(7)?, text_bytes: row.get(8)? },
-        status: status(&row.get::<String>(9)?)?,
-        publication: publication(&row.get::<String>(10)?)?,
-        published_version: row.get(11)?,
-        deployed: in_engine(row, id, 12)?,
-        created_by: row.get(18)?,
-        updated_by: row.get(19)?,
-        created_at_ms: row.get(20)?,
-        updated_at_ms: row.get(21)?,
+        content: serde_json::from_str(&row.get::<String>("content")?).map_err(Error::internal)?,
+        version: row.get("version")?,
+        changed_version: row.get("changed_version")?,
+        schedule_version: row.get("schedule_version")?,
+        parts: Sum::parse(&row.get::<String>("parts")?)?,
+        weight: Weight {
+            tasks: row.get("task_count")?,
+            bindings: row.get("binding_count")?,
+            text_bytes: row.get("text_bytes")?,
+        },
+        status: status(&row.get::<String>("status")?)?,
+        publication: publication(&row.get::<String>("publication")?)?,
+        published_version: row.get("published_version")?,
+        deployed: in_engine(&mut row, id)?,
+        created_by: row.get("created_by")?,
+        updated_by: row.get("updated_by")?,
+        created_at_ms: row.get("created_at")?,
+        updated_at_ms: row.get("updated_at")?,
     })
 }
 
-/// From `engine` on, which stands at this place.
-fn in_engine(row: &Row, id: i64, at: usize) -> Result<Option<Deployed>, Error> {
-    let Some(engine) = row.get(at)? else { return Ok(None) };
-    let name: Option<String> = row.get(at + 1)?;
+fn in_engine(row: &mut ByName<'_>, id: i64) -> Result<Option<Deployed>, Error> {
+    let Some(engine) = row.get("engine")? else { return Ok(None) };
+    let name: Option<String> = row.get("engine_name")?;
     Ok(Some(Deployed {
         id,
         engine,
         name: name.unwrap_or_default(),
-        code: row.get(at + 2)?,
-        project: row.get(at + 3)?,
-        revision: row.get(at + 4)?,
-        state: row.get(at + 5)?,
+        code: row.get("engine_code")?,
+        project: row.get("engine_project")?,
+        revision: row.get("engine_revision")?,
+        state: row.get("engine_state")?,
     }))
 }
 
@@ -79,7 +83,7 @@ pub async fn find(db: &Db, id: i64) -> Result<Option<Workflow>, Error> {
     db.read(FIND, &[id.into()]).await?.first().map(workflow).transpose()
 }
 
-/// The one of this id, which nobody else changes before the transaction ends.
+/// Locks one against changes until the transaction ends.
 pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Workflow>, Error> {
     const LOCK: Either = Either {
         sqlite: concat!("SELECT ", columns!(), " FROM workflows WHERE id = $1 AND deleted_at IS NULL"),
@@ -92,7 +96,7 @@ pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Workflow>, Error> {
     tx.query(tx.words(LOCK), &[id.into()]).await?.first().map(workflow).transpose()
 }
 
-/// One page, the newest first, and how many there are; 400 where it is too large to be sent at once.
+/// One page, newest first, and the total; 400 if it is too large to be sent at once.
 pub async fn page(
     db: &Db,
     keyword: Option<&str>,
@@ -108,34 +112,38 @@ pub async fn page(
             )
         };
     }
+    // The total, and the size of the page: by one statement, which saves a round trip.
     macro_rules! sums {
-        () => {
-            "SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT), CAST(coalesce(max(bytes), 0) AS BIGINT) FROM \
-             (SELECT octet_length(content) AS bytes"
+        ($contains:literal) => {
+            concat!(
+                "SELECT (SELECT count(*)",
+                filtered!($contains),
+                "), CAST(coalesce(sum(bytes), 0) AS BIGINT), CAST(coalesce(max(bytes), 0) AS BIGINT) FROM \
+                 (SELECT octet_length(content) AS bytes",
+                filtered!($contains),
+                " ORDER BY id DESC LIMIT $3 OFFSET $4) AS page"
+            )
         };
     }
-    const COUNT: Either = Either {
-        sqlite: concat!("SELECT count(*)", filtered!("instr")),
-        postgres: concat!("SELECT count(*)", filtered!("strpos")),
-    };
+    const SUMS: Either = Either { sqlite: sums!("instr"), postgres: sums!("strpos") };
     const PAGE: Either = Either {
         sqlite: concat!("SELECT ", columns!(), filtered!("instr"), " ORDER BY id DESC LIMIT $3 OFFSET $4"),
         postgres: concat!("SELECT ", columns!(), filtered!("strpos"), " ORDER BY id DESC LIMIT $3 OFFSET $4"),
     };
-    const BYTES: Either = Either {
-        sqlite: concat!(sums!(), filtered!("instr"), " ORDER BY id DESC LIMIT $3 OFFSET $4) AS page"),
-        postgres: concat!(sums!(), filtered!("strpos"), " ORDER BY id DESC LIMIT $3 OFFSET $4) AS page"),
-    };
-    let mut values: Vec<Value> = vec![keyword.into(), status.map(WorkflowStatus::as_str).into()];
-    let total = db.read(db.words(COUNT), &values).await?[0].get(0)?;
-    values.extend([paging.page_size.into(), paging.offset().into()]);
-    let bytes = db.read(db.words(BYTES), &values).await?;
-    paging.refuse_over("pageSize", bytes[0].get(0)?, bytes[0].get(1)?)?;
+    let values: [Value; 4] = [
+        keyword.into(),
+        status.map(WorkflowStatus::as_str).into(),
+        paging.page_size.into(),
+        paging.offset().into(),
+    ];
+    let sums = db.read(db.words(SUMS), &values).await?;
+    let total = sums[0].get(0)?;
+    paging.refuse_over("pageSize", sums[0].get(1)?, sums[0].get(2)?)?;
     let rows = db.read(db.words(PAGE), &values).await?;
     Ok((total, rows.iter().map(workflow).collect::<Result<_, _>>()?))
 }
 
-/// Adds one; answers its id. 409 when the name is taken.
+/// Inserts one; returns its id. 409 when the name is taken.
 pub async fn insert(tx: &mut Tx, new: &Workflow) -> Result<i64, Error> {
     const INSERT: &str = "INSERT INTO workflows (name, name_folded, scheduler_engine, content, version, \
         changed_version, schedule_version, parts, task_count, binding_count, text_bytes, status, publication, \
@@ -158,7 +166,7 @@ pub async fn insert(tx: &mut Tx, new: &Workflow) -> Result<i64, Error> {
     rows.first().map_or_else(|| Err(Error::internal(anyhow::anyhow!("it was not stored"))), |row| row.get(0))
 }
 
-/// Writes what a change of the definition can touch, besides its tasks. 409 when the name is taken.
+/// Writes all columns that a change of the definition, without tasks, can affect. 409 when the name is taken.
 pub async fn update(tx: &mut Tx, changed: &Workflow) -> Result<(), Error> {
     const UPDATE: &str = "UPDATE workflows SET name = $2, name_folded = $3, scheduler_engine = $4, content = $5, \
         version = $6, changed_version = $7, schedule_version = $8, updated_by = $9, updated_at = $10 WHERE id = $1";
@@ -178,7 +186,7 @@ pub async fn update(tx: &mut Tx, changed: &Workflow) -> Result<(), Error> {
     tx.execute(UPDATE, &values).await.map(drop).map_err(|error| taken(error, content))
 }
 
-/// Writes what a change of its tasks can touch.
+/// Writes all columns that a change of its tasks can affect.
 pub async fn update_parts(tx: &mut Tx, changed: &Workflow) -> Result<(), Error> {
     const UPDATE: &str = "UPDATE workflows SET version = $2, changed_version = $3, parts = $4, task_count = $5, \
         binding_count = $6, text_bytes = $7, updated_by = $8, updated_at = $9 WHERE id = $1";
@@ -201,7 +209,7 @@ pub async fn set_status(tx: &mut Tx, id: i64, status: WorkflowStatus) -> Result<
     tx.execute(SET, &[id.into(), status.as_str().into()]).await.map(drop)
 }
 
-/// Keeps what the engine said of it.
+/// Stores its deployment.
 pub async fn set_deployed(tx: &mut Tx, deployed: &Deployed) -> Result<(), Error> {
     const SET: &str = "UPDATE workflows SET engine = $2, engine_name = $3, engine_code = $4, engine_project = $5, \
         engine_revision = $6, engine_state = $7 WHERE id = $1";
@@ -217,7 +225,7 @@ pub async fn set_deployed(tx: &mut Tx, deployed: &Deployed) -> Result<(), Error>
     tx.execute(SET, &values).await.map(drop)
 }
 
-/// A version runs in the engine.
+/// Records that a version was deployed.
 pub async fn set_published(tx: &mut Tx, id: i64, version: i64) -> Result<(), Error> {
     const SET: &str = "UPDATE workflows SET published_version = $2, \
         status = CASE status WHEN 'draft' THEN 'offline' ELSE status END WHERE id = $1";
@@ -235,21 +243,23 @@ pub async fn delete(tx: &mut Tx, id: i64, by: &str, now_ms: i64) -> Result<(), E
     tx.execute(DELETE, &[id.into(), by.into(), now_ms.into()]).await.map(drop)
 }
 
-/// Those that an engine has, by id.
+/// The deployments in an engine, by id.
 pub async fn deployed(db: &Db, engine: &str) -> Result<Vec<Deployed>, Error> {
     const DEPLOYED: &str = "SELECT id, engine, engine_name, engine_code, engine_project, engine_revision, \
         engine_state FROM workflows WHERE engine = $1 AND status <> 'draft' AND deleted_at IS NULL ORDER BY id";
     let rows = db.read(DEPLOYED, &[engine.into()]).await?;
-    rows.iter().filter_map(|row| row.get(0).and_then(|id| in_engine(row, id, 1)).transpose()).collect()
+    rows.iter()
+        .filter_map(|row| row.get(0).and_then(|id| in_engine(&mut row.by_name(), id)).transpose())
+        .collect()
 }
 
-/// The names of those that are there, by id.
+/// The names of existing ones, by id.
 pub async fn names(db: &Db, ids: &[i64]) -> Result<HashMap<i64, String>, Error> {
     const NAMES: Either = Either {
         sqlite: "SELECT id, name FROM workflows WHERE deleted_at IS NULL \
             AND id IN (SELECT value FROM json_each($1))",
         postgres: "SELECT id, name FROM workflows WHERE deleted_at IS NULL \
-            AND id IN (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))",
+            AND id = ANY(ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))",
     };
     let ids = serde_json::to_string(ids).map_err(Error::internal)?;
     let rows = db.read(db.words(NAMES), &[ids.into()]).await?;

@@ -1,4 +1,4 @@
-//! Workflows for the tests of their rooms.
+//! Workflows for the tests of their module.
 
 use lakeport_store::Db;
 

@@ -1,4 +1,4 @@
-//! Workflows as answers show them, and the definition that their `ETag` is made of.
+//! Workflows in answers, and the definition behind their `ETag`.
 
 use chrono_tz::Tz;
 use lakeport_base::time;
@@ -14,20 +14,20 @@ use super::{PublicationState, Workflow};
 use crate::execution_records::ExecutionView;
 use crate::workflows::tasks::TaskView;
 
-/// Times that a schedule is due next, which are shown.
+/// The number of next due times in an answer.
 const NEXT_FIRE_TIMES: usize = 5;
 
-/// How what was published stands to the definition.
+/// The deployed version compared with the definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PublishStatus {
     Never,
-    /// Waits for its approval, or is being deployed.
+    /// Waits for approval, or is being deployed.
     Pending,
     Published,
-    /// Its deployment failed; what was deployed before goes on.
+    /// Its deployment failed; the previous deployment keeps running.
     Failed,
-    /// The definition was changed since; a schedule alone does not count.
+    /// The definition changed since; changes of the schedule do not count.
     Outdated,
 }
 
@@ -48,13 +48,13 @@ impl Workflow {
         etag_of(&Definition { id: self.id, version: self.version, content: &self.content })
     }
 
-    /// What somebody defined; of its tasks the version tells.
+    /// The defined members; the version covers its tasks.
     pub fn definition(&self) -> Definition<'_> {
         Definition { id: self.id, version: self.version, content: &self.content }
     }
 }
 
-/// What somebody defined.
+/// The defined members.
 #[derive(Serialize)]
 pub struct Definition<'d> {
     id: i64,
@@ -62,7 +62,7 @@ pub struct Definition<'d> {
     content: &'d Content,
 }
 
-/// Tasks in an order that follows from the tables that they read and write.
+/// Tasks, ordered by the tables that they read and write.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Workflow")]
@@ -72,9 +72,9 @@ pub struct WorkflowView {
     description: Option<String>,
     /// The name of an engine configuration.
     scheduler_engine: String,
-    /// What the engine calls it; null: never deployed.
+    /// Its code in the engine; null: never deployed.
     workflow_code: Option<String>,
-    /// Where in the engine it is, where that is a number.
+    /// Its project in the engine, if that is a number.
     project_code: Option<i64>,
     status: WorkflowStatus,
     publish_status: PublishStatus,
@@ -100,7 +100,7 @@ struct ScheduleView {
     failure_strategy: FailureStrategy,
     warning_type: WarningType,
     state: ScheduleState,
-    /// The next five, whether it is on or not.
+    /// The next five, whether the schedule is on or not.
     next_fire_times: Vec<String>,
 }
 
@@ -156,18 +156,18 @@ impl WorkflowView {
     }
 }
 
-/// A workflow with all that belongs to it.
+/// A workflow with its parts.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WorkflowDetail {
     #[serde(flatten)]
     pub workflow: WorkflowView,
     pub tasks: Vec<TaskView>,
-    /// Which task comes before which; a hundred thousand at most.
+    /// The order of its tasks; a hundred thousand edges at most.
     pub edges: Vec<EdgeView>,
-    /// The newest hundred, the newest first.
+    /// The newest hundred, newest first.
     pub versions: Vec<VersionView>,
-    /// The newest hundred, the newest first.
+    /// The newest hundred, newest first.
     pub publications: Vec<PublicationView>,
     /// The newest ten.
     pub recent_executions: Vec<ExecutionView>,
@@ -181,7 +181,7 @@ pub struct EdgeView {
     pub target: i64,
 }
 
-/// What a change of the definition made.
+/// A version of the definition.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "WorkflowVersion")]
@@ -193,7 +193,7 @@ pub struct VersionView {
     comment: Option<String>,
     created_by: String,
     created_at: String,
-    /// Equal content, equal digest.
+    /// Equal contents have equal digests.
     digest: String,
 }
 

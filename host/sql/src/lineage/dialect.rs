@@ -1,4 +1,4 @@
-//! Which parser reads a dialect, and which ones come next where it fails.
+//! The parsers for a dialect: the first choice, and the fallbacks.
 
 use sqlparser::dialect::{
     BigQueryDialect, ClickHouseDialect, DatabricksDialect, Dialect, DuckDbDialect, GenericDialect,
@@ -10,11 +10,11 @@ use sqlparser::dialect::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Reading {
     parser: Syntax,
-    /// What two spellings of one name have in common.
+    /// How names are compared.
     pub case: Case,
 }
 
-/// Whose grammar.
+/// The grammar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Syntax {
     Generic,
@@ -33,14 +33,14 @@ enum Syntax {
     Teradata,
 }
 
-/// When two names are one.
+/// How names are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Case {
-    /// Whatever their case.
+    /// Case-insensitive.
     Ignored,
-    /// As written.
+    /// Case-sensitive.
     Kept,
-    /// Whatever their case, unless they are quoted.
+    /// Case-insensitive unless they are quoted.
     KeptInQuotes,
 }
 
@@ -60,7 +60,7 @@ impl Reading {
             "mysql" | "mariadb" | "doris" | "starrocks" => (Syntax::MySql, Case::Kept),
             "ansi" => return Some(Reading::ANSI),
             "athena" | "trino" | "presto" => (Syntax::Generic, Case::Ignored),
-            // Spark's parser reads Hive's literals as Hive does; its own does not.
+            // Spark's parser reads Hive's literals correctly; the Hive parser does not.
             "hive" | "impala" | "sparksql" | "spark" | "databricks" => (Syntax::Spark, Case::Ignored),
             "bigquery" => (Syntax::BigQuery, Case::Kept),
             "snowflake" => (Syntax::Snowflake, Case::KeptInQuotes),
@@ -75,7 +75,7 @@ impl Reading {
         Some(reading(parser, case))
     }
 
-    /// The parser's own rules.
+    /// The parser's rules.
     pub fn dialect(self) -> &'static dyn Dialect {
         match self.parser {
             Syntax::Generic => &GenericDialect {},
@@ -95,7 +95,7 @@ impl Reading {
         }
     }
 
-    /// Who may understand what its own parser does not.
+    /// Related dialects whose parsers are tried when its own fails.
     pub fn relatives(self) -> impl Iterator<Item = Reading> {
         let others: &[Syntax] = match self.parser {
             Syntax::Generic => &[Syntax::Postgres, Syntax::MySql],
@@ -106,22 +106,22 @@ impl Reading {
         others.iter().map(move |parser| Reading { parser: *parser, ..self })
     }
 
-    /// A common table expression may name itself without `RECURSIVE`.
+    /// Whether common table expressions may be recursive without `RECURSIVE`.
     pub fn recurses_unasked(self) -> bool {
         matches!(self.parser, Syntax::Sqlite | Syntax::TSql | Syntax::Oracle | Syntax::Teradata)
     }
 
-    /// `FROM orders, orders.items` unfolds a column.
+    /// Whether `FROM orders, orders.items` unnests a column.
     pub fn unfolds_columns(self) -> bool {
         matches!(self.parser, Syntax::BigQuery | Syntax::Redshift)
     }
 
-    /// ``FROM json.`path/to/file` `` reads a file.
+    /// Whether ``FROM json.`path/to/file` `` reads a file.
     pub fn reads_files(self) -> bool {
         self.parser == Syntax::Spark
     }
 
-    /// `SELECT … INTO` sets a variable and makes no table.
+    /// Whether `SELECT … INTO` sets a variable instead of creating a table.
     pub fn selects_into_variables(self) -> bool {
         matches!(self.parser, Syntax::MySql | Syntax::Oracle)
     }

@@ -1,4 +1,4 @@
-//! What the statements of a text do to tables, one after the other, and what is left of it in the end.
+//! Records what the statements of a text do to tables, in order, and computes the overall result.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,35 +8,35 @@ use super::Name;
 use super::dialect::{Case, Reading};
 use super::walk::Effect;
 
-/// A name by which a table is known again: its parts, folded as the dialect folds them.
+/// The identity of a table: the parts of its name, folded by the dialect's rule.
 type Key = Vec<String>;
 
-/// The books of one text.
+/// The ledger of one text.
 pub(super) struct Ledger {
     case: Case,
     /// The database of the last `USE`.
     used: Option<String>,
     inputs: Tables,
     outputs: Tables,
-    /// What the text has put rows into: what it reads of them is not news.
+    /// Tables that the text has filled; reading them later is no input.
     filled: HashSet<Key>,
-    /// What is gone when the session ends.
+    /// Tables that end with the session.
     temporary: HashSet<Key>,
-    /// What the text gives a name to, at whichever place.
+    /// Names that the text creates at any point.
     made: HashSet<Key>,
-    /// What it drops.
+    /// Tables that it drops.
     dropped: Tables,
 }
 
-/// What is left of a text in the end.
+/// The overall result of a text.
 pub(super) struct Closed {
     pub inputs: Vec<Name>,
     pub outputs: Vec<Name>,
-    /// What was there before the text and is not there behind it.
+    /// Tables that existed before the text and not after it.
     pub dropped: Vec<Name>,
 }
 
-/// Tables in the order in which they came.
+/// Tables in order of appearance.
 #[derive(Default)]
 struct Tables {
     places: HashMap<Key, usize>,
@@ -51,7 +51,7 @@ impl Tables {
         }
     }
 
-    /// Whether it was there.
+    /// Whether it was present.
     fn remove(&mut self, key: &Key) -> bool {
         let place = self.places.remove(key);
         place.is_some_and(|place| self.names[place].take().is_some())
@@ -119,7 +119,7 @@ impl Ledger {
             }
             Effect::Rename(from, to) => self.rename(from, to),
             Effect::Swap(one, other) => {
-                // Under a name that nothing can have.
+                // Under a name that no table can have.
                 let aside = vec![Ident::new("")];
                 self.rename(one, &aside);
                 self.rename(other, one);
@@ -138,7 +138,7 @@ impl Ledger {
         }
     }
 
-    /// What the text knows of one name it then knows of the other.
+    /// The text's knowledge of one name moves to the other.
     fn rename(&mut self, from: &[Ident], to: &[Ident]) {
         let ((old, _), (new, name)) = (self.name(from), self.name(to));
         if self.outputs.remove(&old) {
@@ -181,7 +181,7 @@ impl Ledger {
     }
 }
 
-/// T-SQL's own.
+/// T-SQL's temporary tables.
 fn is_temporary_by_name(name: &Name) -> bool {
     name.table.starts_with('#')
 }

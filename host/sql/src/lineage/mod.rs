@@ -1,8 +1,8 @@
-//! Which tables a text of SQL reads and which it writes.
+//! Finds the tables that SQL text reads and writes.
 //!
-//! Its one idea: each statement leaves what it does to tables in a ledger, in order, and the ledger says what is
-//! left of it in the end. A statement that cannot be read is an error of its own; the others are still read. It
-//! resolves no name, and what a text really reads when it runs (views, procedures, dynamic SQL) it does not know.
+//! Each statement records its effects on tables in a ledger, in order, and the ledger computes the overall
+//! result. A statement that cannot be parsed is one error; the others are still read. This module resolves no
+//! names and does not know what views, procedures or dynamic SQL read when they run.
 
 mod dialect;
 mod ledger;
@@ -27,30 +27,30 @@ use ledger::Ledger;
 use parameters::Parameters;
 use walk::Effect;
 
-/// The longest text that is read, in bytes.
+/// The longest text, in bytes.
 const TEXT_MAX_BYTES: usize = 1024 * 1024;
-/// Words, literals and symbols of one statement: as deep as a tree of it can be.
+/// Words, literals and symbols of one statement; the depth of its tree cannot exceed this.
 const TOKENS_MAX: usize = 100_000;
-/// Joins of one statement: the parser may put each into the one before.
+/// Joins of one statement: the parser may nest each in the previous one.
 const JOINS_MAX: usize = 1_000;
-/// How deep queries and parentheses may nest.
+/// The deepest nesting of queries and parentheses.
 const DEPTH_MAX: usize = 64;
-/// Errors that are told.
+/// Reported errors.
 const ERRORS_MAX: usize = 100;
 
-/// Tables that are dropped and that are told.
+/// Reported dropped tables.
 const DROPS_MAX: usize = 100;
 
-/// A table as a text names it.
+/// A table's name in a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Name {
-    /// The outermost part of a name of three.
+    /// The outermost of three parts.
     pub catalog: Option<String>,
-    /// The database or schema: the one that is written, else that of the `USE` before.
+    /// The database or schema: the written one, else that of the last `USE`.
     pub schema: Option<String>,
     /// The table itself.
     pub table: String,
-    /// The whole name as the text has it, without quotes.
+    /// The name as written, without quotes.
     pub written: String,
 }
 
@@ -61,25 +61,25 @@ pub struct SqlError {
     pub line: u64,
     /// In characters, from 1.
     pub column: u64,
-    /// For a person.
+    /// For people.
     pub message: String,
 }
 
-/// What was found in a text.
+/// The tables of a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Found {
-    /// What it reads and has not made or filled itself before, in the order of the text.
+    /// Tables that it reads and has not created or filled before, in order of appearance.
     pub inputs: Vec<Name>,
-    /// What it writes and leaves behind.
+    /// Tables that it writes and leaves behind.
     pub outputs: Vec<Name>,
-    /// One for each statement that could not be read.
+    /// One per statement that could not be read.
     pub errors: Vec<SqlError>,
-    /// What was understood in a way that may surprise.
+    /// Interpretations that may surprise.
     pub warnings: Vec<String>,
 }
 
-/// Reads a text of any number of statements. `dialect` is the name of a plugin's kind or of another dialect; one
-/// that is not known is read as `ansi`.
+/// Reads a text of any number of statements. `dialect` is the name of a plugin's kind or of another dialect;
+/// unknown ones are read as `ansi`.
 pub fn tables(dialect: &str, sql: &str) -> Found {
     let reading = Reading::named(dialect);
     let mut found = Found::default();
@@ -94,7 +94,7 @@ pub fn tables(dialect: &str, sql: &str) -> Found {
         return found;
     }
     let read = || {
-        // What comes in is hostile, and the parser is somebody else's.
+        // The input is untrusted, and the parser is a foreign library that may panic.
         std::panic::catch_unwind(|| Text::read(reading.unwrap_or(Reading::ANSI), sql))
     };
     match on_long_stack(read) {
@@ -117,7 +117,7 @@ struct Text {
     parameters: Parameters,
     ledger: Ledger,
     errors: Vec<SqlError>,
-    /// Errors above the most that are told.
+    /// The number of errors beyond the reported ones.
     left_off: usize,
     warnings: Vec<String>,
 }
@@ -171,7 +171,7 @@ impl Text {
         }
     }
 
-    /// Takes what the words say as long as they do, and leaves the rest to the parser.
+    /// Reads statements word by word as far as possible, and leaves the rest to the parser.
     fn after_verbs<'t>(&mut self, tokens: &'t [TokenWithSpan]) -> &'t [TokenWithSpan] {
         let mut rest = tokens;
         while !rest.is_empty() {
@@ -187,7 +187,7 @@ impl Text {
         rest
     }
 
-    /// Each statement of a run on its own, where the run as a whole is not understood.
+    /// Reads each statement of a run separately, if the run as a whole cannot be parsed.
     fn lines(&mut self, run: &[TokenWithSpan], whole: &ParserError) {
         for piece in runs::lines(run) {
             let rest = self.after_verbs(runs::after_condition(piece));
@@ -201,8 +201,8 @@ impl Text {
         }
     }
 
-    /// What the statement does, as the first reading has it that can make sense of it: the dialect's own, then those
-    /// of its relatives; and each again without what no parser knows. The first one's error is the one to tell.
+    /// The effects of a statement by the first parser that succeeds: the dialect's own, then those of its
+    /// relatives; each again after removing clauses that no parser knows. The error is the first parser's.
     fn parsed(&self, tokens: Vec<TokenWithSpan>) -> Result<Vec<Effect>, ParserError> {
         let tokens = rewrite::without_only(tokens);
         let first = self.parsed_by(self.reading, tokens.clone());
@@ -231,7 +231,7 @@ impl Text {
         let mut parser =
             Parser::new(reading.dialect()).with_recursion_limit(DEPTH_MAX).with_tokens_with_locations(tokens);
         let mut effects = walk::effects(reading, &parser.parse_statement()?);
-        // T-SQL needs nothing between two statements.
+        // T-SQL needs no separator between two statements.
         while parser.peek_token().token != Token::EOF {
             if self.reading != Reading::TSQL {
                 return parser.expected("end of statement", parser.peek_token());
@@ -248,7 +248,7 @@ impl Text {
                     "line {}, column {}: a table whose name has a parameter in it is left out",
                     at.line, at.column
                 );
-                // One statement may do several things to it.
+                // One statement may have several effects on it.
                 if self.warnings.last() != Some(&warning) {
                     self.warnings.push(warning);
                 }
@@ -279,7 +279,7 @@ fn dropped(name: &Name) -> String {
     format!("the SQL drops `{}`, which it did not make; a table that is dropped is no output", name.written)
 }
 
-/// The parser says where in words alone, and not at all where the statement ends too early.
+/// The parser reports the place only in its message, and not at all if the statement ends too early.
 fn told(error: &ParserError, place: Range<Location>) -> SqlError {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.as_str(),

@@ -1,21 +1,21 @@
-//! Parameters in a text: `${name}` and `$[yyyy-MM-dd]`. Each is replaced by a word of its own length before the text
-//! is parsed, so that every line and column stays what it is.
+//! Parameters in a text: `${name}` and `$[yyyy-MM-dd]`. Each is replaced by a word of the same length before
+//! the text is parsed, so that all lines and columns stay the same.
 
 use sqlparser::tokenizer::{Location, Span};
 
-/// The longest parameter, in characters; what is longer is none.
+/// The longest parameter, in characters.
 const PARAMETER_MAX_CHARS: usize = 256;
-/// What no parameter has in it: a literal may open with the same characters.
+/// Characters that no parameter has: a literal may open with the same characters.
 const ENDS: [char; 5] = ['\n', '\'', '"', '`', ';'];
-/// What stands in a parameter's place: a name, which may stand where a value may and where a table may.
+/// The replacement of a parameter: a name, which is valid as a value and as a table.
 const STAND_IN: char = 'p';
 
-/// Where parameters stood, in the order of the text.
+/// The places of parameters, in the order of the text.
 #[derive(Debug, Default)]
 pub(super) struct Parameters(Vec<(Location, Location)>);
 
 impl Parameters {
-    /// Where the first parameter in this stretch stood.
+    /// The place of the first parameter in this span.
     pub fn within(&self, span: Span) -> Option<Location> {
         let next = self.0.partition_point(|(_, end)| *end <= span.start);
         self.0.get(next).filter(|(start, _)| *start < span.end).map(|(start, _)| *start)

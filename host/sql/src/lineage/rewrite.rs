@@ -1,12 +1,12 @@
-//! Statements without what no parser knows and what says nothing of tables: partitions and labels of an INSERT,
-//! properties of a CREATE TABLE, lateral views, hints. What is left names the same tables.
+//! Removes clauses that no parser knows and that are irrelevant to lineage: partitions and labels of an
+//! INSERT, properties of a CREATE TABLE, lateral views, hints. The remaining statement names the same tables.
 
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::words::{Words, bare};
 
-/// The statement in simpler words; none where there is nothing to leave out.
+/// A simplified statement; `None` if nothing can be removed.
 pub(super) fn simpler(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
     let mut plain = without_ornaments(tokens);
     let head = insert(Words(&plain)).or_else(|| create(Words(&plain))).or_else(|| merge(Words(&plain)));
@@ -16,7 +16,7 @@ pub(super) fn simpler(tokens: &[TokenWithSpan]) -> Option<Vec<TokenWithSpan>> {
     (plain != tokens).then_some(plain)
 }
 
-/// PostgreSQL's `FROM ONLY t`, which the parser takes for a table called `ONLY`.
+/// Removes PostgreSQL's `ONLY` in `FROM ONLY t`, which the parser takes for a table called `ONLY`.
 pub(super) fn without_only(mut tokens: Vec<TokenWithSpan>) -> Vec<TokenWithSpan> {
     let words = Words(&tokens);
     let is_left_out = |at: usize| {
@@ -72,7 +72,7 @@ fn create(words: Words<'_>) -> Option<Vec<TokenWithSpan>> {
         plain.push(bare("TEMPORARY", Keyword::TEMPORARY, first));
     }
     plain.extend_from_slice(words.copied(kind..after));
-    // A column may be called `select` only in quotes, so that a query is where one begins.
+    // A column may be called `select` only in quotes, so this word begins the query.
     let query = words.find_by(after, |at| words.begins_query(at));
     let other = words.find(after, &["LIKE", "CLONE"]).filter(|at| *at == after);
     match (query, other) {
@@ -97,7 +97,7 @@ fn create(words: Words<'_>) -> Option<Vec<TokenWithSpan>> {
     Some(plain)
 }
 
-/// What a MERGE does with each row says nothing of tables.
+/// Removes the actions of a MERGE, which name no tables.
 fn merge(words: Words<'_>) -> Option<Vec<TokenWithSpan>> {
     if !words.is(0, "MERGE") {
         return None;
@@ -113,7 +113,7 @@ fn merge(words: Words<'_>) -> Option<Vec<TokenWithSpan>> {
     Some([words.copied(0..when), &clause].concat())
 }
 
-/// Each of `FROM t INSERT INTO a SELECT … INSERT INTO b SELECT …` as a statement of its own.
+/// Splits `FROM t INSERT INTO a SELECT … INSERT INTO b SELECT …` into statements of their own.
 pub(super) fn branches(tokens: &[TokenWithSpan]) -> Option<Vec<Vec<TokenWithSpan>>> {
     let words = Words(tokens);
     if !words.is(0, "FROM") {
@@ -135,7 +135,7 @@ pub(super) fn branches(tokens: &[TokenWithSpan]) -> Option<Vec<Vec<TokenWithSpan
     Some([from].into_iter().chain(inserts).collect())
 }
 
-/// Leaves out what stands around tables: lateral views, hints, samples, words that only say how to join.
+/// Removes clauses around tables: lateral views, hints, samples, join modifiers.
 fn without_ornaments(tokens: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     let words = Words(tokens);
     let mut plain = Vec::with_capacity(tokens.len());

@@ -1,5 +1,5 @@
-//! T-SQL needs nothing between two statements. Where one that is read word by word ends, and where a run of
-//! statements that the parser did not understand as a whole may be cut, is told by the words that begin statements.
+//! T-SQL needs no separator between statements. The words that begin statements show where a statement that
+//! is read word by word ends, and where a run of statements that could not be parsed as a whole may be cut.
 
 use std::ops::Range;
 
@@ -8,17 +8,17 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use super::split;
 use super::words::Words;
 
-/// What moves rows: nowhere in a statement that is read word by word but where [`is_bound`].
+/// Words that move rows. In a statement that is read word by word they occur only where [`is_bound`].
 const MOVES: &[&str] = &["DELETE", "INSERT", "MERGE", "SELECT", "UPDATE"];
-/// What such a word belongs to, where that stands before it.
+/// A preceding word to which such a word belongs.
 const BINDS: &[&str] = &["AFTER", "ALL", "AS", "EXCEPT", "INTERSECT", "OF", "THEN", "UNION"];
-/// What is made, altered and dropped that matters: a table, or a body that does not run now.
+/// The relevant objects of CREATE, ALTER and DROP: tables, and bodies that do not run now.
 const KINDS: &[&str] = &["FUNCTION", "TABLE", "TRIGGER", "VIEW"];
-/// Statements that say what others would do, or how they are made.
+/// Statements that contain another statement without running it.
 const HOLDS_OTHERS: &[&str] = &["DESC", "DESCRIBE", "EXPLAIN"];
-/// Statements with words in them that elsewhere begin others, up to one of these.
+/// Statements that contain words which elsewhere begin others, up to one of these.
 const RIGHTS: &[&str] = &["GRANT", "REVOKE"];
-/// Words that begin a statement where they are the first of a line.
+/// Words that begin a statement at the start of a line.
 const LINE_STARTS: &[&str] = &[
     "BEGIN",
     "BREAK",
@@ -44,7 +44,7 @@ const LINE_STARTS: &[&str] = &[
     "WHILE",
 ];
 
-/// The batches of a text: `GO` on a line of its own stands between two.
+/// The batches of a text, separated by `GO` on a line of its own.
 pub(super) fn batches(tokens: Vec<TokenWithSpan>) -> Vec<Vec<TokenWithSpan>> {
     let words = Words(&tokens);
     let is_alone = |range: Range<usize>| {
@@ -69,7 +69,7 @@ pub(super) fn batches(tokens: Vec<TokenWithSpan>) -> Vec<Vec<TokenWithSpan>> {
     batches
 }
 
-/// Where the statement that stands first, one that is read word by word, ends and another begins.
+/// The end of the first statement, if it is read word by word.
 pub(super) fn end_of_first(words: Words<'_>) -> usize {
     let from = if words.is_any(0, HOLDS_OTHERS) || split::makes_foreign(words) {
         None
@@ -82,13 +82,13 @@ pub(super) fn end_of_first(words: Words<'_>) -> usize {
     end.unwrap_or(words.len())
 }
 
-/// A statement without the condition under which it runs.
+/// A statement without its `IF` condition.
 pub(super) fn after_condition(tokens: &[TokenWithSpan]) -> &[TokenWithSpan] {
     let words = Words(tokens);
     if words.is_any(0, &["ELSE", "IF", "WHILE"]) { &tokens[end_of_first(words)..] } else { tokens }
 }
 
-/// Whether a statement begins there that says something of tables.
+/// Whether a statement begins there that is relevant to lineage.
 fn begins(words: Words<'_>, at: usize) -> bool {
     if words.is_any(at, MOVES) {
         return !is_bound(words, at) && !words.is(at + 1, "STATISTICS");
@@ -103,7 +103,7 @@ fn is_bound(words: Words<'_>, at: usize) -> bool {
     let before = at.wrapping_sub(1);
     words.is_any(before, BINDS)
         || [Token::Comma, Token::Period].iter().any(|token| words.is_token(before, token))
-        // What a foreign key does: `SET NOCOUNT ON` ends with that word.
+        // A foreign key's action: `SET NOCOUNT ON` ends with that word, too.
         || (words.is(before, "ON") && words.is_any(at + 1, &["CASCADE", "NO", "SET"]))
         || (words.is(before, "FOR") && !words.is_any(at, &["SELECT", "WITH"]))
 }
@@ -115,7 +115,7 @@ fn names_query(words: Words<'_>, at: usize) -> bool {
     words.is(next, "AS") && words.is_token(next + 1, &Token::LParen)
 }
 
-/// A run of statements cut before each line that begins one.
+/// A run of statements, cut before each line that begins one.
 pub(super) fn lines(tokens: &[TokenWithSpan]) -> Vec<&[TokenWithSpan]> {
     let words = Words(tokens);
     let (mut pieces, mut begin) = (Vec::new(), 0);

@@ -1,5 +1,5 @@
-//! One statement from the next. Bodies of procedures and jobs count as statements of the text: what they do is what
-//! they are made for. Bodies of functions and triggers do not: they run when somebody else does something.
+//! Splits a text into statements. Bodies of procedures and jobs count as statements of the text, because
+//! running them is their purpose. Bodies of functions and triggers do not: other statements run them.
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
@@ -7,25 +7,25 @@ use super::dialect::Reading;
 use super::runs;
 use super::words::Words;
 
-/// What follows `BEGIN` where it opens a transaction and no block.
+/// Words after `BEGIN` that open a transaction instead of a block.
 const TRANSACTIONS: &[&str] =
     &["TRANSACTION", "TRAN", "WORK", "DEFERRED", "IMMEDIATE", "EXCLUSIVE", "ISOLATION", "READ"];
-/// Words between `CREATE` and what it makes.
+/// The most words between `CREATE` and the object's kind.
 const KIND_WORDS_MAX: usize = 8;
-/// Where a compound statement's words end and its first statement begins.
+/// Words that end a compound statement's head and precede its first statement.
 const THEN: &[&str] = &["THEN", "DO", "LOOP", "BEGIN"];
 
-/// What is created, as to the statements in it.
+/// The kind of a created object, regarding the statements in it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// They are what the text does.
+    /// They count as the text's own.
     Run,
-    /// They run when others do something.
+    /// Other statements trigger them.
     Foreign,
     Other,
 }
 
-/// The statements of a text, without blanks and comments. The last one is left out where the text breaks off in it.
+/// The statements of a text, without blanks and comments. Omits an incomplete last statement.
 pub(super) fn statements(
     reading: Reading,
     mut tokens: Vec<TokenWithSpan>,
@@ -64,13 +64,13 @@ fn of_batch(tokens: Vec<TokenWithSpan>) -> Vec<Vec<TokenWithSpan>> {
     statements
 }
 
-/// How deep within a body a text is behind these words: `BEGIN` and `CASE` open what `END` closes. 0: the body is
-/// over.
+/// The depth within a body after these words: `BEGIN` and `CASE` open what `END` closes. 0: the body has
+/// ended.
 fn depth_after(words: Words<'_>, from: usize, mut depth: usize) -> usize {
     for at in from..words.len() {
         let is_opened =
             opens_block(words, at) || (words.is(at, "CASE") && !words.is(at.wrapping_sub(1), "END"));
-        // What `IF` and its like open has an end of its own.
+        // `IF` and similar words have an end of their own.
         let is_closed =
             words.is(at, "END") && !words.is_any(at + 1, &["FOR", "IF", "LOOP", "REPEAT", "WHILE"]);
         if is_opened {
@@ -90,7 +90,7 @@ fn opens_block(words: Words<'_>, at: usize) -> bool {
     words.is(at, "BEGIN") && at + 1 < words.len() && !words.is_any(at + 1, TRANSACTIONS)
 }
 
-/// What a statement makes or changes, and the place of the word that says so.
+/// The created or altered object's kind, and the place of the word that names it.
 fn kind_created(words: Words<'_>) -> Option<(Kind, usize)> {
     const KINDS: &[(&str, Kind)] = &[
         ("TABLE", Kind::Other),
@@ -114,18 +114,18 @@ fn kind_created(words: Words<'_>) -> Option<(Kind, usize)> {
     })
 }
 
-/// Whether it makes what runs when others do something.
+/// Whether it creates a body that other statements trigger.
 pub(super) fn makes_foreign(words: Words<'_>) -> bool {
     kind_created(words).is_some_and(|(kind, _)| kind == Kind::Foreign)
 }
 
-/// Where the body begins of what runs when others do something.
+/// Where the body begins that other statements trigger.
 fn foreign_body(words: Words<'_>) -> Option<usize> {
     let (_, at) = kind_created(words).filter(|(kind, _)| *kind == Kind::Foreign)?;
     words.find(at, &["BEGIN"])
 }
 
-/// How many words stand before the statement itself.
+/// The number of words before the statement itself.
 fn opening(words: Words<'_>) -> usize {
     let mut at = 0;
     if let Some((Kind::Run, kind)) = kind_created(words) {

@@ -8,7 +8,7 @@ fn written(names: &[Name]) -> Vec<&str> {
     names.iter().map(|name| name.written.as_str()).collect()
 }
 
-/// Inputs and outputs, of a text that is read to the end.
+/// Checks the inputs and outputs of a text that is read without errors.
 #[track_caller]
 fn reads(dialect: &str, sql: &str, inputs: &[&str], outputs: &[&str]) {
     let found = tables(dialect, sql);
@@ -323,11 +323,11 @@ fn what_is_too_long_too_deep_or_too_much_is_an_error() {
     assert_eq!((found.errors.len(), found.warnings.len()), (ERRORS_MAX, 1));
 }
 
-/// The public cases, where they lie beside the repository; it does not depend on them.
+/// Uses the public cases if they lie beside the repository.
 #[test]
 fn most_of_the_public_cases_are_read_as_they_say() {
     const CASES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/sql-lineage/cases.json");
-    /// Of a hundred.
+    /// Percent.
     const SHARE_MIN: usize = 92;
     let Ok(text) = std::fs::read_to_string(CASES) else {
         eprintln!("NOT TESTED on the public cases: {CASES} is not there");
@@ -363,7 +363,7 @@ fn most_of_the_public_cases_are_read_as_they_say() {
     assert!(agreeing * 100 >= all * SHARE_MIN, "{agreeing} of {all}");
 }
 
-/// What statements are made of, in any order.
+/// Fragments of statements in any order.
 fn soup() -> impl Strategy<Value = String> {
     const WORDS: &[&str] = &[
         "SELECT",

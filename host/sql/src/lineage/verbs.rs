@@ -1,4 +1,4 @@
-//! Statements that are read word by word: what no parser is needed for, and what the parser does not know.
+//! Statements that are read word by word: those that need no parser, and those that the parser does not know.
 
 use sqlparser::ast::Ident;
 use sqlparser::tokenizer::{Token, TokenWithSpan};
@@ -6,7 +6,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan};
 use super::walk::Effect;
 use super::words::Words;
 
-/// Statements that begin so move no rows from one table to another.
+/// Statements with these heads move no rows between tables.
 const IDLE: &[&str] = &[
     "ADD",
     "ADMIN",
@@ -76,12 +76,12 @@ const IDLE: &[&str] = &[
     "UNSET",
     "VACUUM",
 ];
-/// What `CREATE` makes that is a table.
+/// The kinds of `CREATE` that are tables.
 const RELATIONS: &[&str] = &["TABLE", "VIEW"];
-/// Words between `CREATE` and what it makes.
+/// The most words between `CREATE` and the object's kind.
 const CREATE_WORDS_MAX: usize = 8;
 
-/// What the statement does, where its words say it.
+/// The effects of a statement, if its words suffice to find them.
 pub(super) fn effects(tokens: &[TokenWithSpan]) -> Option<Vec<Effect>> {
     let words = Words(tokens);
     if words.is_any(0, IDLE) {
@@ -103,7 +103,7 @@ pub(super) fn effects(tokens: &[TokenWithSpan]) -> Option<Vec<Effect>> {
         return Some(load(words));
     }
     let kind = (1..CREATE_WORDS_MAX).find(|at| words.is_any(*at, RELATIONS));
-    // An index is made on a table, a function may return one.
+    // An index is made on a table; a function may return one.
     let is_other =
         (1..kind.unwrap_or(CREATE_WORDS_MAX)).any(|at| words.is_any(at, &["ON", "RETURNS", "FOR", "AS"]));
     (words.is(0, "CREATE") && (kind.is_none() || is_other)).then(Vec::new)
@@ -152,7 +152,7 @@ fn rename(words: Words<'_>) -> Vec<Effect> {
     renamed
 }
 
-/// What `ALTER` does to a table as a whole: another name, another's place, another's partitions.
+/// The effects of `ALTER` on a whole table: renaming, swapping, moving partitions.
 fn alter(words: Words<'_>) -> Vec<Effect> {
     let Some(kind) = (1..=3).find(|at| words.is_any(*at, RELATIONS)) else { return Vec::new() };
     let at = words.after(words.after_if(kind + 1), &["ONLY"]);
@@ -177,7 +177,7 @@ fn alter(words: Words<'_>) -> Vec<Effect> {
     one.into_iter().collect()
 }
 
-/// A new name without a database is in that of the old one.
+/// A new name without a database is in the old name's database.
 fn beside(words: &Words<'_>, old: usize, new: Vec<Ident>) -> Vec<Ident> {
     let Some((mut parts, _)) = words.name(old).filter(|_| new.len() == 1) else { return new };
     parts.pop();

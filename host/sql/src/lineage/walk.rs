@@ -1,5 +1,5 @@
-//! Walks a parsed statement: which tables it reads, and what it does to which. Names of common table expressions
-//! are none where they stand; neither are functions, files and variables.
+//! Walks a parsed statement to find the tables that it reads and its effects on tables. Leaves out names of
+//! common table expressions in their scopes, functions, files and variables.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -13,25 +13,25 @@ use sqlparser::ast::{
 
 use super::dialect::Reading;
 
-/// Names of one statement that are compared with its tables, times these.
+/// The limit of comparisons of a statement's names with its tables.
 const COMPARED_MAX: usize = 4_000_000;
 
-/// The parts of a table's name, the outermost first.
+/// The parts of a table's name, outermost first.
 pub(super) type Parts = Vec<Ident>;
 
-/// What a statement does to a table.
+/// An effect of a statement on a table.
 #[derive(Clone, Debug)]
 pub(super) enum Effect {
-    /// Names without a database are in this one from here on.
+    /// Sets the database of the following names without one.
     Use(Ident),
     Read(Parts),
-    /// It has rows of this text then.
+    /// The text adds rows.
     Fill(Parts),
-    /// Rows that were there before are other ones then, or gone.
+    /// Existing rows are replaced or removed.
     Change(Parts),
-    /// It has this name by this text.
+    /// The text creates this name.
     Make(Parts),
-    /// It goes with the session.
+    /// It ends with the session.
     Temporary(Parts),
     Drop(Parts),
     Rename(Parts, Parts),
@@ -39,7 +39,7 @@ pub(super) enum Effect {
 }
 
 impl Effect {
-    /// All that its names are made of.
+    /// All identifiers in it.
     pub fn idents(&self) -> impl Iterator<Item = &Ident> {
         let (one, other): (&[Ident], &[Ident]) = match self {
             Effect::Use(database) => (std::slice::from_ref(database), &[]),
@@ -55,7 +55,7 @@ impl Effect {
     }
 }
 
-/// What a statement does, its reads first: what it writes it has not read then.
+/// The effects of a statement, its reads first: they see the tables before its writes.
 pub(super) fn effects(reading: Reading, statement: &Statement) -> Vec<Effect> {
     let mut walk =
         Walk { reading, frames: Vec::new(), targets: HashSet::new(), reads: Vec::new(), writes: Vec::new() };
@@ -64,9 +64,9 @@ pub(super) fn effects(reading: Reading, statement: &Statement) -> Vec<Effect> {
     walk.reads
 }
 
-/// The names that one query brings with it.
+/// The names that one query defines.
 struct Frame {
-    /// Name, and where the query it stands for lies in memory, so that it is known when entered.
+    /// The name, and the address of its query, by which the query is recognised when entered.
     expressions: Vec<(Ident, *const Query)>,
     /// How many of them are visible now.
     visible: usize,
@@ -76,13 +76,13 @@ struct Frame {
 struct Walk {
     reading: Reading,
     frames: Vec<Frame>,
-    /// Tables that are written where they stand as if they were read.
+    /// Written tables that appear where tables are read.
     targets: HashSet<*const TableFactor>,
     reads: Vec<Effect>,
     writes: Vec<Effect>,
 }
 
-/// The parts of a name; none where one is worked out when it runs.
+/// The parts of a name; `None` if a part is computed at run time.
 fn parts(name: &ObjectName) -> Option<Parts> {
     let parts: Option<Parts> = name.0.iter().map(|part| part.as_ident().cloned()).collect();
     parts.filter(|parts| !parts.is_empty())
@@ -92,7 +92,7 @@ fn same(one: &Ident, other: &Ident) -> bool {
     one.value.eq_ignore_ascii_case(&other.value)
 }
 
-/// All that stands in a list of joins, those in parentheses too.
+/// All tables of a list of joins, including those in parentheses.
 fn factors(tables: &[TableWithJoins]) -> Vec<&TableFactor> {
     let mut found = Vec::new();
     let mut left: Vec<&TableWithJoins> = tables.iter().rev().collect();
@@ -107,7 +107,7 @@ fn factors(tables: &[TableWithJoins]) -> Vec<&TableFactor> {
     found
 }
 
-/// The name and the alias of a table that stands there.
+/// The table's name and alias.
 fn named(factor: &TableFactor) -> Option<(&ObjectName, Option<&Ident>)> {
     match factor {
         TableFactor::Table { name, alias, args: None, .. } => {
@@ -128,7 +128,7 @@ fn is_meant(factor: &TableFactor, name: &[Ident]) -> bool {
     full.0.len() >= name.len() && ends.all(|is_same| is_same)
 }
 
-/// The one of these tables that a statement means; none where there are too many to look at.
+/// The table that a statement means; `None` if there are too many to compare.
 fn meant<'t>(factors: &[&'t TableFactor], name: &[Ident], asked: usize) -> Option<&'t TableFactor> {
     if name.is_empty() || factors.len().saturating_mul(asked) > COMPARED_MAX {
         return None;
@@ -144,7 +144,7 @@ impl Walk {
             .any(|frame| frame.expressions[..frame.visible].iter().any(|(known, _)| same(known, only)))
     }
 
-    /// Whether the name stands for something else than a table.
+    /// Whether the name denotes something other than a table.
     fn is_no_table(&self, name: &[Ident]) -> bool {
         let (Some(first), Some(last)) = (name.first(), name.last()) else { return true };
         let is_file = last.quote_style == Some('\'')
@@ -167,7 +167,7 @@ impl Walk {
         }
     }
 
-    /// A table that is written where it stands.
+    /// Records an effect on a table that appears where tables are read.
     fn write_factor(&mut self, factor: &TableFactor, effect: fn(Parts) -> Effect) {
         let Some((name, _)) = named(factor) else { return };
         self.targets.insert(std::ptr::from_ref(factor));
@@ -255,7 +255,7 @@ impl Walk {
         if create.temporary {
             self.write(&create.name, Effect::Temporary);
         }
-        // What was there already has rows of its own.
+        // An existing table has rows of its own.
         let may_be_old = create.if_not_exists && create.query.is_none();
         self.write(&create.name, if may_be_old { Effect::Change } else { Effect::Fill });
     }
@@ -283,7 +283,7 @@ impl Walk {
         }
     }
 
-    /// `TABLE t` names its table where the visitor does not look.
+    /// The visitor skips the table of `TABLE t`.
     fn table_commands(&mut self, body: &SetExpr) {
         let mut left = vec![body];
         while let Some(body) = left.pop() {
@@ -315,7 +315,7 @@ impl Walk {
     }
 }
 
-/// T-SQL's older way to write hints: `FROM t (NOLOCK)`.
+/// T-SQL's older syntax of hints: `FROM t (NOLOCK)`.
 fn are_hints(args: &[FunctionArg]) -> bool {
     const HINTS: &[&str] = &[
         "NOLOCK",

@@ -1,4 +1,4 @@
-//! Tokens of a statement as words: what reads a statement without parsing it looks at these.
+//! A statement's tokens as words, for reading statements without parsing them.
 
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ impl<'t> Words<'t> {
         }
     }
 
-    /// Whether this bare word stands there.
+    /// Whether this bare word is there.
     pub fn is(self, at: usize, word: &str) -> bool {
         self.word(at)
             .is_some_and(|found| found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
@@ -36,7 +36,7 @@ impl<'t> Words<'t> {
         words.iter().any(|word| self.is(at, word))
     }
 
-    /// Whether these bare words stand there, one after the other.
+    /// Whether these bare words are there, in this order.
     pub fn are(self, at: usize, words: &[&str]) -> bool {
         words.iter().enumerate().all(|(offset, word)| self.is(at + offset, word))
     }
@@ -48,7 +48,7 @@ impl<'t> Words<'t> {
     /// Whether a query begins there.
     pub fn begins_query(self, at: usize) -> bool {
         if self.is_token(at, &Token::LParen) {
-            // Parentheses around a query, however many.
+            // Skips any number of parentheses around a query.
             let inner = (at..self.len()).find(|at| !self.is_token(*at, &Token::LParen));
             return inner.is_some_and(|inner| self.is_any(inner, &["SELECT", "WITH", "VALUES", "FROM"]));
         }
@@ -60,7 +60,7 @@ impl<'t> Words<'t> {
         self.find_by(from, |at| self.is_any(at, words))
     }
 
-    /// The first place outside of parentheses that fits.
+    /// The first matching place outside of parentheses.
     pub fn find_by(self, from: usize, fits: impl Fn(usize) -> bool) -> Option<usize> {
         let mut depth = 0usize;
         for at in from..self.len() {
@@ -76,7 +76,7 @@ impl<'t> Words<'t> {
         None
     }
 
-    /// The place after the parenthesis that opens there is closed.
+    /// The place after the matching closing parenthesis.
     pub fn after_group(self, at: usize) -> Option<usize> {
         if !self.is_token(at, &Token::LParen) {
             return None;
@@ -93,7 +93,7 @@ impl<'t> Words<'t> {
         None
     }
 
-    /// The name that stands there, and the place after it.
+    /// The name at this place, and the place after it.
     pub fn name(self, at: usize) -> Option<(Vec<Ident>, usize)> {
         let mut parts = vec![self.ident(at)?];
         let mut next = at + 1;
@@ -109,12 +109,12 @@ impl<'t> Words<'t> {
         Some(Ident { value: word.value.clone(), quote_style: word.quote_style, span: self.0[at].span })
     }
 
-    /// The place after these words, where they stand there.
+    /// The place after these words, if they are there.
     pub fn after(self, at: usize, words: &[&str]) -> usize {
         if self.are(at, words) { at + words.len() } else { at }
     }
 
-    /// The place after `IF EXISTS` or `IF NOT EXISTS`, where that stands there.
+    /// The place after `IF EXISTS` or `IF NOT EXISTS`, if it is there.
     pub fn after_if(self, at: usize) -> usize {
         self.after(self.after(at, &["IF", "EXISTS"]), &["IF", "NOT", "EXISTS"])
     }
@@ -124,7 +124,7 @@ impl<'t> Words<'t> {
     }
 }
 
-/// A bare word that stands in no text.
+/// A bare word that does not come from the text.
 pub(super) fn bare(word: &str, keyword: Keyword, like: &TokenWithSpan) -> TokenWithSpan {
     let token = Token::Word(Word { value: word.to_owned(), quote_style: None, keyword });
     TokenWithSpan { token, span: like.span }

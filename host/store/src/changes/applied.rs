@@ -1,7 +1,7 @@
-//! What stands in memory and follows a topic of the log: up to which change it is.
+//! Tracks how far a value in memory has applied the changes of a topic.
 //!
-//! One task applies the changes in the order of the log. A reader that must see what this server has committed
-//! before waits for that number; what other servers committed comes as it comes.
+//! One task applies the changes in the order of the log. A reader that must see this server's own commits
+//! waits for their number; other servers' commits arrive later.
 
 use std::time::Duration;
 
@@ -12,30 +12,30 @@ use super::{Changes, Event, Subscription};
 
 /// The longest wait of a reader.
 const CAUGHT_UP_TIMEOUT: Duration = Duration::from_secs(5);
-/// Before changes are applied again that could not be.
+/// The pause before changes are applied again after a failure.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
 
-/// What follows a topic.
+/// A value that follows a topic.
 pub trait Follows {
-    /// Takes in what changed: reads it again.
+    /// Applies changes by reading the changed rows again.
     fn apply(&self, events: &[Event]) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
-/// The number up to which something has followed.
+/// The number up to which changes were applied.
 pub struct Applied(watch::Sender<i64>);
 
 impl Applied {
-    /// What was loaded after a subscription, when the log was seen up to this number.
+    /// For a value that was loaded after a subscription, when the log was at this number.
     pub fn up_to(number: i64) -> Applied {
         Applied(watch::Sender::new(number))
     }
 
-    /// The last change that it includes.
+    /// The last applied change.
     pub fn number(&self) -> i64 {
         *self.0.borrow()
     }
 
-    /// Waits until it includes all that this server has committed so far; 503 `stale_replica` where that takes too long.
+    /// Waits until all commits of this server so far are applied; 503 `stale_replica` if that takes too long.
     pub async fn caught_up(&self, changes: &Changes) -> Result<(), Error> {
         let number = changes.own_newest();
         if self.number() >= number {
@@ -51,12 +51,12 @@ impl Applied {
         }
     }
 
-    /// Hands what changed to who follows, in order and batch by batch, until the server stops following. A batch that
-    /// fails comes again: nothing is forgotten because the store was away.
+    /// Applies changes in order, batch by batch, until the server stops following. A failed batch is retried:
+    /// no change is lost because the store was unavailable.
     pub async fn follow(&self, changes: &Changes, mut subscription: Subscription, who: &impl Follows) {
         let mut seen = changes.subscribe_seen();
         loop {
-            // In this order: what was told up to `seen` is in the queue by then.
+            // In this order: the queue then has all changes up to `seen`.
             let number = *seen.borrow_and_update();
             let Some(events) = subscription.take() else { return };
             while !events.is_empty()

@@ -1,4 +1,4 @@
-//! The task that follows the log, and what wakes it.
+//! The task that follows the log, and the signals that wake it.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Weak};
@@ -17,25 +17,25 @@ use super::number_of;
 use super::subscription::{Queue, Subscription};
 use crate::{Db, Store};
 
-/// Changes that are read at once; the statement says it too.
+/// Changes that are read at once; the statement has the same number.
 const BATCH: usize = 1_000;
-/// PostgreSQL's name for the hints.
+/// PostgreSQL's channel for notifications.
 const CHANNEL: &str = "lakeport_changes";
-/// After the connection for hints was lost.
+/// The pause after the notification connection was lost.
 const RECONNECT: Duration = Duration::from_secs(1);
 
-/// How long a follower waits at most.
+/// The intervals of a follower.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
-    /// For changes that no hint told of.
+    /// For changes without a notification.
     pub poll: Duration,
-    /// Between two hints: many commits need one.
+    /// Between two notifications: many commits share one.
     pub hint: Duration,
 }
 
 const PACE: Pace = Pace { poll: Duration::from_millis(500), hint: Duration::from_millis(20) };
 
-/// A server's place in the log. Clones share it; with the last one its tasks end.
+/// A server's position in the log. Clones share it; dropping the last one ends its tasks.
 #[derive(Clone)]
 pub struct Changes {
     shared: Arc<Shared>,
@@ -46,20 +46,20 @@ pub struct Changes {
     _stop_with_the_last: Arc<DropGuard>,
 }
 
-/// Topics, and the queues of those who want to know.
+/// Topics, and the queues of their subscribers.
 type Subscribers = Vec<(&'static str, Weak<Queue>)>;
 
 struct Shared {
-    /// None: the follower has ended.
+    /// `None`: the follower has ended.
     subscribers: Mutex<Option<Subscribers>>,
-    /// The number up to which all subscribers were told.
+    /// The number up to which all subscribers were notified.
     seen: watch::Sender<i64>,
-    /// Somebody wants to know more.
+    /// A reader waits for newer changes.
     ask: Notify,
 }
 
 impl Changes {
-    /// Follows the log from here on. What is loaded after this misses nothing if it was subscribed to before.
+    /// Follows the log from now on. Data loaded after this misses no change if it was subscribed to before.
     pub async fn follow(db: &Db) -> Result<Changes, Error> {
         Changes::follow_at(db, PACE).await
     }
@@ -74,10 +74,10 @@ impl Changes {
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
         let follower = Follower { db: db.clone(), shared: Arc::clone(&shared), position };
         tasks.spawn(stop.clone().run_until_cancelled_owned(follower.run(pace, db.signal.newest.subscribe())));
-        if let Store::Postgres(pool) = &db.store {
-            let hints = send_hints(pool.clone(), db.signal.newest.subscribe(), pace.hint);
+        if let Store::Postgres(postgres) = &db.store {
+            let hints = send_hints(db.clone(), db.signal.newest.subscribe(), pace.hint);
             tasks.spawn(stop.clone().run_until_cancelled_owned(hints));
-            let heard = hear_hints(pool.clone(), Arc::clone(&shared));
+            let heard = hear_hints(postgres.listener.clone(), Arc::clone(&shared));
             tasks.spawn(stop.clone().run_until_cancelled_owned(heard));
         }
         tasks.close();
@@ -95,17 +95,17 @@ impl Changes {
         Subscription { queue }
     }
 
-    /// The number up to which every subscriber was told.
+    /// The number up to which all subscribers were notified.
     pub fn seen(&self) -> i64 {
         *self.shared.seen.borrow()
     }
 
-    /// The number of the newest change that this server made; 0: it has made none.
+    /// The number of this server's newest change; 0: none.
     pub(super) fn own_newest(&self) -> i64 {
         *self.own.borrow()
     }
 
-    /// Sees how far the subscribers were told.
+    /// Follows the number up to which subscribers were notified.
     pub(super) fn subscribe_seen(&self) -> watch::Receiver<i64> {
         self.shared.seen.subscribe()
     }
@@ -114,7 +114,7 @@ impl Changes {
         self.stop.is_cancelled()
     }
 
-    /// Waits until the subscribers were told of this change; 503 `behind` where that takes too long.
+    /// Waits until the subscribers were notified of this change; 503 `stale_replica` if that takes too long.
     pub async fn wait_for(&self, number: i64, timeout: Duration) -> Result<(), Error> {
         let mut seen = self.shared.seen.subscribe();
         self.shared.ask.notify_one();
@@ -127,7 +127,7 @@ impl Changes {
         }
     }
 
-    /// Ends the tasks and waits for it: subscriptions end, and no connection of the store is held any more.
+    /// Ends the tasks and waits for them: subscriptions end, and all connections are returned.
     pub async fn stop(&self) {
         self.stop.cancel();
         self.tasks.wait().await;
@@ -135,7 +135,7 @@ impl Changes {
 }
 
 impl Shared {
-    /// Calls it with each living subscriber's topic and queue.
+    /// Calls `tell` with each living subscriber's topic and queue.
     fn each(&self, mut tell: impl FnMut(&'static str, &Queue)) {
         if let Some(subscribers) = &mut *self.subscribers.lock() {
             subscribers.retain(|(topic, queue)| {
@@ -147,7 +147,7 @@ impl Shared {
     }
 }
 
-/// The task that reads the log. It ends with the last [`Changes`], and with it all subscriptions.
+/// The task that reads the log. It ends with the last [`Changes`], and all subscriptions end with it.
 struct Follower {
     db: Db,
     shared: Arc<Shared>,
@@ -162,7 +162,7 @@ impl Drop for Follower {
 }
 
 struct Batch {
-    /// What the counter stood at when this was read.
+    /// The counter's value at the time of this read.
     newest: i64,
     /// Number, topic, key.
     changes: Vec<(i64, String, String)>,
@@ -200,7 +200,7 @@ impl Follower {
         }
     }
 
-    /// Counter and changes by one statement, so that they are of one moment.
+    /// Counter and changes by one statement, so that they are consistent.
     async fn read(&self) -> Result<Batch, Error> {
         const READ: &str = "SELECT c.number, l.number, l.topic, l.key FROM change_counter c LEFT JOIN \
             (SELECT number, topic, key FROM changes WHERE number > $1 ORDER BY number LIMIT 1000) l ON true \
@@ -220,7 +220,7 @@ impl Follower {
         match batch.changes.first() {
             None if batch.newest == self.position => return,
             Some((number, ..)) if *number == self.position + 1 => {}
-            // What follows was purged before it was read, or another store was put in this one's place.
+            // The next changes were purged before they were read, or the store was replaced by another one.
             _ => {
                 self.shared.each(|_, queue| queue.push_everything());
                 return self.has_told(batch.newest);
@@ -245,17 +245,18 @@ impl Follower {
     }
 }
 
-/// Tells other servers of this one's commits.
-async fn send_hints(pool: PgPool, mut newest: watch::Receiver<i64>, pause: Duration) {
+/// Notifies other servers of this one's commits.
+async fn send_hints(db: Db, mut newest: watch::Receiver<i64>, pause: Duration) {
     while newest.changed().await.is_ok() {
-        if let Err(error) = sqlx::query("SELECT pg_notify($1, '')").bind(CHANNEL).execute(&pool).await {
+        const HINT: &str = "SELECT pg_notify($1, '') IS NULL";
+        if let Err(error) = db.read(HINT, &[CHANNEL.into()]).await {
             tracing::debug!("no hint of a change is sent, others find it by themselves: {error}");
         }
         tokio::time::sleep(pause).await;
     }
 }
 
-/// Hears of other servers' commits.
+/// Listens for other servers' notifications.
 async fn hear_hints(pool: PgPool, shared: Arc<Shared>) {
     while !pool.is_closed() {
         let Err(error) = hear(&pool, &shared).await;

@@ -1,4 +1,4 @@
-//! A value in memory that follows a topic of the change log, so that every server on one store has it.
+//! A value in memory that follows a topic of the change log, on every server of a store.
 
 use std::collections::HashSet;
 
@@ -8,28 +8,27 @@ use parking_lot::{Mutex, RwLock, RwLockReadGuard};
 use super::{Applied, Changes, Event, Follows, Subscription};
 use crate::Db;
 
-/// How a module feeds a value in memory from its own rows. The keys of its topic are ids.
+/// Feeds a value in memory from a module's rows. The keys of its topic are ids.
 pub trait Feed: Send + Sync + 'static {
-    /// What stands in memory.
+    /// The value.
     type Value: Default + Send + Sync;
-    /// One row of the store, as the value takes it in.
+    /// One row of the store, in the value's form.
     type Row: Send;
-    /// The topic whose changes are followed.
+    /// The followed topic.
     const TOPIC: &'static str;
 
-    /// At most one page of rows with ids beyond `after`, in the order of their ids.
+    /// One page of rows with ids beyond `after`, ordered by id.
     fn rows_after(db: &Db, after: i64) -> impl Future<Output = Result<Vec<Self::Row>, Error>> + Send;
-    /// The rows of these ids; those that are gone are left out.
+    /// The rows with these ids, as far as they exist.
     fn rows_of(db: &Db, ids: &[i64]) -> impl Future<Output = Result<Vec<Self::Row>, Error>> + Send;
     fn id_of(row: &Self::Row) -> i64;
     fn put(value: &mut Self::Value, row: Self::Row);
     fn remove(value: &mut Self::Value, id: i64);
 }
 
-/// A value in memory, and how far it follows the store.
+/// A value in memory, and its position in the change log.
 ///
-/// It is fed by the change log alone; a reader that must see its own writes waits for them with
-/// [`Followed::caught_up`].
+/// Only the change log feeds it; a reader that must see its own writes waits with [`Followed::caught_up`].
 pub struct Followed<F: Feed> {
     db: Db,
     changes: Changes,
@@ -40,7 +39,7 @@ pub struct Followed<F: Feed> {
 }
 
 impl<F: Feed> Followed<F> {
-    /// Reads all rows; what is changed from here on waits until [`Followed::follow`] is called.
+    /// Reads all rows; later changes wait until [`Followed::follow`] is called.
     pub async fn open(db: &Db, changes: &Changes) -> Result<Followed<F>, Error> {
         let subscription = changes.subscribe(F::TOPIC);
         let followed = Followed {
@@ -54,17 +53,17 @@ impl<F: Feed> Followed<F> {
         Ok(followed)
     }
 
-    /// The value as it stands. The guard must not be held over an await.
+    /// The current value. Do not hold the guard over an await.
     pub fn read(&self) -> RwLockReadGuard<'_, F::Value> {
         self.value.read()
     }
 
-    /// Waits until it includes what this server has committed so far.
+    /// Waits until this server's commits so far are applied.
     pub async fn caught_up(&self) -> Result<(), Error> {
         self.applied.caught_up(&self.changes).await
     }
 
-    /// Follows the store until the server stops; for one worker.
+    /// Follows the store until the server stops; call it in one worker.
     pub async fn follow(&self) {
         let subscription = self.subscription.lock().take();
         if let Some(subscription) = subscription {
@@ -72,7 +71,7 @@ impl<F: Feed> Followed<F> {
         }
     }
 
-    /// Builds the value a second time beside the one that answers, and puts it in its place.
+    /// Builds a second value and replaces the current one with it.
     async fn reload(&self) -> Result<(), Error> {
         let mut value = F::Value::default();
         let mut after = i64::MIN;

@@ -1,12 +1,13 @@
-//! The change log: what other servers on this store, and this one's own memory, must follow.
+//! The change log: the changes that other servers of this store, and this one's memory, must follow.
 //!
-//! A transaction says what it changes with [`Tx::changed`]; the log's numbers are taken as its last act, under a
-//! lock that is held until the commit. So numbers are in the order of the commits and without gaps, and who has
-//! read up to one has missed none. [`Changes`] follows the log, one task a server: woken by this process's own
-//! commits, by other servers' hints (PostgreSQL's NOTIFY, sent after the commit, for inside of it it would make
-//! commits wait for each other), and by the clock for what a hint did not bring.
+//! A transaction declares its changes with [`Tx::changed`]; the log's numbers are assigned as its last
+//! action, under a lock that is held until the commit. So numbers are in the order of the commits and without
+//! gaps, and a reader of one number has missed none before it. [`Changes`] follows the log, by one task per
+//! server: woken by this process's own commits, by other servers' notifications (PostgreSQL's NOTIFY, sent
+//! after the commit, because within it commits would wait for each other), and by a timer for lost
+//! notifications.
 //!
-//! It says *that* something changed, by topic and key, and never what: who is told reads it again.
+//! The log has the topic and key of a change, never the new value: followers read it again.
 
 mod applied;
 mod follow;
@@ -26,22 +27,22 @@ pub use follow::Changes;
 pub use followed::{Feed, Followed};
 pub use subscription::{Event, Subscription};
 
-/// The key of a change that may concern every key of its topic.
+/// The key of a change that may concern all keys of its topic.
 pub const EVERY_KEY: &str = "*";
 
-/// A transaction that changes more than this records one change a topic, for every key.
+/// A transaction with more changes records one per topic, for all keys.
 const CHANGES_PER_TX: usize = 1_000;
-/// One purge ends after so many batches of 10,000 changes; the next goes on.
+/// The most batches of one purge, of 10,000 changes each; the next purge continues.
 const PURGE_BATCHES: usize = 100;
 
-/// What a transaction changed, each once.
+/// The changes of a transaction, without duplicates.
 #[derive(Debug, Default)]
 pub(super) struct Changed(BTreeSet<(&'static str, String)>);
 
-/// Tells this process's follower of its own commits.
+/// Signals this process's own commits to its follower.
 #[derive(Debug)]
 pub(super) struct Signal {
-    /// The number of the newest.
+    /// The number of the newest one.
     newest: watch::Sender<i64>,
 }
 
@@ -73,20 +74,20 @@ impl Changed {
 }
 
 impl Tx {
-    /// Others are told of it once this transaction is committed. The key is what they need to read again;
-    /// [`EVERY_KEY`] where it may be anything.
+    /// Declares a change, of which others are notified after the commit. The key tells what they must read
+    /// again; [`EVERY_KEY`] if it may be anything.
     pub fn changed(&mut self, topic: &'static str, key: impl Into<String>) {
         self.changed.add(topic, key.into());
     }
 
-    /// Writes what was changed into the log; answers the last number. From here to the commit all other
+    /// Writes the changes into the log; returns the last number. From here to the commit, all other
     /// transactions with changes wait.
     pub(super) async fn write_changes(&mut self) -> Result<Option<i64>, Error> {
         const SQLITE_TAKE: &str =
             "UPDATE change_counter SET number = number + $1 WHERE id = 1 RETURNING number";
         const SQLITE_WRITE: &str = "INSERT INTO changes (number, topic, key, at) \
             SELECT $1 + 1 + key, json_extract(value, '$[0]'), json_extract(value, '$[1]'), $3 FROM json_each($2)";
-        // One statement, for each more is one more journey while others wait.
+        // One statement: each further one would be a round trip during which others wait.
         const POSTGRES: &str = "WITH taken AS \
             (UPDATE change_counter SET number = number + $1 WHERE id = 1 RETURNING number), \
             written AS (INSERT INTO changes (number, topic, key, at) \
@@ -118,8 +119,8 @@ fn number_of(rows: &[Row]) -> Result<i64, Error> {
     }
 }
 
-/// Throws away changes that were all made before this time, the oldest first; answers how many. Who had not
-/// read them is told to read everything again.
+/// Deletes changes that were all made before this time, oldest first; returns their number. Followers that
+/// have not read them reload everything.
 pub async fn purge(db: &Db, before_ms: i64) -> Result<u64, Error> {
     const PURGE: &str = "DELETE FROM changes WHERE number IN (SELECT number FROM changes WHERE number < \
         coalesce((SELECT min(number) FROM changes WHERE at >= $1), (SELECT number + 1 FROM change_counter)) \

@@ -1,4 +1,4 @@
-//! What a follower tells, and the bounded queue in which it waits to be taken.
+//! The events for a subscriber, and its bounded queue.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,19 +8,19 @@ use tokio::sync::Notify;
 
 use super::EVERY_KEY;
 
-/// Changes that wait for one subscriber. A slower one is told to read everything again.
+/// The most changes that wait for one subscriber. A slower one must reload everything.
 pub(super) const QUEUE: usize = 1_024;
 
-/// What a subscriber is told.
+/// An event for a subscriber.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// What stands under this key is to be read again.
+    /// Reload this key.
     Changed(Arc<str>),
-    /// Everything of the topic is.
+    /// Reload the complete topic.
     Everything,
 }
 
-/// One subscriber's end. Dropped, it is told nothing any more.
+/// A subscriber's end. Dropping it ends the subscription.
 pub struct Subscription {
     pub(super) queue: Arc<Queue>,
 }
@@ -39,8 +39,8 @@ struct Waiting {
 }
 
 impl Subscription {
-    /// What was changed next; none when the server stops following. A key that was changed again before it was
-    /// taken from here comes once.
+    /// The next change; `None` when the server stops following. A key that changed repeatedly before it was
+    /// taken comes once.
     pub async fn next(&mut self) -> Option<Event> {
         loop {
             {
@@ -59,7 +59,7 @@ impl Subscription {
         }
     }
 
-    /// All that waits, which may be nothing; none once the server stops following.
+    /// All waiting events, possibly none; `None` once the server stops following.
     pub(super) fn take(&mut self) -> Option<Vec<Event>> {
         let mut waiting = self.queue.waiting.lock();
         if std::mem::take(&mut waiting.everything) {
@@ -69,7 +69,7 @@ impl Subscription {
         (!waiting.ended || !events.is_empty()).then_some(events)
     }
 
-    /// Resolves when something came, or the end did.
+    /// Resolves when an event or the end arrives.
     pub(super) async fn filled(&self) {
         self.queue.filled.notified().await;
     }

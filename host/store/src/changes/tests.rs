@@ -6,7 +6,7 @@ use super::subscription::{QUEUE, Queue};
 use super::*;
 use crate::testing::on_each_store;
 
-/// Longer than any test: what arrives was not found by looking now and then.
+/// Longer than any test: changes must not be found by polling.
 const NO_POLL: Pace = Pace { poll: Duration::from_secs(3600), hint: Duration::from_millis(1) };
 const SOON: Duration = Duration::from_secs(20);
 
@@ -102,7 +102,7 @@ async fn own_changes_arrive_at_once_and_in_order_by_topic() {
 #[tokio::test]
 async fn another_servers_changes_are_hinted_on_a_shared_store() {
     on_each_store(async |db| {
-        // As another process: what it commits, this one's signal does not tell.
+        // Like another process: its commits do not signal this one.
         let other = Db { signal: Arc::default(), ..db.clone() };
         if !db.is_shared() {
             return;
@@ -137,7 +137,7 @@ async fn a_number_that_does_not_come_is_waited_for_so_long_and_no_longer() {
         let changes = Changes::follow_at(&db, NO_POLL).await.unwrap();
         let error = changes.wait_for(1, Duration::from_millis(10)).await.unwrap_err();
         assert_eq!((error.status(), error.code()), (503, "stale_replica"));
-        // Not told of, but asked for.
+        // Without a signal, but requested.
         let other = Db { signal: Arc::default(), ..db.clone() };
         let number = change(&other, "t", "a").await;
         changes.wait_for(number, SOON).await.unwrap();
@@ -154,7 +154,7 @@ async fn a_follower_that_was_purged_past_says_everything() {
         let other = Db { signal: Arc::default(), ..db.clone() };
         change(&db, "t", "a").await;
         assert_eq!(next(&mut subscription).await, changed("a"));
-        // Gone with the same commit: the follower cannot have looked in between.
+        // Deleted by the same commit: the follower cannot have read it in between.
         let mut tx = other.begin().await.unwrap();
         (0..5).for_each(|n| tx.changed("t", n.to_string()));
         let number = tx.write_changes().await.unwrap().unwrap();
@@ -212,7 +212,7 @@ async fn a_subscriber_that_is_too_slow_is_told_to_read_everything() {
     assert_eq!(next(&mut subscription).await, changed("1"));
 }
 
-/// Writers that commit and roll back as they come; nobody may miss a number, or see one too early.
+/// Writers commit and roll back at random; no follower may miss a number, or see one too early.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn sixteen_writers_leave_numbers_without_gaps_in_the_order_of_their_commits() {
     const WRITERS: usize = 16;
@@ -265,7 +265,7 @@ async fn sixteen_writers_leave_numbers_without_gaps_in_the_order_of_their_commit
     .await;
 }
 
-/// Reads the log again and again while it grows: what is there is always whole, from 1 to the counter.
+/// Reads the log repeatedly while it grows: it is always complete, from 1 to the counter.
 async fn watch_numbers(db: Db, until: usize) -> i64 {
     const WHOLE: &str = "SELECT (SELECT number FROM change_counter), count(*), coalesce(max(number), 0), \
         coalesce(min(number), 1) FROM changes";
@@ -279,7 +279,7 @@ async fn watch_numbers(db: Db, until: usize) -> i64 {
     }
 }
 
-/// Keeps what it is told, and fails as often as it is asked to.
+/// Records its events, and fails as often as requested.
 #[derive(Default)]
 struct Told {
     events: parking_lot::Mutex<Vec<Event>>,
@@ -315,7 +315,7 @@ async fn who_waits_for_what_follows_sees_what_this_server_committed() {
         change(&db, "t", "a").await;
         applied.caught_up(&changes).await.unwrap();
         assert_eq!(*told.events.lock(), [changed("a").unwrap()]);
-        // What concerns others moves it on, too.
+        // Changes of other topics advance it, too.
         let number = change(&db, "u", "b").await;
         applied.caught_up(&changes).await.unwrap();
         assert_eq!((applied.number(), told.events.lock().len()), (number, 1));

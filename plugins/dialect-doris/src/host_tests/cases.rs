@@ -9,7 +9,7 @@ use lakeport_sdk::dialect::{
     ServerInfo, SetCount, Table, TableName,
 };
 
-/// A change and the server that it is planned for.
+/// A change and its server.
 pub struct Case {
     pub name: &'static str,
     pub server: ServerInfo,
@@ -32,7 +32,7 @@ fn strings(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-/// `ods.orders`, parted by its day, as it is wanted.
+/// `ods.orders`, partitioned by its day, as requested.
 pub fn orders() -> Table {
     Table {
         comment: "what was ordered".to_owned(),
@@ -62,7 +62,7 @@ pub fn orders() -> Table {
     }
 }
 
-/// The same for StarRocks, with a default that Doris could not keep.
+/// The same for StarRocks, with a default that Doris could not store.
 fn orders_primary() -> Table {
     let mut table = Table { model: Some("PRIMARY".to_owned()), ..orders() };
     table.fields[2].defaults_to = DefaultValue::Text("x\"y'z\\".to_owned());
@@ -82,7 +82,7 @@ fn boxed(change: impl Fn() -> Change + 'static) -> Make {
     Box::new(change)
 }
 
-/// What both products are asked for, of their own table.
+/// The cases of both products, each on its own table.
 fn common(table: fn() -> Table) -> Vec<(&'static str, Make)> {
     let alter = move |name: &'static str, edit: fn(&mut Field)| boxed(move || altered(table(), name, edit));
     let add = move |field: fn() -> Field, behind: Option<&'static str>| {

@@ -1,7 +1,7 @@
-//! What each statement of the golden files rests on: the clause of the product's grammar, and the rule of the server
-//! that shaped it. A statement that rests on none of these fails the test.
+//! The source of each statement of the golden files: the clause of the product's grammar, and the server's
+//! rule behind its form. A statement without a source fails the test.
 
-/// A form: its parts in their order, the first at the beginning of the statement.
+/// A form: its parts in order, the first at the beginning of the statement.
 pub struct Clause {
     pub parts: &'static [&'static str],
     pub rests_on: &'static str,
@@ -11,7 +11,7 @@ const fn clause(parts: &'static [&'static str], rests_on: &'static str) -> Claus
     Clause { parts, rests_on }
 }
 
-/// Forms that both products take alike.
+/// Forms of both products.
 const COMMON: [Clause; 8] = [
     clause(
         &["DROP TABLE"],
@@ -87,7 +87,7 @@ pub const STARROCKS: [Clause; 7] = [
     clause(&["CANCEL ALTER TABLE OPTIMIZE FROM `"], "cancelAlterTableStatement: stops it"),
 ];
 
-/// What a statement of a product rests on.
+/// The source of a product's statement.
 pub fn of(product: &'static [Clause], sql: &str) -> Option<&'static str> {
     let fits = |clause: &&'static Clause| {
         let mut rest = sql;
@@ -103,7 +103,7 @@ pub fn of(product: &'static [Clause], sql: &str) -> Option<&'static str> {
     product.iter().chain(&COMMON).find(fits).map(|clause| clause.rests_on)
 }
 
-/// Whether a statement may begin a job, which runs on after it was accepted.
+/// Whether a statement may start a job, which continues after it was accepted.
 pub fn may_run_on(sql: &str) -> bool {
     let defines = |rest: &str| !rest.split_once("` ").is_some_and(|(_, what)| what.starts_with("COMMENT "));
     let relays = sql.contains("` DISTRIBUTED BY ") && !sql.contains(" MODIFY DISTRIBUTION ");

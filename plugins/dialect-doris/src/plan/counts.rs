@@ -1,8 +1,8 @@
-//! Numbers of buckets and of copies.
+//! Numbers of buckets and of replicas.
 //!
-//! A number of buckets is not the same thing everywhere. In Doris it is one for the partitions to come, and
-//! a table without partitions has none to come; in StarRocks it lays out all data again. A number of copies is
-//! one for the partitions to come and another for those that are there, set in two statements.
+//! The number of buckets differs between the products. In Doris it applies to future partitions, and a table
+//! without partitions has none; in StarRocks a change rewrites all data. The number of replicas of future
+//! partitions and of existing ones is set in two statements.
 
 use lakeport_sdk::dialect::{Action, ChangePlan, Problem, SetCount, Statement, Step, Table};
 
@@ -13,12 +13,12 @@ use crate::extra::TableExtra;
 use crate::server::{Product, Server};
 use crate::texts::LITERAL;
 
-/// From here on StarRocks lays tables out again.
+/// The first version in which StarRocks can rewrite tables.
 const STARROCKS_OPTIMIZE: (u32, u32, u32) = (3, 2, 0);
-/// The most copies that the servers count to.
+/// The servers' largest number of replicas.
 const REPLICAS_MAX: u32 = 32_767;
 
-/// Another number of buckets.
+/// Changes the number of buckets.
 pub fn buckets(server: &Server, change: &SetCount) -> Result<ChangePlan, Vec<Problem>> {
     let current = &change.current;
     let mut problems = Problems::default();
@@ -54,7 +54,7 @@ fn is_read(table: &Table) -> bool {
     TableExtra::of(table).random || !table.distribution.is_empty()
 }
 
-/// What Doris changes reaches only partitions that somebody makes, or a row that finds none.
+/// In Doris the change only affects partitions created later, by a statement or for a row that fits none.
 fn for_partitions_to_come(current: &Table, problems: &mut Problems) {
     let name = &current.name.name;
     if current.partition.is_empty() {
@@ -123,7 +123,7 @@ fn distributed(statement: Statement, table: &Table) -> Statement {
     statement.words("HASH").in_parentheses(&table.distribution, |statement, field| statement.name([field]))
 }
 
-/// Another number of copies: of partitions to come, and of those that are there.
+/// Changes the number of replicas: of future partitions, and of existing ones.
 pub fn replicas(server: &Server, change: &SetCount) -> Result<ChangePlan, Vec<Problem>> {
     let current = &change.current;
     let name = &current.name.name;
@@ -168,7 +168,7 @@ pub fn replicas(server: &Server, change: &SetCount) -> Result<ChangePlan, Vec<Pr
     }
     let both = vec![
         step("the partitions to come of", &|count| of_partitions_to_come(current, count), true),
-        // Where partitions are not listed, one may have had another number than the table.
+        // If partitions are not listed, one may have had another number than the table.
         step("all partitions of", &|count| of_all_partitions(current, count), server.partitions),
     ];
     Ok(steps(both, vec![adjusted("replicaNum", message)]))

@@ -1,7 +1,7 @@
-//! Making a table.
+//! Creating a table.
 //!
-//! What the servers choose by themselves where nothing is said depends on their version and settings. So
-//! everything is said here, and what was chosen for the user is in the notes.
+//! The servers' implicit choices depend on version and settings. So the statement makes all of them explicit,
+//! and the notes name those made for the user.
 
 use lakeport_sdk::dialect::{Action, ChangePlan, Field, Problem, Statement, Step, Table};
 
@@ -13,9 +13,9 @@ use crate::server::{Product, Server};
 use crate::texts::{Clause, LITERAL, comment_rule};
 use crate::types::{Plain, Type};
 
-/// From here on StarRocks makes partitions out of an expression by itself.
+/// The first version in which StarRocks creates partitions from an expression automatically.
 const STARROCKS_AUTO_PARTITION: (u32, u32, u32) = (3, 1, 0);
-/// The same of Doris.
+/// The first version of Doris that does so.
 const DORIS_AUTO_PARTITION: (u32, u32, u32) = (2, 1, 0);
 
 /// Plans a new table.
@@ -92,7 +92,7 @@ fn columns(server: &Server, table: &Table, problems: &mut Problems) -> Vec<Colum
     columns
 }
 
-/// The key's fields first and in its order: the servers take a key only so.
+/// The key's fields first, in its order: the servers accept a key only so.
 fn in_order<'a>(columns: &'a [Column], table: &'a Table, keys: &'a [String]) -> Vec<&'a Column> {
     let place = |name: &String| keys.iter().position(|key| key == name).unwrap_or(keys.len());
     let mut order: Vec<usize> = (0..columns.len()).collect();
@@ -133,7 +133,7 @@ fn keys(
 ) -> Vec<String> {
     let mut keys = table.keys.clone();
     if keys.is_empty() && model == "DUPLICATE" {
-        // Left alone, the servers take the first fields for a sort order, how many depends on their types.
+        // By default the servers sort by the first fields; how many depends on their types.
         keys.extend(table.fields.first().map(|field| field.name.clone()));
         let message = "rows need an order to be kept in; without a key the first field is it";
         notes.push(adjusted("keyColumns", message));
@@ -171,7 +171,7 @@ fn cannot(server: &Server, field: &Field, what: &str) -> String {
     format!("{} is {}, which cannot {what} in {}", field.name, field.type_text, server.product.short())
 }
 
-/// How rows are spread.
+/// The distribution of rows.
 enum Distribution {
     Hash(Vec<String>),
     Random,
@@ -188,7 +188,7 @@ impl Distribution {
         match (buckets, server.product) {
             (Some(count), _) => statement.words("BUCKETS").number(count),
             (None, Product::Doris) => statement.words("BUCKETS AUTO"),
-            // StarRocks chooses where nothing is said.
+            // StarRocks chooses by default.
             (None, Product::StarRocks) => statement,
         }
     }
@@ -230,8 +230,8 @@ fn distribution(
     Distribution::Hash(table.distribution.clone())
 }
 
-/// How the table is parted. Partitions are always made by the server itself: a range without any would
-/// refuse every row.
+/// The partitioning of the table. The server itself always creates the partitions: a range without any would
+/// refuse all rows.
 enum Partition {
     None,
     ByTime(String),
@@ -315,7 +315,7 @@ fn partition(
             problems.add("partitionColumn", "invalid_value", cannot(server, field, "part a table"));
             Partition::None
         }
-        // The type itself is refused elsewhere, or is a nested one.
+        // Other code refuses the type itself, or it is a nested one.
         None => {
             problems.add("partitionColumn", "invalid_value", cannot(server, field, "part a table"));
             Partition::None

@@ -1,7 +1,7 @@
 //! Changes of one field.
 //!
-//! A definition replaces the whole of the one before, so what a field is beyond the change is written
-//! again; what cannot be written again stands against the change.
+//! A definition replaces the previous one completely, so unchanged properties of a field are written again; a
+//! field with properties that cannot be written is not changed.
 
 use lakeport_sdk::dialect::{
     Action, AddField, AlterField, ChangePlan, DropField, Field, Problem, Statement, Step, Table,
@@ -17,10 +17,10 @@ use crate::server::{Product, Server};
 use crate::texts::{Clause, comment_rule};
 use crate::types::{Refusal, Work, change};
 
-/// From here on StarRocks renames fields.
+/// The first version in which StarRocks renames fields.
 const STARROCKS_RENAME: (u32, u32, u32) = (3, 3, 2);
 
-/// A new field, behind the key.
+/// Adds a field after the key.
 pub fn add(server: &Server, request: &AddField) -> Result<ChangePlan, Vec<Problem>> {
     let (table, field) = (&request.current, &request.field);
     let mut problems = Problems::default();
@@ -57,7 +57,7 @@ pub fn add(server: &Server, request: &AddField) -> Result<ChangePlan, Vec<Proble
     Ok(steps(vec![step], notes))
 }
 
-/// Behind which field. The key stays a prefix: within it, nothing is put.
+/// The field before the new one. The key stays a prefix: no field is inserted into it.
 fn place(request: &AddField) -> (Option<&str>, Vec<Problem>) {
     let Some(behind) = &request.behind else { return (None, Vec::new()) };
     let fields = &request.current.fields;
@@ -70,7 +70,7 @@ fn place(request: &AddField) -> (Option<&str>, Vec<Problem>) {
     (Some(behind), Vec::new())
 }
 
-/// Another shape, comment or name.
+/// Changes a field's type, nullability, default, comment or name.
 pub fn alter(server: &Server, request: &AlterField) -> Result<ChangePlan, Vec<Problem>> {
     let (before, after) = (&request.before, &request.after);
     let mut problems = Problems::default();
@@ -95,7 +95,7 @@ pub fn alter(server: &Server, request: &AlterField) -> Result<ChangePlan, Vec<Pr
     problems.or(|| steps(planned, Vec::new()))
 }
 
-/// Whether the type or the nullability changes, and with how much work; what stands against it is said.
+/// Whether the type or the nullability changes, and how much work that is; reports problems.
 fn reshapes(server: &Server, request: &AlterField, problems: &mut Problems) -> Option<Work> {
     let (before, after) = (&request.before, &request.after);
     let nullability = before.nullable != after.nullable;
@@ -143,7 +143,7 @@ fn reshapes(server: &Server, request: &AlterField, problems: &mut Problems) -> O
     Some(work)
 }
 
-/// What stands against defining a field again.
+/// Problems of redefining a field.
 fn defined_anew(request: &AlterField, member: &str, problems: &mut Problems) {
     let (table, field) = (&request.current, &request.before);
     let (name, extra) = (&field.name, FieldExtra::of(field));
@@ -166,14 +166,14 @@ fn defined_anew(request: &AlterField, member: &str, problems: &mut Problems) {
     }
 }
 
-/// How the values of a field are put together, where its definition says so. In a table of another model than
-/// AGGREGATE rows replace rows, which the server calls an aggregate too but takes in no definition.
+/// The aggregate function of a field's values, if its definition has one. In tables of other models than
+/// AGGREGATE rows replace rows, which the server also calls an aggregate but does not accept in a definition.
 fn aggregate(table: &Table, field: &Field) -> Option<String> {
     let kind = FieldExtra::of(field).aggregate;
     kind.filter(|_| table.model.as_deref().is_none_or(|model| model == "AGGREGATE"))
 }
 
-/// The host lets no statement have the word REPLACE.
+/// The host denies the word REPLACE in all statements.
 fn can_say_aggregate(table: &Table, field: &Field) -> bool {
     match aggregate(table, field) {
         Some(kind) => matches!(kind.as_str(), "SUM" | "MIN" | "MAX"),
@@ -181,10 +181,10 @@ fn can_say_aggregate(table: &Table, field: &Field) -> bool {
     }
 }
 
-/// The field's definition again, and its comment besides where a definition cannot carry it.
+/// Writes the field's definition again, and its comment separately if the definition cannot contain it.
 fn redefine(server: &Server, request: &AlterField, work: Work, problems: &mut Problems) -> Vec<Step> {
     let (table, before, after) = (&request.current, &request.before, &request.after);
-    // It still has its old name; the new one comes last.
+    // It still has its old name; the renaming comes last.
     let field = Field { name: before.name.clone(), ..after.clone() };
     let apart = comment_rule(server, Clause::Definition, &after.comment).is_err();
     let column = match apart {
@@ -206,7 +206,7 @@ fn redefine(server: &Server, request: &AlterField, work: Work, problems: &mut Pr
     planned
 }
 
-/// Another comment alone.
+/// Changes the comment only.
 fn recomment(server: &Server, request: &AlterField, problems: &mut Problems) -> Vec<Step> {
     let (table, before, after) = (&request.current, &request.before, &request.after);
     let by_itself = comment_rule(server, Clause::Change, &after.comment);
@@ -219,7 +219,7 @@ fn recomment(server: &Server, request: &AlterField, problems: &mut Problems) -> 
             problems.not_representable("fieldComment", message);
             return Vec::new();
         }
-        // All that is left is the whole definition with the comment in it.
+        // The only way left is the complete definition with the comment in it.
         _ => {}
     }
     if before.key {
@@ -309,7 +309,7 @@ fn rename(server: &Server, request: &AlterField) -> Step {
     }
 }
 
-/// A field goes, and its values with it.
+/// Drops a field with its values.
 pub fn drop(server: &Server, request: &DropField) -> Result<ChangePlan, Vec<Problem>> {
     let table = &request.current;
     let mut problems = Problems::default();
@@ -355,7 +355,7 @@ fn droppable(server: &Server, table: &Table, field: &Field, problems: &mut Probl
     }
 }
 
-/// A dropped field as it can be added to a table with rows; none where its definition could not be said.
+/// A dropped field as it can be added to a table with rows; `None` if its definition cannot be written.
 fn as_added_again(server: &Server, table: &Table, field: &Field) -> Option<Column> {
     let extra = FieldExtra::of(field);
     if field.generated.is_some() || extra.numbered || extra.stamped || aggregate(table, field).is_some() {

@@ -1,7 +1,7 @@
-//! Changes that run on after the statement was accepted: how to ask for them, and how to stop them.
+//! Jobs that continue after the statement was accepted: polling and cancelling them.
 //!
-//! The newest job of the table decides. One that the host saw before the statement does not count, so that
-//! a change that needed no job is seen to be done.
+//! The newest job of the table decides. A job that the host saw before the statement does not count, so that
+//! a change without a job is recognised as finished.
 
 use lakeport_sdk::dialect::{Action, Probe, ProbeRule, Query, Statement, TableName};
 
@@ -17,12 +17,12 @@ pub enum Job {
 /// Jobs take seconds to days; the servers themselves look after theirs every 3 seconds.
 const POLL_MS: u32 = 1_000;
 
-/// A statement that may begin a job.
+/// A statement that may start a job.
 pub fn action(statement: Statement, table: &TableName, job: Job) -> Action {
     Action { probe: Some(probe(table, job)), ..Action::new(statement) }
 }
 
-/// How to ask for the newest job of a table.
+/// The probe for the newest job of a table.
 pub fn probe(table: &TableName, job: Job) -> Probe {
     let (shown, cancelled) = match job {
         Job::Column => ("SHOW ALTER TABLE COLUMN FROM ", "CANCEL ALTER TABLE COLUMN FROM"),

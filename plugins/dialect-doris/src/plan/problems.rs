@@ -1,14 +1,14 @@
-//! What Doris has against names and tables.
+//! Doris' restrictions on names and tables.
 
 use lakeport_sdk::dialect::Problem;
 pub use lakeport_sdk::dialect::Problems;
 
 use crate::server::{Product, Server};
 
-/// Beginnings of field names that the servers keep for themselves.
+/// Prefixes of field names that the servers reserve.
 const HIDDEN_FIELDS: [&str; 2] = ["__doris_", "__starrocks_"];
 
-/// What Doris has against a change.
+/// Checks of Doris' restrictions.
 pub trait Checks {
     /// A new name of a table, which the host has checked against the rules.
     fn table_name(&mut self, server: &Server, name: &str);
@@ -50,12 +50,12 @@ fn letters(problems: &mut Problems, server: &Server, member: &str, name: &str) {
     }
 }
 
-/// Something that becomes other than it was asked.
+/// A value that is stored differently from the requested one.
 pub fn adjusted(member: &str, message: impl Into<String>) -> Problem {
     Problem::new(member, "adjusted", message)
 }
 
-/// Whether two names of fields are one to the servers.
+/// Whether two names of fields are equal to the servers.
 pub fn same_name(one: &str, other: &str) -> bool {
     one.to_lowercase() == other.to_lowercase()
 }

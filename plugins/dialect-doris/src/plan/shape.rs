@@ -1,4 +1,4 @@
-//! Fields as they are defined, and the statements about them.
+//! Definitions of fields, and the statements about them.
 
 use lakeport_sdk::dialect::{DefaultValue, Field, Statement, TableName, TypeToken};
 
@@ -21,7 +21,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// A field as a column of this clause; what is wrong is named below `prefix` (`fields[2].`, or nothing).
+    /// A field as a column of this clause; problems are reported below `prefix` (`fields[2].`, or empty).
     pub fn of(
         server: &Server,
         clause: Clause,
@@ -40,7 +40,7 @@ impl Column {
         Some(Column { comment, ..column })
     }
 
-    /// The same with no comment clause, which leaves the field without a comment.
+    /// The same without a comment clause, which leaves the field without a comment.
     pub fn without_comment(
         server: &Server,
         clause: Clause,
@@ -74,7 +74,7 @@ impl Column {
         })
     }
 
-    /// The same in a table that puts values together.
+    /// The same in an aggregate table.
     pub fn aggregating(self, aggregate: Option<String>) -> Column {
         Column { aggregate, ..self }
     }
@@ -105,12 +105,12 @@ pub fn typed(product: Product, field: &Field, prefix: &str, problems: &mut Probl
     }
 }
 
-/// `ALTER TABLE db.t` and these words.
+/// `ALTER TABLE db.t` with these words.
 pub fn alter(table: &TableName, words: &str) -> Statement {
     Statement::new().words("ALTER TABLE").name([&table.database, &table.name]).words(words)
 }
 
-/// Adds a field, where a place is given behind another one.
+/// Adds a field, after another one if it is given.
 pub fn add_column(table: &TableName, column: &Column, behind: Option<&str>) -> Statement {
     let statement = column.write(alter(table, "ADD COLUMN"));
     match behind {
@@ -119,7 +119,7 @@ pub fn add_column(table: &TableName, column: &Column, behind: Option<&str>) -> S
     }
 }
 
-/// Defines a field again.
+/// Redefines a field.
 pub fn modify_column(table: &TableName, column: &Column) -> Statement {
     column.write(alter(table, "MODIFY COLUMN"))
 }
@@ -129,7 +129,7 @@ pub fn drop_column(table: &TableName, field: &str) -> Statement {
     alter(table, "DROP COLUMN").name([field])
 }
 
-/// Gives a field another name. Doris takes no `TO`, StarRocks nothing else.
+/// Renames a field. Doris accepts no `TO`, StarRocks requires it.
 pub fn rename_column(product: Product, table: &TableName, from: &str, to: &str) -> Statement {
     let statement = alter(table, "RENAME COLUMN").name([from]);
     match product {
@@ -138,7 +138,7 @@ pub fn rename_column(product: Product, table: &TableName, from: &str, to: &str) 
     }
 }
 
-/// Changes a field's comment and nothing else, in Doris.
+/// Changes only a field's comment, in Doris.
 pub fn comment_column(table: &TableName, field: &str, comment: &str, rule: &str) -> Statement {
     alter(table, "MODIFY COLUMN").name([field]).words("COMMENT").text(rule, comment)
 }

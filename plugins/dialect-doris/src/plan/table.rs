@@ -1,4 +1,4 @@
-//! Changes of a table as a whole.
+//! Changes of a whole table.
 
 use lakeport_sdk::dialect::{
     Action, ChangePlan, CommentTable, DropTable, Problem, RenameTable, Statement, Step, TableName,
@@ -9,10 +9,10 @@ use super::{shape, steps};
 use crate::server::{Product, Server};
 use crate::texts::{Clause, comment_rule};
 
-/// From here on StarRocks changes the comment of a table.
+/// The first version in which StarRocks changes the comment of a table.
 const STARROCKS_TABLE_COMMENT: (u32, u32, u32) = (3, 1, 0);
 
-/// Another name, for the recycle bin, out of it or for good.
+/// Renames a table, as for the recycle bin.
 pub fn rename(server: &Server, change: &RenameTable) -> Result<ChangePlan, Vec<Problem>> {
     let current = &change.current.name;
     let mut problems = Problems::default();
@@ -36,7 +36,7 @@ pub fn rename(server: &Server, change: &RenameTable) -> Result<ChangePlan, Vec<P
     })
 }
 
-/// A table goes: into the server's own recycle bin, where it lies for a day, or past it.
+/// Drops a table: into the server's own recycle bin, where it stays for a day, or permanently.
 pub fn drop(server: &Server, change: &DropTable) -> Result<ChangePlan, Vec<Problem>> {
     let current = &change.current.name;
     let mut problems = Problems::default();
@@ -58,7 +58,7 @@ pub fn drop(server: &Server, change: &DropTable) -> Result<ChangePlan, Vec<Probl
     })
 }
 
-/// Another comment.
+/// Changes the comment.
 pub fn comment(server: &Server, change: &CommentTable) -> Result<ChangePlan, Vec<Problem>> {
     let current = &change.current;
     let mut problems = Problems::default();

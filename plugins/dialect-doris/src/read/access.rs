@@ -1,7 +1,7 @@
-//! Accesses, from the audit log: a table that the servers write for themselves where they are told to.
+//! Accesses, from the audit log: a table that the servers write if they are configured to.
 //!
-//! Newer Doris writes down which tables a statement read; then days and users are counted by it. Others
-//! keep the text of statements alone, in which the host finds the tables.
+//! Newer Doris records the tables that a statement read; then days and users are counted by table. Other
+//! versions record only the text of statements, in which the host finds the tables.
 
 use lakeport_sdk::Row;
 use lakeport_sdk::dialect::{
@@ -13,23 +13,23 @@ use lakeport_sdk::serde_json::from_str;
 use super::{HOSTS, number, once, plain};
 use crate::server::{Product, Server};
 
-/// Where Doris keeps its log.
+/// The place of Doris' log.
 const DORIS_LOG: (&str, &str) = ("__internal_schema", "audit_log");
-/// Where the audit loader of StarRocks does, unless told otherwise.
+/// The default place of StarRocks' audit loader.
 const STARROCKS_LOG: (&str, &str) = ("starrocks_audit_db__", "starrocks_audit_tbl__");
 /// Rows of one page of the log; each is a group of accesses.
 const ROWS_MAX: u32 = 5_000;
 
-/// The log, its place and what it has.
+/// The log, its place and its content.
 struct Log {
     product: Product,
     database: String,
     table: String,
-    /// Whether it says which tables a statement read.
+    /// Whether it records the tables that a statement read.
     says_tables: bool,
 }
 
-/// Accesses of a window, page by page; the cursor is the number of groups before.
+/// Accesses of a window in pages; the cursor is the number of earlier groups.
 pub fn access(
     connection: &Connection,
     server: &Server,
@@ -92,7 +92,7 @@ fn begin_query(log: &Log) -> Query {
     Query::new(begin).name([&log.database, &log.table]).sql(" AS a")
 }
 
-/// The time in the log is the server's wall clock, and so is what from_unixtime makes.
+/// The log has the server's local time, and so does from_unixtime.
 fn rows_query(log: &Log, request: &AccessRequest, from: u32, limit: u32) -> Query {
     let seconds = |at: Timestamp, up: i64| (at + up).div_euclid(1_000);
     let doris = log.product == Product::Doris;
@@ -143,7 +143,7 @@ fn rows_query(log: &Log, request: &AccessRequest, from: u32, limit: u32) -> Quer
         .value(i64::from(from))
 }
 
-/// All questions, for those who check them.
+/// All queries, for tests.
 #[cfg(test)]
 pub(super) fn questions(request: &AccessRequest) -> Vec<Query> {
     let mut questions = Vec::new();
@@ -202,7 +202,7 @@ fn page_of(
     })
 }
 
-/// One group of the log: a row for each table that it names, or one for its statement.
+/// One group of the log: a row per table that it names, or one for its statement.
 fn rows_of(log: &Log, request: &AccessRequest, row: &Row<'_>) -> Result<Vec<AccessRow>, Error> {
     let access = |subject: AccessSubject| AccessRow {
         subject,
@@ -226,7 +226,7 @@ fn rows_of(log: &Log, request: &AccessRequest, row: &Row<'_>) -> Result<Vec<Acce
     Ok(tables.map(|table| access(AccessSubject::Table(table))).collect())
 }
 
-/// `internal.db.t`, or `db.t`. Tables of other catalogues are not of this server.
+/// `internal.db.t`, or `db.t`. Tables of other catalogues do not belong to this server.
 fn own_table(name: &str) -> Option<TableName> {
     match name.split('.').collect::<Vec<_>>().as_slice() {
         ["internal", database, table] | [database, table] => Some(TableName::new(*database, *table)),

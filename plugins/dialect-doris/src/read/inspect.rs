@@ -1,5 +1,4 @@
-//! Tables with all that is known of them: what the catalogue tells of many together, and then one or two
-//! questions for each table.
+//! Inspects tables: queries the catalogue for many together, and then runs one or two queries per table.
 
 use std::collections::BTreeMap;
 
@@ -14,27 +13,27 @@ use crate::extra::{FieldExtra, TableExtra};
 use crate::server::{Product, Server};
 use crate::{defaults, types};
 
-/// What the catalogue tells of tables of one database together.
+/// The catalogue's answers for tables of one database.
 pub struct Answers {
     /// name, kind, engine_name, comment_text.
     pub heads: RowSet,
     /// table_name, name, comment_text, key_kind: fields.
     pub comments: RowSet,
-    /// How tables are laid out, where the catalogue tells it.
+    /// The layout of tables, if the catalogue has it.
     pub layout: Option<RowSet>,
-    /// name, replica_least, replica_most, partition_count: of partitions, where the catalogue lists them.
+    /// name, replica_least, replica_most, partition_count: of partitions, if the catalogue lists them.
     pub partitions: Option<RowSet>,
 }
 
-/// What is told of one table.
+/// The answers for one table.
 pub struct Of {
     /// Field, Type, Null, Key, Default, Extra.
     pub fields: RowSet,
-    /// `SHOW CREATE TABLE`, where the catalogue does not tell the layout.
+    /// `SHOW CREATE TABLE`, if the catalogue does not have the layout.
     pub shown: Option<RowSet>,
 }
 
-/// Tables in the order asked.
+/// Tables in the requested order.
 pub fn inspect(
     connection: &Connection,
     server: &Server,
@@ -120,7 +119,7 @@ pub(super) fn starrocks_layout_query(database: &str, names: &[&str]) -> Query {
     .sql(")")
 }
 
-/// The question about partitions that a product's catalogue answers.
+/// The query about partitions that a product's catalogue answers.
 pub(super) fn partitions_query(product: Product) -> fn(&str, &[&str]) -> Query {
     match product {
         Product::Doris => doris_partitions_query,
@@ -155,7 +154,7 @@ pub(super) fn fields_query(table: &TableName) -> Query {
     Query::new("DESC ").name([&table.database, &table.name])
 }
 
-/// One table out of answers.
+/// Builds one table from the answers.
 pub fn table_of(server: &Server, table: &TableName, answers: &Answers, of: &Of) -> Result<Table, Error> {
     let head = head_in(&answers.heads, &table.name).ok_or_else(|| no_table(table))?;
     let kind = kind_of(&head);
@@ -216,7 +215,7 @@ fn field_of(
         key: yes("Key"),
         comment: comments.get(&name).cloned().unwrap_or_default(),
         defaults_to: defaults::read(server.product, &type_text, default.as_deref()),
-        // Only that there is an expression is told here, not which.
+        // Only the existence of an expression is reported here, not its text.
         generated: extra.contains("GENERATED").then(String::new),
         extra: FieldExtra { stamped: stamped.contains(&name), ..extra_of(&extra) }.text(),
         name,
@@ -224,7 +223,7 @@ fn field_of(
     })
 }
 
-/// What a definition would have to say again, as far as `DESC` says it: `REPLACE,AUTO_INCREMENT`.
+/// Properties that a definition would have to repeat, from `DESC`: `REPLACE,AUTO_INCREMENT`.
 fn extra_of(extra: &str) -> FieldExtra {
     const AGGREGATES: [&str; 9] = [
         "SUM",
@@ -245,7 +244,7 @@ fn extra_of(extra: &str) -> FieldExtra {
     }
 }
 
-/// The number of copies, where it is one: of the partitions to come and of all that are there.
+/// The number of replicas, if it is the same for future partitions and all existing ones.
 fn replicas_of(table: &TableName, answers: &Answers, to_come: Option<u32>) -> Option<u32> {
     let listed = answers.partitions.as_ref().and_then(|rows| head_in(rows, &table.name));
     let Some(there) = listed else { return to_come };
@@ -253,13 +252,13 @@ fn replicas_of(table: &TableName, answers: &Answers, to_come: Option<u32>) -> Op
     to_come.filter(|count| is("replica_least", *count) && is("replica_most", *count))
 }
 
-/// The model, by the kind of key that any field has: `DUP`, `UNI`, `AGG`, `PRI`.
+/// The model, from the kind of key of any field: `DUP`, `UNI`, `AGG`, `PRI`.
 fn model_of(answers: &Answers, table: &TableName) -> Option<String> {
     let own = answers.comments.iter().filter(|row| plain(row, "table_name").as_deref() == Some(&table.name));
     own.filter_map(|row| plain(&row, "key_kind").as_deref().and_then(model_named)).next()
 }
 
-/// `DUP_KEYS`, `UNIQUE KEYS`, `PRI`: the servers have many words for few things.
+/// `DUP_KEYS`, `UNIQUE KEYS`, `PRI`: the servers have several words for each model.
 fn model_named(word: &str) -> Option<String> {
     let model = match word.get(..3)?.to_ascii_uppercase().as_str() {
         "DUP" => "DUPLICATE",

@@ -1,4 +1,4 @@
-//! Databases and tables, page by page. The cursor is the last name.
+//! Databases and tables in pages. The cursor is the last name.
 
 use lakeport_sdk::dialect::{
     Connection, Database, DatabasePage, Error, Page, Query, RowSet, TableHead, TablePage,
@@ -7,7 +7,7 @@ use lakeport_sdk::dialect::{
 use super::{HOSTS, plain};
 use crate::describe::HIDDEN;
 
-/// Databases but the hidden ones, in the order of their names.
+/// Databases except the hidden ones, ordered by name.
 pub fn databases(connection: &Connection, page: &Page) -> Result<DatabasePage, Error> {
     let rows = databases_query(page).run_within(connection, HOSTS)?;
     let (names, next) = page_of(&rows, page.limit, |row| row.text("name").map(str::to_owned), Clone::clone)?;
@@ -26,7 +26,7 @@ pub(super) fn databases_query(page: &Page) -> Query {
     .value(i64::from(page.limit) + 1)
 }
 
-/// Tables and views of a database, in the order of their names.
+/// Tables and views of a database, ordered by name.
 pub fn tables(connection: &Connection, database: &str, page: &Page) -> Result<TablePage, Error> {
     let rows = tables_query(database, page).run_within(connection, HOSTS)?;
     let (tables, next) = page_of(&rows, page.limit, |row| head_of(&row), |head| head.name.clone())?;
@@ -53,7 +53,7 @@ fn head_of(row: &lakeport_sdk::Row<'_>) -> Result<TableHead, Error> {
     })
 }
 
-/// A table's kind out of its `kind` and `engine_name`.
+/// A table's kind from its `kind` and `engine_name`.
 pub(super) fn kind_of(row: &lakeport_sdk::Row<'_>) -> &'static str {
     let upper = |column: &str| plain(row, column).unwrap_or_default().to_ascii_uppercase();
     let (kind, engine) = (upper("kind"), upper("engine_name"));
@@ -69,7 +69,7 @@ pub(super) fn kind_of(row: &lakeport_sdk::Row<'_>) -> &'static str {
     }
 }
 
-/// The items that these rows make, and where to go on. Where the host cut them off the page is shorter.
+/// The items of these rows, and the cursor. If the host truncated the answer, the page is shorter.
 fn page_of<T>(
     rows: &RowSet,
     limit: u32,

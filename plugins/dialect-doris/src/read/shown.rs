@@ -1,32 +1,32 @@
-//! What only `SHOW CREATE TABLE` tells: of Doris the layout of a table and which fields follow each update, of
-//! older StarRocks the layout.
+//! Parses `SHOW CREATE TABLE`, the only source for Doris' layout and its fields that follow each update, and
+//! for older StarRocks' layout.
 //!
-//! That text is ambiguous: Doris writes comments without escaping their quotes, so that a comment may look
-//! like a clause. But the comment of the table is known from elsewhere, letter by letter, and all other
-//! comments stand before it. So it is read from its end, and what does not fit is not known.
+//! The text is ambiguous: Doris writes comments without escaping their quotes, so that a comment may look
+//! like a clause. But the exact comment of the table is known from elsewhere, and all other comments come
+//! before it. So the text is read from its end, and a layout that does not fit is unknown.
 
 use lakeport_sdk::dialect::{Error, Query, RowSet, TableName};
 
 use super::plain;
 use crate::extra::TableExtra;
 
-/// The tag of nodes that nobody gave one.
+/// The default tag of nodes.
 const DEFAULT_TAG: &str = "tag.location.default";
 
-/// What the statement says besides the fields.
+/// The statement without the fields.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Shown {
     /// Its model.
     pub model: Option<String>,
-    /// Names in the partition clause, as they were found.
+    /// Names in the partition clause, in order of appearance.
     pub partition: Vec<String>,
     /// Names in the distribution clause.
     pub distribution: Vec<String>,
-    /// Buckets, where they are a number.
+    /// Buckets, if they are a number.
     pub buckets: Option<u32>,
-    /// Copies of partitions to come, of all tags together.
+    /// Replicas of future partitions, over all tags.
     pub replicas: Option<u32>,
-    /// What else plans depend on.
+    /// Further facts that plans depend on.
     pub extra: TableExtra,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn query(table: &TableName) -> Query {
     Query::new("SHOW CREATE TABLE ").name([&table.database, &table.name])
 }
 
-/// The text in an answer: `Create Table`, of a view `Create View`.
+/// The text in an answer: `Create Table`, or `Create View` for a view.
 pub(super) fn text_of(rows: &RowSet) -> Result<&str, Error> {
     let row = rows.first().ok_or_else(|| Error::bad_answer("SHOW CREATE TABLE had no answer"))?;
     ["Create Table", "Create View", "Create Materialized View"]
@@ -47,7 +47,7 @@ pub(super) fn layout_of(rows: &RowSet, comment: &str, fields: &[&str]) -> Option
     shown(plain(&rows.first()?, "Create Table")?.as_ref(), comment, fields)
 }
 
-/// The layout in a text; nothing where it is not understood.
+/// The layout in a text; `None` if it is not understood.
 pub fn shown(text: &str, comment: &str, fields: &[&str]) -> Option<Shown> {
     let (before, after) = rsplit(text, "\nDISTRIBUTED BY ")?;
     let (distributed, properties) = after.split_once("\nPROPERTIES (").unwrap_or((after, ""));
@@ -76,8 +76,8 @@ pub fn shown(text: &str, comment: &str, fields: &[&str]) -> Option<Shown> {
     })
 }
 
-/// What stands before the table's comment, and the partition clause behind it. The comment is written as it
-/// is but for a backslash before each double quote (Doris) or in double quotes (StarRocks).
+/// The text before the table's comment, and the partition clause after it. The comment is written unchanged
+/// except for a backslash before each double quote (Doris), or in double quotes (StarRocks).
 fn head_and_partition<'a>(before: &'a str, comment: &str) -> Option<(&'a str, Option<&'a str>)> {
     let partition = |rest: &'a str| match rest.trim() {
         "" => Some(None),
@@ -87,7 +87,7 @@ fn head_and_partition<'a>(before: &'a str, comment: &str) -> Option<(&'a str, Op
         _ => None,
     };
     if comment.is_empty() {
-        // The key clause is a line of its own, and nothing but names is in it.
+        // The key clause is a line of its own and contains only names.
         let (_, behind) = rsplit(before, "\n) ENGINE=")?;
         let line_end = |text: &str| text.find('\n').unwrap_or(text.len());
         let key_at = line_end(behind) + 1;
@@ -109,14 +109,14 @@ fn rsplit<'a>(text: &'a str, at: &str) -> Option<(&'a str, &'a str)> {
     text.rfind(at).map(|start| (&text[..start], &text[start + at.len()..]))
 }
 
-/// The model, in the last line of what stands before the comment.
+/// The model, in the last line before the comment.
 fn model_in(head: &str) -> Option<String> {
     let line = head.lines().next_back()?;
     let model = line.split_once(" KEY(").map(|(model, _)| model)?;
     ["DUPLICATE", "UNIQUE", "AGGREGATE", "PRIMARY"].contains(&model).then(|| model.to_owned())
 }
 
-/// The first parentheses.
+/// The content of the first parentheses.
 fn between(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once('(')?;
     rest.split_once(')').map(|(inside, _)| inside)
@@ -127,8 +127,8 @@ fn clause_head(clause: &str) -> &str {
     clause.split_once('\n').map_or(clause, |(head, _)| head)
 }
 
-/// Names of fields in a list or an expression, in their order and once each. Texts and the names of
-/// functions are no fields.
+/// Names of fields in a list or an expression, in order and without duplicates. Texts and names of functions
+/// are not fields.
 pub(super) fn names_in(text: &str, fields: &[&str]) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut rest = text;
@@ -171,14 +171,14 @@ fn property<'a>(properties: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// Tags and how many copies lie on their nodes: `tag.location.default: 2, tag.location.b: 1`.
+/// Tags and the numbers of replicas on their nodes: `tag.location.default: 2, tag.location.b: 1`.
 fn tags_in(allocation: &str) -> Vec<(&str, Option<u32>)> {
     let tags = allocation.split(',').map(|part| part.rsplit_once(':').unwrap_or((part, "")));
     tags.map(|(tag, count)| (tag.trim(), count.trim().parse().ok())).collect()
 }
 
-/// Fields that every update of a row sets to the time: Doris says so behind their default, before the comment.
-/// A comment may look like such a line; then one field too many is found, never one too few.
+/// Fields that every update of a row sets to the current time: Doris writes this after their default, before
+/// the comment. A comment may look like such a line; then one field too many is found, never one too few.
 pub(super) fn stamped_in(rows: &RowSet) -> Vec<String> {
     let Some(text) = rows.first().and_then(|row| plain(&row, "Create Table")) else { return Vec::new() };
     let field = |line: &str| {

@@ -1,4 +1,4 @@
-//! Sizes of tables, as the front end last heard of them; rows are counted only when that is asked for.
+//! Sizes of tables as last reported to the front end; rows are counted only on request.
 
 use lakeport_sdk::dialect::{Connection, Error, Query, RowSet, TableName, TableStatistics};
 
@@ -6,7 +6,7 @@ use super::inspect::partitions_query;
 use super::{in_halves, missing, no_table, number, once};
 use crate::server::{Product, Server};
 
-/// Sizes, in the order asked.
+/// Sizes, in the requested order.
 pub fn statistics(
     connection: &Connection,
     server: &Server,
@@ -54,7 +54,7 @@ pub(super) fn count_query(table: &TableName) -> Query {
     Query::new("SELECT count(*) AS n FROM ").name([&table.database, &table.name])
 }
 
-/// What the catalogue tells of a table's size. A view has none.
+/// The catalogue's size of a table. A view has none.
 pub(super) fn statistics_of(
     server: &Server,
     table: &TableName,
@@ -78,7 +78,7 @@ pub(super) fn statistics_of(
         row_count,
         row_accuracy: if row_count.is_some() { "estimate" } else { "unknown" }.to_owned(),
         data_bytes: number(&row, "data_bytes"),
-        // StarRocks leaves it empty, which is not none.
+        // StarRocks leaves it empty, which does not mean zero.
         index_bytes: number(&row, "index_bytes").filter(|_| server.product == Product::Doris),
         partition_count: partitions
             .and_then(|row| number(&row, "partition_count"))

@@ -18,7 +18,7 @@ fn orders() -> TableName {
     TableName::new("ods", "orders")
 }
 
-/// Every question of both products, with a name and a value that would break out if they could.
+/// All queries of both products, with a name and a value that would break out of their quotes if they could.
 fn questions() -> Vec<Query> {
     let evil = "o'; DROP TABLE \"t\"; -- \\";
     let page = Page { cursor: Some(evil.to_owned()), limit: 10 };
@@ -104,7 +104,7 @@ const HEADS: [&str; 4] = ["name", "kind", "engine_name", "comment_text"];
 const COMMENTS: [&str; 4] = ["table_name", "name", "comment_text", "key_kind"];
 const DESC: [&str; 6] = ["Field", "Type", "Null", "Key", "Default", "Extra"];
 
-/// What a server says of `ods.orders`, with this comment.
+/// A server's answers for `ods.orders`, with this comment.
 fn answers(comment: &str) -> Answers {
     Answers {
         heads: rows(&HEADS, vec![texts(&["orders", "BASE TABLE", "Doris", comment])]),

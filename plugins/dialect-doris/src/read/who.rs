@@ -1,4 +1,4 @@
-//! Which server this is.
+//! Identifies the server.
 
 use lakeport_sdk::dialect::{Connection, Error, Query, RowSet, ServerInfo};
 use lakeport_sdk::serde_json::{Value, from_str};
@@ -6,7 +6,7 @@ use lakeport_sdk::serde_json::{Value, from_str};
 use super::{HOSTS, plain};
 use crate::server::{PartitionUnit, Product, Server, dotted, version_in};
 
-/// What server this is.
+/// The server's product and version.
 pub fn server(connection: &Connection, options: &str) -> Result<ServerInfo, Error> {
     let variables = variables_query().run(connection)?;
     let unicode = unicode_query().run_within(connection, HOSTS)?;
@@ -25,7 +25,7 @@ fn unicode_query() -> Query {
     Query::new("SHOW VARIABLES LIKE ").value("enable_unicode_name_support")
 }
 
-/// Which of the catalogue's newer tables are there, and with what.
+/// The newer catalogue tables that exist, with their columns.
 fn columns_query() -> Query {
     Query::new(
         "SELECT c.TABLE_NAME AS table_name, c.COLUMN_NAME AS column_name FROM information_schema.columns AS c \
@@ -37,13 +37,13 @@ fn columns_query() -> Query {
     .sql(")")
 }
 
-/// All questions, for those who check them.
+/// All queries, for tests.
 #[cfg(test)]
 pub(super) fn questions() -> Vec<Query> {
     vec![variables_query(), unicode_query(), columns_query()]
 }
 
-/// The server that these answers describe.
+/// The server described by these answers.
 pub fn server_of(
     variables: &RowSet,
     unicode: &RowSet,
@@ -94,8 +94,8 @@ pub fn server_of(
     Ok(ServerInfo { product: product.name().to_owned(), version, facts: server.facts() })
 }
 
-/// By what the server calls itself, or, where a vendor has put a name of its own there, by a table that only
-/// the catalogue of StarRocks has.
+/// By the server's version comment or, if a vendor has replaced it, by a table that only StarRocks' catalogue
+/// has.
 fn product_in(comment: &str, columns: &RowSet) -> Result<Product, Error> {
     let lower = comment.to_ascii_lowercase();
     let has_tables_config = || {

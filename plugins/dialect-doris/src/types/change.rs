@@ -1,32 +1,32 @@
-//! Which type may become which.
+//! Decides which changes of type are permitted.
 //!
-//! The servers have a matrix of their own, and within it there are changes that keep every value and
-//! changes that do not: `'007'` becomes 7, a time becomes its day, a text that is no JSON becomes NULL.
-//! Only the first kind is planned, whatever the server would take.
+//! The servers' own matrix includes changes that do not keep all values: `'007'` becomes 7, a time becomes
+//! its day, a text that is not JSON becomes NULL. Only changes that keep all values are planned, even if the
+//! server would accept more.
 
 use super::{Plain, Type};
 
-/// What a change of type means for the data.
+/// The effect of a change of type on the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// Nothing changes.
     None,
-    /// Only the definition is written.
+    /// Only the definition changes.
     Metadata,
-    /// All data is written again.
+    /// All data is rewritten.
     Rewrite,
 }
 
-/// Why a change of type is not made.
+/// Why a change of type is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// The server does not do it.
+    /// The server cannot do it.
     Impossible,
-    /// The server would, and values could come out otherwise than they went in.
+    /// The server can do it, but values could change.
     Loses,
 }
 
-/// The work of making `before` into `after`.
+/// The work of changing `before` into `after`.
 pub fn change(before: &Type, after: &Type) -> Result<Work, Refusal> {
     if before == after {
         return Ok(Work::None);
@@ -59,20 +59,20 @@ pub fn change(before: &Type, after: &Type) -> Result<Work, Refusal> {
     }
 }
 
-/// What a decimal has in a text besides its digits: `-0.5`.
+/// Characters of a decimal in a text besides its digits: `-0.5`.
 const SIGN_POINT_ZERO: u32 = 3;
 
 fn kept_if(kept: bool) -> Result<Work, Refusal> {
     if kept { Ok(Work::Rewrite) } else { Err(Refusal::Loses) }
 }
 
-/// Whole numbers that a floating-point number holds exactly.
+/// Integers that a floating-point type holds exactly.
 fn float(from: Plain, to: Plain) -> Result<Work, Refusal> {
     let widest = if to == Plain::Float { Plain::SmallInt } else { Plain::Int };
     kept_if(from <= widest)
 }
 
-/// The longest text of a whole number, by the servers' own count.
+/// The longest text of an integer, by the servers' own count.
 fn shown_length(from: Plain) -> u32 {
     match from {
         Plain::TinyInt => 4,

@@ -1,14 +1,14 @@
-//! Reading a type's text into its tree.
+//! Parses a type's text into its tree.
 
 use super::{DEPTH_MAX, ENTRIES, Plain, TEXT_MAX_BYTES, Type, VARCHAR_MAX, with_numbers};
 use crate::server::Product;
 
-/// A type as a user wrote it, or what is wrong with it.
+/// Parses a user's type; the error is the problem.
 pub fn parse_type(product: Product, text: &str) -> Result<Type, String> {
     Reader::whole(product, text, false)
 }
 
-/// A type as the server says it: `tinyint(1)` is its BOOLEAN, `varchar(*)` its longest.
+/// Parses a server's type: `tinyint(1)` is its BOOLEAN, `varchar(*)` its longest.
 pub(super) fn read_type(product: Product, text: &str) -> Result<Type, String> {
     Reader::whole(product, text, true)
 }
@@ -26,7 +26,7 @@ struct Reader<'a> {
     text: &'a str,
     lexemes: Vec<Lexeme>,
     at: usize,
-    /// Whether the text is the server's own.
+    /// Whether the text is the server's.
     says_server: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Making a table.
+//! Creating a table.
 
 use lakeport_sdk::dialect::{Action, ChangePlan, Problem, Step, Table};
 
@@ -91,7 +91,7 @@ fn keys(server: &Server, table: &Table, columns: &[Column], problems: &mut Probl
     }
 }
 
-/// Every key must have the fields of the partition, and not every type can be cut into ranges.
+/// Every key must include the fields of the partitioning, and not every type supports ranges.
 fn partition(table: &Table, columns: &[Column], problems: &mut Problems) {
     for (index, name) in table.partition.iter().enumerate() {
         let mut wrong = |message: String| problems.add("partitionColumn", "invalid_value", message);
@@ -118,7 +118,7 @@ fn partition(table: &Table, columns: &[Column], problems: &mut Problems) {
     }
 }
 
-/// Members that the server has nothing for.
+/// Reports members that the server does not support.
 fn without_places(table: &Table, problems: &mut Problems) {
     if let Some(model) = &table.model {
         problems.unsupported("tableModel", format!("MySQL and MariaDB have no table model {model:?}"));

@@ -1,5 +1,5 @@
-//! A field goes, and its values with it. What the server would take along in silence is refused: it drops a
-//! field out of keys and indexes, and leaves views and triggers behind that no longer work.
+//! Drops a field with its values. Refuses silent side effects: the server removes a field from keys and
+//! indexes, and leaves broken views and triggers behind.
 
 use lakeport_sdk::dialect::{Action, ChangePlan, DropField, Field, Problem, Statement, Step, Table};
 
@@ -72,7 +72,7 @@ fn droppable(table: &Table, field: &Field, problems: &mut Problems) {
     in_the_way("expressions of the fields", &others);
 }
 
-/// The statement that adds the field again, without its values, behind the field that it follows.
+/// The statement that adds the field again, without its values, after its predecessor.
 fn added_again(server: &Server, table: &Table, field: &Field) -> Option<Statement> {
     if FieldExtra::of(field).auto_increment {
         return None;

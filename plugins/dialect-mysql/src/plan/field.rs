@@ -1,4 +1,4 @@
-//! A field is added, or gets another name, type, nullability, default or comment.
+//! Adds a field, or changes its name, type, nullability, default or comment.
 
 use lakeport_sdk::dialect::{
     Action, AddField, AlterField, ChangePlan, DefaultValue, Field, Problem, Step, Table,
@@ -14,7 +14,7 @@ use crate::types::change::{Effect, effect};
 use crate::types::{self, Kind, Type};
 use crate::{defaults, text};
 
-/// A new field.
+/// Adds a field.
 pub fn add(server: &Server, change: &AddField) -> Result<ChangePlan, Vec<Problem>> {
     let (table, field) = (&change.current, &change.field);
     let mut problems = Problems::default();
@@ -68,7 +68,7 @@ fn taken(table: &Table, except: Option<&str>, name: &str, problems: &mut Problem
     }
 }
 
-/// Another name alone is a statement of its own; all else writes the definition whole.
+/// A new name alone is a statement of its own; other changes write the complete definition.
 pub fn alter(server: &Server, change: &AlterField) -> Result<ChangePlan, Vec<Problem>> {
     let (table, before, after) = (&change.current, &change.before, &change.after);
     let mut problems = Problems::default();
@@ -86,7 +86,7 @@ pub fn alter(server: &Server, change: &AlterField) -> Result<ChangePlan, Vec<Pro
         problems.check()?;
         return Ok(if renames { renamed(change) } else { ChangePlan::nothing(notes) });
     }
-    // Looked at as it is: what cannot be written back must not be overwritten.
+    // The current field: a definition that cannot be written back must not be overwritten.
     let (was, is_restorable) = as_it_was(server, table, before, after);
     if let Err(what) = &was {
         let message = format!("the field has what cannot be written anew from here: {what}");
@@ -108,7 +108,8 @@ pub fn alter(server: &Server, change: &AlterField) -> Result<ChangePlan, Vec<Pro
     problems.or(|| one(step, notes))
 }
 
-/// The field as its undo writes it, and whether that is all of it: a default that is given up need not be writable.
+/// The field as its undo writes it, and whether that is complete: a default that is removed need not be
+/// writable.
 fn as_it_was(
     server: &Server,
     table: &Table,
@@ -124,7 +125,8 @@ fn as_it_was(
     }
 }
 
-/// A default that stays is no fault of the change's: it is written as it is, or, in another type, the type's.
+/// A default that stays is not part of the change: it is written as it is or, in another type, as that type
+/// stores it.
 fn redefined_as(
     server: &Server,
     before: &Field,
@@ -170,7 +172,7 @@ fn first_changed(before: &Field, after: &Field) -> &'static str {
     }
 }
 
-/// What knows a field by its name would not find it any more.
+/// Refuses a renaming that objects which refer to the field by name would not follow.
 fn renamable(table: &Table, field: &Field, new_name: &str, problems: &mut Problems) {
     taken(table, Some(&field.name), new_name, problems);
     if new_name.is_empty() {
@@ -195,7 +197,7 @@ fn renamable(table: &Table, field: &Field, new_name: &str, problems: &mut Proble
     }
 }
 
-/// Whether a field can become of another type.
+/// Checks whether the field's type can change.
 fn retypable(table: &Table, field: &Field, was: &Type, becomes: &Type, problems: &mut Problems) {
     let effect = effect(was, becomes);
     if effect == Effect::Same {

@@ -1,4 +1,4 @@
-//! What MySQL has against names and tables.
+//! MySQL's restrictions on names and tables.
 
 pub use lakeport_sdk::dialect::Problems;
 use lakeport_sdk::dialect::{Problem, Table};
@@ -15,20 +15,20 @@ pub const TABLE_COMMENT_MAX: usize = 2_048;
 /// The longest comment of a field, in characters.
 pub const FIELD_COMMENT_MAX: usize = 1_024;
 
-/// The longest name of a table as that of a file, in bytes: 255 less what the server puts behind it, the
-/// name of the partition included.
+/// The longest name of a table as a file name, in bytes: 255 minus the server's suffixes, including the
+/// partition's name.
 const FILE_NAME_MAX_BYTES: usize = 240;
 
-/// What MySQL has against a change.
+/// Checks of MySQL's restrictions.
 pub trait Checks {
-    /// Fields of a table that keeps its history are not changed by the server either.
+    /// The server does not change fields of a system-versioned table either.
     fn no_history(&mut self, table: &Table);
 
-    /// A new name of a table. It becomes the name of a file, in which every character but ASCII letters,
-    /// digits and `_` takes five bytes.
+    /// A new name of a table. It becomes a file name, in which every character except ASCII letters, digits
+    /// and `_` takes five bytes.
     fn table_name(&mut self, server: &Server, name: &str);
 
-    /// A comment within its limit, and without what the catalogue would replace.
+    /// A comment within its limit, and without characters that the catalogue would replace.
     fn comment(&mut self, member: impl Into<String>, comment: &str, most: usize);
 }
 
@@ -77,7 +77,7 @@ impl Checks for Problems {
     }
 }
 
-/// A note: the server stores something other than was asked.
+/// A note: the server stores a value different from the requested one.
 pub fn adjusted(member: impl Into<String>, message: impl Into<String>) -> Problem {
     Problem::new(member, "adjusted", message)
 }

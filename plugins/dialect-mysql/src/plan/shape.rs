@@ -1,4 +1,4 @@
-//! The shape of a field as it is written, whole; and the statements around it.
+//! A field's complete definition, and the statements around it.
 
 use lakeport_sdk::dialect::{DefaultValue, Field, Problem, Statement, Table, TableName};
 
@@ -9,7 +9,7 @@ use crate::server::Server;
 use crate::types::{self, Kind, Type};
 use crate::{defaults, text};
 
-/// The partition of a new table that takes every row.
+/// The partition of a new table, which takes all rows.
 const WHOLE_PARTITION: &str = "P_REST";
 
 /// A field that can be written.
@@ -26,8 +26,8 @@ pub struct Column {
 }
 
 impl Column {
-    /// A field as it will be kept. What is wrong is named below `prefix` (`fields[2].`, or nothing); what
-    /// the server keeps in another way is noted.
+    /// A field as the server will store it. Problems are reported below `prefix` (`fields[2].`, or empty);
+    /// adjustments are noted.
     pub fn of(
         server: &Server,
         field: &Field,
@@ -55,13 +55,13 @@ impl Column {
         Some(Column::with(server, field, parsed, default, prefix, problems))
     }
 
-    /// A field with the default that it has, which the server has kept already.
+    /// A field with its current default, which the server has stored already.
     pub fn keeping_default(server: &Server, field: &Field, problems: &mut Problems) -> Option<Column> {
         let parsed = parsed(server, field, "", problems)?;
         Some(Column::with(server, field, parsed, field.defaults_to.clone(), "", problems))
     }
 
-    /// A field as it was read, to be written back; or what of it cannot be.
+    /// A field as it was read, to be written back; or the part that cannot be.
     pub fn again(server: &Server, table: &Table, field: &Field) -> Result<Column, String> {
         let unwritable = unwritable(server, table, field);
         if !unwritable.is_empty() {
@@ -118,10 +118,10 @@ impl Column {
         if let Some(expression) = &self.generated {
             statement = statement.words("GENERATED ALWAYS AS").symbol("(").expression(expression).symbol(")");
             statement = statement.words(if self.extra.stored { "STORED" } else { "VIRTUAL" });
-            // MariaDB knows no NULL or NOT NULL of a generated field; MySQL keeps NOT NULL.
+            // MariaDB does not accept NULL or NOT NULL on a generated field; MySQL keeps NOT NULL.
             statement = if self.nullable { statement } else { statement.words("NOT NULL") };
         } else {
-            // Said even where it is usual: a TIMESTAMP may not allow NULL otherwise.
+            // Written even if it is the default: a TIMESTAMP may otherwise not allow NULL.
             statement = statement.words(if self.nullable { "NULL" } else { "NOT NULL" });
             statement = defaults::write(statement, &self.default, &self.parsed, self.rule);
             if self.extra.on_update {
@@ -141,7 +141,7 @@ impl Column {
     }
 }
 
-/// The type of a field; its name and its comment are looked at on the way.
+/// Parses the type of a field; checks its name and its comment as well.
 fn parsed(server: &Server, field: &Field, prefix: &str, problems: &mut Problems) -> Option<Type> {
     if field.name.is_empty() {
         problems.add(format!("{prefix}fieldName"), "missing", "a field needs a name");
@@ -163,7 +163,7 @@ fn parsed(server: &Server, field: &Field, prefix: &str, problems: &mut Problems)
     Some(parsed)
 }
 
-/// A default for a person.
+/// A default for people.
 fn said(default: &DefaultValue) -> String {
     match default {
         DefaultValue::Absent | DefaultValue::Null => "NULL".to_owned(),
@@ -184,7 +184,7 @@ fn alter(table: &TableName, words: &str) -> Statement {
     Statement::new().words("ALTER TABLE").name(path(table)).words(words)
 }
 
-/// The statement that makes a table.
+/// The statement that creates a table.
 pub fn create(
     server: &Server,
     table: &TableName,
@@ -223,17 +223,17 @@ pub fn drop(table: &TableName) -> Statement {
     Statement::new().words("DROP TABLE").name(path(table))
 }
 
-/// The statement that gives a table another name.
+/// The statement that renames a table.
 pub fn rename(from: &TableName, to: &TableName) -> Statement {
     Statement::new().words("RENAME TABLE").name(path(from)).words("TO").name(path(to))
 }
 
-/// The statement that gives a table another comment.
+/// The statement that changes a table's comment.
 pub fn comment(server: &Server, table: &TableName, comment: &str) -> Statement {
     alter(table, "COMMENT").symbol("=").text(server.text_rule(), comment)
 }
 
-/// The statement that adds a column; behind another, or last.
+/// The statement that adds a column, after another or last.
 pub fn add_column(table: &TableName, column: &Column, behind: Option<&str>) -> Statement {
     let statement = column.definition(alter(table, "ADD COLUMN").name([&column.name]));
     match behind {
@@ -247,12 +247,12 @@ pub fn drop_column(table: &TableName, column: &str) -> Statement {
     alter(table, "DROP COLUMN").name([column])
 }
 
-/// The statement that gives a column another name and nothing else.
+/// The statement that only renames a column.
 pub fn rename_column(table: &TableName, from: &str, to: &str) -> Statement {
     alter(table, "RENAME COLUMN").name([from]).words("TO").name([to])
 }
 
-/// The statement that gives the column of this name another definition, and another name where it differs.
+/// The statement that redefines a column, and renames it if the name differs.
 pub fn redefine(table: &TableName, name: &str, column: &Column) -> Statement {
     let statement = if name == column.name {
         alter(table, "MODIFY COLUMN").name([name])

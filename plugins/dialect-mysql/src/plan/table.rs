@@ -1,4 +1,4 @@
-//! Changes of a table as a whole.
+//! Changes of a whole table.
 
 use lakeport_sdk::dialect::{
     Action, ChangePlan, CommentTable, DropTable, Problem, RenameTable, Step, Table, TableName,
@@ -11,7 +11,7 @@ use crate::extra::{ITSELF, TableExtra};
 use crate::server::Server;
 use crate::text::before_recycle_bin;
 
-/// Another name, for the recycle bin, out of it or for good.
+/// Renames a table, as for the recycle bin.
 pub fn rename(server: &Server, change: &RenameTable) -> Result<ChangePlan, Vec<Problem>> {
     let current = &change.current.name;
     let mut problems = Problems::default();
@@ -62,7 +62,7 @@ fn children(extra: &TableExtra) -> Vec<&str> {
     extra.referenced_by.iter().map(String::as_str).filter(|name| *name != ITSELF).collect()
 }
 
-/// A table goes. One that foreign keys of others refer to stays, as the server has it.
+/// Drops a table. Like the server, keeps one that foreign keys of others refer to.
 pub fn drop(server: &Server, change: &DropTable) -> Result<ChangePlan, Vec<Problem>> {
     let current = &change.current;
     let extra = TableExtra::of(current);
@@ -90,7 +90,8 @@ pub fn drop(server: &Server, change: &DropTable) -> Result<ChangePlan, Vec<Probl
     })
 }
 
-/// The statement that makes the table again without its rows, where the contract's members say all of it.
+/// The statement that creates the table again without its rows, if the contract's members describe it
+/// completely.
 fn made_again(server: &Server, table: &Table) -> Option<lakeport_sdk::dialect::Statement> {
     if !TableExtra::of(table).is_plain() || !table.partition.is_empty() {
         return None;
@@ -100,7 +101,7 @@ fn made_again(server: &Server, table: &Table) -> Option<lakeport_sdk::dialect::S
     Some(shape::create(server, &table.name, &columns, &table.keys, &[], &table.comment))
 }
 
-/// Another comment.
+/// Changes the comment.
 pub fn comment(server: &Server, change: &CommentTable) -> Result<ChangePlan, Vec<Problem>> {
     let current = &change.current;
     let mut problems = Problems::default();

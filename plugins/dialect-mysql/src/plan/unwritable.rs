@@ -1,5 +1,6 @@
-//! What of a field cannot be written again as it is read: what the catalogue does not show as it is, and what
-//! the host takes in no statement. A definition is written whole or not at all, so such a field keeps its own.
+//! The parts of a field that cannot be written back: the catalogue does not show them unchanged, or the host
+//! accepts them in no statement. A definition is written completely or not at all, so such a field is not
+//! redefined.
 
 use lakeport_sdk::dialect::{DefaultValue, Field, Table};
 
@@ -10,13 +11,13 @@ use crate::server::Server;
 use crate::text::{Lexeme, lex};
 use crate::types::{self, Kind, Type};
 
-/// Character sets with characters that the catalogue, which has three bytes for each, shows as `?`.
+/// Character sets whose characters the catalogue, with at most three bytes each, may show as `?`.
 const WIDE_SETS: [&str; 5] = ["gb18030", "utf16", "utf16le", "utf32", "utf8mb4"];
-/// What a `?` of theirs may be.
+/// The meaning of a `?` in them.
 const IN_DOUBT: &str = "?, which may stand for a character that the server does not show";
-/// The longest expression that the host takes, in bytes.
+/// The host's limit of expressions, in bytes.
 const EXPRESSION_MAX_BYTES: usize = 2_000;
-/// Functions that the host denies to every dialect, as far as servers take them in definitions.
+/// Functions that the host denies to all dialects and that servers accept in definitions.
 const DENIED_BY_HOST: [&str; 9] = [
     "benchmark",
     "get_lock",
@@ -29,7 +30,7 @@ const DENIED_BY_HOST: [&str; 9] = [
     "sys_eval",
 ];
 
-/// What stands against writing a field of this table, each for a person.
+/// The obstacles to writing a field of this table, for people.
 pub fn unwritable(server: &Server, table: &Table, field: &Field) -> Vec<String> {
     let extra = FieldExtra::of(field);
     let parsed = types::parse(&field.type_text, Some(server)).ok();
@@ -49,8 +50,8 @@ pub fn unwritable(server: &Server, table: &Table, field: &Field) -> Vec<String> 
     extra.unwritable.into_iter().chain(of_itself.into_iter().flatten()).collect()
 }
 
-/// Whether the field's values may have characters that the catalogue does not show. A collation is named after
-/// its character set.
+/// Whether the field's values may have characters that the catalogue does not show. A collation's name begins
+/// with its character set.
 fn is_wide(table: &Table, extra: &FieldExtra, parsed: Option<&Type>) -> bool {
     let collation = TableExtra::of(table).collation;
     let of_table = || collation.split('_').next().unwrap_or_default().to_owned();
@@ -62,7 +63,7 @@ fn is_wide(table: &Table, extra: &FieldExtra, parsed: Option<&Type>) -> bool {
     }
 }
 
-/// How the catalogue's word is to be taken.
+/// How to read the catalogue's text.
 struct Reading<'a> {
     is_mariadb: bool,
     is_wide: bool,
@@ -123,7 +124,7 @@ fn denied_function(text: &str) -> Option<String> {
     })
 }
 
-/// What the servers print and the host's parser cannot read.
+/// A construct that servers print and the host's parser cannot read.
 fn unread(text: &str) -> Option<&'static str> {
     let lexemes = lex(text);
     let is_word = |lexeme: &Lexeme, word: &str| matches!(lexeme, Lexeme::Word(known) if known.eq_ignore_ascii_case(word));

@@ -1,5 +1,5 @@
-//! Accesses. The general log has statements with their users and times, where it is on and goes to a table;
-//! else there are only counters: of statements, by their digests, or of rows, by tables.
+//! Accesses. If the general log is on and goes to a table, it has statements with users and times; otherwise
+//! there are only counters: of statements, by digest, or of rows, by table.
 
 use lakeport_sdk::dialect::{AccessPage, AccessRequest, Error, Page, Query};
 
@@ -9,7 +9,7 @@ use crate::server::Server;
 const HOW_TO_GET_A_LOG: &str =
     "for accesses by day and user: SET GLOBAL log_output = 'TABLE'; SET GLOBAL general_log = ON";
 
-/// What the server records at this moment.
+/// The server's current recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Sources {
     /// The general log goes to a table.
@@ -20,7 +20,7 @@ struct Sources {
     user_statistics: bool,
 }
 
-/// Accesses from the best source that there is.
+/// Accesses from the best available source.
 pub fn access(ask: &dyn Ask, server: &Server, request: &AccessRequest) -> Result<AccessPage, Error> {
     let sources = sources(ask)?;
     if sources.general_log {
@@ -41,7 +41,7 @@ pub fn access(ask: &dyn Ask, server: &Server, request: &AccessRequest) -> Result
     Ok(some_of(page, &request.page))
 }
 
-/// Counters of one page; the cursor is how many came before.
+/// One page of counters; the cursor is the number of earlier ones.
 fn some_of(mut page: AccessPage, asked: &Page) -> AccessPage {
     let before = asked.cursor.as_deref().and_then(|cursor| cursor.parse::<usize>().ok()).unwrap_or(0);
     let end = before.saturating_add(asked.limit as usize);

@@ -1,4 +1,4 @@
-//! A table out of the answers of all questions.
+//! Builds a table from the answers of all queries.
 
 use lakeport_sdk::Row;
 use lakeport_sdk::dialect::{Error, Field, Table, TableName};
@@ -13,7 +13,7 @@ use crate::text::{
 };
 use crate::types::{self, Kind};
 
-/// The name of the key among the indexes.
+/// The name of the primary key's index.
 const KEY: &str = "PRIMARY";
 
 /// One table.
@@ -63,13 +63,13 @@ pub fn table_of(server: &Server, table: &TableName, answers: &Answers) -> Result
 
 /// A CHECK constraint.
 struct Check {
-    /// The field in whose definition it stands.
+    /// The field whose definition has it.
     field: Option<String>,
     clause: String,
 }
 
-/// One in a field's definition is called as the field; after a renaming still as it was before, while its
-/// clause follows.
+/// A constraint in a field's definition is named after the field; after a renaming it keeps the old name,
+/// while its clause follows.
 fn checks(server: &Server, table: &TableName, answers: &Answers) -> Result<Vec<Check>, Error> {
     let check = |row: Row<'_>| {
         let (name, clause) = (text(&row, "name")?, text(&row, "clause")?);
@@ -82,7 +82,7 @@ fn checks(server: &Server, table: &TableName, answers: &Answers) -> Result<Vec<C
     rows_of(&answers.checks, &table.name).into_iter().map(check).collect()
 }
 
-/// Fields of the partition; those of the key where it names none.
+/// Fields of the partitioning; those of the key if it names none.
 fn partition(table: &TableName, answers: &Answers, keys: &[String]) -> Result<Vec<String>, Error> {
     let mut found: Vec<String> = Vec::new();
     for row in rows_of(&answers.partitions, &table.name) {
@@ -164,7 +164,7 @@ impl Reading<'_> {
         Ok((field, extra))
     }
 
-    /// JSON of MariaDB is a LONGTEXT that is checked.
+    /// MariaDB's JSON is a LONGTEXT with a check.
     fn is_json(&self, row: &Row<'_>, name: &str) -> Result<bool, Error> {
         let is_checked =
             |check: &Check| check.field.as_deref() == Some(name) && is_json_check(&check.clause, name);
@@ -178,7 +178,7 @@ impl Reading<'_> {
         self.fields.iter_mut().find(|(known, _)| known.name == field).map(|(_, extra)| extra)
     }
 
-    /// Notes which fields are part of which index; answers with the key.
+    /// Adds each field's indexes; returns the key.
     fn indexes(&mut self) -> Result<Vec<String>, Error> {
         let mut keys = Vec::new();
         let rows = rows_of(&self.answers.indexes, &self.table.name);
@@ -218,7 +218,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Notes foreign keys and triggers at the fields that they name.
+    /// Adds foreign keys and triggers to the fields that they name.
     fn relatives(&mut self) -> Result<(), Error> {
         for row in rows_of(&self.answers.references, &self.table.name) {
             let parent = self.called(&text(&row, "parent_schema")?, &text(&row, "parent")?);
@@ -243,7 +243,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Views that name the table; noted at the fields that they name, too.
+    /// Views that name the table; also added to the fields that they name.
     fn views(&mut self) -> Vec<String> {
         let mut views = Vec::new();
         for view in &self.answers.views {
@@ -261,8 +261,8 @@ impl Reading<'_> {
         views
     }
 
-    /// Whether a view names the table, or what it was called before the recycle bin: so that this stays the
-    /// same while it lies there.
+    /// Whether a view names the table, or its name before the recycle bin: so the facts stay equal while it
+    /// is in the bin.
     fn is_named(&self, definition: &[Lexeme]) -> bool {
         let database = &self.table.database;
         let before = before_recycle_bin(&self.table.name);
@@ -270,7 +270,7 @@ impl Reading<'_> {
         names.any(|name| has_table(definition, database, name))
     }
 
-    /// Another table as it is called here; this one in a word that no renaming changes.
+    /// Another table's name as shown here; the table itself is a word that no renaming changes.
     fn called(&self, database: &str, name: &str) -> String {
         match (database == self.table.database, name == self.table.name) {
             (true, true) => ITSELF.to_owned(),
@@ -338,7 +338,7 @@ fn is_json_check(clause: &str, field: &str) -> bool {
         && close == Lexeme::Symbol(')')
 }
 
-/// Options but the word that says that there are partitions.
+/// Options except the word for partitioned tables.
 fn options_of(said: &str) -> String {
     said.split_whitespace().filter(|word| *word != "partitioned").collect::<Vec<_>>().join(" ")
 }

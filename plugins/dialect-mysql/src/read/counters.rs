@@ -1,4 +1,4 @@
-//! Counters, for servers without a log. They know neither users nor days: the host takes the differences of
+//! Counters, for servers without a log. They have neither users nor days: the host compares successive
 //! readings.
 
 use std::collections::BTreeMap;
@@ -9,14 +9,15 @@ use super::{Ask, text, whole};
 use crate::describe::HIDDEN_DATABASES;
 use crate::text::{Lexeme, lex};
 
-/// How many digests are read; the server itself keeps 10,000 by default.
+/// The most digests that are read; the server itself keeps 10,000 by default.
 const DIGESTS_MAX: i64 = 50_000;
-/// Clauses behind which a digest names its tables.
+/// Clauses of a digest that table names follow.
 const BEFORE_TABLES: [&str; 6] = ["FROM", "JOIN", "INTO", "UPDATE", "TABLE", "STRAIGHT_JOIN"];
-/// What a statement begins with that reads or writes rows: all others look after a table, or tell of it.
+/// The heads of statements that read or write rows: others maintain a table or describe it.
 const ACCESSES: [&str; 9] =
     ["SELECT", "WITH", "INSERT", "REPLACE", "UPDATE", "DELETE", "TABLE", "VALUES", "CALL"];
-/// The name under which this dialect counts rows: it stands in the digest, and such a statement is no access.
+/// The alias under which this dialect counts rows: it appears in the digest, and such a statement is not an
+/// access.
 pub const MEASURED: &str = "lakeport_measured";
 /// Words that end a list of tables.
 const AFTER_TABLES: [&str; 13] = [
@@ -24,7 +25,7 @@ const AFTER_TABLES: [&str; 13] = [
     "UNION",
 ];
 
-/// Statements that name each table; none where the server keeps no digests.
+/// Statements that name each table; `None` if the server keeps no digests.
 pub fn of_statements(ask: &dyn Ask, request: &AccessRequest) -> Result<Option<AccessPage>, Error> {
     let query = Query::new(
         "SELECT CONVERT(d.SCHEMA_NAME USING utf8mb4) AS db, CONVERT(d.DIGEST_TEXT USING utf8mb4) AS digest, \
@@ -35,14 +36,14 @@ pub fn of_statements(ask: &dyn Ask, request: &AccessRequest) -> Result<Option<Ac
     .value(DIGESTS_MAX);
     let rows = match ask.ask(query) {
         Ok(rows) => rows,
-        // The account may not be allowed to look.
+        // The account may lack the privilege.
         Err(error) if error.code == "upstream_failed" => return Ok(None),
         Err(error) => return Err(error),
     };
     counted_statements(&rows, request)
 }
 
-/// Counters out of digests.
+/// Counters from digests.
 pub fn counted_statements(rows: &RowSet, request: &AccessRequest) -> Result<Option<AccessPage>, Error> {
     let mut counted: BTreeMap<(String, String), (u64, Option<i64>)> = BTreeMap::new();
     let mut since: Option<i64> = None;
@@ -54,7 +55,7 @@ pub fn counted_statements(rows: &RowSet, request: &AccessRequest) -> Result<Opti
         }
         let digest = text(&row, "digest")?;
         if digest.is_empty() {
-            // What did not fit into the server's table of digests is in one row without a text.
+            // Digests that did not fit into the server's table are in one row without a text.
             left_out += n;
             continue;
         }
@@ -97,13 +98,13 @@ pub fn counted_statements(rows: &RowSet, request: &AccessRequest) -> Result<Opti
     }))
 }
 
-/// Whether a digest is a statement of somebody who works with a table.
+/// Whether a digest is a user's statement that accesses a table.
 pub fn is_access(digest: &str) -> bool {
     let first = digest.trim_start_matches(['(', ' ']).split([' ', '(']).next().unwrap_or_default();
     is_one(first, &ACCESSES) && !digest.contains(MEASURED)
 }
 
-/// Rows read and written, where there are no digests.
+/// Rows read and written, if there are no digests.
 pub fn of_rows(ask: &dyn Ask, request: &AccessRequest) -> Result<AccessPage, Error> {
     let query = Query::new(
         "SELECT w.OBJECT_SCHEMA AS db, w.OBJECT_NAME AS name, w.COUNT_STAR AS n \
@@ -114,7 +115,7 @@ pub fn of_rows(ask: &dyn Ask, request: &AccessRequest) -> Result<AccessPage, Err
     row_counters(&whole(ask, query)?, request, source)
 }
 
-/// Rows read and changed, as MariaDB counts them with `userstat`.
+/// Rows read and changed, from MariaDB's `userstat`.
 pub fn of_user_statistics(ask: &dyn Ask, request: &AccessRequest) -> Result<AccessPage, Error> {
     let query = Query::new(
         "SELECT s.TABLE_SCHEMA AS db, s.TABLE_NAME AS name, s.ROWS_READ + s.ROWS_CHANGED AS n \
@@ -131,7 +132,7 @@ fn row_counters(rows: &RowSet, request: &AccessRequest, source: &str) -> Result<
             counters.push(AccessCounter {
                 table: TableName::new(database, name),
                 count: u64::try_from(row.integer("n")?).unwrap_or(0),
-                // Nothing says it exactly, and a moment that seems to move would seem a new beginning.
+                // The start is not known exactly, and one that seemed to move would look like a reset.
                 since: None,
                 last: None,
             });
@@ -157,8 +158,8 @@ fn is_asked(request: &AccessRequest, database: &str, name: &str) -> bool {
         && (request.tables.is_empty() || asked.any(|one| one.database == database && one.name == name))
 }
 
-/// The tables that a digest names, each once. `database` is that of names without one. Where a statement
-/// was cut off, those that can still be seen.
+/// The tables that a digest names, each once. `database` is the default for names without one. Of a truncated
+/// statement, those in the visible part.
 pub fn tables_in(digest: &str, database: &str) -> Vec<(String, String)> {
     let lexemes = lex(digest);
     let mut found: Vec<(String, String)> = Vec::new();
@@ -192,7 +193,7 @@ pub fn tables_in(digest: &str, database: &str) -> Vec<(String, String)> {
     found
 }
 
-/// How long the alias is that a table is followed by.
+/// The length of the alias after a table.
 fn alias(behind: &[Lexeme]) -> usize {
     match behind {
         [Lexeme::Word(word), Lexeme::Name(_), ..] if word.eq_ignore_ascii_case("AS") => 2,

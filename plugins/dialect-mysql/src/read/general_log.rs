@@ -1,7 +1,7 @@
-//! The general log where it goes to a table: every statement with its user and its time.
+//! The general log in a table: every statement with its user and its time.
 //!
-//! The log says the database only where a session chooses one. So each session's rows are cut at those
-//! moments, and every statement takes the database of its piece. What was chosen long before is not known.
+//! The log has the database only where a session selects one. So each session's rows are split at those rows,
+//! and every statement gets the database of its part. Selections long before the window are unknown.
 
 use lakeport_sdk::Row;
 use lakeport_sdk::dialect::{
@@ -11,13 +11,13 @@ use lakeport_sdk::dialect::{
 use super::{Ask, text, whole};
 
 const SOURCE: &str = "general log";
-/// The longest statement that is handed on, in characters.
+/// The longest returned statement, in characters.
 const STATEMENT_MAX: i64 = 20_000;
 
-/// How far before the window a session's choice of a database is looked for, in milliseconds: a day. The log has
-/// no index, and what is older would be sorted by sessions for each page.
+/// How far before the window a session's selection of a database is looked for, in milliseconds: a day. The
+/// log has no index, and older rows would be sorted by session for each page.
 const LOOK_BACK_MS: i64 = 24 * 60 * 60 * 1_000;
-/// The last moment of which the server can make a time, in milliseconds: it answers NULL beyond.
+/// The latest time that the server can convert, in milliseconds: beyond it returns NULL.
 const LATEST_MS: i64 = 2_147_483_647_000;
 
 /// Statements of the window, by day and user.
@@ -31,7 +31,7 @@ pub fn access(ask: &dyn Ask, request: &AccessRequest) -> Result<AccessPage, Erro
     page_of(&rows, request, offset, covers_from, knows_zone)
 }
 
-/// The server knows names of zones only where they were loaded into it.
+/// The server knows names of time zones only if they were loaded into it.
 fn knows_zone(ask: &dyn Ask, zone: &str) -> Result<bool, Error> {
     let query = Query::new("SELECT CONVERT_TZ('2026-01-01 00:00:00', '+00:00', ")
         .value(zone)
@@ -90,7 +90,7 @@ fn rows_query(request: &AccessRequest, zone: &str, offset: i64) -> Query {
         .value(offset)
 }
 
-/// The page that these rows make.
+/// The page of these rows.
 pub fn page_of(
     rows: &RowSet,
     request: &AccessRequest,
@@ -134,10 +134,10 @@ fn access_row(row: &Row<'_>) -> Result<AccessRow, Error> {
     })
 }
 
-/// The database of `root@localhost on shop using TCP/IP`, or of a choice, which says it alone.
+/// The database in `root@localhost on shop using TCP/IP`, or in a selection, which has the name alone.
 pub fn chosen(said: &str) -> String {
     let Some((_, behind)) = said.split_once(" on ") else {
-        // Without a database a log-in says `root@localhost on  using TCP/IP`, or ends with `as anonymous`.
+        // Without a database a login has `root@localhost on  using TCP/IP`, or ends with `as anonymous`.
         return if said.contains('@') { String::new() } else { said.to_owned() };
     };
     behind.split(" using ").next().unwrap_or_default().trim().to_owned()

@@ -1,5 +1,5 @@
-//! Tables with all that is known of them: about ten questions for all tables of one database together,
-//! asked again in halves when an answer does not fit.
+//! Inspects tables: about ten queries for all tables of one database together, repeated in halves when an
+//! answer does not fit.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,13 @@ use super::{Ask, assemble, no_table, text, whole};
 use crate::server::Server;
 use crate::text::{Lexeme, lex};
 
-/// For how long views of other databases are looked for, in milliseconds. What was not found by then is not
-/// known.
+/// Time limit of looking for views of other databases, in milliseconds. Views not found by then are unknown.
 const OTHER_VIEWS_MS: u32 = 5_000;
 
 /// Rows by the name of their table.
 pub type ByTable = BTreeMap<String, RowSet>;
 
-/// What the questions brought, for tables of one database.
+/// The answers for tables of one database.
 #[derive(Default)]
 pub struct Answers {
     /// name, kind, engine, collation, options, comment.
@@ -36,13 +35,13 @@ pub struct Answers {
     pub checks: ByTable,
     /// table_name, name, statement.
     pub triggers: ByTable,
-    /// All views of the database, and those of others that name it, where they are asked for.
+    /// All views of the database, and those of others that name it, if they were requested.
     pub views: Vec<View>,
     /// table_name, method, expression, sub_method, sub_expression.
     pub partitions: ByTable,
 }
 
-/// A view and what it is made of.
+/// A view with its definition.
 #[derive(Clone)]
 pub struct View {
     pub database: String,
@@ -50,8 +49,8 @@ pub struct View {
     pub definition: Vec<Lexeme>,
 }
 
-/// Tables in the order asked. Views only for whoever could break them: MariaDB opens every table of every database to
-/// find them.
+/// Tables in the requested order. Views only for changes that could break them: MariaDB opens every table of
+/// every database to find them.
 pub fn inspect(
     ask: &dyn Ask,
     server: &Server,
@@ -93,7 +92,7 @@ struct Place<'a> {
 
 type Found = BTreeMap<(String, String), Result<Table, Error>>;
 
-/// Many fields may not fit into one answer: so halves.
+/// Many fields may not fit into one answer: so it is split into halves.
 fn read(
     ask: &dyn Ask,
     server: &Server,
@@ -147,9 +146,9 @@ fn answers(ask: &dyn Ask, server: &Server, place: &Place<'_>, names: &[&str]) ->
     })
 }
 
-/// Foreign keys to the tables. MariaDB would open every table of every database for that; its InnoDB has
-/// them in one list, for accounts with the right PROCESS. Without it they are not known: the server itself
-/// refuses what they hinder.
+/// Foreign keys to the tables. Listing them in the catalogue, MariaDB would open every table of every
+/// database; its InnoDB has them in one list, for accounts with the privilege PROCESS. Without it they are
+/// unknown, and the server itself refuses changes that they prevent.
 fn referenced(ask: &dyn Ask, server: &Server, database: &str, names: &[&str]) -> Result<RowSet, Error> {
     if !server.is_mariadb {
         let query = references_query("k.REFERENCED_TABLE_SCHEMA", "k.REFERENCED_TABLE_NAME", database, names);
@@ -164,8 +163,8 @@ fn referenced(ask: &dyn Ask, server: &Server, database: &str, names: &[&str]) ->
     }
 }
 
-/// The columns child_schema, child, parent_schema, parent and parent_field out of InnoDB's list, for parents
-/// in this database.
+/// The columns child_schema, child, parent_schema, parent and parent_field from InnoDB's list, for parents in
+/// this database.
 pub fn relatives_of(rows: &RowSet, database: &str) -> Result<RowSet, Error> {
     let column = |name: &str| Column { name: name.to_owned(), type_text: String::new() };
     let names = ["child_schema", "child", "parent_schema", "parent", "parent_field"];
@@ -181,14 +180,14 @@ pub fn relatives_of(rows: &RowSet, database: &str) -> Result<RowSet, Error> {
     Ok(RowSet { columns: names.map(column).into(), rows: found, truncated: false })
 }
 
-/// Database and table of `shop/pa@0020r`, in which InnoDB writes names as those of files.
+/// Database and table of `shop/pa@0020r`: InnoDB writes names as file names.
 fn place_of(said: &str) -> Option<(String, String)> {
     let (database, name) = said.split_once('/')?;
     Some((file_name_decoded(database), file_name_decoded(name)))
 }
 
-/// `@` and four digits are a character. Some letters have shorter signs, which are left as they are: such a
-/// name is not found, and the server refuses by itself.
+/// Decodes `@` and four digits as a character. Some letters have shorter codes, which are left as they are:
+/// such a name is not found, and the server itself refuses the change.
 fn file_name_decoded(said: &str) -> String {
     let mut parts = said.split('@');
     let mut name = parts.next().unwrap_or_default().to_owned();
@@ -216,7 +215,7 @@ fn innodb_query() -> Query {
     )
 }
 
-/// Rows by what this column says.
+/// Rows by the value of this column.
 pub fn by_table(rows: RowSet, column: &str) -> Result<ByTable, Error> {
     let names = rows.iter().map(|row| text(&row, column)).collect::<Result<Vec<_>, Error>>()?;
     let mut tables = ByTable::new();
@@ -232,7 +231,7 @@ pub fn by_table(rows: RowSet, column: &str) -> Result<ByTable, Error> {
     Ok(tables)
 }
 
-/// Views with their definitions. Of one that the account may not look into, nothing is known.
+/// Views with their definitions. Omits views whose definition the account may not read.
 pub fn views_of(rows: &RowSet) -> Result<Vec<View>, Error> {
     let view = |row: Row<'_>| {
         Ok(View {
@@ -267,7 +266,7 @@ fn these(query: Query, table: &'static str, database: &str, names: &[&str]) -> Q
         .sql(")")
 }
 
-/// What kind of table each is.
+/// The kind of each table.
 pub fn heads_query(database: &str, names: &[&str]) -> Query {
     let query = Query::new(
         "SELECT t.TABLE_NAME AS name, t.TABLE_TYPE AS kind, t.ENGINE AS engine, \
@@ -287,7 +286,7 @@ fn columns_query(database: &str, names: &[&str]) -> Query {
     these(query, "c.TABLE_NAME", database, names).sql(" ORDER BY c.TABLE_NAME, c.ORDINAL_POSITION")
 }
 
-/// An index of MySQL may have an expression where others have a field.
+/// An index of MySQL may have an expression instead of a field.
 fn indexes_query(server: &Server, database: &str, names: &[&str]) -> Query {
     let query = Query::new(
         "SELECT s.TABLE_NAME AS table_name, s.INDEX_NAME AS name, s.NON_UNIQUE AS non_unique, \
@@ -320,8 +319,8 @@ fn references_query(schema: &'static str, table: &'static str, database: &str, n
     these(query, table, database, names)
 }
 
-/// MariaDB says which table a constraint is of, and whether it stands in a field's definition; MySQL has
-/// all of them in the table's.
+/// MariaDB reports a constraint's table, and whether it is in a field's definition; in MySQL all of them are
+/// in the table's.
 fn checks_query(server: &Server, database: &str, names: &[&str]) -> Query {
     if server.is_mariadb {
         let query = Query::new(
@@ -357,7 +356,7 @@ fn views_query(database: &str) -> Query {
     .value(database)
 }
 
-/// MySQL has a list of who uses what; for MariaDB the definitions have to be looked through.
+/// MySQL has a list of usages; for MariaDB the definitions have to be searched.
 fn other_views_query(server: &Server, database: &str) -> Query {
     let query = Query::new(
         "SELECT v.TABLE_SCHEMA AS view_schema, v.TABLE_NAME AS name, v.VIEW_DEFINITION AS definition \

@@ -1,5 +1,5 @@
-//! Sizes of tables. What the catalogue has are estimates of InnoDB, which MySQL even keeps for a day; again,
-//! rows are counted and bytes taken from the engine's own table of numbers.
+//! Sizes of tables. The catalogue has InnoDB's estimates, which MySQL even caches for a day. On request, rows
+//! are counted and bytes are read from the engine's own table.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use super::inspect::{ByTable, by_table};
 use super::{Ask, counters, kind_of, no_table, text, whole};
 use crate::server::Server;
 
-/// Engines that know how many rows they have.
+/// Engines with exact row counts.
 const EXACT_ENGINES: [&str; 4] = ["MyISAM", "Aria", "MEMORY", "ARCHIVE"];
 
 /// Bytes of data and of indexes, by table.
 pub type Bytes = BTreeMap<String, (u64, u64)>;
 
-/// Sizes, in the order asked.
+/// Sizes, in the requested order.
 pub fn statistics(
     ask: &dyn Ask,
     server: &Server,
@@ -36,7 +36,7 @@ pub fn statistics(
             true => by_table(whole(ask, partitions_query(database, &names))?, "name")?,
             false => ByTable::new(),
         };
-        // The account may not be allowed to look into the engine's own table.
+        // The account may lack the privilege to read the engine's own table.
         let bytes = match fresh && server.sizes_cached_s.is_some() {
             true => {
                 whole(ask, bytes_query(database)).and_then(|rows| bytes_of(&rows, server.page_bytes)).ok()
@@ -91,7 +91,7 @@ fn bytes_query(database: &str) -> Query {
     .value(database)
 }
 
-/// Bytes out of pages; partitions (`orders#P#p1#SP#s1`) count for their table.
+/// Sums bytes from pages; partitions (`orders#P#p1#SP#s1`) count for their table.
 pub fn bytes_of(rows: &lakeport_sdk::dialect::RowSet, page_bytes: u64) -> Result<Bytes, Error> {
     let mut sizes = Bytes::new();
     for row in rows.iter() {
@@ -106,7 +106,7 @@ pub fn bytes_of(rows: &lakeport_sdk::dialect::RowSet, page_bytes: u64) -> Result
     Ok(sizes)
 }
 
-/// What the catalogue says of one table. A view has neither rows nor bytes of its own.
+/// The catalogue's statistics of one table. A view has neither rows nor bytes of its own.
 pub fn statistics_of(
     server: &Server,
     table: &TableName,
@@ -165,7 +165,7 @@ fn note(server: &Server, engine: &str, is_own: bool) -> String {
     parts.join("; ")
 }
 
-/// With its rows counted. Where that takes too long the estimate stays, and says so.
+/// Counts the rows. If that takes too long, keeps the estimate and marks it.
 fn counted(ask: &dyn Ask, table: &TableName, known: TableStatistics) -> TableStatistics {
     let query = Query::new("SELECT COUNT(*) AS ")
         .name([counters::MEASURED])

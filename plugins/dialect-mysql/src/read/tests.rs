@@ -41,7 +41,7 @@ const REFERENCE: [&str; 7] =
     ["child_schema", "child", "name", "field", "parent_schema", "parent", "parent_field"];
 const RULE: [&str; 6] = ["table_name", "name", "on_update", "on_delete", "parent_schema", "parent"];
 
-/// `orders (id key, note, data)`, as MariaDB says it.
+/// `orders (id key, note, data)`, in MariaDB's form.
 fn answers() -> Answers {
     let table = |columns: &[&str], list: &[&[&str]], by: &str| {
         by_table(rows(columns, list.iter().map(|cells| row(cells)).collect()), by).unwrap()

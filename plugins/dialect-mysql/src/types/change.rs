@@ -1,25 +1,25 @@
-//! Which type can take every value of another, letter for letter. What cannot is refused: the server would
-//! round, cut off, shift or fail depending on the rows.
+//! Decides whether a type can hold every value of another type unchanged. Other changes are refused:
+//! depending on the rows, the server would round, truncate, shift or fail.
 
 use super::{Kind, Type};
 
 /// The most bytes that one character takes.
 const CHARACTER_MAX_BYTES: u64 = 4;
 
-/// What a change of type does to the rows.
+/// The effect of a change of type on the rows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
-    /// Nothing: it is the same type.
+    /// None: it is the same type.
     Same,
-    /// All values stay, and so do the rows as they lie.
+    /// All values stay, and the rows are unchanged on disk.
     KeepsRows,
-    /// All values stay in rows that are written again.
+    /// All values stay; the rows are rewritten.
     WritesRows,
     /// Values can be lost, for this reason.
     Loses(&'static str),
 }
 
-/// What happens to the values of a field.
+/// The effect on the values of a field.
 pub fn effect(before: &Type, after: &Type) -> Effect {
     if before == after {
         return Effect::Same;
@@ -31,7 +31,7 @@ pub fn effect(before: &Type, after: &Type) -> Effect {
     }
 }
 
-/// Why a value of `before` may not be the same in `after`.
+/// Why a value of `before` may change in `after`.
 fn loss(before: &Type, after: &Type) -> Option<&'static str> {
     let fits = |fits: bool, reason: &'static str| (!fits).then_some(reason);
     const SHORTER: &str = "what is longer would not fit";
@@ -107,7 +107,7 @@ fn digits(one: &Type) -> u32 {
     largest.to_string().len().try_into().unwrap_or(u32::MAX)
 }
 
-/// The most characters that a value takes when it is written; none where that cannot be said or undone.
+/// The most characters of a written value; `None` if unknown or not reversible.
 fn characters(one: &Type) -> Option<u64> {
     let first = u64::from(one.numbers.first().copied().unwrap_or(0));
     let fraction = u64::from(one.second_digits());
@@ -131,7 +131,8 @@ fn characters(one: &Type) -> Option<u64> {
     }
 }
 
-/// How many characters surely fit. A text that was one before is measured in bytes on both sides.
+/// The number of characters that fit for certain. A text that was one before is measured in bytes on both
+/// sides.
 fn room(after: &Type, before: &Type) -> u64 {
     match (after.kind, before.kind) {
         (Kind::Text(_), Kind::Text(_)) => bytes(after),
@@ -143,7 +144,7 @@ fn room(after: &Type, before: &Type) -> u64 {
     }
 }
 
-/// How many bytes a value can have.
+/// The most bytes of a value.
 fn bytes(one: &Type) -> u64 {
     match one.kind {
         Kind::Text(length) | Kind::Blob(length) => (1u64 << (8 * u32::from(length))) - 1,
@@ -151,7 +152,8 @@ fn bytes(one: &Type) -> u64 {
     }
 }
 
-/// Whether the rows stay as they lie: a longer VARCHAR that needs no longer count, values at a list's end.
+/// Whether the rows are unchanged on disk: a longer VARCHAR with the same length field, values added at a
+/// list's end.
 fn keeps_rows(before: &Type, after: &Type) -> bool {
     let counted_by_one = |one: &Type, each: u64| bytes(one) * each <= 255;
     match (before.kind, after.kind) {

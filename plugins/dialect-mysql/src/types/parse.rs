@@ -1,4 +1,4 @@
-//! Types as users and servers write them.
+//! Parses types in users' and servers' notation.
 
 use lakeport_sdk::dialect::{DataType, Problem};
 
@@ -6,14 +6,14 @@ use super::{Kind, TYPES, Type};
 use crate::server::Server;
 use crate::text;
 
-/// The longest type text that is looked at, in bytes: an ENUM may be long.
+/// The longest type text, in bytes: an ENUM may be long.
 const TEXT_MAX_BYTES: usize = 64 * 1024;
 /// Values of a SET.
 const SET_MAX: usize = 64;
 /// The longest value of an ENUM or SET, in characters.
 const MEMBER_MAX_CHARACTERS: usize = 255;
 
-/// Other names, and what they stand for.
+/// Other names and their types.
 const SYNONYMS: &[(&str, &str)] = &[
     ("BOOL", "BOOLEAN"),
     ("INTEGER", "INT"),
@@ -35,7 +35,7 @@ const SYNONYMS: &[(&str, &str)] = &[
     ("GEOMCOLLECTION", "GEOMETRYCOLLECTION"),
 ];
 
-/// Words that belong to members of their own and not into a type.
+/// Words that belong to members of their own and not to a type.
 const MISPLACED: &[&str] = &[
     "NOT",
     "NULL",
@@ -56,7 +56,7 @@ const MISPLACED: &[&str] = &[
     "INVISIBLE",
 ];
 
-/// A type as the contract has it.
+/// A type in the contract's form.
 pub fn data_type(text: &str, server: Option<&Server>) -> Result<DataType, Problem> {
     let parsed = parse(text, server).map_err(|message| Problem::new("", "invalid_value", message))?;
     Ok(DataType {
@@ -66,14 +66,14 @@ pub fn data_type(text: &str, server: Option<&Server>) -> Result<DataType, Proble
     })
 }
 
-/// A type, or what is wrong with it. Without `server` all that any of them knows.
+/// Parses a type; the error is the problem. Without `server`, accepts the types of both.
 pub fn parse(given: &str, server: Option<&Server>) -> Result<Type, String> {
     if given.len() > TEXT_MAX_BYTES {
         return Err(format!("the type is longer than {TEXT_MAX_BYTES} bytes"));
     }
     let Parts { words, inside, mut behind } = split(given)?;
     let mut words = words;
-    // `int unsigned` has its words without brackets between.
+    // `int unsigned` has no brackets between its words.
     while let Some(last) = words.last().filter(|word| ["UNSIGNED", "SIGNED", "ZEROFILL"].contains(&&***word))
     {
         behind.insert(0, last.clone());
@@ -123,7 +123,7 @@ enum Inside {
     Texts(Vec<String>),
 }
 
-/// The words in capitals, what stands in brackets, and the words behind them.
+/// The words in upper case, the content of the brackets, and the words after them.
 fn split(given: &str) -> Result<Parts, String> {
     let text = given.trim();
     let Some((words, rest)) = text.split_once('(') else {
@@ -162,7 +162,7 @@ fn number(given: &str, digits: &str) -> Result<u32, String> {
         .ok_or_else(|| format!("{given:?}: {digits:?} is not a whole number that is not too large"))
 }
 
-/// Literals with commas between.
+/// Literals separated by commas.
 fn texts_of(inside: &str) -> Option<Vec<String>> {
     let mut texts = Vec::new();
     let mut start = 0;
@@ -209,7 +209,7 @@ fn check_members(parsed: &Type) -> Result<(), String> {
     }
 }
 
-/// Numbers as the server keeps them: defaults said, display widths left out.
+/// Numbers as the server stores them: with defaults, without display widths.
 fn with_numbers(parsed: &mut Type, given: Vec<u32>) -> Result<(), String> {
     let name = parsed.name;
     let most = match parsed.kind {
@@ -266,7 +266,7 @@ fn with_numbers(parsed: &mut Type, given: Vec<u32>) -> Result<(), String> {
     }
 }
 
-/// A display width means nothing, but for `tinyint(1)` and where zeros fill it.
+/// A display width has no meaning, except in `tinyint(1)` and with ZEROFILL.
 fn integer(parsed: &mut Type, bytes: u8, given: &[u32]) -> Result<(), String> {
     let width = given.first().copied();
     if width.is_some_and(|width| width > 255) {
@@ -288,7 +288,7 @@ fn integer(parsed: &mut Type, bytes: u8, given: &[u32]) -> Result<(), String> {
     Ok(())
 }
 
-/// `FLOAT(p)` chooses between two types; `FLOAT(m,d)` rounds.
+/// `FLOAT(p)` selects one of two types; `FLOAT(m,d)` rounds.
 fn float(parsed: &mut Type, given: Vec<u32>) -> Result<(), String> {
     match given.as_slice() {
         [] => Ok(()),

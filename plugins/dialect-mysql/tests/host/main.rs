@@ -1,5 +1,5 @@
-//! Plans and reads as the host sees them: every statement is written, read again and judged by the host's
-//! own crate.
+//! Plans and reads from the host's view: every statement is written, read back and judged by the host's own
+//! crate.
 
 mod plans;
 mod reads;
@@ -115,7 +115,7 @@ pub fn written(server: &Server, change: &Change) -> Written {
     }
 }
 
-/// Members and codes of what is wrong.
+/// Members and codes of the problems.
 pub fn refused(server: &Server, change: Change) -> Vec<(String, String)> {
     let problems = plan::plan(server, &change).expect_err("the change is impossible");
     for problem in &problems {

@@ -6,7 +6,7 @@ use lakeport_sql::{Profile, read_statement};
 
 use super::{mariadb, mysql, profile};
 
-/// Judges every question as the host would, and answers from a list.
+/// Judges each query as the host would, and answers from a list.
 struct Judge {
     profile: Profile,
     about: Vec<TableName>,

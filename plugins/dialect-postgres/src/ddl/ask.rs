@@ -1,4 +1,4 @@
-//! What is asked of the catalogue about one table and all its partitions.
+//! The catalogue queries about one table and all its partitions.
 
 use lakeport_sdk::Row;
 use lakeport_sdk::dialect::{Error, Query, RowSet, ServerInfo, TableName};
@@ -20,7 +20,7 @@ pub struct Catalogue {
 
 /// The answers by relation.
 pub struct Parts<'a> {
-    /// The table, then its partitions, each behind its parent.
+    /// The table, then its partitions, each after its parent.
     pub relations: Vec<Row<'a>>,
     pub columns: ByRelation<'a>,
     pub constraints: ByRelation<'a>,
@@ -32,7 +32,7 @@ pub struct Parts<'a> {
     pub comments: ByRelation<'a>,
 }
 
-/// Asks; none where there is no such table.
+/// Runs the queries; `None` if the table does not exist.
 pub fn ask(source: &impl Source, server: &ServerInfo, table: &TableName) -> Result<Option<Catalogue>, Error> {
     let relations = source.ask_whole(relations_query(table))?;
     let ids = relations.iter().map(|row| row.integer("relation")).collect::<Result<Vec<_>, _>>()?;
@@ -52,7 +52,7 @@ pub fn ask(source: &impl Source, server: &ServerInfo, table: &TableName) -> Resu
 }
 
 impl Catalogue {
-    /// Sorts the answers.
+    /// Groups the answers by relation.
     pub fn parts(&self) -> Result<Parts<'_>, Error> {
         Ok(Parts {
             relations: self.relations.iter().collect(),
@@ -180,7 +180,7 @@ fn parents_query(relations: &[i64]) -> Query {
     numbered(query, relations).sql(" ORDER BY 1, i.inhseqno")
 }
 
-/// Sequences that belong to a column: of an identity, or of a `serial`.
+/// Sequences owned by a column: of an identity, or of a `serial`.
 fn sequences_query(relations: &[i64]) -> Query {
     let query = Query::new(
         "SELECT CAST(d.refobjid AS bigint) AS relation, CAST(d.refobjsubid AS bigint) AS number, \
@@ -197,8 +197,8 @@ fn sequences_query(relations: &[i64]) -> Query {
     numbered(query, relations).sql(" ORDER BY 1, 2")
 }
 
-/// Whole statements, in the order in which they are run. Of a trigger that came from the table of a partition
-/// there is only what is set for it, where that is something else there.
+/// Complete statements, in the order of execution. For a trigger inherited from a partitioned table, only
+/// settings that differ.
 fn others_query(relations: &[i64]) -> Query {
     let query = Query::new(
         "SELECT CAST(s.stxrelid AS bigint) AS relation, CAST(1 AS bigint) AS place, CAST(s.stxname AS text) AS name, \
@@ -247,7 +247,7 @@ fn others_query(relations: &[i64]) -> Query {
     numbered(query, relations).sql(" ORDER BY 1, 2, 3")
 }
 
-/// Comments on the table, its columns and all that belongs to it, with what each is on.
+/// Comments on the table, its columns and its objects, with their targets.
 fn comments_query(relations: &[i64]) -> Query {
     let query = Query::new(
         "WITH found AS (SELECT c.oid AS relation, 1 AS place, CAST(d.objsubid AS bigint) AS number, \

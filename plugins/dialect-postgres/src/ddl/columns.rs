@@ -1,4 +1,4 @@
-//! Columns of a table: their definitions, and what is set for them afterwards.
+//! Columns of a table: their definitions, and settings applied afterwards.
 
 use lakeport_sdk::Row;
 use lakeport_sdk::dialect::Error;
@@ -37,7 +37,7 @@ pub fn value(row: &Row<'_>) -> Result<String, Error> {
     })
 }
 
-/// The inside of an expression that stands in parentheses as a whole.
+/// The content of an expression that is enclosed in parentheses as a whole.
 fn without_parentheses(expression: &str) -> &str {
     let Some(inside) = expression.strip_prefix('(').and_then(|text| text.strip_suffix(')')) else {
         return expression;
@@ -45,7 +45,7 @@ fn without_parentheses(expression: &str) -> &str {
     let mut depth = 0_i32;
     for c in inside.chars() {
         depth += i32::from(c == '(') - i32::from(c == ')');
-        // Quotes are not looked into: what is in doubt stays as it is.
+        // Quotes are not parsed: in doubt the text stays as it is.
         if depth < 0 || c == '\'' || c == '"' {
             return expression;
         }
@@ -53,7 +53,7 @@ fn without_parentheses(expression: &str) -> &str {
     inside
 }
 
-/// What of an identity's sequence is not as it would be anyway.
+/// The options of an identity's sequence that differ from the defaults.
 fn identity(sequence: &Row<'_>, table: &str, column: &str) -> Result<String, Error> {
     let mut settings = Vec::new();
     let (schema, name) = (sequence.text("schema_name")?, sequence.text("name")?);
@@ -64,7 +64,7 @@ fn identity(sequence: &Row<'_>, table: &str, column: &str) -> Result<String, Err
     Ok(if settings.is_empty() { String::new() } else { format!(" ({})", settings.join(" ")) })
 }
 
-/// How a sequence counts, as far as that is not as it would be anyway.
+/// The options of a sequence that differ from the defaults.
 pub fn counting(sequence: &Row<'_>) -> Result<Vec<String>, Error> {
     let (least, most) = match sequence.text("type_text")? {
         "smallint" => (i64::from(i16::MIN), i64::from(i16::MAX)),
@@ -92,7 +92,7 @@ pub fn counting(sequence: &Row<'_>) -> Result<Vec<String>, Error> {
     Ok(settings)
 }
 
-/// What a column has that cannot stand in its definition on every version: `SET STORAGE EXTERNAL`.
+/// Properties of a column that not every version accepts in its definition: `SET STORAGE EXTERNAL`.
 pub fn settings(row: &Row<'_>) -> Result<Vec<String>, Error> {
     let mut settings = Vec::new();
     if let Some(storage) = row.optional_text("storage")? {
@@ -112,7 +112,7 @@ pub fn settings(row: &Row<'_>) -> Result<Vec<String>, Error> {
     Ok(settings)
 }
 
-/// Options as the catalogue keeps them: a JSON list of `name=value`.
+/// Options in the catalogue's form: a JSON list of `name=value`.
 pub fn options(json: Option<&str>) -> Result<Option<Vec<(String, String)>>, Error> {
     let Some(json) = json else { return Ok(None) };
     let list: Vec<String> = serde_json::from_str(json)

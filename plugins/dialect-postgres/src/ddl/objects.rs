@@ -1,4 +1,4 @@
-//! What belongs to a table and has statements of its own: sequences, indexes, foreign keys, triggers, rules,
+//! Objects of a table with statements of their own: sequences, indexes, foreign keys, triggers, rules,
 //! policies, comments.
 
 use lakeport_sdk::Row;
@@ -10,7 +10,7 @@ use super::columns;
 use super::relation::path;
 use crate::quote;
 
-/// Sequences of `serial` columns, which defaults name.
+/// Sequences of `serial` columns, which defaults refer to.
 pub fn sequences_before(sequences: &[Row<'_>], statements: &mut Vec<String>) -> Result<(), Error> {
     for row in sequences {
         if row.boolean("is_identity")? {
@@ -26,7 +26,7 @@ pub fn sequences_before(sequences: &[Row<'_>], statements: &mut Vec<String>) -> 
     Ok(())
 }
 
-/// Whose they are.
+/// The sequences' owners.
 pub fn sequences_after(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<String>) -> Result<(), Error> {
     let relation = head.integer("relation")?;
     let names = parts.columns.get(relation)?;
@@ -41,20 +41,20 @@ pub fn sequences_after(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<S
     Ok(())
 }
 
-/// Which indexes and keys of a relation: attaching a partition takes the first of several equal ones for that
-/// of its table, so those come later that are the partition's own.
+/// Selects indexes and keys of a relation: attaching a partition adopts the first of several equal ones for
+/// its table's, so the partition's own are created later.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Those {
-    /// All there are.
+    /// All of them.
     All,
-    /// Those that are parts of the table's.
+    /// Those attached to the table's.
     Attached,
     /// All others.
     Own,
 }
 
 impl Those {
-    /// Whether it is about one that is attached, or is not.
+    /// Whether an index with this state is selected.
     pub fn are(self, is_attached: bool) -> bool {
         match self {
             Those::All => true,
@@ -64,7 +64,7 @@ impl Those {
     }
 }
 
-/// Indexes, and what is set for those that came with a constraint.
+/// Indexes, and settings of those that belong to a constraint.
 pub fn indexes(
     head: &Row<'_>,
     those: Those,
@@ -99,7 +99,7 @@ pub fn indexes(
     Ok(())
 }
 
-/// Columns of an index with a target of their own: a JSON list of `number target`.
+/// Columns of an index with a statistics target: a JSON list of `number target`.
 fn targets(row: &Row<'_>) -> Result<Vec<(String, String)>, Error> {
     let Some(json) = row.optional_text("targets")? else { return Ok(Vec::new()) };
     let list: Vec<String> = serde_json::from_str(json)
@@ -108,7 +108,7 @@ fn targets(row: &Row<'_>) -> Result<Vec<(String, String)>, Error> {
     Ok(list.iter().filter_map(pair).collect())
 }
 
-/// Foreign keys but the copies that PostgreSQL makes for partitions.
+/// Foreign keys except the copies that PostgreSQL creates for partitions.
 pub fn foreign_keys(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<String>) -> Result<(), Error> {
     for row in parts.constraints.get(head.integer("relation")?)? {
         if row.text("kind")? == "f" && !row.boolean("is_copy")? {
@@ -130,7 +130,7 @@ pub fn others(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<String>) -
     for row in parts.others.get(head.integer("relation")?)? {
         match row.optional_text("text")? {
             Some(text) => statements.push(text.to_owned()),
-            // What came from a table that is not made here is not there.
+            // Objects inherited from a table that is not created here do not exist.
             None if is_alone => continue,
             None => {}
         }
@@ -158,7 +158,7 @@ pub fn others(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<String>) -
     Ok(())
 }
 
-/// Comments on all of it.
+/// Comments on all objects.
 pub fn comments(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<String>) -> Result<(), Error> {
     let table = path(head)?;
     for row in parts.comments.get(head.integer("relation")?)? {

@@ -1,4 +1,4 @@
-//! One table or view after the other, each partition behind its parent.
+//! The statements of tables or views, each partition after its parent.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use super::objects::Those;
 use super::{columns, objects};
 use crate::quote;
 
-/// All statements, without their semicolons. Foreign keys, triggers and the like come once all partitions are
-/// there: PostgreSQL copies them to each.
+/// All statements, without semicolons. Foreign keys, triggers and the like come after all partitions:
+/// PostgreSQL copies them to each.
 pub fn statements(parts: &Parts<'_>) -> Result<Vec<String>, Error> {
     let mut statements = Vec::new();
     let mut paths = BTreeMap::new();
@@ -71,7 +71,7 @@ fn view(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<String>) -> Resu
     objects::indexes(head, Those::All, parts, statements)
 }
 
-/// Keys and indexes that a partition has and its table has not.
+/// Keys and indexes that a partition has and its table does not.
 fn own_of_partition(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<String>) -> Result<(), Error> {
     for row in parts.constraints.get(head.integer("relation")?)? {
         if is_key(row)? && Those::Own.are(row.boolean("is_attached")?) {
@@ -81,7 +81,7 @@ fn own_of_partition(head: &Row<'_>, parts: &Parts<'_>, statements: &mut Vec<Stri
     objects::indexes(head, Those::Own, parts, statements)
 }
 
-/// A constraint that has an index.
+/// A constraint with an index.
 fn is_key(row: &Row<'_>) -> Result<bool, Error> {
     Ok(matches!(row.text("kind")?, "p" | "u" | "x"))
 }
@@ -145,7 +145,7 @@ fn table(head: &Row<'_>, those: Those, parts: &Parts<'_>, statements: &mut Vec<S
     objects::indexes(head, those, parts, statements)
 }
 
-/// What a column that came from a parent may have otherwise than there.
+/// Properties of an inherited column that differ from the parent's.
 fn inherited(row: &Row<'_>) -> Result<Vec<String>, Error> {
     let name = quote::name(row.text("name")?);
     let mut settings = Vec::new();
@@ -195,7 +195,7 @@ fn create(head: &Row<'_>, parts: &Parts<'_>, lines: &[String]) -> Result<String,
     Ok(text)
 }
 
-/// `USING … WITH (…) TABLESPACE …`, as far as it is not as it would be anyway.
+/// `USING … WITH (…) TABLESPACE …`, if it differs from the defaults.
 fn storage(head: &Row<'_>) -> Result<String, Error> {
     let mut text = String::new();
     if let Some(method) = head.optional_text("method")? {

@@ -1,4 +1,4 @@
-//! Whether a default that a user gives can be kept, and read back as it was given.
+//! Checks whether a user's default can be stored and read back unchanged.
 
 use lakeport_sdk::dialect::DefaultValue;
 use lakeport_sdk::serde_json;
@@ -6,7 +6,7 @@ use lakeport_sdk::serde_json;
 use super::{FRACTION_MAX, is_number};
 use crate::types::Type;
 
-/// What stands against this default of a field of this type; for a person.
+/// The problem of this default for a field of this type; for people.
 pub fn fits(wanted: &DefaultValue, of: &Type) -> Result<(), String> {
     match wanted {
         DefaultValue::Absent | DefaultValue::Null | DefaultValue::Expression(_) => Ok(()),

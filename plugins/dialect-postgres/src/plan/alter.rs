@@ -1,6 +1,6 @@
-//! Another shape of a field: each part of it is a statement of its own, with what takes it back.
+//! Changes the definition of a field: each part is a statement of its own, with its undo.
 //!
-//! A type changes only where every value comes out as it went in, whichever values there are.
+//! A type changes only if every possible value stays the same.
 
 use lakeport_sdk::dialect::{
     Action, AlterField, ChangePlan, DefaultValue, Field, Problem, ServerInfo, Statement, Step, TableName,
@@ -53,7 +53,7 @@ pub fn plan(server: &ServerInfo, change: &AlterField) -> Result<ChangePlan, Vec<
     ))
 }
 
-/// The types of a field before and after, and what becomes of its values.
+/// The types of a field before and after, and the effect on its values.
 struct Types {
     before: Type,
     after: Type,
@@ -92,7 +92,7 @@ fn nullability(change: &AlterField, facts: &FieldFacts, of_table: &TableFacts, p
     }
 }
 
-/// What stands against another type, all but its default.
+/// Problems of the new type, except its default's.
 fn retype(
     server: &ServerInfo,
     change: &AlterField,
@@ -163,12 +163,12 @@ fn retype(
     Some(Types { before: old, after: wanted, rewrites })
 }
 
-/// What the old default is in the new type is for PostgreSQL to say; so a plain one is set again.
+/// Only PostgreSQL can convert the old default to the new type; so a constant is set again.
 fn is_set_anew(before: &Field) -> bool {
     defaults::gives_a_value(&before.defaults_to) && !matches!(before.defaults_to, DefaultValue::Expression(_))
 }
 
-/// A default takes the place of those that tables below have for the field, and none of them comes back.
+/// A default on the table overwrites the partitions' own ones for the field, which the undo cannot restore.
 fn default_of_others(
     change: &AlterField,
     facts: &FieldFacts,
@@ -245,7 +245,7 @@ fn notes(change: &AlterField, types: Option<&Types>) -> Vec<Problem> {
     of_sequence.into_iter().chain(of_generated).collect()
 }
 
-/// The statements, in their order.
+/// The statements, in order.
 struct Steps<'a> {
     change: &'a AlterField,
     table: &'a TableName,

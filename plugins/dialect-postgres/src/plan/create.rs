@@ -1,4 +1,4 @@
-//! Making a table.
+//! Creating a table.
 
 use lakeport_sdk::dialect::{Action, ChangePlan, Problem, ServerInfo, Step, Table, TableName};
 
@@ -40,7 +40,7 @@ pub fn plan(server: &ServerInfo, table: &Table) -> Result<ChangePlan, Vec<Proble
     problems.or(|| made(table, &key_columns_given(table, columns)))
 }
 
-/// A key takes no NULL, whatever was said of its fields.
+/// A key never contains NULL, whatever its fields declare.
 fn key_columns_given(table: &Table, mut columns: Vec<Column>) -> Vec<Column> {
     for column in columns.iter_mut().filter(|column| table.keys.contains(&column.name)) {
         column.nullable = false;
@@ -128,7 +128,7 @@ fn partitions(table: &Table, columns: &[Column], problems: &mut Problems) {
     }
 }
 
-/// Members that PostgreSQL has nothing for.
+/// Reports members that PostgreSQL does not support.
 fn without_places(table: &Table, problems: &mut Problems) {
     if let Some(model) = &table.model {
         let message = format!("PostgreSQL has one kind of table and no model {model:?}");

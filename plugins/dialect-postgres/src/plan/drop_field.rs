@@ -9,8 +9,8 @@ use super::shape::{self, Column};
 use crate::defaults;
 use crate::facts::{FieldFacts, TableFacts, listed};
 
-/// A field goes, and its values with it. PostgreSQL would drop the key, and indexes and constraints of
-/// several fields, along with one of them without a word; here they are in the way.
+/// Drops a field with its values. PostgreSQL would silently drop the key, and indexes and constraints of
+/// several fields, with one of them; here they prevent the change.
 pub fn plan(change: &DropField) -> Result<ChangePlan, Vec<Problem>> {
     let table = &change.current;
     let mut problems = Problems::default();

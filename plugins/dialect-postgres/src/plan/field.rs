@@ -8,8 +8,8 @@ use super::problems::{Checks, Problems};
 use super::shape::{self, Column};
 use crate::defaults;
 
-/// A new field. PostgreSQL puts it last; rows that are there get the default. What would fail on a table with
-/// rows is refused on any.
+/// Adds a field. PostgreSQL puts it last; existing rows get the default. A change that would fail on a table
+/// with rows is always refused.
 pub fn add(server: &ServerInfo, change: &AddField) -> Result<ChangePlan, Vec<Problem>> {
     let (table, field) = (&change.current, &change.field);
     let mut problems = Problems::default();

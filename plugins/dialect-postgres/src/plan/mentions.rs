@@ -1,10 +1,10 @@
-//! Whether the expression of a generated field names another field. The catalogue would tell, too; but what it
-//! tells would have to change when a generated field is dropped, and facts about a field must not.
+//! Whether the expression of a generated field names another field. The catalogue knows it, too; but facts
+//! from there would change when a generated field is dropped, and facts about a field must not.
 
 use lakeport_sdk::dialect::Table;
 
-/// Names of generated fields whose expression may name this one. A text that has the name in it counts: what is
-/// in doubt is used.
+/// Names of generated fields whose expression may name this one. Any occurrence of the name in the text
+/// counts as a use.
 pub fn generated_from<'a>(table: &'a Table, name: &str) -> Vec<&'a str> {
     let others = table.fields.iter().filter(|field| field.name != name);
     let uses = others.filter(|field| field.generated.as_deref().is_some_and(|text| mentions(text, name)));

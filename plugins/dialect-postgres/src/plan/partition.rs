@@ -1,16 +1,16 @@
-//! The partition that takes what no other takes. A plan that makes a partitioned table makes it too, since
-//! nothing could be inserted otherwise, and marks it with a comment so that it is found again.
+//! The default partition. A plan that creates a partitioned table creates it too, since otherwise no row
+//! could be inserted, and marks it with a comment to recognise it later.
 
 use crate::describe::NAME_MAX_BYTES;
 
-/// The comment of a partition that was made along with its table.
+/// The comment of a partition that was created along with its table.
 pub const MARK: &str = "made along with its table: rows that no other partition takes";
-/// What its name ends with.
+/// The suffix of its name.
 const SUFFIX: &str = "_default";
-/// Hexadecimal digits that tell long names apart once they are cut.
+/// Hexadecimal digits that keep truncated names unique.
 const DIGITS: usize = 8;
 
-/// Its name. Two tables of different names have default partitions of different names.
+/// Its name. Tables with different names have default partitions with different names.
 pub fn companion_name(table: &str) -> String {
     let max = NAME_MAX_BYTES as usize;
     if table.len() + SUFFIX.len() <= max {

@@ -1,4 +1,4 @@
-//! What PostgreSQL has against names and tables; and what merely deserves a note.
+//! PostgreSQL's restrictions on names and tables, and notes.
 
 pub use lakeport_sdk::dialect::Problems;
 use lakeport_sdk::dialect::{Problem, Table};
@@ -9,21 +9,21 @@ use crate::facts::TableFacts;
 pub const NO_BUCKETS: &str = "PostgreSQL keeps a table in one place and has no buckets";
 pub const NO_REPLICAS: &str = "PostgreSQL copies whole servers, not tables, and has no replicas of one";
 
-/// Names of columns that every table has already.
+/// Names of system columns.
 const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "ctid"];
 
-/// What PostgreSQL has against a change.
+/// Checks of PostgreSQL's restrictions.
 pub trait Checks {
-    /// Only tables are planned for, and of those only what is the user's own. Answers what was read of it.
+    /// Accepts only tables, and only the user's own. Returns the facts read about it.
     fn changeable(&mut self, table: &Table) -> TableFacts;
 
-    /// Fields of this table may be added, renamed and dropped.
+    /// Whether fields of this table may be added, renamed and dropped.
     fn fields_changeable(&mut self, table: &Table) -> TableFacts;
 
-    /// A name as the host checks it, too: PostgreSQL would cut a longer one off.
+    /// A name that the host checks, too: PostgreSQL would truncate a longer one.
     fn table_name(&mut self, name: &str);
 
-    /// Likewise, and not one that every table has.
+    /// Likewise, and not a system column.
     fn field_name(&mut self, name: &str, member: &str);
 }
 
@@ -91,7 +91,7 @@ fn checked_name(problems: &mut Problems, name: &str, member: &str, what: &str) {
     }
 }
 
-/// Something to know that concerns no single member.
+/// A note that concerns no single member.
 pub fn note(message: impl Into<String>) -> Problem {
     Problem::new("", "adjusted", message)
 }

@@ -1,4 +1,4 @@
-//! The shape of a table as it is written: fields with parsed types, and the key.
+//! The shape of a table: fields with parsed types, and the key.
 
 use lakeport_sdk::dialect::{DefaultValue, Field, ServerInfo, Statement, TableName};
 
@@ -22,8 +22,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// A field that a user wants as a column; what is wrong is named below `prefix` (`fields[2].`, or
-    /// nothing).
+    /// A requested field as a column; problems are reported below `prefix` (`fields[2].`, or empty).
     pub fn wanted(
         server: &ServerInfo,
         field: &Field,
@@ -49,7 +48,7 @@ impl Column {
         })
     }
 
-    /// A field that was read as it can be made again; none where something of it could not.
+    /// A field that was read, as it can be created again; `None` if a part of it cannot.
     pub fn again(field: &Field) -> Option<Column> {
         let facts = facts::FieldFacts::of(field);
         let plain = field.generated.is_none()
@@ -75,7 +74,7 @@ impl Column {
     }
 }
 
-/// A type that a user wants.
+/// A requested type.
 pub fn wanted_type(server: &ServerInfo, text: &str, member: &str, problems: &mut Problems) -> Option<Type> {
     let checked = types::parse_for(Some(server), text).and_then(|_| types::parse(text));
     match checked {
@@ -87,8 +86,8 @@ pub fn wanted_type(server: &ServerInfo, text: &str, member: &str, problems: &mut
     }
 }
 
-/// Whether a default that was read may be written again: the host takes no expression that reaches out of the
-/// statement, so only functions that are known not to are passed on.
+/// Whether a default that was read may be written again: the host accepts no expression that reaches out of
+/// the statement, so only functions known to be safe are passed on.
 pub fn is_writable(default: &DefaultValue) -> bool {
     const FUNCTIONS: [&str; 17] = [
         "CURRENT_TIMESTAMP",
@@ -143,7 +142,7 @@ pub fn alter_column(table: &TableName, field: &str) -> Statement {
     alter(table).words("ALTER COLUMN").name([field])
 }
 
-/// The statement that makes a table.
+/// The statement that creates a table.
 pub fn create(table: &TableName, columns: &[Column], keys: &[String], partition: &[String]) -> Statement {
     let statement = Statement::new()
         .words("CREATE TABLE")
@@ -167,7 +166,7 @@ pub fn create(table: &TableName, columns: &[Column], keys: &[String], partition:
         .in_parentheses(partition, |statement, field| statement.name([field]))
 }
 
-/// The statement that makes the partition for what no other takes.
+/// The statement that creates the default partition.
 pub fn create_default(partition: &TableName, of: &TableName) -> Statement {
     Statement::new()
         .words("CREATE TABLE")
@@ -182,12 +181,12 @@ pub fn drop(table: &TableName) -> Statement {
     Statement::new().words("DROP TABLE").name(path(table))
 }
 
-/// The statement that gives a table another name.
+/// The statement that renames a table.
 pub fn rename(from: &TableName, to: &str) -> Statement {
     alter(from).words("RENAME TO").name([to])
 }
 
-/// The statement that comments on a table; an empty comment is none.
+/// The statement that comments on a table; an empty comment removes it.
 pub fn comment_table(table: &TableName, comment: &str) -> Statement {
     is(Statement::new().words("COMMENT ON TABLE").name(path(table)), comment)
 }
@@ -216,7 +215,7 @@ pub fn drop_column(table: &TableName, column: &str) -> Statement {
     alter(table).words("DROP COLUMN").name([column])
 }
 
-/// The statement that gives a column another name.
+/// The statement that renames a column.
 pub fn rename_column(table: &TableName, from: &str, to: &str) -> Statement {
     alter(table).words("RENAME COLUMN").name([from]).words("TO").name([to])
 }

@@ -1,4 +1,4 @@
-//! Changes of a table as a whole.
+//! Changes of a whole table.
 
 use lakeport_sdk::dialect::{
     Action, ChangePlan, CommentTable, DropTable, Problem, RenameTable, Step, Table, TableName,
@@ -9,8 +9,7 @@ use super::shape::{self, Column};
 use super::{in_one, partition};
 use crate::facts::{TableFacts, listed};
 
-/// Another name, for the recycle bin, out of it or for good. The partition that was made along with the table
-/// goes with it.
+/// Renames a table, as for the recycle bin. The default partition is renamed with it.
 pub fn rename(change: &RenameTable) -> Result<ChangePlan, Vec<Problem>> {
     let current = &change.current.name;
     let mut problems = Problems::default();
@@ -61,7 +60,8 @@ fn rename_notes(table: &Table, facts: &TableFacts) -> Vec<Problem> {
     notes
 }
 
-/// A table goes, with its rows and, if it has any, its partitions. What uses it stays, and so it does.
+/// Drops a table with its rows and, if it has any, its partitions. A table that other objects use is not
+/// dropped.
 pub fn drop(change: &DropTable) -> Result<ChangePlan, Vec<Problem>> {
     let current = &change.current;
     let name = &current.name.name;
@@ -95,7 +95,7 @@ pub fn drop(change: &DropTable) -> Result<ChangePlan, Vec<Problem>> {
     })
 }
 
-/// The statement that makes an empty table of the same shape, where that is all there was to it.
+/// The statement that creates an empty table of the same shape, if the shape describes it completely.
 fn made_again(table: &Table, facts: &TableFacts) -> Option<Action> {
     let plain = TableFacts::default() == *facts && table.partition.is_empty();
     let columns: Option<Vec<Column>> = table.fields.iter().map(Column::again).collect();
@@ -103,7 +103,7 @@ fn made_again(table: &Table, facts: &TableFacts) -> Option<Action> {
     Some(Action::new(shape::create(&table.name, &columns, &table.keys, &[])))
 }
 
-/// Another comment.
+/// Changes the comment.
 pub fn comment(change: &CommentTable) -> Result<ChangePlan, Vec<Problem>> {
     let current = &change.current;
     let mut problems = Problems::default();

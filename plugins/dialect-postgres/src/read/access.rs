@@ -1,5 +1,5 @@
-//! Accesses, as far as PostgreSQL counts them: scans of each table since its statistics were reset. Who
-//! scanned and when, it does not say; from version 16 on it keeps the time of the last scan.
+//! Accesses, as far as PostgreSQL counts them: scans of each table since its statistics were reset, without
+//! users and times; from version 16 on with the time of the last scan.
 
 use lakeport_sdk::dialect::{
     AccessCounter, AccessPage, AccessRequest, Error, Query, RowSet, ServerInfo, TableName,
@@ -9,13 +9,13 @@ use lakeport_sdk::serde_json;
 use super::{Source, places, text};
 use crate::version::{LAST_ACCESS, is_at_least};
 
-/// Where it is from.
+/// The source.
 const SOURCE: &str = "pg_stat_user_tables";
-/// What is missing.
+/// The source's limitations.
 const NOTE: &str = "PostgreSQL counts scans of a table, not statements, and neither users nor days; counting the \
                     rows of a table is a scan, too. After a crash it counts anew";
 
-/// One page of counters. Scans of a partition are scans of its table.
+/// One page of counters. Scans of a partition count for its table.
 pub fn access(
     source: &impl Source,
     server: &ServerInfo,
@@ -29,7 +29,7 @@ pub fn access(
     page_of(&source.ask(query(server, request)?)?, request.page.limit)
 }
 
-/// The place behind which a page begins.
+/// The position after which a page begins.
 fn behind(cursor: &str) -> Result<(String, String), Error> {
     serde_json::from_str(cursor)
         .map_err(|_| Error::invalid_input("the cursor is not one that this dialect made"))
@@ -78,7 +78,7 @@ fn query(server: &ServerInfo, request: &AccessRequest) -> Result<Query, Error> {
     ))
 }
 
-/// The page that these rows make.
+/// The page of these rows.
 pub fn page_of(rows: &RowSet, limit: u32) -> Result<AccessPage, Error> {
     let mut counters = rows
         .iter()

@@ -1,5 +1,5 @@
-//! What hangs on tables and their fields, in one question: what would go with them, and what would be in
-//! their way.
+//! The objects that depend on tables and their fields, in one query: those that would be dropped with them,
+//! and those that would prevent it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,8 +9,8 @@ use lakeport_sdk::dialect::{Error, Query};
 use super::numbered;
 use crate::facts::{FieldFacts, TableFacts};
 
-/// Everything in the catalogue that depends on these relations or their columns, by relation. A primary key is
-/// there for the columns that it merely includes: its own are known.
+/// All objects that depend on these relations or their columns, by relation. A primary key is listed only for
+/// the columns that it includes: its own are known.
 pub fn query(relations: &[i64]) -> Query {
     let wanted = Query::new(
         "WITH wanted AS (SELECT d.classid AS classid, d.objid AS objid, d.refobjid AS refobjid, \
@@ -74,7 +74,7 @@ pub fn query(relations: &[i64]) -> Query {
     )
 }
 
-/// What hangs on one table.
+/// The dependents of one table.
 #[derive(Debug, Default)]
 pub struct Dependents {
     objects: BTreeMap<(String, i64), Object>,
@@ -82,7 +82,7 @@ pub struct Dependents {
 
 #[derive(Debug)]
 struct Object {
-    /// For a person, without the names of the table and its fields.
+    /// For people, without the names of the table and its fields.
     shown: String,
     role: Role,
     /// Columns by number.
@@ -91,13 +91,13 @@ struct Object {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Role {
-    /// Goes along with the fields that it is made of: an index.
+    /// Dropped with its fields: an index.
     Part,
-    /// Likewise, and is of others, too, which are not named: a key with a column that it includes.
+    /// Likewise, but also belongs to fields that are not named: a key with an included column.
     Shared,
-    /// Belongs to the table and holds the fields that it names: a trigger.
+    /// Belongs to the table and locks the fields that it names: a trigger.
     Holder,
-    /// Belongs to another: a view.
+    /// Belongs to another object: a view.
     User,
 }
 
@@ -136,7 +136,7 @@ impl Dependents {
         Ok(dependents)
     }
 
-    /// Adds what concerns the table and no single field.
+    /// Adds the dependents of the table that belong to no single field.
     pub fn add_to_table(&self, facts: &mut TableFacts) {
         for object in self.objects.values() {
             match object.role {
@@ -148,7 +148,7 @@ impl Dependents {
         }
     }
 
-    /// Adds what concerns one field.
+    /// Adds the dependents of one field.
     pub fn add_to_field(&self, number: i64, facts: &mut FieldFacts) {
         for object in self.objects.values().filter(|object| object.columns.contains(&number)) {
             let names = match object.role {

@@ -1,5 +1,4 @@
-//! Tables with all that is known of them: five questions for all of them together, one more where some are
-//! partitioned.
+//! Inspects tables: five queries for all of them together, one more if some are partitioned.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,23 +12,23 @@ use crate::plan::{COMPANION_MARK, companion_name};
 use crate::version::{COMPRESSION, is_at_least};
 use crate::{defaults, types};
 
-/// What the questions brought.
+/// The answers of the queries.
 pub struct Answers {
     /// The relations themselves.
     pub heads: RowSet,
-    /// Their columns, dropped ones left out.
+    /// Their columns, without dropped ones.
     pub fields: RowSet,
     /// Their primary keys.
     pub keys: RowSet,
-    /// What they inherit from, what inherits from them.
+    /// Their parents and children.
     pub family: RowSet,
-    /// What hangs on them.
+    /// Their dependents.
     pub dependents: RowSet,
-    /// Columns whose default is another one in some partition.
+    /// Columns with another default in some partition.
     pub other_defaults: RowSet,
 }
 
-/// Tables in the order asked.
+/// Tables in the requested order.
 pub fn inspect(
     source: &impl Source,
     server: &ServerInfo,
@@ -123,7 +122,7 @@ fn keys_query(relations: &[i64]) -> Query {
     numbered(query, relations).sql(" ORDER BY 1")
 }
 
-/// Parents, children that are no partitions by name, and how many partitions there are.
+/// Parents, children that are not partitions, by name, and the number of partitions.
 fn family_query(relations: &[i64]) -> Query {
     let query = Query::new(
         "SELECT CAST(i.inhrelid AS bigint) AS relation, 'parent' AS role, CAST(n.nspname AS text) AS schema_name, \
@@ -146,7 +145,7 @@ fn family_query(relations: &[i64]) -> Query {
     numbered(query, relations).sql(" GROUP BY 1 ORDER BY 1, 2, 3, 4")
 }
 
-/// A default that is set for a partitioned table takes the place of those of all its partitions.
+/// Setting a default on a partitioned table overwrites the defaults of all its partitions.
 fn other_defaults_query(relations: &[i64]) -> Query {
     let query = Query::new(
         "WITH RECURSIVE members (root, member) AS (\
@@ -167,7 +166,7 @@ fn other_defaults_query(relations: &[i64]) -> Query {
     )
 }
 
-/// Tables out of answers, in the order asked.
+/// Builds tables from answers, in the requested order.
 pub fn tables_of(tables: &[TableName], answers: &Answers) -> Result<Vec<Result<Table, Error>>, Error> {
     let mut heads = BTreeMap::new();
     for row in answers.heads.iter() {
@@ -245,12 +244,12 @@ impl Parts<'_> {
     }
 }
 
-/// `{1,2}` of an array, `1 2` of a vector.
+/// The elements of an array `{1,2}` or a vector `1 2`.
 fn numbers_of(text: &str) -> impl Iterator<Item = i64> {
     text.split(|c: char| !c.is_ascii_digit()).filter_map(|digits| digits.parse().ok())
 }
 
-/// The partition that a plan made along with the table: it has the name and the mark that plans give.
+/// The partition that a plan created along with the table: it has the name and the mark that plans use.
 fn companion(name: &TableName, head: &Row<'_>) -> Result<Option<String>, Error> {
     let marked = head.optional_text("default_comment")? == Some(COMPANION_MARK);
     match head.optional_text("default_partition")? {
@@ -293,10 +292,10 @@ fn facts_of(head: &Row<'_>, family: &[Row<'_>]) -> Result<TableFacts, Error> {
     Ok(facts)
 }
 
-/// What is known of a table's fields beside their own rows.
+/// Facts about a table's fields besides their own rows.
 struct Beside<'a> {
     dependents: &'a Dependents,
-    /// Columns by number whose default is another one in some partition.
+    /// Columns, by number, with another default in some partition.
     other_defaults: &'a BTreeSet<i64>,
 }
 

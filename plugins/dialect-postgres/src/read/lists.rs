@@ -1,4 +1,4 @@
-//! Lists of schemas and of tables, page by page; the cursor is the last name.
+//! Lists of schemas and of tables in pages; the cursor is the last name.
 
 use lakeport_sdk::dialect::{Database, DatabasePage, Error, Page, Query, RowSet, TableHead, TablePage};
 
@@ -34,7 +34,7 @@ fn databases_query(page: &Page) -> Query {
     query.sql(" ORDER BY n.nspname LIMIT ").value(i64::from(page.limit) + 1)
 }
 
-/// Tables and views of one schema. Partitions are parts of their table and not in the list.
+/// Tables and views of one schema. Partitions belong to their table and are not listed.
 pub fn tables(source: &impl Source, schema: &str, page: &Page) -> Result<TablePage, Error> {
     let rows = source.ask(tables_query(schema, page))?;
     if rows.rows.is_empty() && page.cursor.is_none() {
@@ -83,8 +83,8 @@ fn is_there(source: &impl Source, schema: &str) -> Result<(), Error> {
     }
 }
 
-/// One more was asked than is wanted, to know whether there are more. Where the host cut the answer off the
-/// page is shorter, and goes on.
+/// One more than the limit was queried, to detect further ones. If the host truncated the answer, the page is
+/// shorter and has a cursor.
 fn paged<T>(
     mut items: Vec<T>,
     rows: &RowSet,

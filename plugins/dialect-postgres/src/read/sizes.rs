@@ -1,4 +1,4 @@
-//! Sizes of tables. Bytes are exact and cheap; rows are what ANALYZE estimated, unless they are counted.
+//! Sizes of tables. Bytes are exact and cheap; rows are ANALYZE's estimates unless they are counted.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use lakeport_sdk::dialect::{Error, Query, TableName, TableStatistics};
 
 use super::{Source, no_table, places};
 
-/// Sizes, in the order asked. Those of a partitioned table are those of all its partitions.
+/// Sizes, in the requested order. Those of a partitioned table are the sums of its partitions.
 pub fn statistics(
     source: &impl Source,
     tables: &[TableName],
@@ -67,7 +67,7 @@ fn query(tables: &[TableName]) -> Query {
     )
 }
 
-/// What the catalogue has.
+/// The catalogue's statistics.
 pub fn statistics_of(row: &Row<'_>) -> Result<TableStatistics, Error> {
     let kind = row.text("kind")?;
     if matches!(kind, "v" | "f") {
@@ -100,7 +100,7 @@ pub fn statistics_of(row: &Row<'_>) -> Result<TableStatistics, Error> {
     })
 }
 
-/// A policy keeps rows from the account: what it counts is not what there is.
+/// A row policy hides rows from the account, so its count would be too low.
 fn uncountable(estimated: TableStatistics) -> TableStatistics {
     let note = format!(
         "row-level security hides rows from this account, so they are not counted; {}",
@@ -109,7 +109,8 @@ fn uncountable(estimated: TableStatistics) -> TableStatistics {
     TableStatistics { note, ..estimated }
 }
 
-/// With the rows counted, those of `parent` alone where others inherit from it. Where that takes too long, or is not allowed, what was estimated has to do.
+/// Counts the rows, those of `parent` alone if others inherit from it. If that takes too long, or is not
+/// permitted, keeps the estimate.
 fn counted(
     source: &impl Source,
     table: &TableName,
@@ -118,7 +119,7 @@ fn counted(
 ) -> Result<TableStatistics, Error> {
     let query = Query::new("SELECT count(*) AS n FROM ").name([&table.database, &table.name]);
     let query = match parent {
-        // The host's parser knows no `FROM ONLY`.
+        // The host's parser does not know `FROM ONLY`.
         Some(relation) => query.sql(" AS t WHERE t.tableoid = CAST(").value(relation).sql(" AS oid)"),
         None => query,
     };

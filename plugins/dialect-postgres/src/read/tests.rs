@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use super::*;
 use crate::facts::FieldFacts;
 
-/// Answers questions in turn.
+/// Answers queries in turn.
 struct Script(RefCell<Vec<RowSet>>);
 
 impl Source for Script {

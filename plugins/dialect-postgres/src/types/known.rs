@@ -2,22 +2,22 @@
 
 use lakeport_sdk::dialect::TypeInfo;
 
-/// Which numbers may follow a type's head.
+/// The numbers that a type's head accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Numbers {
     None,
     /// `(20)`.
     Length,
-    /// `(20)`; without it, 1.
+    /// `(20)`; 1 by default.
     OneUnlessSaid,
     /// `(10)` or `(10,2)`.
     Precision,
-    /// `(3)`: digits of a second's fraction.
+    /// `(3)`: fraction digits of a second.
     Fraction,
 }
 
 impl Numbers {
-    /// How many there are at most.
+    /// The most numbers.
     pub fn most(self) -> usize {
         match self {
             Numbers::None => 0,
@@ -27,7 +27,7 @@ impl Numbers {
     }
 }
 
-/// A type, as `format_type` writes it: the head, the numbers, the tail.
+/// A type in the notation of `format_type`: the head, the numbers, the tail.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Known {
     pub head: &'static str,
@@ -132,7 +132,7 @@ pub const KNOWN: &[Known] = &[
     since(known("tstzmultirange", "other"), 14),
 ];
 
-/// Types that others have, and what would do here.
+/// Types of other products, and their replacements.
 pub const ELSEWHERE: &[(&str, &str)] = &[
     ("tinyint", "smallint is the smallest whole number"),
     ("mediumint", "integer would do"),
@@ -183,7 +183,7 @@ pub fn infos() -> Vec<TypeInfo> {
         .collect()
 }
 
-/// All words that tokens of types have, each once.
+/// All words of types, each once.
 pub fn words() -> Vec<String> {
     let mut words: Vec<String> = KNOWN
         .iter()

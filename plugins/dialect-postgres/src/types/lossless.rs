@@ -1,21 +1,21 @@
-//! Changes of a type in which every value comes out as it went in.
+//! Changes of type that keep all values.
 
 use super::Type;
 
-/// What a change of a type is.
+/// The effect of a change of type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// No change at all.
     None,
-    /// In the catalogue alone: the bytes on disk stay.
+    /// In the catalogue only: the bytes on disk stay.
     InPlace,
-    /// Every row is written again.
+    /// All rows are rewritten.
     Rewrite,
-    /// Some values could come out otherwise, or not at all.
+    /// Some values could change or be lost.
     Lossy,
 }
 
-/// What becomes of the values of a field. Nothing is allowed that depends on which values there are.
+/// The effect on the values of a field. Independent of the actual values.
 pub fn change(before: &Type, after: &Type) -> Change {
     if before.canonical() == after.canonical() {
         return Change::None;
@@ -24,14 +24,14 @@ pub fn change(before: &Type, after: &Type) -> Change {
         return Change::Lossy;
     }
     match of_elements(before, after) {
-        // PostgreSQL writes arrays again even where the bytes of their elements stay.
+        // PostgreSQL rewrites arrays even if the bytes of their elements stay.
         Change::InPlace if before.array => Change::Rewrite,
         found => found,
     }
 }
 
-/// Whether the values of one type need to be cast explicitly to become those of the other. Where not, the
-/// assignment is better: it refuses what is too long, and a cast cuts it off.
+/// Whether values need an explicit cast to the new type. If not, assignment is better: it refuses values that
+/// are too long, while a cast truncates them.
 pub fn needs_cast(before: &Type, after: &Type) -> bool {
     before.known.family == "text" && after.known.family != "text"
 }
@@ -91,7 +91,7 @@ fn of_numbers(name: &str, before: &[u32], after: &[u32]) -> Change {
             _ => Change::Lossy,
         },
         "bit" => Change::Lossy,
-        // Digits of a second's fraction; none said is six.
+        // Fraction digits of a second; six by default.
         _ => {
             let said = |numbers: &[u32]| numbers.first().copied().unwrap_or(super::FRACTION_MAX);
             if said(after) >= said(before) { Change::InPlace } else { Change::Lossy }
@@ -99,7 +99,7 @@ fn of_numbers(name: &str, before: &[u32], after: &[u32]) -> Change {
     }
 }
 
-/// Whether a length is no shorter; none said is without end.
+/// Whether a length is no shorter; without one it is unlimited.
 fn at_least(after: &[u32], before: &[u32], then: Change) -> Change {
     match (after.first(), before.first()) {
         (None, _) => then,
@@ -108,7 +108,7 @@ fn at_least(after: &[u32], before: &[u32], then: Change) -> Change {
     }
 }
 
-/// Digits before the point that the values of a whole number may have.
+/// The most digits before the point of an integer type.
 fn digits(name: &str) -> u32 {
     match name {
         "smallint" => 5,
@@ -124,7 +124,7 @@ fn takes_digits(numbers: &[u32], digits: u32) -> bool {
     }
 }
 
-/// Types whose text is the same in every session and stands for one value.
+/// Types whose text is the same in every session and denotes one value.
 fn has_plain_text(name: &str) -> bool {
     matches!(
         name,
@@ -142,7 +142,7 @@ fn has_plain_text(name: &str) -> bool {
     )
 }
 
-/// The longest text of a value, sign included; none where there is no end.
+/// The longest text of a value, including a sign; `None` if unlimited.
 fn longest_text(name: &str) -> Option<u32> {
     match name {
         "boolean" => Some(5),

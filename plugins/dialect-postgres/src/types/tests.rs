@@ -4,7 +4,7 @@ fn canonical(text: &str) -> String {
     parse(text).unwrap_or_else(|problem| panic!("{text}: {}", problem.message)).canonical()
 }
 
-/// Tokens with blanks between.
+/// Tokens separated by blanks.
 fn said(text: &str) -> String {
     let part = |token: &TypeToken| match token {
         TypeToken::Word(text) | TypeToken::Symbol(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! Making a table.
+//! Creating a table.
 
 use lakeport_sdk::dialect::{Action, ChangePlan, Problem, Step, Table};
 
@@ -55,7 +55,7 @@ fn keys(table: &Table, problems: &mut Problems) {
     }
 }
 
-/// Members that SQLite has nothing for.
+/// Reports members that SQLite does not support.
 fn without_places(table: &Table, problems: &mut Problems) {
     if let Some(model) = &table.model {
         let message = format!("SQLite has one kind of table and no model {model:?}");

@@ -12,8 +12,8 @@ use super::{in_one, rebuild};
 use crate::version::{DROP_COLUMN, RENAME_COLUMN, is_at_least};
 use crate::{defaults, facts, types};
 
-/// A new field. SQLite puts it last, and looks for values of the rows that are there: so what would fail on
-/// a table with rows is refused on any.
+/// Adds a field. SQLite puts it last and checks existing rows, so a change that would fail on a table with
+/// rows is always refused.
 pub fn add(server: &ServerInfo, change: &AddField) -> Result<ChangePlan, Vec<Problem>> {
     let (table, field) = (&change.current, &change.field);
     let mut problems = Problems::default();
@@ -75,8 +75,8 @@ fn add_notes(change: &AddField) -> Vec<Problem> {
     notes
 }
 
-/// Another name is a statement of its own; another type, nullability or default writes the table again; a
-/// comment stays with Lakeport.
+/// A new name is a statement of its own; a new type, nullability or default rebuilds the table; Lakeport
+/// alone keeps the comment.
 pub fn alter(server: &ServerInfo, change: &AlterField) -> Result<ChangePlan, Vec<Problem>> {
     let (before, after) = (&change.before, &change.after);
     let mut problems = Problems::default();
@@ -137,7 +137,7 @@ fn renamable(server: &ServerInfo, change: &AlterField, problems: &mut Problems) 
     }
 }
 
-/// A field goes, and its values with it.
+/// Drops a field with its values.
 pub fn drop(server: &ServerInfo, change: &DropField) -> Result<ChangePlan, Vec<Problem>> {
     let table = &change.current;
     let mut problems = Problems::default();
@@ -181,7 +181,8 @@ fn droppable(server: &ServerInfo, table: &Table, field: &Field, problems: &mut P
     }
 }
 
-/// A dropped field as it can be added again to a table with rows: without what SQLite refuses there.
+/// A dropped field in a form that can be added again to a table with rows: without the parts that SQLite
+/// refuses there.
 fn as_added_again(field: &Field) -> Option<Column> {
     let mut problems = Problems::default();
     let mut column = Column::of(field, "", &mut problems)?;

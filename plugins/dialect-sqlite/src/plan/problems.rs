@@ -1,4 +1,4 @@
-//! What SQLite has against names and tables; and what merely deserves a note.
+//! SQLite's restrictions on names and tables, and notes.
 
 use lakeport_sdk::dialect::Problem;
 pub use lakeport_sdk::dialect::Problems;
@@ -6,9 +6,9 @@ pub use lakeport_sdk::dialect::Problems;
 pub const NO_BUCKETS: &str = "SQLite keeps a table in one file and has no buckets";
 pub const NO_REPLICAS: &str = "SQLite keeps one copy of a table and has no replicas";
 
-/// What SQLite has against a change.
+/// Checks of SQLite's restrictions.
 pub trait Checks {
-    /// Names that SQLite keeps for itself.
+    /// Names that SQLite reserves.
     fn table_name(&mut self, name: &str);
 }
 
@@ -23,12 +23,12 @@ impl Checks for Problems {
     }
 }
 
-/// The note for a comment, which SQLite has no place for.
+/// The note for a comment, which SQLite cannot store.
 pub fn comment_note(member: impl Into<String>) -> Problem {
     Problem::new(member, "adjusted", "SQLite has no place for comments; this one is kept by Lakeport alone")
 }
 
-/// Whether two names are one to SQLite, which ignores the case of ASCII letters.
+/// Whether two names are equal to SQLite, which ignores the case of ASCII letters.
 pub fn same_name(one: &str, other: &str) -> bool {
     one.eq_ignore_ascii_case(other)
 }

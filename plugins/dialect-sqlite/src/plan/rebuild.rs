@@ -1,8 +1,7 @@
-//! Writing a table again: SQLite changes the type, the nullability and the default of a field in no other
-//! way.
+//! Rebuilding a table: SQLite changes the type, the nullability and the default of a field in no other way.
 //!
-//! Make another table, copy, drop the first, take its name; the undo is the same on the way back, spread
-//! over the steps so that each takes back its own.
+//! Creates another table, copies, drops the first, renames; the undo does the same in reverse, spread over
+//! the steps so that each undoes its own effect.
 
 use lakeport_sdk::dialect::{Action, AlterField, ChangePlan, Problem, Statement, Step, Table, TableName};
 
@@ -12,10 +11,10 @@ use crate::describe::NAME_MAX_CHARACTERS;
 use crate::facts;
 use crate::types::{Affinity, affinity};
 
-/// What the new table is called until it has the old one's name.
+/// The suffix of the new table's name until it is renamed.
 const SUFFIX: &str = "_rebuild";
 
-/// The columns of a table that can be written again with nothing lost; else why not.
+/// The columns of a table that can be rebuilt without loss; or the reason why it cannot.
 pub fn columns(table: &Table) -> Result<Vec<Column>, String> {
     if let Some(reason) = facts::rebuild_reason(table) {
         return Err(reason);
@@ -35,7 +34,7 @@ pub fn columns(table: &Table) -> Result<Vec<Column>, String> {
         .collect()
 }
 
-/// Plans another shape of one field. `after` is that field as a column.
+/// Plans another definition of one field. `after` is that field as a column.
 pub fn plan(change: &AlterField, after: Column, notes: Vec<Problem>) -> Result<ChangePlan, Vec<Problem>> {
     let current = &change.current;
     let before = match columns(current) {
@@ -68,7 +67,7 @@ pub fn plan(change: &AlterField, after: Column, notes: Vec<Problem>) -> Result<C
     })
 }
 
-/// The columns and key of a table on one side of the change.
+/// The columns and key of a table before or after the change.
 struct Shape {
     columns: Vec<Column>,
     keys: Vec<String>,
@@ -116,7 +115,7 @@ fn steps(table: &TableName, temporary: &TableName, old: &Shape, new: &Shape, des
     ]
 }
 
-/// All rows, each column to itself.
+/// Copies all rows, each column to itself.
 fn copy(from: &TableName, sources: &[Column], into: &TableName, targets: &[Column]) -> Statement {
     Statement::new()
         .words("INSERT INTO")
@@ -135,7 +134,7 @@ fn temporary_name(table: &str) -> String {
     kept + SUFFIX
 }
 
-/// Whether values may come out otherwise than they went in: `007` as a number is 7.
+/// Whether conversion may change values: `007` as a number is 7.
 fn loses_values(before: &str, after: &str) -> bool {
     let (before, after) = (affinity(before), affinity(after));
     let widens = matches!(
@@ -145,7 +144,7 @@ fn loses_values(before: &str, after: &str) -> bool {
     before != after && after != Affinity::Blob && !widens
 }
 
-/// The member that asks for it, the type before all.
+/// The member that requires the rebuild, the type first.
 fn changed_member(change: &AlterField) -> &'static str {
     let (before, after) = (&change.before, &change.after);
     if before.type_text != after.type_text {

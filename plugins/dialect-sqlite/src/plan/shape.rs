@@ -1,4 +1,4 @@
-//! The shape of a table as it is written: columns with parsed types, and the key.
+//! The shape of a table: columns with parsed types, and the key.
 
 use lakeport_sdk::dialect::{Field, Statement, TableName, TypeToken};
 
@@ -20,7 +20,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// A field as a column; what is wrong is named below `prefix` (`fields[2].`, or nothing).
+    /// A field as a column; problems are reported below `prefix` (`fields[2].`, or empty).
     pub fn of(field: &Field, prefix: &str, problems: &mut Problems) -> Option<Column> {
         let parsed = match types::parse(&field.type_text) {
             Ok(parsed) => Some(parsed),
@@ -74,7 +74,7 @@ pub fn path(table: &TableName) -> [&str; 2] {
     [&table.database, &table.name]
 }
 
-/// The statement that makes a table.
+/// The statement that creates a table.
 pub fn create(table: &TableName, columns: &[Column], keys: &[String]) -> Statement {
     let statement = Statement::new()
         .words("CREATE TABLE")
@@ -97,7 +97,7 @@ pub fn drop(table: &TableName) -> Statement {
     Statement::new().words("DROP TABLE").name(path(table))
 }
 
-/// The statement that gives a table another name.
+/// The statement that renames a table.
 pub fn rename(from: &TableName, to: &str) -> Statement {
     Statement::new().words("ALTER TABLE").name(path(from)).words("RENAME TO").name([to])
 }
@@ -112,7 +112,7 @@ pub fn drop_column(table: &TableName, column: &str) -> Statement {
     Statement::new().words("ALTER TABLE").name(path(table)).words("DROP COLUMN").name([column])
 }
 
-/// The statement that gives a column another name.
+/// The statement that renames a column.
 pub fn rename_column(table: &TableName, from: &str, to: &str) -> Statement {
     Statement::new()
         .words("ALTER TABLE")

@@ -1,4 +1,4 @@
-//! Changes of a table as a whole.
+//! Changes of a whole table.
 
 use lakeport_sdk::dialect::{
     Action, ChangePlan, CommentTable, DropTable, Problem, RenameTable, Step, TableName,
@@ -8,7 +8,7 @@ use super::problems::{Checks, Problems, comment_note, same_name};
 use super::{in_one, rebuild, shape};
 use crate::facts;
 
-/// Another name, for the recycle bin, out of it or for good.
+/// Renames a table, as for the recycle bin.
 pub fn rename(change: &RenameTable) -> Result<ChangePlan, Vec<Problem>> {
     let current = &change.current.name;
     let mut problems = Problems::default();
@@ -35,8 +35,8 @@ pub fn rename(change: &RenameTable) -> Result<ChangePlan, Vec<Problem>> {
     })
 }
 
-/// A table goes. With foreign keys switched on SQLite first deletes its rows, and with them rows of the
-/// tables that refer to it; so such a table stays.
+/// Drops a table. With foreign keys enabled SQLite first deletes its rows, and with them rows of tables that
+/// refer to it; so such a table is not dropped.
 pub fn drop(change: &DropTable) -> Result<ChangePlan, Vec<Problem>> {
     let current = &change.current;
     let mut problems = Problems::default();
@@ -66,7 +66,7 @@ pub fn drop(change: &DropTable) -> Result<ChangePlan, Vec<Problem>> {
     })
 }
 
-/// A comment stays with Lakeport.
+/// Lakeport alone keeps the comment.
 pub fn comment(change: &CommentTable) -> ChangePlan {
     let notes = if change.comment.is_empty() { Vec::new() } else { vec![comment_note("tableComment")] };
     ChangePlan::nothing(notes)

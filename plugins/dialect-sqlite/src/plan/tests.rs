@@ -6,7 +6,7 @@ use lakeport_sdk::dialect::{
 use super::*;
 use crate::facts::TableFacts;
 
-/// Tokens as a person would write them.
+/// Tokens as SQL text.
 fn said(tokens: &[Token]) -> String {
     let one = |token: &Token| match token {
         Token::Keyword(words) => words.clone(),
@@ -36,7 +36,7 @@ fn steps(plan: &ChangePlan) -> Vec<String> {
     plan.steps.iter().map(|step| said(&step.action.statement)).collect()
 }
 
-/// What the undo does, from the last step to the first.
+/// The undo, from the last step to the first.
 fn undo(plan: &ChangePlan) -> Vec<String> {
     plan.steps.iter().rev().flat_map(|step| actions(&step.undo)).collect()
 }
@@ -76,7 +76,7 @@ fn planned(change: Change) -> ChangePlan {
     plan(&server(), &change).unwrap_or_else(|problems| panic!("{problems:?}"))
 }
 
-/// Members and codes of what is wrong.
+/// Members and codes of the problems.
 fn refused(server: &ServerInfo, change: Change) -> Vec<(String, String)> {
     let problems = plan(server, &change).expect_err("the change is impossible");
     for problem in &problems {
@@ -310,7 +310,7 @@ fn a_field_is_renamed_by_a_statement_of_its_own() {
     assert_eq!(steps(&planned(rename("NOTE"))).len(), 1);
     assert_eq!(refused(&server(), rename("Total")), pairs(&[("fieldName", "conflict")]));
     assert_eq!(refused(&old_server(), rename("remark")), pairs(&[("fieldName", "unsupported_by_dialect")]));
-    // What could not be written again can still be renamed.
+    // A table that cannot be rebuilt can still be renamed.
     let unknown = Table { extra: None, ..orders() };
     assert_eq!(steps(&planned(alter(unknown, "note", |after| after.name = "remark".to_owned()))).len(), 1);
 }

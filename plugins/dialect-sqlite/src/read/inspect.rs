@@ -1,5 +1,5 @@
-//! Tables with all that is known of them: four questions for all tables together, and one for their fields,
-//! which is asked again in halves when something in it fails.
+//! Inspects tables: four queries for all tables together, and one for their fields, which is repeated in
+//! halves when a part of it fails.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use crate::create_text::{self, ColumnText, CreateText};
 use crate::facts::{self, TableFacts};
 use crate::{defaults, lexer};
 
-/// What a table's name stands for in `foreignKeys` where it is the table's own.
+/// The name in `foreignKeys` that stands for the table itself.
 const ITSELF: &str = "itself";
-/// Stands in `mentionedBy` where not all views and triggers fitted into an answer.
+/// The entry in `mentionedBy` if not all views and triggers fitted into an answer.
 const NOT_ALL_READ: &str = "(not all of them could be read)";
 
-/// What the questions brought.
+/// The answers of the queries.
 pub struct Answers {
     /// name, kind, sql: tables and views.
     pub heads: RowSet,
@@ -30,7 +30,7 @@ pub struct Answers {
     pub fields: BTreeMap<String, Result<RowSet, Error>>,
 }
 
-/// Tables in the order asked.
+/// Tables in the requested order.
 pub fn inspect(connection: &Connection, tables: &[TableName]) -> Result<Vec<Result<Table, Error>>, Error> {
     let names: Vec<&str> = tables
         .iter()
@@ -49,7 +49,8 @@ pub fn inspect(connection: &Connection, tables: &[TableName]) -> Result<Vec<Resu
     Ok(tables_of(tables, &answers))
 }
 
-/// A view that no longer works fails the question for all, and many fields may not fit: so halves.
+/// A view that no longer works fails the query for all, and many fields may not fit: so it is split into
+/// halves.
 fn read_fields(connection: &Connection, names: &[&str], into: &mut BTreeMap<String, Result<RowSet, Error>>) {
     if names.is_empty() {
         return;
@@ -120,7 +121,7 @@ fn users_query() -> Query {
     )
 }
 
-/// Tables out of answers, in the order asked.
+/// Builds tables from answers, in the requested order.
 pub fn tables_of(tables: &[TableName], answers: &Answers) -> Vec<Result<Table, Error>> {
     tables.iter().map(|table| table_of(table, answers)).collect()
 }
@@ -166,7 +167,7 @@ fn is_virtual(sql: &str) -> bool {
         && words.next().is_some_and(|word| word.eq_ignore_ascii_case("VIRTUAL"))
 }
 
-/// Whether the statement was understood to have the very columns that the table has.
+/// Whether the parsed statement has exactly the columns of the table.
 fn has_columns(text: &CreateText, rows: &RowSet) -> bool {
     let names: Vec<_> = rows.iter().map(|row| row.text("name").unwrap_or_default()).collect();
     text.columns.iter().map(|column| column.name.as_str()).eq(names)
@@ -242,8 +243,8 @@ fn facts_of(table: &TableName, text: Option<&CreateText>, answers: &Answers) -> 
     Ok(facts)
 }
 
-/// An index in words; none for that of the key, which comes and goes with the key. The index of a UNIQUE
-/// constraint has a name made of the table's, so it goes without.
+/// A description of an index; `None` for the key's, which belongs to the key. The name of a UNIQUE
+/// constraint's index is generated from the table's, so it is omitted.
 fn index_of(row: &Row<'_>) -> Result<Option<String>, Error> {
     let name = match row.text("origin")? {
         "pk" => return Ok(None),
@@ -259,7 +260,7 @@ fn rows_of<'a>(rows: &'a RowSet, column: &'a str, name: &'a str) -> impl Iterato
     rows.iter().filter(move |row| row.text(column).is_ok_and(|text| text == name))
 }
 
-/// The rows of one table out of those of many.
+/// The rows of one table among those of many.
 fn of_table(rows: &RowSet, column: &str, name: &str) -> RowSet {
     let at = rows.columns.iter().position(|known| known.name == column);
     let is_own = |cells: &&Vec<_>| {

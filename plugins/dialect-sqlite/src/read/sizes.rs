@@ -1,4 +1,4 @@
-//! Sizes of tables. SQLite keeps no numbers, so all of them are counted, and only when that is asked for.
+//! Sizes of tables. SQLite has no statistics, so rows are counted, and only on request.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use lakeport_sdk::dialect::{Connection, Error, Query, RowSet, TableName, TableSt
 
 use super::{in_main, no_table};
 
-/// Sizes, in the order asked.
+/// Sizes, in the requested order.
 pub fn statistics(
     connection: &Connection,
     tables: &[TableName],
@@ -75,7 +75,7 @@ pub fn bytes_of(rows: &RowSet) -> Result<Bytes, Error> {
     Ok(sizes)
 }
 
-/// A table's sizes; without `sizes` the bytes are not known. A view has rows and no bytes.
+/// A table's sizes; without `sizes` the bytes are unknown. A view has rows and no bytes.
 pub fn statistics_of(name: &str, counted: &RowSet, sizes: Option<&Bytes>) -> Result<TableStatistics, Error> {
     let row = counted.first().ok_or_else(|| Error::bad_answer("count(*) had no answer"))?;
     let rows =

@@ -23,7 +23,7 @@ const INDEX: [&str; 5] = ["table_name", "index_name", "is_unique", "origin", "pa
 const FOREIGN_KEY: [&str; 4] = ["child", "parent", "on_update", "on_delete"];
 const USER: [&str; 4] = ["name", "kind", "table_name", "sql"];
 
-/// What SQLite says of a file with the table `orders`, made by this statement, with the fields `day` and
+/// SQLite's answers for a file with the table `orders`, created by this statement, with the fields `day` and
 /// `id`, the latter being the key.
 fn answers(sql: &str) -> Answers {
     let fields = rows(

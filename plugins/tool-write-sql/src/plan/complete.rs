@@ -1,5 +1,5 @@
-//! What a meaning leaves open: that amounts are summed, what a ranking counts, what numbers are told apart by. And what
-//! it must not leave: words that were understood and would be passed over.
+//! Completes a meaning: sums amounts, chooses what a ranking counts and how numbers are grouped. Refuses a
+//! meaning with words that the query would ignore.
 
 use super::Planner;
 use crate::schema::Place;
@@ -9,12 +9,12 @@ use crate::words::{concept, english};
 
 /// Last words of fields whose values add up.
 const SUMMED: &[&str] = &["amount", "sale", "revenue", "cost", "quantity", "profit", "total", "turnover"];
-/// Words of fields that nobody asks for one value of.
+/// Words of fields whose single values are of no interest.
 const FLOWS: &[&str] = &["sale", "revenue", "turnover", "profit"];
 
 impl Planner<'_> {
-    /// `How many customers have more than 30 orders?` counts customers by their orders: answers whose groups are to
-    /// be counted.
+    /// `How many customers have more than 30 orders?` counts the groups of an answer: customers by their
+    /// orders.
     pub(super) fn count_of_groups(&mut self) -> Option<usize> {
         let meaning = &mut self.meaning;
         let [Measure::Count(table)] = meaning.measures[..] else { return None };
@@ -48,8 +48,8 @@ impl Planner<'_> {
         }
     }
 
-    /// What `per` and `for each` are for where no number is asked for: `orders per customer` counts orders, `the name
-    /// of each customer` says no more than a list.
+    /// The meaning of `per` and `for each` without a number: `orders per customer` counts orders,
+    /// `the name of each customer` is a plain list.
     pub(super) fn groups_without_numbers(&mut self) -> Result<(), Unclear> {
         let meaning = &mut self.meaning;
         let asks_for_numbers = !meaning.measures.is_empty() || !meaning.having.is_empty();
@@ -80,11 +80,12 @@ impl Planner<'_> {
         }
     }
 
-    /// Words that would be passed over: `top` by nothing, `different` of a sum, a number of what is not listed.
+    /// Refuses words that the query would ignore: `top` without a measure, `different` of a sum, a number of
+    /// things that are not listed.
     pub(super) fn nothing_is_left(&self) -> Result<(), Unclear> {
         let meaning = &self.meaning;
         let is_ordered = meaning.rank.is_some() || meaning.order.is_some();
-        // `which month`, and nothing that makes one of them the first.
+        // `which month` without a ranking.
         if meaning.which && (!matches!(meaning.rank, Some((By::Measure(_), _))) || !meaning.groups.is_empty())
         {
             return Err(Unclear::Shape);
@@ -102,7 +103,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// A ranking's measure is shown; a trend of things counts them.
+    /// Shows a ranking's measure; a trend of things counts them.
     pub(super) fn complete_measures(&mut self) -> Result<(), Unclear> {
         if self.meaning.which
             && let Some((By::Field(place), greatest)) = self.meaning.rank
@@ -142,7 +143,8 @@ impl Planner<'_> {
             && meaning.measures.is_empty()
             && !meaning.tables.contains(&place.table)
         {
-            // `the customer with the highest order amount` may mean one order; sales are many by themselves.
+            // `the customer with the highest order amount` may mean a single order; a word such as sales is
+            // always a sum.
             let words = english::name_words(&self.schema.field(place).name);
             let flows = words.iter().any(|word| FLOWS.contains(&concept(word).as_str()));
             let one = meaning.limit == Some(1) || meaning.limit.is_none() && meaning.one;
@@ -164,7 +166,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// What numbers are told apart by where no word like `per` says so.
+    /// Groups the numbers where no word like `per` does.
     pub(super) fn complete_groups(&mut self) -> Result<(), Unclear> {
         let meaning = &mut self.meaning;
         if meaning.measures.is_empty() {
@@ -211,7 +213,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Whether values of a field add up, by its name.
+    /// Whether values of a field add up, judging by its name.
     fn sums(&self, place: Place) -> bool {
         let field = self.schema.field(place);
         let words = english::name_words(&field.name);

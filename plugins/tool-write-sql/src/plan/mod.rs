@@ -1,7 +1,7 @@
-//! From a meaning to a query that means it, or a refusal.
+//! Turns a meaning into an equivalent query, or refuses it.
 //!
-//! The one danger is a join that multiplies rows: a measure is taken from its own table's rows, and every other
-//! table must be reached to the parent, or rows are counted by their key.
+//! The main risk is a join that multiplies rows: a measure uses the rows of its own table, and every other
+//! table must be reached through parents, or else rows are counted by distinct keys.
 
 mod complete;
 mod numbers;
@@ -19,9 +19,9 @@ use query::{Expr, Query, Shape};
 
 /// Rows of an answer at most.
 pub const ROWS_MAX: u64 = 1_000;
-/// Rows of a ranking that does not say how many.
+/// Rows of a ranking without a number.
 const RANKING_ROWS: u64 = 10;
-/// Fields of a row that nobody chose fields of.
+/// Fields of a row if the question names none.
 const FIELDS_SHOWN: usize = 12;
 
 struct Planner<'a> {
@@ -49,7 +49,7 @@ pub fn plan(known: &Known<'_>, meaning: Meaning, labels: Labels<'_>, today: Day)
 }
 
 impl Planner<'_> {
-    /// A number stands before what it limits.
+    /// Checks that a number precedes the things that it limits.
     fn limits(&self, tables: &[usize]) -> Result<(), Unclear> {
         if self.meaning.limited.is_some_and(|table| !tables.contains(&table)) {
             return Err(Unclear::Shape);
@@ -57,7 +57,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// `in Beijing and Shanghai` is in either of them only where there is one value for each that is asked for.
+    /// `in Beijing and Shanghai` means either of them only if there is one value per row.
     fn joined_values(&self, entity: usize) -> Result<(), Unclear> {
         for place in &self.meaning.joined {
             if place.table != entity && !self.way(&[entity], place.table)?.iter().all(|step| step.up) {
@@ -67,7 +67,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Rows as they are.
+    /// Plain rows.
     fn rows(&mut self) -> Result<Query, Unclear> {
         let meaning = self.meaning.clone();
         let ranked = match meaning.rank {
@@ -122,7 +122,7 @@ impl Planner<'_> {
             .collect()
     }
 
-    /// What a row of a table is shown by.
+    /// The fields that represent a row of a table.
     fn shown(&self, table: usize) -> Vec<Place> {
         match self.schema.title(table) {
             Some(title) => vec![title],

@@ -1,4 +1,4 @@
-//! Queries whose answer is a number, or one for each group.
+//! Queries whose answer is one number, or one per group.
 
 use super::Planner;
 use super::query::{Column, Expr, Query, Shape};
@@ -30,7 +30,7 @@ impl Planner<'_> {
         needed.push(if by_events.is_some() { query.from } else { base });
         self.join(&mut query, needed)?;
         let multiplied = query.joins.iter().any(|step| !step.up);
-        // A trend of what was done counts each time: a workflow published twice on a day, twice.
+        // A trend of events counts each event: a workflow published twice on a day counts twice.
         let each_time = by_events.is_some() && self.meaning.passive && query.calendar.is_some();
         let counted = by_events.filter(|_| !each_time);
         for measure in self.meaning.measures.clone() {
@@ -48,7 +48,7 @@ impl Planner<'_> {
         Ok(query)
     }
 
-    /// `which month`: months are ranked, and those without anything are none of the first.
+    /// `which month`: ranks months; months without rows cannot be first.
     fn rank_parts(&self, query: &mut Query) -> Result<(), Unclear> {
         let (Some((unit, _)), Some(time)) = (query.calendar.take(), query.time) else {
             return Err(Unclear::Shape);
@@ -72,7 +72,7 @@ impl Planner<'_> {
         self.meaning.groups.iter().map(table).collect()
     }
 
-    /// `fewer than 5 orders`, `the fewest orders`: customers without any order are the first of them.
+    /// `fewer than 5 orders`, `the fewest orders`: includes customers without any order.
     pub(super) fn keep_those_without(&self, query: &mut Query) -> Result<(), Unclear> {
         let counts = |by: &By| matches!(by, By::Measure(Measure::Count(_)));
         let fewest = [&self.meaning.rank, &self.meaning.order]
@@ -138,7 +138,7 @@ impl Planner<'_> {
             query.shape = Shape::Series;
             query.unit = Some(unit);
             if !meaning.groups.is_empty() {
-                // A calendar for each group would be mostly empty: the days that have rows are shown.
+                // A calendar per group would be mostly empty: shows only days with rows.
                 query.calendar = None;
                 query.groups.insert(0, Expr::Start(unit, time));
                 query.columns.insert(
@@ -177,7 +177,7 @@ impl Planner<'_> {
             }
             None => (first, true),
         };
-        // What has no number is not the least.
+        // A missing number is not the least.
         query.known = by.filter(|by| !greatest && matches!(by, Expr::Made(..)));
         query.order = by.into_iter().map(|expr| (expr, greatest)).collect();
         let more: Vec<(Expr, bool)> =
@@ -186,7 +186,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Groups and their columns; answers the tables that they need.
+    /// Adds groups and their columns; returns the tables that they need.
     pub(super) fn group(&self, query: &mut Query) -> Result<Vec<usize>, Unclear> {
         let mut needed = Vec::new();
         for group in &self.meaning.groups {

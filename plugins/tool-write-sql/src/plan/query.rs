@@ -1,4 +1,4 @@
-//! A query as data: [`super::plan`] decides it, [`crate::sql`] writes it down.
+//! A query as data: [`super::plan`] decides it, [`crate::sql`] writes it.
 
 use super::ROWS_MAX;
 use crate::calendar::{Range, Unit};
@@ -11,11 +11,11 @@ use crate::words::phrases::{Compare, Func};
 pub enum Expr {
     Field(Place),
     Rows,
-    /// Rows that have a value there.
+    /// Rows with a value in this field.
     Present(Place),
     Different(Place),
     Made(Func, Place),
-    /// The first day of the part of the calendar that a time is in.
+    /// The first day of the calendar unit that contains a time.
     Start(Unit, Place),
 }
 
@@ -26,24 +26,24 @@ pub struct Column {
     pub measure: bool,
 }
 
-/// Rows that must not be there.
+/// Rows that must not exist.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Absent {
     pub key: Place,
-    /// The field that refers to the key, and the steps from its table on.
+    /// The field that refers to the key, and the steps from its table.
     pub child: Place,
     pub steps: Vec<Step>,
     pub conditions: Vec<Filter>,
 }
 
 impl Expr {
-    /// Whether its values over several groups add up to its value over all of them.
+    /// Whether the values of groups add up to the overall value.
     pub fn adds_up(self) -> bool {
         matches!(self, Expr::Rows | Expr::Present(_) | Expr::Made(Func::Sum, _))
     }
 }
 
-/// What the answer looks like.
+/// The form of the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     Value,
@@ -71,26 +71,26 @@ pub struct Query {
     pub conditions: Vec<Filter>,
     pub absent: Option<Absent>,
     pub groups: Vec<Expr>,
-    /// What the rows of a table fit that is joined whether it has any or not.
+    /// The filters of a table joined by an outer join.
     pub outer: Option<Vec<Filter>>,
     pub having: Vec<(Expr, Compare, f64)>,
-    /// Only groups whose number is there.
+    /// Only groups whose number is not NULL.
     pub known: Option<Expr>,
     /// True: the greatest first.
     pub order: Vec<(Expr, bool)>,
     pub limit: u64,
-    /// Whether the question says how many.
+    /// Whether the question gives a number.
     pub limit_asked: bool,
-    /// The first part of the calendar begins before the range.
+    /// The first unit begins before the range.
     pub begins_within: bool,
-    /// Its groups are counted, and not shown.
+    /// Counts the groups instead of showing them.
     pub of_groups: bool,
     pub different: bool,
-    /// Every part of the calendar in this range has a row; without a range all from the first to the last.
+    /// Each calendar unit of this range has a row; without a range, all units from the first to the last.
     pub calendar: Option<(Unit, Option<Range>)>,
-    /// What a series counts by.
+    /// The unit of a series.
     pub unit: Option<Unit>,
-    /// The time field that ranges and trends go by.
+    /// The time field of ranges and trends.
     pub time: Option<Place>,
     pub shape: Shape,
 }
@@ -104,7 +104,7 @@ impl Query {
         self.shape = Shape::Value;
     }
 
-    /// Rows that are told at most; none where there is one row, or one for each part of a known range.
+    /// The most rows that are shown; `None` for one row, or one per unit of a known range.
     pub fn rows_told(&self) -> Option<u64> {
         match self.calendar {
             Some((_, Some(_))) => None,
@@ -114,7 +114,7 @@ impl Query {
         }
     }
 
-    /// One row more than are told, so that it shows whether there are more; as many as a question asks for.
+    /// One row more than are shown, to detect further ones; for a number in the question, exactly as many.
     pub fn rows_read(&self) -> u64 {
         if self.limit_asked || self.limit < ROWS_MAX { self.limit } else { self.limit + 1 }
     }

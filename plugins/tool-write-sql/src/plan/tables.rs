@@ -1,4 +1,4 @@
-//! Which tables a query reads, and how they are joined.
+//! The tables that a query reads, and their joins.
 
 use super::Planner;
 use super::query::{Absent, Expr, Query};
@@ -6,8 +6,8 @@ use crate::schema::Place;
 use crate::understand::meaning::{Filter, Group, Measure, Test, Unclear};
 
 impl Planner<'_> {
-    /// Joins what is needed. A table that is only mentioned is joined if that leaves rows out, else it says
-    /// nothing: every order has its customer.
+    /// Joins the needed tables. A table that is only mentioned is joined if that excludes rows; otherwise it
+    /// changes nothing: every order has its customer.
     pub(super) fn join(&self, query: &mut Query, mut needed: Vec<usize>) -> Result<(), Unclear> {
         needed.extend(
             query
@@ -40,7 +40,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The table whose rows are counted by what refers to them.
+    /// Whether the table's rows are counted by rows that refer to them.
     fn is_counted_by_events(&self, query: &Query, table: usize) -> bool {
         self.meaning.measures == [Measure::Count(table)] && query.from != table
     }
@@ -65,8 +65,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Things that happen are counted where they are written down: `workflows published` in publications, each
-    /// workflow once. The workflows themselves need not be read, and one that is gone still counts.
+    /// Events are counted where they are recorded: `workflows published` in publications, each workflow once.
+    /// The workflows need not be read, and deleted ones still count.
     pub(super) fn count_by_events(&self, query: &mut Query) -> Option<Place> {
         let [Measure::Count(table)] = self.meaning.measures[..] else { return None };
         let time = query.time.filter(|time| time.table != table)?;
@@ -83,7 +83,7 @@ impl Planner<'_> {
         Some(link.child)
     }
 
-    /// `students who do not have a cat` have no such pet at all, not one that is something else.
+    /// `students who do not have a cat`: students without any such pet, instead of students with another pet.
     pub(super) fn turn_not(&mut self, entity: usize) -> Result<(), Unclear> {
         for at in 0..self.meaning.filters.len() {
             let table = self.meaning.filters[at].place.table;

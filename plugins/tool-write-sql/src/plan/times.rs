@@ -1,4 +1,4 @@
-//! Which time field a question means: the one that its verb names, else the one that its table is about.
+//! Finds the time field that a question means: the one that its verb names, or else its table's usual one.
 
 use super::Planner;
 use super::query::Query;
@@ -7,15 +7,15 @@ use crate::schema::{Kind, Place};
 use crate::understand::meaning::{Filter, Test, Unclear};
 use crate::words::{concept, english};
 
-/// First words of time fields, the ones that things are usually counted by before others.
+/// First words of time fields, the most usual ones first.
 const USUAL: &[&str] = &["start", "create", "date", "time", "at", "event", "occur"];
-/// The longest range whose trend goes by days, in days.
+/// The longest range with a trend by days, in days.
 const DAYS_BY_DAY: i64 = 93;
-/// The longest range whose trend goes by months, in days.
+/// The longest range with a trend by months, in days.
 const DAYS_BY_MONTH: i64 = 1_100;
 
 impl Planner<'_> {
-    /// Finds the time field where one is needed, and puts range and calendar into the query.
+    /// Finds the time field if one is needed, and adds range and calendar to the query.
     pub(super) fn find_time(&self, query: &mut Query) -> Result<(), Unclear> {
         let meaning = &self.meaning;
         let unit = meaning.unit.or_else(|| meaning.trend.then(|| usual_unit(meaning.range)));
@@ -28,7 +28,7 @@ impl Planner<'_> {
             (Some(from), Some(unit)) => unit.start(from) != from,
             _ => false,
         };
-        // What did not happen in a range is looked for there, not joined.
+        // A range on events that did not happen applies in the subquery, not to a join.
         query.time = Some(place).filter(|place| Some(place.table) != meaning.without);
         if query.time.is_none() && unit.is_some() {
             return Err(Unclear::Shape);
@@ -37,7 +37,7 @@ impl Planner<'_> {
             (Some(range), _) => query.conditions.push(Filter { place, test: Test::Days(range) }),
             (None, _) => query.conditions.push(Filter { place, test: Test::Present }),
         }
-        // Days to come have nothing to show.
+        // Future days have no rows.
         let tomorrow = self.today.plus(1);
         let until_today = |range: Range| match (range.from, range.before) {
             (Some(from), Some(before)) if from < tomorrow => Some(Range::days(from, before.min(tomorrow))),
@@ -48,7 +48,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The last 8 weeks by week are this one and the 7 before, each from its beginning.
+    /// The last 8 weeks by week are this one and the 7 before, each from its start.
     fn whole_parts(&self, range: Range, unit: Option<Unit>) -> Range {
         match (range.last, unit) {
             (Some((last, count)), Some(unit)) if last == unit => {
@@ -79,8 +79,7 @@ impl Planner<'_> {
         Err(Unclear::NoTime(self.schema.table(table).name.clone()))
     }
 
-    /// What happens to the things of a table, where the question names it: `workflows executed last week` goes by
-    /// the executions.
+    /// The table of events that the question names: `workflows executed last week` uses the executions.
     fn happening(&self, table: usize) -> Result<usize, Unclear> {
         let filtered = self.meaning.filters.iter().map(|filter| filter.place.table);
         let mut events: Vec<usize> = Vec::new();
@@ -97,7 +96,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Whether rows in some state only are asked for: not all of them reach every time.
+    /// Whether only rows in some state are asked for: not all of them have all times.
     fn is_in_state(&self, table: usize) -> bool {
         self.meaning.filters.iter().any(|filter| {
             let name = self.schema.field(filter.place).name.to_lowercase();

@@ -1,17 +1,17 @@
-//! Which of several things a word means: the one in a table that the question names, the nearer the better.
+//! Resolves an ambiguous word: prefers tables that the question names, the nearest first.
 
 use super::link::{Chunk, Piece};
 use super::names::{Fit, Named};
 use crate::schema::{Place, Schema};
 use crate::words::phrases::Op;
 
-/// Names of fields that a word for a state is about first of all.
+/// Names of fields that a word for a state prefers.
 const STATES: &[&str] = &["status", "state", "result"];
 
-/// Names that mean something only together with their table's.
+/// Names that need their table's name to be meaningful.
 const VAGUE: &[&str] = &["name", "id", "code", "title", "type", "time", "date"];
 
-/// The tables that pieces of a question name, with where.
+/// The tables that the question names, with their positions.
 #[derive(Debug)]
 pub struct Focus(Vec<(usize, usize)>);
 
@@ -30,7 +30,7 @@ impl Focus {
         self.0.iter().any(|(_, known)| *known == table)
     }
 
-    /// Whether another piece than this one names it.
+    /// Whether another piece names the table.
     pub fn has_elsewhere(&self, table: usize, at: usize) -> bool {
         self.others(at).any(|(_, known)| known == table)
     }
@@ -39,7 +39,7 @@ impl Focus {
         self.0.is_empty()
     }
 
-    /// The field that is meant.
+    /// The meant field.
     pub fn field(&self, at: usize, schema: &Schema, named: &[Named]) -> Option<Place> {
         let fields: Vec<(Place, Fit)> = named
             .iter()
@@ -90,7 +90,7 @@ impl Focus {
             .or_else(|| best(fields))
     }
 
-    /// The value that is meant, with its field.
+    /// The meant value, with its field.
     pub fn value(
         &self,
         at: usize,
@@ -138,7 +138,7 @@ impl Focus {
         ];
         let found = steps.iter().find(|step| !step.is_empty())?;
         let chosen = only(found.iter().copied()).or_else(|| only(found.iter().filter(state).copied()))?;
-        // A state of a thing and a state of what happens to it are not the same question.
+        // A state of a thing and a state of its events are different questions.
         let rival = values.iter().filter(state).any(|(place, _)| place.table != chosen.0.table);
         let sure = state(&&chosen) || written(&chosen.0) || !rival;
         sure.then(|| (chosen.0, chosen.1.clone()))
@@ -150,7 +150,7 @@ fn only<T>(mut found: impl Iterator<Item = T>) -> Option<T> {
     found.next().is_none().then_some(first)
 }
 
-/// The field whose name fits best, if there is one such.
+/// The field whose name fits best, if there is exactly one.
 fn best(fields: &[(Place, Fit)]) -> Option<Place> {
     let fit = fields.iter().map(|(_, fit)| *fit).max()?;
     let mut places: Vec<Place> =

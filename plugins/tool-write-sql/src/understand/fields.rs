@@ -1,4 +1,4 @@
-//! What the reader does with a field: what waits for one takes it, else it is shown.
+//! How the reader handles a field: a waiting operation takes it, or else it is shown.
 
 use super::link::Chunk;
 use super::meaning::{By, Group, Measure, Test, Unclear};
@@ -12,7 +12,7 @@ impl Reader<'_> {
     pub(super) fn field_named(&mut self, named: &[Named]) -> Result<(), Unclear> {
         let place = self.focus.field(self.at, self.schema, named);
         let Some(place) = place.or_else(|| self.nearest_field(named)) else {
-            // `订单数` of several summaries, and of none of them: orders are counted.
+            // `订单数` exists in several summaries or in none: counts orders.
             if let Some(table) = self.pieces[self.at].counts {
                 self.table(table)?;
                 return self.count_before();
@@ -28,7 +28,7 @@ impl Reader<'_> {
         {
             self.meaning.tables.push(place.table);
         }
-        // `Beijing city`, `failed status`: the value said it already.
+        // `Beijing city`, `failed status`: the field repeats the value's.
         if self.last == Last::Value && self.meaning.filters.last().is_some_and(|filter| filter.place == place)
         {
             return Ok(());
@@ -117,7 +117,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The row that has the greatest value, or the value itself.
+    /// The row with the greatest value, or the value itself.
     pub(super) fn extreme_of(&mut self, place: Place, greatest: bool) -> Result<(), Unclear> {
         let rows_are_asked = !self.meaning.items.is_empty() || !self.focus.is_empty() || self.asks_which();
         if rows_are_asked && self.meaning.measures.is_empty() {

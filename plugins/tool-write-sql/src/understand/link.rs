@@ -1,4 +1,4 @@
-//! Finds what the words of a question name: tables, fields, values, phrases that say what to do, days.
+//! Finds the tables, fields, values, phrases and days that the words of a question name.
 
 use super::names::{Fit, Named, Names};
 use crate::calendar::{Day, Range};
@@ -6,16 +6,16 @@ use crate::schema::Schema;
 use crate::words::phrases::{self, Op};
 use crate::words::{Form, Word, dates};
 
-/// Words for pieces that mean something else where no number stands before.
+/// Measure words with another meaning unless a number precedes them.
 const PIECES: &[&str] = &["名", "种"];
 
-/// One or more words with what they can mean.
+/// One or more words with their possible meanings.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Chunk {
     Op(Op),
     Named(Vec<Named>),
     Number(f64),
-    /// A value in quotation marks that no sample has.
+    /// A quoted value that no sample has.
     Quoted,
     Range(Range),
     /// A comma.
@@ -26,16 +26,16 @@ pub enum Chunk {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Piece {
     pub chunk: Chunk,
-    /// The words as they were written.
+    /// The words as written.
     pub text: String,
-    /// `customers'`: what follows is theirs.
+    /// `customers'`: owns the next piece.
     pub possessive: bool,
-    /// The table whose rows it would count, were it no name: `订单数`.
+    /// The table whose rows it counts if it is not a name: `订单数`.
     pub counts: Option<usize>,
 }
 
 impl Piece {
-    /// Every table that it can have to do with.
+    /// All tables that it may refer to.
     pub fn tables(&self) -> impl Iterator<Item = usize> {
         let named = if let Chunk::Named(named) = &self.chunk { named.as_slice() } else { &[] };
         named.iter().map(|named| match named {
@@ -80,10 +80,10 @@ struct Linker<'a> {
 }
 
 impl Linker<'_> {
-    /// What the words from here on are, and how many of them.
+    /// The piece that begins here, and its length in words.
     fn here(&self, at: usize, before: &[Piece]) -> (usize, Chunk) {
         let rest = &self.words[at..];
-        // `5名客户`: after a number it is no name.
+        // `5名客户`: after a number it is not a name.
         let numbered = before.last().is_some_and(|piece| matches!(piece.chunk, Chunk::Number(_)));
         if numbered && PIECES.contains(&rest[0].text.as_str()) {
             return (1, Chunk::Op(Op::Piece));
@@ -117,7 +117,7 @@ impl Linker<'_> {
         (1, chunk)
     }
 
-    /// The table that all words but the last name, where the last one counts.
+    /// The table that all words but the last name, if the last one counts.
     fn counted(&self, at: usize, length: usize) -> Option<usize> {
         let (last, name) = self.words[at..at + length].split_last()?;
         let counts = last.lower == "count"
@@ -131,7 +131,7 @@ impl Linker<'_> {
         tables.all(|other| other == table).then_some(table)
     }
 
-    /// All that the longest name here names.
+    /// All meanings of the longest name here.
     fn named(&self, at: usize) -> (usize, Vec<Named>) {
         let mut longest = 0;
         let mut found: Vec<Named> = Vec::new();
@@ -151,7 +151,7 @@ impl Linker<'_> {
         (longest, found)
     }
 
-    /// Words of a name may have `of` between them.
+    /// The words of a name may have `of` between them.
     fn name_length(&self, at: usize, concepts: &[String]) -> usize {
         let mut here = at;
         for (place, concept) in concepts.iter().enumerate() {
@@ -172,7 +172,7 @@ impl Linker<'_> {
         if first.form == Form::Quoted {
             return usize::from(first.lower == value.to_lowercase());
         }
-        // Numbers and single letters are too common to be taken for values.
+        // Numbers and single letters are too common to be recognised as values.
         if value.chars().count() < 2 || value.parse::<f64>().is_ok() || Day::read(value).is_some() {
             return 0;
         }
@@ -206,7 +206,7 @@ impl Linker<'_> {
         })
     }
 
-    /// The longest phrase here that does not swallow the beginning of a longer name.
+    /// The longest phrase here that does not cover the beginning of a longer name.
     fn phrase(&self, at: usize) -> Option<(usize, Op)> {
         let mut found: Vec<(usize, Op)> = phrases::all(&self.words[at..]).collect();
         found.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
@@ -220,10 +220,10 @@ impl Linker<'_> {
     }
 }
 
-/// Whether a phrase is meant where a name is as long.
+/// Whether the phrase wins over a name of the same length.
 fn wins(op: Op, before: &[Piece]) -> bool {
     match op {
-        // `please show`: a question begins with words that say nothing.
+        // `please show`: fillers at the start of a question.
         Op::Filler => before.iter().all(|piece| matches!(piece.chunk, Chunk::Op(Op::Filler))),
         Op::Unit(_) | Op::Order | Op::One | Op::Each1(_) | Op::Is => false,
         _ => true,

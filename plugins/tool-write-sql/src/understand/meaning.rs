@@ -1,15 +1,15 @@
-//! What a question asks, before anyone thinks of SQL.
+//! The meaning of a question, independent of SQL.
 
 use crate::calendar::{Range, Unit};
 use crate::schema::Place;
 use crate::words::phrases::{Compare, Func};
 
-/// A number that is asked for.
+/// A requested number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// Rows of a table.
+    /// The number of a table's rows.
     Count(usize),
-    /// Different values of a field.
+    /// The number of a field's distinct values.
     Different(Place),
     Made(Func, Place),
 }
@@ -23,15 +23,15 @@ impl Measure {
     }
 }
 
-/// What numbers are told apart by.
+/// A grouping of numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
-    /// One for each row of a table.
+    /// One group per row of a table.
     Table(usize),
     Field(Place),
 }
 
-/// What must hold.
+/// A condition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Filter {
     pub place: Place,
@@ -50,17 +50,17 @@ pub enum Test {
     Present,
 }
 
-/// What a ranking goes by.
+/// The criterion of a ranking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     Measure(Measure),
     Field(Place),
 }
 
-/// A meaning.
+/// The meaning of a question.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meaning {
-    /// Tables in the order in which they are named.
+    /// Tables in the order of the question.
     pub tables: Vec<usize>,
     pub measures: Vec<Measure>,
     /// Fields to show.
@@ -68,56 +68,56 @@ pub struct Meaning {
     pub groups: Vec<Group>,
     pub unit: Option<Unit>,
     pub trend: bool,
-    /// Which part of the calendar is asked for: the one that a ranking puts first.
+    /// Whether it asks for the calendar unit that a ranking puts first.
     pub which: bool,
     pub filters: Vec<Filter>,
     pub range: Option<Range>,
     /// Time fields that a verb of the question names: one of them is meant.
     pub verbs: Vec<Place>,
-    /// `were published`: it was done to what is counted, each time again.
+    /// `were published`: counts events of the counted thing.
     pub passive: bool,
-    /// By what, and whether the greatest comes first.
+    /// The criterion, and whether the greatest comes first.
     pub rank: Option<(By, bool)>,
     pub limit: Option<u64>,
-    /// Of which table so many rows are wanted, where the number stands before it.
+    /// The table that a number limits, if the number precedes it.
     pub limited: Option<usize>,
-    /// `top`, `first`: by something.
+    /// `top`, `first`: needs a criterion.
     pub top: bool,
-    /// `per`, and not `for each`: what stands before is counted.
+    /// `per`, and not `for each`: counts the preceding thing.
     pub per: bool,
-    /// `each day`, `every day`: perhaps on each of them.
+    /// `each day`, `every day`: possibly on each of them.
     pub every: bool,
-    /// The table whose rows are asked for, where it is not the first one.
+    /// The table whose rows are asked for, if it is not the first one.
     pub entity: Option<usize>,
-    /// Fields whose value is excluded before their table is named: `without cancelled orders`.
+    /// Fields whose value is negated before their table is named: `without cancelled orders`.
     pub turned: Vec<Place>,
     /// Fields whose values are joined by `and`.
     pub joined: Vec<Place>,
-    /// Whether the question is for a list: `which`, a plural.
+    /// Whether the question asks for a list: `which`, a plural.
     pub listed: bool,
-    /// Whether a ranking without a number asks for one thing.
+    /// Whether a ranking without a number asks for a single row.
     pub one: bool,
     pub order: Option<(By, bool)>,
     pub having: Vec<(Measure, Compare, f64)>,
     pub different: bool,
-    /// Rows of this table must not exist.
+    /// The table whose rows must not exist.
     pub without: Option<usize>,
 }
 
-/// Why there is no meaning.
+/// Why a question has no meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unclear {
-    /// A word that names nothing here.
+    /// An unknown word.
     Word(String),
-    /// A word that names several things.
+    /// An ambiguous word.
     Ambiguous(String),
-    /// Words that are understood, but not what is asked of them.
+    /// Known words in an unknown combination.
     Shape,
-    /// These tables do not hang together.
+    /// These tables are not related.
     Apart(String, String),
-    /// No time to go by.
+    /// There is no time field.
     NoTime(String),
-    /// `top 5`, and not by what.
+    /// `top 5` without a criterion.
     NoRank,
     /// These data sources all have an answer.
     Sources(Vec<String>),

@@ -1,4 +1,4 @@
-//! What the reader does with numbers that are asked for: counts, sums, averages.
+//! How the reader handles requested numbers: counts, sums, averages.
 
 use super::link::Chunk;
 use super::meaning::{By, Measure, Unclear};
@@ -14,12 +14,12 @@ impl Reader<'_> {
         }
     }
 
-    /// `how many orders`; in Chinese what is counted may stand before: `失败的执行有多少次`.
+    /// `how many orders`; in Chinese the counted thing may come first: `失败的执行有多少次`.
     pub(super) fn count(&mut self) -> Result<(), Unclear> {
         let before = self.is_chinese() && !matches!(self.next(), Some(Chunk::Named(_)));
         let times = self.pieces[self.at].text.ends_with('次');
         match self.meaning.tables.last() {
-            // `每天发布多少次` counts what happened, not what it happened to.
+            // `每天发布多少次` counts events, not their subjects.
             Some(_) if before && times && !self.meaning.verbs.is_empty() => match self.meaning.verbs[..] {
                 [only] => self.measure(Measure::Count(only.table)),
                 _ => self.unclear(),
@@ -64,7 +64,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A measure goes to what waits for one, else into the answer.
+    /// A waiting operation takes a measure, or else it is part of the answer.
     pub(super) fn measure(&mut self, measure: Measure) -> Result<(), Unclear> {
         self.last = Last::Measure(measure);
         let ranks =
@@ -89,7 +89,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A measure that is compared or ranked by is asked for only if it was named before as well.
+    /// A measure of a comparison or ranking is shown only if it was also named before.
     pub(super) fn not_shown(&mut self, measure: Measure) {
         if self.repeated != Some(measure) {
             self.meaning.measures.retain(|known| *known != measure);

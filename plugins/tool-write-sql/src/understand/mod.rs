@@ -1,4 +1,4 @@
-//! From words to a meaning: [`link`] finds what the words name, [`read`] finds what is asked of it.
+//! Turns words into a meaning: [`link`] finds what the words name, [`read`] finds how they combine.
 
 pub mod choose;
 mod fields;
@@ -18,14 +18,14 @@ use crate::known::Known;
 use crate::words;
 use meaning::{Meaning, Unclear};
 
-/// What a question asks of a schema.
+/// The meaning of a question about a schema.
 pub fn understand(question: &str, known: &Known<'_>, today: Day) -> Result<Meaning, Unclear> {
     let words = words::read(question, &known.names.dictionary);
     let pieces = link::pieces(&words, known.schema, &known.names, today);
     read::meaning(known, &pieces)
 }
 
-/// The tables that a question names, itself or by their fields: those whose values are worth looking at.
+/// The tables that a question names, directly or by their fields: their values should be sampled.
 pub fn named_tables(question: &str, known: &Known<'_>, today: Day) -> Vec<usize> {
     let words = words::read(question, &known.names.dictionary);
     let pieces = link::pieces(&words, known.schema, &known.names, today);

@@ -1,4 +1,4 @@
-//! What tables and fields can be called in a question.
+//! The names of tables and fields in questions.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,52 +6,52 @@ use crate::schema::{Kind, Place, Schema};
 use crate::words::chinese::{Dictionary, is_han};
 use crate::words::{self, Form, Word, english, phrases};
 
-/// Parts of a data warehouse's names that say nothing of the content.
+/// Prefixes of a data warehouse's names that do not describe the content.
 pub const PREFIXES: &[&str] =
     &["ods", "dwd", "dws", "ads", "dim", "fact", "fct", "tbl", "t", "v", "stg", "sqlite"];
 const SUFFIXES: &[&str] = &["di", "df", "record", "table", "list", "info", "log"];
-/// Ends of names that say what a value is measured in.
+/// Suffixes of names that are units.
 const UNITS: &[&str] = &["second", "seconds", "ms", "millis", "bytes", "yuan", "usd", "cny", "count", "cnt"];
 /// Ends of names of times.
 const TIMES: &[&str] = &["at", "time", "date", "on", "day"];
-/// Words that alone name no field by the end of its name.
+/// Words that do not name a field alone, as a suffix of its name.
 const VAGUE: &[&str] =
     &["id", "code", "name", "time", "date", "at", "of", "no", "table", "number", "by", "2"];
-/// The longest part of a comment that can be a name, in letters.
+/// The longest part of a comment that can be a name, in characters.
 const COMMENT_NAME_MAX: usize = 10;
 
 /// First words of names of truth values.
 const FLAGS: &[&str] = &["is", "has", "if", "was", "can"];
 
-/// How well a name fits what it names.
+/// How well a name matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fit {
     /// The end of the name.
     Part,
-    /// The whole name.
+    /// The complete name.
     Whole,
-    /// The whole name with its table's before it.
+    /// The complete name, after its table's name.
     Own,
 }
 
-/// What a name names.
+/// The target of a name.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Named {
     Table(usize),
     Field(Place, Fit),
-    /// A time, by the verb that happens then.
+    /// A time field, by the verb of its event.
     Verb(Place),
     Value(Place, String),
 }
 
-/// Every name of a schema.
+/// All names of a schema.
 #[derive(Debug, Default)]
 pub struct Names {
     pub list: Vec<(Vec<String>, Named)>,
     pub dictionary: Dictionary,
-    /// Places in the list, by the first word.
+    /// Indices in the list, by the first word.
     by_first: HashMap<String, Vec<usize>>,
-    /// Places of values in the list, by the whole value in lower case.
+    /// Indices of values in the list, by the complete value in lower case.
     by_value: HashMap<String, Vec<usize>>,
 }
 
@@ -132,7 +132,7 @@ impl Names {
             for owner in own {
                 self.add([owner.clone(), name.clone()].concat(), Named::Field(place, Fit::Own));
             }
-            // A flag is no value: `official` of `is_official` is not what to show.
+            // A flag is not a value: `official` of `is_official` must not be shown.
             let flag = FLAGS.contains(&name[0].as_str());
             for from in (1..name.len()).filter(|_| !flag) {
                 let part = &name[from..];
@@ -154,7 +154,7 @@ impl Names {
         self.list.push((concepts, named));
     }
 
-    /// The names that can begin with a word, or be it where it stands in quotation marks.
+    /// The names that begin with a word; for a quoted word, those that equal it.
     pub fn beginning(&self, word: &Word) -> impl Iterator<Item = &(Vec<String>, Named)> {
         let places = if word.form == Form::Quoted {
             self.by_value.get(&word.lower)
@@ -178,7 +178,7 @@ fn distinct(names: Vec<Vec<String>>) -> Vec<Vec<String>> {
     names.into_iter().filter(|name| !name.is_empty() && seen.insert(name.clone())).collect()
 }
 
-/// `dim_customer`, `执行记录`: without what says nothing.
+/// `dim_customer`, `执行记录`: without uninformative parts.
 fn trimmed(name: &[String]) -> Vec<String> {
     let mut name = name.to_vec();
     while name.len() > 1 && PREFIXES.contains(&name[0].as_str()) {
@@ -205,7 +205,7 @@ fn before_end(name: &[String], ends: &[&str]) -> Option<Vec<String>> {
     (ends.contains(&last.as_str()) && !rest.is_empty()).then(|| rest.to_vec())
 }
 
-/// The stretches of Chinese in a comment that are short enough to be names.
+/// The Chinese parts of a comment that are short enough for names.
 fn chinese_parts(comment: &str) -> Vec<String> {
     comment
         .split(['(', ')', '（', '）'])

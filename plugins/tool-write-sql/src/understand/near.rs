@@ -1,5 +1,5 @@
-//! Which of several fields of one name is meant where no table says so: the one in the table whose numbers are asked
-//! for, else the one in a table that each of its rows has one row of.
+//! Chooses between several fields of one name if no table decides: prefers the table of the requested
+//! numbers, then a table that each of its rows refers to once.
 
 use super::link::{Chunk, Piece};
 use super::names::{Fit, Named};
@@ -7,7 +7,7 @@ use super::read::Reader;
 use crate::schema::Place;
 
 impl Reader<'_> {
-    /// The field of that name that is nearest to what else is asked for.
+    /// The field of that name that is nearest to the rest of the question.
     pub(super) fn nearest_field(&self, named: &[Named]) -> Option<Place> {
         let fit = named.iter().filter_map(fit).max()?;
         let places = named.iter().filter_map(|named| match named {
@@ -17,7 +17,7 @@ impl Reader<'_> {
         self.nearest(places.collect()).map(|(place, ())| place)
     }
 
-    /// The value that is nearest to what else is asked for, with its field.
+    /// The value that is nearest to the rest of the question, with its field.
     pub(super) fn nearest_value(&self, named: &[Named]) -> Option<(Place, String)> {
         let values = named.iter().filter_map(|named| match named {
             Named::Value(place, value) => Some((*place, value.clone())),
@@ -36,7 +36,7 @@ impl Reader<'_> {
         nearest.next().is_none().then(|| only.clone())
     }
 
-    /// How many steps it takes, if none of them multiplies rows.
+    /// The number of steps, if none of them multiplies rows.
     fn steps_up(&self, from: usize, to: usize) -> Option<usize> {
         if from == to {
             return Some(0);
@@ -45,7 +45,7 @@ impl Reader<'_> {
         way.iter().all(|step| step.up).then_some(way.len())
     }
 
-    /// The tables of the numbers that other words name beyond doubt.
+    /// The tables of numbers that other words name unambiguously.
     fn anchors(&self) -> Vec<usize> {
         let number = |(at, piece): (usize, &Piece)| {
             let Chunk::Named(named) = &piece.chunk else { return None };
@@ -59,7 +59,7 @@ impl Reader<'_> {
         let mut tables: Vec<usize> = self.pieces.iter().enumerate().filter_map(number).collect();
         tables.sort_unstable();
         tables.dedup();
-        // Numbers of two tables say nothing about which is nearer.
+        // With numbers of two tables, neither is nearer.
         if tables.len() == 1 { tables } else { Vec::new() }
     }
 }

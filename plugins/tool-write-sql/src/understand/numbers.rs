@@ -1,6 +1,6 @@
-//! What the reader does with numbers: what they are compared with, how many things they ask for, which row they name.
+//! How the reader handles numbers: as operands of comparisons, as limits, as row identifiers.
 //!
-//! A number that none of that fits refuses the question.
+//! A number with no such use refuses the question.
 
 use super::link::Chunk;
 use super::meaning::{Measure, Test, Unclear};
@@ -36,7 +36,7 @@ impl Reader<'_> {
         self.compared(compare, number)
     }
 
-    /// A comparison that is complete but for what it is about.
+    /// A comparison that lacks only its subject.
     pub(super) fn compared(&mut self, compare: Compare, number: f64) -> Result<(), Unclear> {
         match self.last {
             // `How many customers have more than 30 orders?`
@@ -95,7 +95,7 @@ impl Reader<'_> {
         self.pieces[tested + 1..self.at].iter().all(|piece| holds_together(&piece.chunk)).then_some(place)
     }
 
-    /// Whether `的` and a table come next.
+    /// Whether `的` and a table follow.
     pub(super) fn other_table_follows(&self) -> bool {
         let rest = self.pieces[self.at + 1..].iter().map(|piece| &piece.chunk);
         let mut rest = rest.filter(|chunk| !matches!(chunk, Chunk::Op(Op::Piece) | Chunk::Number(_)));
@@ -104,7 +104,7 @@ impl Reader<'_> {
         (says || rest.next() == Some(&Chunk::Op(Op::Of))) && rest.next().is_some_and(names_table)
     }
 
-    /// Whether another table than this one comes right after the number, perhaps after a value of it.
+    /// Whether another table follows the number directly, or after one of its values.
     fn is_followed_by_other(&self, table: usize) -> bool {
         let named = self.pieces[self.at + 1..].iter().map_while(|piece| match &piece.chunk {
             Chunk::Named(named) => Some(named),
@@ -114,7 +114,7 @@ impl Reader<'_> {
         named.take(2).any(|named| named.iter().any(other))
     }
 
-    /// Whether `is` stands before the comparison and its number.
+    /// Whether `is` precedes the comparison and its number.
     fn says_is(&self) -> bool {
         self.at >= 2 && self.pieces[self.at - 2].chunk == Chunk::Op(Op::Is)
     }
@@ -142,7 +142,7 @@ impl Reader<'_> {
                 return match (compare, self.last, self.more_numbers()) {
                     (_, _, More::None) => self.compared(compare, number),
                     (Compare::Equal, Last::Field(place), more) => self.field_is(place, number, more),
-                    // `over 100 and 200` says nothing that holds.
+                    // `over 100 and 200` makes no sense.
                     _ => self.unclear(),
                 };
             }
@@ -174,7 +174,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A field has this number, or one of several, or lies between two.
+    /// A field equals this number, or one of several, or is between two.
     fn field_is(&mut self, place: Place, number: f64, more: More) -> Result<(), Unclear> {
         if self.meaning.items.last() != Some(&place) || !self.schema.field(place).is_number() {
             return self.unclear();
@@ -196,7 +196,7 @@ impl Reader<'_> {
         self.test(place, test)
     }
 
-    /// The numbers that go on from the one here: `到200`, `、128和158`.
+    /// Further numbers of the same list or range: `到200`, `、128和158`.
     fn more_numbers(&self) -> More {
         let chunk = |at: usize| self.pieces.get(at).map(|piece| &piece.chunk);
         let past = |mut at: usize| {
@@ -218,7 +218,7 @@ impl Reader<'_> {
         if between || closes(past(joint + 2)) {
             return More::To(first, past(joint + 2) - 1);
         }
-        // `customer 5, 10 orders`: what counts the next thing is not of the list.
+        // `customer 5, 10 orders`: a number that counts the next thing is not part of the list.
         let (mut numbers, mut last) = (Vec::new(), self.at);
         let mut at = joint;
         while let (Some(Chunk::Op(Op::And | Op::Or) | Chunk::Mark), Some(Chunk::Number(number))) =
@@ -244,7 +244,7 @@ impl Reader<'_> {
             && !(of && matches!(next, Some(Chunk::Named(_))))
     }
 
-    /// `customer 5`, `客户5`: the number is the row's own.
+    /// `customer 5`, `客户5`: the number identifies the row.
     fn names_row(&self, table: usize) -> bool {
         let Some(before) = self.at.checked_sub(1).map(|at| &self.pieces[at]) else { return false };
         let named = matches!(&before.chunk, Chunk::Named(named) if named.contains(&Named::Table(table)));
@@ -255,7 +255,7 @@ impl Reader<'_> {
             && !matches!(self.next_piece(), Some(Chunk::Op(Op::Piece | Op::CompareBefore(_) | Op::To)))
     }
 
-    /// Whether the number here says how many are wanted of what comes next.
+    /// Whether this number limits the next thing.
     fn counts_things(&self) -> bool {
         let rest = &self.pieces[self.at + 1..];
         let pieces = rest.iter().take_while(|piece| piece.chunk == Chunk::Op(Op::Piece)).count();
@@ -274,7 +274,7 @@ impl Reader<'_> {
         ) || pieces > 0 && rest.get(pieces).is_some_and(|piece| piece.chunk == Chunk::Op(Op::Of))
     }
 
-    /// A number before a thing says how many of it are wanted, if nothing else stands between.
+    /// A number directly before a thing limits it.
     pub(super) fn number_of_things(&mut self, table: usize) -> Result<(), Unclear> {
         let Some((number, at)) = self.number.take() else { return Ok(()) };
         let between = &self.pieces[at + 1..self.at];
@@ -296,7 +296,7 @@ impl Reader<'_> {
     }
 }
 
-/// Numbers that go on from one, and the place of the last piece of them.
+/// Further numbers, and the position of their last piece.
 #[derive(Clone, Debug, PartialEq)]
 enum More {
     None,

@@ -1,4 +1,4 @@
-//! What the reader does with days: which of them are meant, and of which field.
+//! How the reader handles days: the range, and its field.
 
 use super::link::Chunk;
 use super::meaning::{Test, Unclear};
@@ -12,7 +12,7 @@ use crate::words::phrases::{Compare, Op};
 impl Reader<'_> {
     pub(super) fn days(&mut self, compare: Compare) -> Result<(), Unclear> {
         let follows = self.at > 0 && matches!(self.pieces[self.at - 1].chunk, Chunk::Range(_));
-        // In Chinese the day stands before: `2026-07-01之后`.
+        // In Chinese the day comes first: `2026-07-01之后`.
         if !self.is_chinese_here() || !follows {
             self.waiting.push(Waiting::Days(compare));
             return Ok(());
@@ -76,7 +76,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `from 2026-10-01 to 2026-10-15`: both of them.
+    /// `from 2026-10-01 to 2026-10-15`: both included.
     fn range_to(&mut self, range: Range) -> Result<Range, Unclear> {
         let between = self.take_last(|waiting| *waiting == Waiting::Between).is_some();
         let joint = self.pieces.get(self.at + 1).map(|piece| &piece.chunk);
@@ -94,7 +94,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The field of times that the days here are said of: `ordered_at > 2026-11-01`.
+    /// The time field to which these days refer: `ordered_at > 2026-11-01`.
     fn date_before(&self, is_compared: bool) -> Option<Place> {
         let Last::Field(place) = self.last else { return None };
         let is_date =
@@ -120,7 +120,7 @@ impl Reader<'_> {
         (is_date && said && (counts || self.is_chinese_here())).then_some(place)
     }
 
-    /// A year that nothing but its four digits tells.
+    /// A year of just four digits.
     fn bare_year(&self) -> Option<f64> {
         let text = &self.pieces[self.at].text;
         if text.len() == 4 { text.parse().ok() } else { None }
@@ -134,7 +134,7 @@ impl Reader<'_> {
         table && (!word.is_ascii() || singular(&word) == word)
     }
 
-    /// The year, where the range is one that a field of years can have.
+    /// The year, if the range is one that a field of years can have.
     fn year_number(&self, range: Range) -> Option<f64> {
         let whole = range.length().is_some_and(|days| days == 365 || days == 366)
             && self.pieces[self.at].text.ends_with(|letter: char| letter.is_ascii_digit() || letter == '年');
@@ -143,7 +143,7 @@ impl Reader<'_> {
         Some(year as f64)
     }
 
-    /// A year means a field of years where there is one, else the days of the year.
+    /// A year refers to a field of years if there is one, else to the days of the year.
     fn year(&mut self, number: f64, compare: Option<Compare>) -> Result<(), Unclear> {
         if let Last::Field(place) = self.last
             && self.meaning.items.last() == Some(&place)

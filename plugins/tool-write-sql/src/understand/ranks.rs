@@ -1,4 +1,4 @@
-//! What the reader does with rankings and orders: `the most orders`, `价格最高的`, `sorted by name`.
+//! How the reader handles rankings and orders: `the most orders`, `价格最高的`, `sorted by name`.
 
 use super::link::Chunk;
 use super::meaning::{By, Group, Measure, Unclear};
@@ -96,7 +96,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `ordered by X`; in Chinese `按 X 排序`, where X was taken for a group.
+    /// `ordered by X`; in Chinese `按 X 排序`, where X was read as a group.
     pub(super) fn order_here(&mut self) -> Result<(), Unclear> {
         let han = self.is_chinese();
         if !han {

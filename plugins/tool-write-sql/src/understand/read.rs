@@ -1,5 +1,5 @@
-//! Reads the pieces of a question from left to right. Each is used for something or the question is not
-//! understood: nothing is passed over but words that say nothing.
+//! Reads the pieces of a question from left to right. Each piece must have a use, or the question is refused;
+//! only fillers are skipped.
 
 use super::choose::Focus;
 use super::link::{Chunk, Piece};
@@ -10,16 +10,16 @@ use crate::known::Known;
 use crate::schema::{Kind, Place, Schema};
 use crate::words::phrases::{Compare, Func, Op};
 
-/// The largest number of rows that can be asked for.
+/// The largest row limit of a question.
 const LIMIT_MAX: f64 = 1_000.0;
 
-/// Ends of words that are done by someone.
+/// Endings of passive participles.
 const PARTICIPLES: &[&str] = &["ed", "ought", "old", "ken", "ven"];
 
-/// Words that ask for each row rather than for a number.
+/// Words that ask for rows instead of a number.
 const LISTS: &[&str] = &["list", "列出", "清单", "列表", "明细表"];
 
-/// What waits for the next thing.
+/// An operation that waits for its operand.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Waiting {
     Count,
@@ -31,14 +31,14 @@ pub(super) enum Waiting {
     Most(bool),
     Extreme(bool),
     Compare(Compare),
-    /// A comparison with its number, for the field or table that follows.
+    /// A comparison with its number that waits for its field or table.
     Compared(Compare, f64),
     Days(Compare),
-    /// Two numbers for the field before, or two days.
+    /// Waits for two numbers for the previous field, or two days.
     Between,
 }
 
-/// What was read last, for words that come after what they are about.
+/// The last piece, for words that follow their subject.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Last {
     Nothing,
@@ -58,29 +58,29 @@ pub(super) struct Reader<'a> {
     pub meaning: Meaning,
     pub waiting: Vec<Waiting>,
     pub last: Last,
-    /// Whether the last value, or field to compare, was joined by `or`.
+    /// Whether the last value or compared field was joined by `or`.
     or: bool,
     not: bool,
     pub ascending: Option<bool>,
-    /// A number that stands before what it counts, with where: `5 workflows`.
+    /// A number that precedes its thing, with its position: `5 workflows`.
     pub number: Option<(f64, usize)>,
-    /// The field that was compared with a number last, and where that number stands.
+    /// The last field compared with a number, and the number's position.
     pub tested: Option<(Place, usize)>,
-    /// Where the days stand that a field was given last.
+    /// The position of the days last given to a field.
     pub dated: Option<usize>,
-    /// The measure that was named again last.
+    /// The last measure that was named again.
     pub repeated: Option<Measure>,
-    /// Whether words that say what to do are Chinese.
+    /// Whether the operators are Chinese.
     chinese: bool,
-    /// `who`, `哪个`: one is asked for.
+    /// `who`, `哪个`: asks for one.
     single: bool,
-    /// Whether a word told whose rows are asked for.
+    /// Whether a word named the requested rows.
     pub asked: bool,
-    /// Whether the things that are asked for stand in the plural.
+    /// Whether the requested things are plural.
     pub several: bool,
 }
 
-/// What pieces mean.
+/// The meaning of the pieces.
 pub fn meaning(known: &Known<'_>, pieces: &[Piece]) -> Result<Meaning, Unclear> {
     let schema = known.schema;
     let focus = Focus::of(pieces);
@@ -165,7 +165,7 @@ impl Reader<'_> {
                 self.meaning.per |= self.pieces[self.at].text.eq_ignore_ascii_case("per");
                 self.waiting.push(Waiting::Each);
             }
-            // `owned by` says who did it, not what to group by.
+            // `owned by` names the actor, not a group.
             Op::By if self.follows_participle() => {}
             Op::By => self.waiting.push(Waiting::By),
             Op::Order => self.order_here()?,
@@ -213,7 +213,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// `live in Beijing`: says nothing but that what follows belongs to what stands before.
+    /// `live in Beijing`: only ties the next piece to the previous one.
     fn link(&self) -> Result<(), Unclear> {
         let passed = |chunk: &Chunk| {
             matches!(
@@ -249,14 +249,14 @@ impl Reader<'_> {
         if is_tied { Ok(()) } else { self.unclear() }
     }
 
-    /// Between two numbers or two days it was read with them; before another number it would say something.
+    /// Between two numbers or days it was read with them; before another number it would be meaningful.
     fn to(&self) -> Result<(), Unclear> {
         let is_english = self.pieces[self.at].text.eq_ignore_ascii_case("to");
         let number = matches!(self.next_piece(), Some(Chunk::Number(_) | Chunk::Range(_)));
         if is_english && !number { Ok(()) } else { self.unclear() }
     }
 
-    /// `and` after a negation of several things would have to say which of them it is for.
+    /// `and` after a negation of several things would be ambiguous.
     fn and(&self) -> Result<(), Unclear> {
         if self.not { self.unclear() } else { Ok(()) }
     }
@@ -284,12 +284,12 @@ impl Reader<'_> {
         self.pieces[self.at].text.chars().any(crate::words::chinese::is_han)
     }
 
-    /// Whether the question is put in Chinese, whatever its names and values are in.
+    /// Whether the question is in Chinese, apart from names and values.
     pub(super) fn is_chinese_here(&self) -> bool {
         self.chinese
     }
 
-    /// The last piece before this one that is not passed over.
+    /// The previous piece that `passed` does not skip.
     pub(super) fn before(&self, passed: impl Fn(&Chunk) -> bool) -> Option<&Chunk> {
         self.pieces[..self.at].iter().rev().map(|piece| &piece.chunk).find(|chunk| !passed(chunk))
     }
@@ -299,7 +299,7 @@ impl Reader<'_> {
         Err(piece.map_or(Unclear::Shape, |piece| Unclear::Word(piece.text.clone())))
     }
 
-    /// The next piece that says something, and how far it is.
+    /// The next piece that is not a filler.
     pub(super) fn next(&self) -> Option<&Chunk> {
         let rest = self.pieces.get(self.at + 1..)?;
         rest.iter()
@@ -316,7 +316,7 @@ impl Reader<'_> {
         Some(self.waiting.remove(place))
     }
 
-    /// Only the latest, so that `average number of` is not taken for a count.
+    /// Only the latest, so that `average number of` is not read as a count.
     pub(super) fn take_last(&mut self, wanted: impl Fn(&Waiting) -> bool) -> Option<Waiting> {
         if self.waiting.last().is_some_and(wanted) { self.waiting.pop() } else { None }
     }
@@ -359,7 +359,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A value in quotation marks, for the field right before it.
+    /// A quoted value for the field right before it.
     fn quoted(&mut self) -> Result<(), Unclear> {
         let text = self.pieces[self.at].text.clone();
         match self.last {
@@ -383,7 +383,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// One more value that a field must have, or must not.
+    /// Adds a required or excluded value of a field.
     pub(super) fn value(&mut self, place: Place, value: String) -> Result<(), Unclear> {
         let joined = self.is_joined() && self.last == Last::Value;
         let (or, mut not) = (std::mem::take(&mut self.or), std::mem::take(&mut self.not));
@@ -395,7 +395,7 @@ impl Reader<'_> {
             None if matches!(self.waiting.last(), Some(Waiting::Compare(_))) => return self.unclear(),
             None => {}
         }
-        // `orders by gold customers` are theirs, not told apart by them.
+        // `orders by gold customers` are their orders, not grouped by them.
         self.take_last(|waiting| *waiting == Waiting::By);
         self.last = Last::Value;
         let is_known = self.meaning.filters.iter().any(|filter| filter.place == place);
@@ -420,7 +420,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Whether `and` or a comma stands right before.
+    /// Whether `and` or a comma precedes directly.
     pub(super) fn is_joined(&self) -> bool {
         let before = self.before(|chunk| matches!(chunk, Chunk::Op(Op::Filler | Op::All)));
         matches!(before, Some(Chunk::Op(Op::And) | Chunk::Mark))
@@ -447,7 +447,7 @@ impl Reader<'_> {
     }
 }
 
-/// The fits of a field that are more than the end of its name.
+/// Whether a field matches by more than the end of its name.
 pub(super) fn names_field(named: &[Named], place: Place) -> bool {
     named
         .iter()

@@ -1,4 +1,4 @@
-//! What the reader does with names: tables, fields, values, verbs.
+//! How the reader handles names: tables, fields, values, verbs.
 
 use super::link::Chunk;
 use super::meaning::{By, Filter, Group, Measure, Test, Unclear};
@@ -50,7 +50,7 @@ impl Reader<'_> {
         self.unclear()
     }
 
-    /// The tables that a name names: those that are called exactly so before those that are called so for short.
+    /// The tables of a name: exact matches before partial ones.
     fn tables_of(&self, named: &[Named]) -> Vec<usize> {
         let tables: Vec<usize> = named
             .iter()
@@ -69,7 +69,7 @@ impl Reader<'_> {
         [exact, named_elsewhere].into_iter().find(|some| some.len() == 1).unwrap_or(tables)
     }
 
-    /// `buyers` is the field of that name, though buyers are customers and there is a table of those.
+    /// `buyers` is the field of that name, though buyers are customers, which have a table.
     fn is_a_fields_own_name(&self, named: &[Named]) -> bool {
         let plain =
             |text: &str| -> Vec<String> { name_words(text).iter().map(|word| singular(word)).collect() };
@@ -92,7 +92,7 @@ impl Reader<'_> {
         self.tables_of(named).len() > 1
     }
 
-    /// After a number, what the field that was compared with it is measured in: `100 seconds`.
+    /// Whether it is the unit of the number just compared: `100 seconds`.
     fn is_unit(&self, named: &[Named]) -> bool {
         let after_number = self.at > 0 && matches!(self.pieces[self.at - 1].chunk, Chunk::Number(_));
         after_number
@@ -109,7 +109,7 @@ impl Reader<'_> {
         if text.is_ascii() {
             return text.ends_with("ed") || text == "bought" || table.is_none() && !has_field;
         }
-        // `下单时间` is no time of `订单`, though both are about orders.
+        // `下单时间` is not a time of `订单`, though both are about orders.
         let says = |place: &Place| {
             let comment = &self.schema.field(*place).comment;
             comment.contains(&text) || !comment.chars().any(crate::words::chinese::is_han)
@@ -160,7 +160,7 @@ impl Reader<'_> {
                 .any(|waiting| matches!(waiting, Waiting::Each | Waiting::Make(_) | Waiting::By))
     }
 
-    /// `never published`: nothing that happened to it has such a time.
+    /// `never published`: no event of that kind exists for it.
     fn never(&mut self, verbs: &[Place]) -> Result<(), Unclear> {
         let happened: Vec<Place> =
             verbs.iter().copied().filter(|place| !self.named_elsewhere(place.table)).collect();
@@ -219,8 +219,8 @@ impl Reader<'_> {
         self.table_for_what_waits(table)
     }
 
-    /// Whose rows are asked for: in English the first table unless the next is its (`customers' orders`), in Chinese the
-    /// last one unless a word asks for another (`哪些客户有订单`).
+    /// The requested rows: in English the first table unless it owns the next one (`customers' orders`), in
+    /// Chinese the last one unless a word names another (`哪些客户有订单`).
     fn is_asked_for(&mut self, table: usize) {
         if !self.is_chinese_here() {
             let owner = self.at.checked_sub(1).map(|at| &self.pieces[at]);
@@ -290,7 +290,7 @@ impl Reader<'_> {
         }
     }
 
-    /// `names of conductors and the orchestras`: those are shown, too.
+    /// `names of conductors and the orchestras`: shows those, too.
     fn one_more(&mut self, table: usize) -> Result<(), Unclear> {
         match self.schema.title(table) {
             Some(title) if !self.meaning.items.is_empty() && self.meaning.measures.is_empty() => {
@@ -300,13 +300,13 @@ impl Reader<'_> {
         }
     }
 
-    /// In Chinese only a word like `哪些` tells.
+    /// In Chinese only a word like `哪些` marks a plural.
     pub(super) fn is_plural(&self) -> bool {
         let last = self.pieces[self.at].text.rsplit(' ').next().unwrap_or_default().to_lowercase();
         if last.is_ascii() { crate::words::english::singular(&last) != last } else { self.several }
     }
 
-    /// `按订单数`: what follows makes a measure of it.
+    /// `按订单数`: the next word makes it a measure.
     fn is_counted_next(&self) -> bool {
         matches!(self.next_piece(), Some(Chunk::Op(Op::CountBefore)))
     }

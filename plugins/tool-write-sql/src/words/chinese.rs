@@ -1,14 +1,14 @@
-//! Chinese text as words: the fewest words of the dictionary, and as few letters as possible outside it.
+//! Segments Chinese text: the fewest dictionary words, and as few characters as possible outside of them.
 
 use std::collections::HashMap;
 
 use super::{Form, Word, dates, glossary, phrases};
 
-/// The longest word, in letters.
+/// The longest word, in characters.
 const WORD_MAX: usize = 12;
-/// What a letter outside every word costs; a word costs 1.
+/// The cost of a character outside of all words; a word costs 1.
 const UNKNOWN_COST: usize = 20;
-/// Digits, with what they count.
+/// Digits with their values.
 const DIGITS: &[(char, f64)] = &[
     ('一', 1.0),
     ('二', 2.0),
@@ -22,12 +22,12 @@ const DIGITS: &[(char, f64)] = &[
     ('九', 9.0),
 ];
 
-/// True for a letter of Chinese.
+/// True for a Chinese character.
 pub fn is_han(letter: char) -> bool {
     matches!(letter, '\u{3400}'..='\u{9fff}' | '\u{f900}'..='\u{faff}')
 }
 
-/// Words with what they mean.
+/// Words with their concepts.
 #[derive(Clone, Debug)]
 pub struct Dictionary(HashMap<String, String>);
 
@@ -43,7 +43,7 @@ impl Default for Dictionary {
 }
 
 impl Dictionary {
-    /// Learns the words of a name or a comment: stretches that no known word explains mean themselves.
+    /// Learns the words of a name or a comment: parts without a known word become their own concepts.
     pub fn learn(&mut self, text: &str) {
         let unknown: Vec<String> = self
             .words(text)
@@ -56,7 +56,7 @@ impl Dictionary {
         }
     }
 
-    /// Learns a whole value as one word.
+    /// Learns a complete value as one word.
     pub fn learn_value(&mut self, value: &str) {
         let known = |letters: &str| self.0.contains_key(letters);
         if !known(value) && value.chars().all(is_han) && (2..=WORD_MAX).contains(&value.chars().count()) {
@@ -69,7 +69,7 @@ impl Dictionary {
         self.0.contains_key(word)
     }
 
-    /// The words of a text of Chinese letters.
+    /// The words of a Chinese text.
     pub fn words(&self, text: &str) -> Vec<Word> {
         let letters: Vec<char> = text.chars().collect();
         let mut words = Vec::new();
@@ -89,7 +89,7 @@ impl Dictionary {
         words
     }
 
-    /// Where to cut, from the cheapest way to each letter.
+    /// The cuts, by the cheapest path to each character.
     fn cut(&self, letters: &[char]) -> Vec<(usize, usize)> {
         let mut best: Vec<(usize, usize)> = vec![(usize::MAX, 0); letters.len() + 1];
         best[0] = (0, 0);
@@ -102,7 +102,7 @@ impl Dictionary {
                     (false, _) => continue,
                 };
                 let total = best[from].0 + cost;
-                // Of two ways as good the one with the longer last word, which here is the earlier one.
+                // On a tie, the longer last word wins, which here is the earlier one.
                 if total < best[to].0 {
                     best[to] = (total, from);
                 }

@@ -3,7 +3,7 @@
 use super::Word;
 use crate::calendar::{Day, Range, Unit};
 
-/// The longest range that can be asked for, in days: a calendar of it is written row by row.
+/// The longest range of a question, in days: its calendar is generated row by row.
 const DAYS_MAX: f64 = 3_660.0;
 
 const MONTHS: &[&str] = &[
@@ -21,12 +21,12 @@ const MONTHS: &[&str] = &[
     "december",
 ];
 
-/// Months that are other words as well, and mean a month only after `in`.
+/// Months that are also other words, recognised only after `in`.
 const DOUBTFUL_MONTHS: &[&str] = &["may", "march"];
 /// Words before a day, a month or a year.
 const LEADS: &[&str] = &["in", "during", "for", "on", "of"];
 
-/// Chinese words for units, with `个` where it stands before them.
+/// Chinese words for units, with `个` if they need it.
 const UNITS: &[(&str, Unit)] = &[
     ("天", Unit::Day),
     ("日", Unit::Day),
@@ -66,7 +66,7 @@ const LAST: &[&str] = &[
     "for the past",
 ];
 
-/// Phrases that mean a unit as a whole, so many units from now.
+/// Phrases for a whole unit, with its offset from now.
 const WHOLE: &[(&str, Unit, i64)] = &[
     ("today|今天|今日", Unit::Day, 0),
     ("yesterday|昨天|昨日", Unit::Day, -1),
@@ -87,7 +87,7 @@ pub fn chinese() -> impl Iterator<Item = &'static str> {
     whole.chain(units).chain(LAST.iter().copied()).chain(["号"]).filter(|word| !word.is_ascii())
 }
 
-/// The days that words mean from here on, and how many words say so.
+/// The days that begin here, and their length in words.
 pub fn range(words: &[Word], today: Day) -> Option<(usize, Range)> {
     let readings = [
         last_units(words, today),
@@ -98,11 +98,11 @@ pub fn range(words: &[Word], today: Day) -> Option<(usize, Range)> {
         one_day(words),
         year(words),
     ];
-    // Of two as long the earlier one.
+    // Of equal lengths the earlier one.
     readings.into_iter().flatten().rev().max_by_key(|(length, _)| *length)
 }
 
-/// How many words a phrase takes here.
+/// The length of a phrase if it begins here.
 fn phrase(words: &[Word], phrase: &str) -> Option<usize> {
     let parts: Vec<&str> = phrase.split(' ').collect();
     let fits = words.len() >= parts.len() && parts.iter().zip(words).all(|(part, word)| word.lower == *part);
@@ -165,7 +165,7 @@ fn day_number(word: &Word) -> Option<i64> {
     Some(day as i64)
 }
 
-/// The month that a word names, with its first letters alone too.
+/// The month that a word names; the first three letters suffice.
 fn month_number(word: &Word) -> Option<i64> {
     let fits = |month: &str| {
         month == word.lower
@@ -193,7 +193,7 @@ fn month(words: &[Word], today: Day) -> Option<(usize, Range)> {
     sure.then_some((length, range))
 }
 
-/// Without a year it is the latest one that has begun.
+/// Without a year, the latest one that has begun.
 fn of_month(year: Option<i64>, month: i64, day: Option<i64>, today: Day) -> Option<Range> {
     let this = today.date().0;
     let first = |year: i64| Day::of(year, month, day.unwrap_or(1));
@@ -246,7 +246,7 @@ fn days_ago(words: &[Word], today: Day) -> Option<(usize, Range)> {
     Some((lead + 3, Range::one(today.plus(-days))))
 }
 
-/// A day or a month that is written out: `2026-10-01`, `2026-10`.
+/// A written-out day or month: `2026-10-01`, `2026-10`.
 fn one_day(words: &[Word]) -> Option<(usize, Range)> {
     let lead = usize::from(LEADS.contains(&words.first()?.lower.as_str()));
     let word = words.get(lead)?;

@@ -1,6 +1,6 @@
-//! English words: the parts of names, and the plain form of a word.
+//! English words: splitting names, and base forms.
 
-/// Plurals and other forms that no rule gives.
+/// Irregular plurals and other forms.
 const IRREGULAR: &[(&str, &str)] = &[
     ("people", "person"),
     ("children", "child"),
@@ -71,7 +71,7 @@ pub fn singular(word: &str) -> String {
         .unwrap_or_else(|| word.to_owned())
 }
 
-/// Plain forms that a verb's form may have: `submitted` of `submit`, `created` of `create`.
+/// Possible base forms of a verb: `submitted` of `submit`, `created` of `create`.
 pub fn verb_stems(word: &str) -> Vec<String> {
     let mut stems = Vec::new();
     for end in ["ed", "ing", "d", "n"] {

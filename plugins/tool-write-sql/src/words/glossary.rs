@@ -1,6 +1,6 @@
-//! Words that mean the same, in English and Chinese. The first word of a line names what they mean.
+//! Synonyms in English and Chinese. The first word of a line names the concept.
 
-/// `concept, more English | Chinese`. What a longer Chinese word means is found before its parts are.
+/// `concept, more English | Chinese`. A longer Chinese word is matched before its parts.
 const LINES: &[&str] = &[
     "workflow, flow, pipeline, dag | 工作流, 流程",
     "publish, publication, publishing, deploy, deployment | 发布, 已发布, 部署",
@@ -141,14 +141,14 @@ fn lines() -> impl Iterator<Item = (&'static str, &'static str, &'static str)> {
     })
 }
 
-/// What an English word means.
+/// The concept of an English word.
 pub fn english(word: &str) -> Option<&'static str> {
     lines()
         .find(|(_, english, _)| english.split(',').any(|known| known.trim() == word))
         .map(|(concept, ..)| concept)
 }
 
-/// All Chinese words with what they mean.
+/// All Chinese words with their concepts.
 pub fn chinese() -> impl Iterator<Item = (&'static str, &'static str)> {
     lines().flat_map(|(concept, _, chinese)| chinese.split(',').map(move |word| (word.trim(), concept)))
 }

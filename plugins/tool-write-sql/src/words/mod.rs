@@ -1,4 +1,4 @@
-//! A question as words, each with what it means: English and Chinese words of one meaning are one concept.
+//! Splits a question into words with concepts: English and Chinese synonyms share a concept.
 
 pub mod chinese;
 pub mod dates;
@@ -9,13 +9,13 @@ pub mod symbols;
 
 use chinese::Dictionary;
 
-/// What a word is made of.
+/// The form of a word.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Form {
     Latin,
     Han,
     Number(f64),
-    /// In quotation marks: a value, letter by letter.
+    /// Quoted: an exact value.
     Quoted,
     /// A comma or the end of a sentence.
     Mark,
@@ -24,12 +24,12 @@ pub enum Form {
 /// A word of a question.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Word {
-    /// As it was written, without quotation marks.
+    /// As written, without quotation marks.
     pub text: String,
     pub lower: String,
     pub concept: String,
     pub form: Form,
-    /// `customers'`: what follows is theirs.
+    /// `customers'`: owns the next word.
     pub possessive: bool,
 }
 
@@ -48,7 +48,7 @@ impl Word {
     }
 }
 
-/// What an English word means; a word that the glossary does not know means its own plain form.
+/// The concept of an English word; an unknown word is its own base form.
 pub fn concept(lower: &str) -> String {
     let plain = english::singular(lower);
     let known = glossary::english(lower).or_else(|| glossary::english(&plain));
@@ -85,7 +85,7 @@ pub fn read(question: &str, dictionary: &Dictionary) -> Vec<Word> {
     words
 }
 
-/// A word of letters with what an apostrophe adds to it: `don't`, `customer's`, `customers'`.
+/// A word of letters with its apostrophe: `don't`, `customer's`, `customers'`.
 fn latin_word(letters: &[char], at: usize, words: &mut Vec<Word>) -> usize {
     let end = run(letters, at, |next| next.is_alphanumeric() && !chinese::is_han(next));
     let written = text(&letters[at..end]);
@@ -127,7 +127,7 @@ fn run(letters: &[char], from: usize, belongs: impl Fn(char) -> bool) -> usize {
     letters[from..].iter().position(|letter| !belongs(*letter)).map_or(letters.len(), |length| from + length)
 }
 
-/// Where a quotation that begins here ends. An apostrophe inside a word begins none.
+/// Where a quotation that begins here ends. An apostrophe within a word does not begin one.
 fn quoted(letters: &[char], at: usize) -> Option<usize> {
     let (_, close) = QUOTES.iter().find(|(open, _)| *open == letters[at])?;
     if at > 0 && letters[at - 1].is_alphanumeric() && !chinese::is_han(letters[at - 1]) {
@@ -137,10 +137,10 @@ fn quoted(letters: &[char], at: usize) -> Option<usize> {
     (end > at + 1).then_some(end)
 }
 
-/// Digits of a number at most: more of them are not kept exactly.
+/// The most digits of a number: more are not exact.
 const DIGITS_MAX: usize = 15;
 
-/// Reads a number, or a date that is one word: `2026-07-19`, `2026-07`.
+/// Reads a number, or a date in one word: `2026-07-19`, `2026-07`.
 fn number(letters: &[char], at: usize, words: &mut Vec<Word>) -> usize {
     let date: String = letters[at..letters.len().min(at + 10)]
         .iter()
@@ -164,7 +164,7 @@ fn number(letters: &[char], at: usize, words: &mut Vec<Word>) -> usize {
     }
     let digits = at + usize::from(!letters[at].is_ascii_digit());
     let is_digit = |place: usize| letters.get(place).is_some_and(char::is_ascii_digit);
-    // A comma divides thousands, or one number from the next.
+    // A comma separates thousands, or two numbers.
     let inside = |place: usize| match letters[place] {
         ',' => (1..=3).all(|next| is_digit(place + next)) && !is_digit(place + 4),
         '.' => is_digit(place + 1),

@@ -1,9 +1,9 @@
-//! Phrases that say what to do rather than what about.
+//! Phrases that are operators.
 
 use super::Word;
 use crate::calendar::Unit;
 
-/// What is made of many values.
+/// An aggregate function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Func {
     Sum,
@@ -12,7 +12,7 @@ pub enum Func {
     Greatest,
 }
 
-/// How a value is compared.
+/// A comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compare {
     Equal,
@@ -23,44 +23,44 @@ pub enum Compare {
     AtMost,
 }
 
-/// What a phrase does.
+/// The operation of a phrase.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Op {
-    /// Says nothing: `please`, `吗`.
+    /// A filler: `please`, `吗`.
     Filler,
-    /// Ties what follows to what stands before, and says nothing else: `live in`, `used by`.
+    /// Ties the next piece to the previous one, without further meaning: `live in`, `used by`.
     Link,
     /// From one number or day to the next.
     To,
     /// Closes a range: `100和200之间`.
     Within,
-    /// A word for pieces after a number: `个`.
+    /// A measure word after a number: `个`.
     Piece,
     /// A word for money after a number: `元`.
     Money,
-    /// Binds a field to what it belongs to: `of`, `的`.
+    /// Binds a field to its owner: `of`, `的`.
     Of,
-    /// Asks which one, or which ones.
+    /// Asks which one or ones.
     Which,
     /// Asks who.
     One,
-    /// Counts what follows.
+    /// Counts the next thing.
     Count,
-    /// Counts what stands before: `订单数`.
+    /// Counts the previous thing: `订单数`.
     CountBefore,
     Make(Func),
-    /// Of what stands before: `金额总和`.
+    /// Applies to the previous thing: `金额总和`.
     MakeBefore(Func),
     Distinct,
-    /// The next number says how many: `top 5`.
+    /// The next number is a limit: `top 5`.
     Top,
     /// The greatest number of something; true: the most, false: the fewest.
     Most(bool),
     /// The greatest value of something; true: the greatest.
     Extreme(bool),
-    /// The greatest of a field that the word itself names.
+    /// The greatest value of a field that the word itself names.
     ExtremeOf(bool, &'static [&'static str]),
-    /// For each of what follows.
+    /// Groups by the next thing.
     Each,
     By,
     Order,
@@ -69,7 +69,7 @@ pub enum Op {
     Compare(Compare),
     /// Compares a field that the word itself names: `older than`.
     CompareOf(Compare, &'static [&'static str]),
-    /// Compares the number before: `100以上`.
+    /// Compares the previous number: `100以上`.
     CompareBefore(Compare),
     After,
     Before,
@@ -82,7 +82,7 @@ pub enum Op {
     Is,
     Each1(Unit),
     Unit(Unit),
-    /// Asks which part of the calendar: `which month`.
+    /// Asks for the calendar unit: `which month`.
     WhichUnit(Unit),
     Trend,
     All,
@@ -95,7 +95,7 @@ const AGE: &[&str] = &["age"];
 const PRICE: &[&str] = &["price"];
 const DATE: &[&str] = &[];
 
-/// English phrases, `|` between those that do the same.
+/// English phrases, `|` between synonyms.
 const ENGLISH: &[(&str, Op)] = &[
     (
         "the|a|an|please|me|us|tell me|show me|give me|list me|can you|could you|i want to know|i want|i would like to know|want|there|that|which are|who|whose|it|its|their|them|they|then|also|as well|in total|overall|do we have|we have|we|our|at|on|do|does|did|is there|are there|were there|was there|been|being|ever|each one|respectively|corresponding|information|info|data|records|record|for me|just|only the|as|now|currently|so far|any|where|than|occurred|occur|happened|exist|exists|both the|who have|in the system|in the platform|on the platform|number is",
@@ -207,7 +207,7 @@ const ENGLISH: &[(&str, Op)] = &[
     ("all|all the|all of the|any of the|every one of", Op::All),
 ];
 
-/// Chinese words, `|` between those that do the same.
+/// Chinese words, `|` between synonyms.
 const CHINESE: &[(&str, Op)] = &[
     (
         "请|请问|一下|帮我|我|想|想知道|知道|告诉我|告诉|给我|我们|你|查询|查看|查一下|查|显示|列出|找出|看看|看|统计|计算|求|是|有|在|中|里|内|里面|当中|系统|平台|目前|现在|当前|一共|总共|共|了|吗|呢|啊|和的|情况|信息|数据|进行|过|被|从|对|所|于|出现|发生|产生|名的|它们|他们|分别|以及各|这些|那些|所有的|全部的|是多少|为多少|是什么|什么|时|时候|的话|具体|详细|清单|列表|画|图|图表|画出|展示|下的|期间|整体|总体|明细表",
@@ -281,12 +281,12 @@ const CHINESE: &[(&str, Op)] = &[
     ("所有|全部|全体", Op::All),
 ];
 
-/// The longest phrase that begins here, in words, and what it does.
+/// The longest phrase that begins here, in words, and its operation.
 pub fn longest(words: &[Word]) -> Option<(usize, Op)> {
     all(words).max_by_key(|(length, _)| *length)
 }
 
-/// True for a word that only holds others together.
+/// True for a function word.
 pub fn says_little(word: &str) -> bool {
     ENGLISH.iter().any(|(phrases, op)| {
         matches!(op, Op::Filler | Op::Link | Op::To | Op::Of | Op::By | Op::And | Op::Or | Op::Not)

@@ -1,13 +1,14 @@
-//! Symbols of a question. Brackets and quotation marks say nothing; comparisons, ranges and marks are words; every
-//! other symbol is a word that nothing knows, so that it refuses the question rather than vanishes.
+//! Symbols of a question. Brackets and lone quotation marks are ignored; comparisons, ranges and marks are
+//! words; every other symbol becomes an unknown word, so that it refuses the question instead of being
+//! ignored.
 
 use super::{Form, Word, text};
 
-/// What groups or quotes, and says nothing where it stands alone.
+/// Grouping and quoting symbols, ignored when they stand alone.
 const SILENT: &str = "()[]{}（）【】《》〈〉『』「」\"“”'‘’`\u{200b}\u{feff}";
-/// What ends a sentence or divides a list.
+/// Symbols that end a sentence or separate a list.
 const MARKS: &str = ",，;；.。?？、:：…";
-/// Comparisons as they are written, with what they are read as; the longer ones first.
+/// Written comparisons with their words; the longer ones first.
 const COMPARISONS: &[(&str, &str)] = &[
     ("!=", "!="),
     ("<>", "!="),
@@ -26,10 +27,10 @@ const COMPARISONS: &[(&str, &str)] = &[
 const DASHES: &str = "-–—−~～";
 /// The word for a range: `100-200`.
 pub const TO: &str = "~";
-/// What a number can end with before a range goes on.
+/// Characters that may end a number before a range continues.
 const UNITS_BEFORE_TO: &str = "月日号年元天";
 
-/// How many letters the symbol here takes, and its word where it is one.
+/// The length of the symbol here in characters, and its word, if any.
 pub fn read(letters: &[char], at: usize) -> (usize, Option<Word>) {
     let letter = letters[at];
     if letter.is_whitespace() || letter.is_control() || SILENT.contains(letter) {
@@ -78,7 +79,7 @@ fn comparison(letters: &[char], at: usize) -> Option<(usize, Word)> {
     })
 }
 
-/// Between numbers a range, inside of a word nothing, between sentences a mark.
+/// Between numbers a range, within a word ignored, between sentences a mark.
 fn dash(letters: &[char], at: usize) -> Option<Word> {
     let is_blank = |letter: &&char| letter.is_whitespace();
     let before = letters[..at].iter().rev().find(|letter| !is_blank(letter)).copied();
@@ -99,7 +100,7 @@ fn dash(letters: &[char], at: usize) -> Option<Word> {
     Some(unknown(letters[at]))
 }
 
-/// Whether the minus here belongs to the number after it.
+/// Whether this minus is the sign of the next number.
 pub fn is_sign(letters: &[char], at: usize) -> bool {
     matches!(letters[at], '-' | '−')
         && letters.get(at + 1).is_some_and(char::is_ascii_digit)

@@ -1,4 +1,4 @@
-//! The description, and whether what it promises is what is planned.
+//! Checks the description, and its promises against the plans.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::samples::{self, Samples};
 use super::trial::{Trial, Verdict, operation, shown};
 use crate::report::Area;
 
-/// What a dialect may say that it can.
+/// The capabilities that a dialect may declare.
 const CAPABILITIES: [&str; 19] = [
     "table_comment",
     "field_comment",
@@ -38,27 +38,27 @@ const FAMILIES: [&str; 14] = [
 const HINTS_MAX: usize = 20;
 const HINT_MAX_CHARS: usize = 200;
 
-/// Whether something was planned at all; the order is from less to more.
+/// The best outcome of planning; ordered from less to more.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     #[default]
     Unsupported,
-    /// There was a note: it was done otherwise, or left out, which only people can tell.
+    /// Planned with a note: changed or left out, which only people can judge.
     Noted,
-    /// Planned, or hindered by something else.
+    /// Planned, or refused for another reason.
     Done,
 }
 
-/// What was planned, over all servers.
+/// The plans over all servers.
 #[derive(Default)]
 pub struct Offered {
-    /// By capability, of those that were asked for.
+    /// By capability, of those that were tried.
     planned: BTreeMap<&'static str, Outcome>,
     transactional: bool,
     asynchronous: bool,
 }
 
-/// What the description says, by itself. That it is sound the host looked at when it let the plugin in.
+/// Checks the description itself. The host has checked that it is valid when it staged the plugin.
 pub fn description(trial: &mut Trial, same: bool) {
     let info = trial.info.clone();
     let mut expect = |holds: bool, place: &str, what: String, why: &'static str| {
@@ -71,7 +71,12 @@ pub fn description(trial: &mut Trial, same: bool) {
         .chain(info.extra.as_ref().map(|extra| ("extra", extra)))
     {
         let object = serde_json::from_str::<serde_json::Value>(text).is_ok_and(|value| value.is_object());
-        expect(object, place, format!("{} is no JSON object", shown(text)), "it is an object, `{}` at least");
+        expect(
+            object,
+            place,
+            format!("{} is not a JSON object", shown(text)),
+            "it is an object, `{}` at least",
+        );
     }
     let words = |place: &str,
                  value: &str,
@@ -134,7 +139,7 @@ pub fn description(trial: &mut Trial, same: bool) {
     }
 }
 
-/// Every change on tables of every kind: it is planned soundly, or refused with a reason.
+/// Plans every change on tables of every kind: each plan must be valid, or refused with a reason.
 pub async fn changes(trial: &mut Trial, samples: &Samples, offered: &mut Offered) {
     for table in samples.tables(trial) {
         let verdict = trial.judge(Area::Contract, "a table", &Change::CreateTable(table.clone())).await;
@@ -162,7 +167,7 @@ pub async fn changes(trial: &mut Trial, samples: &Samples, offered: &mut Offered
     }
 }
 
-/// Each kind of change on a table, with the capability that it takes.
+/// All kinds of changes of a table, with the capability that each needs.
 fn on(table: &Table, samples: &Samples) -> Vec<(&'static str, Change)> {
     let current = || table.clone();
     let mut changes = vec![
@@ -199,7 +204,7 @@ impl Offered {
         }
     }
 
-    /// A table is made without what has no place, which a note then says.
+    /// A table may be planned without unsupported members, which a note then reports.
     fn note_layout(&mut self, capability: &'static str, asked: bool, verdict: &Verdict) {
         let is_noted = matches!(verdict, Verdict::Planned(plan) if !plan.notes.is_empty());
         self.note(capability, false, verdict);
@@ -223,15 +228,15 @@ fn outcome(verdict: &Verdict) -> Outcome {
     if is_done { Outcome::Done } else { Outcome::Unsupported }
 }
 
-/// What is declared against what was planned.
+/// Compares the declared capabilities with the plans.
 pub fn capabilities(trial: &mut Trial, offered: &Offered) {
     let declared: BTreeSet<String> = trial.info.capabilities.iter().cloned().collect();
     let mut compare = |capability: &str, planned: Outcome| {
         let says = declared.contains(capability);
         let what = if says {
-            format!("{capability} is declared, and no change that takes it is planned")
+            format!("{capability} is declared, but no change that needs it is planned")
         } else {
-            format!("{capability} is not declared, and a change that takes it is planned")
+            format!("{capability} is not declared, but a change that needs it is planned")
         };
         let why = "forms offer what is declared; a plan has the last word and must not surprise";
         let agrees = planned == Outcome::Noted || says == (planned == Outcome::Done);

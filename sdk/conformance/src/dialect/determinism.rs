@@ -1,4 +1,4 @@
-//! Types: the same text has the same answer, alone and among others, and one spelling stays one.
+//! Types: equal texts give equal answers, alone and with others, and canonical spellings are stable.
 
 use lakeport_bindings::dialect::planner::DataType;
 
@@ -6,7 +6,7 @@ use super::samples::Samples;
 use super::trial::{Trial, said, shown};
 use crate::report::Area;
 
-/// Parses what the dialect accepts again, alone, backwards, and its canonical spelling.
+/// Parses accepted types again, alone, in reverse order, and by their canonical spelling.
 pub async fn types(trial: &mut Trial, samples: &Samples) {
     let texts = samples.types.clone();
     let Some(first) = trial.parse(Area::Determinism, &texts).await else { return };

@@ -1,4 +1,4 @@
-//! What cannot be done is said in words, and nothing fails over it.
+//! Impossible requests give errors and cause no failure.
 
 use lakeport_bindings::dialect::planner::{Change, OtherChange};
 use lakeport_bindings::dialect::schema::{DefaultValue, Field, Table};
@@ -7,7 +7,7 @@ use super::samples::{self, Samples};
 use super::trial::{Trial, Verdict, shown};
 use crate::report::Area;
 
-/// Texts that no database has as a type.
+/// Texts that are not a type in any database.
 const NO_TYPES: [&str; 8] = [
     "NO_SUCH_TYPE",
     "NO SUCH TYPE",
@@ -19,7 +19,7 @@ const NO_TYPES: [&str; 8] = [
     "VARCHAR(99999999999999999999)",
 ];
 
-/// Plays them.
+/// Runs the cases.
 pub async fn errors(trial: &mut Trial, samples: &Samples) {
     no_types(trial).await;
     for (what, change) in impossible(samples) {
@@ -63,12 +63,13 @@ async fn no_types(trial: &mut Trial) {
     for (text, answer) in texts.iter().zip(answers).take(refused) {
         let place = format!("{}, planner.parse-types, {}", trial.server.product, shown(text));
         let what = format!("it is taken: {answer:?}");
-        let why = "what is no type is refused with a problem, before it is part of a statement";
+        let why =
+            "a text that is not a type must be refused with a problem, before it is part of a statement";
         trial.report.expect(Area::Errors, answer.is_err(), &place, &what, why);
     }
 }
 
-/// What no dialect can plan.
+/// Changes that no dialect can plan.
 fn impossible(samples: &Samples) -> Vec<(&'static str, Change)> {
     let of_kind = |kind: &str| Table { kind: kind.to_owned(), ..samples.orders() };
     let unknown = |operation: &str, current| {
@@ -94,7 +95,7 @@ fn impossible(samples: &Samples) -> Vec<(&'static str, Change)> {
     ]
 }
 
-/// What may be refused or not, but must not fail.
+/// Changes that may be refused or planned, but must not fail.
 fn strange(samples: &Samples) -> Vec<(&'static str, Change)> {
     let mut nameless = samples.orders();
     nameless.name.name = String::new();

@@ -1,4 +1,4 @@
-//! What is as large as may be: names at their limit, long comments, wide tables, many types.
+//! The largest inputs: names at their limit, long comments, wide tables, many types.
 
 use lakeport_bindings::dialect::planner::Change;
 use lakeport_bindings::dialect::schema::{DefaultValue, Field, Table};
@@ -9,10 +9,10 @@ use crate::report::Area;
 
 const COMMENT_CHARS: usize = 100_000;
 const FIELDS: usize = 1_000;
-/// As many as the host asks for at once.
+/// As many as the host requests at once.
 const TYPES: usize = 500;
 
-/// Plays them.
+/// Runs the cases.
 pub async fn limits(trial: &mut Trial, samples: &Samples) {
     for change in names(trial, samples) {
         trial.judge(Area::Limits, "a name of the greatest length, and of one more", &change).await;
@@ -45,7 +45,7 @@ pub async fn limits(trial: &mut Trial, samples: &Samples) {
     trial.parse(Area::Limits, &types).await;
 }
 
-/// Names that fill the limit exactly, and some that do not fit any more.
+/// Names that fill the limit exactly, and some that exceed it.
 fn names(trial: &Trial, samples: &Samples) -> Vec<Change> {
     let longest = |kind: &str, letter: char, more: usize| {
         let limit = trial.profile.names.get(kind).map(|limit| &limit.rule);
@@ -61,7 +61,7 @@ fn names(trial: &Trial, samples: &Samples) -> Vec<Change> {
             let mut made = samples.orders();
             made.name.name.clone_from(&table);
             made.fields[1].name.clone_from(&field);
-            // What a plan makes along with such a table has a name as well.
+            // The name of a companion table that a plan creates counts as well.
             let mut parted = made.clone();
             parted.partition = vec!["id".to_owned()];
             changes.extend([

@@ -1,8 +1,8 @@
-//! A dialect: what it says of itself, and what it plans.
+//! Checks a dialect: its description and its plans.
 //!
-//! Changes are made up from the types that the dialect itself accepts, so that one corpus fits every database. A
-//! plan is right if the host's own check lets it pass, or if the dialect says what hinders it; it is a finding if
-//! the host refuses it, if the dialect fails, or if a text of a user is found outside of quotes.
+//! Changes are generated from types that the dialect itself accepts, so that one corpus fits every database.
+//! A plan is correct if it passes the host's own check, or if the dialect reports an obstacle. It is a
+//! finding if the host refuses it, if the dialect fails, or if a user's text appears outside of quotes.
 
 mod contract;
 mod determinism;
@@ -20,18 +20,18 @@ use crate::report::Report;
 use samples::Samples;
 use trial::Trial;
 
-/// A run of the kit over one component.
+/// One run of the kit on a component.
 pub struct Conformance {
     /// The component's bytes.
     pub component: Vec<u8>,
     /// Servers to plan for; empty: each product, without a version and facts.
     pub servers: Vec<ServerInfo>,
-    /// `extra` of a plain table, as the dialect's reader would make it; absent where it makes none.
+    /// `extra` of a plain table in the form of the dialect's reader; `None` if it has none.
     pub table_extra: Option<String>,
 }
 
 impl Conformance {
-    /// Plays everything. An error is a component that the host does not let in at all.
+    /// Runs all cases. The error is a component that the host does not stage.
     pub async fn run(self) -> Result<Report, LoadError> {
         let again = Loaded::new(self.component.clone()).await?;
         let loaded = Loaded::new(self.component).await?;

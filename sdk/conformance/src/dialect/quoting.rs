@@ -1,4 +1,4 @@
-//! Hostile texts in every place that a user, or a database, fills.
+//! Hostile texts in every place that a user or a database fills.
 
 use lakeport_bindings::dialect::planner::{AddField, Change};
 use lakeport_bindings::dialect::schema::{DefaultValue, Field, Table};
@@ -7,7 +7,7 @@ use super::samples::{self, Samples};
 use super::trial::{Trial, shown};
 use crate::report::Area;
 
-/// Texts that end literals, names, comments and statements in one database or another. Each has the mark.
+/// Texts that end literals, names, comments and statements in some database. All contain the mark.
 const HOSTILE: [&str; 34] = [
     "zqx9",
     "'; DROP TABLE zqx9; --",
@@ -45,7 +45,7 @@ const HOSTILE: [&str; 34] = [
     "zqx9\u{1b}\u{8}\u{7f}",
 ];
 
-/// Texts that are no types, nor what stands behind one.
+/// Texts that are neither types nor valid after one.
 const HOSTILE_TYPES: [&str; 12] = [
     "INTEGER); DROP TABLE zqx9; --",
     "INTEGER DEFAULT zqx9",
@@ -61,7 +61,8 @@ const HOSTILE_TYPES: [&str; 12] = [
     "INTEGER /* zqx9 */ -- zqx9",
 ];
 
-/// Expressions as a hostile database could say them. They are handed back as they are, and the host parses them.
+/// Expressions that a hostile database could report. The dialect returns them unchanged, and the host parses
+/// them.
 const HOSTILE_EXPRESSIONS: [&str; 6] = [
     "(SELECT zqx9 FROM zqx9)",
     "1) , (zqx9 INTEGER",
@@ -71,7 +72,7 @@ const HOSTILE_EXPRESSIONS: [&str; 6] = [
     "load_file('zqx9')",
 ];
 
-/// Plays every hostile text in every place.
+/// Tries every hostile text in every place.
 pub async fn attacks(trial: &mut Trial, samples: &Samples) {
     for text in HOSTILE {
         let mut changes = said(samples, text);
@@ -92,7 +93,7 @@ pub async fn attacks(trial: &mut Trial, samples: &Samples) {
             Change::CreateTable(made.clone()),
             samples::add(samples.orders(), field),
             samples::alter(samples.orders(), "note", |field| field.type_text = text.to_owned()),
-            // As if the database had said so.
+            // As if the database had reported it.
             samples::drop_field(made.clone(), "more"),
             samples::alter(made, "more", |field| field.nullable = false),
         ];
@@ -107,7 +108,7 @@ pub async fn attacks(trial: &mut Trial, samples: &Samples) {
     }
 }
 
-/// In the place of a name.
+/// As a name.
 fn named(samples: &Samples, text: &str) -> Vec<(&'static str, Change)> {
     let orders = || samples.orders();
     let renamed = |mut table: Table| {
@@ -163,7 +164,7 @@ fn named(samples: &Samples, text: &str) -> Vec<(&'static str, Change)> {
     list
 }
 
-/// In the place of a comment or a default.
+/// As a comment or a default.
 fn said(samples: &Samples, text: &str) -> Vec<(&'static str, Change)> {
     let orders = || samples.orders();
     let commented = |field: Field| Field { comment: text.to_owned(), ..field };
@@ -196,7 +197,7 @@ fn said(samples: &Samples, text: &str) -> Vec<(&'static str, Change)> {
     list
 }
 
-/// In what the dialect's own reader would have written, and in the words of a model.
+/// In the facts of the dialect's own reader, and in the words of a model.
 fn kept(samples: &Samples, text: &str) -> Vec<(&'static str, Change)> {
     let mut list = Vec::new();
     let json = serde_json::json!({ "collation": text, "characterSet": text, "sql": text, "engine": text, "kind": text });

@@ -1,4 +1,4 @@
-//! Tables and changes for any dialect, made of types that it accepts.
+//! Tables and changes for any dialect, with types that it accepts.
 
 use lakeport_bindings::dialect::planner::{
     AddField, AlterField, Change, CommentTable, DropField, DropTable, RenameTable, SetCount,
@@ -8,7 +8,7 @@ use lakeport_bindings::dialect::schema::{DefaultValue, Field, Table, TableName};
 use super::trial::Trial;
 use crate::report::Area;
 
-/// Types as many databases know them. A dialect need not have all.
+/// Types of many databases. A dialect need not have all.
 const USUAL: [&str; 24] = [
     "INTEGER",
     "INT",
@@ -36,22 +36,22 @@ const USUAL: [&str; 24] = [
     "UUID",
 ];
 
-/// What a dialect takes on one server.
+/// The samples for one server.
 pub struct Samples {
     /// Texts of types that it accepts.
     pub types: Vec<String>,
-    /// A type of whole numbers.
+    /// An integer type.
     pub number: String,
-    /// A type of texts.
+    /// A text type.
     pub text: String,
-    /// A type of days, where there is one.
+    /// A date type, if there is one.
     pub date: Option<String>,
-    /// What the reader would say of a plain table besides its members.
+    /// The reader's facts about a plain table.
     extra: Option<String>,
 }
 
 impl Samples {
-    /// Nothing, with a finding, where the usual types of numbers and texts are all unknown.
+    /// `None`, with a finding, if the usual integer and text types are all unknown.
     pub async fn of(trial: &mut Trial) -> Option<Samples> {
         let texts = USUAL.map(str::to_owned);
         let answers = trial.parse(Area::Contract, &texts).await?;
@@ -88,7 +88,7 @@ impl Samples {
         Table { extra: self.extra.clone(), ..table("orders", fields) }
     }
 
-    /// Tables with all that a model may have: each of the dialect's models, partitioned and spread.
+    /// Tables with all features of the models: each of the dialect's models, partitioned and distributed.
     pub fn tables(&self, trial: &Trial) -> Vec<Table> {
         let mut tables = vec![self.orders()];
         tables.extend(self.parted(self.orders()));
@@ -104,7 +104,7 @@ impl Samples {
         tables
     }
 
-    /// The table, parted by a day of its key, where there are days.
+    /// The table partitioned by a date in its key, if there is a date type.
     fn parted(&self, mut table: Table) -> Option<Table> {
         let date = self.date.as_ref()?;
         table.fields.insert(1, Field { key: true, nullable: false, ..field("day", date) });
@@ -127,7 +127,7 @@ pub fn field(name: &str, type_text: &str) -> Field {
     }
 }
 
-/// A table in the database `shop`; its keys are those of the fields.
+/// A table in the database `shop`; its key consists of the fields that declare it.
 pub fn table(name: &str, fields: Vec<Field>) -> Table {
     Table {
         name: TableName { database: "shop".to_owned(), name: name.to_owned() },
@@ -165,7 +165,7 @@ pub fn add(current: Table, field: Field) -> Change {
     Change::AddField(AddField { current, field, behind: None })
 }
 
-/// The field of this name gets another shape.
+/// Changes the definition of this field.
 pub fn alter(current: Table, name: &str, change: impl FnOnce(&mut Field)) -> Change {
     let before =
         current.fields.iter().find(|field| field.name == name).cloned().unwrap_or_else(|| field(name, ""));

@@ -1,4 +1,4 @@
-//! One change put to the dialect and judged.
+//! Plans one change with the dialect and judges it.
 
 use lakeport_bindings::dialect::about::DialectInfo;
 use lakeport_bindings::dialect::planner::{Change, ChangePlan, DataType};
@@ -13,9 +13,9 @@ use lakeport_sql::{CheckedPlan, PlanRefused, Profile, check_plan};
 use crate::load::{LoadError, Loaded};
 use crate::report::{Area, Report};
 
-/// In every hostile text: where it is found outside of quotes, the text got out.
+/// Part of every hostile text: if it is found outside of quotes, the text broke out.
 pub const MARK: &str = "zqx9";
-/// Enough of a text to know it again.
+/// Enough of a text to recognise it.
 const SHOWN_CHARS: usize = 60;
 
 /// A dialect on trial, for one server at a time.
@@ -24,18 +24,18 @@ pub struct Trial {
     pub profile: Profile,
     pub report: Report,
     pub server: ServerInfo,
-    /// What the reader would say of a plain table besides its members.
+    /// The reader's facts about a plain table.
     pub extra: Option<String>,
     dialect: Dialect,
 }
 
-/// What came of a change.
+/// The outcome of a change.
 pub enum Verdict {
-    /// The plan may run.
+    /// The plan is valid.
     Planned(CheckedPlan),
-    /// The dialect said what hinders it, or the host would have.
+    /// The dialect, or the host, reported an obstacle.
     Refused(Vec<Problem>),
-    /// A finding, which the report has.
+    /// A finding, added to the report.
     Wrong,
 }
 
@@ -48,7 +48,7 @@ impl Verdict {
 impl Trial {
     pub fn new(loaded: &Loaded) -> Result<Trial, LoadError> {
         let Description::Dialect(info) = &loaded.generation.description else {
-            return Err(LoadError::new(format!("{} is no dialect", loaded.generation.id)));
+            return Err(LoadError::new(format!("{} is not a dialect", loaded.generation.id)));
         };
         let profile = Profile::new(info)
             .map_err(|problems| LoadError::new(format!("the description is refused: {}", said(&problems))))?;
@@ -62,7 +62,7 @@ impl Trial {
         })
     }
 
-    /// Each product, of no version and without facts.
+    /// Each product, without version and facts.
     pub fn plain_servers(&self) -> Vec<ServerInfo> {
         let server = |product: &String| ServerInfo {
             product: product.clone(),
@@ -72,7 +72,7 @@ impl Trial {
         self.info.products.iter().map(server).collect()
     }
 
-    /// Parses types; nothing where that failed, which the report then says.
+    /// Parses types; `None` if that failed, which the report then has.
     pub async fn parse(&mut self, area: Area, texts: &[String]) -> Option<Vec<Result<DataType, Problem>>> {
         self.report.case(area);
         let context = CallContext::new("conformance");
@@ -93,7 +93,7 @@ impl Trial {
         }
     }
 
-    /// Has a change planned twice, and judges it as the host does. What is wrong goes into the report.
+    /// Has a change planned twice, and judges it as the host does. Adds findings to the report.
     pub async fn judge(&mut self, area: Area, what: &str, change: &Change) -> Verdict {
         match self.play(area, what, change).await {
             Ok(verdict) => verdict,
@@ -101,8 +101,8 @@ impl Trial {
         }
     }
 
-    /// The same for an expression of a hostile database. It is handed back letter by letter, so it is the host that
-    /// finds it out, and no fault of the dialect.
+    /// The same for an expression of a hostile database. The dialect returns it unchanged, so the host
+    /// detects it, and the dialect is not to blame.
     pub async fn judge_expression(&mut self, what: &str, change: &Change) {
         match self.play(Area::Quoting, what, change).await {
             Err(Wrong { rule: Some("expression" | "reread"), .. }) | Ok(_) => {}
@@ -130,7 +130,7 @@ impl Trial {
         }
         let hindered = check_names(&self.profile, change);
         if !hindered.is_empty() {
-            // The host says so before it asks; all that counts is that the dialect did not fail.
+            // The host checks this before it asks; the dialect only must not fail.
             return Ok(Verdict::Refused(hindered));
         }
         let plan = match first {
@@ -154,7 +154,7 @@ impl Trial {
         answer.map_err(|error| Wrong { what: error.to_string(), why: NEVER_FAILS, rule: None })
     }
 
-    /// Whether the mark is nowhere but within literals and names.
+    /// Whether the mark occurs within literals and names only.
     fn stays_in_quotes(&self, plan: CheckedPlan) -> Result<Verdict, Wrong> {
         let actions = plan.steps.iter().flat_map(|step| std::iter::once(&step.action).chain(&step.undo));
         let escaped = actions
@@ -171,11 +171,11 @@ impl Trial {
     }
 }
 
-/// What is wrong with a plan.
+/// The error of a plan.
 struct Wrong {
     what: String,
     why: &'static str,
-    /// The host's rule that it broke.
+    /// The broken rule of the host.
     rule: Option<&'static str>,
 }
 
@@ -189,7 +189,7 @@ fn refused(problems: Vec<Problem>) -> Result<Verdict, Wrong> {
     Err(Wrong { what: format!("refused with {problems:?}"), why, rule: None })
 }
 
-const NEVER_FAILS: &str = "a call answers, with problems where it must; it never traps and is never late";
+const NEVER_FAILS: &str = "a call must answer, with problems if necessary; it must not trap or time out";
 
 fn escapes(sql: &str, reading: lakeport_sql::Lexing) -> bool {
     let Ok(lexemes) = lex(sql, reading) else { return true };
@@ -198,7 +198,7 @@ fn escapes(sql: &str, reading: lakeport_sql::Lexing) -> bool {
     })
 }
 
-/// As in vocabularies.
+/// The operation's name in vocabularies.
 pub fn operation(change: &Change) -> &str {
     match change {
         Change::CreateTable(_) => "create_table",
@@ -221,7 +221,7 @@ pub fn said(problems: &[Problem]) -> String {
     problems.iter().map(one).collect::<Vec<_>>().join("; ")
 }
 
-/// Enough of a text to know it again.
+/// Enough of a text to recognise it.
 pub fn shown(text: &str) -> String {
     let mut shown = format!("{:?}", text.chars().take(SHOWN_CHARS).collect::<String>());
     if text.chars().nth(SHOWN_CHARS).is_some() {

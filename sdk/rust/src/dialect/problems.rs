@@ -1,8 +1,8 @@
-//! What is wrong with a change, gathered so that the user is told all of it at once.
+//! Collects the problems of a change, so that the user gets all of them at once.
 
 use super::{Problem, Table};
 
-/// Problems so far, one for each member: the first that was found.
+/// The problems found so far, one per member: the first.
 #[derive(Debug, Default)]
 pub struct Problems {
     found: Vec<Problem>,
@@ -17,29 +17,29 @@ impl Problems {
         }
     }
 
-    /// What the database cannot do at all, or only with a loss that it does not tell.
+    /// The database cannot do this at all, or only with a silent loss.
     pub fn unsupported(&mut self, member: impl Into<String>, message: impl Into<String>) {
         self.add(member, "unsupported_by_dialect", message);
     }
 
-    /// What something else stands in the way of.
+    /// Another object prevents this.
     pub fn conflict(&mut self, member: impl Into<String>, message: impl Into<String>) {
         self.add(member, "conflict", message);
     }
 
-    /// What the database cannot keep as it is.
+    /// The database cannot store this unchanged.
     pub fn not_representable(&mut self, member: impl Into<String>, message: impl Into<String>) {
         self.add(member, "not_representable", message);
     }
 
-    /// Only tables are planned for.
+    /// Only tables can be changed.
     pub fn only_tables(&mut self, table: &Table) {
         if table.kind != "table" {
             self.unsupported("", format!("{} is a {}; only tables are changed", table.name.name, table.kind));
         }
     }
 
-    /// Adds others; what they have against the member `from` is said of `to`.
+    /// Adds other problems; those of the member `from` become problems of `to`.
     pub fn add_as(&mut self, others: Problems, from: &str, to: &str) {
         for Problem { member, code, message } in others.found {
             let member = if member == from { to.to_owned() } else { member };
@@ -47,12 +47,12 @@ impl Problems {
         }
     }
 
-    /// The answer, if nothing was found.
+    /// The answer, if there are no problems.
     pub fn or<T>(self, answer: impl FnOnce() -> T) -> Result<T, Vec<Problem>> {
         if self.found.is_empty() { Ok(answer()) } else { Err(self.found) }
     }
 
-    /// Ends here if anything was found.
+    /// Returns early if there are problems.
     pub fn check(self) -> Result<(), Vec<Problem>> {
         self.or(|| ())
     }

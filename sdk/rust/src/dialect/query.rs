@@ -1,4 +1,4 @@
-//! Writing a reading statement: constant SQL, with names and values apart.
+//! Builds a reading statement: constant SQL, with separate names and values.
 
 use super::{Connection, Fragment, Limits};
 use crate::{Cell, Error, RowSet};
@@ -18,12 +18,12 @@ pub struct Query {
 }
 
 impl Query {
-    /// Begins with SQL that is constant in the plugin; hence `'static`.
+    /// Begins with constant SQL of the plugin; hence `'static`.
     pub fn new(sql: &'static str) -> Query {
         Query { fragments: Vec::new() }.sql(sql)
     }
 
-    /// More SQL that is constant in the plugin. Names and values do not belong here.
+    /// More constant SQL. Do not put names and values here.
     pub fn sql(self, sql: &'static str) -> Query {
         self.fragment(Fragment::Sql(sql.to_owned()))
     }
@@ -38,7 +38,7 @@ impl Query {
         self.fragment(Fragment::Value(value.into()))
     }
 
-    /// Values with commas between, for `IN (…)`.
+    /// Values separated by commas, for `IN (…)`.
     pub fn values<V: Into<Cell>>(mut self, values: impl IntoIterator<Item = V>) -> Query {
         for (index, value) in values.into_iter().enumerate() {
             if index > 0 {
@@ -55,13 +55,13 @@ impl Query {
         self
     }
 
-    /// What was written.
+    /// The fragments.
     pub fn fragments(self) -> Vec<Fragment> {
         self.fragments
     }
 
-    /// Runs it within the host's own bounds. An answer that was cut off is `limit_exceeded`: what is
-    /// missing from it must not pass for what is not there.
+    /// Runs it within the host's own limits. A truncated answer is `limit_exceeded`: missing rows must not
+    /// count as absent objects.
     pub fn run(self, connection: &Connection) -> Result<RowSet, Error> {
         let rows = self.run_within(connection, Limits { max_rows: 0, max_bytes: 0, timeout_ms: 0 })?;
         if rows.truncated {
@@ -73,7 +73,7 @@ impl Query {
         Ok(rows)
     }
 
-    /// Runs it within these bounds; whether the answer was cut off is for the caller to see.
+    /// Runs it within these limits; the caller checks whether the answer was truncated.
     pub fn run_within(self, connection: &Connection, limits: Limits) -> Result<RowSet, Error> {
         connection.query(&self.fragments, limits)
     }

@@ -27,12 +27,12 @@ impl Statement {
         Statement::default()
     }
 
-    /// Words with single blanks between, all of them in the operation's vocabulary.
+    /// Words separated by single blanks, all of them in the operation's vocabulary.
     pub fn words(self, words: impl Into<String>) -> Statement {
         self.token(Token::Keyword(words.into()))
     }
 
-    /// A name, from the outermost part to the innermost.
+    /// A name, outermost part first.
     pub fn name<S: Into<String>>(self, parts: impl IntoIterator<Item = S>) -> Statement {
         self.token(Token::Name(parts.into_iter().map(Into::into).collect()))
     }
@@ -57,12 +57,12 @@ impl Statement {
         self.token(Token::Symbol(symbol.to_owned()))
     }
 
-    /// An expression that came with the change, letter by letter.
+    /// An expression that came with the change, unchanged.
     pub fn expression(self, expression: impl Into<String>) -> Statement {
         self.token(Token::Expression(expression.into()))
     }
 
-    /// A value that the host knows, in session and cancellation recipes.
+    /// A host value, in session and cancellation recipes.
     pub fn host_value(self, name: &str) -> Statement {
         self.token(Token::HostValue(name.to_owned()))
     }
@@ -73,13 +73,13 @@ impl Statement {
         self
     }
 
-    /// What another statement has, after what is here.
+    /// Appends another statement's tokens.
     pub fn then(mut self, more: Statement) -> Statement {
         self.tokens.extend(more.tokens);
         self
     }
 
-    /// Items with commas between: `.list(fields, |statement, field| statement.name([field]))`.
+    /// Items separated by commas: `.list(fields, |statement, field| statement.name([field]))`.
     pub fn list<I>(
         mut self,
         items: impl IntoIterator<Item = I>,
@@ -103,7 +103,7 @@ impl Statement {
         self.symbol("(").list(items, write).symbol(")")
     }
 
-    /// What was written.
+    /// The tokens.
     pub fn tokens(self) -> Vec<Token> {
         self.tokens
     }

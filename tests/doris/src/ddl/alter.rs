@@ -44,7 +44,7 @@ pub(super) fn alter(catalogue: &mut Catalogue, light: Light, reader: &mut Reader
         }
         apart(&before)?;
         same_columns(&before, &columns)?;
-        // It goes on saying AUTO where it said so; the number is for new partitions.
+        // AUTO stays if it was AUTO; the number is for new partitions.
         match before.buckets {
             Some(_) => after.buckets = buckets,
             None => after.new_buckets = buckets,
@@ -57,7 +57,7 @@ pub(super) fn alter(catalogue: &mut Catalogue, light: Light, reader: &mut Reader
     } else if reader.takes("SET") {
         let wanted = replicas(reader, "default.replication_num")?;
         apart(&before)?;
-        // Doris counts its backends only where copies are made at once.
+        // Doris checks the number of backends only when replicas are created at once.
         after.default_replicas = if doris { wanted } else { checked(catalogue, wanted)? };
     } else if reader.takes("MODIFY PARTITION") {
         reader.symbol('(')?;
@@ -104,7 +104,7 @@ pub(super) fn checked(catalogue: &Catalogue, replicas: u32) -> Result<u32, Synta
     Ok(replicas)
 }
 
-/// A table that lies where others lie keeps its buckets and copies.
+/// A colocated table keeps its buckets and replicas.
 fn apart(table: &Table) -> Result<(), Syntax> {
     if table.properties.iter().any(|(name, _)| name == "colocate_with") {
         return Err(refused("Cannot change distribution or replication of a colocate table"));
@@ -160,7 +160,7 @@ pub(super) fn rename_column(doris: bool, reader: &mut Reader, table: &mut Table)
     if !doris {
         reader.expects("TO")?;
     }
-    // In Doris a bare TO would be taken for the new name, and what follows for an error.
+    // Doris would take a bare TO for the new name, and the rest for an error.
     let new = reader.name()?;
     reader.end()?;
     let at = table.column(&name).ok_or_else(|| refused(format!("Column[{name}] does not exists")))?;
@@ -174,7 +174,7 @@ pub(super) fn rename_column(doris: bool, reader: &mut Reader, table: &mut Table)
     Ok(())
 }
 
-/// Another definition, or, in Doris, another comment alone. Answers whether it is a light change.
+/// Redefines a field or, in Doris, changes only its comment. Returns whether it is a light change.
 pub(super) fn modify(
     grammar: Grammar,
     reader: &mut Reader,
@@ -210,7 +210,7 @@ pub(super) fn modify(
     let lengthens = may_become(&old.type_text, &new.type_text)?;
     let of_text = |text: &str| text.starts_with("varchar");
     let light = match doris {
-        // Only VARCHAR is changed without a job, to NULL too; another type is written again for its comment.
+        // Only a VARCHAR is changed without a job, also to NULL; other types are rewritten for a comment.
         true => lengthens && of_text(&old.type_text) && of_text(&new.type_text),
         false => lengthens && old.nullable == new.nullable,
     };
@@ -218,7 +218,7 @@ pub(super) fn modify(
     Ok(Some(light))
 }
 
-/// The server's own matrix, wider than what is planned. Answers whether a VARCHAR merely grows or stays.
+/// The server's own matrix, wider than the planned one. Returns whether a VARCHAR merely grows or stays.
 pub(super) fn may_become(before: &str, after: &str) -> Result<bool, Syntax> {
     let split = |text: &str| -> (String, u32) {
         let (name, rest) = text.split_once('(').unwrap_or((text, "0)"));

@@ -1,11 +1,11 @@
-//! The clauses that statements share: comments, columns, types, partition, distribution, copies.
+//! The clauses that statements share: comments, columns, types, partition, distribution, replicas.
 
 use crate::catalogue::{Column, Grammar, Product};
 use crate::lexer::{Lexeme, escapes, literal};
 use crate::parse::{Reader, Syntax};
 use crate::refused;
 
-/// Where a text stands decides what is taken out of it.
+/// The place of a text decides how it is unescaped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clause {
     /// The table's, in CREATE TABLE.
@@ -52,7 +52,7 @@ pub(super) fn column(grammar: Grammar, clause: Clause, reader: &mut Reader) -> R
     Ok(Column { name, type_text, nullable, key: false, default, stamped, comment })
 }
 
-/// A constant: Doris takes off its quotes and nothing else.
+/// A constant: Doris only removes its quotes.
 fn default(grammar: Grammar, clause: Clause, reader: &mut Reader) -> Result<Option<String>, Syntax> {
     if reader.takes("NULL") {
         return Ok(None);
@@ -74,7 +74,7 @@ fn default(grammar: Grammar, clause: Clause, reader: &mut Reader) -> Result<Opti
 pub(super) const TYPES: &str = "BOOLEAN TINYINT SMALLINT INT BIGINT LARGEINT FLOAT DOUBLE DECIMAL DATE DATETIME CHAR VARCHAR \
                      STRING JSON VARIANT IPV4 IPV6 VARBINARY ARRAY MAP STRUCT";
 
-/// A type, as `DESC` says it.
+/// A type in `DESC`'s form.
 pub(super) fn type_text(product: Product, reader: &mut Reader) -> Result<String, Syntax> {
     let word = reader.name()?.to_ascii_uppercase();
     if !TYPES.split_ascii_whitespace().any(|known| known == word) {
@@ -162,7 +162,7 @@ pub(super) fn partition(product: Product, reader: &mut Reader) -> Result<Option<
     Ok(Some((format!("PARTITION BY date_trunc('{unit}', `{column}`)"), column)))
 }
 
-/// Behind `DISTRIBUTED BY`.
+/// The part after `DISTRIBUTED BY`.
 pub(super) fn distribution(
     product: Product,
     reader: &mut Reader,

@@ -1,7 +1,7 @@
-//! Expressions: names found, types checked as the server checks them, and a function from rows to a value.
+//! Expressions: resolved names, types checked like the server's, and a function from rows to a value.
 //!
-//! An expression is evaluated over the rows of a group; outside of groups these are one row. What is not written
-//! here is refused by its name.
+//! An expression is evaluated over the rows of a group; outside of groups these are one row. Unsupported
+//! expressions are refused by name.
 
 use std::cmp::Ordering;
 
@@ -37,14 +37,14 @@ impl Bound {
     }
 }
 
-/// What an expression can name, and where it stands.
+/// The names that an expression can use, and its context.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {
     pub context: &'a Context<'a>,
     pub columns: &'a [Column],
     /// Names of the SELECT list, where they may be used.
     pub aliases: &'a [(String, Expr)],
-    /// In a query with groups: the expressions by which it groups.
+    /// In a query with groups: the grouping expressions.
     pub groups: Option<&'a [Expr]>,
 }
 
@@ -58,7 +58,7 @@ pub fn unknown(expr: &Expr) -> Syntax {
     refused(format!("this expression is not known here: {expr}"))
 }
 
-/// Finds names and checks types.
+/// Resolves names and checks types.
 pub fn bind(scope: Scope, expr: &Expr) -> Result<Bound, Syntax> {
     if scope.groups.is_some_and(|groups| groups.contains(expr)) {
         return bind(scope.of_one_row(), expr);
@@ -178,7 +178,7 @@ fn column(scope: Scope, path: &[Ident]) -> Result<Bound, Syntax> {
     Ok(Bound::new(scope.columns[at].kind, value))
 }
 
-/// Where the column of a name stands.
+/// The index of a named column.
 fn place(columns: &[Column], path: &[Ident]) -> Result<usize, Syntax> {
     let mut names = path.iter().rev().map(|part| part.value.as_str());
     let (name, table, database) = (names.next().unwrap_or_default(), names.next(), names.next());

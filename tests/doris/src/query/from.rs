@@ -1,4 +1,4 @@
-//! FROM: tables, queries within queries, and their joins.
+//! FROM: tables, subqueries, and their joins.
 
 use sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, Join, JoinConstraint, JoinOperator, Select,
@@ -12,7 +12,7 @@ use crate::catalogue::Product;
 use crate::parse::Syntax;
 use crate::refused;
 
-/// What FROM names, joined; without FROM one row without columns.
+/// The joined relation of FROM; without FROM one row without columns.
 pub fn from(context: &Context, select: &Select) -> Result<Relation, Syntax> {
     let mut joined = Relation { columns: Vec::new(), rows: vec![Vec::new()] };
     for tables in &select.from {
@@ -40,7 +40,7 @@ fn join_with(context: &Context, left: Relation, join: &Join) -> Result<Relation,
     }
 }
 
-/// Every row of one with every row of the other that fits; `keeps` a row of the left without any.
+/// All matching pairs of rows; `keeps` rows of the left side without a match.
 fn product(
     context: &Context,
     left: Relation,
@@ -102,7 +102,7 @@ fn factor(context: &Context, factor: &TableFactor) -> Result<Relation, Syntax> {
     }
 }
 
-/// Its columns are named by the table's own name.
+/// Qualifies its columns with the table's name.
 fn under(mut found: Relation, path: &[String]) -> Relation {
     let mut names = path.iter().rev().cloned();
     let (table, database) = (names.next(), names.next());

@@ -1,4 +1,4 @@
-//! Functions: those that Lakeport's own questions and the agent's queries call.
+//! Functions: those of Lakeport's own queries and of the agent's.
 
 use std::collections::BTreeSet;
 
@@ -18,7 +18,7 @@ use crate::refused;
 
 const AGGREGATES: [&str; 5] = ["count", "sum", "avg", "min", "max"];
 
-/// Whether a function makes one value of the rows of a group.
+/// Whether a function aggregates the rows of a group.
 pub fn is_aggregate(function: &Function) -> bool {
     AGGREGATES.contains(&name_of(function).as_str())
 }
@@ -27,7 +27,7 @@ fn name_of(function: &Function) -> String {
     function.name.to_string().to_ascii_lowercase()
 }
 
-/// A call; the error without words means that its form is not known.
+/// A call; the error without a message means an unknown form.
 pub fn bind_call(scope: Scope, function: &Function) -> Result<Bound, Option<Syntax>> {
     let extra = function.over.is_some() || function.filter.is_some() || function.null_treatment.is_some();
     if extra || !function.within_group.is_empty() || function.parameters != FunctionArguments::None {
@@ -117,7 +117,7 @@ fn aggregate(name: &str, argument: Bound, distinct: bool) -> Result<Bound, Synta
     }))
 }
 
-/// A time so many units later, or earlier.
+/// A time plus or minus so many units.
 fn later(scope: Scope, time: &Expr, interval: &Interval, sign: i64) -> Result<Bound, Option<Syntax>> {
     let time = bind(scope, time)?;
     let count = bind(scope, &interval.value)?;
@@ -242,7 +242,7 @@ const KNOWN: [&str; 10] = [
     "greatest",
 ];
 
-/// NULL where an argument is, or where there is no value.
+/// NULL if an argument is NULL, or if there is no value.
 fn lift(
     kind: Kind,
     arguments: Vec<Bound>,
@@ -257,7 +257,7 @@ fn lift(
     }))
 }
 
-/// `date_format`; nothing for a letter that is not known here.
+/// `date_format`; `None` for an unknown letter.
 fn formatted(time: NaiveDateTime, format: &str) -> Option<String> {
     let mut out = String::new();
     let mut letters = format.chars();

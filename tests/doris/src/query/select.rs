@@ -1,4 +1,4 @@
-//! One SELECT, from its source to its rows in their order.
+//! One SELECT, from its source to its ordered rows.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -65,7 +65,7 @@ pub fn run(context: &Context, select: &Select, order: &[OrderByExpr]) -> Result<
     Ok(Relation { columns: columns.collect(), rows: found.into_iter().map(|(_, row)| row).collect() })
 }
 
-/// Refuses the clauses that other databases have.
+/// Refuses clauses of other databases.
 fn check_clauses(select: &Select) -> Result<(), Syntax> {
     let lists = [
         select.connect_by.is_empty(),
@@ -91,7 +91,7 @@ fn check_clauses(select: &Select) -> Result<(), Syntax> {
     Err(refused(format!("a clause of this query is not known here: {select}")))
 }
 
-/// The SELECT list by names.
+/// The SELECT list with names.
 fn shown(select: &Select, columns: &[Column]) -> Result<Vec<(String, Expr)>, Syntax> {
     let mut shown = Vec::new();
     for item in &select.projection {
@@ -137,7 +137,7 @@ fn group_expressions(select: &Select, shown: &[(String, Expr)], scope: Scope) ->
     resolved.collect()
 }
 
-/// The item of a list that a number stands for, or the expression itself.
+/// The item of a list for a position, or the expression itself.
 fn positioned<'a>(expr: &'a Expr, shown: &'a [(String, Expr)]) -> Result<&'a Expr, Syntax> {
     let Expr::Value(value) = expr else { return Ok(expr) };
     let Literal::Number(digits, _) = &value.value else { return Ok(expr) };
@@ -165,7 +165,7 @@ fn order_keys(
     keys.collect()
 }
 
-/// Whether an expression makes one value of many rows. What a query within it does is its own.
+/// Whether an expression aggregates rows. Subqueries do not count.
 fn has_aggregate(expr: &Expr) -> bool {
     struct Finder(u32);
     impl Visitor for Finder {
@@ -193,7 +193,8 @@ fn has_aggregate(expr: &Expr) -> bool {
     expr.visit(&mut Finder(0)).is_break()
 }
 
-/// Rows by group, the groups in the order of their first rows. Without expressions there is one group, also of no row.
+/// Rows by group, the groups in the order of their first rows. Without expressions there is one group, even
+/// if it has no rows.
 fn grouped<'r>(rows: &'r [Vec<Value>], scope: Scope, by: &[Expr]) -> Result<Vec<Vec<&'r [Value]>>, Syntax> {
     let keys = by.iter().map(|expr| bind(scope, expr)).collect::<Result<Vec<Bound>, _>>()?;
     if keys.is_empty() {

@@ -1,4 +1,5 @@
-//! The relations that a query can name: tables of the catalogue, its own tables, the audit log, and `numbers()`.
+//! The relations that a query can name: tables of the catalogue, system tables, the audit log, and
+//! `numbers()`.
 
 use super::value::{Kind, Value};
 use super::{Column, Context, Relation};
@@ -6,7 +7,7 @@ use crate::catalogue::{Catalogue, Product, Table};
 use crate::parse::Syntax;
 use crate::refused;
 
-/// A table of more rows than this can be named, not read: the double keeps no rows.
+/// A larger table can be named but not read: the double keeps no rows.
 const ROWS_MAX: u64 = 10_000;
 
 /// Rows of a relation.
@@ -70,7 +71,7 @@ const AUDIT_LOG: Names = &[
     ("stmt", Kind::Text),
     ("queried_tables_and_views", Kind::Array),
 ];
-/// What the audit loader of StarRocks fills.
+/// The columns that StarRocks' audit loader fills.
 const AUDIT_TABLE: Names = &[
     ("timestamp", Kind::DateTime(0)),
     ("user", Kind::Text),
@@ -128,7 +129,7 @@ fn audit_columns(catalogue: &Catalogue) -> Names {
     }
 }
 
-/// The same, where this is the log. StarRocks has none until something was put there.
+/// The same, if this is the log. StarRocks has none until something was added.
 fn audit_log(catalogue: &Catalogue, database: &str, table: &str) -> Option<Names> {
     let there = match (catalogue.product, database, table) {
         (Product::Doris, "__internal_schema", "audit_log") => true,
@@ -273,7 +274,7 @@ fn layout_row(database: &str, name: &str, table: &Table) -> Vec<Value> {
     ]
 }
 
-/// Columns of the catalogue's own tables, by which a reader knows what it can ask for.
+/// Columns of the catalogue's own tables, from which a client learns what it can query.
 fn own_columns(catalogue: &Catalogue) -> Vec<Vec<Value>> {
     let mut own =
         vec![("information_schema", "schemata", SCHEMATA), ("information_schema", "tables", TABLES)];

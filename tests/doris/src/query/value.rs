@@ -1,4 +1,4 @@
-//! Types and values of queries, as far as a client can tell them apart.
+//! Types and values of queries, as far as a client can distinguish them.
 
 use std::cmp::Ordering;
 
@@ -7,17 +7,17 @@ use chrono::{NaiveDate, NaiveDateTime};
 use crate::parse::Syntax;
 use crate::refused;
 
-/// The type of an expression. What the protocol shows as text is text.
+/// The type of an expression. Types that the protocol transfers as text are text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Boolean,
     Integer,
-    /// With so many digits behind the point.
+    /// With so many fraction digits.
     Decimal(u32),
     Double,
     Text,
     Date,
-    /// With so many digits of a second.
+    /// With so many fraction digits of a second.
     DateTime(u32),
     /// Of texts.
     Array,
@@ -51,7 +51,7 @@ impl Kind {
         matches!(self, Kind::Date | Kind::DateTime(_))
     }
 
-    /// The type that values of both have in common.
+    /// The common type of both.
     pub fn common(self, other: Kind) -> Result<Kind, Syntax> {
         let (one, two) = (self.rank(), other.rank());
         match (self, other) {
@@ -81,9 +81,9 @@ impl Kind {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     Null,
-    /// Whole numbers and truth values.
+    /// Integers and truth values.
     Integer(i64),
-    /// A number with a fraction. Decimals of a test are far from losing a digit here.
+    /// A number with a fraction. The decimals of tests lose no digits.
     Number(f64),
     Text(String),
     Time(NaiveDateTime),
@@ -113,7 +113,7 @@ impl Value {
         }
     }
 
-    /// A point in time; a text is read as the server casts it.
+    /// A point in time; a text is cast as by the server.
     pub fn time(&self) -> Option<NaiveDateTime> {
         match self {
             Value::Time(time) => Some(*time),
@@ -124,7 +124,7 @@ impl Value {
         }
     }
 
-    /// As the server writes a value of this type.
+    /// A value of this type in the server's notation.
     pub fn text(&self, kind: Kind) -> Option<String> {
         Some(match (self, kind) {
             (Value::Null, _) => return None,
@@ -145,7 +145,7 @@ impl Value {
         })
     }
 
-    /// Nothing where either is NULL, or where one is not what the other is.
+    /// `None` if either is NULL, or if their types do not fit.
     pub fn compare(&self, other: &Value) -> Option<Ordering> {
         match (self, other) {
             (Value::Null, _) | (_, Value::Null) => None,

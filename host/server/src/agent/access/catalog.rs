@@ -1,5 +1,5 @@
-//! The catalogue as a topic sees it: the index of names for lists, the store for fields, and the views of the data
-//! source `lakeport` among the rest.
+//! The catalogue for a topic: the index of names for lists, the store for fields, and the views of the data
+//! source `lakeport`.
 
 use std::collections::HashMap;
 
@@ -14,16 +14,16 @@ use super::sources::Sources;
 use super::{TopicAccess, error, of_store, page_of};
 use crate::tables;
 
-/// Tables of one `get`; the contract's.
+/// Tables of one `get`, by the contract.
 const GET_MAX: usize = 100;
-/// Fields of one table; the contract's.
+/// Fields of one table, by the contract.
 const FIELDS_MAX: i64 = 2_000;
-/// Tables of one `resolve`; the contract's.
+/// Tables of one `resolve`, by the contract.
 const RESOLVED_MAX: usize = 20;
-/// Fields that a search looks through of those that the store finds for it.
+/// The most fields that the store finds for a search.
 const FIELDS_FOUND_MAX: i64 = 20_000;
 
-/// A table that a topic sees.
+/// A table visible to a topic.
 #[derive(Clone, Copy)]
 pub enum Seen<'i> {
     Own(&'static OwnTable),
@@ -31,7 +31,7 @@ pub enum Seen<'i> {
 }
 
 impl TopicAccess {
-    /// The tables as they are now.
+    /// The current tables.
     async fn caught_up(&self) -> Result<(), PluginError> {
         self.state.catalog.caught_up().await.map_err(of_store)
     }
@@ -114,7 +114,7 @@ impl TopicAccess {
         let known: Vec<i64> = heads.keys().filter_map(|id| i64::try_from(*id).ok()).collect();
         let mut wholes = self.with_fields(heads, &known).await.map_err(of_store)?;
         let own = |id: &u64| own::find(*id).filter(|_| sources.own().is_some()).map(OwnTable::whole);
-        // The same one may be asked for twice.
+        // An id may be requested twice.
         Ok(ids.iter().map(|id| own(id).or_else(|| wholes.get_mut(id).cloned())).collect())
     }
 
@@ -147,7 +147,7 @@ impl TopicAccess {
         Ok(wholes)
     }
 
-    /// A table that may be seen, by its id.
+    /// A visible table, by its id.
     pub(super) async fn whole(&self, id: u64) -> Result<Table, PluginError> {
         let found = self.wholes(&[id]).await?.pop().flatten();
         found.ok_or_else(|| error("not_found", format!("there is no table {id} here")))
@@ -184,13 +184,13 @@ impl Seen<'_> {
         }
     }
 
-    /// What it is put in order by.
+    /// The sort key.
     fn place(&self, sources: &Sources) -> (String, String, String) {
         (self.datasource(sources).to_owned(), self.database().to_owned(), self.name().to_owned())
     }
 }
 
-/// All tables that a topic sees.
+/// All tables visible to a topic.
 fn seen<'i>(
     sources: &'i Sources,
     entries: impl Iterator<Item = &'i Entry>,
@@ -199,7 +199,7 @@ fn seen<'i>(
     own.chain(entries.filter(|entry| sources.sees(entry)).map(Seen::Entry))
 }
 
-/// `not_found` where the filter names a data source that is not there.
+/// `not_found` if the filter names an unknown data source.
 fn check(filter: &Filter, sources: &Sources) -> Result<(), PluginError> {
     filter.datasource.as_deref().map_or(Ok(()), |name| sources.named(name).map(drop))
 }
@@ -220,7 +220,7 @@ fn fits(filter: &Filter, table: &Seen<'_>, sources: &Sources) -> bool {
         && is(&filter.business_domain, domain)
 }
 
-/// The parts of a name as somebody wrote it, quoted or not, in lower case.
+/// The parts of a user's name of a table, quoted or not, in lower case.
 pub fn parts(name: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut closing = None;

@@ -1,5 +1,5 @@
-//! The guard as a topic meets it: one statement that reads, in the data source's own dialect, from tables that the
-//! topic may read and from nothing else.
+//! The guard for a topic: accepts one reading statement, in the data source's own dialect, over tables that
+//! the topic may read.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -15,12 +15,12 @@ use super::sources::Sources;
 use super::{TopicAccess, of_store};
 use crate::datasources::{Datasource, DatasourceClient};
 
-/// What a field may be called in SQLite besides its name.
+/// SQLite's other names of a row id.
 const ROW_IDS: &[&str] = &["rowid", "oid", "_rowid_"];
-/// Names that a verdict tells as unknown.
+/// The most unknown names in a verdict.
 const UNKNOWN_MAX: usize = 100;
 
-/// A statement that may run.
+/// An accepted statement.
 pub struct Judged {
     pub statement: ReadStatement,
     /// Each table once.
@@ -31,18 +31,18 @@ pub struct Judged {
 #[derive(Clone)]
 pub struct Used {
     pub parts: Vec<String>,
-    /// Its id and its name in the catalogue; none: it is not known there.
+    /// Its id and its name in the catalogue; `None`: unknown.
     pub known: Option<(u64, String)>,
 }
 
 impl TopicAccess {
-    /// What a dialect declares, for one of the topic's data sources.
+    /// The dialect's profile, for one of the topic's data sources.
     pub(super) fn profile(&self, source: &Datasource) -> Result<Arc<Profile>, PluginError> {
         let client = DatasourceClient::of(&self.state.datasources, source, &self.asked.task_id);
         client.profile().map_err(|unanswered| of_store(unanswered.into()))
     }
 
-    /// Lets a statement through, or `guard_refused`.
+    /// Accepts a statement, or returns `guard_refused`.
     pub(super) async fn judge(&self, source: &Datasource, sql: &str) -> Result<Judged, PluginError> {
         let profile = self.profile(source)?;
         let sources = self.sources().await?;
@@ -87,7 +87,7 @@ impl TopicAccess {
         })
     }
 
-    /// What a statement reads, whether or not it may.
+    /// The tables that a statement reads, permitted or not.
     async fn reads_of(&self, source: &Datasource, sql: &str) -> Result<Vec<Used>, PluginError> {
         let (profile, sources) = (self.profile(source)?, self.sources().await?);
         let index = self.state.catalog.read();
@@ -97,7 +97,7 @@ impl TopicAccess {
         Ok(judged.objects.iter().filter(is_table).map(|object| tables.used(object)).collect())
     }
 
-    /// Names that stand where fields do and that none of the tables has.
+    /// Names in the place of fields that none of the tables has.
     async fn unknown_fields(
         &self,
         source: &Datasource,
@@ -124,7 +124,7 @@ fn guard<'g>(profile: &'g Profile, allowed: &'g (dyn Fn(&Object) -> bool + Sync)
     OwnedGuard { profile, readings: profile.readings(), allowed }
 }
 
-/// A guard with what it borrows.
+/// A guard with the data that it borrows.
 struct OwnedGuard<'g> {
     profile: &'g Profile,
     readings: Vec<lakeport_sql::Lexing>,
@@ -137,7 +137,7 @@ impl OwnedGuard<'_> {
             parser: self.profile.parser,
             readings: &self.readings,
             denied: &self.profile.denied_functions,
-            // What no parser reads does not run: nobody could say what it reads from.
+            // A statement that no parser reads is refused: its tables are unknown.
             heads: &[],
             allowed: self.allowed,
         };
@@ -176,13 +176,13 @@ impl<'i> Tables<'i> {
         Tables::Entries { by_name, is_file: profile.transport == Transport::Sqlite }
     }
 
-    /// Id and name of what an object is.
+    /// Id and name of an object's table.
     fn find(&self, object: &Object) -> Option<(u64, String)> {
         if object.function {
             return None;
         }
         match (self, object.parts.as_slice()) {
-            // Only without a database in front do the views stand before the tables of the same names.
+            // Only without a database do the views take precedence over tables with the same names.
             (Tables::Own, [name]) => own::named(name).map(|table| (table.id(), table.name.to_owned())),
             (Tables::Own, _) => None,
             (Tables::Entries { by_name, is_file }, parts) => {
@@ -191,7 +191,7 @@ impl<'i> Tables<'i> {
                     [database, name] => (Some(database), name),
                     _ => return None,
                 };
-                // Names of SQLite's own begin so, whatever the catalogue says.
+                // SQLite's own names have this prefix, whatever the catalogue says.
                 if *is_file && name.get(..7).is_some_and(|begin| begin.eq_ignore_ascii_case("sqlite_")) {
                     return None;
                 }

@@ -1,4 +1,4 @@
-//! The graph around a table, as far as a topic sees it.
+//! The graph around a table, as far as a topic may see it.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -9,11 +9,11 @@ use lakeport_graph::{Direction, Reached};
 use super::{TopicAccess, error, of_store, own};
 use crate::workflows::tasks;
 
-/// Tables of one answer; the contract's.
+/// Tables of one answer, by the contract.
 const NODES_MAX: u32 = 2_000;
 /// Edges of one answer.
 const EDGES_MAX: usize = 20_000;
-/// Tasks that one edge names; the contract's.
+/// Tasks of one edge, by the contract.
 const EDGE_TASKS_MAX: usize = 10;
 
 /// From one table to another, and the tasks that carry it.

@@ -1,8 +1,8 @@
-//! What one task of one topic may see: the catalogue, a few values, the guard, queries, earlier tables and the
-//! lineage. Its one idea: rights are cut once, when the task first looks, and every answer passes by them; tools
-//! are lent this and nothing else.
+//! The access of one task of one topic: the catalogue, samples, the guard, queries, earlier tables and the
+//! lineage. The rights are computed once, when the task first needs them, and all answers respect them; tools
+//! get nothing else.
 //!
-//! Nothing of a user's or a model's SQL goes anywhere but through [`judge`], and then to a session that only reads.
+//! A user's or a model's SQL passes [`judge`] and then runs in a read-only session, and nowhere else.
 
 mod catalog;
 mod judge;
@@ -42,20 +42,20 @@ use sources::Sources;
 pub struct Asked {
     pub task_id: String,
     pub caller_name: String,
-    /// Names of the data sources that may be read; none: all.
+    /// Names of the data sources that may be read; `None`: all.
     pub datasources: Option<Vec<String>>,
-    /// Set once nobody waits for the task any more; what runs in a database ends then.
+    /// Set when the task is cancelled; running statements then end.
     pub cancelled: Arc<AtomicBool>,
 }
 
-/// What a task of a topic may see.
+/// The access of a topic's task.
 pub struct TopicAccess {
     state: Arc<Agent>,
     asked: Asked,
     sources: OnceCell<Sources>,
     kept: Kept,
     samples: Cache,
-    /// Queries that were run so far.
+    /// The number of queries so far.
     queries: AtomicU32,
 }
 
@@ -71,13 +71,13 @@ impl TopicAccess {
         })
     }
 
-    /// Remembers the tables among a call's artifacts, for tools that draw or count them later in the task.
+    /// Keeps the tables among a call's artifacts, for tools that draw or count them later in the task.
     pub fn keep(&self, call_id: &str, tool: &str, artifacts: &[Artifact]) {
         self.kept.keep(call_id, tool, artifacts);
     }
 
-    /// The data source to use where a question names none: the one that is so by its definition, or else the only
-    /// one beside the server's own store.
+    /// The data source for questions that name none: the default one, or else the only one besides the
+    /// server's own store.
     pub async fn default_datasource(&self) -> Option<String> {
         let sources = self.sources().await.ok()?;
         sources.default_one().map(|source| source.name.clone())
@@ -137,7 +137,7 @@ impl Topic for TopicAccess {
     }
 }
 
-/// What the store said; the words of an internal error stay in the log.
+/// The store's error; the text of an internal error stays in the log.
 fn of_store(cause: Error) -> PluginError {
     match cause {
         Error::Refused(refusal) => {
@@ -150,16 +150,16 @@ fn of_store(cause: Error) -> PluginError {
     }
 }
 
-/// What a search, or a list, goes on from: how many came before.
+/// The offset in a cursor: the number of earlier items.
 fn offset_of(page: &Page) -> Result<usize, PluginError> {
     let Some(cursor) = &page.cursor else { return Ok(0) };
     cursor.parse().map_err(|_| error("invalid_input", "the cursor is not one that was given before"))
 }
 
-/// Items of one page at most.
+/// The most items of a page.
 const PAGE_MAX: usize = 200;
 
-/// The page's part of the whole, and where to go on.
+/// The page's items, and the next cursor.
 fn page_of<T>(all: Vec<T>, page: &Page) -> Result<(Vec<T>, Option<String>), PluginError> {
     let (offset, total) = (offset_of(page)?, all.len());
     let size = (page.limit as usize).clamp(1, PAGE_MAX);

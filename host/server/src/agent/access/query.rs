@@ -1,4 +1,4 @@
-//! Queries: judged, run in a session that only reads, bounded, and written down in the log of queries.
+//! Queries: judged, run in a read-only session with limits, and recorded in the log of queries.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,15 +17,15 @@ use crate::queries::{self, Outcome, Query};
 
 /// Queries of one task.
 const QUERIES_MAX: u32 = 200;
-/// Rows of one answer, at most and by default.
+/// Rows of one answer: the maximum and the default.
 const ROWS_MAX: u32 = 10_000;
-/// Bytes of one answer, likewise.
+/// Bytes of one answer: the maximum and the default.
 const BYTES_MAX: u32 = 4 * 1024 * 1024;
-/// Time of one query, likewise.
+/// Time of one query: the maximum and the default.
 const TIMEOUT_MAX_MS: u32 = 30_000;
-/// Of the names that nobody may guess.
+/// The length of the unguessable names.
 const SECRET_BYTES: usize = 16;
-/// What the log of queries calls the one who asks.
+/// The agent's name in the log of queries.
 const ORIGIN: &str = "agent";
 
 impl TopicAccess {
@@ -60,7 +60,7 @@ impl TopicAccess {
         Ok(QueryResult { rows: rows?, took_ms })
     }
 
-    /// A session that ends what runs in it once the task is cancelled.
+    /// A session whose statements end once the task is cancelled.
     pub(super) async fn open(&self, source: &Datasource) -> Result<QuerySession, PluginError> {
         if self.asked.cancelled.load(Ordering::Relaxed) {
             return Err(error("cancelled", "the task was cancelled"));
@@ -102,16 +102,15 @@ impl TopicAccess {
     }
 }
 
-/// A query that the log does not have yet. A task that is cancelled is not waited for: then it is written when this is
-/// dropped.
+/// A query that is not in the log yet. If the task is cancelled, dropping this writes it.
 struct Unwritten {
     db: Db,
-    /// None: it was written.
+    /// `None`: written.
     query: Option<Query>,
 }
 
 impl Unwritten {
-    /// The answer is not kept back where the log cannot be written.
+    /// A failure to write the log does not withhold the answer.
     async fn write(&mut self, answer: &Result<QueryResult, PluginError>) {
         let Some(query) = self.query.as_mut() else { return };
         query.outcome = match answer {
@@ -139,7 +138,7 @@ async fn record(db: &Db, query: &Query) {
     }
 }
 
-/// What is asked for, within what there is.
+/// The requested value within the maximum.
 fn at_most(asked: u32, max: u32) -> u32 {
     if asked == 0 { max } else { asked.min(max) }
 }

@@ -1,5 +1,5 @@
-//! Tables that a task has made so far, so that rows need not pass through the model to be drawn or counted. Kept in
-//! memory as long as the task runs.
+//! The tables that a task has produced so far, so that rows need not pass through the model to be drawn or
+//! counted. Kept in memory while the task runs.
 
 use lakeport_bindings::host::data::{Cell, Column, RowSet};
 use lakeport_bindings::host::types::Error as PluginError;
@@ -11,17 +11,17 @@ use serde_json::Value;
 
 use super::error;
 
-/// Tables that are kept; the contract's.
+/// The most tables, by the contract.
 const TABLES_MAX: usize = 20;
-/// Bytes of all of them as they were given; the oldest go first.
+/// The most bytes of all of them as they were given; the oldest are dropped first.
 const BYTES_MAX: usize = 16 * 1024 * 1024;
-/// The kind of artifact that is one.
+/// The kind of artifact for tables.
 const TABLE: &str = "table";
 
 #[derive(Default)]
 pub struct Kept(Mutex<Vec<KeptTable>>);
 
-/// The latest last.
+/// In order.
 struct KeptTable {
     about: EarlierTable,
     rows: Vec<Vec<Cell>>,
@@ -49,7 +49,7 @@ impl Kept {
         let tables = tables.filter_map(|artifact| KeptTable::of(call_id, tool, &artifact.content));
         let mut kept = self.0.lock();
         for table in tables {
-            // A call has one table: what it made last.
+            // A call has one table: its last one.
             kept.retain(|known| known.about.call_id != call_id);
             kept.push(table);
         }
@@ -76,7 +76,7 @@ impl Kept {
 }
 
 impl KeptTable {
-    /// What is not written as a table is none.
+    /// `None` if it is not in a table's form.
     fn of(call_id: &str, tool: &str, content: &str) -> Option<KeptTable> {
         let parsed: Content = serde_json::from_str(content).ok()?;
         let width = parsed.columns.len();

@@ -1,5 +1,5 @@
-//! A few values that fields really have, the frequent ones first. Read through the guard like anything else, and
-//! remembered for the rest of the task.
+//! Samples of fields' values, the frequent ones first. Read through the guard like other queries, and cached
+//! for the rest of the task.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,19 +19,19 @@ use parking_lot::Mutex;
 use super::{TopicAccess, error};
 use crate::datasources::OWN_NAME;
 
-/// Fields of one call; the contract's.
+/// Fields of one call, by the contract.
 const FIELDS_MAX: usize = 50;
-/// Values of one field; the contract's.
+/// Values of one field, by the contract.
 const VALUES_MAX: u32 = 20;
-/// Rows of the table that are looked at.
+/// Rows of the table that are read.
 const ROWS_LOOKED_AT: u32 = 5_000;
-/// The longest text, in characters; the rest is cut off.
+/// The longest text, in characters; longer ones are cut.
 const TEXT_MAX_CHARS: usize = 100;
-/// Of one field, and of all of a call: what is not read by then has no samples.
+/// For one field, and for all of a call: fields that take longer have no samples.
 const TIMEOUT: Duration = Duration::from_millis(1_500);
 const TIMEOUT_OF_ALL: Duration = Duration::from_secs(4);
 const BYTES_MAX: usize = 256 * 1024;
-/// Fields whose values are remembered.
+/// The most cached fields.
 const CACHED_MAX: usize = 500;
 
 /// Values by table and field.
@@ -80,7 +80,7 @@ impl TopicAccess {
         Ok(fields.iter().map(sample).collect())
     }
 
-    /// Reads what is not remembered yet, in one session.
+    /// Reads the values that are not cached, in one session.
     async fn fill(&self, table: &Table, fields: &[String]) -> Result<(), PluginError> {
         let is_missing = |name: &&String| self.samples.get(table.head.id, name).is_none();
         let missing: Vec<&String> = fields.iter().filter(is_missing).collect();
@@ -91,7 +91,7 @@ impl TopicAccess {
         let profile: Arc<Profile> = self.profile(source)?;
         let session = self.open(source).await?;
         let begun = Instant::now();
-        // A table of which one field takes too long is slow in the others, too.
+        // If one field of a table takes too long, the others would, too.
         let mut is_slow = false;
         for field in missing {
             let timeout = TIMEOUT.min(TIMEOUT_OF_ALL.saturating_sub(begun.elapsed()));
@@ -105,7 +105,7 @@ impl TopicAccess {
             is_slow = matches!(&answer, Err(cause) if cause.code == "timeout");
             let rows = match answer {
                 Ok(answer) => answer.rows,
-                // A field that cannot be read so has no samples.
+                // A field that fails has no samples.
                 Err(cause) if is_slow || cause.code == "upstream_failed" => Vec::new(),
                 Err(cause) => {
                     session.close().await;
@@ -126,7 +126,7 @@ fn statement(
     field: &str,
 ) -> Result<lakeport_sql::ReadStatement, PluginError> {
     let head = &table.head;
-    // The views of the store are found without a database alone.
+    // The store's views have no database in their names.
     let is_alone = profile.transport == Transport::Sqlite || head.datasource == OWN_NAME;
     let database = if head.datasource == OWN_NAME { String::new() } else { head.database.clone() };
     let name = if is_alone { vec![head.name.clone()] } else { vec![database.clone(), head.name.clone()] };
@@ -149,7 +149,7 @@ fn statement(
     read_statement(profile, &fragments, std::slice::from_ref(&about))
 }
 
-/// A value as a sample; what is no text, number or truth value shows nothing.
+/// A value as a sample; `None` unless it is a text, number or truth value.
 fn shown(value: Cell) -> Option<Cell> {
     match value {
         Cell::Null | Cell::Bytes(_) => None,

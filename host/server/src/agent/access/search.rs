@@ -1,5 +1,5 @@
-//! A search for tables by a text in English, Chinese or both: words by their stems, Chinese by pairs of characters,
-//! each weighing the more the fewer tables it fits.
+//! Searches tables by a text in English, Chinese or both: words by stems, Chinese by pairs of characters,
+//! each weighted higher the fewer tables it matches.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -8,21 +8,21 @@ use lakeport_bindings::tool::catalog::Hit;
 use super::catalog::Seen;
 use super::sources::Sources;
 
-/// Words and pairs of one text; what comes behind is not looked for.
+/// Words and pairs of one text; further ones are ignored.
 const NEEDLES_MAX: usize = 40;
-/// Fields that a hit names.
+/// Fields in a hit.
 const FIELDS_MAX: usize = 20;
-/// The shortest stem that is looked for inside of words.
+/// The shortest stem that may match inside of words.
 const INSIDE_MIN_CHARS: usize = 4;
 
-/// What fits how well.
+/// The weights of matches.
 const NAME_WORD: f32 = 4.0;
 const NAME_PART: f32 = 2.0;
 const COMMENT: f32 = 2.0;
 const FIELD_NAME: f32 = 1.5;
 const FIELD_COMMENT: f32 = 1.0;
 
-/// Words that say nothing of which table is meant.
+/// Words without information about the table.
 const STOP_WORDS: &[&str] = &[
     "a", "all", "an", "and", "any", "are", "at", "average", "been", "by", "can", "chart", "compare", "count",
     "day", "did", "do", "does", "during", "each", "every", "find", "for", "from", "give", "had", "has",
@@ -31,19 +31,19 @@ const STOP_WORDS: &[&str] = &[
     "that", "the", "their", "there", "these", "this", "to", "top", "total", "trend", "was", "we", "week",
     "were", "what", "when", "where", "which", "who", "with", "year", "you",
 ];
-/// Characters that no name is told by; a run of Chinese ends at them.
+/// Characters without information; they end a run of Chinese.
 const STOP_CHARACTERS: &str = "的了是有在和与按每各及其这那被把请我你他个";
-/// Pairs that say nothing of which table is meant.
+/// Pairs without information about the table.
 const STOP_PAIRS: &[&str] = &[
     "一共", "一下", "上周", "上月", "什么", "今天", "几天", "几个", "分别", "列出", "哪些", "多少", "如何",
     "平均", "总共", "总数", "情况", "所有", "排名", "数量", "显示", "最多", "最少", "最近", "本周", "本月",
     "查看", "查询", "次数", "每天", "每月", "统计", "给出", "趋势", "过去", "近期", "天内",
 ];
 
-/// A text that is looked for.
+/// A prepared search text.
 pub struct Search {
     needles: Vec<Needle>,
-    /// Names and comments of fields that may fit, by table.
+    /// Names and comments of candidate fields, by table.
     fields: HashMap<u64, Vec<(String, String)>>,
 }
 
@@ -53,7 +53,7 @@ struct Needle {
     is_word: bool,
 }
 
-/// How a table fits.
+/// The matches of a table.
 struct Fit<'t> {
     table: Seen<'t>,
     /// By needle.
@@ -73,19 +73,19 @@ impl Search {
         Search { needles, fields: HashMap::new() }
     }
 
-    /// What the store can look for in fields.
+    /// The parts that the store searches in fields.
     pub fn parts(&self) -> Vec<String> {
         self.needles.iter().map(|needle| needle.part.clone()).collect()
     }
 
-    /// Fields that the store found: table, name, comment.
+    /// Adds the fields that the store found: table, name, comment.
     pub fn with_fields(&mut self, fields: Vec<(i64, String, String)>) {
         for (table, name, comment) in fields {
             self.fields.entry(table.unsigned_abs()).or_default().push((name, comment));
         }
     }
 
-    /// Those of the tables that fit, the best first.
+    /// The matching tables, best first.
     pub fn hits<'t>(&self, tables: impl Iterator<Item = Seen<'t>>, sources: &Sources) -> Vec<Hit> {
         let mut total = 0_usize;
         let count = |_: &Seen<'t>| total += 1;
@@ -163,7 +163,7 @@ impl Search {
 }
 
 impl Needle {
-    /// `word` where it is a word of the text, `part` where it stands inside of one.
+    /// `word` if it is a word of the text, `part` if it is inside of one.
     fn fits(&self, text: &Text, word: f32, part: f32) -> f32 {
         if !self.is_word {
             return if text.folded.contains(&self.part) { word } else { 0.0 };
@@ -176,7 +176,7 @@ impl Needle {
     }
 }
 
-/// A name or a comment that is looked through.
+/// A searched name or comment.
 struct Text {
     folded: String,
     stems: BTreeSet<String>,
@@ -191,7 +191,7 @@ impl Text {
     }
 }
 
-/// Words of a text that say something of which table is meant.
+/// The informative words of a text.
 fn words(text: &str) -> impl Iterator<Item = String> {
     all_words(text).filter(|word| {
         let is_number = word.chars().all(|c| c.is_ascii_digit());
@@ -225,7 +225,7 @@ const ENDINGS: &[&str] = &[
     "ed", "es", "s", "y", "e",
 ];
 
-/// What is left of an English word without its endings: `publish` and `publications` are the same.
+/// An English word without its endings: `publish` and `publications` have the same stem.
 fn stem(word: &str) -> &str {
     const STEM_MIN: usize = 4;
     for ending in ENDINGS {
@@ -237,7 +237,7 @@ fn stem(word: &str) -> &str {
     word.strip_suffix('s').filter(|stem| stem.len() > 2 && !stem.ends_with('s')).unwrap_or(word)
 }
 
-/// Pairs of Chinese characters that stand side by side.
+/// Pairs of adjacent Chinese characters.
 fn pairs(text: &str) -> Vec<String> {
     let runs = text.split(|c: char| !is_chinese(c) || STOP_CHARACTERS.contains(c));
     let of_run = |run: &str| {

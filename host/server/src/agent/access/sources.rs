@@ -1,4 +1,4 @@
-//! The data sources that a topic may read, as they were when its task first looked.
+//! The data sources that a topic may read, as of the task's first access.
 
 use std::collections::HashMap;
 
@@ -12,18 +12,18 @@ use super::error;
 use crate::agent::Agent;
 use crate::datasources::{self, Datasource};
 
-/// What `database` means where no dialect says it.
+/// The meaning of `database` if no dialect describes it.
 const DATABASE_TERM: &str = "database";
-/// What it means where there is but one.
+/// Its meaning for a single database.
 const FILE_TERM: &str = "file";
-/// Names of data sources that a message shows.
+/// The most names of data sources in a message.
 const NAMES_SHOWN: usize = 20;
 
 pub struct Sources {
     permitted: Vec<Datasource>,
-    /// Id to place.
+    /// Id to index.
     by_id: HashMap<i64, usize>,
-    /// Whether all that there are may be read.
+    /// Whether all existing ones may be read.
     is_unbound: bool,
 }
 
@@ -42,7 +42,7 @@ impl Sources {
         self.by_id.get(&id).map(|place| &self.permitted[*place])
     }
 
-    /// The one of this name, case ignored where that finds just one; `not_found` names those that there are.
+    /// The one of this name; case is ignored if that is unambiguous. `not_found` lists the existing ones.
     pub fn named(&self, name: &str) -> Result<&Datasource, PluginError> {
         let exact = self.permitted.iter().find(|source| source.name == name);
         let alike = || self.permitted.iter().find(|source| source.name.eq_ignore_ascii_case(name));
@@ -63,12 +63,12 @@ impl Sources {
         self.permitted.iter().find(|source| source.is_default).or(only)
     }
 
-    /// Whether the server's own store is among them.
+    /// The server's own store, if it may be read.
     pub fn own(&self) -> Option<&Datasource> {
         self.permitted.iter().find(|source| source.is_own())
     }
 
-    /// Ids of those whose tables may be seen; none: all.
+    /// Ids of those whose tables are visible; `None`: all.
     pub fn bound_ids(&self) -> Option<Vec<i64>> {
         (!self.is_unbound).then(|| self.ids())
     }
@@ -77,7 +77,7 @@ impl Sources {
         self.permitted.iter().map(|source| source.id).collect()
     }
 
-    /// Whether a table of the catalogue may be seen. One without a data source is in nobody's.
+    /// Whether a table of the catalogue is visible. One without a data source is visible to all.
     pub fn sees(&self, entry: &Entry) -> bool {
         !entry.is_deprecated
             && entry.cluster_id.is_none_or(|id| self.get(id).is_some_and(|source| !source.is_own()))
@@ -100,7 +100,7 @@ impl Sources {
         }
     }
 
-    /// As tools see them.
+    /// In the form for tools.
     pub fn shown(&self, state: &Agent) -> Vec<catalog::Datasource> {
         let show = |source: &Datasource| {
             let info = state.plugins.registry().dialect(&source.kind).info().ok();
@@ -108,7 +108,7 @@ impl Sources {
                 name: source.name.clone(),
                 kind: source.kind.clone(),
                 database_term: match &info {
-                    // Its views are named without one.
+                    // Its views are named without a database.
                     _ if source.is_own() => FILE_TERM.to_owned(),
                     Some(info) => info.database_term.clone(),
                     None => DATABASE_TERM.to_owned(),

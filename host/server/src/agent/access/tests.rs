@@ -1,4 +1,5 @@
-//! What needs no server: names as people write them, the search, kept tables, and the views against the schema.
+//! Tests without a server: names as people write them, the search, kept tables, and the views against the
+//! schema.
 
 use lakeport_bindings::tool::tool::Artifact;
 

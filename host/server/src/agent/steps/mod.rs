@@ -1,8 +1,7 @@
-//! The agent: a loop of model and tools that answers one question. Its one idea: a step counts once it is stored,
-//! so that whoever takes a task over goes on after the last one, and a reader sees each exactly once.
+//! The agent: a loop of model and tools that answers one question. A step counts once it is stored, so that a
+//! worker that takes over a task continues after the last one, and a reader sees each exactly once.
 //!
-//! Steps are stored together where nothing is waited for between them: each journey to the store is one the reader
-//! waits for.
+//! Steps without a wait between them are stored together: readers wait for each round trip to the store.
 
 pub mod model;
 pub mod offline;
@@ -35,7 +34,7 @@ use super::tasks::event::{Step, ToolResult};
 use super::tasks::store::{self, End, Progress, Worker};
 use super::topics::{self, Message, Says};
 
-/// Artifacts of an answer, and their bytes.
+/// The most artifacts of an answer, and their bytes.
 const ARTIFACTS_MAX: usize = 30;
 const ARTIFACTS_MAX_BYTES: usize = 4 * 1024 * 1024;
 /// Characters of an answer, of a thought and of an error's message.
@@ -44,11 +43,11 @@ const THOUGHT_MAX_CHARS: usize = 10_000;
 const ERROR_MAX_CHARS: usize = 2_000;
 /// Bytes of a call's input.
 const INPUT_MAX_BYTES: usize = 256 * 1024;
-/// Between two attempts to store steps, and how many there are.
+/// The pause between two attempts to store steps, and their number.
 const STORE_AGAIN: Duration = Duration::from_millis(200);
 const STORE_TRIES: u32 = 50;
 
-/// What a task may take.
+/// The limits of a task.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
     /// Answers of the model.
@@ -56,16 +55,16 @@ pub struct Bounds {
     pub timeout: Duration,
 }
 
-/// What ends a task before its time.
+/// The signals that end a task early.
 #[derive(Debug, Clone, Default)]
 pub struct Stops {
-    /// It was suspended, or is gone: nothing is written any more.
+    /// It was suspended or deleted: nothing is written any more.
     pub cancelled: CancellationToken,
-    /// Nobody works here any more: whoever goes on begins after the last step that is stored.
+    /// This worker stops: the next one continues after the last stored step.
     pub halted: CancellationToken,
 }
 
-/// A task that this server works on.
+/// A task of this server's worker.
 pub struct Run {
     pub db: Db,
     pub clock: Clock,
@@ -76,19 +75,19 @@ pub struct Run {
     pub tools: Arc<dyn Tools>,
     pub bounds: Bounds,
     pub stops: Stops,
-    /// The times of the steps at the conversation's end that are not stored yet.
+    /// The times of the conversation's unstored last steps.
     pub unstored: Vec<i64>,
 }
 
 /// Why a run stops.
 #[derive(Debug)]
 pub enum Stop {
-    /// It ended, or is not this worker's any more.
+    /// It ended, or belongs to another worker.
     Over,
     Halted,
     /// The store refused its steps.
     Unwritten(Error),
-    /// It is to end with an error.
+    /// It must end with an error.
     Failed(Failure),
 }
 
@@ -105,7 +104,7 @@ impl Failure {
         Failure { code: code.to_owned(), message: message.into(), retryable }
     }
 
-    /// Its worker was lost, and it cannot go on.
+    /// Its worker was lost, and it cannot continue.
     pub fn interrupted(message: &str) -> Failure {
         Failure::new("interrupted", message, true)
     }
@@ -118,7 +117,7 @@ impl From<ModelError> for Stop {
 }
 
 impl Run {
-    /// Works until the task has ended or something stops it. An error is the store's.
+    /// Works until the task has ended or is stopped. An error is the store's.
     pub async fn run(&mut self) -> Result<(), Error> {
         let deadline = Instant::now() + self.bounds.timeout;
         match self.work(deadline).await {
@@ -164,7 +163,7 @@ impl Run {
         Err(Stop::Failed(Failure::new("too_many_steps", message, false)))
     }
 
-    /// What the model says next. One that has to think about it is not waited for before the steps are stored.
+    /// The model's next step. Stores pending steps first if the model takes long.
     async fn ask(&mut self, deadline: Instant) -> Result<Said, Stop> {
         let (model, conversation) = (Arc::clone(&self.model), Arc::clone(&self.conversation));
         let mut saying = pin!(model.next(&conversation));
@@ -207,7 +206,7 @@ impl Run {
         Ok(())
     }
 
-    /// The work's outcome, unless something stops the task before; then the work is dropped where it stands.
+    /// The outcome of `work`, unless the task is stopped before; then the work is dropped.
     async fn within<T>(&self, deadline: Instant, work: impl Future<Output = T>) -> Result<T, Stop> {
         tokio::select! {
             biased;
@@ -230,7 +229,7 @@ impl Run {
 
     /// Ends the task with an answer.
     async fn answer(&mut self, content: &str) -> Result<(), Stop> {
-        // PostgreSQL keeps no text with this character.
+        // PostgreSQL refuses texts with this character.
         let content = shortened(&content.replace('\0', ""), ANSWER_MAX_CHARS);
         let (message_id, artifacts) = (Uuid::now_v7().to_string(), self.artifacts());
         let message = Message {
@@ -245,7 +244,7 @@ impl Run {
         self.store(Some((End::Success, Some(&message)))).await
     }
 
-    /// What the calls have put beside their outputs, within bounds.
+    /// The calls' artifacts, within limits.
     fn artifacts(&self) -> Vec<Value> {
         let mut left = ARTIFACTS_MAX_BYTES;
         let all = self.conversation.results().flat_map(|result| &result.artifacts);
@@ -265,7 +264,7 @@ impl Run {
         self.store(Some((End::Failed { code: &code, message: &message }, None))).await
     }
 
-    /// Stores the steps that are not, and the end. A store that is busy is asked again.
+    /// Stores pending steps and the end. Retries a busy store.
     async fn store(&mut self, end: Option<(End<'_>, Option<&Message>)>) -> Result<(), Stop> {
         if self.unstored.is_empty() && end.is_none() {
             return Ok(());
@@ -305,14 +304,14 @@ impl Run {
 
     async fn try_store(&self, progress: &Progress<'_>, message: Option<&Message>) -> Result<bool, Error> {
         let mut tx = self.db.begin().await?;
-        // The topic before the task, in the order of whoever deletes it.
+        // Locks the topic before the task, in the same order as a deletion.
         if let Some(message) = message
             && !topics::store::add_message(&mut tx, self.task.topic, message).await?
         {
             return Ok(false);
         }
-        // Of a commit whose answer was lost nothing is kept twice: the task has ended then, or is further. One that
-        // is further is found by the worker, and taken over.
+        // If a commit's answer was lost, nothing is stored twice: the task has ended then, or has advanced.
+        // The worker detects the latter and takes it over.
         if !store::write(&mut tx, progress, self.clock.now_ms()).await? {
             return Ok(false);
         }

@@ -1,22 +1,22 @@
-//! Models: who plans. A model is told what was asked and what came of each step so far, and says the next step; it
-//! does nothing by itself.
+//! Models plan the steps. A model gets the question and the results of all steps so far, and returns the next
+//! step; it executes nothing itself.
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
 
 use crate::agent::tasks::event::{Step, ToolResult};
 
-/// What a model plans.
+/// A model that plans.
 pub trait Model: Send + Sync {
     /// `offline`, `openai`, `anthropic`.
     fn provider(&self) -> &'static str;
-    /// Which of the provider's models.
+    /// The provider's model.
     fn name(&self) -> &str;
     /// The next step.
     fn next<'m>(&'m self, conversation: &'m Conversation) -> BoxFuture<'m, Result<Said, ModelError>>;
 }
 
-/// A step that a model wants, and what it cost to find it.
+/// A step of a model, and its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said {
     pub next: Next,
@@ -24,25 +24,25 @@ pub struct Said {
     pub output_tokens: i64,
 }
 
-/// What a model can want.
+/// The kinds of steps.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Next {
-    /// A thought, for the reader; then it is asked again.
+    /// A thought, for the reader; then the model is asked again.
     Think(String),
-    /// A call of a tool, whose result it sees.
+    /// A call of a tool, whose result the model gets.
     Call { tool: String, input: Value },
     /// The answer. It ends the task.
     Answer(String),
 }
 
 impl From<Next> for Said {
-    /// One that costs nothing.
+    /// A step without costs.
     fn from(next: Next) -> Said {
         Said { next, input_tokens: 0, output_tokens: 0 }
     }
 }
 
-/// Why a model cannot go on.
+/// Why a model cannot continue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelError {
     pub code: &'static str,
@@ -50,7 +50,7 @@ pub struct ModelError {
     pub retryable: bool,
 }
 
-/// The language of a question, and of all that is said to it.
+/// The language of a question, and of its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     English,
@@ -58,7 +58,7 @@ pub enum Language {
 }
 
 impl Language {
-    /// Chinese where there is a Chinese character, else English.
+    /// Chinese if the text has a Chinese character, else English.
     pub fn of(text: &str) -> Language {
         let is_han = |c: char| matches!(c, '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{f900}'..='\u{faff}');
         if text.chars().any(is_han) { Language::Chinese } else { Language::English }
@@ -73,7 +73,7 @@ impl Language {
     }
 }
 
-/// What was asked, and all steps so far.
+/// The question, and all steps so far.
 #[derive(Debug, Clone)]
 pub struct Conversation {
     pub question: String,
@@ -86,7 +86,7 @@ impl Conversation {
         Conversation { question: question.to_owned(), language: Language::of(question), steps }
     }
 
-    /// The call that was begun last, where nothing came of it yet.
+    /// The last call, if it has no result yet.
     pub fn open_call(&self) -> Option<(&str, &str, &Value)> {
         match self.steps.last() {
             Some(Step::ToolCall { call_id, tool, input }) => Some((call_id, tool, input)),
@@ -94,12 +94,12 @@ impl Conversation {
         }
     }
 
-    /// What came of the last call of this tool.
+    /// The result of this tool's last call.
     pub fn last_of(&self, tool: &str) -> Option<&ToolResult> {
         self.results().rev().find(|result| result.tool == tool)
     }
 
-    /// What came of the calls, the first one first.
+    /// The results of all calls, in order.
     pub fn results(&self) -> impl DoubleEndedIterator<Item = &ToolResult> {
         self.steps.iter().filter_map(|step| match step {
             Step::ToolResult(result) => Some(result),
@@ -107,7 +107,7 @@ impl Conversation {
         })
     }
 
-    /// Whether nothing was thought since something last came of a call.
+    /// Whether there was no thought since the last result.
     pub fn is_thought_due(&self) -> bool {
         !matches!(self.steps.last(), Some(Step::Thinking { .. }))
     }

@@ -1,5 +1,5 @@
-//! The schemas of tools, compiled once for each generation. A schema is a plugin's own text: its patterns are
-//! matched in linear time, and what it refers to elsewhere is never fetched.
+//! The schemas of tools, compiled once per generation. A schema is a plugin's text: its patterns are matched
+//! in linear time, and external references are never fetched.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use lakeport_bindings::tool::tool::ToolInfo;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-/// Generations whose schemas are kept.
+/// The most generations in the cache.
 const KEPT_MAX: usize = 200;
-/// Faults of one value that are told.
+/// Faults of one value that are reported.
 const FAULTS_SHOWN: usize = 5;
-/// Characters of one of them.
+/// Characters of one fault.
 const FAULT_MAX_CHARS: usize = 300;
-/// Parts of a schema with everything that it refers to written out: so many are looked at for each value.
+/// The most parts of a schema with all references expanded: each value is checked against them.
 const PARTS_MAX: usize = 20_000;
-/// How deep it may nest so.
+/// The deepest nesting of the expanded schema.
 const DEPTH_MAX: usize = 100;
 /// Bytes of a compiled pattern.
 const PATTERN_MAX_BYTES: usize = 1024 * 1024;
@@ -29,7 +29,7 @@ pub struct Schemas {
     output: Result<Validator, String>,
 }
 
-/// By the digests of generations.
+/// By digest.
 #[derive(Default)]
 pub struct SchemaCache(Mutex<HashMap<Arc<str>, Arc<Schemas>>>);
 
@@ -54,12 +54,12 @@ impl Schemas {
         Schemas { input: compile(&info.input_schema), output: compile(&info.output_schema) }
     }
 
-    /// What is wrong with an input, for a model.
+    /// The faults of an input, for a model.
     pub fn check_input(&self, input: &Value) -> Result<(), String> {
         check(&self.input, input)
     }
 
-    /// What is wrong with an output.
+    /// The faults of an output.
     pub fn check_output(&self, output: &Value) -> Result<(), String> {
         check(&self.output, output)
     }
@@ -80,7 +80,7 @@ fn compile(text: &str) -> Result<Validator, String> {
     options.build(&schema).map_err(|error| format!("the tool's schema cannot be used: {error}"))
 }
 
-/// Few lines of references to references are more parts than can be looked at in a lifetime.
+/// A few lines of nested references can expand to more parts than could ever be checked.
 fn is_bounded(root: &Value, part: &Value, depth: usize, parts: &mut usize) -> bool {
     *parts += 1;
     if *parts > PARTS_MAX || depth > DEPTH_MAX {

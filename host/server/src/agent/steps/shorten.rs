@@ -1,16 +1,15 @@
-//! What a tool puts out, made short enough for a model and an event: long lists and texts lose their ends, and
-//! whoever reads it is reported.
+//! Shortens a tool's output for models and events: cuts long lists and texts, and reports that.
 
 use lakeport_base::text::shortened;
 use serde_json::{Map, Value};
 
-/// Deeper than this nothing is kept.
+/// Deeper values are dropped.
 const DEPTH_MAX: usize = 24;
-/// Where the first try stands: items of a list, characters of a text.
+/// The limits of the first try: items of a list, characters of a text.
 const ITEMS: usize = 200;
 const CHARS: usize = 8_000;
 
-/// The value within so many bytes of JSON, and whether anything was left out.
+/// The value within so many bytes of JSON, and whether it was cut.
 pub fn within(value: Value, bytes_max: usize) -> (Value, bool) {
     if size(&value) <= bytes_max {
         return (value, false);

@@ -1,4 +1,4 @@
-//! The loop with a model that reads from a script, and tools that do as their names say.
+//! The loop with a scripted model, and tools that act by their names.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -17,7 +17,8 @@ use crate::agent::testing::{ask, topic};
 const NOW_MS: i64 = 1_772_600_000_000;
 const PAGE: Paging = Paging { page_num: 1, page_size: 100 };
 
-/// Says the next of its steps, by how many of its steps the conversation has: so it goes on as any other would.
+/// Returns its steps in order, by the number of its steps in the conversation: so it can continue like any
+/// model.
 struct Script(Vec<Next>);
 
 impl Model for Script {
@@ -77,7 +78,7 @@ fn answer(content: &str) -> Next {
     Next::Answer(content.to_owned())
 }
 
-/// A task that was begun by this worker, with this script.
+/// A task started by this worker, with this script.
 async fn begun(db: &Db, script: Vec<Next>) -> (Run, Arc<Named>) {
     let topic = topic(db, "local").await;
     let id = ask(db, &topic, "how many?").await;
@@ -152,7 +153,7 @@ async fn whoever_takes_a_task_over_goes_on_after_the_last_step_that_is_stored() 
         let mut again = script;
         again[2] = call("echo");
         let (mut run, tools) = taken(&db, id, Some(1), again).await;
-        // The call that was begun is the stored one, and would hang again: this server's tool does not.
+        // The started call is the stored one, which would hang again: this server's tool does not.
         Arc::make_mut(&mut run.conversation).steps.iter_mut().for_each(|step| {
             if let Step::ToolCall { tool, .. } = step {
                 "echo".clone_into(tool);

@@ -1,5 +1,5 @@
-//! Tools: the plugins that the agent calls for one task. What goes in and what comes out is checked by the tool's
-//! own schemas; what fails becomes a result that the model sees.
+//! Tools: the plugins that the agent calls for one task. The tool's own schemas check inputs and outputs; a
+//! failure becomes a result that the model sees.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -20,28 +20,28 @@ use crate::agent::Agent;
 use crate::agent::access::TopicAccess;
 use crate::agent::tasks::event::{ToolError, ToolResult};
 
-/// Bytes of an output that an event, and a model, is given.
+/// Bytes of an output in an event, and for a model.
 const OUTPUT_MAX_BYTES: usize = 64 * 1024;
 /// Characters of an error's code and message.
 const CODE_MAX_CHARS: usize = 64;
 const MESSAGE_MAX_CHARS: usize = 2_000;
-/// Pairs that an error may bring, and characters of one of their two texts.
+/// Pairs of an error's context, and characters of each text.
 const CONTEXT_MAX: usize = 20;
 const CONTEXT_MAX_CHARS: usize = 500;
-/// Rows that are of use to a tool.
+/// Rows that a tool can use.
 const ROWS_MAX: u32 = 10_000;
-/// Tools that a model is told of when it names one that is not there.
+/// Tool names in the error about an unknown tool.
 const NAMES_SHOWN: usize = 50;
 
-/// What a model's calls go to.
+/// The tools for a model's calls.
 pub trait Tools: Send + Sync {
-    /// Calls one.
+    /// Calls a tool.
     fn call<'t>(&'t self, call_id: &'t str, tool: &'t str, input: &'t Value) -> BoxFuture<'t, Called>;
-    /// Remembers what a call gave, for calls after it.
+    /// Keeps a call's result for later calls.
     fn keep(&self, result: &ToolResult);
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug, Clone)]
 pub struct Called {
     pub outcome: Result<Value, ToolError>,
@@ -70,7 +70,7 @@ pub struct PluginTools {
     pub topic_id: String,
     pub question: String,
     pub language: Language,
-    /// Set once nobody waits for the task any more.
+    /// Set when the caller no longer waits for the task.
     pub cancelled: Arc<AtomicBool>,
 }
 
@@ -118,7 +118,7 @@ impl PluginTools {
         called(outcome, |output| schemas.check_output(output))
     }
 
-    /// Tools have no settings yet; what they learn here is the time zone.
+    /// Tools have no settings yet; the instance only has the time zone.
     fn instance(&self, tool: &str) -> InstanceConfig {
         InstanceConfig {
             name: tool.to_owned(),
@@ -148,7 +148,7 @@ fn info_of(generation: &Generation) -> Option<&ToolInfo> {
     }
 }
 
-/// An outcome within the bounds of an event, or why it cannot be believed.
+/// An outcome within the limits of an event, or the reason why it is invalid.
 fn called(outcome: Outcome, check: impl FnOnce(&Value) -> Result<(), String>) -> Result<Called, ToolError> {
     let bad =
         |why: String| ToolError::new("bad_output", format!("the tool broke its own contract: {why}"), false);
@@ -164,7 +164,7 @@ fn called(outcome: Outcome, check: impl FnOnce(&Value) -> Result<(), String>) ->
     })
 }
 
-/// An artifact as it is shown: the members of its content after its `kind`.
+/// An artifact in shown form: the members of its content after its `kind`.
 fn joined(artifact: &Artifact) -> Result<Value, String> {
     let content: Value = serde_json::from_str(&artifact.content)
         .map_err(|error| format!("an artifact's content is no JSON: {error}"))?;
@@ -183,7 +183,7 @@ fn joined(artifact: &Artifact) -> Result<Value, String> {
     Ok(shown.into())
 }
 
-/// Members that an artifact of a known kind has.
+/// The required members of a known kind.
 fn needed(kind: &str) -> &'static [&'static str] {
     match kind {
         "sql" => &["datasource", "sql"],
@@ -193,8 +193,8 @@ fn needed(kind: &str) -> &'static [&'static str] {
     }
 }
 
-/// Whether a specification would have its reader fetch, or follow, something, or tells the program that shows it what
-/// to do. Its data are data.
+/// Whether a specification makes its reader fetch or follow an address, or configures the program that shows
+/// it. Its data is exempt.
 fn has_address(spec: &Value) -> bool {
     match spec {
         Value::Array(items) => items.iter().any(has_address),
@@ -207,14 +207,14 @@ fn has_address(spec: &Value) -> bool {
     }
 }
 
-/// An artifact as a tool hands it over.
+/// An artifact in a tool's form.
 fn unjoined(shown: &Value) -> Option<Artifact> {
     let mut content = shown.as_object()?.clone();
     let kind = content.shift_remove("kind")?.as_str()?.to_owned();
     Some(Artifact { kind, content: Value::Object(content).to_string() })
 }
 
-/// A failed call as the model sees it.
+/// A failed call in the model's form.
 fn failed(error: CallError) -> ToolError {
     let message = shortened(&error.to_string(), MESSAGE_MAX_CHARS);
     match error {
@@ -228,7 +228,7 @@ fn failed(error: CallError) -> ToolError {
     }
 }
 
-/// A tool's own words, as far as they are of the form of such words.
+/// A tool's own code and context, if they are well-formed.
 fn answered(error: PluginError, message: String) -> ToolError {
     let is_code = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let fits =

@@ -14,9 +14,9 @@ use crate::agent::{Agent, Call};
 use crate::agent::{TOPIC, asked_key};
 use crate::audit::{Change, Commit};
 
-/// Messages of one topic.
+/// The most messages of a topic.
 const MESSAGES_MAX: i64 = 20_000;
-/// Seconds after which a question that found no room may be asked again.
+/// The wait that is suggested when the queue is full, in seconds.
 const QUEUE_RETRY_AFTER_S: u64 = 5;
 
 /// `POST /api/v1/nl2sql/tasks/deliver-message`
@@ -57,7 +57,7 @@ pub async fn deliver(
     call.commit(tx, Change::of("agent_task", &task_id), answer).await
 }
 
-/// 429 where so many wait that another would wait for long. Half of the places are for others than who asks.
+/// 429 if the queue is full. Half of the places are for other callers.
 fn refuse_full(state: &Agent, waiting: Waiting) -> Result<(), Error> {
     let most = state.config.agent.queue_max;
     let is_below = |count: i64, most: usize| usize::try_from(count).is_ok_and(|count| count < most);

@@ -1,4 +1,4 @@
-//! Events: what a task's stream sends. Each is one JSON object, written once and sent word for word ever after.
+//! The events of a task's stream. Each is one JSON object, written once and sent unchanged ever after.
 
 use serde_json::{Map, Value, json};
 
@@ -14,20 +14,20 @@ pub enum Step {
     Error { code: String, message: String, retryable: bool },
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult {
     pub call_id: String,
     pub tool: String,
-    /// The output; or why there is none.
+    /// The output; or the error.
     pub outcome: Result<Value, ToolError>,
     pub duration_ms: i64,
     pub truncated: bool,
-    /// Beside the output, for the user: each with its `kind`.
+    /// Artifacts for the user, each with its `kind`.
     pub artifacts: Vec<Value>,
 }
 
-/// Why a call gave nothing. The model sees it, too.
+/// Why a call failed. The model sees it, too.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ToolError {
     pub code: String,
@@ -49,7 +49,7 @@ impl Step {
         }
     }
 
-    /// The object that is sent.
+    /// The JSON object to send.
     pub fn data(&self, seq: i64, task_id: &str, at_ms: i64) -> String {
         let mut data = Map::new();
         let mut put = |name: &str, value: Value| _ = data.insert(name.to_owned(), value);
@@ -100,7 +100,7 @@ impl Step {
         Some(kept.to_string())
     }
 
-    /// The step of a stored event; none where no version of this program wrote it so.
+    /// The step of a stored event; `None` if no version of this program wrote it so.
     pub fn read(kind: &str, data: &str, kept: Option<&str>) -> Option<Step> {
         let mut data: Value = serde_json::from_str(data).ok()?;
         let text = |data: &Value, name: &str| data[name].as_str().map(str::to_owned);

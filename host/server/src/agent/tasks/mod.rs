@@ -1,5 +1,5 @@
-//! Tasks: a question in a topic, and how far the agent is with its answer. Asking stores the message and the task
-//! in one transaction; the worker takes it from there, and every step is an event that is stored before it is sent.
+//! Tasks: a question in a topic, and the progress of its answer. A request stores the message and the task in
+//! one transaction; a worker does the rest, and every step is an event that is stored before it is sent.
 
 pub mod api;
 pub mod event;
@@ -8,7 +8,7 @@ pub mod stream;
 pub mod streams;
 mod view;
 
-/// The interface's words for how far a task is.
+/// The status in the interface's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "TaskStatus")]
@@ -38,43 +38,43 @@ impl Status {
         Status::ALL.into_iter().find(|status| status.as_str() == name)
     }
 
-    /// It stays so for ever.
+    /// Whether the status is final.
     pub fn is_final(self) -> bool {
         matches!(self, Status::Success | Status::Failed | Status::Suspended)
     }
 }
 
-/// A task as it is kept.
+/// A stored task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
-    /// The store's own number.
+    /// The store's internal id.
     pub id: i64,
     pub task_id: String,
-    /// Of its topic: the store's own number, the id, whom it belongs to, what its questions may touch.
+    /// Of its topic: the internal id, the id, the owner, the data sources that its questions may use.
     pub topic: i64,
     pub topic_id: String,
     pub owner: String,
     pub topic_datasources: Option<Vec<String>>,
     pub status: Status,
     pub content: String,
-    /// Whoever asked, as the log of queries names them, and what they were bound to then.
+    /// The caller's name in the log of queries, and the data sources it was restricted to.
     pub asked_by: String,
     pub datasources: Option<Vec<String>>,
     pub provider: String,
     pub model: String,
     pub usage: Usage,
-    /// Why it failed: a code and a message.
+    /// Why it failed: code and message.
     pub error: Option<(String, String)>,
     /// The number of its last event.
     pub last_seq: i64,
-    /// By how many workers it was begun or taken over.
+    /// How many workers have started it or taken it over.
     pub claims: i64,
     pub created_at_ms: i64,
     pub started_at_ms: Option<i64>,
     pub finished_at_ms: Option<i64>,
 }
 
-/// What a task cost.
+/// The cost of a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[schemars(rename = "TaskUsage")]
 pub struct Usage {
@@ -85,7 +85,7 @@ pub struct Usage {
 }
 
 impl Task {
-    /// What its tools may see: what the topic may touch and whoever asked may read. None: everything.
+    /// The rights of its tools: the topic's data sources that the caller may read. `None`: all.
     pub fn rights(&self) -> Option<Vec<String>> {
         match (&self.topic_datasources, &self.datasources) {
             (Some(wanted), Some(bound)) => {

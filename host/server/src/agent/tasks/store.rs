@@ -8,7 +8,7 @@ use super::event::Step;
 use super::{Status, Task, Usage};
 use crate::agent::topics::store::{kept_names, names};
 
-/// What the streams of tasks that ended long ago sent. Messages stay as long as their topics.
+/// The events of long finished tasks. Messages stay as long as their topics.
 pub const RETAINED: Retained = Retained {
     what: "agent_events",
     table: "agent_events",
@@ -20,7 +20,7 @@ pub const RETAINED: Retained = Retained {
 /// Columns of a task, in the order of [`task`].
 macro_rules! tasks {
     () => {
-        "SELECT a.id, a.task_id, a.topic, t.topic_id, t.owner, t.datasources, a.status, a.content, a.asked_by, \
+        "SELECT a.id, a.task_id, a.topic, t.topic_id, t.owner, t.datasources AS topic_datasources, a.status, a.content, a.asked_by, \
          a.datasources, a.provider, a.model, a.model_calls, a.tool_calls, a.input_tokens, a.output_tokens, \
          a.error_code, a.error_message, a.last_seq, a.claims, a.created_at, a.started_at, a.finished_at \
          FROM agent_tasks a JOIN topics t ON t.id = a.topic"
@@ -28,32 +28,33 @@ macro_rules! tasks {
 }
 
 fn task(row: &Row) -> Result<Task, Error> {
-    let error: (Option<String>, Option<String>) = (row.get(16)?, row.get(17)?);
+    let mut row = row.by_name();
+    let error: (Option<String>, Option<String>) = (row.get("error_code")?, row.get("error_message")?);
     Ok(Task {
-        id: row.get(0)?,
-        task_id: row.get(1)?,
-        topic: row.get(2)?,
-        topic_id: row.get(3)?,
-        owner: row.get(4)?,
-        topic_datasources: names(row.get(5)?)?,
-        status: status(&row.get::<String>(6)?)?,
-        content: row.get(7)?,
-        asked_by: row.get(8)?,
-        datasources: names(row.get(9)?)?,
-        provider: row.get(10)?,
-        model: row.get(11)?,
+        id: row.get("id")?,
+        task_id: row.get("task_id")?,
+        topic: row.get("topic")?,
+        topic_id: row.get("topic_id")?,
+        owner: row.get("owner")?,
+        topic_datasources: names(row.get("topic_datasources")?)?,
+        status: status(&row.get::<String>("status")?)?,
+        content: row.get("content")?,
+        asked_by: row.get("asked_by")?,
+        datasources: names(row.get("datasources")?)?,
+        provider: row.get("provider")?,
+        model: row.get("model")?,
         usage: Usage {
-            model_calls: row.get(12)?,
-            tool_calls: row.get(13)?,
-            input_tokens: row.get(14)?,
-            output_tokens: row.get(15)?,
+            model_calls: row.get("model_calls")?,
+            tool_calls: row.get("tool_calls")?,
+            input_tokens: row.get("input_tokens")?,
+            output_tokens: row.get("output_tokens")?,
         },
         error: error.0.zip(error.1),
-        last_seq: row.get(18)?,
-        claims: row.get(19)?,
-        created_at_ms: row.get(20)?,
-        started_at_ms: row.get(21)?,
-        finished_at_ms: row.get(22)?,
+        last_seq: row.get("last_seq")?,
+        claims: row.get("claims")?,
+        created_at_ms: row.get("created_at")?,
+        started_at_ms: row.get("started_at")?,
+        finished_at_ms: row.get("finished_at")?,
     })
 }
 
@@ -66,7 +67,7 @@ pub async fn find(db: &Db, task_id: &str) -> Result<Option<Task>, Error> {
     db.read(FIND, &[task_id.into()]).await?.first().map(task).transpose()
 }
 
-/// A question on its way in.
+/// A new question.
 pub struct NewTask<'n> {
     pub task_id: &'n str,
     pub topic: i64,
@@ -93,15 +94,15 @@ pub async fn insert(tx: &mut Tx, new: &NewTask<'_>, now_ms: i64) -> Result<(), E
     tx.execute(INSERT, &values).await.map(drop)
 }
 
-/// Questions that wait.
+/// The numbers of waiting questions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
     pub all: i64,
-    /// Of this owner's topics.
+    /// In this owner's topics.
     pub own: i64,
 }
 
-/// How many wait.
+/// Counts the waiting questions.
 pub async fn count_waiting(tx: &mut Tx, owner: &str) -> Result<Waiting, Error> {
     const COUNT: &str = "SELECT count(*), CAST(coalesce(sum(CASE WHEN t.owner = $1 THEN 1 ELSE 0 END), 0) AS BIGINT) \
         FROM agent_tasks a JOIN topics t ON t.id = a.topic WHERE a.status = 'waiting' AND a.finished_at IS NULL";
@@ -109,7 +110,7 @@ pub async fn count_waiting(tx: &mut Tx, owner: &str) -> Result<Waiting, Error> {
     Ok(Waiting { all: rows[0].get(0)?, own: rows[0].get(1)? })
 }
 
-/// A task of the topic that has not ended, if there is one; it does not begin before the transaction ends.
+/// An unfinished task of the topic, if any; it cannot start before the transaction ends.
 pub async fn lock_open(tx: &mut Tx, topic: i64) -> Result<Option<String>, Error> {
     const OPEN: Either = Either {
         sqlite: "SELECT task_id FROM agent_tasks WHERE topic = $1 AND finished_at IS NULL ORDER BY id LIMIT 1",
@@ -119,20 +120,20 @@ pub async fn lock_open(tx: &mut Tx, topic: i64) -> Result<Option<String>, Error>
     tx.query(tx.words(OPEN), &[topic.into()]).await?.first().map(|row| row.get(0)).transpose()
 }
 
-/// Suspends a task that waits or runs; false: it has ended.
+/// Suspends a waiting or running task; false: it has ended.
 pub async fn suspend(tx: &mut Tx, id: i64, now_ms: i64) -> Result<bool, Error> {
     const SUSPEND: &str = "UPDATE agent_tasks SET status = 'suspended', finished_at = $2 \
         WHERE id = $1 AND status IN ('waiting', 'running')";
     tx.execute(SUSPEND, &[id.into(), now_ms.into()]).await.map(|rows| rows > 0)
 }
 
-/// How far a task is: its status and the number of its last event. None: it is gone.
+/// The status of a task and the number of its last event. `None`: deleted.
 pub async fn progress(db: &Db, id: i64) -> Result<Option<(Status, i64)>, Error> {
     let rows = db.read("SELECT status, last_seq FROM agent_tasks WHERE id = $1", &[id.into()]).await?;
     rows.first().map(|row| Ok((status(&row.get::<String>(0)?)?, row.get(1)?))).transpose()
 }
 
-/// An event as it is sent: number, type, data.
+/// An event to send: number, type, data.
 pub type Sent = (i64, String, String);
 
 /// Events after this one, in order.
@@ -151,7 +152,7 @@ pub async fn events_after(
     rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).collect()
 }
 
-/// All steps of a task so far; none where one cannot be read.
+/// All steps of a task so far; `None` if one cannot be parsed.
 pub async fn steps(db: &Db, id: i64) -> Result<Option<Vec<Step>>, Error> {
     const ALL: &str = "SELECT type, data, kept FROM agent_events WHERE task = $1 ORDER BY seq";
     let mut steps = Vec::new();
@@ -163,14 +164,14 @@ pub async fn steps(db: &Db, id: i64) -> Result<Option<Vec<Step>>, Error> {
     Ok(Some(steps))
 }
 
-/// Under which lease a task runs: its name and epoch.
+/// The lease under which a task runs: name and epoch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Worker {
     pub name: String,
     pub epoch: i64,
 }
 
-/// The next task that can begin, if there is one: the oldest of those whose topic has none before it.
+/// The next task to start, if any: the oldest one that is first in its topic.
 pub async fn next_waiting(db: &Db) -> Result<Option<i64>, Error> {
     const NEXT: &str = "SELECT a.id FROM agent_tasks a WHERE a.status = 'waiting' AND a.finished_at IS NULL \
         AND NOT EXISTS (SELECT 1 FROM agent_tasks b WHERE b.topic = a.topic AND b.id < a.id \
@@ -178,7 +179,7 @@ pub async fn next_waiting(db: &Db) -> Result<Option<i64>, Error> {
     db.read(NEXT, &[]).await?.first().map(|row| row.get(0)).transpose()
 }
 
-/// Tasks that run, each with its worker.
+/// Running tasks with their workers.
 pub async fn running(db: &Db) -> Result<Vec<(i64, Worker)>, Error> {
     const RUNNING: &str = "SELECT id, coalesce(worker, ''), coalesce(worker_epoch, 0) FROM agent_tasks \
         WHERE status = 'running' AND finished_at IS NULL ORDER BY id";
@@ -186,8 +187,8 @@ pub async fn running(db: &Db) -> Result<Vec<(i64, Worker)>, Error> {
     rows.iter().map(|row| Ok((row.get(0)?, Worker { name: row.get(1)?, epoch: row.get(2)? }))).collect()
 }
 
-/// Begins a task that waits, or takes it over from a worker that is gone; none: somebody else was quicker, or it
-/// has ended.
+/// Starts a waiting task, or takes it over from a dead worker; `None`: another worker was quicker, or it has
+/// ended.
 pub async fn claim(
     tx: &mut Tx,
     id: i64,
@@ -217,29 +218,29 @@ pub async fn claim(
     tx.query(FIND, &[id.into()]).await?.first().map(task).transpose()
 }
 
-/// What a worker has to write of a task.
+/// A worker's changes of a task.
 pub struct Progress<'p> {
     pub id: i64,
     pub task_id: &'p str,
     pub worker: &'p Worker,
-    /// The number of the last event that is there.
+    /// The number of the last stored event.
     pub last_seq: i64,
     pub steps: &'p [Step],
-    /// When each of them was made.
+    /// The time of each event.
     pub times_ms: &'p [i64],
     pub usage: Usage,
-    /// None: it goes on.
+    /// `None`: it continues.
     pub end: Option<End<'p>>,
 }
 
-/// How a task ended.
+/// The result of a task.
 pub enum End<'e> {
     Success,
     Failed { code: &'e str, message: &'e str },
 }
 
-/// Writes steps and what they mean for the task. False, and nothing is to be committed: it does not run under this
-/// worker any more, or is further.
+/// Writes steps and their effects on the task. False, and nothing may be committed: the task belongs to
+/// another worker, or has advanced.
 pub async fn write(tx: &mut Tx, progress: &Progress<'_>, now_ms: i64) -> Result<bool, Error> {
     const UPDATE: &str = "UPDATE agent_tasks SET last_seq = $4, model_calls = $5, tool_calls = $6, \
         input_tokens = $7, output_tokens = $8, status = $9, error_code = $10, error_message = $11, \

@@ -6,7 +6,7 @@ use crate::agent::testing::{ask, topic};
 use crate::agent::topics;
 
 const NOW_MS: i64 = 1_772_600_000_000;
-/// More than any event here.
+/// More than any event of the tests.
 const BYTES: i64 = 1_000_000;
 
 fn worker(epoch: i64) -> Worker {

@@ -26,7 +26,7 @@ static LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 /// Events that are read at once, and their bytes: no more are begun past these.
 const READ_MAX: i64 = 16;
 const READ_MAX_BYTES: i64 = 512 * 1024;
-/// A change that nobody told of is seen after this time.
+/// A change without an event is seen after this time.
 const POLL: Duration = Duration::from_secs(5);
 /// After the store failed.
 const AGAIN: Duration = Duration::from_millis(500);
@@ -112,17 +112,17 @@ impl Reader {
             }
             match self.more().await {
                 Ok(true) => {}
-                // Who is silent is woken, or looks by itself.
+                // Not `jobs::wait_for`: a stream sends each event on the way, and many readers share one subscription.
                 Ok(false) => _ = timeout(POLL, self.watch.changed()).await,
                 Err(error) => {
-                    tracing::warn!("the events of a task cannot be read at this moment: {error}");
+                    tracing::warn!("reading a task's events failed: {error}");
                     tokio::time::sleep(AGAIN).await;
                 }
             }
         }
     }
 
-    /// Reads on; false: there is nothing at this moment.
+    /// Reads on; false: there is nothing to read yet.
     async fn more(&mut self) -> Result<bool, Error> {
         // How far the task is comes first: after its end nothing is written.
         let progress = store::progress(&self.db, self.task).await?;

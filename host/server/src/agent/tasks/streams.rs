@@ -1,5 +1,5 @@
-//! Who reads which task's stream here, and how they are woken: one task follows the change log for all of them,
-//! so that a step of one task wakes its own readers alone.
+//! The readers of streams on this server: one task follows the change log for all of them and wakes the
+//! readers of a task when it has a new step.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use tokio::sync::watch;
 use crate::agent::Agent;
 use crate::agent::{TOPIC, task_of_key};
 
-/// The streams that are open on this server, by their tasks' ids.
+/// The open streams of this server, by task id.
 #[derive(Default)]
 pub struct Streams {
     open: Mutex<HashMap<String, watch::Sender<()>>>,
 }
 
-/// One reader's end: it learns that something happened, and reads what in the store.
+/// One reader's end: it learns of a change and then reads the store.
 pub struct Watch {
     streams: Arc<Streams>,
     task_id: String,
-    /// None: it is being dropped.
+    /// `None`: being dropped.
     told: Option<watch::Receiver<()>>,
 }
 
 impl Streams {
-    /// From here on nothing that happens to the task is missed.
+    /// From now on no change of the task is missed.
     pub fn watch(self: &Arc<Streams>, task_id: &str) -> Watch {
         let mut open = self.open.lock();
         let told = open.entry(task_id.to_owned()).or_insert_with(|| watch::Sender::new(())).subscribe();
@@ -47,11 +47,11 @@ impl Streams {
 }
 
 impl Watch {
-    /// Resolves when something has happened since it was last asked.
+    /// Resolves when something has happened since the last call.
     pub async fn changed(&mut self) {
         let Some(told) = &mut self.told else { return };
         if told.changed().await.is_err() {
-            // The sender stays as long as this does.
+            // The sender lives as long as this.
             std::future::pending().await
         }
     }
@@ -60,7 +60,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         let mut open = self.streams.open.lock();
-        // While nobody else counts: of two that end at once the second must see that the first is gone.
+        // Under the lock: of two that end at once the second must see that the first is gone.
         self.told = None;
         if open.get(&self.task_id).is_some_and(|told| told.receiver_count() == 0) {
             open.remove(&self.task_id);

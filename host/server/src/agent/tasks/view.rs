@@ -1,4 +1,4 @@
-//! Tasks as answers show them.
+//! Tasks in answers.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,7 +18,7 @@ pub struct TaskView {
     content: String,
     /// Why it failed.
     error: Option<TaskErrorView>,
-    /// Who plans: `offline`, `openai`, `anthropic`.
+    /// The model's provider: `offline`, `openai`, `anthropic`.
     provider: String,
     model: String,
     usage: Usage,
@@ -55,7 +55,7 @@ impl From<Task> for TaskView {
     }
 }
 
-/// What is answered to a question at once.
+/// The immediate answer to a question.
 #[derive(Serialize, JsonSchema)]
 pub struct DeliveryReceipt {
     pub accepted: bool,
@@ -63,7 +63,7 @@ pub struct DeliveryReceipt {
     pub task_id: String,
 }
 
-/// What is answered to a cancellation.
+/// The answer to a cancellation.
 #[derive(Serialize, JsonSchema)]
 pub struct CancelledTask {
     #[schemars(extend("format" = "uuid"))]

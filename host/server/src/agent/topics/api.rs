@@ -14,9 +14,9 @@ use crate::agent::{Agent, Call};
 use crate::audit::{Change, Commit};
 use crate::datasources;
 
-/// Topics of one owner.
+/// The most topics of an owner.
 const TOPICS_MAX: i64 = 10_000;
-/// Data sources that a topic can name.
+/// The most data sources of a topic.
 const DATASOURCES_MAX: usize = 200;
 
 /// `GET /api/v1/nl2sql/topics`
@@ -79,13 +79,13 @@ async fn check_datasources(state: &Agent, caller: &Caller, names: Option<&[Strin
 
 /// `GET /api/v1/nl2sql/topics/{topic_id}`
 pub async fn get(call: Call<TopicPath>) -> Result<Bare<TopicView>, Error> {
-    Ok(shown(&readable(&call.state, &call.caller, call.path.topic_id).await?))
+    Ok(shown(&readable(&call.state.db, &call.caller, call.path.topic_id).await?))
 }
 
 /// `PUT /api/v1/nl2sql/topics/{topic_id}`
 pub async fn update(call: Call<TopicPath, Nothing, Json<UpdateTopic>>) -> Result<Bare<TopicView>, Error> {
     let (state, body) = (&call.state, &*call.body);
-    readable(state, &call.caller, call.path.topic_id).await?;
+    readable(&state.db, &call.caller, call.path.topic_id).await?;
     if let Patch::Set(names) = &body.datasources {
         check_datasources(state, &call.caller, Some(names)).await?;
     }
@@ -119,7 +119,7 @@ pub async fn delete(call: Call<TopicPath>) -> Result<Bare<DeletedTopic>, Error> 
     call.commit(tx, change, answer).await
 }
 
-/// The caller's own topic, kept from others until the transaction ends.
+/// The caller's own topic, locked until the transaction ends.
 pub async fn locked(tx: &mut Tx, caller: &Caller, topic_id: Uuid) -> Result<Topic, Error> {
     let topic = store::lock(tx, &topic_id.to_string()).await?;
     let topic = topic.filter(|topic| may_read(caller, &topic.owner)).ok_or_else(|| unknown(topic_id))?;
@@ -127,7 +127,7 @@ pub async fn locked(tx: &mut Tx, caller: &Caller, topic_id: Uuid) -> Result<Topi
     Ok(topic)
 }
 
-/// 409 while a task of the topic runs, or is about to.
+/// 409 while a task of the topic is running or waiting.
 async fn refuse_busy(tx: &mut Tx, topic: &Topic) -> Result<(), Error> {
     let Some(task_id) = tasks::store::lock_open(tx, topic.id).await? else { return Ok(()) };
     let message = format!("the topic's task {task_id} is not done; wait for its end, or cancel it");
@@ -138,8 +138,10 @@ async fn refuse_busy(tx: &mut Tx, topic: &Topic) -> Result<(), Error> {
 pub async fn messages(call: Call<TopicPath, ListQuery>) -> Result<Bare<List<MessageView>>, Error> {
     let state = &call.state;
     let paging = call.query.paging()?;
-    let topic = readable(state, &call.caller, call.path.topic_id).await?;
-    let (total, messages) = store::messages(&state.db, topic.id, &paging).await?;
+    let db = state.db.snapshot().await?;
+    let topic = readable(&db, &call.caller, call.path.topic_id).await?;
+    let (total, messages) = store::messages(&db, topic.id, &paging).await?;
+    drop(db);
     let views = messages.into_iter().map(|message| MessageView::new(&topic.topic_id, message));
     Ok(Bare::new(&List::new(&paging, total, views.collect::<Result<_, _>>()?)))
 }

@@ -1,5 +1,5 @@
-//! Topics: conversations, and what is said in them. A topic belongs to whoever opened it; to others it is not
-//! there, but an admin may read it.
+//! Topics: conversations with their messages. A topic belongs to the caller who created it; it is hidden from
+//! others, except that admins may read it.
 
 pub mod api;
 pub mod store;
@@ -7,20 +7,19 @@ pub mod view;
 
 use lakeport_base::Error;
 use lakeport_http::{Caller, Role};
+use lakeport_store::Db;
 use uuid::Uuid;
 
-use crate::agent::Agent;
-
-/// A topic as it is kept.
+/// A stored topic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Topic {
-    /// The store's own number.
+    /// The store's internal id.
     pub id: i64,
     pub topic_id: String,
-    /// The key of whom it belongs to.
+    /// The owner's key.
     pub owner: String,
     pub title: String,
-    /// None: all that whoever asks may read.
+    /// `None`: all that the caller may read.
     pub datasources: Option<Vec<String>>,
     pub message_count: i64,
     pub last_task: Option<(String, String)>,
@@ -28,7 +27,7 @@ pub struct Topic {
     pub updated_at_ms: i64,
 }
 
-/// Who says something.
+/// The author of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "MessageRole")]
@@ -46,7 +45,7 @@ impl Says {
     }
 }
 
-/// A message as it is kept.
+/// A stored message.
 pub struct Message {
     pub message_id: String,
     pub task_id: String,
@@ -58,24 +57,23 @@ pub struct Message {
 }
 
 /// A topic that the caller may read, or 404.
-pub async fn readable(state: &Agent, caller: &Caller, topic_id: Uuid) -> Result<Topic, Error> {
-    let topic = store::find(&state.db, &topic_id.to_string()).await?;
+pub async fn readable(db: &Db, caller: &Caller, topic_id: Uuid) -> Result<Topic, Error> {
+    let topic = store::find(db, &topic_id.to_string()).await?;
     topic.filter(|topic| may_read(caller, &topic.owner)).ok_or_else(|| unknown(topic_id))
 }
 
-/// Whether the caller may see what belongs to this owner. One who is bound to data sources does not see rows of
-/// others in what somebody else was answered.
+/// Whether the caller may see this owner's topics. A caller restricted to data sources may not, because
+/// answers may contain rows of others.
 pub fn may_read(caller: &Caller, owner: &str) -> bool {
     caller.key() == owner || (caller.role == Role::Admin && caller.datasources.is_none())
 }
 
-/// 403 for an admin, who may read what belongs to others and no more.
+/// 403 for an admin, who may only read others' topics.
 pub fn check_owner(caller: &Caller, owner: &str) -> Result<(), Error> {
     if caller.key() == owner {
         return Ok(());
     }
-    let message =
-        "the topic belongs to somebody else; an admin may read it, and nobody but its owner may change it";
+    let message = "the topic belongs to another user; an admin may read it, only its owner may change it";
     Err(Error::forbidden("not_owner", message))
 }
 

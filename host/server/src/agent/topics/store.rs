@@ -6,35 +6,37 @@ use lakeport_store::{Db, Either, Row, Tx, Value};
 
 use super::{Message, Says, Topic};
 
-/// Columns of a topic, in the order of [`topic`], from where they stand.
+/// Columns of a topic, in the order of [`topic`], from an index.
 macro_rules! topics {
     () => {
         "SELECT t.id, t.topic_id, t.owner, t.title, t.datasources, t.message_count, t.last_task_id, \
-         (SELECT status FROM agent_tasks WHERE task_id = t.last_task_id), t.created_at, t.updated_at FROM topics t"
+         (SELECT status FROM agent_tasks WHERE task_id = t.last_task_id) AS last_task_status, t.created_at, t.updated_at FROM topics t"
     };
 }
 
 fn topic(row: &Row) -> Result<Topic, Error> {
-    let last_task: (Option<String>, Option<String>) = (row.get(6)?, row.get(7)?);
+    let mut row = row.by_name();
+    let last_task: (Option<String>, Option<String>) =
+        (row.get("last_task_id")?, row.get("last_task_status")?);
     Ok(Topic {
-        id: row.get(0)?,
-        topic_id: row.get(1)?,
-        owner: row.get(2)?,
-        title: row.get(3)?,
-        datasources: names(row.get(4)?)?,
-        message_count: row.get(5)?,
+        id: row.get("id")?,
+        topic_id: row.get("topic_id")?,
+        owner: row.get("owner")?,
+        title: row.get("title")?,
+        datasources: names(row.get("datasources")?)?,
+        message_count: row.get("message_count")?,
         last_task: last_task.0.zip(last_task.1),
-        created_at_ms: row.get(8)?,
-        updated_at_ms: row.get(9)?,
+        created_at_ms: row.get("created_at")?,
+        updated_at_ms: row.get("updated_at")?,
     })
 }
 
-/// The names of data sources as they are kept: a JSON array, or nothing for all.
+/// The names of data sources in stored form: a JSON array, or null for all.
 pub fn names(text: Option<String>) -> Result<Option<Vec<String>>, Error> {
     text.map(|text| serde_json::from_str(&text).map_err(Error::internal)).transpose()
 }
 
-/// The same on the way in.
+/// The same for writing.
 pub fn kept_names(names: Option<&[String]>) -> Result<Value, Error> {
     Ok(names.map(serde_json::to_string).transpose().map_err(Error::internal)?.into())
 }
@@ -44,7 +46,7 @@ pub async fn find(db: &Db, topic_id: &str) -> Result<Option<Topic>, Error> {
     db.read(FIND, &[topic_id.into()]).await?.first().map(topic).transpose()
 }
 
-/// The one of this id, which nobody else changes before the transaction ends.
+/// Locks one against changes until the transaction ends.
 pub async fn lock(tx: &mut Tx, topic_id: &str) -> Result<Option<Topic>, Error> {
     const LOCK: Either = Either {
         sqlite: concat!(topics!(), " WHERE t.topic_id = $1"),
@@ -53,7 +55,7 @@ pub async fn lock(tx: &mut Tx, topic_id: &str) -> Result<Option<Topic>, Error> {
     tx.query(tx.words(LOCK), &[topic_id.into()]).await?.first().map(topic).transpose()
 }
 
-/// One page of an owner's topics, the newest first, and how many there are.
+/// One page of an owner's topics, newest first, and the total.
 pub async fn page(db: &Db, owner: &str, paging: &Paging) -> Result<(i64, Vec<Topic>), Error> {
     const COUNT: &str = "SELECT count(*) FROM topics WHERE owner = $1";
     const PAGE: &str = concat!(topics!(), " WHERE t.owner = $1 ORDER BY t.id DESC LIMIT $2 OFFSET $3");
@@ -68,7 +70,7 @@ pub async fn count_of(tx: &mut Tx, owner: &str) -> Result<i64, Error> {
     rows.first().map_or(Ok(0), |row| row.get(0))
 }
 
-/// Adds one; answers its number.
+/// Inserts one; returns its internal id.
 pub async fn insert(tx: &mut Tx, new: &Topic) -> Result<i64, Error> {
     const INSERT: &str = "INSERT INTO topics (topic_id, owner, title, datasources, created_at, updated_at) \
         VALUES ($1, $2, $3, $4, $5, $5) RETURNING id";
@@ -97,7 +99,8 @@ pub async fn delete(tx: &mut Tx, id: i64) -> Result<(), Error> {
     tx.execute("DELETE FROM topics WHERE id = $1", &[id.into()]).await.map(drop)
 }
 
-/// Adds a message and counts it; a question's task is the topic's last one from here on. False: the topic is gone.
+/// Inserts a message and counts it; a question's task becomes the topic's last one. False: the topic was
+/// deleted.
 pub async fn add_message(tx: &mut Tx, topic: i64, message: &Message) -> Result<bool, Error> {
     const COUNT: &str = "UPDATE topics SET message_count = message_count + 1, updated_at = $2, \
         last_task_id = CASE WHEN $3 = 'user' THEN $4 ELSE last_task_id END WHERE id = $1";
@@ -121,18 +124,18 @@ pub async fn add_message(tx: &mut Tx, topic: i64, message: &Message) -> Result<b
     Ok(true)
 }
 
-/// One page of a topic's messages, the oldest first, and how many there are. 400 where they are too much for a page.
+/// One page of a topic's messages, oldest first, and the total. 400 if they are too large for a page.
 pub async fn messages(db: &Db, topic: i64, paging: &Paging) -> Result<(i64, Vec<Message>), Error> {
-    const COUNT: &str = "SELECT count(*) FROM messages WHERE topic = $1";
     const PAGE: &str = "SELECT message_id, task_id, role, content, artifacts, created_at FROM messages \
         WHERE topic = $1 ORDER BY id LIMIT $2 OFFSET $3";
-    const BYTES: &str = "SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT), CAST(coalesce(max(bytes), 0) AS BIGINT) FROM \
+    const SUMS: &str = "SELECT (SELECT count(*) FROM messages WHERE topic = $1), \
+        CAST(coalesce(sum(bytes), 0) AS BIGINT), CAST(coalesce(max(bytes), 0) AS BIGINT) FROM \
         (SELECT octet_length(content) + octet_length(artifacts) AS bytes FROM messages WHERE topic = $1 ORDER BY id \
         LIMIT $2 OFFSET $3) AS page";
-    let total = db.read(COUNT, &[topic.into()]).await?[0].get(0)?;
     let values = [topic.into(), paging.page_size.into(), paging.offset().into()];
-    let bytes = db.read(BYTES, &values).await?;
-    paging.refuse_over("page_size", bytes[0].get(0)?, bytes[0].get(1)?)?;
+    let sums = db.read(SUMS, &values).await?;
+    let total = sums[0].get(0)?;
+    paging.refuse_over("page_size", sums[0].get(1)?, sums[0].get(2)?)?;
     let rows = db.read(PAGE, &values).await?;
     Ok((total, rows.iter().map(message).collect::<Result<_, _>>()?))
 }

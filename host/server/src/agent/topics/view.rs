@@ -1,9 +1,10 @@
-//! Topics and messages as answers show them.
+//! Topics and messages in answers.
 
 use lakeport_base::Error;
 use lakeport_http::{Paging, etag_of};
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::{Message, Says, Topic};
@@ -14,7 +15,7 @@ use crate::agent::time_of;
 #[schemars(rename = "ListOf{T}")]
 pub struct List<T> {
     pub items: Vec<T>,
-    /// How many there are on all pages.
+    /// The number of items on all pages.
     pub total: i64,
     pub page: i64,
     pub page_size: i64,
@@ -32,7 +33,7 @@ pub struct TopicView {
     #[schemars(extend("format" = "uuid"))]
     topic_id: String,
     title: String,
-    /// Names of the data sources that its questions may touch; null: all that whoever asks may read.
+    /// Names of the data sources that its questions may use; null: all that the caller may read.
     datasources: Option<Vec<String>>,
     message_count: i64,
     #[schemars(extend("format" = "uuid"))]
@@ -45,7 +46,7 @@ pub struct TopicView {
     updated_at: String,
 }
 
-/// What a topic was told to be; its `ETag` is made of it.
+/// The defined members of a topic, for its `ETag`.
 #[derive(Serialize)]
 pub struct Definition<'t> {
     topic_id: &'t str,
@@ -89,9 +90,9 @@ pub struct MessageView {
     task_id: String,
     role: Says,
     content: String,
-    /// What stands beside the answer.
+    /// The stored artifacts.
     #[schemars(with = "Vec<ArtifactView>")]
-    artifacts: Vec<Value>,
+    artifacts: Box<RawValue>,
     #[schemars(extend("format" = "date-time"))]
     created_at: String,
 }
@@ -117,7 +118,7 @@ struct ArtifactView {
 #[expect(dead_code, reason = "it describes what tools have made; nothing is read into it")]
 struct ArtifactColumn {
     name: String,
-    /// As the database calls it; empty where it has none.
+    /// The database's type; empty if it has none.
     r#type: String,
 }
 
@@ -139,13 +140,13 @@ impl MessageView {
             task_id: message.task_id,
             role: message.says,
             content: message.content,
-            artifacts: serde_json::from_str(&message.artifacts).map_err(Error::internal)?,
+            artifacts: RawValue::from_string(message.artifacts).map_err(Error::internal)?,
             created_at: time_of(message.created_at_ms),
         })
     }
 }
 
-/// What is answered to a deletion.
+/// The answer to a deletion.
 #[derive(Serialize, JsonSchema)]
 pub struct DeletedTopic {
     #[schemars(extend("format" = "uuid"))]

@@ -1,8 +1,7 @@
-//! Runs of workflows: asked for here, or seen in an engine.
+//! Runs of workflows, requested here or found in an engine.
 //!
-//! Whoever asks for a run writes that down first, with the key that the engine gets. So whatever is lost on the way –
-//! the answer, the request, this server – the run is found again by its key, by the watcher. A run without an end is
-//! looked after.
+//! A request for a run is recorded first, with the key that the engine gets. If the answer, the request or
+//! this server is lost, the watcher finds the run by its key. A run without an end stays watched.
 
 pub mod store;
 
@@ -20,17 +19,17 @@ use crate::executions::Executions;
 use crate::executions::watch::kept_message;
 use crate::workflows::{self, Deployed};
 
-/// What the change log calls that a run was asked for; the key is the engine's name.
+/// The change log's topic of requested runs; the key is the engine's name.
 pub const TOPIC: &str = "runs";
-/// How long an answer waits for the engine's id of a run, in all.
+/// How long an answer waits in total for the engine's id of a run.
 pub const START_MAX: Duration = Duration::from_secs(20);
-/// Between two looks for a run that the engine has taken on and not yet begun.
+/// The interval of polling for a run that the engine has accepted but not started.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
-/// The state of a run whose start was asked for.
+/// The state of a requested run.
 const ASKED: &str = "asked";
 
 impl Run {
-    /// As a plugin is told of it.
+    /// The reference for a plugin.
     pub fn reference(&self, workflow: WorkflowRef) -> Option<InstanceRef> {
         Some(InstanceRef { workflow, id: self.instance_id.clone()? })
     }
@@ -41,7 +40,7 @@ impl Run {
     }
 }
 
-/// The run's workflow as its engine knows it. One that was deleted is known by its id and name alone.
+/// The run's workflow for the engine. Of a deleted one, only id and name are known.
 pub async fn workflow_of(state: &Executions, run: &Run) -> Result<WorkflowRef, Error> {
     let deployed = workflows::find_deployed(&state.db, run.workflow_id).await?;
     Ok(deployed.filter(|deployed| deployed.engine == run.engine).map_or_else(
@@ -57,7 +56,7 @@ pub async fn workflow_of(state: &Executions, run: &Run) -> Result<WorkflowRef, E
     ))
 }
 
-/// The configuration of an engine that something was deployed to or ran on.
+/// The configuration of an engine that has deployments or runs.
 pub async fn engine_of(state: &Executions, name: &str) -> Result<EngineRecord, Error> {
     let gone = || {
         let message =
@@ -67,9 +66,9 @@ pub async fn engine_of(state: &Executions, name: &str) -> Result<EngineRecord, E
     engines::find(&state.db, name).await?.ok_or_else(gone)
 }
 
-/// Starts a run and answers the engine's id for it, after 20 s at most; 504 `engine_timeout` names the key by which it
-/// is found later. `repeat` names the request and its repeats, where it may be sent again: a repeat goes on with the
-/// run that was asked for the first time.
+/// Starts a run and returns the engine's id for it, after 20 s at most; 504 `engine_timeout` has the key by
+/// which it can be found later. `repeat` identifies the request and its repeats: a repeat continues with the
+/// first one's run.
 pub async fn start_run(
     state: &Executions,
     deployed: &Deployed,
@@ -117,14 +116,14 @@ pub async fn start_run(
     })
 }
 
-/// Whether a repeat is about this run: not about one that was refused, or that is older than answers are kept.
+/// Whether a repeat refers to this run: it was not refused, and is not older than stored answers.
 fn is_meant(state: &Executions, run: &Run, deployed: &Deployed) -> bool {
     let is_refused = run.ended_at_ms.is_some() && run.instance_id.is_none();
     let is_recent = run.asked_at_ms > state.clock.now_ms() - DAY_MS;
     run.engine == deployed.engine && run.workflow_id == deployed.id && is_recent && !is_refused
 }
 
-/// Writes down that a run is asked for, before the engine is.
+/// Records that a run is requested, before calling the engine.
 async fn ask(
     state: &Executions,
     deployed: &Deployed,
@@ -188,7 +187,7 @@ async fn start(
     }
 }
 
-/// The engine's id of a run that it has taken on, once there is one.
+/// The engine's id of an accepted run, once it exists.
 async fn begun(
     state: &Executions,
     client: &EngineClient,
@@ -205,7 +204,7 @@ async fn begun(
     }
 }
 
-/// The engine's id of a run that it has, which is kept then.
+/// Looks up the engine's id of a run, and stores it.
 async fn found(
     state: &Executions,
     client: &EngineClient,
@@ -239,18 +238,18 @@ async fn end_unstarted(state: &Executions, run: &Run, message: &str) -> Result<(
     tx.commit().await
 }
 
-/// Looks for runs whose engine's answer was lost; those that the engine does not know after its own time to settle
-/// have not been taken on.
+/// Looks for runs whose engine's answer was lost; those that the engine still does not know after its
+/// settling time were never accepted.
 pub async fn find_unanswered(
     state: &Executions,
     client: &EngineClient,
     record: &EngineRecord,
     workflow: impl Fn(&Run) -> WorkflowRef,
 ) -> Result<(), Error> {
-    /// Queries of one call; the contract's.
+    /// Queries of one call, by the contract.
     const QUERIES_MAX: i64 = 100;
     let now_ms = state.clock.now_ms();
-    // Before that the request that asked still waits for the answer itself.
+    // Until then the request itself still waits for the answer.
     let waits_ms = i64::try_from(START_MAX.as_millis()).unwrap_or(i64::MAX);
     let lost = store::unanswered(&state.db, &record.name, now_ms - waits_ms, QUERIES_MAX).await?;
     if lost.is_empty() {

@@ -1,4 +1,4 @@
-//! Runs, and how far engines were watched, in the store.
+//! Runs, and the engines' watch cursors, in the store.
 
 use lakeport_base::Error;
 use lakeport_store::Retained;
@@ -22,22 +22,23 @@ pub const RETAINED: Retained = Retained {
 };
 
 fn run(row: &Row) -> Result<Run, Error> {
+    let mut row = row.by_name();
     Ok(Run {
-        id: row.get(0)?,
-        engine: row.get(1)?,
-        workflow_id: row.get(2)?,
-        workflow_name: row.get(3)?,
-        key: row.get(4)?,
-        trigger: row.get(5)?,
-        instance_id: row.get(6)?,
-        state: row.get(7)?,
-        cause: row.get(8)?,
-        business_time_ms: row.get(9)?,
-        asked_at_ms: row.get(10)?,
-        started_at_ms: row.get(11)?,
-        ended_at_ms: row.get(12)?,
-        message: row.get(13)?,
-        version: row.get(14)?,
+        id: row.get("id")?,
+        engine: row.get("engine")?,
+        workflow_id: row.get("workflow_id")?,
+        workflow_name: row.get("workflow_name")?,
+        key: row.get("key")?,
+        trigger: row.get("trigger_code")?,
+        instance_id: row.get("instance_id")?,
+        state: row.get("state")?,
+        cause: row.get("cause")?,
+        business_time_ms: row.get("business_time")?,
+        asked_at_ms: row.get("asked_at")?,
+        started_at_ms: row.get("started_at")?,
+        ended_at_ms: row.get("ended_at")?,
+        message: row.get("message")?,
+        version: row.get("version")?,
     })
 }
 
@@ -46,19 +47,19 @@ pub async fn find(db: &Db, id: i64) -> Result<Option<Run>, Error> {
     db.read(FIND, &[id.into()]).await?.first().map(run).transpose()
 }
 
-/// The run that was asked for by this key.
+/// The run with this request key.
 pub async fn find_by_key(db: &Db, key: &str) -> Result<Option<Run>, Error> {
     const FIND: &str = concat!("SELECT ", columns!(), " FROM runs WHERE key = $1");
     db.read(FIND, &[key.into()]).await?.first().map(run).transpose()
 }
 
-/// The run that an engine knows by this id.
+/// The engine's run with this id.
 pub async fn find_instance(db: &Db, engine: &str, instance_id: &str) -> Result<Option<Run>, Error> {
     const FIND: &str = concat!("SELECT ", columns!(), " FROM runs WHERE engine = $1 AND instance_id = $2");
     db.read(FIND, &[engine.into(), instance_id.into()]).await?.first().map(run).transpose()
 }
 
-/// Those of an engine that have one of these ids there, or were asked for by one of these keys.
+/// Those of an engine with one of these ids or keys.
 pub async fn known(db: &Db, engine: &str, instance_ids: &[&str], keys: &[&str]) -> Result<Vec<Run>, Error> {
     const KNOWN: Either = Either {
         sqlite: concat!(
@@ -71,16 +72,16 @@ pub async fn known(db: &Db, engine: &str, instance_ids: &[&str], keys: &[&str]) 
         postgres: concat!(
             "SELECT ",
             columns!(),
-            " FROM runs WHERE engine = $1 AND (instance_id IN \
-             (SELECT json_array_elements_text(CAST($2 AS json)) COLLATE \"C\") OR key IN \
-             (SELECT json_array_elements_text(CAST($3 AS json)) COLLATE \"C\"))"
+            " FROM runs WHERE engine = $1 AND (instance_id = ANY \
+             (ARRAY(SELECT json_array_elements_text(CAST($2 AS json)) COLLATE \"C\")) OR key = ANY \
+             (ARRAY(SELECT json_array_elements_text(CAST($3 AS json)) COLLATE \"C\")))"
         ),
     };
     let values = [engine.into(), json(instance_ids)?, json(keys)?];
     db.read(db.words(KNOWN), &values).await?.iter().map(run).collect()
 }
 
-/// Those that are looked after and have an instance, of workflows from one id up to before another; the oldest first.
+/// The watched runs with an instance, of a range of workflow ids; oldest first.
 pub async fn open(
     db: &Db,
     engine: &str,
@@ -98,20 +99,20 @@ pub async fn open(
     db.read(OPEN, &values).await?.iter().map(run).collect()
 }
 
-/// Workflows of an engine that have runs which are looked after.
+/// Workflows of an engine with watched runs.
 pub async fn open_workflows(db: &Db, engine: &str) -> Result<Vec<i64>, Error> {
     const OPEN: &str =
         "SELECT DISTINCT workflow_id FROM runs WHERE engine = $1 AND ended_at IS NULL ORDER BY 1";
     db.read(OPEN, &[engine.into()]).await?.iter().map(|row| row.get(0)).collect()
 }
 
-/// How many runs of an engine have not ended.
+/// The number of an engine's unfinished runs.
 pub async fn count_open(tx: &mut Tx, engine: &str) -> Result<i64, Error> {
     const COUNT: &str = "SELECT count(*) FROM runs WHERE engine = $1 AND ended_at IS NULL";
     tx.query(COUNT, &[engine.into()]).await?.first().map_or(Ok(0), |row| row.get(0))
 }
 
-/// Those that were asked for before this time and of which the engine's answer is not known.
+/// Those requested before this time whose engine's answer is unknown.
 pub async fn unanswered(db: &Db, engine: &str, before_ms: i64, at_most: i64) -> Result<Vec<Run>, Error> {
     const UNANSWERED: &str = concat!(
         "SELECT ",
@@ -123,7 +124,7 @@ pub async fn unanswered(db: &Db, engine: &str, before_ms: i64, at_most: i64) -> 
     db.read(UNANSWERED, &values).await?.iter().map(run).collect()
 }
 
-/// Adds one; none where it is there already.
+/// Inserts one; `None` if it exists already.
 pub async fn insert(tx: &mut Tx, new: &Run) -> Result<Option<i64>, Error> {
     const INSERT: &str = "INSERT INTO runs (engine, workflow_id, workflow_name, key, trigger_code, instance_id, \
         state, cause, business_time, asked_at, started_at, ended_at, message) \
@@ -146,7 +147,7 @@ pub async fn insert(tx: &mut Tx, new: &Run) -> Result<Option<i64>, Error> {
     tx.query(INSERT, &values).await?.first().map(|row| row.get(0)).transpose()
 }
 
-/// Writes what can change, where nobody else has since it was read.
+/// Writes the columns that can change, unless another process changed them since they were read.
 pub async fn update(tx: &mut Tx, changed: &Run) -> Result<bool, Error> {
     const UPDATE: &str = "UPDATE runs SET trigger_code = $3, instance_id = $4, state = $5, business_time = $6, \
         started_at = $7, ended_at = $8, message = $9, version = version + 1 WHERE id = $1 AND version = $2";
@@ -164,8 +165,8 @@ pub async fn update(tx: &mut Tx, changed: &Run) -> Result<bool, Error> {
     Ok(tx.execute(UPDATE, &values).await? > 0)
 }
 
-/// Keeps what a start answered. Where the same run was seen in the engine before and taken for another, the two
-/// become one.
+/// Stores the answer of a start. If the watcher has already found the run and recorded it separately, the two
+/// records become one.
 pub async fn answered(
     tx: &mut Tx,
     asked: &Run,
@@ -196,14 +197,14 @@ pub async fn answered(
     tx.execute(ANSWERED, &values).await.map(drop)
 }
 
-/// Ends one that the engine never took on. False where it did.
+/// Ends one that the engine never accepted. False if it did.
 pub async fn end_unstarted(tx: &mut Tx, id: i64, message: &str, now_ms: i64) -> Result<bool, Error> {
     const END: &str = "UPDATE runs SET state = 'failed', message = $2, ended_at = $3, version = version + 1 \
         WHERE id = $1 AND instance_id IS NULL AND ended_at IS NULL";
     Ok(tx.execute(END, &[id.into(), message.into(), now_ms.into()]).await? > 0)
 }
 
-/// How far a bucket of an engine's workflows was watched.
+/// The watch cursor of a bucket of an engine's workflows.
 pub async fn cursor(db: &Db, engine: &str, bucket: i64) -> Result<Option<String>, Error> {
     const CURSOR: &str = "SELECT cursor FROM engine_watches WHERE engine = $1 AND bucket = $2";
     let rows = db.read(CURSOR, &[engine.into(), bucket.into()]).await?;

@@ -1,4 +1,4 @@
-//! Statistics of executions: how many ended how, how long they took, and how many there were each day.
+//! Statistics of executions: numbers by status, durations, and a daily trend.
 
 mod store;
 
@@ -16,14 +16,14 @@ use crate::execution_records::Status;
 pub use store::Span;
 use store::{Count, Quarter};
 
-/// Days of the trend where the request says no beginning.
+/// Days of the trend by default.
 const TREND_DAYS_DEFAULT: u64 = 7;
-/// Days of the trend at most; of a longer time the last ones are shown.
+/// The most days of the trend; of a longer period the last ones are shown.
 const TREND_DAYS_MAX: u64 = 366;
-/// The share of executions that p95 says are no longer.
+/// The percentile of p95.
 const P95: f64 = 0.95;
 
-/// Figures of executions.
+/// Statistics of executions.
 #[derive(Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ExecutionStatistics")]
@@ -31,17 +31,17 @@ pub struct Statistics {
     total: i64,
     success: i64,
     failed: i64,
-    /// All that have not ended.
+    /// All unfinished ones.
     running: i64,
     killed: i64,
-    /// Of those that have ended, from 0 to 1; null: none has.
+    /// Of the finished ones, from 0 to 1; null without any.
     success_rate: Option<f64>,
-    /// Of those that have ended; null: none has.
+    /// Of the finished ones; null without any.
     avg_duration_seconds: Option<f64>,
     p95_duration_seconds: Option<f64>,
     min_duration_seconds: Option<f64>,
     max_duration_seconds: Option<f64>,
-    /// One point a day, the oldest first; at most the last 366 days.
+    /// One point per day, oldest first; at most the last 366 days.
     trend: Vec<TrendPoint>,
 }
 
@@ -55,12 +55,12 @@ pub struct TrendPoint {
     failed: i64,
 }
 
-/// What a request asks for.
+/// The parameters of a request.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked {
     pub task_id: Option<i64>,
     pub start_ms: Option<i64>,
-    /// The last second is included.
+    /// Inclusive.
     pub end_ms: Option<i64>,
 }
 
@@ -85,7 +85,7 @@ pub async fn of(db: &Db, asked: Asked, now_ms: i64, zone: Tz) -> Result<Statisti
     Ok(Statistics { trend: trend(&days, &quarters, zone), ..figures(&counts, p95) })
 }
 
-/// How many are shorter than the one that p95 is; none where there is none.
+/// The number of executions that are shorter than p95; `None` without any.
 fn shorter_than_p95(timed: i64) -> Option<i64> {
     (timed > 0).then(|| (timed as f64 * P95).ceil() as i64 - 1)
 }
@@ -117,7 +117,7 @@ fn figures(counts: &[Count], p95_ms: Option<i64>) -> Statistics {
     }
 }
 
-/// The days of the trend, the oldest first.
+/// The days of the trend, oldest first.
 fn days(start_ms: Option<i64>, end_ms: Option<i64>, now_ms: i64, zone: Tz) -> Vec<NaiveDate> {
     let date = |at_ms: i64| {
         DateTime::<Utc>::from_timestamp_millis(at_ms).map(|at| at.with_timezone(&zone).date_naive())

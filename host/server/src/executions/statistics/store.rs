@@ -1,12 +1,13 @@
-//! Figures of executions, counted by the store.
+//! Counts of executions, computed by the store.
 
 use lakeport_base::Error;
 use lakeport_store::{Db, Row, Value};
 
-/// The shortest stretch of time that the days of all zones are made of: their offsets are whole quarters of an hour.
+/// The unit from which the days of all zones can be composed: their offsets are multiples of a quarter of an
+/// hour.
 pub const QUARTER_MS: i64 = 15 * 60 * 1_000;
 
-/// What is counted: of one task or of all, begun from one time up to before another.
+/// The counted executions: of one task or of all, started from one time until before another.
 #[derive(Debug, Clone, Copy)]
 pub struct Span {
     pub task_id: Option<i64>,
@@ -14,19 +15,19 @@ pub struct Span {
     pub before_ms: i64,
 }
 
-/// How many have one status, and how long those took that have ended.
+/// The number with one status, and the durations of the finished ones.
 #[derive(Debug)]
 pub struct Count {
     pub status: String,
     pub count: i64,
-    /// Of how many the duration is known.
+    /// The number with a known duration.
     pub timed: i64,
     pub sum_ms: i64,
     pub min_ms: Option<i64>,
     pub max_ms: Option<i64>,
 }
 
-/// How many of one status began in one quarter of an hour.
+/// The number with one status that started in a quarter of an hour.
 #[derive(Debug)]
 pub struct Quarter {
     pub begin_ms: i64,
@@ -34,7 +35,7 @@ pub struct Quarter {
     pub count: i64,
 }
 
-/// The words of a statement for one task and for all.
+/// The two forms of a statement: for one task, and for all.
 macro_rules! for_span {
     ($select:literal, $after:literal) => {
         (
@@ -63,7 +64,7 @@ pub async fn counts(db: &Db, span: Span) -> Result<Vec<Count>, Error> {
     read(db, words, span).await?.iter().map(count).collect()
 }
 
-/// The duration that so many others are not longer than.
+/// The duration that `shorter` others do not exceed.
 pub async fn duration_after(db: &Db, span: Span, shorter: i64) -> Result<Option<i64>, Error> {
     const ALL: &str = "SELECT duration FROM executions WHERE at >= $1 AND at < $2 AND duration IS NOT NULL \
         ORDER BY duration LIMIT 1 OFFSET $3";
@@ -75,7 +76,7 @@ pub async fn duration_after(db: &Db, span: Span, shorter: i64) -> Result<Option<
     db.read(sql, &values).await?.first().map_or(Ok(None), |row| row.get(0))
 }
 
-/// All that began, by quarters of an hour.
+/// All that started, by quarters of an hour.
 pub async fn quarters(db: &Db, span: Span) -> Result<Vec<Quarter>, Error> {
     let words = for_span!("SELECT at / 900000, status, count(*)", "GROUP BY 1, 2");
     let quarter = |row: &Row| {

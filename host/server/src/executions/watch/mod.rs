@@ -1,8 +1,8 @@
-//! Watching engines: what runs there and how it ended becomes runs and executions here.
+//! Watching engines: records their runs and results here.
 //!
-//! An engine is asked for all of its workflows at once, with a cursor that is kept. What it says is written where
-//! nobody wrote since it was asked; else it is asked again. A run has an end here only together with the last word of
-//! its tasks.
+//! An engine is queried for all of its workflows at once, with a stored cursor. Its answer is written unless
+//! another process wrote since the query; then it is queried again. A run's end is written together with the
+//! final states of its tasks.
 
 mod records;
 mod round;
@@ -26,44 +26,44 @@ pub use worker::run_worker;
 
 /// Runs of one answer.
 const INSTANCES_MAX: u32 = 1_000;
-/// Runs whose tries are asked for at once; the contract's.
+/// Runs whose attempts are queried at once, by the contract.
 const RUNS_AT_ONCE: usize = 200;
-/// Tries of one answer.
+/// Attempts of one answer.
 const TRIES_PAGE: u32 = 1_000;
-/// Tries that are looked at together: of the runs of one question, and of one run where it has more.
+/// The most attempts that are processed together: those of one query's runs, or of a single run with more.
 const TRIES_MAX: usize = 100_000;
-/// Answers to one question: an engine that goes on and on has no end.
+/// The most answers to one query: protects from an engine that never ends.
 const TRIES_PAGES_MAX: usize = 1_000;
-/// Of each task, the latest first, where a run has more tries than are looked at together.
+/// Attempts kept of each task, latest first, if a run has more than can be processed together.
 const TRIES_KEPT: usize = 50;
-/// The longest cursor, in bytes; the contract's.
+/// The longest cursor, in bytes, by the contract.
 const CURSOR_MAX_BYTES: usize = 4_096;
 
-/// What is written of what an engine said.
+/// The result of writing an engine's answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Written {
     All,
-    /// Somebody else wrote meanwhile: the engine is to be asked again.
+    /// Another process wrote meanwhile: query the engine again.
     NotAll,
 }
 
-/// An engine that is looked at.
+/// A watched engine.
 pub struct Watch<'a> {
     pub state: &'a Executions,
     pub record: &'a EngineRecord,
     pub client: &'a EngineClient,
-    /// The watcher's lease; a request that asks for one run has none.
+    /// The watcher's lease; a request about a single run has none.
     pub held: Option<&'a Held>,
 }
 
-/// A run as it was known here, and as the engine says it is.
+/// A run as it was stored, and as the engine reports it.
 struct Seen {
-    /// None: it was not known.
+    /// `None`: it was unknown.
     before: Option<Run>,
     after: Run,
 }
 
-/// Asks the engine about one run now, and keeps the answer.
+/// Queries the engine about one run now, and stores the answer.
 pub async fn look_at(state: &Executions, run: &Run, call_id: &str) -> Result<(), Error> {
     let record = runs::engine_of(state, &run.engine).await?;
     let workflow = runs::workflow_of(state, run).await?;
@@ -78,7 +78,7 @@ pub async fn look_at(state: &Executions, run: &Run, call_id: &str) -> Result<(),
     };
     let workflows = HashMap::from([(run.workflow_id, workflow)]);
     let page = watch.ask(&request).await?;
-    // Who wrote meanwhile asked the engine, too.
+    // If another process wrote meanwhile, it had queried the engine, too.
     watch.take_in(&workflows, std::slice::from_ref(run), page).await.map(drop)
 }
 
@@ -88,7 +88,7 @@ impl Watch<'_> {
         let page = self.client.instances(request).await?;
         let count = page.instances.len() + page.gone.len();
         if count > request.limit as usize + request.open.len() {
-            let message = format!("asked for {} runs, it answered with {count}", request.limit);
+            let message = format!("it was asked for {} runs and returned {count}", request.limit);
             return Err(self.client.broke(FUNCTION, message));
         }
         if page.cursor.len() > CURSOR_MAX_BYTES {
@@ -102,7 +102,8 @@ impl Watch<'_> {
         Ok(page)
     }
 
-    /// Writes what the engine said of these workflows' runs; `open` are those that it was asked about by name.
+    /// Writes the engine's answer about the runs of these workflows; `open` are those that were queried by
+    /// id.
     async fn take_in(
         &self,
         workflows: &HashMap<i64, WorkflowRef>,
@@ -131,7 +132,7 @@ impl Watch<'_> {
                 return Ok(Written::NotAll);
             }
         }
-        // An engine may forget what has ended.
+        // An engine may forget finished runs.
         let is_gone = |run: &&Run| {
             run.ended_at_ms.is_none() && run.instance_id.as_ref().is_some_and(|id| page.gone.contains(id))
         };
@@ -139,7 +140,7 @@ impl Watch<'_> {
         self.write(gone.iter().map(|seen| (seen, None)).collect()).await
     }
 
-    /// Runs that are new, open, or otherwise than they are known.
+    /// Runs that are new, open, or different from their records.
     async fn changed(
         &self,
         workflows: &HashMap<i64, WorkflowRef>,
@@ -148,7 +149,7 @@ impl Watch<'_> {
         let is_of_interest = |instance: &Instance| {
             i64::try_from(instance.workflow).is_ok_and(|id| workflows.contains_key(&id))
         };
-        // The last word counts.
+        // The last mention counts.
         let mut latest: HashMap<&str, &Instance> = HashMap::new();
         for instance in instances.iter().filter(|instance| is_of_interest(instance)) {
             latest.insert(&instance.id, instance);
@@ -197,13 +198,13 @@ impl Watch<'_> {
         Seen { before: Some(run.clone()), after }
     }
 
-    /// One run's trouble stops no other.
+    /// One run's error must not stop the others.
     fn leave_out(&self, run: &Run) {
         let (engine, instance) = (&run.engine, run.instance_id.as_deref());
         tracing::warn!(engine, instance, "a run has more tries than can be looked at; it is left as it is");
     }
 
-    /// The tries of these runs, by the run's id; none where they are too many to be looked at together.
+    /// The attempts of these runs, by run id; `None` if they are too many to be processed together.
     async fn tries(
         &self,
         workflows: &HashMap<i64, WorkflowRef>,
@@ -239,8 +240,8 @@ impl Watch<'_> {
         Ok(None)
     }
 
-    /// Writes runs with what became of their tasks, all or none. Without records: those that there are end with the
-    /// run.
+    /// Writes runs with the records of their tasks, all or none. Without records, the existing ones end with
+    /// the run.
     async fn write<'s>(&self, seen: Vec<(&'s Seen, Option<Vec<Record>>)>) -> Result<Written, Error> {
         let known: Vec<i64> =
             seen.iter().filter_map(|(seen, _)| seen.before.as_ref().map(|run| run.id)).collect();
@@ -290,19 +291,19 @@ fn count(tries: &HashMap<String, Vec<TaskRun>>) -> usize {
     tries.values().map(Vec::len).sum()
 }
 
-/// What is to be written of one run.
+/// The changes of one run.
 struct Change<'s> {
     seen: &'s Seen,
-    /// Records that are new or otherwise than before.
+    /// Records that are new or different.
     put: Vec<Record>,
-    /// Executions whose tasks were never begun after all.
+    /// Executions whose tasks never started.
     forget: Vec<i64>,
 }
 
 impl<'s> Change<'s> {
     fn of(seen: &'s Seen, records: Option<Vec<Record>>, there: Vec<Execution>) -> Change<'s> {
         let settled = |execution: &Execution| records::settled(&seen.after, execution.record.clone());
-        // What had begun is not forgotten because the engine says no more of it.
+        // A task that had started is kept even if the engine no longer reports it.
         let is_unsaid = |execution: &&Execution| match &records {
             Some(records) => {
                 let is_of_it = |record: &Record| record.task_key == execution.record.task_key;

@@ -1,4 +1,4 @@
-//! From an engine's words to records: what its tries of one task come to, and what its run is. Pure.
+//! Converts an engine's answers to records: of a task from its attempts, and of a run. Pure functions.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -8,27 +8,27 @@ use lakeport_bindings::engine::model::{Instance, TaskRun};
 use crate::execution_records::Run;
 use crate::execution_records::store::{Record, Status, Try};
 
-/// The longest message that is kept, in characters; the contract's.
+/// The longest stored message, in characters, by the contract.
 const MESSAGE_MAX_CHARS: usize = 2_000;
-/// The longest name that is kept, in characters.
+/// The longest stored name, in characters.
 const NAME_MAX_CHARS: usize = 500;
 
-/// A text of an engine as it can be kept: bounded, and without U+0000, which PostgreSQL does not take.
+/// An engine's text in storable form: bounded, and without U+0000, which PostgreSQL refuses.
 pub fn kept(text: &str, chars_max: usize) -> String {
     text.chars().filter(|&c| c != '\0').take(chars_max).collect()
 }
 
-/// Why something failed, as it can be kept.
+/// The message of a failure in storable form.
 pub fn kept_message(text: &str) -> String {
     kept(text, MESSAGE_MAX_CHARS)
 }
 
-/// Whether a run or a try of this state has ended.
+/// Whether a run or an attempt in this state has ended.
 pub fn has_ended(state: &str) -> bool {
     matches!(state, "success" | "failed" | "stopped" | "skipped")
 }
 
-/// A run with what its engine says of it now.
+/// A run updated by the engine's report.
 pub fn run_with(run: &Run, instance: &Instance, now_ms: i64) -> Run {
     const STATES: [&str; 7] = ["queued", "running", "paused", "stopping", "success", "failed", "stopped"];
     let state = STATES.into_iter().find(|state| *state == instance.state).unwrap_or("unknown");
@@ -45,7 +45,7 @@ pub fn run_with(run: &Run, instance: &Instance, now_ms: i64) -> Run {
     }
 }
 
-/// A run that was seen in the engine and not asked for here.
+/// A run that was found in the engine and not requested here.
 pub fn seen(engine: &str, workflow_name: &str, instance: &Instance, now_ms: i64) -> Run {
     let cause = match instance.cause.as_str() {
         cause @ ("schedule" | "backfill") => cause,
@@ -71,7 +71,7 @@ pub fn seen(engine: &str, workflow_name: &str, instance: &Instance, now_ms: i64)
     run_with(&run, instance, now_ms)
 }
 
-/// Keeps the latest so many tries of each task of a run.
+/// Keeps the latest `at_most` attempts of each task of a run.
 pub fn keep_latest(tries: &mut Vec<TaskRun>, at_most: usize) {
     tries.sort_by_key(|one| Reverse(one.attempt));
     let mut kept: HashMap<String, usize> = HashMap::new();
@@ -82,7 +82,7 @@ pub fn keep_latest(tries: &mut Vec<TaskRun>, at_most: usize) {
     });
 }
 
-/// What names a task within its run.
+/// Identifies a task within its run.
 fn key(one: &TaskRun) -> String {
     match one.task {
         Some(id) => id.to_string(),
@@ -90,8 +90,8 @@ fn key(one: &TaskRun) -> String {
     }
 }
 
-/// What the tries of a run come to, one record a task, in the order in which they were begun. A task that was never
-/// begun has none.
+/// The records of a run's attempts, one per task, in the order in which they started. A task that never
+/// started has none.
 pub fn records(run: &Run, tries: &[TaskRun]) -> Vec<Record> {
     let mut places: HashMap<String, usize> = HashMap::new();
     let mut tasks: Vec<(String, Vec<&TaskRun>)> = Vec::new();
@@ -111,7 +111,7 @@ pub fn records(run: &Run, tries: &[TaskRun]) -> Vec<Record> {
 
 fn record(task_key: String, mut tries: Vec<&TaskRun>) -> Option<Record> {
     tries.sort_by_key(|one| one.attempt);
-    // One that was begun while the engine answered may be said twice: as it waited, too.
+    // A task that starts while the engine answers may be reported twice: also as waiting.
     let begun: HashSet<u32> =
         tries.iter().filter(|one| one.started.is_some()).map(|one| one.attempt).collect();
     tries.retain(|one| one.started.is_some() || !begun.contains(&one.attempt));
@@ -146,14 +146,14 @@ fn status(latest: &TaskRun) -> Status {
         "failed" => Status::Failed,
         "stopped" => Status::Killed,
         "running" | "stopping" => Status::Running,
-        // A word that is not known: it has not ended as far as anybody can tell.
+        // An unknown state: it counts as not ended.
         _ if latest.started.is_some() => Status::Running,
         _ => Status::Pending,
     }
 }
 
-/// When the run has ended, no task of it goes on: one that the engine left open ended with it, and one that it had
-/// not begun has no record, unless it was stopped while it waited.
+/// When a run has ended, none of its tasks is running: a task that the engine left open ended with it, and
+/// one that had not started has no record, unless it was stopped while waiting.
 pub fn settled(run: &Run, record: Record) -> Option<Record> {
     let Some(ended_at_ms) = run.ended_at_ms.filter(|_| !record.status.has_ended()) else {
         return Some(record);

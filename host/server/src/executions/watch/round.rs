@@ -1,4 +1,4 @@
-//! One look at all of an engine's runs.
+//! One pass over all of an engine's runs.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -10,23 +10,23 @@ use super::{INSTANCES_MAX, Watch, Written};
 use crate::executions::runs::{self, Run};
 use crate::workflows;
 
-/// Workflows of one question; the contract's. A bucket holds those whose ids are in one stretch of so many.
+/// Workflows of one query, by the contract. A bucket is a range of so many ids.
 const WORKFLOWS_AT_ONCE: i64 = 1_000;
-/// Open runs of one question. Those beyond are seen by the cursor.
+/// Open runs of one query. Further ones are found by the cursor.
 const OPEN_AT_ONCE: i64 = 500;
-/// Answers of one round, for each bucket; the rest waits for the next.
+/// Answers of one pass, per bucket; the rest waits for the next one.
 const PAGES_MAX: usize = 20;
-/// Where the first look at a bucket begins, before now.
+/// Where the first pass over a bucket begins, before now.
 const LOOK_BACK_MS: i64 = HOUR_MS;
 
-/// How a round ended.
+/// The result of a pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Round {
-    /// Something runs, or may.
+    /// Something is running, or may be.
     Open,
-    /// Nothing runs.
+    /// Nothing is running.
     Idle,
-    /// There is more to see at once.
+    /// Continue at once.
     More,
 }
 
@@ -52,7 +52,7 @@ impl Watch<'_> {
         Ok(if open.is_empty() { Round::Idle } else { Round::Open })
     }
 
-    /// Everything since the last look, one answer after the other.
+    /// Everything since the last pass, one answer after the other.
     async fn look_at_bucket(&self, bucket: i64, all: &HashMap<i64, WorkflowRef>) -> Result<Round, Error> {
         let (db, engine) = (&self.state.db, &self.record.name);
         let (from, before) = (bucket * WORKFLOWS_AT_ONCE, (bucket + 1) * WORKFLOWS_AT_ONCE);
@@ -62,7 +62,7 @@ impl Watch<'_> {
             .filter(|(id, _)| (from..before).contains(*id))
             .map(|(id, workflow)| (*id, workflow.clone()))
             .collect();
-        // What still runs of one that was taken out of the engine.
+        // Runs of a workflow that was removed from the engine.
         for run in &open {
             workflows.entry(run.workflow_id).or_insert_with(|| unknown(run));
         }
@@ -91,7 +91,7 @@ impl Watch<'_> {
                 return Ok(Round::Idle);
             }
             cursor = Some(next);
-            // They were answered with the first part.
+            // The first answer covered them.
             open.clear();
         }
         Ok(Round::More)
@@ -108,7 +108,7 @@ impl Watch<'_> {
     }
 }
 
-/// A workflow that is not deployed any more.
+/// A workflow that is no longer deployed.
 fn unknown(run: &Run) -> WorkflowRef {
     WorkflowRef {
         id: run.workflow_id.unsigned_abs(),

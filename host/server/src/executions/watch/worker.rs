@@ -1,14 +1,15 @@
-//! The worker of each server: it watches every engine whose lease it gets. The engine inside this server wakes it by
-//! the change log; others are asked again and again, often while something runs there, else now and then.
+//! The worker of each server: it watches all engines whose lease it gets. The embedded scheduler wakes it
+//! through the change log; other engines are polled, often while something is running there, otherwise
+//! rarely.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use lakeport_base::Error;
-use lakeport_store::{Event, Held, Subscription, leases};
-use tokio::task::{self, JoinError, JoinSet};
+use lakeport_store::jobs::{self, Jobs, Work};
+use lakeport_store::{Event, Held, Subscription};
+use tokio::task::JoinError;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
@@ -19,98 +20,76 @@ use crate::executions::Executions;
 use crate::executions::runs;
 use crate::scheduler;
 
-/// Between two looks for engines that nobody watches.
+/// Engines that one server watches; more than are kept.
+const ENGINES_AT_ONCE: usize = 1_000;
+/// The interval of looking for unwatched engines.
 const CLAIM_INTERVAL: Duration = Duration::from_secs(5);
-/// Between two looks at an engine where something runs.
+/// The polling interval while something is running.
 const OPEN_INTERVAL: Duration = Duration::from_secs(1);
-/// Between two looks at an engine where nothing runs.
+/// The polling interval while nothing is running.
 const IDLE_INTERVAL: Duration = Duration::from_secs(10);
-/// After a look that others got in the way of.
+/// The pause after a pass that collided with other writers.
 const AGAIN_INTERVAL: Duration = Duration::from_millis(50);
-/// After a look that failed; twice as long after each further one.
+/// The pause after a failed pass; doubled after each further one.
 const FAILED_INTERVAL: Duration = Duration::from_secs(1);
 const FAILED_INTERVAL_MAX: Duration = Duration::from_secs(60);
 
 /// Works until the server stops.
 pub async fn run_worker(state: Arc<Executions>) {
-    let mut changed = state.changes.subscribe(engines::TOPIC);
-    let mut watchers = Watchers { state, watching: HashMap::new(), tasks: JoinSet::new() };
-    loop {
-        if let Err(error) = watchers.look().await {
-            tracing::warn!("engines are not looked for at this moment: {error}");
-        }
-        tokio::select! {
-            () = watchers.state.stopping.cancelled() => break,
-            event = changed.next() => if event.is_none() { break },
-            Some(ended) = watchers.tasks.join_next() => watchers.ended(ended),
-            () = sleep(CLAIM_INTERVAL) => {}
-        }
-    }
-    // Each sees for itself that the server stops, and gives its lease back.
-    while watchers.tasks.join_next().await.is_some() {}
+    let (mut changed, stopping) = (state.changes.subscribe(engines::TOPIC), state.stopping.clone());
+    let watchers = Watchers { state, jobs: Jobs::new(ENGINES_AT_ONCE) };
+    jobs::run(watchers, &mut changed, stopping.cancelled()).await;
 }
 
 struct Watchers {
     state: Arc<Executions>,
-    /// By engine.
-    watching: HashMap<String, Watching>,
-    tasks: JoinSet<String>,
+    /// By engine, with what stops its watcher; the server does, too.
+    jobs: Jobs<String, CancellationToken, ()>,
 }
 
-/// One that is watched.
-struct Watching {
-    stop: CancellationToken,
-    task: task::Id,
-}
+impl Work for Watchers {
+    type Key = String;
+    type Job = CancellationToken;
+    type Outcome = ();
 
-impl Watchers {
-    /// Begins with engines that nobody watches, and ends with those that are there no more.
-    async fn look(&mut self) -> Result<(), Error> {
+    fn jobs(&mut self) -> &mut Jobs<String, CancellationToken, ()> {
+        &mut self.jobs
+    }
+
+    /// Starts watching unwatched engines, and stops watching deleted ones.
+    async fn look(&mut self) -> Result<Duration, Error> {
         let names = engines::names(&self.state.db).await?;
-        for (name, watching) in &self.watching {
+        for (name, stop) in self.jobs.iter() {
             if !names.contains(name) {
-                watching.stop.cancel();
+                stop.cancel();
             }
         }
         for name in names {
-            if self.watching.contains_key(&name) {
+            if self.jobs.contains(&name) || self.jobs.is_full() {
                 continue;
             }
-            let lease = self.state.leases.claim(&format!("executions/{name}"), leases::TTL).await?;
-            if let Some(lease) = lease {
-                let stop = self.state.stopping.child_token();
-                let watch = watch(Arc::clone(&self.state), name.clone(), lease.hold(), stop.clone());
-                let task = self.tasks.spawn(watch).id();
-                self.watching.insert(name, Watching { stop, task });
-            }
+            let stop = self.state.stopping.child_token();
+            let lease = format!("executions/{name}");
+            let (state, job) = (Arc::clone(&self.state), (name.clone(), stop.clone()));
+            let watch = async move |held: Held| {
+                held.work(&stop, async |held| look_on(&state, &name, held).await).await;
+            };
+            self.jobs.claim(&self.state.leases, &lease, job, watch).await?;
         }
-        Ok(())
+        Ok(CLAIM_INTERVAL)
     }
 
-    fn ended(&mut self, ended: Result<String, JoinError>) {
-        match ended {
-            Ok(name) => drop(self.watching.remove(&name)),
-            Err(error) => self.watching.retain(|_, watching| watching.task != error.id()),
-        }
+    fn failed(&mut self, error: &Error) -> Duration {
+        tracing::warn!("listing the engines failed, trying again: {error}");
+        CLAIM_INTERVAL
     }
+
+    async fn note(&mut self, _: Event) {}
+
+    fn done(&mut self, _: String, _: CancellationToken, _: Result<(), JoinError>) {}
 }
 
-/// Watches one engine while its lease is held.
-async fn watch(state: Arc<Executions>, name: String, held: Held, stop: CancellationToken) -> String {
-    let lost = held.lost();
-    tokio::select! {
-        biased;
-        () = stop.cancelled() => {}
-        () = lost.cancelled() => {}
-        () = look_on(&state, &name, &held) => {}
-    }
-    if let Err(error) = held.release().await {
-        tracing::debug!("the lease of an engine's watcher was not given back: {error}");
-    }
-    name
-}
-
-/// Ends when the engine is there no more.
+/// Ends when the engine is deleted.
 async fn look_on(state: &Executions, name: &str, held: &Held) {
     let mut nudges = Nudges {
         asked: state.changes.subscribe(runs::TOPIC),
@@ -140,7 +119,7 @@ async fn look_on(state: &Executions, name: &str, held: &Held) {
             }
             Err(error) => {
                 if failures == 0 {
-                    tracing::warn!(engine = name, "the engine is not watched at this moment: {error}");
+                    tracing::warn!(engine = name, "watching the engine failed, trying again: {error}");
                 }
                 sleep(FAILED_INTERVAL.saturating_mul(1 << failures).min(FAILED_INTERVAL_MAX)).await;
                 failures = (failures + 1).min(8);
@@ -149,7 +128,7 @@ async fn look_on(state: &Executions, name: &str, held: &Held) {
     }
 }
 
-/// One look; none where the engine is there no more.
+/// One pass; `None` if the engine was deleted.
 async fn look(
     state: &Executions,
     name: &str,
@@ -163,11 +142,11 @@ async fn look(
     watch.round().await.map(Some)
 }
 
-/// What is a reason to look at once.
+/// The events that cause an immediate pass.
 struct Nudges {
-    /// Runs that were asked for here.
+    /// Runs requested here.
     asked: Subscription,
-    /// What the scheduler inside this server did.
+    /// Changes by the embedded scheduler.
     ran: Subscription,
     name: String,
     is_local: bool,
@@ -191,7 +170,7 @@ impl Nudges {
         }
     }
 
-    /// What was told before a look is seen by it.
+    /// The next pass sees all events so far.
     fn forget(&mut self) {
         while let Some(Some(_)) = self.asked.next().now_or_never() {}
         while let Some(Some(_)) = self.ran.next().now_or_never() {}

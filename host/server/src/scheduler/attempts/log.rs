@@ -1,4 +1,4 @@
-//! The log of one try: lines with their times, whole, without control characters, and not without end.
+//! The log of one attempt: complete lines with times, without control characters, with a size limit.
 
 use chrono_tz::Tz;
 use lakeport_base::Error;
@@ -10,7 +10,7 @@ use crate::scheduler::store::State;
 
 /// The whole log, in bytes.
 const LOG_MAX_BYTES: usize = 1024 * 1024;
-/// Kept free for what it ends with.
+/// Reserved for its end.
 const END_BYTES: usize = 8 * 1024;
 /// One line, in characters.
 const LINE_MAX_CHARS: usize = 6_000;
@@ -19,9 +19,9 @@ const PIECE_BYTES: usize = 64 * 1024;
 
 pub struct Log {
     zone: Tz,
-    /// What is not in the store yet, whole lines.
+    /// Lines that are not stored yet.
     waiting: String,
-    /// Bytes that are in the store.
+    /// Stored bytes.
     at_byte: usize,
     is_cut: bool,
 }
@@ -31,7 +31,7 @@ impl Log {
         Log { zone, waiting: String::new(), at_byte: 0, is_cut: false }
     }
 
-    /// Adds a line, or the last one that there is room for.
+    /// Adds a line, or the last one that fits.
     pub fn line(&mut self, now_ms: i64, text: &str) {
         let line = line(now_ms, self.zone, text);
         if self.is_cut {
@@ -46,7 +46,7 @@ impl Log {
         }
     }
 
-    /// Adds what it ends with, for which there is always room.
+    /// Adds the end, for which there is always space.
     pub fn end(&mut self, now_ms: i64, state: State, message: Option<&str>, rows: Option<i64>) {
         let text = match (message, rows) {
             (Some(message), _) => format!("{}: {message}", state.as_str()),
@@ -60,7 +60,7 @@ impl Log {
         self.waiting.is_empty()
     }
 
-    /// Writes what waits; answers how much that is, to be told to [`Log::was_written`] after the commit.
+    /// Writes the pending lines; returns their size, for [`Log::was_written`] after the commit.
     pub async fn write(&self, tx: &mut Tx, task_run_id: i64) -> Result<usize, Error> {
         let mut at_byte = self.at_byte;
         for piece in pieces(&self.waiting) {
@@ -76,7 +76,7 @@ impl Log {
     }
 }
 
-/// One line for a log, with its end.
+/// One line of a log, with its line break.
 pub fn line(now_ms: i64, zone: Tz, text: &str) -> String {
     let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c });
     let mut line: String = plain.clone().take(LINE_MAX_CHARS).collect();
@@ -86,7 +86,7 @@ pub fn line(now_ms: i64, zone: Tz, text: &str) -> String {
     format!("{} {line}\n", time::shown(now_ms, zone))
 }
 
-/// Whole lines, about so many bytes each.
+/// Complete lines, in pieces of about so many bytes.
 fn pieces(text: &str) -> Vec<&str> {
     let (mut pieces, mut rest) = (Vec::new(), text);
     while rest.len() > PIECE_BYTES {

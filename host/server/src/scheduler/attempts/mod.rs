@@ -1,4 +1,4 @@
-//! One try of a task: its SQL on its data source, its log, and what became of it.
+//! One attempt at a task: its SQL on its data source, its log, and its result.
 
 mod log;
 mod reads;
@@ -24,35 +24,35 @@ use crate::scheduler::Scheduler;
 pub use log::{Log, line};
 pub use sql::Stop;
 
-/// Between two attempts to write down what became of a try.
+/// The pause before recording a result is retried.
 const RECORD_AGAIN: Duration = Duration::from_millis(500);
 
-/// A try that was begun, with all that it takes.
+/// A started attempt with its inputs.
 pub struct Try {
     pub state: Arc<Scheduler>,
     pub held: Arc<Held>,
     pub run: Arc<Run>,
     pub definition: Arc<Definition>,
-    /// The task's place in the definition.
+    /// The task's index in the definition.
     pub place: usize,
     pub id: i64,
-    /// Its task has retries left, should it fail.
+    /// The task has retries left if it fails.
     pub has_retries: bool,
     pub log: Log,
     pub stops: Stops,
 }
 
-/// What ends a try before its time.
+/// The signals that end an attempt early.
 #[derive(Clone)]
 pub struct Stops {
-    /// Its run is to stop: that is what is recorded.
+    /// Its run must stop: that is recorded.
     pub cancelled: CancellationToken,
-    /// Nobody works here any more: nothing is recorded, and whoever goes on begins it again.
+    /// This worker stops: nothing is recorded, and the next one starts the task again.
     pub halted: CancellationToken,
 }
 
 impl Stops {
-    /// Answers once it is to end.
+    /// Resolves when the attempt must end.
     async fn told(&self) -> Stop {
         tokio::select! {
             biased;
@@ -67,7 +67,7 @@ impl Try {
         &self.definition.tasks[self.place]
     }
 
-    /// Runs it and records what became of it, unless it is halted.
+    /// Runs it and records the result, unless it is halted.
     pub async fn run(mut self) {
         let working = AssertUnwindSafe(sql::run(&mut self)).catch_unwind();
         let outcome = working
@@ -84,7 +84,10 @@ impl Try {
         let is_tried_again = state == State::Failed && self.has_retries;
         let ended = store::Ended { state, message: message.as_deref(), rows_affected: rows, is_tried_again };
         while let Err(error) = self.record(&ended).await {
-            tracing::warn!(task_run = self.id, "what became of a task is not recorded yet: {error}");
+            tracing::warn!(
+                task_run = self.id,
+                "recording the result of a task failed, trying again: {error}"
+            );
             let waited = self.stops.halted.run_until_cancelled(tokio::time::sleep(RECORD_AGAIN)).await;
             if waited.is_none() {
                 return;
@@ -107,7 +110,7 @@ impl Try {
         Ok(())
     }
 
-    /// Writes what the log has so far; where that fails the next time has it, too.
+    /// Writes the log so far; after a failure the next write includes it.
     async fn write_log(&mut self) {
         if let Err(error) = self.try_write_log().await {
             tracing::debug!(task_run = self.id, "a part of a log is not written yet: {error}");

@@ -1,4 +1,5 @@
-//! What a task's SQL read, in the log of queries: whoever asks how much a table is used is told of workflows, too.
+//! Records the tables that a task's SQL read in the log of queries, so that access statistics include
+//! workflows.
 
 use std::collections::BTreeSet;
 
@@ -11,10 +12,10 @@ use crate::scheduler::Scheduler;
 use crate::scheduler::store;
 use crate::sql_tables;
 
-/// What the log of queries calls the one who asks.
+/// The origin of tasks in the log of queries.
 const ORIGIN: &str = "task";
 
-/// Writes down which tables were read. What a task did is done, whether or not that can be written.
+/// Records the tables that were read. A failure to record does not fail the task.
 pub async fn record(state: &Scheduler, workflow_id: i64, datasource_id: i64, script: &[ScriptStatement]) {
     if let Err(error) = try_record(state, workflow_id, datasource_id, script).await {
         tracing::error!("the log of queries was not written: {error}");

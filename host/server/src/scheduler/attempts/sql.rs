@@ -1,4 +1,4 @@
-//! The SQL of a task: its parameters put in, judged, and run on its data source in one transaction.
+//! The SQL of a task: expands parameters, judges the text, and runs it on its data source in one transaction.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,25 +18,25 @@ use crate::scheduler::Scheduler;
 use crate::scheduler::definition::Task;
 use crate::scheduler::parameters::{self, Values};
 
-/// The one kind of task that runs here.
+/// The only kind of task that runs here.
 const KIND: &str = "SQL";
-/// Rows of an answer that the log shows, and characters of each cell.
+/// Rows of a result in the log, and characters of each cell.
 const SHOWN: Shown = Shown { rows: 20, cell_chars: 200 };
-/// How long what was told to stop may take to do so; after that it is left to end by itself.
+/// How long a cancelled statement may take to stop; after that it is abandoned.
 const STOP_PATIENCE: Duration = Duration::from_millis(500);
-/// Between two writes of the log while a statement runs.
+/// The interval of writing the log while a statement runs.
 const LOG_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Why a try did not come to its end.
+/// Why an attempt ended early.
 #[derive(Debug)]
 pub enum Stop {
     Failed(String),
     Cancelled,
-    /// Nobody works here any more.
+    /// This worker stops.
     Halted,
 }
 
-/// Runs it; answers how many rows it changed.
+/// Runs it; returns the number of changed rows.
 pub async fn run(work: &mut Try) -> Result<i64, Stop> {
     let task = work.task().clone();
     let script = script(work, &task).map_err(Stop::Failed)?;
@@ -83,7 +83,7 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
     Ok(changed)
 }
 
-/// Nobody else goes on with this task, and nobody stopped it: asked right before its changes are kept.
+/// Checks, right before the commit, that this worker still has the task and it was not stopped.
 async fn check_held(work: &Try) -> Result<(), Stop> {
     let asking = async {
         let mut tx = work.state.db.begin().await?;
@@ -99,7 +99,7 @@ async fn check_held(work: &Try) -> Result<(), Stop> {
     }
 }
 
-/// Keeps what was changed. Told to stop it waits no more for others, but it says whether it was kept.
+/// Commits. When stopped it no longer waits for locks, but it reports whether the commit happened.
 async fn commit(
     stops: &Stops,
     stopped: &AtomicBool,
@@ -120,13 +120,13 @@ fn script(work: &Try, task: &Task) -> Result<Vec<ScriptStatement>, String> {
         return Err(format!("tasks of the type {} do not run here; SQL alone does", task.kind));
     }
     let (run, definition) = (&work.run, &work.definition);
-    // Those of the run stand over those of the workflow.
+    // The run's parameters take precedence over the workflow's.
     let global: Vec<(String, String)> = run.params.iter().chain(&definition.params).cloned().collect();
     let values = Values { global: &global, business_ms: run.business_at_ms, zone: run.zone };
     sqlite_script(&parameters::expand(&task.body, &values)?)
 }
 
-/// The database of the task, where it may lie there; looked at again for each try.
+/// The task's database, if its location is permitted; checked again for each attempt.
 async fn database(state: &Scheduler, task: &Task, task_run_id: i64) -> Result<Database, String> {
     let Some(id) = task.datasource_id else { return Err("the task names no data source".to_owned()) };
     let found = datasources::find(&state.db, id).await.map_err(|error| {
@@ -146,7 +146,7 @@ async fn database(state: &Scheduler, task: &Task, task_run_id: i64) -> Result<Da
     database.map_err(|error| format!("the data source `{}` cannot be opened: {}", source.name, error.message))
 }
 
-/// Waits for it, writes the log meanwhile, and stops it when it is to stop.
+/// Waits for the statement, writes the log meanwhile, and cancels the statement on a stop.
 async fn guarded<T>(
     work: &mut Try,
     stopped: &AtomicBool,
@@ -181,7 +181,7 @@ async fn unless_stopped<T>(
     Err(stop)
 }
 
-/// What a person is told of it.
+/// The message for people.
 fn said(task: &Task, deadline: Option<Instant>, error: PluginError) -> String {
     let is_late = deadline.is_some_and(|deadline| deadline <= Instant::now());
     if is_late && matches!(error.code.as_str(), "timeout" | "cancelled") {
@@ -225,7 +225,7 @@ mod tests {
         for is_halted in [true, false] {
             let stops = Stops { cancelled: CancellationToken::new(), halted: CancellationToken::new() };
             let stopped = AtomicBool::new(false);
-            // The stop comes while the log is being written.
+            // The stop arrives while the log is being written.
             let writing = async {
                 if is_halted {
                     stops.halted.cancel()

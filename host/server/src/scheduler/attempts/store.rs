@@ -1,4 +1,4 @@
-//! Tries of tasks, and their logs, in the store.
+//! Attempts of tasks, and their logs, in the store.
 
 use std::collections::HashMap;
 
@@ -9,10 +9,10 @@ use lakeport_store::{Db, Either, Row, Tx, Value};
 use crate::scheduler::progress::Standing;
 use crate::scheduler::store::{State, state};
 
-/// Running ones that are looked at: those that one server can have.
+/// The most running ones that are read: those that one server can have.
 const RUNNING_MAX: i64 = 10_000;
 
-/// Logs of ended runs: they go before what they belong to, bit by bit.
+/// Logs of finished runs: purged in pieces before their attempts.
 pub const LOGS: Retained = Retained {
     what: "runner_logs",
     table: "runner_logs",
@@ -21,7 +21,7 @@ pub const LOGS: Retained = Retained {
             WHERE r.ended_at < $1 LIMIT $2)",
 };
 
-/// Tries of ended runs.
+/// Attempts of finished runs.
 pub const TRIES: Retained = Retained {
     what: "runner_task_runs",
     table: "runner_task_runs",
@@ -29,15 +29,15 @@ pub const TRIES: Retained = Retained {
             JOIN runner_task_runs t ON t.run_id = r.id WHERE r.ended_at < $1 LIMIT $2)",
 };
 
-/// One that was begun.
+/// A started attempt.
 #[derive(Debug, Clone)]
 pub struct Begun {
     pub id: i64,
-    /// Which of its task's in the run, from 1.
+    /// Its number within the task and run, from 1.
     pub attempt: i64,
 }
 
-/// What became of one.
+/// The result of an attempt.
 #[derive(Debug, Clone, Copy)]
 pub struct Ended<'e> {
     pub state: State,
@@ -47,7 +47,7 @@ pub struct Ended<'e> {
     pub is_tried_again: bool,
 }
 
-/// What became of the try before.
+/// The result of the previous attempt.
 #[derive(Debug, Clone)]
 pub struct Before {
     pub state: State,
@@ -55,14 +55,14 @@ pub struct Before {
     pub message: Option<String>,
 }
 
-/// One that nobody works on.
+/// An attempt without a worker.
 #[derive(Debug, Clone, Copy)]
 pub struct Orphan {
     pub id: i64,
     pub run_id: i64,
 }
 
-/// How each task of these runs stands that was begun, or need not be; by run and task.
+/// The state of each task of these runs that has started, or need not start; by run and task.
 pub async fn standings(db: &Db, runs: &[i64]) -> Result<HashMap<i64, HashMap<i64, Standing>>, Error> {
     macro_rules! standings {
         ($runs:literal) => {
@@ -73,17 +73,19 @@ pub async fn standings(db: &Db, runs: &[i64]) -> Result<HashMap<i64, HashMap<i64
                  count(*) FILTER (WHERE is_lost = 1), \
                  count(*) FILTER (WHERE state = 'running'), \
                  max(CASE WHEN state = 'failed' AND is_lost = 0 THEN ended_at END) \
-                 FROM runner_task_runs WHERE run_id IN ",
+                 FROM runner_task_runs WHERE run_id ",
                 $runs,
                 " GROUP BY run_id, task_id \
-                 UNION ALL SELECT run_id, task_id, 1, 0, 0, 0, NULL FROM runner_taken_over WHERE run_id IN ",
+                 UNION ALL SELECT run_id, task_id, 1, 0, 0, 0, NULL FROM runner_taken_over WHERE run_id ",
                 $runs
             )
         };
     }
     const STANDINGS: Either = Either {
-        sqlite: standings!("(SELECT value FROM json_each($1))"),
-        postgres: standings!("(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))"),
+        sqlite: standings!("IN (SELECT value FROM json_each($1))"),
+        postgres: standings!(
+            "= ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))"
+        ),
     };
     let runs = serde_json::to_string(runs).map_err(Error::internal)?;
     let mut standings: HashMap<i64, HashMap<i64, Standing>> = HashMap::new();
@@ -100,7 +102,7 @@ pub async fn standings(db: &Db, runs: &[i64]) -> Result<HashMap<i64, HashMap<i64
     Ok(standings)
 }
 
-/// Begins the next try of a task.
+/// Starts the next attempt of a task.
 pub async fn begin(tx: &mut Tx, run_id: i64, task: (i64, &str), now_ms: i64) -> Result<Begun, Error> {
     const BEGIN: &str = "INSERT INTO runner_task_runs (run_id, task_id, task_name, attempt, state, started_at) \
         SELECT $1, $2, $3, coalesce(max(attempt), 0) + 1, 'running', $4 FROM runner_task_runs \
@@ -111,7 +113,7 @@ pub async fn begin(tx: &mut Tx, run_id: i64, task: (i64, &str), now_ms: i64) -> 
     Ok(Begun { id: row.get(0)?, attempt: row.get(1)? })
 }
 
-/// The try of the same task before this one.
+/// The previous attempt of the same task.
 pub async fn before(tx: &mut Tx, run_id: i64, task_id: i64, attempt: i64) -> Result<Option<Before>, Error> {
     const BEFORE: &str = "SELECT state, is_lost, message FROM runner_task_runs \
         WHERE run_id = $1 AND task_id = $2 AND attempt = $3";
@@ -122,7 +124,7 @@ pub async fn before(tx: &mut Tx, run_id: i64, task_id: i64, attempt: i64) -> Res
     rows.first().map(before).transpose()
 }
 
-/// Ends one that runs; false: it has ended.
+/// Ends a running one; false: it has ended already.
 pub async fn end(tx: &mut Tx, id: i64, ended: &Ended<'_>, now_ms: i64) -> Result<bool, Error> {
     const END: &str = "UPDATE runner_task_runs SET state = $2, message = $3, rows_affected = $4, \
         is_tried_again = $5, ended_at = $6 WHERE id = $1 AND state = 'running'";
@@ -137,7 +139,7 @@ pub async fn end(tx: &mut Tx, id: i64, ended: &Ended<'_>, now_ms: i64) -> Result
     tx.execute(END, &values).await.map(|rows| rows > 0)
 }
 
-/// All that run, whoever began them.
+/// All running ones, of any worker.
 pub async fn running(db: &Db) -> Result<Vec<Orphan>, Error> {
     const RUNNING: &str =
         "SELECT id, run_id FROM runner_task_runs WHERE state = 'running' ORDER BY id LIMIT $1";
@@ -145,7 +147,7 @@ pub async fn running(db: &Db) -> Result<Vec<Orphan>, Error> {
     rows.iter().map(|row| Ok(Orphan { id: row.get(0)?, run_id: row.get(1)? })).collect()
 }
 
-/// Ends one whose server ended: it has failed, or was stopped where its run was to stop.
+/// Ends one whose server ended: as failed, or as stopped if its run must stop.
 pub async fn lose(tx: &mut Tx, id: i64, message: &str, now_ms: i64) -> Result<(), Error> {
     const LOSE: &str = "UPDATE runner_task_runs SET is_lost = 1, message = $2, ended_at = $3, state = CASE WHEN \
         (SELECT r.state FROM runner_runs r WHERE r.id = run_id) = 'stopping' THEN 'stopped' ELSE 'failed' END \
@@ -153,7 +155,7 @@ pub async fn lose(tx: &mut Tx, id: i64, message: &str, now_ms: i64) -> Result<()
     tx.execute(LOSE, &[id.into(), message.into(), now_ms.into()]).await.map(drop)
 }
 
-/// The first failure that the run has not got over: the task and the message.
+/// The first failure that no later attempt repaired: the task and the message.
 pub async fn failure(tx: &mut Tx, run_id: i64) -> Result<Option<(String, String)>, Error> {
     const FAILURE: &str = "SELECT task_name, coalesce(message, '') FROM runner_task_runs AS failed \
         WHERE run_id = $1 AND state = 'failed' AND NOT EXISTS \
@@ -163,14 +165,14 @@ pub async fn failure(tx: &mut Tx, run_id: i64) -> Result<Option<(String, String)
     rows.first().map(|row| Ok((row.get(0)?, row.get(1)?))).transpose()
 }
 
-/// Puts a piece into a log at this byte; what may have been written there before was a part of it.
+/// Writes a piece of a log at this byte; earlier text at that place is a prefix of it.
 pub async fn append(tx: &mut Tx, task_run_id: i64, at_byte: i64, text: &str) -> Result<(), Error> {
     const APPEND: &str = "INSERT INTO runner_logs (task_run_id, at_byte, text) VALUES ($1, $2, $3) \
         ON CONFLICT (task_run_id, at_byte) DO UPDATE SET text = excluded.text";
     tx.execute(APPEND, &[task_run_id.into(), at_byte.into(), text.into()]).await.map(drop)
 }
 
-/// How long a log is, in bytes.
+/// The length of a log, in bytes.
 pub async fn log_length(tx: &mut Tx, task_run_id: i64) -> Result<i64, Error> {
     const LENGTH: &str = "SELECT at_byte + octet_length(text) FROM runner_logs WHERE task_run_id = $1 \
         ORDER BY at_byte DESC LIMIT 1";

@@ -1,18 +1,18 @@
-//! `yyyy-MM-dd`, days before or after, months before or after: times as texts name them.
+//! `yyyy-MM-dd`, optionally days or months earlier or later: time patterns in texts.
 
 use chrono::{DateTime, Days, Months, NaiveDateTime, Utc};
 use chrono_tz::Tz;
 
-/// Days or months that a text can go away from its time.
+/// The most days or months of an offset.
 const AWAY_MAX: u32 = 100_000;
 const ADD_MONTHS: &str = "add_months(";
 
-/// Whether it names a time.
+/// Whether it is a time pattern.
 pub fn is_pattern(text: &str) -> bool {
     shown(text, 0, Tz::UTC).is_some()
 }
 
-/// What it names, seen from the time in the zone; none where it names nothing.
+/// The formatted time in the zone; `None` if it is not a pattern.
 pub fn shown(text: &str, at_ms: i64, zone: Tz) -> Option<String> {
     let local = DateTime::<Utc>::from_timestamp_millis(at_ms)?.with_timezone(&zone).naive_local();
     if let Some(inner) = text.strip_prefix(ADD_MONTHS) {
@@ -30,7 +30,7 @@ pub fn shown(text: &str, at_ms: i64, zone: Tz) -> Option<String> {
     written(pattern, moved?)
 }
 
-/// The pattern, and the days behind it: `yyyy-MM-dd` and `-1`.
+/// The pattern and its offset in days: `yyyy-MM-dd` and `-1`.
 fn split(text: &str) -> (&str, Option<&str>) {
     match text.rfind(['+', '-']) {
         Some(at) if text[at + 1..].bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -44,7 +44,7 @@ fn away(text: &str) -> Option<i32> {
     text.parse().ok().filter(|away: &i32| away.unsigned_abs() <= AWAY_MAX)
 }
 
-/// Patterns as Java has them; other letters stand for nothing here.
+/// Java's pattern letters; others are not supported.
 fn written(pattern: &str, at: NaiveDateTime) -> Option<String> {
     let (mut written, mut rest, mut has_part) = (String::new(), pattern, false);
     while let Some(c) = rest.chars().next() {

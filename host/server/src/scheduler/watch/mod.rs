@@ -1,7 +1,7 @@
-//! Seeing what runs and what ran: pages of runs, tries and logs. Reads only.
+//! Reading runs: pages of runs, attempts and logs. Read-only.
 //!
-//! The cursor of runs is a number of the change log, and the time at which it was true: where the log has been
-//! purged beyond it, runs are found by the time of their last change.
+//! The cursor of runs is a number of the change log, with its time: if the log was purged beyond it, runs are
+//! found by the time of their last change.
 
 mod store;
 mod waiting;
@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use lakeport_base::time::MINUTE_MS;
 use lakeport_bindings::engine::model;
 
-use super::Runner;
+use super::LocalScheduler;
 use super::attempts::store::standings;
 use super::definition::id;
 use super::refused::Refused;
@@ -22,25 +22,25 @@ use waiting::{Place, is_waiting};
 
 /// Workflows, and open runs, of one request.
 const ASKED_MAX: usize = 1_000;
-/// Runs of one answer besides those asked for by name, and tries of one.
+/// Runs of one answer besides those requested by id, and attempts of one answer.
 const PAGE_MAX: u32 = 1_000;
 /// Keys of one request.
 const QUERIES_MAX: usize = 100;
-/// Runs whose tries are asked for at once.
+/// Runs whose attempts are requested at once.
 const INSTANCES_MAX: usize = 200;
 /// The most text of one answer.
 const LOG_MAX_BYTES: u32 = 1024 * 1024;
-/// Where a log begins, and the tries.
+/// The first position of a log, and of the attempts.
 const BEGINNING: i64 = 0;
-/// How far the clocks of two servers may be apart.
+/// The largest difference between two servers' clocks.
 const CLOCKS_APART_MS: i64 = MINUTE_MS;
 
-/// How far a watcher has come.
+/// A watcher's position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cursor {
-    /// All changes up to this number are known; it was so at this time.
+    /// All changes up to this number are known, as of this time.
     Changes { number: i64, at_ms: i64 },
-    /// Runs are gone through by the time of their last change, and this is the last; then changes go on from
+    /// Runs are read by the time of their last change, and this is the last one; then changes continue from
     /// there.
     Runs { updated_at_ms: i64, id: i64, number: i64, at_ms: i64 },
 }
@@ -69,14 +69,14 @@ impl Cursor {
     }
 }
 
-/// Some runs, and where to go on.
+/// Some runs, and the next cursor.
 struct Found {
     runs: Vec<Run>,
     cursor: Cursor,
     more: bool,
 }
 
-impl Runner {
+impl LocalScheduler {
     pub(super) async fn find(
         &self,
         queries: Vec<model::RunQuery>,
@@ -90,7 +90,7 @@ impl Runner {
         Ok(found)
     }
 
-    /// Open runs come with every answer; the limit is for the others.
+    /// Open runs are part of every answer; the limit is for the others.
     pub(super) async fn instances(&self, request: model::WatchRequest) -> Result<model::WatchPage, Refused> {
         at_most(request.workflows.len(), ASKED_MAX, "workflows")?;
         at_most(request.open.len(), ASKED_MAX, "open runs")?;
@@ -101,7 +101,7 @@ impl Runner {
             None => None,
         };
         let open: Vec<i64> = request.open.iter().filter_map(|open| open.id.parse().ok()).collect();
-        // What changes after this is behind the cursor.
+        // Later changes come after the cursor.
         let newest = Cursor::Changes { number: store::newest(&self.db).await?, at_ms: self.clock.now_ms() };
         let open = store::runs_of(&self.db, &open).await?;
         let known: HashSet<String> = open.iter().map(|run| run.id.to_string()).collect();
@@ -156,7 +156,7 @@ impl Runner {
         Ok(Found { runs, cursor, more })
     }
 
-    /// First the tasks that wait, then the tries: one that is begun meanwhile is said twice, and never not at all.
+    /// Waiting tasks first, then attempts: a task that starts meanwhile appears twice instead of not at all.
     pub(super) async fn task_runs(
         &self,
         request: model::TaskRunRequest,
@@ -193,7 +193,7 @@ impl Runner {
         }
         let task_run_id = number(&request.task_run)?;
         let missing = || Refused::not_found("task run", task_run_id);
-        // Whether it has ended is read before the log is: what is added between is not taken for the last.
+        // Reads the state before the log: text added in between is then not taken for the last.
         let state = store::state_of_try(&self.db, run_id, task_run_id).await?.ok_or_else(missing)?;
         let text = store::log_from(&self.db, task_run_id, from).await?.ok_or_else(no_cursor)?;
         let end = cut(&text, request.max_bytes.clamp(1, LOG_MAX_BYTES) as usize);
@@ -202,7 +202,7 @@ impl Runner {
         Ok(model::LogPage { text: text[..end].to_owned(), next: next.to_string(), complete })
     }
 
-    /// Of a task that waits: there is one once it has begun, and none will be once its run has ended without that.
+    /// For a waiting task: it has a log once it has started, and never if its run has ended before.
     async fn no_log(&self, run_id: i64, task_run: &str) -> Result<model::LogPage, Refused> {
         let missing = || Refused::not_found("task run", task_run);
         let task_id = waiting::task_of(task_run).ok_or_else(missing)?;
@@ -220,7 +220,7 @@ fn at_most(count: usize, max: usize, what: &str) -> Result<(), Refused> {
     Err(Refused::new("limit_exceeded", format!("one request names {max} {what} at most")))
 }
 
-/// Where whole lines of so many bytes end; one line at least.
+/// Where complete lines of about so many bytes end; at least one line.
 fn cut(text: &str, max_bytes: usize) -> usize {
     if text.len() <= max_bytes {
         return text.len();
@@ -239,7 +239,7 @@ fn instance(run: Run) -> model::Instance {
         business_time: Some(run.business_at_ms),
         state: run.state.as_str().to_owned(),
         engine_state: run.state.as_str().to_owned(),
-        // What is done again is another run.
+        // A retry is another run.
         attempt: 1,
         started: run.started_at_ms,
         ended: run.ended_at_ms,
@@ -248,7 +248,7 @@ fn instance(run: Run) -> model::Instance {
     }
 }
 
-/// A try whose task waits for the next one has not had the last word on it: the task is queued.
+/// An attempt whose task waits for a retry is not final: the task is queued.
 fn task_run(row: TryRow) -> model::TaskRun {
     model::TaskRun {
         id: row.id.to_string(),

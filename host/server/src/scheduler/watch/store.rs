@@ -1,4 +1,4 @@
-//! What is watched, read from the store.
+//! Reads runs, attempts and logs from the store.
 
 use lakeport_base::Error;
 use lakeport_store::{Db, Either, Row};
@@ -6,7 +6,7 @@ use lakeport_store::{Db, Either, Row};
 use crate::scheduler::TOPIC;
 use crate::scheduler::store::{Run, State, run, run_columns, state};
 
-/// One try, as it is shown.
+/// One attempt, as shown.
 #[derive(Debug)]
 pub struct TryRow {
     pub id: i64,
@@ -20,15 +20,15 @@ pub struct TryRow {
     pub rows_affected: Option<i64>,
     pub started_at_ms: i64,
     pub ended_at_ms: Option<i64>,
-    /// It failed, and its task is to be begun again.
+    /// It failed, and its task will be retried.
     pub is_waiting: bool,
 }
 
-/// What the change log tells.
+/// The content of the change log.
 pub enum Changed {
     /// These runs; `last` is the number of the last change that was read.
     Runs { ids: Vec<i64>, is_all: bool, last: i64 },
-    /// It does not reach back so far, or says that anything may have changed.
+    /// It does not reach back far enough, or anything may have changed.
     Unknown,
 }
 
@@ -38,17 +38,17 @@ pub async fn newest(db: &Db) -> Result<i64, Error> {
     rows.first().map_or(Ok(0), |row| row.get(0))
 }
 
-/// The runs whose changes have numbers behind `seen`, up to `newest`; at most so many changes.
+/// The runs with changes after `seen`, up to `newest`; at most `limit` changes.
 pub async fn changed_after(db: &Db, seen: i64, newest: i64, limit: i64) -> Result<Changed, Error> {
     const OLDEST: &str = "SELECT min(number) FROM changes";
     const CHANGED: &str = "SELECT number, key FROM changes WHERE number > $1 AND number <= $2 AND topic = $3 \
         ORDER BY number LIMIT $4";
     let values = [seen.into(), newest.into(), TOPIC.into(), limit.into()];
     let rows = db.read(CHANGED, &values).await?;
-    // Read after the changes: what is purged in between is missed by neither.
+    // Read after the changes: a purge in between is then detected.
     let oldest = db.read(OLDEST, &[]).await?.first().map_or(Ok(None), |row| row.get::<Option<i64>>(0))?;
     let reaches_back = oldest.map_or(seen == newest, |oldest| oldest <= seen + 1);
-    // A store that was put back to an earlier state has fewer.
+    // A restored store has smaller numbers.
     if !reaches_back || seen > newest {
         return Ok(Changed::Unknown);
     }
@@ -59,7 +59,7 @@ pub async fn changed_after(db: &Db, seen: i64, newest: i64, limit: i64) -> Resul
         if key == lakeport_store::changes::EVERY_KEY {
             return Ok(Changed::Unknown);
         }
-        // Keys of timers are no numbers.
+        // Keys of timers are not numbers.
         ids.extend(key.parse::<i64>());
         last = row.get(0)?;
     }
@@ -68,7 +68,7 @@ pub async fn changed_after(db: &Db, seen: i64, newest: i64, limit: i64) -> Resul
     Ok(Changed::Runs { ids, is_all, last })
 }
 
-/// Those of these runs that are there.
+/// The existing ones of these runs.
 pub async fn runs_of(db: &Db, ids: &[i64]) -> Result<Vec<Run>, Error> {
     const RUNS: Either = Either {
         sqlite: concat!(
@@ -79,8 +79,8 @@ pub async fn runs_of(db: &Db, ids: &[i64]) -> Result<Vec<Run>, Error> {
         postgres: concat!(
             "SELECT ",
             run_columns!(),
-            " FROM runner_runs WHERE id IN \
-             (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)) ORDER BY id"
+            " FROM runner_runs WHERE id = ANY \
+             (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) ORDER BY id"
         ),
     };
     db.read(db.words(RUNS), &[json(ids)?.into()]).await?.iter().map(run).collect()
@@ -92,7 +92,7 @@ pub async fn runs_of_workflows(db: &Db, workflows: &[i64], ids: &[i64]) -> Resul
     Ok(runs.filter(|run| workflows.contains(&run.workflow_id)).collect())
 }
 
-/// Runs of these workflows by the time of their last change, from behind this one on.
+/// Runs of these workflows ordered by the time of their last change, after this one.
 pub async fn changed_since(
     db: &Db,
     workflows: &[i64],
@@ -109,15 +109,15 @@ pub async fn changed_since(
         postgres: concat!(
             "SELECT ",
             run_columns!(),
-            " FROM runner_runs WHERE (updated_at > $2 OR updated_at = $2 AND id > $3) AND workflow_id IN \
-             (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)) ORDER BY updated_at, id LIMIT $4"
+            " FROM runner_runs WHERE (updated_at > $2 OR updated_at = $2 AND id > $3) AND workflow_id = ANY \
+             (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) ORDER BY updated_at, id LIMIT $4"
         ),
     };
     let values = [json(workflows)?.into(), after.0.into(), after.1.into(), limit.into()];
     db.read(db.words(SINCE), &values).await?.iter().map(run).collect()
 }
 
-/// Tries of these runs, from behind this one on.
+/// Attempts of these runs, after this one.
 pub async fn tries_of(db: &Db, runs: &[i64], after_id: i64, limit: i64) -> Result<Vec<TryRow>, Error> {
     macro_rules! tries {
         ($runs:literal) => {
@@ -126,32 +126,33 @@ pub async fn tries_of(db: &Db, runs: &[i64], after_id: i64, limit: i64) -> Resul
                  t.rows_affected, t.started_at, t.ended_at, CASE WHEN t.state = 'failed' \
                  AND (t.is_tried_again = 1 OR t.is_lost = 1) AND r.state IN ('queued', 'running') \
                  AND NOT EXISTS (SELECT 1 FROM runner_task_runs later WHERE later.run_id = t.run_id \
-                 AND later.task_id = t.task_id AND later.attempt > t.attempt) THEN 1 ELSE 0 END \
-                 FROM runner_task_runs t JOIN runner_runs r ON r.id = t.run_id WHERE t.run_id IN ",
+                 AND later.task_id = t.task_id AND later.attempt > t.attempt) THEN 1 ELSE 0 END AS is_waiting \
+                 FROM runner_task_runs t JOIN runner_runs r ON r.id = t.run_id WHERE t.run_id ",
                 $runs,
                 " AND t.id > $2 ORDER BY t.id LIMIT $3"
             )
         };
     }
     const TRIES: Either = Either {
-        sqlite: tries!("(SELECT value FROM json_each($1))"),
-        postgres: tries!("(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))"),
+        sqlite: tries!("IN (SELECT value FROM json_each($1))"),
+        postgres: tries!("= ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))"),
     };
     let values = [json(runs)?.into(), after_id.into(), limit.into()];
     let row = |row: &Row| {
+        let mut row = row.by_name();
         Ok(TryRow {
-            id: row.get(0)?,
-            run_id: row.get(1)?,
-            task_id: row.get(2)?,
-            task_name: row.get(3)?,
-            attempt: row.get(4)?,
-            state: state(&row.get::<String>(5)?)?,
-            is_lost: row.get::<i64>(6)? == 1,
-            message: row.get(7)?,
-            rows_affected: row.get(8)?,
-            started_at_ms: row.get(9)?,
-            ended_at_ms: row.get(10)?,
-            is_waiting: row.get::<i64>(11)? == 1,
+            id: row.get("id")?,
+            run_id: row.get("run_id")?,
+            task_id: row.get("task_id")?,
+            task_name: row.get("task_name")?,
+            attempt: row.get("attempt")?,
+            state: state(&row.get::<String>("state")?)?,
+            is_lost: row.get::<i64>("is_lost")? == 1,
+            message: row.get("message")?,
+            rows_affected: row.get("rows_affected")?,
+            started_at_ms: row.get("started_at")?,
+            ended_at_ms: row.get("ended_at")?,
+            is_waiting: row.get::<i64>("is_waiting")? == 1,
         })
     };
     db.read(db.words(TRIES), &values).await?.iter().map(row).collect()
@@ -163,7 +164,7 @@ pub async fn state_of_try(db: &Db, run_id: i64, id: i64) -> Result<Option<State>
     rows.first().map(|row| state(&row.get::<String>(0)?)).transpose()
 }
 
-/// A log from this byte on, the whole of which is bounded; none where no character begins there.
+/// A log from this byte on, which is bounded as a whole; `None` if no character begins there.
 pub async fn log_from(db: &Db, task_run_id: i64, from: i64) -> Result<Option<String>, Error> {
     const PIECES: &str = "SELECT at_byte, text FROM runner_logs WHERE task_run_id = $1 \
         AND at_byte + octet_length(text) > $2 ORDER BY at_byte";

@@ -1,10 +1,10 @@
-use lakeport_plugins::Runner as _;
+use lakeport_plugins::EmbeddedScheduler as _;
 use lakeport_store::testing::on_each_store;
 use lakeport_store::{Db, changes};
 
 use super::*;
 use crate::scheduler::attempts::store as attempts;
-use crate::scheduler::testing::{NOW_MS, instance as instance_ref, reference, runner, start, workflow};
+use crate::scheduler::testing::{NOW_MS, instance as instance_ref, reference, scheduler, start, workflow};
 
 fn watch(cursor: Option<&str>, open: &[&str], limit: u32) -> model::WatchRequest {
     model::WatchRequest {
@@ -16,11 +16,11 @@ fn watch(cursor: Option<&str>, open: &[&str], limit: u32) -> model::WatchRequest
     }
 }
 
-/// Keys of all runs that are seen from the cursor on, and where it went on then.
-async fn seen(runner: &Runner, mut cursor: Option<String>, limit: u32) -> (Vec<String>, String) {
+/// Keys of all runs after the cursor, and the next cursor.
+async fn seen(scheduler: &LocalScheduler, mut cursor: Option<String>, limit: u32) -> (Vec<String>, String) {
     let mut keys = Vec::new();
     loop {
-        let page = runner.instances(watch(cursor.as_deref(), &[], limit)).await.unwrap();
+        let page = scheduler.instances(watch(cursor.as_deref(), &[], limit)).await.unwrap();
         assert!(page.instances.len() <= limit as usize);
         keys.extend(page.instances.into_iter().filter_map(|instance| instance.key));
         if !page.more {
@@ -36,27 +36,27 @@ async fn seen(runner: &Runner, mut cursor: Option<String>, limit: u32) -> (Vec<S
 #[tokio::test]
 async fn runs_are_seen_when_they_are_new_or_change() {
     on_each_store(async |db| {
-        let runner = runner(&db).await;
-        runner.put(workflow(8, Vec::new(), &[])).await.unwrap();
+        let scheduler = scheduler(&db).await;
+        scheduler.put(workflow(8, Vec::new(), &[])).await.unwrap();
         for key in ["a", "b", "c"] {
-            runner.start(start(7, key)).await.unwrap();
+            scheduler.start(start(7, key)).await.unwrap();
         }
-        runner.start(start(8, "others")).await.unwrap();
+        scheduler.start(start(8, "others")).await.unwrap();
         for limit in [1, 2, 100] {
-            assert_eq!(seen(&runner, None, limit).await.0, ["a", "b", "c"]);
+            assert_eq!(seen(&scheduler, None, limit).await.0, ["a", "b", "c"]);
         }
-        let (_, cursor) = seen(&runner, None, 2).await;
-        assert_eq!(seen(&runner, Some(cursor.clone()), 2).await.0, [""; 0]);
-        let id = runner.start(start(7, "d")).await.unwrap().trigger;
-        runner.start(start(8, "more-of-others")).await.unwrap();
-        let first = runner.find(vec![query("a")]).await.unwrap().remove(0).unwrap();
-        runner.cancel(instance_ref(7, &first.id)).await.unwrap();
+        let (_, cursor) = seen(&scheduler, None, 2).await;
+        assert_eq!(seen(&scheduler, Some(cursor.clone()), 2).await.0, [""; 0]);
+        let id = scheduler.start(start(7, "d")).await.unwrap().trigger;
+        scheduler.start(start(8, "more-of-others")).await.unwrap();
+        let first = scheduler.find(vec![query("a")]).await.unwrap().remove(0).unwrap();
+        scheduler.cancel(instance_ref(7, &first.id)).await.unwrap();
         for limit in [1, 2, 100] {
-            assert_eq!(seen(&runner, Some(cursor.clone()), limit).await.0, ["a", "d"]);
+            assert_eq!(seen(&scheduler, Some(cursor.clone()), limit).await.0, ["a", "d"]);
         }
-        runner.cancel(instance_ref(7, &id)).await.unwrap();
-        assert_eq!(seen(&runner, Some(cursor.clone()), 1).await.0, ["a", "d"]);
-        let wrong = runner.instances(watch(Some("x"), &[], 1)).await.unwrap_err();
+        scheduler.cancel(instance_ref(7, &id)).await.unwrap();
+        assert_eq!(seen(&scheduler, Some(cursor.clone()), 1).await.0, ["a", "d"]);
+        let wrong = scheduler.instances(watch(Some("x"), &[], 1)).await.unwrap_err();
         assert_eq!(wrong.0.code, "invalid_input");
     })
     .await;
@@ -69,12 +69,12 @@ fn query(key: &str) -> model::RunQuery {
 #[tokio::test]
 async fn a_change_log_that_was_purged_costs_no_run() {
     on_each_store(async |db| {
-        let runner = runner(&db).await;
-        runner.start(start(7, "a")).await.unwrap();
-        let (_, cursor) = seen(&runner, None, 10).await;
-        runner.start(start(7, "b")).await.unwrap();
+        let scheduler = scheduler(&db).await;
+        scheduler.start(start(7, "a")).await.unwrap();
+        let (_, cursor) = seen(&scheduler, None, 10).await;
+        scheduler.start(start(7, "b")).await.unwrap();
         changes::purge(&db, i64::MAX).await.unwrap();
-        assert!(seen(&runner, Some(cursor), 10).await.0.contains(&"b".to_owned()));
+        assert!(seen(&scheduler, Some(cursor), 10).await.0.contains(&"b".to_owned()));
     })
     .await;
 }
@@ -82,10 +82,10 @@ async fn a_change_log_that_was_purged_costs_no_run() {
 #[tokio::test]
 async fn open_runs_come_always_or_are_gone() {
     on_each_store(async |db| {
-        let runner = runner(&db).await;
-        let id = runner.start(start(7, "a")).await.unwrap().trigger;
-        let (_, cursor) = seen(&runner, None, 10).await;
-        let page = runner.instances(watch(Some(&cursor), &[&id, "999", "strange"], 10)).await.unwrap();
+        let scheduler = scheduler(&db).await;
+        let id = scheduler.start(start(7, "a")).await.unwrap().trigger;
+        let (_, cursor) = seen(&scheduler, None, 10).await;
+        let page = scheduler.instances(watch(Some(&cursor), &[&id, "999", "strange"], 10)).await.unwrap();
         assert_eq!(page.instances.len(), 1);
         let instance = &page.instances[0];
         assert_eq!(
@@ -98,8 +98,8 @@ async fn open_runs_come_always_or_are_gone() {
     .await;
 }
 
-async fn begun(db: &Db, runner: &Runner, key: &str) -> (i64, i64) {
-    runner.start(start(7, key)).await.unwrap();
+async fn begun(db: &Db, scheduler: &LocalScheduler, key: &str) -> (i64, i64) {
+    scheduler.start(start(7, key)).await.unwrap();
     let run = runs::find_by_key(db, key).await.unwrap().unwrap();
     let mut tx = db.begin().await.unwrap();
     let begun = attempts::begin(&mut tx, run.id, (1, "a"), NOW_MS).await.unwrap();
@@ -110,11 +110,11 @@ async fn begun(db: &Db, runner: &Runner, key: &str) -> (i64, i64) {
 #[tokio::test]
 async fn tries_come_in_pages() {
     on_each_store(async |db| {
-        let runner = runner(&db).await;
-        let (one, other) = (begun(&db, &runner, "a").await, begun(&db, &runner, "b").await);
+        let scheduler = scheduler(&db).await;
+        let (one, other) = (begun(&db, &scheduler, "a").await, begun(&db, &scheduler, "b").await);
         let page = async |cursor: Option<String>, limit| {
             let instances = [one.0, other.0].map(|id| instance_ref(7, &id.to_string())).to_vec();
-            runner.task_runs(model::TaskRunRequest { instances, cursor, limit }).await.unwrap()
+            scheduler.task_runs(model::TaskRunRequest { instances, cursor, limit }).await.unwrap()
         };
         let first = page(None, 1).await;
         assert_eq!((first.task_runs.len(), first.next.as_deref()), (1, Some(one.1.to_string().as_str())));
@@ -131,8 +131,8 @@ async fn tries_come_in_pages() {
 #[tokio::test]
 async fn a_log_comes_in_whole_lines_and_is_complete_when_its_try_has_ended() {
     on_each_store(async |db| {
-        let runner = runner(&db).await;
-        let (run_id, id) = begun(&db, &runner, "a").await;
+        let scheduler = scheduler(&db).await;
+        let (run_id, id) = begun(&db, &scheduler, "a").await;
         let append = async |at_byte, text: &str| {
             let mut tx = db.begin().await.unwrap();
             attempts::append(&mut tx, id, at_byte, text).await.unwrap();
@@ -146,13 +146,13 @@ async fn a_log_comes_in_whole_lines_and_is_complete_when_its_try_has_ended() {
             ended: false,
         };
         let log = async |cursor: Option<&str>, max_bytes| {
-            let page = runner.log(request(cursor, max_bytes)).await.unwrap();
+            let page = scheduler.log(request(cursor, max_bytes)).await.unwrap();
             (page.text, page.next, page.complete)
         };
         assert_eq!(log(None, 100).await, (String::new(), "0".to_owned(), false));
         append(0, "é one\ntwo\n").await;
         append(11, "three\n").await;
-        // What was not known to be written is written again, with more.
+        // A piece with an unknown outcome is written again, with more text.
         append(11, "three\nfour\n").await;
         assert_eq!(log(None, 100).await, ("é one\ntwo\nthree\nfour\n".to_owned(), "22".to_owned(), false));
         assert_eq!(log(None, 12).await, ("é one\ntwo\n".to_owned(), "11".to_owned(), false));
@@ -169,9 +169,9 @@ async fn a_log_comes_in_whole_lines_and_is_complete_when_its_try_has_ended() {
         assert_eq!(log(Some("11"), 7).await, ("three\n".to_owned(), "17".to_owned(), false));
         assert_eq!(log(Some("17"), 7).await, ("four\n".to_owned(), "22".to_owned(), true));
         assert_eq!(log(Some("22"), 7).await, (String::new(), "22".to_owned(), true));
-        // The last is within a character.
+        // The last one is within a character.
         for wrong in ["abc", "", "-1", "1"] {
-            let refused = runner.log(request(Some(wrong), 7)).await.unwrap_err();
+            let refused = scheduler.log(request(Some(wrong), 7)).await.unwrap_err();
             assert_eq!(refused.0.code, "invalid_input", "{wrong}");
         }
         let other = model::LogRequest {
@@ -181,7 +181,7 @@ async fn a_log_comes_in_whole_lines_and_is_complete_when_its_try_has_ended() {
             max_bytes: 1,
             ended: true,
         };
-        assert_eq!(runner.log(other).await.unwrap_err().0.code, "not_found");
+        assert_eq!(scheduler.log(other).await.unwrap_err().0.code, "not_found");
     })
     .await;
 }

@@ -1,8 +1,8 @@
-//! Tasks that could be begun and were not yet: what they work on is busy, or the server is. They are shown as tries
-//! that are queued, so that a run is seen and stopped before its first task begins.
+//! Tasks that are ready but have not started, because their data source or the server is busy. They are shown
+//! as queued attempts, so that a run is visible and can be stopped before its first task starts.
 //!
-//! No row is kept of them. What is ready follows from the definition and from the tries, as it does for the worker; of a
-//! run that was stopped, what was ready then.
+//! They have no rows. The ready tasks follow from the definition and the attempts, as for the worker; for a
+//! stopped run, those that were ready then.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -17,15 +17,15 @@ use crate::scheduler::definition::{Definition, Task};
 use crate::scheduler::progress;
 use crate::scheduler::store::{self, Run, State};
 
-/// What the id of such a try begins with, before its task's; the ids of others are numbers.
+/// The prefix of such an attempt's id, before the task's; other ids are numbers.
 const PREFIX: &str = "waiting-";
 const STOPPED: &str = "its run was stopped while it waited to begin";
 
-/// Behind which task of which run a page goes on.
+/// The position of a page: a run and a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Place {
     run_id: i64,
-    /// Tasks of that run that were passed, by their place in its definition.
+    /// Tasks of that run that were passed, by index.
     passed: usize,
 }
 
@@ -40,23 +40,23 @@ impl Place {
     }
 }
 
-/// Some of them, in the order of their runs.
+/// A page of them, in the order of their runs.
 pub struct Page {
     pub tries: Vec<model::TaskRun>,
     pub next: Option<Place>,
 }
 
-/// Whether a try's id, or a place, is one of those that are given out here.
+/// Whether an attempt's id, or a cursor, is one of this module's.
 pub fn is_waiting(text: &str) -> bool {
     text.starts_with(PREFIX)
 }
 
-/// The task that such a try's id names.
+/// The task in such an attempt's id.
 pub fn task_of(task_run_id: &str) -> Option<i64> {
     task_run_id.strip_prefix(PREFIX)?.parse().ok()
 }
 
-/// Those of these runs, from behind this place on.
+/// Those of these runs, after this position.
 pub async fn of_runs(db: &Db, ids: &[i64], from: Place, limit: usize, now_ms: i64) -> Result<Page, Error> {
     let has_any = |run: &Run| {
         matches!(run.state, State::Queued | State::Running | State::Stopping | State::Stopped)
@@ -78,7 +78,7 @@ pub async fn of_runs(db: &Db, ids: &[i64], from: Place, limit: usize, now_ms: i6
         let passed = if run.id == from.run_id { from.passed } else { 0 };
         for place in ready.into_iter().filter(|place| *place >= passed) {
             let task = &definition.tasks[place];
-            // One that was tried before is shown by its tries.
+            // A task with attempts is shown by them.
             if standings.contains_key(&task.id) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! The handler of accesses.
+//! The handler of access statistics.
 
 use std::cmp::Reverse;
 
@@ -16,29 +16,29 @@ use crate::tables::forms::{AccessQuery, TablePath};
 use crate::tables::sources;
 use crate::tables::{Call, Tables};
 
-/// How often and by whom a table was read.
+/// How often a table was read, and by whom.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TableAccesses {
     table_id: i64,
     cluster_id: Option<i64>,
     recent_days: i64,
-    /// Of the last `recentDays` days, today included.
+    /// In the last `recentDays` days, including today.
     access_count: i64,
     heat: Heat,
-    /// Within those days; null: there was none, or nobody knows when.
+    /// Within those days; null: none, or unknown.
     last_access_time: Option<String>,
-    /// Users of Lakeport and of the database who are known by name.
+    /// Named users of Lakeport and of the database.
     distinct_users: i64,
-    /// One point for each of the last `trendDays` days of the server's zone, the oldest first.
+    /// One point for each of the last `trendDays` days of the server's zone, oldest first.
     trend: Vec<AccessPoint>,
-    /// The most frequent first.
+    /// Most frequent first.
     top_users: Vec<AccessUser>,
-    /// What was counted: `lakeport` is the log of the queries that Lakeport ran; others are the database's own.
+    /// The counted sources: `lakeport` is the log of Lakeport's own queries; others belong to the database.
     sources: Vec<String>,
-    /// Every access of these days was counted.
+    /// All accesses of these days were counted.
     complete: bool,
-    /// For a person: what is missing and why, what was counted how.
+    /// For people: missing parts with reasons, and the method of counting.
     note: Option<String>,
 }
 

@@ -1,5 +1,5 @@
-//! What the database itself keeps of accesses. It is asked within a bounded time; what does not come is told, and
-//! hinders nothing.
+//! The database's own records of accesses. It is queried within a time limit; missing parts are reported and
+//! prevent nothing.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -21,15 +21,15 @@ use crate::tables::Tables;
 
 /// The longest wait for the database.
 pub const WAIT: Duration = Duration::from_secs(10);
-/// Rows of one page, and pages of one question; what comes after is not counted.
+/// Rows of one page, and pages of one query; further ones are not counted.
 const PAGE_ROWS: u32 = 5_000;
 const PAGES_MAX: usize = 20;
-/// Texts of statements, over all pages, in bytes; when there are more, what comes after is not counted.
+/// Texts of statements, over all pages, in bytes; further ones are not counted.
 const TEXTS_MAX_BYTES: usize = 32 * 1024 * 1024;
-/// Different statements that are read for the tables in them.
+/// Distinct statements that are parsed for their tables.
 const STATEMENTS_MAX: usize = 5_000;
 
-/// All that came of one question.
+/// The results of one query.
 #[derive(Default)]
 struct Told {
     rows: Vec<AccessRow>,
@@ -41,7 +41,7 @@ struct Told {
     has_more: bool,
 }
 
-/// Adds what the database has, or why it has nothing.
+/// Adds the database's counts, or the reason why there are none.
 pub async fn count(
     state: &Tables,
     source: &Datasource,
@@ -118,16 +118,16 @@ fn text_bytes(row: &AccessRow) -> usize {
     }
 }
 
-/// Rows that are about the table, and how many statements could not be read.
+/// Rows about the table, and the number of statements that could not be parsed.
 #[derive(Default)]
 struct Uses {
     rows: Vec<AccessRow>,
     unread: usize,
-    /// There were rows, of whatever table.
+    /// There were rows about some table.
     has_rows: bool,
 }
 
-/// Finds the table in the texts of statements, off the threads that answer requests, and as long as somebody waits.
+/// Finds the table in the texts of statements, on a blocking thread, while the caller waits.
 async fn uses(kind: &str, table: &TableName, rows: Vec<AccessRow>) -> Result<Uses, Error> {
     let (kind, table) = (kind.to_owned(), table.clone());
     let stopped = CancellationToken::new();
@@ -173,7 +173,7 @@ fn found_in(kind: &str, table: &TableName, rows: Vec<AccessRow>, stopped: &Cance
 /// A text and its database.
 type StatementKey = (String, String);
 
-/// Whether a statement reads a table; none: it cannot be read.
+/// Whether a statement reads a table; `None`: it cannot be parsed.
 fn is_read_by(kind: &str, table: &TableName, statement: &StatementText) -> Option<bool> {
     let found = lakeport_sql::lineage::tables(kind, &statement.text);
     if !found.errors.is_empty() && found.inputs.is_empty() {
@@ -201,7 +201,7 @@ fn add(uses: Uses, told: Told, source: &Datasource, table: &TableName, window: &
     if !told.source.is_empty() {
         tally.sources.push(told.source.clone());
     }
-    // Sums have no users that could be left out.
+    // Sums have no users to exclude.
     if uses.has_rows {
         tally.notes.extend(whose(&datasources::accounts_of(source)));
     }
@@ -210,7 +210,7 @@ fn add(uses: Uses, told: Told, source: &Datasource, table: &TableName, window: &
     let why = [
         (uses.unread > 0).then(|| format!("{} statements in it could not be read", uses.unread)),
         (broken > 0).then(|| format!("{broken} rows of it have no day that can be read")),
-        told.has_more.then(|| "it has more than was looked at".to_owned()),
+        told.has_more.then(|| "only a part of it was read".to_owned()),
         is_late.then(|| "it does not go back as far".to_owned()),
         (!told.is_complete && told.note.is_empty())
             .then(|| "the database does not keep every access".to_owned()),
@@ -223,7 +223,7 @@ fn add(uses: Uses, told: Told, source: &Datasource, table: &TableName, window: &
     }
 }
 
-/// What keeps a query from being counted twice.
+/// How a query is not counted twice.
 fn whose(accounts: &[String]) -> Option<String> {
     (!accounts.is_empty()).then(|| {
         format!(
@@ -247,8 +247,8 @@ fn add_row(day: NaiveDate, row: AccessRow, window: &Window, tally: &mut Tally) {
     }
 }
 
-/// A sum without days: all of it where it began to count within the days asked for, else the last time alone. It has
-/// all users' statements, so that what Lakeport's own log had of those days already is taken off.
+/// Adds a sum without days: all of it if it started within the requested days, otherwise only the last time.
+/// It includes all users' statements, so Lakeport's own log of those days is subtracted.
 fn add_counter(counter: &AccessCounter, window: &Window, tally: &mut Tally) {
     let from_ms = window.begins_ms(window.recent);
     let last_ms = counter.last.filter(|last_ms| *last_ms >= from_ms);
@@ -369,7 +369,7 @@ mod tests {
         let tally = tallied(told).await;
         assert!(tally.days.is_empty() && tally.sources.is_empty());
         let said = tally.missing.join("; ");
-        for part in ["1 statements", "1 rows", "more than was looked at", "go back", "the plugin is off"] {
+        for part in ["1 statements", "1 rows", "only a part of it was read", "go back", "the plugin is off"] {
             assert!(said.contains(part), "{part}: {said}");
         }
     }

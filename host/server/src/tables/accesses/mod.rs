@@ -1,9 +1,9 @@
-//! How often and by whom a table is read: from Lakeport's own log of queries, and from what the database itself
-//! keeps, where its dialect can read it.
+//! Access statistics of tables: from Lakeport's own log of queries, and from the database's own records, if
+//! its dialect can read them.
 //!
-//! The two are added up. So that no query is counted twice, the database is asked for all users but those that
-//! Lakeport itself is to it. What counts is a day of the server's zone: the last N days are today and the N - 1
-//! before it.
+//! The two are added up. So that no query is counted twice, Lakeport's own users are excluded from the
+//! database's counts. Days are those of the server's zone: the last N days are today and the N - 1 days
+//! before.
 
 pub mod api;
 mod database;
@@ -20,16 +20,17 @@ use serde::Serialize;
 use crate::queries;
 use crate::tables::Tables;
 
-/// Accesses a day, over all days asked for, from which on a table is hot.
+/// The minimum of accesses per day, averaged over the requested days, of a hot table.
 const HOT_MIN_A_DAY: i64 = 10;
-/// Likewise warm; below, and above none, it is cold.
+/// The minimum of a warm table; a cold one has fewer, but not none.
 const WARM_MIN_A_DAY: i64 = 1;
-/// What Lakeport's own log of queries is called among the sources.
+/// The name of Lakeport's own log among the sources.
 const LOG: &str = "lakeport";
-/// Users that are told apart.
+/// The most distinct users.
 const USERS_MAX: i64 = 10_000;
 
-/// How much a table is read: `hot` from 10 accesses a day on average, `warm` from 1, `cold` from a single one.
+/// How often a table is read: `hot` from 10 accesses per day on average, `warm` from 1, `cold` from a single
+/// one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Heat {
@@ -50,12 +51,12 @@ impl Heat {
     }
 }
 
-/// The days that are asked for.
+/// The requested days.
 #[derive(Debug, Clone, Copy)]
 struct Window {
-    /// The first that counts.
+    /// The first counted day.
     recent: NaiveDate,
-    /// The first of the trend.
+    /// The first day of the trend.
     trend: NaiveDate,
     today: NaiveDate,
     zone: Tz,
@@ -75,7 +76,7 @@ impl Window {
         self.recent.min(self.trend)
     }
 
-    /// Each day from one on, with the times that it begins and ends at.
+    /// Each day from the first one, with its start and end.
     fn days_from(&self, first: NaiveDate) -> Vec<(NaiveDate, (i64, i64))> {
         let span = |day: NaiveDate| {
             let from = begin_of(day, self.zone)?;
@@ -90,17 +91,17 @@ impl Window {
     }
 }
 
-/// What was counted so far.
+/// The counts so far.
 #[derive(Debug, Default)]
 struct Tally {
     days: BTreeMap<NaiveDate, i64>,
-    /// Of the days that count, with how often and when the last time.
+    /// On the counted days: number and last time.
     users: BTreeMap<String, (i64, Option<i64>)>,
     last_ms: Option<i64>,
     sources: Vec<String>,
-    /// Why it may not be all of it.
+    /// Why the counts may be incomplete.
     missing: Vec<String>,
-    /// What else there is to know.
+    /// Further remarks.
     notes: Vec<String>,
 }
 
@@ -116,13 +117,13 @@ impl Tally {
         *last = (*last).max(last_ms);
     }
 
-    /// The sum of the days from one on.
+    /// The sum of the days from the first one.
     fn since(&self, first: NaiveDate) -> i64 {
         self.days.range(first..).fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
 }
 
-/// Adds what stands in the log of queries.
+/// Adds the counts from the log of queries.
 async fn count_log(
     state: &Tables,
     cluster_id: i64,

@@ -7,47 +7,42 @@ use lakeport_store::Tx;
 
 use super::store::Ignored;
 use super::view::TableDetail;
-use super::{Definition, TableWithFields, store};
+use super::{Definition, Record, TableWithFields, store};
 use crate::audit::{Change, Commit};
 use crate::datasources::{self, DatasourceClient};
+use crate::tables::change::spec::ChangeSpec;
+use crate::tables::change::view::{ChangeView, Changed};
+use crate::tables::change::{self, Planned, Submission, TableChange};
 use crate::tables::forms::{ChangeQuery, CreateTable, SetComment, TablePath, UpdateTable};
 use crate::tables::history::{self, Source};
-use crate::tables::physical::step::ChangeSpec;
-use crate::tables::physical::view::{ChangeView, Changed, UnderWay};
-use crate::tables::physical::{self, Ended, Planned};
 use crate::tables::{Call, Tables};
 use crate::tables::{TOPIC, sources};
-
-/// How often a change is worked out again because another writer came in between.
-pub const TRIES: usize = 5;
 
 pub fn unknown(id: i64) -> Error {
     Error::not_found("table", id)
 }
 
-/// Others changed it each time that it was to be changed.
-pub fn overtaken() -> Error {
-    Error::conflict("change_running", "the table is being changed by others at this moment; try again")
-}
-
-pub fn shown(state: &Tables, whole: TableWithFields, change: Option<ChangeView>) -> Data<TableDetail> {
+fn shown(state: &Tables, whole: TableWithFields) -> Data<TableDetail> {
     let etag = whole.etag();
-    Data::new(&TableDetail::new(whole, change, state.config.time_zone)).with_etag(&etag)
+    Data::new(&TableDetail::new(whole, None, state.config.time_zone)).with_etag(&etag)
 }
 
-pub fn done(
-    state: &Tables,
-    whole: TableWithFields,
+/// The answer to a change; 404 where the table is gone meanwhile.
+pub fn done<Q, B>(
+    call: &Call<TablePath, Q, B>,
+    table: Option<TableWithFields>,
     change: Option<ChangeView>,
-) -> Data<Changed<TableDetail>> {
-    let etag = whole.etag();
-    Data::new(&Changed::Done(TableDetail::new(whole, change, state.config.time_zone))).with_etag(&etag)
+) -> Result<Data<Changed<TableDetail>>, Error> {
+    let table = table.ok_or_else(|| unknown(call.path.id))?;
+    let etag = table.etag();
+    let detail = TableDetail::new(table, change, call.state.config.time_zone);
+    Ok(Data::new(&Changed::Done(detail)).with_etag(&etag))
 }
 
 /// `GET /api/v1/tables/{id}`
 pub async fn get(call: Call<TablePath>) -> Result<Data<TableDetail>, Error> {
     let whole = super::get(&call.state, call.path.id).await?;
-    Ok(shown(&call.state, whole, None))
+    Ok(shown(&call.state, whole))
 }
 
 /// `POST /api/v1/tables`
@@ -64,7 +59,7 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTable>>) -> Result<
     let whole = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     tx.changed(TOPIC, id.to_string());
     let change = Change::of("table", id).after(&whole.versioned());
-    call.commit(tx, change, shown(state, whole, None)).await
+    call.commit(tx, change, shown(state, whole)).await
 }
 
 /// 400 with everything that is wrong with a definition; what it was before is not looked at again.
@@ -133,7 +128,7 @@ pub async fn reserve_or<P, Q, B>(
 pub async fn update(
     call: Call<TablePath, ChangeQuery, Draft<UpdateTable>>,
 ) -> Result<Data<Changed<TableDetail>>, Error> {
-    change(&call, |before| before.changed_by(call.body.read().clone())).await
+    update_with(&call, |before| before.changed_by(call.body.read().clone())).await
 }
 
 /// `PUT /api/v1/tables/{id}/comment`
@@ -144,31 +139,31 @@ pub async fn set_comment(
         let comment = super::text(call.body.read().comment.clone(), before.table_comment.clone());
         Definition { table_comment: comment, ..before.clone() }
     };
-    change(&call, commented).await
+    update_with(&call, commented).await
 }
 
 /// Changes a definition; a physical table follows first.
-async fn change<B: Body>(
-    call: &Call<TablePath, ChangeQuery, B>,
+async fn update_with<B: Body>(
+    call: &ToUpdate<B>,
     lay_over: impl Fn(&Definition) -> Definition,
 ) -> Result<Data<Changed<TableDetail>>, Error> {
-    for _ in 0..TRIES {
-        let before = super::get(&call.state, call.path.id).await?;
+    change::submit(call, call.path.id, call.query.dry_run, |before| {
         let after = lay_over(&before.record.definition);
-        if let Some(answer) = change_from(call, before, after).await? {
-            return Ok(answer);
-        }
-    }
-    Err(overtaken())
+        changed(call, before, after)
+    })
+    .await
 }
 
-/// None: the table is not any more as it was read.
-async fn change_from<B: Body>(
-    call: &Call<TablePath, ChangeQuery, B>,
+type ToUpdate<B> = Call<TablePath, ChangeQuery, B>;
+
+/// A definition in place of another.
+struct Update<'c, B>(&'c ToUpdate<B>);
+
+async fn changed<B: Body>(
+    call: &ToUpdate<B>,
     before: TableWithFields,
     after: Definition,
-) -> Result<Option<Data<Changed<TableDetail>>>, Error> {
-    let state = &call.state;
+) -> Result<Submission<Update<'_, B>>, Error> {
     before.refuse_deprecated()?;
     sources::refuse_wrong(&before, call.query.cluster_id)?;
     call.check_if_match(&before.etag())?;
@@ -178,75 +173,52 @@ async fn change_from<B: Body>(
         refuse_fixed(&before, &after)?;
     }
     check(call, Some(definition), &after).await?;
-    let (wanted, planned) = planned(call, &before, after).await?;
-    let now_ms = state.clock.now_ms();
-    let id = before.record.id;
-    let mut tx = state.db.begin().await?;
-    if wanted.table.table_name != definition.table_name
-        || wanted.table.db_name != definition.db_name
-        || wanted.table.cluster_id != definition.cluster_id
-    {
-        reserve(call, &mut tx, &wanted.table, id).await?;
-    }
-    let now = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
-    physical::store::refuse_running(&mut tx, id).await?;
-    if now.etag() != before.etag() {
-        return Ok(None);
-    }
-    // Behind all that refuses a change: a dry run is refused alike.
-    if call.query.dry_run {
-        return Ok(Some(Data::new(&Changed::DryRun(planned.view()))));
-    }
-    let audited = Change::of("table", id).before(&before.versioned());
-    if planned.statements.is_empty() {
-        let by = &call.caller.name;
-        let whole = in_catalogue(&mut tx, &before, &wanted.table, by, now_ms).await?;
-        let audited = audited.after(&whole.versioned());
-        return call.commit(tx, audited, done(state, whole, None)).await.map(Some);
-    }
-    let cluster_id = definition.cluster_id.ok_or_else(overtaken)?;
-    let (record, caller) = (&before.record, &call.caller.name);
-    let begun =
-        physical::store::start(&mut tx, record, cluster_id, &wanted, &planned, caller, now_ms).await?;
-    let begun = begun.ok_or_else(physical::running)?;
-    followed(call, tx, audited.after(&wanted.table), begun, id).await.map(Some)
-}
-
-/// What a physical table has to follow, planned.
-async fn planned<B>(
-    call: &Call<TablePath, ChangeQuery, B>,
-    before: &TableWithFields,
-    after: Definition,
-) -> Result<(ChangeSpec, Planned), Error> {
-    let definition = &before.record.definition;
+    let change = Update(call);
     if !before.record.is_physical || after == *definition {
-        return Ok((ChangeSpec { table: after, steps: Vec::new() }, Planned::default()));
+        let spec = ChangeSpec { table: after, steps: Vec::new() };
+        return Ok(Submission { before, spec, planned: Planned::default(), source_id: None, change });
     }
-    let mut wanted = ChangeSpec::between(definition, after);
-    let source = sources::of_table(&call.state, &call.caller, before, call.query.cluster_id).await?;
+    let mut spec = ChangeSpec::between(definition, after);
+    let source = sources::of_table(&call.state, &call.caller, &before, call.query.cluster_id).await?;
     let client = DatasourceClient::of_main(&call.state.datasources, &source, call.request_id.as_str());
-    wanted.without_places(&client.info()?.capabilities);
-    let planned = physical::plan(&client, &sources::place(definition), &wanted).await?;
-    Ok((wanted, planned))
+    spec.without_places(&client.info()?.capabilities);
+    let planned = change::plan(&client, &sources::place(definition), &spec).await?;
+    let source_id = (!planned.statements.is_empty()).then_some(source.id);
+    Ok(Submission { before, spec, planned, source_id, change })
 }
 
-/// What no database follows; answers the table afterwards.
-async fn in_catalogue(
-    tx: &mut Tx,
-    before: &TableWithFields,
-    after: &Definition,
-    by: &str,
-    now_ms: i64,
-) -> Result<TableWithFields, Error> {
-    let id = before.record.id;
-    if before.record.definition == *after {
-        return Ok(before.clone());
+impl<B> TableChange for Update<'_, B> {
+    type Answer = TableDetail;
+
+    async fn reserve(&self, tx: &mut Tx, before: &TableWithFields, spec: &ChangeSpec) -> Result<(), Error> {
+        let name = |of: &Definition| (of.cluster_id, of.db_name.clone(), of.table_name.clone());
+        if name(&before.record.definition) == name(&spec.table) {
+            return Ok(());
+        }
+        reserve(self.0, tx, &spec.table, before.record.id).await
     }
-    store::update(tx, id, after, before.record.is_physical, now_ms).await?;
-    tx.changed(TOPIC, id.to_string());
-    let after = store::lock(tx, id).await?.ok_or_else(|| unknown(id))?;
-    history::add_of_whole(tx, before, &after, Source::Catalogue, by, now_ms).await?;
-    Ok(after)
+
+    async fn write(
+        &self,
+        tx: &mut Tx,
+        before: &TableWithFields,
+        spec: &ChangeSpec,
+    ) -> Result<Option<ChangeView>, Error> {
+        let Record { id, definition, is_physical, .. } = &before.record;
+        if *definition != spec.table {
+            store::update(tx, *id, &spec.table, *is_physical, self.0.state.clock.now_ms()).await?;
+            tx.changed(TOPIC, id.to_string());
+        }
+        Ok(None)
+    }
+
+    async fn answer(
+        &self,
+        table: Option<TableWithFields>,
+        change: Option<ChangeView>,
+    ) -> Result<Data<Changed<TableDetail>>, Error> {
+        done(self.0, table, change)
+    }
 }
 
 /// 409 naming what a physical table cannot change.
@@ -258,19 +230,4 @@ fn refuse_fixed(before: &TableWithFields, after: &Definition) -> Result<(), Erro
     let wrong = fixed.iter().map(|member| Detail::new(*member, "is fixed once the table is in its database"));
     let message = format!("{} cannot be changed: the table is in its database", fixed.join(", "));
     Err(Error::conflict("not_changeable", message).with_details(wrong.collect()))
-}
-
-/// Waits for the physical change, then answers with the table.
-pub async fn followed<P, Q, B>(
-    call: &Call<P, Q, B>,
-    tx: Tx,
-    audited: Change,
-    begun: physical::store::ChangeRow,
-    id: i64,
-) -> Result<Data<Changed<TableDetail>>, Error> {
-    let answer = match physical::ended(call, tx, audited, begun).await? {
-        Ended::UnderWay(change) => Data::new(&Changed::UnderWay(UnderWay { change })),
-        Ended::Made(change) => done(&call.state, super::get(&call.state, id).await?, Some(change)),
-    };
-    physical::kept(call, answer).await
 }

@@ -1,5 +1,4 @@
-//! The list of tables: which ones, and in which order, by the index of names in memory; what is shown of them, by
-//! one statement.
+//! The list of tables: the index in memory filters and sorts; one statement reads the shown data.
 
 use lakeport_base::Error;
 use lakeport_catalog::{Filter, Order, SortBy};
@@ -33,12 +32,12 @@ pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<TableView>
     Ok(Data::new(&paging.page(total, views)))
 }
 
-/// An empty text is none.
+/// An empty text means none.
 fn said(text: &Option<String>) -> Option<&str> {
     text.as_deref().filter(|text| !text.is_empty())
 }
 
-/// How many tables fit, and those of one page.
+/// The number of matching tables, and one page of them.
 pub async fn page(
     db: &Db,
     catalog: &Catalog,
@@ -51,7 +50,7 @@ pub async fn page(
     Ok((total as i64, store::all_of(db, &ids).await?))
 }
 
-/// The newest first, unless a request says otherwise.
+/// Newest first by default.
 fn order(query: &ListQuery) -> Order {
     let is_descending = match (query.sort_order, query.sort_field) {
         (Some(order), _) => order == SortOrder::Desc,

@@ -1,7 +1,7 @@
-//! What a table is by its definition, whether or not a database has it: names, place, and what is said of it.
+//! The definition of a table, whether or not a database has it: names, location, and descriptions.
 //!
-//! A definition is changed as a whole: what comes of a form laid over it is checked, compared and written, and
-//! what a physical table must follow is worked out from the two.
+//! A definition is changed as a whole: a form is applied, the result is checked, compared and written, and
+//! the physical changes are derived from the difference.
 
 pub mod api;
 pub mod bulk;
@@ -23,10 +23,10 @@ pub const NAME_MAX_CHARS: usize = 64;
 
 /// The longest tag, in characters.
 pub const TAG_MAX_CHARS: usize = 64;
-/// Tags of one table.
+/// The most tags of a table.
 const TAGS_MAX: usize = 50;
 
-/// What somebody says of a table. Texts are never empty.
+/// The defined members of a table. Texts are never empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Definition {
     pub table_name: String,
@@ -38,21 +38,21 @@ pub struct Definition {
     pub distribution_column: Option<String>,
     pub bucket_num: Option<i64>,
     pub replica_num: Option<i64>,
-    /// Names between commas.
+    /// Names separated by commas.
     pub key_columns: Option<String>,
     pub partition_column: Option<String>,
     pub business_domain: Option<String>,
     pub data_domain: Option<String>,
     pub owner: Option<String>,
-    /// Of the catalogue alone.
+    /// Only in the catalogue.
     #[serde(default)]
     pub description: Option<String>,
-    /// Each once, in the order they were given.
+    /// Without duplicates, in the given order.
     #[serde(default)]
     pub tags: Vec<String>,
 }
 
-/// A table as it is kept, without its fields.
+/// A stored table, without its fields.
 #[derive(Debug, Clone)]
 pub struct Record {
     pub id: i64,
@@ -76,39 +76,40 @@ pub async fn get(core: &Core, id: i64) -> Result<TableWithFields, Error> {
     store::find(&core.db, id).await?.ok_or_else(|| api::unknown(id))
 }
 
-/// A table with all that belongs to it.
+/// A table with its fields and data source.
 #[derive(Debug, Clone)]
 pub struct TableWithFields {
     pub record: Record,
-    /// In their order.
+    /// In order.
     pub fields: Vec<Field>,
     /// Name and kind of its data source.
     pub cluster: Option<(String, String)>,
     pub drift: Vec<Drift>,
 }
 
-/// Something that the database had otherwise than the catalogue said, or than a change should have given.
+/// A difference between the database and the catalogue, or the result expected of a change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Drift {
-    /// The member, such as `fields[2].fieldType`, the fields counted from 0; `fields` alone: there was one more.
+    /// The member, such as `fields[2].fieldType`, the fields counted from 0; `fields` alone: an additional
+    /// field.
     pub what: String,
     pub expected: String,
     pub found: String,
 }
 
 impl TableWithFields {
-    /// Of what somebody defined, fields included; not of sizes.
+    /// Of the definition with its fields; not of sizes.
     pub fn etag(&self) -> String {
         etag_of(&self.versioned())
     }
 
-    /// What a version is made of, and what the audit log digests.
+    /// The content of a version, which the audit log digests.
     pub fn versioned(&self) -> impl Serialize + use<'_> {
         let Record { id, definition, is_deprecated, is_physical, .. } = &self.record;
         (id, definition, is_deprecated, is_physical, &self.fields)
     }
 
-    /// 409 for what lies in the recycle bin.
+    /// 409 for a table in the recycle bin.
     pub fn refuse_deprecated(&self) -> Result<(), Error> {
         if !self.record.is_deprecated {
             return Ok(());
@@ -140,7 +141,7 @@ impl Definition {
         }
     }
 
-    /// With what a change says laid over it.
+    /// Applies the changes of a form.
     pub fn changed_by(&self, form: UpdateTable) -> Definition {
         let before = self.clone();
         let names = |patch, before: Option<String>| text(patch, before).and_then(|text| names_written(&text));
@@ -164,7 +165,7 @@ impl Definition {
         }
     }
 
-    /// With what is set on many tables laid over it.
+    /// Applies the values of a bulk change.
     pub fn said_by(&self, form: SetOnTables) -> Definition {
         let before = self.clone();
         let mut tags = tags(form.tags, before.tags);
@@ -186,7 +187,7 @@ impl Definition {
         }
     }
 
-    /// What is wrong with it by itself: lists of names that are none, too many tags.
+    /// Its own problems: invalid lists of names, too many tags.
     pub fn problems(&self) -> Vec<Detail> {
         let lists = [("keyColumns", &self.key_columns), ("partitionColumn", &self.partition_column)];
         let wrong = lists.into_iter().filter_map(|(member, list)| {
@@ -197,7 +198,7 @@ impl Definition {
         wrong.chain(too_many).collect()
     }
 
-    /// Members that the two have otherwise and that a physical table cannot change.
+    /// Members that differ and that a physical table cannot change.
     pub fn not_changeable(&self, after: &Definition) -> Vec<&'static str> {
         let is_cleared = |before: Option<i64>, after: Option<i64>| before.is_some() && after.is_none();
         let members = [
@@ -207,7 +208,7 @@ impl Definition {
             ("keyColumns", self.key_columns != after.key_columns),
             ("partitionColumn", self.partition_column != after.partition_column),
             ("distributionColumn", self.distribution_column != after.distribution_column),
-            // There is no statement that takes a number away.
+            // No statement removes such a number.
             ("bucketNum", is_cleared(self.bucket_num, after.bucket_num)),
             ("replicaNum", is_cleared(self.replica_num, after.replica_num)),
         ];
@@ -227,13 +228,13 @@ impl Definition {
     }
 }
 
-/// Names between commas, without blanks around them.
+/// Names separated by commas, without surrounding blanks.
 pub fn names_in(list: Option<&str>) -> Vec<String> {
     let names = list.unwrap_or_default().split(',').map(|name| name.trim().to_owned());
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// A list as it is kept: `a,b`. One of blanks alone is none; a gap between commas stays, to be refused.
+/// A list in stored form: `a,b`. Only blanks mean none; a gap between commas stays, to be refused.
 fn names_written(list: &str) -> Option<String> {
     let written = list.split(',').map(str::trim).collect::<Vec<_>>().join(",");
     (!written.is_empty()).then_some(written)
@@ -251,17 +252,17 @@ fn names_problem(list: &str) -> Option<String> {
     })
 }
 
-/// What a name is after a change.
+/// The name after a change.
 pub fn name(given: Amend<Name>, before: String) -> String {
     given.0.map_or(before, |Text(name)| name)
 }
 
-/// An empty text is none.
+/// An empty text means none.
 pub fn said<const MAX: usize>(text: Option<Text<0, MAX>>) -> Option<String> {
     text.map(|Text(text)| text).filter(|text| !text.is_empty())
 }
 
-/// What a text is after a change.
+/// The text after a change.
 pub fn text<const MAX: usize>(patch: Patch<Text<0, MAX>>, before: Option<String>) -> Option<String> {
     match patch {
         Patch::Keep => before,
@@ -270,12 +271,12 @@ pub fn text<const MAX: usize>(patch: Patch<Text<0, MAX>>, before: Option<String>
     }
 }
 
-/// What a table is told that would have too many tags.
+/// The message about too many tags.
 pub fn too_many_tags() -> String {
     format!("must be {TAGS_MAX} at most on one table")
 }
 
-/// Tags as they are kept: without blanks around them, each once.
+/// Tags in stored form: trimmed, without duplicates.
 fn tags_written(given: Vec<Tag>) -> Vec<String> {
     let mut tags: Vec<String> = Vec::with_capacity(given.len());
     for Text(tag) in given {
@@ -287,7 +288,7 @@ fn tags_written(given: Vec<Tag>) -> Vec<String> {
     tags
 }
 
-/// What tags are after a change.
+/// The tags after a change.
 fn tags(patch: Patch<Vec<Tag>>, before: Vec<String>) -> Vec<String> {
     match patch {
         Patch::Keep => before,

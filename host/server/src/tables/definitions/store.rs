@@ -1,5 +1,7 @@
 //! Definitions in the store.
 
+use std::collections::BTreeSet;
+
 use lakeport_base::Error;
 use lakeport_store::{Db, Either, Row, Tx, Value};
 
@@ -11,36 +13,35 @@ macro_rules! columns {
     () => {
         "t.id, t.table_name, t.db_name, t.table_comment, t.layer, t.cluster_id, t.table_model, \
          t.distribution_column, t.bucket_num, t.replica_num, t.key_columns, t.partition_column, \
-         t.business_domain, t.data_domain, t.owner, t.status = 'deprecated', t.physical = 1, t.row_count, \
+         t.business_domain, t.data_domain, t.owner, t.status = 'deprecated' AS is_deprecated, t.physical = 1 AS is_physical, \
+         t.row_count, \
          t.data_size, t.index_size, t.statistics_time, t.origin_table_name, t.deprecated_at, t.purge_at, \
          t.created_at, t.updated_at, t.description, t.tags"
     };
 }
 
-/// What can be done where the name was given by the client.
+/// The hint if the client chose the name.
 pub const ANOTHER_NAME: &str = "take another name";
 
-/// How many those are.
-const COLUMNS: usize = 28;
-
-/// A table with its data source and its fields, by one statement: fields as arrays, in the order of [`FieldRow`].
+/// A table with its data source and its fields, by one statement: fields as arrays, in the order of
+/// [`FieldRow`].
 const WHOLE: Either = Either {
     sqlite: concat!(
         "SELECT ",
         columns!(),
-        ", d.name, d.kind, t.drift, (SELECT json_group_array(json_array(f.id, f.field_name, f.field_type, \
+        ", d.name AS cluster_name, d.kind AS cluster_kind, t.drift, (SELECT json_group_array(json_array(f.id, f.field_name, f.field_type, \
          f.field_comment, f.is_primary_key, f.is_nullable, f.default_value, f.field_order, \
          f.description)) \
-         FROM fields f WHERE f.table_id = t.id) \
+         FROM fields f WHERE f.table_id = t.id) AS fields \
          FROM tables t LEFT JOIN datasources d ON d.id = t.cluster_id WHERE t.id = $1"
     ),
     postgres: concat!(
         "SELECT ",
         columns!(),
-        ", d.name, d.kind, t.drift, (SELECT coalesce(CAST(json_agg(json_build_array(f.id, f.field_name, \
+        ", d.name AS cluster_name, d.kind AS cluster_kind, t.drift, (SELECT coalesce(CAST(json_agg(json_build_array(f.id, f.field_name, \
          f.field_type, f.field_comment, f.is_primary_key, f.is_nullable, f.default_value, f.field_order, \
          f.description)) \
-         AS TEXT), '[]') FROM fields f WHERE f.table_id = t.id) \
+         AS TEXT), '[]') FROM fields f WHERE f.table_id = t.id) AS fields \
          FROM tables t LEFT JOIN datasources d ON d.id = t.cluster_id WHERE t.id = $1"
     ),
 };
@@ -55,49 +56,51 @@ pub struct Ignored {
 type FieldRow = (i64, String, String, Option<String>, i64, i64, Option<String>, i64, Option<String>);
 
 fn record(row: &Row) -> Result<Record, Error> {
+    let mut row = row.by_name();
     Ok(Record {
-        id: row.get(0)?,
+        id: row.get("id")?,
         definition: Definition {
-            table_name: row.get(1)?,
-            db_name: row.get(2)?,
-            table_comment: row.get(3)?,
-            layer: row.get(4)?,
-            cluster_id: row.get(5)?,
-            table_model: row.get(6)?,
-            distribution_column: row.get(7)?,
-            bucket_num: row.get(8)?,
-            replica_num: row.get(9)?,
-            key_columns: row.get(10)?,
-            partition_column: row.get(11)?,
-            business_domain: row.get(12)?,
-            data_domain: row.get(13)?,
-            owner: row.get(14)?,
-            description: row.get(26)?,
-            tags: serde_json::from_str(&row.get::<String>(27)?).map_err(Error::internal)?,
+            table_name: row.get("table_name")?,
+            db_name: row.get("db_name")?,
+            table_comment: row.get("table_comment")?,
+            layer: row.get("layer")?,
+            cluster_id: row.get("cluster_id")?,
+            table_model: row.get("table_model")?,
+            distribution_column: row.get("distribution_column")?,
+            bucket_num: row.get("bucket_num")?,
+            replica_num: row.get("replica_num")?,
+            key_columns: row.get("key_columns")?,
+            partition_column: row.get("partition_column")?,
+            business_domain: row.get("business_domain")?,
+            data_domain: row.get("data_domain")?,
+            owner: row.get("owner")?,
+            description: row.get("description")?,
+            tags: serde_json::from_str(&row.get::<String>("tags")?).map_err(Error::internal)?,
         },
-        is_deprecated: row.get(15)?,
-        is_physical: row.get(16)?,
-        row_count: row.get(17)?,
-        data_size: row.get(18)?,
-        index_size: row.get(19)?,
-        statistics_time_ms: row.get(20)?,
-        origin_table_name: row.get(21)?,
-        deprecated_at_ms: row.get(22)?,
-        purge_at_ms: row.get(23)?,
-        created_at_ms: row.get(24)?,
-        updated_at_ms: row.get(25)?,
+        is_deprecated: row.get("is_deprecated")?,
+        is_physical: row.get("is_physical")?,
+        row_count: row.get("row_count")?,
+        data_size: row.get("data_size")?,
+        index_size: row.get("index_size")?,
+        statistics_time_ms: row.get("statistics_time")?,
+        origin_table_name: row.get("origin_table_name")?,
+        deprecated_at_ms: row.get("deprecated_at")?,
+        purge_at_ms: row.get("purge_at")?,
+        created_at_ms: row.get("created_at")?,
+        updated_at_ms: row.get("updated_at")?,
     })
 }
 
 fn whole(row: &Row) -> Result<TableWithFields, Error> {
     let record = record(row)?;
-    let name: Option<String> = row.get(COLUMNS)?;
-    let kind: Option<String> = row.get(COLUMNS + 1)?;
-    let drift: Option<String> = row.get(COLUMNS + 2)?;
+    let mut row = row.by_name();
+    let name: Option<String> = row.get("cluster_name")?;
+    let kind: Option<String> = row.get("cluster_kind")?;
+    let drift: Option<String> = row.get("drift")?;
     let drift: Option<Vec<Drift>> =
         drift.map(|drift| serde_json::from_str(&drift)).transpose().map_err(Error::internal)?;
     let fields: Vec<FieldRow> =
-        serde_json::from_str(&row.get::<String>(COLUMNS + 3)?).map_err(Error::internal)?;
+        serde_json::from_str(&row.get::<String>("fields")?).map_err(Error::internal)?;
     let field =
         |(id, name, type_text, comment, is_key, is_nullable, default, place, description): FieldRow| Field {
             id,
@@ -120,20 +123,21 @@ pub async fn find(db: &Db, id: i64) -> Result<Option<TableWithFields>, Error> {
     db.read(db.words(WHOLE), &[id.into()]).await?.first().map(whole).transpose()
 }
 
-/// The one of this id, which nobody else changes before the transaction ends.
+/// Locks one against changes until the transaction ends.
 pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<TableWithFields>, Error> {
     const LOCK: Either = Either {
         sqlite: "SELECT id FROM tables WHERE id = $1",
         postgres: "SELECT id FROM tables WHERE id = $1 FOR NO KEY UPDATE",
     };
-    // By two statements: what one sees beside the row that it waits for is what was there when it began.
+    // Two statements: after waiting for a row lock, a statement would still see the other rows as of its
+    // start.
     if tx.query(tx.words(LOCK), &[id.into()]).await?.is_empty() {
         return Ok(None);
     }
     tx.query(tx.words(WHOLE), &[id.into()]).await?.first().map(whole).transpose()
 }
 
-/// Those of these ids that are there and not in the recycle bin, in the order of the ids given.
+/// Those with these ids that are not in the recycle bin, in the order of the ids.
 pub async fn all_of(db: &Db, ids: &[i64]) -> Result<Vec<Record>, Error> {
     const ALL: Either = Either {
         sqlite: concat!(
@@ -144,7 +148,7 @@ pub async fn all_of(db: &Db, ids: &[i64]) -> Result<Vec<Record>, Error> {
         postgres: concat!(
             "SELECT ",
             columns!(),
-            " FROM tables t WHERE t.id IN (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)) \
+            " FROM tables t WHERE t.id = ANY(ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) \
              AND t.status = 'active'"
         ),
     };
@@ -157,7 +161,7 @@ pub async fn all_of(db: &Db, ids: &[i64]) -> Result<Vec<Record>, Error> {
     Ok(records)
 }
 
-/// Those in the recycle bin, of one data source or of all, the next to go first.
+/// Those in the recycle bin, of one data source or of all, earliest purge first.
 pub async fn deprecated(db: &Db, cluster_id: Option<i64>, limit: i64) -> Result<Vec<Record>, Error> {
     const DEPRECATED: &str = concat!(
         "SELECT ",
@@ -168,24 +172,23 @@ pub async fn deprecated(db: &Db, cluster_id: Option<i64>, limit: i64) -> Result<
     db.read(DEPRECATED, &[cluster_id.into(), limit.into()]).await?.iter().map(record).collect()
 }
 
-/// Of these ids those that are no table, or one in the recycle bin.
+/// The ids without a table, or with one in the recycle bin.
 pub async fn missing_of(tx: &mut Tx, ids: &[i64]) -> Result<Vec<i64>, Error> {
-    const MISSING: Either = Either {
-        sqlite: "SELECT DISTINCT value FROM json_each($1) \
-            WHERE value NOT IN (SELECT id FROM tables WHERE status = 'active') ORDER BY value",
-        postgres: "SELECT DISTINCT given.id FROM \
-            (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT) AS id) AS given \
-            WHERE NOT EXISTS (SELECT 1 FROM tables t WHERE t.id = given.id AND t.status = 'active') \
-            ORDER BY given.id",
+    const THERE: Either = Either {
+        sqlite: "SELECT id FROM tables WHERE status = 'active' AND id IN (SELECT value FROM json_each($1))",
+        postgres: "SELECT id FROM tables WHERE status = 'active' \
+            AND id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))",
     };
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = tx.query(tx.words(MISSING), &[json(ids)?]).await?;
-    rows.iter().map(|row| row.get(0)).collect()
+    let rows = tx.query(tx.words(THERE), &[json(ids)?]).await?;
+    let there = rows.iter().map(|row| row.get(0)).collect::<Result<BTreeSet<i64>, Error>>()?;
+    let asked: BTreeSet<i64> = ids.iter().copied().collect();
+    Ok(asked.difference(&there).copied().collect())
 }
 
-/// Adds one; answers its id. 409 when the name is taken.
+/// Inserts one; returns its id. 409 when the name is taken.
 pub async fn insert(tx: &mut Tx, new: &Definition, now_ms: i64) -> Result<i64, Error> {
     const INSERT: &str = "INSERT INTO tables (table_name, db_name, table_comment, layer, cluster_id, table_model, \
         distribution_column, bucket_num, replica_num, key_columns, partition_column, business_domain, \
@@ -197,7 +200,7 @@ pub async fn insert(tx: &mut Tx, new: &Definition, now_ms: i64) -> Result<i64, E
     rows.first().map_or_else(|| Err(Error::internal(anyhow::anyhow!("it was not stored"))), |row| row.get(0))
 }
 
-/// Writes all that a change can touch. 409 when the name is taken.
+/// Writes all columns that a change can affect. 409 when the name is taken.
 pub async fn update(
     tx: &mut Tx,
     id: i64,
@@ -235,8 +238,7 @@ fn values(of: &Definition) -> Result<Vec<Value>, Error> {
     ])
 }
 
-/// Those of these ids that are there, in the recycle bin too, by id; nobody else changes them before the
-/// transaction ends.
+/// Locks those with these ids, including the recycle bin, against changes until the transaction ends.
 pub async fn lock_all(tx: &mut Tx, ids: &[i64]) -> Result<Vec<Record>, Error> {
     const LOCK: Either = Either {
         sqlite: concat!(
@@ -247,14 +249,14 @@ pub async fn lock_all(tx: &mut Tx, ids: &[i64]) -> Result<Vec<Record>, Error> {
         postgres: concat!(
             "SELECT ",
             columns!(),
-            " FROM tables t WHERE t.id IN (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)) \
+            " FROM tables t WHERE t.id = ANY(ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) \
              ORDER BY t.id FOR NO KEY UPDATE"
         ),
     };
     tx.query(tx.words(LOCK), &[json(ids)?]).await?.iter().map(record).collect()
 }
 
-/// Writes what only the catalogue says of these tables.
+/// Writes the catalogue's own members of these tables.
 pub async fn say(tx: &mut Tx, tables: &[(i64, Definition)], now_ms: i64) -> Result<(), Error> {
     const SAY: Either = Either {
         sqlite: "UPDATE tables SET layer = json_extract(given.value, '$.layer'), \
@@ -270,7 +272,7 @@ pub async fn say(tx: &mut Tx, tables: &[(i64, Definition)], now_ms: i64) -> Resu
     };
     let said = |(id, of): &(i64, Definition)| {
         let tags = serde_json::to_string(&of.tags).map_err(Error::internal)?;
-        // Named one by one, so that nothing but these is written here.
+        // Listed one by one, so that nothing else is written here.
         Ok(serde_json::json!({
             "id": id, "layer": of.layer, "business_domain": of.business_domain, "data_domain": of.data_domain,
             "owner": of.owner, "description": of.description, "tags": tags,
@@ -284,20 +286,20 @@ pub async fn say(tx: &mut Tx, tables: &[(i64, Definition)], now_ms: i64) -> Resu
     tx.execute(tx.words(SAY), &[given.into(), now_ms.into()]).await.map(drop)
 }
 
-/// Its definition has another version: of its fields.
+/// Marks a new version: its fields changed.
 pub async fn touch(tx: &mut Tx, id: i64, now_ms: i64) -> Result<(), Error> {
     const TOUCH: &str = "UPDATE tables SET updated_at = $2 WHERE id = $1";
     tx.execute(TOUCH, &[id.into(), now_ms.into()]).await.map(drop)
 }
 
-/// How its database differs; empty: it does not.
+/// The drift of its database; empty: none.
 pub async fn set_drift(tx: &mut Tx, id: i64, drift: &[Drift]) -> Result<(), Error> {
     const SET: &str = "UPDATE tables SET drift = $2 WHERE id = $1";
     let drift = (!drift.is_empty()).then(|| serde_json::to_string(drift)).transpose();
     tx.execute(SET, &[id.into(), drift.map_err(Error::internal)?.into()]).await.map(drop)
 }
 
-/// A live table has this name, or a change under way takes it or gives it up.
+/// Whether a live table has this name, or a running change takes it or gives it up.
 pub async fn is_taken(tx: &mut Tx, wanted: &Definition, but: i64) -> Result<bool, Error> {
     const TAKEN: &str = "SELECT id FROM tables WHERE coalesce(cluster_id, 0) = $1 AND db_name = $2 \
         AND table_name = $3 AND status = 'active' AND id <> $4 \
@@ -312,8 +314,8 @@ pub async fn is_taken(tx: &mut Tx, wanted: &Definition, but: i64) -> Result<bool
     Ok(!tx.query(TAKEN, &values).await?.is_empty())
 }
 
-/// Another live table, or one of a change under way, whose name is this one to a database that ignores the case of
-/// such names: `databases`, `tables`, or both. Case is that of ASCII.
+/// Another live table, or one of a running change, with an equal name for a database that ignores the case of
+/// such names: `databases`, `tables`, or both. Only ASCII case is ignored.
 pub async fn namesake(
     tx: &mut Tx,
     wanted: &Definition,
@@ -352,7 +354,7 @@ fn taken(error: Error, wanted: &Definition) -> Error {
     error.unique_as("name_taken", name_taken(wanted, ANOTHER_NAME))
 }
 
-/// What a client is told of a name that is taken; `hint` says what can be done.
+/// The message about a taken name; `hint` tells what can be done.
 pub fn name_taken(wanted: &Definition, hint: &str) -> String {
     let Definition { table_name, db_name, .. } = wanted;
     format!("there is a table {db_name}.{table_name} of this data source already; {hint}")

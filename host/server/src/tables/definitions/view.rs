@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Definition, Drift, Record, TableWithFields};
+use crate::tables::change::view::ChangeView;
 use crate::tables::fields::view::FieldView;
-use crate::tables::physical::view::ChangeView;
 
 /// A table of the catalogue.
 #[derive(Serialize, JsonSchema)]

@@ -10,16 +10,14 @@ use serde::Serialize;
 
 use super::view::FieldView;
 use super::{FIELDS_MAX, Field, default, store};
-use crate::audit::{Change, Commit};
 use crate::datasources::DatasourceClient;
 use crate::tables::Call;
-use crate::tables::definitions::api::{TRIES, overtaken, unknown};
+use crate::tables::change::spec::{ChangeSpec, Step};
+use crate::tables::change::view::{ChangeView, Changed};
+use crate::tables::change::{self, Planned, Submission, TableChange, overtaken};
+use crate::tables::definitions::api::unknown;
 use crate::tables::definitions::{self, TableWithFields};
 use crate::tables::forms::{ChangeQuery, CreateField, DryRunQuery, FieldPath, TablePath, UpdateField};
-use crate::tables::history::{self, Source};
-use crate::tables::physical::step::{ChangeSpec, Step};
-use crate::tables::physical::view::{ChangeView, Changed, UnderWay};
-use crate::tables::physical::{self, Ended, Planned};
 use crate::tables::{TOPIC, sources};
 
 /// That a field is gone.
@@ -54,63 +52,54 @@ pub async fn get(call: Call<FieldPath>) -> Result<Data<FieldView>, Error> {
 pub async fn create(
     call: Call<TablePath, ChangeQuery, Draft<CreateField>>,
 ) -> Result<Data<Changed<FieldView>>, Error> {
-    let (id, query) = (call.path.id, &call.query);
-    for _ in 0..TRIES {
-        let whole = definitions::get(&call.state, id).await?;
-        sources::refuse_wrong(&whole, query.cluster_id)?;
-        if whole.fields.len() >= FIELDS_MAX {
+    let (call, id) = (&call, call.path.id);
+    let add = async |table: TableWithFields| {
+        sources::refuse_wrong(&table, call.query.cluster_id)?;
+        if table.fields.len() >= FIELDS_MAX {
             let message = format!("a table has {FIELDS_MAX} fields at most");
             return Err(Error::conflict("too_many_fields", message));
         }
-        let place = whole.fields.last().map_or(0, |last| last.place) + 1;
+        let place = table.fields.last().map_or(0, |last| last.place) + 1;
         let field = Field::of(id, place, call.body.read().clone());
         let name = field.name.clone();
-        let show = |whole, change| shown(whole, change, |field| field.name == name);
-        if let Some(answer) = edit(&call, whole, Edit::Add(field), query.dry_run, show).await? {
-            return Ok(answer);
-        }
-    }
-    Err(overtaken())
+        let show = move |table, change| shown(table, change, |field| field.name == name);
+        edited(call, table, Edit::Add(field), show).await
+    };
+    change::submit(call, id, call.query.dry_run, add).await
 }
 
 /// `PUT /api/v1/tables/{id}/fields/{fieldId}`
 pub async fn update(
     call: Call<FieldPath, DryRunQuery, Draft<UpdateField>>,
 ) -> Result<Data<Changed<FieldView>>, Error> {
-    let (id, field_id) = (call.path.id, call.path.field_id);
-    for _ in 0..TRIES {
-        let whole = definitions::get(&call.state, id).await?;
-        let before = field_of(&whole, field_id)?;
+    let (call, field_id) = (&call, call.path.field_id);
+    let alter = async |table: TableWithFields| {
+        let before = field_of(&table, field_id)?;
         call.check_if_match(&before.etag())?;
         let after = before.changed_by(call.body.read().clone());
         // A form that could not be read is reported first.
         let is_readable = call.body.refuse(Vec::new()).is_ok();
-        if is_readable && whole.record.is_physical && before.is_key != after.is_key {
+        if is_readable && table.record.is_physical && before.is_key != after.is_key {
             let message = "isPrimaryKey cannot be changed: the table is in its database";
             let detail = Detail::new("isPrimaryKey", "is fixed once the table is in its database");
             return Err(Error::conflict("not_changeable", message).with_details(vec![detail]));
         }
-        let alter = Edit::Alter { before, after };
-        let show = |whole, change| shown(whole, change, |field| field.id == field_id);
-        if let Some(answer) = edit(&call, whole, alter, call.query.dry_run, show).await? {
-            return Ok(answer);
-        }
-    }
-    Err(overtaken())
+        let show = move |table, change| shown(table, change, |field| field.id == field_id);
+        edited(call, table, Edit::Alter { before, after }, show).await
+    };
+    change::submit(call, call.path.id, call.query.dry_run, alter).await
 }
 
 /// `DELETE /api/v1/tables/{id}/fields/{fieldId}`
 pub async fn delete(call: Call<FieldPath, DryRunQuery>) -> Result<Data<Changed<RemovedField>>, Error> {
-    for _ in 0..TRIES {
-        let whole = definitions::get(&call.state, call.path.id).await?;
-        let field = field_of(&whole, call.path.field_id)?;
+    let call = &call;
+    let remove = async |table: TableWithFields| {
+        let field = field_of(&table, call.path.field_id)?;
         call.check_if_match(&field.etag())?;
         let show = |_, change| Ok(Data::new(&Changed::Done(RemovedField { change })));
-        if let Some(answer) = edit(&call, whole, Edit::Drop(field), call.query.dry_run, show).await? {
-            return Ok(answer);
-        }
-    }
-    Err(overtaken())
+        edited(call, table, Edit::Drop(field), show).await
+    };
+    change::submit(call, call.path.id, call.query.dry_run, remove).await
 }
 
 fn field_of(whole: &TableWithFields, id: i64) -> Result<Field, Error> {
@@ -120,87 +109,91 @@ fn field_of(whole: &TableWithFields, id: i64) -> Result<Field, Error> {
 
 /// The answer with one field of the table as it is now.
 fn shown(
-    whole: TableWithFields,
+    table: TableWithFields,
     change: Option<ChangeView>,
     is_it: impl Fn(&Field) -> bool,
 ) -> Result<Data<Changed<FieldView>>, Error> {
-    let field = whole.fields.into_iter().find(is_it).ok_or_else(overtaken)?;
+    let field = table.fields.into_iter().find(is_it).ok_or_else(overtaken)?;
     let etag = field.etag();
     Ok(Data::new(&Changed::Done(FieldView::new(field, change))).with_etag(&etag))
 }
 
-/// Makes an edit on the table as it was read; none where it is not so any more.
-async fn edit<P, Q, B: Body, T: Serialize + JsonSchema + Send + 'static>(
-    call: &Call<P, Q, B>,
-    whole: TableWithFields,
+/// An edit of one field, and the answer to it.
+struct FieldChange<'c, P, Q, B, S> {
+    call: &'c Call<P, Q, B>,
+    table_id: i64,
     edit: Edit,
-    is_dry_run: bool,
-    show: impl Fn(TableWithFields, Option<ChangeView>) -> Result<Data<Changed<T>>, Error>,
-) -> Result<Option<Data<Changed<T>>>, Error> {
-    let (state, id) = (&call.state, whole.record.id);
-    whole.refuse_deprecated()?;
-    let (client, profile) = match whole.record.definition.cluster_id {
-        None => (None, None),
-        Some(_) => {
-            let source = sources::of_table(state, &call.caller, &whole, None).await?;
-            let client = DatasourceClient::of_main(&state.datasources, &source, call.request_id.as_str());
-            let profile = client.profile()?;
-            (Some(client), Some(profile))
-        }
-    };
-    call.body.refuse(problems(client.as_ref(), profile.as_deref(), &edit).await?)?;
-    refuse_taken(profile.as_deref(), &whole, &edit)?;
-    let definition = whole.record.definition.clone();
-    let mut wanted = ChangeSpec { table: definition.clone(), steps: Vec::new() };
-    let mut planned = Planned::default();
-    if let Some(client) = client.as_ref().filter(|_| whole.record.is_physical) {
-        wanted.steps.extend(edit.step());
-        wanted.without_places(&client.info()?.capabilities);
-        planned = physical::plan(client, &sources::place(&definition), &wanted).await?;
-    }
-    let now_ms = state.clock.now_ms();
-    let mut tx = state.db.begin().await?;
-    let now = definitions::store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
-    physical::store::refuse_running(&mut tx, id).await?;
-    if now.etag() != whole.etag() {
-        return Ok(None);
-    }
-    // Behind all that refuses a change: a dry run is refused alike.
-    if is_dry_run {
-        return Ok(Some(Data::new(&Changed::DryRun(planned.view()))));
-    }
-    let audited = Change::of("table", id).before(&whole.versioned());
-    if planned.statements.is_empty() {
-        let by = &call.caller.name;
-        let before = whole;
-        let whole = in_catalogue(&mut tx, id, &edit, now_ms).await?;
-        history::add_of_whole(&mut tx, &before, &whole, Source::Catalogue, by, now_ms).await?;
-        let audited = audited.after(&whole.versioned());
-        return call.commit(tx, audited, show(whole, None)?).await.map(Some);
-    }
-    let cluster_id = definition.cluster_id.ok_or_else(overtaken)?;
-    let (record, caller) = (&whole.record, &call.caller.name);
-    let begun =
-        physical::store::start(&mut tx, record, cluster_id, &wanted, &planned, caller, now_ms).await?;
-    let begun = begun.ok_or_else(physical::running)?;
-    let answer = match physical::ended(call, tx, audited.after(&wanted), begun).await? {
-        Ended::UnderWay(change) => Data::new(&Changed::UnderWay(UnderWay { change })),
-        Ended::Made(change) => show(definitions::get(state, id).await?, Some(change))?,
-    };
-    physical::kept(call, answer).await.map(Some)
+    show: S,
 }
 
-/// What no database follows; answers the table afterwards.
-async fn in_catalogue(tx: &mut Tx, id: i64, edit: &Edit, now_ms: i64) -> Result<TableWithFields, Error> {
-    match edit {
-        Edit::Add(field) => _ = store::insert(tx, field, now_ms).await?,
-        Edit::Alter { before, after } if before == after => {}
-        Edit::Alter { after, .. } => store::update(tx, after, now_ms).await?,
-        Edit::Drop(field) => store::delete(tx, field).await?,
+/// The edit on the table as it was read; 4xx where it cannot be made.
+async fn edited<P, Q, B: Body, S>(
+    call: &Call<P, Q, B>,
+    before: TableWithFields,
+    edit: Edit,
+    show: S,
+) -> Result<Submission<FieldChange<'_, P, Q, B, S>>, Error> {
+    let state = &call.state;
+    before.refuse_deprecated()?;
+    let source = match before.record.definition.cluster_id {
+        None => None,
+        Some(_) => Some(sources::of_table(state, &call.caller, &before, None).await?),
+    };
+    let client = source
+        .as_ref()
+        .map(|source| DatasourceClient::of_main(&state.datasources, source, call.request_id.as_str()));
+    let profile = client.as_ref().map(DatasourceClient::profile).transpose()?;
+    call.body.refuse(problems(client.as_ref(), profile.as_deref(), &edit).await?)?;
+    refuse_taken(profile.as_deref(), &before, &edit)?;
+    let definition = &before.record.definition;
+    let mut spec = ChangeSpec { table: definition.clone(), steps: Vec::new() };
+    let mut planned = Planned::default();
+    if let Some(client) = client.as_ref().filter(|_| before.record.is_physical) {
+        spec.steps.extend(edit.step());
+        spec.without_places(&client.info()?.capabilities);
+        planned = change::plan(client, &sources::place(definition), &spec).await?;
     }
-    definitions::store::touch(tx, id, now_ms).await?;
-    tx.changed(TOPIC, id.to_string());
-    definitions::store::lock(tx, id).await?.ok_or_else(|| unknown(id))
+    let source_id = source.map(|source| source.id).filter(|_| !planned.statements.is_empty());
+    let change = FieldChange { call, table_id: before.record.id, edit, show };
+    Ok(Submission { before, spec, planned, source_id, change })
+}
+
+impl<P, Q, B, S, T> TableChange for FieldChange<'_, P, Q, B, S>
+where
+    S: Fn(TableWithFields, Option<ChangeView>) -> Result<Data<Changed<T>>, Error>,
+    T: Serialize + JsonSchema + Send + 'static,
+{
+    type Answer = T;
+
+    async fn reserve(&self, _: &mut Tx, _: &TableWithFields, _: &ChangeSpec) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn write(
+        &self,
+        tx: &mut Tx,
+        _: &TableWithFields,
+        _: &ChangeSpec,
+    ) -> Result<Option<ChangeView>, Error> {
+        let (id, now_ms) = (self.table_id, self.call.state.clock.now_ms());
+        match &self.edit {
+            Edit::Add(field) => _ = store::insert(tx, field, now_ms).await?,
+            Edit::Alter { before, after } if before == after => {}
+            Edit::Alter { after, .. } => store::update(tx, after, now_ms).await?,
+            Edit::Drop(field) => store::delete(tx, field).await?,
+        }
+        definitions::store::touch(tx, id, now_ms).await?;
+        tx.changed(TOPIC, id.to_string());
+        Ok(None)
+    }
+
+    async fn answer(
+        &self,
+        table: Option<TableWithFields>,
+        change: Option<ChangeView>,
+    ) -> Result<Data<Changed<T>>, Error> {
+        (self.show)(table.ok_or_else(|| unknown(self.table_id))?, change)
+    }
 }
 
 impl Edit {
@@ -244,7 +237,7 @@ async fn problems(
     if let Some(profile) = profile.filter(|_| before.is_none_or(|before| before.name != wanted.name)) {
         let mut found = Vec::new();
         lakeport_sql::names::check(profile, "field", &wanted.name, "fieldName", &mut found);
-        wrong.extend(found.into_iter().map(physical::failure::detail));
+        wrong.extend(found.into_iter().map(change::failure::detail));
     }
     if wanted.type_text.is_empty() {
         wrong.push(Detail::new("fieldType", "must not be empty"));

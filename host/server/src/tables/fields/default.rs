@@ -1,16 +1,16 @@
-//! What a default's text means: a number, a truth value, the time of the insert, or a text; by the family of the
-//! field's type, which its dialect knows.
+//! The meaning of a default's text: a number, a truth value, the time of the insert, or a text, by the family
+//! of the field's type, which its dialect knows.
 
 use lakeport_bindings::dialect::schema::DefaultValue;
 
-/// Written like this, whatever the type, it is the time of the insert.
+/// This text means the time of the insert, for any type.
 const NOW: &str = "CURRENT_TIMESTAMP";
-/// Digits of a second's fraction.
+/// Fraction digits of a second.
 const NOW_DIGITS_MAX: u8 = 9;
-/// What a database reads as expressions. A default is a value.
+/// Texts that a database reads as expressions. A default must be a value.
 const EXPRESSIONS: [&str; 4] = ["CURRENT_DATE", "CURRENT_TIME", "NOW()", "NULL"];
 
-/// The default that a text means; the error goes on after the member's name.
+/// The default that a text means; the error continues the member's name.
 pub fn meant(text: Option<&str>, family: &str) -> Result<DefaultValue, String> {
     let Some(text) = text else { return Ok(DefaultValue::Absent) };
     if let Some(digits) = now_digits(text) {

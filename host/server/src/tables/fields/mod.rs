@@ -1,4 +1,4 @@
-//! The fields of a table: what each is by its definition, and the default that a text means.
+//! The fields of a table: their definitions, and the meaning of a default's text.
 
 pub mod api;
 pub mod default;
@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 use super::definitions::{name, said, text};
 use super::forms::{CreateField, UpdateField};
 
-/// Fields of one table.
+/// The most fields of a table.
 pub const FIELDS_MAX: usize = 2_000;
 
-/// A field as it is kept.
+/// A stored field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Field {
-    /// 0: it has none yet.
+    /// 0: none yet.
     pub id: i64,
     pub table_id: i64,
     pub name: String,
@@ -26,11 +26,11 @@ pub struct Field {
     pub comment: Option<String>,
     pub is_key: bool,
     pub is_nullable: bool,
-    /// As a user writes it; `CURRENT_TIMESTAMP` is the time of the insert, and an empty text is one.
+    /// In the user's notation; `CURRENT_TIMESTAMP` is the time of the insert, and an empty text is a text.
     pub default: Option<String>,
     /// From 1.
     pub place: i64,
-    /// Of the catalogue alone.
+    /// Only in the catalogue.
     #[serde(default)]
     pub description: Option<String>,
 }
@@ -51,7 +51,7 @@ impl Field {
         }
     }
 
-    /// With what a change says laid over it.
+    /// Applies a change.
     pub fn changed_by(&self, form: UpdateField) -> Field {
         let before = self.clone();
         Field {
@@ -70,7 +70,7 @@ impl Field {
         }
     }
 
-    /// Whether a database has nothing to follow from one to the other.
+    /// Whether the two are equal for a database, so that no physical change follows.
     pub fn is_as_in_database(&self, other: &Field) -> bool {
         Field { description: None, ..self.clone() } == Field { description: None, ..other.clone() }
     }

@@ -5,36 +5,36 @@ use lakeport_store::{Db, Either, Row, Tx, Value};
 
 use super::Field;
 
-/// Those of these tables, each table's in their order, `at_most` in all.
+/// Those of these tables, in each table's order, `at_most` in total.
 pub async fn of_tables(db: &Db, table_ids: &[i64], at_most: i64) -> Result<Vec<Field>, Error> {
     const OF: Either = Either {
         sqlite: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
             default_value, field_order, description FROM fields WHERE table_id IN (SELECT value FROM json_each($1)) \
             ORDER BY table_id, field_order LIMIT $2",
         postgres: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
-            default_value, field_order, description FROM fields WHERE table_id IN \
-            (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)) \
+            default_value, field_order, description FROM fields WHERE table_id = ANY \
+            (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) \
             ORDER BY table_id, field_order LIMIT $2",
     };
     let ids = serde_json::to_string(table_ids).map_err(Error::internal)?;
     db.read(db.words(OF), &[ids.into(), at_most.into()]).await?.iter().map(field).collect()
 }
 
-/// Those of these ids, in no order.
+/// Those with these ids, unordered.
 pub async fn of_ids(db: &Db, ids: &[i64]) -> Result<Vec<Field>, Error> {
     const OF: Either = Either {
         sqlite: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
             default_value, field_order, description FROM fields WHERE id IN (SELECT value FROM json_each($1))",
         postgres: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
-            default_value, field_order, description FROM fields WHERE id IN \
-            (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))",
+            default_value, field_order, description FROM fields WHERE id = ANY \
+            (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))",
     };
     let ids = serde_json::to_string(ids).map_err(Error::internal)?;
     db.read(db.words(OF), &[ids.into()]).await?.iter().map(field).collect()
 }
 
-/// Fields of live tables in these data sources, or in none, with one of these parts, lower case, in their names or
-/// comments: the table, the name, the comment.
+/// Fields of live tables in these data sources, or without one, whose names or comments contain one of these
+/// lower-case parts: the table, the name, the comment.
 pub async fn matching(
     db: &Db,
     cluster_ids: &[i64],
@@ -50,8 +50,8 @@ pub async fn matching(
             ORDER BY f.table_id, f.id LIMIT $3",
         postgres: "SELECT f.table_id, f.field_name, coalesce(f.field_comment, '') FROM fields f \
             JOIN tables t ON t.id = f.table_id WHERE t.status = 'active' \
-            AND (t.cluster_id IS NULL OR t.cluster_id IN \
-            (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) \
+            AND (t.cluster_id IS NULL OR t.cluster_id = ANY \
+            (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))) \
             AND EXISTS (SELECT 1 FROM json_array_elements_text(CAST($2 AS json)) AS part (value) WHERE \
             position(part.value IN lower(f.field_name || ' ' || coalesce(f.field_comment, ''))) > 0) \
             ORDER BY f.table_id, f.id LIMIT $3",
@@ -63,21 +63,22 @@ pub async fn matching(
 }
 
 fn field(row: &Row) -> Result<Field, Error> {
+    let mut row = row.by_name();
     Ok(Field {
-        id: row.get(0)?,
-        table_id: row.get(1)?,
-        name: row.get(2)?,
-        type_text: row.get(3)?,
-        comment: row.get(4)?,
-        is_key: row.get(5)?,
-        is_nullable: row.get(6)?,
-        default: row.get(7)?,
-        place: row.get(8)?,
-        description: row.get(9)?,
+        id: row.get("id")?,
+        table_id: row.get("table_id")?,
+        name: row.get("field_name")?,
+        type_text: row.get("field_type")?,
+        comment: row.get("field_comment")?,
+        is_key: row.get("is_primary_key")?,
+        is_nullable: row.get("is_nullable")?,
+        default: row.get("default_value")?,
+        place: row.get("field_order")?,
+        description: row.get("description")?,
     })
 }
 
-/// Adds one; answers its id. 409 when the name is taken.
+/// Inserts one; returns its id. 409 when the name is taken.
 pub async fn insert(tx: &mut Tx, new: &Field, now_ms: i64) -> Result<i64, Error> {
     const INSERT: &str = "INSERT INTO fields (field_name, field_type, field_comment, is_primary_key, is_nullable, \
         default_value, field_order, created_at, updated_at, description, table_id) \
@@ -88,7 +89,7 @@ pub async fn insert(tx: &mut Tx, new: &Field, now_ms: i64) -> Result<i64, Error>
     rows.first().map_or_else(|| Err(Error::internal(anyhow::anyhow!("it was not stored"))), |row| row.get(0))
 }
 
-/// Writes all that a change can touch. 409 when the name is taken.
+/// Writes all columns that a change can affect. 409 when the name is taken.
 pub async fn update(tx: &mut Tx, after: &Field, now_ms: i64) -> Result<(), Error> {
     const UPDATE: &str = "UPDATE fields SET field_name = $1, field_type = $2, field_comment = $3, \
         is_primary_key = $4, is_nullable = $5, default_value = $6, field_order = $7, updated_at = $8, \
@@ -112,7 +113,7 @@ fn values(of: &Field, now_ms: i64) -> Vec<Value> {
     ]
 }
 
-/// Takes one away; those behind it move up.
+/// Deletes one; later fields move up.
 pub async fn delete(tx: &mut Tx, field: &Field) -> Result<(), Error> {
     const DELETE: &str = "DELETE FROM fields WHERE id = $1";
     const MOVE_UP: &str =
@@ -125,7 +126,7 @@ fn taken(error: Error, wanted: &Field) -> Error {
     error.unique_as("name_taken", name_taken(&wanted.name))
 }
 
-/// What a client is told of a name that is taken.
+/// The message about a taken name.
 pub fn name_taken(name: &str) -> String {
     format!("the table has a field {name} already; take another name")
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Field;
-use crate::tables::physical::view::ChangeView;
+use crate::tables::change::view::ChangeView;
 
 /// A field of a table.
 #[derive(Serialize, JsonSchema)]

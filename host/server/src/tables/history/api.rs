@@ -13,30 +13,30 @@ use crate::tables::definitions;
 use crate::tables::forms::{PAGE_SIZE_DEFAULT, PageQuery, TablePath, VersionPath};
 use crate::tables::sources;
 
-/// One change of a table's schema.
+/// A change of a table's schema.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "SchemaChange")]
 pub struct EntryView {
-    /// Of the schema after the change; they are numbered by table, from 1.
+    /// Of the schema after the change; numbered per table, from 1.
     version: i64,
     at: String,
     source: Source,
-    /// Who asked for it; null: it was found in the database, and nobody knows who made it.
+    /// The author; null: it was found in the database, and the author is unknown.
     by: Option<String>,
     changes: Vec<Part>,
 }
 
-/// A table's schema as it was.
+/// A former schema of a table.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "SchemaVersion")]
 pub struct VersionView {
     #[serde(flatten)]
     entry: EntryView,
-    /// The fields after that change, in their order.
+    /// The fields after that change, in order.
     fields: Vec<PastField>,
 }
 
-/// A field as it was.
+/// A former field.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PastField {

@@ -1,4 +1,4 @@
-//! What is different between two schemas of one table, and the way back.
+//! The difference between two schemas of one table, and how to revert it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{New, Part, Schema, Shape, Undo};
 
-/// What became of a table; none: nothing.
+/// The history entry for a change; `None` without a difference.
 pub fn between(table_id: i64, before: &Schema, after: &Schema) -> Option<New> {
     let mut parts = of_table(before, after);
     parts.extend(of_fields(&before.fields, &after.fields));
@@ -38,7 +38,7 @@ fn of_table(before: &Schema, after: &Schema) -> Vec<Part> {
     parts
 }
 
-/// A field is the same by its id, and where one side has none, by its name.
+/// Fields are matched by id, or by name if one side has no id.
 fn of_fields(before: &[Shape], after: &[Shape]) -> Vec<Part> {
     let by_id: HashMap<i64, &Shape> =
         before.iter().filter(|field| field.id != 0).map(|field| (field.id, field)).collect();
@@ -100,7 +100,7 @@ fn undo(before: &[Shape], after: &[Shape]) -> Undo {
     }
 }
 
-/// The fields of an older version, in their order: those of now with each step back taken, the newest first.
+/// The fields of an older version, in order: the current ones with each step reverted, newest first.
 pub fn taken_back(now: Vec<Shape>, steps: impl IntoIterator<Item = Undo>) -> Vec<Shape> {
     let mut fields: BTreeMap<String, Shape> =
         now.into_iter().map(|field| (field.name.clone(), field)).collect();
@@ -116,7 +116,7 @@ pub fn taken_back(now: Vec<Shape>, steps: impl IntoIterator<Item = Undo>) -> Vec
 }
 
 impl Shape {
-    /// What a change of it can tell, by the interface's names.
+    /// The members that a change can show, by the interface's names.
     pub(super) fn members(&self) -> [(&'static str, Value); 5] {
         [
             ("fieldType", self.type_text.as_str().into()),
@@ -127,7 +127,7 @@ impl Shape {
         ]
     }
 
-    /// In all but its id, which a field that is found again does not have yet.
+    /// Equal apart from the id, which a newly found field does not have yet.
     fn is_as(&self, other: &Shape) -> bool {
         (self.place, &self.name) == (other.place, &other.name) && self.members() == other.members()
     }
@@ -163,7 +163,7 @@ mod tests {
         new.parts.iter().map(told).collect()
     }
 
-    /// Fields without ids, as the store gives them back.
+    /// Fields without ids, as read from the store.
     fn shown(fields: &[Shape]) -> Vec<Shape> {
         fields.iter().map(|field| Shape { id: 0, ..field.clone() }).collect()
     }

@@ -1,15 +1,15 @@
-//! What somebody had changed in the database before a change was made from here: whatever of it the change was not
-//! about. Pure.
+//! Separates changes made directly in the database from a change made by Lakeport: those that the latter does
+//! not concern. Pure functions.
 
 use std::collections::HashMap;
 
 use super::{Schema, Shape};
 
-/// The member that follows the fields.
+/// The member that depends on the fields.
 const KEYS: &str = "keyColumns";
 
-/// The schema as the change found it: between what the catalogue had `then` and what there is `now`, where `wanted` is
-/// what the change alone would have made of it. Without anybody else's doing it is the one of `then`.
+/// The schema that the change found: between the catalogue's earlier one (`then`) and the current one
+/// (`now`), where `wanted` is the result of the change alone. Without foreign changes it equals `then`.
 pub fn found_before(then: &Schema, wanted: &Schema, now: &Schema) -> Schema {
     let fields = Fields::of(then, wanted, now);
     let are_keys_changed = fields.are_keys_changed();
@@ -28,7 +28,7 @@ pub fn found_before(then: &Schema, wanted: &Schema, now: &Schema) -> Schema {
     }
 }
 
-/// The fields of the three, told apart by their ids.
+/// The fields of the three, matched by id.
 struct Fields<'s> {
     then: &'s Schema,
     now: &'s Schema,
@@ -43,7 +43,7 @@ impl<'s> Fields<'s> {
         Fields { then, now, of_then: by_id(then), of_wanted: by_id(wanted), of_now: by_id(now) }
     }
 
-    /// Whether the change adds it, drops it, or makes something else of it.
+    /// Whether the change adds, drops or alters it.
     fn is_changed(&self, id: i64) -> bool {
         match (self.of_then.get(&id), self.of_wanted.get(&id)) {
             (Some(then), Some(wanted)) => then.name != wanted.name || then.members() != wanted.members(),
@@ -57,7 +57,7 @@ impl<'s> Fields<'s> {
         all.into_iter().any(|(id, field)| field.is_key && self.is_changed(*id))
     }
 
-    /// In the order that they have now; a place is one of those that they had.
+    /// In their current order; each index is a former one.
     fn found(&self) -> Vec<Shape> {
         let is_left = |field: &&Shape| !self.is_changed(field.id);
         let kept = |field: &&Shape| self.of_then.contains_key(&field.id) && is_left(field);
@@ -72,7 +72,7 @@ impl<'s> Fields<'s> {
         places.sort_unstable();
         let as_now = self.now.fields.iter().filter(kept).zip(places);
         let mut found: Vec<Shape> = as_now.map(|(field, place)| Shape { place, ..field.clone() }).collect();
-        // What the change is about was there as it was.
+        // Fields that the change concerns were as before.
         found.extend(self.then.fields.iter().filter(|field| !is_left(field)).cloned());
         let last = self.then.fields.iter().map(|field| field.place).max().unwrap_or_default();
         let is_new = |field: &&Shape| !self.of_then.contains_key(&field.id) && is_left(field);
@@ -110,7 +110,7 @@ mod tests {
         }
     }
 
-    /// What is told of the two steps, each as `what field`.
+    /// The changes of the two steps, each as `what field`.
     fn told(then: &Schema, wanted: &Schema, now: &Schema) -> [Vec<String>; 2] {
         let found = found_before(then, wanted, now);
         [(then, &found), (&found, now)].map(|(before, after)| {
@@ -137,7 +137,7 @@ mod tests {
     fn what_a_change_is_about_is_its_own_with_all_that_follows_from_it() {
         let [id, a, b] = [field(1, "id", "INT", 1), field(2, "a", "INT", 2), field(3, "b", "INT", 3)];
         let then = schema("id", &[id.clone(), a.clone(), b.clone()]);
-        // Dropped: the others move up.
+        // Dropped: later ones move up.
         let dropped = schema("id", &[id.clone(), field(3, "b", "INT", 2)]);
         assert_eq!(
             told(&then, &schema("id", &[id.clone(), b.clone()]), &dropped),
@@ -164,7 +164,7 @@ mod tests {
         let [found, changed] = told(&then, &wanted, &now);
         assert_eq!(found, ["table_changed bucketNum", "field_changed b", "fields_reordered "]);
         assert_eq!(changed, ["comment_changed "]);
-        // Keys follow the fields that a change is about.
+        // Keys depend on the fields of the change.
         let key = Shape { is_key: true, ..field(4, "k", "INT", 4) };
         let wanted = schema("id", &[id.clone(), a.clone(), b.clone(), key.clone()]);
         let [found, changed] = told(&then, &wanted, &schema("id,k", &[id, a, b, key]));

@@ -1,8 +1,8 @@
-//! What became of a table's schema: each change of its names, its fields and what its database is told of it, with
-//! when, by whom and where it came from. What only the catalogue says of a table (an owner, tags) is no schema.
+//! The history of a table's schema: each change of its names, its fields and other physical members, with
+//! time, author and origin. Members of the catalogue only (an owner, tags) are not part of the schema.
 //!
-//! An entry is written in the transaction of its change. It holds what changed, for people, and what it takes to go
-//! back by one version, so that the fields of any kept version are those of now, taken back step by step.
+//! An entry is written in the transaction of its change. It has the change, for people, and the data to
+//! revert it by one version, so that any kept version can be computed from the current fields.
 
 pub mod api;
 mod difference;
@@ -21,19 +21,19 @@ use difference::{between, taken_back};
 use found_before::found_before;
 pub use store::{RETAINED, add};
 
-/// Entries that are kept of one table.
+/// The most entries of a table.
 pub const ENTRIES_MAX: i64 = 500;
 
-/// Where a change came from.
+/// The origin of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "SchemaChangeSource")]
 pub enum Source {
-    /// It was found in the database.
+    /// Found in the database by a sync.
     Sync,
-    /// It was made in the database from here.
+    /// Made in the database by Lakeport.
     Change,
-    /// It was made in the catalogue alone.
+    /// Made only in the catalogue.
     Catalogue,
 }
 
@@ -55,10 +55,10 @@ impl Source {
     }
 }
 
-/// A field as it was.
+/// A former field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shape {
-    /// 0: it has none yet. What keeps it keeps its field through a change of its name.
+    /// 0: none yet. Identifies the field across renamings.
     #[serde(skip)]
     id: i64,
     pub name: String,
@@ -75,40 +75,40 @@ pub struct Shape {
 pub struct Schema {
     table_name: String,
     comment: Option<String>,
-    /// What else is told of it, by the interface's names.
+    /// Its other members, by the interface's names.
     members: Vec<(&'static str, Value)>,
-    /// In their order.
+    /// In order.
     fields: Vec<Shape>,
 }
 
-/// One thing that changed.
+/// A single difference.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "SchemaChangePart")]
 pub struct Part {
     /// `table_created`, `table_renamed`, `table_changed`, `comment_changed`, `field_added`, `field_removed`,
-    /// `field_renamed`, `field_changed`, `fields_reordered`; more may come.
+    /// `field_renamed`, `field_changed`, `fields_reordered`; more may be added.
     pub what: String,
-    /// The field, by its name after the change; before it, where it was removed.
+    /// The field, by its name after the change, or before it if it was removed.
     pub field: Option<String>,
     /// The member of the table or the field, such as `fieldType`.
     pub member: Option<String>,
-    /// The member's value, or the name, before; null: there was none.
+    /// The member's value, or the name, before; null: none.
     pub before: Value,
-    /// The same, afterwards; null: there is none any more.
+    /// The same, afterwards; null: none.
     pub after: Value,
 }
 
-/// What it takes to go back by one version.
+/// The data to revert one version.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undo {
-    /// Names of fields that were not there.
+    /// Names of fields to remove.
     pub remove: Vec<String>,
-    /// Fields that were there otherwise.
+    /// Fields to restore.
     pub put: Vec<Shape>,
 }
 
-/// What became of a schema, about to be written.
+/// A history entry to write.
 #[derive(Debug)]
 pub struct New {
     pub table_id: i64,
@@ -117,13 +117,13 @@ pub struct New {
 }
 
 impl New {
-    /// That there is a table from now on.
+    /// The entry for a new table.
     pub fn created(table_id: i64, table_name: &str) -> New {
         let part = Part { what: "table_created".to_owned(), after: table_name.into(), ..Part::default() };
         New { table_id, parts: vec![part], undo: Undo::default() }
     }
 
-    /// That it is in its database no longer.
+    /// The entry for a table that is missing in its database.
     pub fn missing(table_id: i64) -> New {
         let part = Part {
             what: "table_changed".to_owned(),
@@ -139,7 +139,7 @@ impl New {
 /// A table before a change.
 pub struct Before<'w> {
     then: &'w TableWithFields,
-    /// As the change alone would have left it; none: whatever is otherwise afterwards is the change's.
+    /// The result of the change alone; `None`: all differences belong to the change.
     wanted: Option<&'w TableWithFields>,
 }
 
@@ -149,16 +149,16 @@ impl<'w> From<&'w TableWithFields> for Before<'w> {
     }
 }
 
-/// With the table as the catalogue has it once the change is written, and before what was found is taken over.
+/// From the table as the catalogue has it after the change, before the found values are adopted.
 impl<'w> From<(&'w TableWithFields, Option<&'w TableWithFields>)> for Before<'w> {
     fn from((then, wanted): (&'w TableWithFields, Option<&'w TableWithFields>)) -> Before<'w> {
-        // What makes a table is the reason of whatever it is then.
+        // The creation of a table accounts for all of its members.
         Before { then, wanted: wanted.filter(|_| then.record.is_physical) }
     }
 }
 
-/// Writes what became of a table, whose row nobody else changes before the transaction ends; where that is nothing
-/// of its schema, nothing. What somebody had changed in the database before is a version of its own, by nobody.
+/// Writes the entry for a table whose row is locked, if its schema changed. Changes made directly in the
+/// database before become a version of their own, without an author.
 pub async fn add_of_whole<'w>(
     tx: &mut Tx,
     before: impl Into<Before<'w>>,
@@ -177,7 +177,7 @@ pub async fn add_of_whole<'w>(
     add(tx, between(id, &then, &now).as_slice(), source, Some(by), now_ms).await
 }
 
-/// What became of a table that a synchronisation found, from what was known of it.
+/// The entry for a table that a sync found, compared with its known state.
 pub fn of_found(before: &Known, after: &Known, fields: &[KnownField]) -> Option<New> {
     let then = Schema::of_known(before, before.is_physical, &before.fields);
     between(before.id, &then, &Schema::of_known(after, true, fields))
@@ -203,7 +203,7 @@ impl Schema {
         Schema { table_name: table_name.clone(), comment: table_comment.clone(), members, fields }
     }
 
-    /// As a synchronisation knows a table, with the fields that it has or is to have.
+    /// A table in the sync's form, with its current or future fields.
     fn of_known(known: &Known, is_physical: bool, fields: &[KnownField]) -> Schema {
         let members = vec![
             ("tableModel", known.model.as_deref().into()),

@@ -1,4 +1,4 @@
-//! Schema histories in the store. Rows are only added; the oldest of a table go when it has too many, and by age.
+//! Schema histories in the store. Rows are only added; the oldest are purged by number per table, and by age.
 
 use lakeport_base::Error;
 use lakeport_http::Paging;
@@ -8,12 +8,12 @@ use serde::Serialize;
 
 use super::{ENTRIES_MAX, New, Part, Shape, Source, Undo};
 
-/// Parts of one entry; of more the first are kept, and how many there were.
+/// The most parts of one entry; if there are more, the first ones and the number are kept.
 const PARTS_MAX: usize = 2_000;
-/// What the last part of a cut entry is called.
+/// The kind of a cut entry's last part.
 const MORE: &str = "more_changed";
 
-/// What is purged by age.
+/// Entries are purged by age.
 pub const RETAINED: Retained = Retained {
     what: "schema_history",
     table: "schema_history",
@@ -21,7 +21,7 @@ pub const RETAINED: Retained = Retained {
             (SELECT id FROM schema_history WHERE at < $1 ORDER BY at LIMIT $2)",
 };
 
-/// An entry as it is kept.
+/// A stored entry.
 pub struct Entry {
     pub version: i64,
     pub source: Source,
@@ -52,8 +52,7 @@ impl Given {
     }
 }
 
-/// Writes what became of some tables, each at most once, whose rows nobody else changes before the transaction
-/// ends.
+/// Writes entries of some tables, at most one each, whose rows are locked.
 pub async fn add(
     tx: &mut Tx,
     new: &[New],
@@ -96,7 +95,7 @@ pub async fn add(
     tx.execute(tx.words(CUT), &[given.into(), ENTRIES_MAX.into()]).await.map(drop)
 }
 
-/// One page of a table's entries, the newest first, and how many there are.
+/// One page of a table's entries, newest first, and the total.
 pub async fn page(db: &Db, table_id: i64, paging: &Paging) -> Result<(i64, Vec<Entry>), Error> {
     const COUNT: &str = "SELECT count(*) FROM schema_history WHERE table_id = $1";
     const BYTES: Either = Either {
@@ -128,7 +127,7 @@ fn entry(row: &Row) -> Result<Entry, Error> {
     })
 }
 
-/// What a version of a table is made of: its entry, the fields of now, and the steps back to it, the newest first.
+/// The data of a version: its entry, the current fields, and the steps back to it, newest first.
 pub struct Version {
     pub entry: Entry,
     pub now: Vec<Shape>,
@@ -137,7 +136,8 @@ pub struct Version {
 
 type FieldRow = (String, String, Option<String>, i64, i64, Option<String>, i64);
 
-/// None: the version is not kept, or never was. One statement, so that fields and steps are of one moment.
+/// `None` if the version is not kept, or never existed. One statement, so that fields and steps are
+/// consistent.
 pub async fn version(db: &Db, table_id: i64, version: i64) -> Result<Option<Version>, Error> {
     const VERSION: Either = Either {
         sqlite: "SELECT h.version, h.source, h.changed_by, h.changes, h.at, \

@@ -2,21 +2,20 @@
 
 use lakeport_base::error::{Detail, Error};
 use lakeport_http::{Data, Nothing};
+use lakeport_store::Tx;
 
 use super::name::{self, Limit};
-use super::prepared::{Prepared, add_history, begin, prepared, refuse_active, source_of};
 use super::view::{PendingView, PurgedTable, SoftDeleted, TaskView};
-use super::{RETENTION_MS, erase, store, unchanged, wanted};
-use crate::audit::{Change, Commit};
+use super::{client, refuse_active, source_of, spec, store};
 use crate::datasources::{self, DatasourceClient};
-use crate::tables::definitions::api::{TRIES, overtaken, reserve_or};
+use crate::tables::Call;
+use crate::tables::change::spec::{ChangeSpec, Step};
+use crate::tables::change::store as changes;
+use crate::tables::change::view::{ChangeView, Changed, Note};
+use crate::tables::change::{self, Planned, Submission, TableChange, exists};
+use crate::tables::definitions::api::{reserve_or, unknown};
 use crate::tables::definitions::{self, Definition, TableWithFields};
 use crate::tables::forms::{ConfirmedChangeQuery, PendingQuery, TablePath};
-use crate::tables::physical::step::Step;
-use crate::tables::physical::store as changes;
-use crate::tables::physical::view::{Changed, DryRun, Note, UnderWay};
-use crate::tables::physical::{self, Ended, Planned, exists};
-use crate::tables::{Call, Tables};
 use crate::tables::{TOPIC, sources};
 
 /// Tables of one list.
@@ -28,21 +27,17 @@ type Confirmed = Call<TablePath, ConfirmedChangeQuery>;
 
 /// `POST /api/v1/tables/{id}/soft-delete`
 pub async fn soft_delete(call: Confirmed) -> Result<Data<Changed<SoftDeleted>>, Error> {
-    for _ in 0..TRIES {
-        let whole = definitions::get(&call.state, call.path.id).await?;
-        if let Some(answer) = soft_delete_from(&call, whole).await? {
-            return Ok(answer);
-        }
-    }
-    Err(overtaken())
+    change::submit(&call, call.path.id, call.query.dry_run, |table| deletion(&call, table)).await
 }
 
-/// None: the table is not any more as it was read.
-async fn soft_delete_from(
-    call: &Confirmed,
-    before: TableWithFields,
-) -> Result<Option<Data<Changed<SoftDeleted>>>, Error> {
-    let (state, id, now_ms) = (&call.state, before.record.id, call.state.clock.now_ms());
+/// Into the recycle bin, at this time.
+struct Deletion<'c> {
+    call: &'c Confirmed,
+    at_ms: i64,
+}
+
+async fn deletion(call: &Confirmed, before: TableWithFields) -> Result<Submission<Deletion<'_>>, Error> {
+    let (state, at_ms) = (&call.state, call.state.clock.now_ms());
     let definition = &before.record.definition;
     if before.record.is_deprecated {
         let message = format!("{} lies in the recycle bin already", definition.table_name);
@@ -52,37 +47,49 @@ async fn soft_delete_from(
     confirm(&call.query.confirm_table_name, &definition.table_name)?;
     let source = source_of(call, &before, call.query.cluster_id).await?;
     let limit = limit_of(call, &before).await?;
-    let name = name::deprecated(&definition.table_name, now_ms, state.config.time_zone, limit);
-    let wanted = wanted(definition, name.clone(), Step::SoftDelete { name });
-    let prepared = match &source {
-        Some(source) => Some(prepared(call, source, definition, &wanted).await?),
-        None => None,
+    let name = name::deprecated(&definition.table_name, at_ms, state.config.time_zone, limit);
+    let spec = spec(definition, name.clone(), Step::SoftDelete { name });
+    let planned = match &source {
+        None => Planned::default(),
+        Some(source) => change::plan(&client(call, source), &sources::place(definition), &spec).await?,
     };
-    let mut tx = state.db.begin().await?;
-    reserve_or(call, &mut tx, &wanted.table, id, "try again").await?;
-    let Some(now) = unchanged(&mut tx, &before).await? else { return Ok(None) };
-    if call.query.dry_run {
-        return Ok(Some(Data::new(&Changed::DryRun(dry_run(prepared, None)))));
+    let source_id = source.map(|source| source.id);
+    Ok(Submission { before, spec, planned, source_id, change: Deletion { call, at_ms } })
+}
+
+impl TableChange for Deletion<'_> {
+    type Answer = SoftDeleted;
+
+    async fn reserve(&self, tx: &mut Tx, before: &TableWithFields, spec: &ChangeSpec) -> Result<(), Error> {
+        reserve_or(self.call, tx, &spec.table, before.record.id, "try again").await
     }
-    let audited = Change::of("table", id).before(&before.versioned()).after(&wanted.table);
-    let Some(prepared) = prepared else {
-        definitions::store::update(&mut tx, id, &wanted.table, false, now_ms).await?;
-        store::put_in(&mut tx, id, &definition.table_name, now_ms).await?;
-        add_history(call, &mut tx, &before, now_ms).await?;
+
+    async fn write(
+        &self,
+        tx: &mut Tx,
+        before: &TableWithFields,
+        spec: &ChangeSpec,
+    ) -> Result<Option<ChangeView>, Error> {
+        let (id, name) = (before.record.id, &before.record.definition.table_name);
+        definitions::store::update(tx, id, &spec.table, false, self.at_ms).await?;
+        store::put_in(tx, id, name, self.at_ms).await?;
         tx.changed(TOPIC, id.to_string());
-        let mut record = now.record;
-        record.origin_table_name = Some(definition.table_name.clone());
-        (record.deprecated_at_ms, record.purge_at_ms) = (Some(now_ms), Some(now_ms + RETENTION_MS));
-        record.definition = wanted.table;
-        let answer = soft_deleted(state, TableWithFields { record, ..before.clone() }).await?;
-        return call.commit(tx, audited, Data::new(&Changed::Done(answer))).await.map(Some);
-    };
-    let begun = begin(call, &mut tx, &before, &wanted, &prepared, now_ms).await?;
-    let answer = match physical::ended(call, tx, audited, begun).await? {
-        Ended::UnderWay(change) => Changed::UnderWay(UnderWay { change }),
-        Ended::Made(_) => Changed::Done(soft_deleted(state, definitions::get(state, id).await?).await?),
-    };
-    physical::kept(call, Data::new(&answer)).await.map(Some)
+        Ok(None)
+    }
+
+    async fn answer(
+        &self,
+        table: Option<TableWithFields>,
+        _: Option<ChangeView>,
+    ) -> Result<Data<Changed<SoftDeleted>>, Error> {
+        let state = &self.call.state;
+        let record = table.ok_or_else(|| unknown(self.call.path.id))?.record;
+        let bound = (state.users.bound_to)(&state.db, record.id, TASKS_NAMED_MAX).await?;
+        let task = |(id, task_name)| TaskView { id, task_name };
+        let table = PendingView::new(record, None, state.clock.now_ms(), state.config.time_zone);
+        let answer = SoftDeleted { table, referenced_by_tasks: bound.into_iter().map(task).collect() };
+        Ok(Data::new(&Changed::Done(answer)))
+    }
 }
 
 /// `GET /api/v1/tables/pending-deletion`
@@ -101,63 +108,78 @@ pub async fn pending(call: Call<Nothing, PendingQuery>) -> Result<Data<Vec<Pendi
 
 /// `POST /api/v1/tables/{id}/purge-now`
 pub async fn purge_now(call: Confirmed) -> Result<Data<Changed<PurgedTable>>, Error> {
-    for _ in 0..TRIES {
-        let whole = definitions::get(&call.state, call.path.id).await?;
-        if let Some(answer) = purge_from(&call, whole).await? {
-            return Ok(answer);
-        }
-    }
-    Err(overtaken())
+    change::submit(&call, call.path.id, call.query.dry_run, |table| purge(&call, table)).await
 }
 
-/// None: the table is not any more as it was read.
-async fn purge_from(
-    call: &Confirmed,
-    before: TableWithFields,
-) -> Result<Option<Data<Changed<PurgedTable>>>, Error> {
-    let (state, id, now_ms) = (&call.state, before.record.id, call.state.clock.now_ms());
+/// The end of a table in the recycle bin.
+struct Purge<'c> {
+    call: &'c Confirmed,
+    table_name: String,
+    origin_table_name: Option<String>,
+    /// Its tasks are unbound here, and not by the worker.
+    unbinds: bool,
+}
+
+async fn purge(call: &Confirmed, before: TableWithFields) -> Result<Submission<Purge<'_>>, Error> {
     let definition = &before.record.definition;
     refuse_active(&before)?;
     sources::refuse_wrong(&before, call.query.cluster_id)?;
     confirm(&call.query.confirm_table_name, &definition.table_name)?;
-    let wanted = wanted(definition, definition.table_name.clone(), Step::Purge);
-    let (mut planned, mut missing) = (None, None);
+    let spec = spec(definition, definition.table_name.clone(), Step::Purge);
+    let (mut planned, mut source_id) = (Planned::default(), None);
     if let Some(source) = source_of(call, &before, call.query.cluster_id).await? {
-        let client = DatasourceClient::of_main(&state.datasources, &source, call.request_id.as_str());
-        if exists(&client, &sources::place(definition)).await? {
-            planned = Some(prepared(call, &source, definition, &wanted).await?);
+        let (client, place) = (client(call, &source), sources::place(definition));
+        if exists(&client, &place).await? {
+            planned = change::plan(&client, &place, &spec).await?;
+            source_id = Some(source.id);
         } else {
-            missing = Some(not_there(definition));
+            planned.notes.push(not_there(definition));
         }
     }
-    let mut tx = state.db.begin().await?;
-    if call.query.dry_run {
-        let now = unchanged(&mut tx, &before).await?;
-        return Ok(now.map(|_| Data::new(&Changed::DryRun(dry_run(planned, missing)))));
-    }
-    let purged = |dropped: bool| PurgedTable {
-        id,
+    let change = Purge {
+        call,
         table_name: definition.table_name.clone(),
         origin_table_name: before.record.origin_table_name.clone(),
-        purged: true,
-        dropped,
+        unbinds: source_id.is_none() && !call.query.dry_run,
     };
-    let audited = Change::of("table", id).before(&before.versioned());
-    let Some(prepared) = planned else {
-        if !erase(state, &mut tx, &before, &call.caller.name, now_ms).await? {
-            return Ok(None);
+    Ok(Submission { before, spec, planned, source_id, change })
+}
+
+impl TableChange for Purge<'_> {
+    type Answer = PurgedTable;
+
+    async fn reserve(&self, tx: &mut Tx, before: &TableWithFields, _: &ChangeSpec) -> Result<(), Error> {
+        if self.unbinds {
+            let (state, by) = (&self.call.state, &self.call.caller.name);
+            (state.users.unbind)(tx, before.record.id, by, state.clock.now_ms()).await?;
         }
-        return call.commit(tx, audited, Data::new(&Changed::Done(purged(false)))).await.map(Some);
-    };
-    if unchanged(&mut tx, &before).await?.is_none() {
-        return Ok(None);
+        Ok(())
     }
-    let begun = begin(call, &mut tx, &before, &wanted, &prepared, now_ms).await?;
-    let answer = match physical::ended(call, tx, audited, begun).await? {
-        Ended::UnderWay(change) => Changed::UnderWay(UnderWay { change }),
-        Ended::Made(_) => Changed::Done(purged(true)),
-    };
-    physical::kept(call, Data::new(&answer)).await.map(Some)
+
+    async fn write(
+        &self,
+        tx: &mut Tx,
+        before: &TableWithFields,
+        _: &ChangeSpec,
+    ) -> Result<Option<ChangeView>, Error> {
+        store::erase(tx, before.record.id).await?;
+        tx.changed(TOPIC, before.record.id.to_string());
+        Ok(None)
+    }
+
+    async fn answer(
+        &self,
+        _: Option<TableWithFields>,
+        change: Option<ChangeView>,
+    ) -> Result<Data<Changed<PurgedTable>>, Error> {
+        Ok(Data::new(&Changed::Done(PurgedTable {
+            id: self.call.path.id,
+            table_name: self.table_name.clone(),
+            origin_table_name: self.origin_table_name.clone(),
+            purged: true,
+            dropped: change.is_some(),
+        })))
+    }
 }
 
 fn not_there(definition: &Definition) -> Note {
@@ -183,17 +205,4 @@ async fn limit_of(call: &Confirmed, table: &TableWithFields) -> Result<Limit, Er
     let Some(source) = datasources::find(&state.db, id).await? else { return Ok(Limit::of(None)) };
     let profile = DatasourceClient::of(&state.datasources, &source, call.request_id.as_str()).profile()?;
     Ok(Limit::of(Some(&profile)))
-}
-
-/// The statements of a change; where nothing is to be run, why.
-fn dry_run(prepared: Option<Prepared>, why: Option<Note>) -> DryRun {
-    let nothing = || Planned { notes: why.into_iter().collect(), ..Planned::default() };
-    prepared.map_or_else(nothing, |prepared| prepared.planned).view()
-}
-
-async fn soft_deleted(state: &Tables, whole: TableWithFields) -> Result<SoftDeleted, Error> {
-    let bound = (state.users.bound_to)(&state.db, whole.record.id, TASKS_NAMED_MAX).await?;
-    let task = |(id, task_name)| TaskView { id, task_name };
-    let table = PendingView::new(whole.record, None, state.clock.now_ms(), state.config.time_zone);
-    Ok(SoftDeleted { table, referenced_by_tasks: bound.into_iter().map(task).collect() })
 }

@@ -9,15 +9,15 @@ use lakeport_base::time::HOUR_MS;
 use lakeport_store::{Held, leases};
 
 use super::presence::{PhysicalPresence, TABLE};
-use super::{erase, old_name, store, wanted};
+use super::{old_name, spec, store};
 use crate::datasources::{self, DatasourceClient};
 use crate::tables::Tables;
+use crate::tables::change::failure::Failure;
+use crate::tables::change::spec::{ChangeSpec, Step};
+use crate::tables::change::store::{self as changes, ChangeResult};
+use crate::tables::change::{self, Planned, TOPIC as CHANGES_TOPIC};
 use crate::tables::definitions::{self, Definition, TableWithFields};
-use crate::tables::physical::failure::Failure;
-use crate::tables::physical::step::{ChangeSpec, Step};
-use crate::tables::physical::store::{self as changes, ChangeResult};
-use crate::tables::physical::{self, Planned, TOPIC as CHANGES_TOPIC};
-use crate::tables::sources;
+use crate::tables::{TOPIC, sources};
 
 /// Between two rounds.
 const INTERVAL: Duration = Duration::from_secs(60);
@@ -31,7 +31,7 @@ const LEASE: &str = "recycle_bin";
 /// Who asks, in the list of changes.
 const BY: &str = "recycle bin";
 
-/// Purges until the server stops.
+/// Purges until the server stops. Not `jobs::run`: a round by the clock, whose rows the worker of changes takes.
 pub async fn run_job(state: Arc<Tables>) {
     let mut wait = FIRST_AFTER;
     while state.stopping.run_until_cancelled(tokio::time::sleep(wait)).await.is_some() {
@@ -40,7 +40,7 @@ pub async fn run_job(state: Arc<Tables>) {
             Ok(Some(lease)) => {
                 let held = lease.hold();
                 if let Err(error) = round(&state, &held).await {
-                    tracing::warn!("the recycle bin was not emptied: {error}");
+                    tracing::warn!("emptying the recycle bin failed: {error}");
                 }
                 if let Err(error) = held.release().await {
                     tracing::debug!("the lease of the recycle bin was not given back: {error}");
@@ -48,7 +48,7 @@ pub async fn run_job(state: Arc<Tables>) {
             }
             // Another server is at it.
             Ok(None) => {}
-            Err(error) => tracing::warn!("the recycle bin was not emptied: {error}"),
+            Err(error) => tracing::warn!("emptying the recycle bin failed: {error}"),
         }
     }
 }
@@ -63,7 +63,7 @@ async fn round(state: &Arc<Tables>, held: &Held) -> Result<(), Error> {
         match purge(state, held, &whole).await {
             Ok(()) => {}
             Err(error) if error.code() == "lease_lost" => return Ok(()),
-            // Somebody else is at it.
+            // Another request changes it.
             Err(error) if error.code() == "change_running" => {}
             Err(error) => write_down(state, held, &whole, error).await?,
         }
@@ -86,11 +86,12 @@ async fn purge(state: &Arc<Tables>, held: &Held, whole: &TableWithFields) -> Res
         refuse_back(state, whole, there).await?;
         return forget(state, held, whole).await;
     }
-    let planned = physical::plan(&client, &sources::place(definition), &purge_of(definition)).await?;
+    let planned = change::plan(&client, &sources::place(definition), &purge_of(definition)).await?;
     begin(state, held, whole, source.id, &planned, None).await
 }
 
-/// 409 where the database has the table under its old name and the catalogue has it nowhere else: somebody wants it.
+/// 409 where the database has the table under its old name and the catalogue has it nowhere else: it was renamed
+/// back there.
 async fn refuse_back(state: &Tables, whole: &TableWithFields, there: PhysicalPresence) -> Result<(), Error> {
     if there.before.is_none_or(|table| table.kind != TABLE) {
         return Ok(());
@@ -110,19 +111,24 @@ async fn refuse_back(state: &Tables, whole: &TableWithFields, there: PhysicalPre
 }
 
 fn purge_of(definition: &Definition) -> ChangeSpec {
-    wanted(definition, definition.table_name.clone(), Step::Purge)
+    spec(definition, definition.table_name.clone(), Step::Purge)
 }
 
 /// Erases what no database has.
 async fn forget(state: &Tables, held: &Held, whole: &TableWithFields) -> Result<(), Error> {
+    let (id, now_ms) = (whole.record.id, state.clock.now_ms());
     let mut tx = state.db.begin().await?;
     tx.guard(held).await?;
-    if !erase(state, &mut tx, whole, BY, state.clock.now_ms()).await? {
+    // Before the table's own row is locked.
+    (state.users.unbind)(&mut tx, id, BY, now_ms).await?;
+    if change::unchanged(&mut tx, whole).await?.is_none() {
         return Ok(());
     }
+    store::erase(&mut tx, id).await?;
+    tx.changed(TOPIC, id.to_string());
     tx.commit().await?;
-    let (table, name) = (whole.record.id, &whole.record.definition.table_name);
-    tracing::info!(table, name, "a table that no database has was forgotten");
+    let name = &whole.record.definition.table_name;
+    tracing::info!(table = id, name, "a table that exists in no database was deleted");
     Ok(())
 }
 

@@ -7,7 +7,6 @@
 pub mod api;
 mod job;
 mod name;
-mod prepared;
 mod presence;
 pub mod restore;
 pub mod store;
@@ -15,12 +14,12 @@ mod view;
 
 use lakeport_base::Error;
 use lakeport_base::time::DAY_MS;
-use lakeport_store::Tx;
 
-use super::TOPIC;
-use super::definitions::{self, Definition, Record, TableWithFields};
-use super::physical::step::{ChangeSpec, Step};
-use super::physical::store as changes;
+use super::change::spec::{ChangeSpec, Step};
+use super::definitions::{Definition, Record, TableWithFields};
+use super::forms::TablePath;
+use super::{Call, sources};
+use crate::datasources::{Datasource, DatasourceClient};
 pub use job::run_job;
 
 /// How long a table is kept.
@@ -32,32 +31,38 @@ fn old_name(record: &Record) -> String {
 }
 
 /// One step, after which the table has this name.
-fn wanted(definition: &Definition, name: String, step: Step) -> ChangeSpec {
+fn spec(definition: &Definition, name: String, step: Step) -> ChangeSpec {
     ChangeSpec { table: Definition { table_name: name, ..definition.clone() }, steps: vec![step] }
 }
 
-/// The table, locked; none: it is gone or not as it was read. 409 while it is changed in its database.
-async fn unchanged(tx: &mut Tx, before: &TableWithFields) -> Result<Option<TableWithFields>, Error> {
-    let now = definitions::store::lock(tx, before.record.id).await?;
-    changes::refuse_running(tx, before.record.id).await?;
-    Ok(now.filter(|now| now.etag() == before.etag()))
+/// 409 for what does not lie in the recycle bin.
+fn refuse_active(table: &TableWithFields) -> Result<(), Error> {
+    if table.record.is_deprecated {
+        return Ok(());
+    }
+    let name = &table.record.definition.table_name;
+    let message = format!(
+        "{name} does not lie in the recycle bin; POST /api/v1/tables/{}/soft-delete first",
+        table.record.id
+    );
+    Err(Error::conflict("not_deprecated", message))
 }
 
-/// Forgets a table for ever; false: it is gone or not as it was read.
-async fn erase(
-    state: &super::Tables,
-    tx: &mut Tx,
-    before: &TableWithFields,
-    by: &str,
-    now_ms: i64,
-) -> Result<bool, Error> {
-    let id = before.record.id;
-    // Before the table's own row is locked.
-    (state.users.unbind)(tx, id, by, now_ms).await?;
-    if unchanged(tx, before).await?.is_none() {
-        return Ok(false);
+/// The data source of a table that is in its database; of another one none, though who may not read its data source
+/// may not change it either.
+async fn source_of<Q>(
+    call: &Call<TablePath, Q>,
+    table: &TableWithFields,
+    asked: Option<i64>,
+) -> Result<Option<Datasource>, Error> {
+    let (state, caller) = (&call.state, &call.caller);
+    if table.record.is_physical {
+        return sources::physical(state, caller, table, asked).await.map(Some);
     }
-    store::erase(tx, id).await?;
-    tx.changed(TOPIC, id.to_string());
-    Ok(true)
+    sources::refuse_hidden(state, caller, table, asked.into_iter()).await.map(|()| None)
+}
+
+/// For what is about to be changed.
+fn client<'c, Q>(call: &'c Call<TablePath, Q>, source: &Datasource) -> DatasourceClient<'c> {
+    DatasourceClient::of_main(&call.state.datasources, source, call.request_id.as_str())
 }

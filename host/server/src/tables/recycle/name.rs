@@ -1,4 +1,4 @@
-//! What a table is called in the recycle bin: `<name>_deprecated_<yyyyMMddHHmmss>`, within its database's limit.
+//! A table's name in the recycle bin: `<name>_deprecated_<yyyyMMddHHmmss>`, within its database's limit.
 
 use chrono_tz::Tz;
 use lakeport_base::time;
@@ -6,16 +6,16 @@ use lakeport_sql::Profile;
 
 use crate::tables::reconcile::{NAME_MAX_CHARS, RECYCLE_BIN};
 
-/// A bound of names.
+/// A limit of names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limit {
     pub max: usize,
-    /// Else characters.
+    /// True: bytes; false: characters.
     pub in_bytes: bool,
 }
 
 impl Limit {
-    /// Of a dialect's tables, where it says one.
+    /// The limit of a dialect's table names, or a default.
     pub fn of(profile: Option<&Profile>) -> Limit {
         let rule = profile.and_then(|profile| profile.names.get("table")).map(|limit| &limit.rule);
         let own = Limit { max: NAME_MAX_CHARS, in_bytes: false };
@@ -30,7 +30,7 @@ impl Limit {
     }
 }
 
-/// The name before the suffix is shortened where the whole would be too long.
+/// Shortens the name before the suffix if the result would be too long.
 pub fn deprecated(origin: &str, now_ms: i64, zone: Tz, limit: Limit) -> String {
     let moment: String = time::shown(now_ms, zone).chars().filter(char::is_ascii_digit).collect();
     let suffix = format!("{RECYCLE_BIN}{moment}");

@@ -5,8 +5,8 @@ use lakeport_base::Error;
 use lakeport_bindings::dialect::schema::{Table, TableName};
 
 use crate::datasources::DatasourceClient;
+use crate::tables::change::look;
 use crate::tables::definitions::Record;
-use crate::tables::physical::look;
 use crate::tables::{recycle, sources};
 
 /// The kind of what is a table, and no view.

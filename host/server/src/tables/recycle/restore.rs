@@ -7,194 +7,177 @@ use lakeport_bindings::dialect::schema::Table;
 use lakeport_http::Data;
 use lakeport_store::Tx;
 
-use super::prepared::{Prepared, add_history, begin, prepared, refuse_active, source_of};
 use super::presence::{PhysicalPresence, TABLE};
-use super::{old_name, store, unchanged, wanted};
-use crate::audit::{Change, Commit};
-use crate::datasources::DatasourceClient;
+use super::{client, old_name, refuse_active, source_of, spec, store};
 use crate::tables::Call;
-use crate::tables::definitions::api::{TRIES, done, followed, overtaken, reserve_or};
+use crate::tables::change::spec::{ChangeSpec, Step};
+use crate::tables::change::store::{self as changes, ChangeResult, ChangeRow};
+use crate::tables::change::view::{ChangeView, Changed, Note, State};
+use crate::tables::change::{self, Planned, Submission, TOPIC as CHANGES_TOPIC, TableChange, running};
+use crate::tables::definitions::api::{done, reserve_or};
 use crate::tables::definitions::view::TableDetail;
-use crate::tables::definitions::{self, Definition, Drift, TableWithFields};
+use crate::tables::definitions::{self, Drift, TableWithFields};
 use crate::tables::forms::{ChangeQuery, TablePath};
 use crate::tables::history::Source;
-use crate::tables::physical::step::{ChangeSpec, Step};
-use crate::tables::physical::store::{self as changes, ChangeResult, ChangeRow};
-use crate::tables::physical::view::{ChangeView, Changed, DryRun, Note, State};
-use crate::tables::physical::{Planned, TOPIC as CHANGES_TOPIC};
 use crate::tables::reconcile::{self, FoundTable, Snapshot};
 use crate::tables::{TOPIC, sources};
 
-/// How a table comes back.
-enum Way {
-    /// It is in the catalogue alone.
-    InCatalogue,
-    Renamed(Prepared),
-    AsFound(AsFound),
+type ToRestore = Call<TablePath, ChangeQuery>;
+
+/// `POST /api/v1/tables/{id}/restore`
+pub async fn restore(call: ToRestore) -> Result<Data<Changed<TableDetail>>, Error> {
+    change::submit(&call, call.path.id, call.query.dry_run, |table| restoration(&call, table)).await
+}
+
+/// Out of the recycle bin.
+struct Restoration<'c> {
+    call: &'c ToRestore,
+    /// None: its database renames it, or it is in the catalogue alone.
+    found: Option<Found>,
 }
 
 /// What a database has of a table in place of what the bin left there.
-struct AsFound {
-    /// Nothing to be run, and a note that says why.
-    prepared: Prepared,
+struct Found {
+    source_id: i64,
+    /// Why nothing is to be run.
+    note: Note,
     /// Under its old name; none: it is gone.
     table: Option<Table>,
 }
 
-/// `POST /api/v1/tables/{id}/restore`
-pub async fn restore(call: Call<TablePath, ChangeQuery>) -> Result<Data<Changed<TableDetail>>, Error> {
-    for _ in 0..TRIES {
-        let whole = definitions::get(&call.state, call.path.id).await?;
-        if let Some(answer) = restore_from(&call, whole).await? {
-            return Ok(answer);
-        }
+impl Found {
+    fn planned(&self) -> Planned {
+        Planned { notes: vec![self.note.clone()], ..Planned::default() }
     }
-    Err(overtaken())
-}
-
-/// None: the table is not any more as it was read.
-async fn restore_from(
-    call: &Call<TablePath, ChangeQuery>,
-    before: TableWithFields,
-) -> Result<Option<Data<Changed<TableDetail>>>, Error> {
-    let (state, id, now_ms) = (&call.state, before.record.id, call.state.clock.now_ms());
-    refuse_active(&before)?;
-    sources::refuse_wrong(&before, call.query.cluster_id)?;
-    let name = old_name(&before.record);
-    let wanted = wanted(&before.record.definition, name.clone(), Step::Restore { name });
-    let way = way(call, &before, &wanted).await?;
-    let mut tx = state.db.begin().await?;
-    reserve_or(call, &mut tx, &wanted.table, id, way.hint()).await?;
-    if unchanged(&mut tx, &before).await?.is_none() {
-        return Ok(None);
-    }
-    if call.query.dry_run {
-        return Ok(Some(Data::new(&Changed::DryRun(way.dry_run()))));
-    }
-    let audited = Change::of("table", id).before(&before.versioned()).after(&wanted.table);
-    let change = match &way {
-        Way::Renamed(prepared) => {
-            let begun = begin(call, &mut tx, &before, &wanted, prepared, now_ms).await?;
-            return followed(call, tx, audited, begun, id).await.map(Some);
-        }
-        Way::AsFound(found) => Some(follow(call, &mut tx, &before, &wanted, found, now_ms).await?),
-        Way::InCatalogue => {
-            take_out(&mut tx, id, &wanted.table, false, now_ms).await?;
-            None
-        }
-    };
-    tx.changed(TOPIC, id.to_string());
-    let whole = add_history(call, &mut tx, &before, now_ms).await?;
-    call.commit(tx, audited, done(state, whole, change)).await.map(Some)
 }
 
 /// 409 where the database has something else of the name that the table is to have again.
-async fn way(
-    call: &Call<TablePath, ChangeQuery>,
-    before: &TableWithFields,
-    wanted: &ChangeSpec,
-) -> Result<Way, Error> {
-    let definition = &before.record.definition;
-    let Some(source) = source_of(call, before, call.query.cluster_id).await? else {
-        return Ok(Way::InCatalogue);
+async fn restoration(
+    call: &ToRestore,
+    before: TableWithFields,
+) -> Result<Submission<Restoration<'_>>, Error> {
+    refuse_active(&before)?;
+    sources::refuse_wrong(&before, call.query.cluster_id)?;
+    let (definition, old) = (&before.record.definition, old_name(&before.record));
+    let spec = spec(definition, old.clone(), Step::Restore { name: old.clone() });
+    let Some(source) = source_of(call, &before, call.query.cluster_id).await? else {
+        let (planned, change) = (Planned::default(), Restoration { call, found: None });
+        return Ok(Submission { before, spec, planned, source_id: None, change });
     };
-    let client = DatasourceClient::of_main(&call.state.datasources, &source, call.request_id.as_str());
-    let (kept, old) = (&definition.table_name, &wanted.table.table_name);
-    let as_found = |table: Option<Table>| {
-        let message = match &table {
-            Some(_) => format!("the database has {old} in place of {kept}: nothing was to be renamed"),
-            None => {
-                format!("the database has neither {kept} nor {old}: the catalogue alone has the table now")
-            }
-        };
-        let note = Note { member: "tableName".to_owned(), message };
-        let planned = Planned { notes: vec![note], ..Planned::default() };
-        Way::AsFound(AsFound { prepared: Prepared { source_id: source.id, planned }, table })
-    };
-    match PhysicalPresence::of(&client, &before.record).await? {
+    let client = client(call, &source);
+    let table = match PhysicalPresence::of(&client, &before.record).await? {
         PhysicalPresence { is_kept: true, before: None } => {
-            prepared(call, &source, definition, wanted).await.map(Way::Renamed)
+            let planned = change::plan(&client, &sources::place(definition), &spec).await?;
+            let change = Restoration { call, found: None };
+            return Ok(Submission { before, spec, planned, source_id: Some(source.id), change });
         }
-        PhysicalPresence { is_kept: false, before: None } => Ok(as_found(None)),
-        PhysicalPresence { is_kept: false, before: Some(table) } if table.kind == TABLE => {
-            Ok(as_found(Some(table)))
-        }
+        PhysicalPresence { is_kept: false, before: None } => None,
+        PhysicalPresence { is_kept: false, before: Some(table) } if table.kind == TABLE => Some(table),
         PhysicalPresence { before: Some(other), .. } => {
             let (kind, db_name) = (other.kind, &definition.db_name);
             let message =
                 format!("the database has a {kind} {db_name}.{old} again; rename or drop that one first");
-            Err(Error::conflict("name_taken", message))
+            return Err(Error::conflict("name_taken", message));
         }
-    }
+    };
+    let found = Found { source_id: source.id, note: note(&definition.table_name, &old, &table), table };
+    let (planned, change) = (found.planned(), Restoration { call, found: Some(found) });
+    Ok(Submission { before, spec, planned, source_id: None, change })
 }
 
-impl Way {
-    /// What can be done where another table of the catalogue has the name.
-    fn hint(&self) -> &'static str {
-        match self {
-            Way::AsFound(AsFound { table: Some(_), .. }) => {
+fn note(kept: &str, old: &str, table: &Option<Table>) -> Note {
+    let message = match table {
+        Some(_) => format!("the database has {old} in place of {kept}: nothing was to be renamed"),
+        None => format!("the database has neither {kept} nor {old}: the catalogue alone has the table now"),
+    };
+    Note { member: "tableName".to_owned(), message }
+}
+
+impl TableChange for Restoration<'_> {
+    type Answer = TableDetail;
+
+    async fn reserve(&self, tx: &mut Tx, before: &TableWithFields, spec: &ChangeSpec) -> Result<(), Error> {
+        // What can be done where another table of the catalogue has the name.
+        let hint = match &self.found {
+            Some(Found { table: Some(_), .. }) => {
                 "the database has nothing else of this one, which purge-now forgets"
             }
             _ => "rename that one or put it into the recycle bin, then restore this one",
-        }
+        };
+        reserve_or(self.call, tx, &spec.table, before.record.id, hint).await
     }
 
-    fn dry_run(self) -> DryRun {
-        match self {
-            Way::InCatalogue => Planned::default().view(),
-            Way::Renamed(prepared) | Way::AsFound(AsFound { prepared, .. }) => prepared.planned.view(),
+    async fn write(
+        &self,
+        tx: &mut Tx,
+        before: &TableWithFields,
+        spec: &ChangeSpec,
+    ) -> Result<Option<ChangeView>, Error> {
+        let (id, now_ms) = (before.record.id, self.call.state.clock.now_ms());
+        let change = match &self.found {
+            Some(found) => Some(self.record(tx, before, spec, (found, now_ms)).await?),
+            None => None,
+        };
+        let is_physical = self.found.as_ref().is_some_and(|found| found.table.is_some());
+        definitions::store::update(tx, id, &spec.table, is_physical, now_ms).await?;
+        store::take_out(tx, id, now_ms).await?;
+        if let Some(found) = &self.found {
+            follow(tx, id, spec, found, now_ms).await?;
         }
+        tx.changed(TOPIC, id.to_string());
+        let zone = self.call.state.config.time_zone;
+        Ok(change.map(|change| ChangeView::new(change, zone)))
+    }
+
+    async fn answer(
+        &self,
+        table: Option<TableWithFields>,
+        change: Option<ChangeView>,
+    ) -> Result<Data<Changed<TableDetail>>, Error> {
+        done(self.call, table, change)
     }
 }
 
-async fn take_out(
-    tx: &mut Tx,
-    id: i64,
-    wanted: &Definition,
-    is_physical: bool,
-    now_ms: i64,
-) -> Result<(), Error> {
-    definitions::store::update(tx, id, wanted, is_physical, now_ms).await?;
-    store::take_out(tx, id, now_ms).await
+impl Restoration<'_> {
+    /// A change that has ended already, without statements.
+    async fn record(
+        &self,
+        tx: &mut Tx,
+        before: &TableWithFields,
+        spec: &ChangeSpec,
+        (found, now_ms): (&Found, i64),
+    ) -> Result<ChangeRow, Error> {
+        let (by, planned) = (&self.call.caller.name, found.planned());
+        let begun = changes::start(tx, &before.record, found.source_id, spec, &planned, by, now_ms).await?;
+        let begun = begun.ok_or_else(running)?;
+        let (notes, drift) = (planned.notes, drift(found));
+        let end = ChangeResult { notes: notes.clone(), drift: drift.clone(), ..ChangeResult::default() };
+        changes::end(tx, begun.id, &end, now_ms).await?;
+        tx.changed(CHANGES_TOPIC, begun.id.to_string());
+        Ok(ChangeRow { state: State::Success, notes, drift, finished_at_ms: Some(now_ms), ..begun })
+    }
 }
 
-/// Makes the catalogue have the table as it is there, and a change of it that has ended.
-async fn follow(
-    call: &Call<TablePath, ChangeQuery>,
-    tx: &mut Tx,
-    before: &TableWithFields,
-    wanted: &ChangeSpec,
-    found: &AsFound,
-    now_ms: i64,
-) -> Result<ChangeView, Error> {
-    let id = before.record.id;
-    let AsFound { prepared, table } = found;
-    let begun = begin(call, tx, before, wanted, prepared, now_ms).await?;
-    let (notes, drift) = (prepared.planned.notes.clone(), drift(table.as_ref()));
-    let end = ChangeResult { notes: notes.clone(), drift: drift.clone(), ..ChangeResult::default() };
-    changes::end(tx, begun.id, &end, now_ms).await?;
-    tx.changed(CHANGES_TOPIC, begun.id.to_string());
-    take_out(tx, id, &wanted.table, table.is_some(), now_ms).await?;
-    if let Some(found) = table.as_ref().and_then(|table| FoundTable::of(table).ok()) {
+/// Makes the catalogue have the table as it is there.
+async fn follow(tx: &mut Tx, id: i64, spec: &ChangeSpec, found: &Found, now_ms: i64) -> Result<(), Error> {
+    if let Some(table) = found.table.as_ref().and_then(|table| FoundTable::of(table).ok()) {
         let look = Snapshot {
-            cluster_id: prepared.source_id,
-            database: &wanted.table.db_name,
-            listed: std::slice::from_ref(&found.name),
-            found: std::slice::from_ref(&found),
+            cluster_id: found.source_id,
+            database: &spec.table.db_name,
+            listed: std::slice::from_ref(&table.name),
+            found: std::slice::from_ref(&table),
             // After this change, which has ended by now.
             began_ms: now_ms + 1,
             source: Source::Change,
         };
         reconcile::reconcile(tx, &look, now_ms).await?;
     }
-    definitions::store::set_drift(tx, id, &drift).await?;
-    let change = ChangeRow { state: State::Success, notes, drift, finished_at_ms: Some(now_ms), ..begun };
-    Ok(ChangeView::new(change, call.state.config.time_zone))
+    definitions::store::set_drift(tx, id, &drift(found)).await
 }
 
 /// A table that is gone was wanted in its database.
-fn drift(found: Option<&Table>) -> Vec<Drift> {
-    if found.is_some() {
+fn drift(found: &Found) -> Vec<Drift> {
+    if found.table.is_some() {
         return Vec::new();
     }
     let drift = Drift { what: "physical".to_owned(), expected: true.to_string(), found: false.to_string() };

@@ -1,11 +1,11 @@
-//! The recycle bin in the store: when a table went in, what it was called, when it goes for ever.
+//! The recycle bin in the store: when a table was put in, its original name, its purge time.
 
 use lakeport_base::Error;
 use lakeport_store::{Db, Tx};
 
 use crate::tables::recycle::RETENTION_MS;
 
-/// It was called `origin`, and is called otherwise now, with the time at which it went in behind its name.
+/// Records the original name and the time of a table that was renamed for the recycle bin.
 pub async fn put_in(tx: &mut Tx, id: i64, origin: &str, deprecated_at_ms: i64) -> Result<(), Error> {
     const PUT: &str = "UPDATE tables SET status = 'deprecated', origin_table_name = $2, deprecated_at = $3, \
         purge_at = $4 WHERE id = $1";
@@ -14,7 +14,7 @@ pub async fn put_in(tx: &mut Tx, id: i64, origin: &str, deprecated_at_ms: i64) -
     tx.execute(PUT, &values).await.map(drop)
 }
 
-/// It is called as it was.
+/// Restores the original name.
 pub async fn take_out(tx: &mut Tx, id: i64, now_ms: i64) -> Result<(), Error> {
     const TAKE: &str = "UPDATE tables SET status = 'active', origin_table_name = NULL, deprecated_at = NULL, \
         purge_at = NULL, updated_at = $2 WHERE id = $1";
@@ -23,12 +23,13 @@ pub async fn take_out(tx: &mut Tx, id: i64, now_ms: i64) -> Result<(), Error> {
     written.map(drop).map_err(|error| error.unique_as("name_taken", taken.to_owned()))
 }
 
-/// Nothing of it is kept; no task may be bound to it any more.
+/// Deletes the table; no task may refer to it any more.
 pub async fn erase(tx: &mut Tx, id: i64) -> Result<(), Error> {
     tx.execute("DELETE FROM tables WHERE id = $1", &[id.into()]).await.map(drop)
 }
 
-/// Tables whose time is over and that nobody changes, the longest over first; not those whose drop failed since.
+/// Tables that are due for purging and have no running change, longest overdue first; without those whose
+/// drop failed since.
 pub async fn due(db: &Db, now_ms: i64, failed_since_ms: i64, limit: i64) -> Result<Vec<i64>, Error> {
     const DUE: &str = "SELECT t.id FROM tables t WHERE t.status = 'deprecated' AND t.purge_at <= $1 \
         AND NOT EXISTS (SELECT 1 FROM table_changes c WHERE c.table_id = t.id AND (c.state = 'running' \

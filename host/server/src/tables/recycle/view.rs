@@ -5,8 +5,8 @@ use lakeport_base::time::{self, DAY_MS};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::tables::change::failure::Failure;
 use crate::tables::definitions::Record;
-use crate::tables::physical::failure::Failure;
 
 /// A table in the recycle bin.
 #[derive(Serialize, JsonSchema)]

@@ -21,12 +21,12 @@ pub struct TableStatistics {
     row_count: Option<i64>,
     /// Bytes.
     data_size: Option<i64>,
-    /// Bytes; null where the database does not tell indexes apart.
+    /// Bytes; null if the database does not report indexes separately.
     index_size: Option<i64>,
-    /// Null where there is no such thing.
+    /// Null if it has no partitions.
     partition_count: Option<i64>,
     collected_at: String,
-    /// It was remembered; the database was not asked.
+    /// A cached answer; the database was not queried.
     cached: bool,
     /// Rows were counted, not estimated.
     exact: bool,

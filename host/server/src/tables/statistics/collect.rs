@@ -8,8 +8,8 @@ use tokio::time::Instant;
 use super::{Said, Size, store};
 use crate::datasources::{Datasource, DatasourceClient};
 use crate::tables::Tables;
+use crate::tables::change::failure;
 use crate::tables::definitions::Record;
-use crate::tables::physical::failure;
 use crate::tables::{TOPIC, sources};
 
 /// How long a size is good enough.

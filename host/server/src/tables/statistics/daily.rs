@@ -1,10 +1,10 @@
-//! The job that measures every physical table once a day: one server at a time, one question after another in each
-//! data source, few data sources at once.
+//! The job that measures every physical table once a day: on one server at a time, one query after another
+//! per data source, with few data sources at once.
 //!
-//! What is due stands in the store alone: a table that was last measured before the day's time. So a server that was
-//! away at that time makes up for it, and a table that somebody asked about since then is left alone. A data source
-//! rests after each question as long as that took. What fails is tried again later; a data source that fails several
-//! times in a row is left alone until then, and holds up no other.
+//! The store alone determines which tables are due: those last measured before the day's time. So a server
+//! that was down at that time catches up, and a table measured since by a request is skipped. After each
+//! query a data source rests as long as the query took. Failures are retried later; a data source with
+//! several consecutive failures is skipped until then, and delays no other.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,17 +26,17 @@ use crate::tables::definitions::{self, Record};
 
 /// Between two rounds.
 const INTERVAL: Duration = Duration::from_secs(60);
-/// The first round waits until the start is over.
+/// The first round starts after the server's start.
 const FIRST_AFTER: Duration = Duration::from_secs(5);
-/// Data sources that are asked at the same time.
+/// Data sources that are queried concurrently.
 const SOURCES_AT_ONCE: usize = 4;
-/// Tables that are read from the store in one go.
+/// Tables that are read from the store at once.
 const BATCH: i64 = 100;
-/// Questions in a row that may fail before a data source is left alone.
+/// Consecutive failures after which a data source is skipped.
 const FAILURES_MAX: u32 = 3;
-/// A data source where something failed is asked again after.
+/// The pause after a failure of a data source.
 const AGAIN_AFTER: Duration = Duration::from_secs(3600);
-/// The longest rest between two questions to one data source.
+/// The longest rest between two queries of one data source.
 const REST_MAX: Duration = Duration::from_secs(5);
 const LEASE: &str = "table_statistics";
 
@@ -57,22 +57,22 @@ pub async fn run_job(state: Arc<Tables>) {
                     tracing::debug!("the lease of the statistics was not given back: {error}");
                 }
             }
-            // Another server is at it.
+            // Another server runs the job.
             Ok(None) => {}
             Err(error) => tracing::warn!("the statistics of the day were not collected: {error}"),
         }
     }
 }
 
-/// A data source in which something failed.
+/// A data source with failures.
 #[derive(Clone, Copy)]
 struct Left {
     until: Instant,
-    /// Where to go on, so that what fails does not keep what comes behind it waiting.
+    /// Where to continue, so that failing tables do not block later ones.
     after_id: i64,
 }
 
-/// Goes through all data sources once.
+/// Handles all data sources once.
 async fn round(
     state: &Arc<Tables>,
     held: &Held,
@@ -106,28 +106,28 @@ async fn round(
     }
 }
 
-/// The last moment at which clocks of the zone showed a time of day, or came to show a later one.
+/// The last time at which the zone's clocks showed a time of day, or skipped it.
 fn last_time(daily_at: NaiveTime, now_ms: i64, zone: Tz) -> i64 {
     let today = day_of(now_ms, zone);
     let of = |day: chrono::NaiveDate| {
         let exact = zone.from_local_datetime(&day.and_time(daily_at)).earliest();
-        // Where clocks are put forward over it, the day begins it.
+        // If clocks skip it, the start of the day counts.
         exact.map_or_else(|| begin_of(day, zone).unwrap_or_default(), |at| at.timestamp_millis())
     };
     let at_ms = of(today);
     if at_ms <= now_ms { at_ms } else { of(today.checked_sub_days(Days::new(1)).unwrap_or(today)) }
 }
 
-/// One way through the tables of a data source.
+/// One pass over the tables of a data source.
 struct Pass {
     state: Arc<Tables>,
     due_ms: i64,
-    /// Another server goes on.
+    /// Cancelled when another server takes over.
     lost: CancellationToken,
 }
 
 impl Pass {
-    /// None: nothing failed; else where to go on later.
+    /// `None`: no failure; otherwise where to continue later.
     async fn run(&self, source_id: i64, mut after_id: i64) -> Result<Option<i64>, Error> {
         let Some(source) = datasources::find(&self.state.db, source_id).await? else { return Ok(None) };
         let (mut has_failed, mut in_a_row) = (false, 0);

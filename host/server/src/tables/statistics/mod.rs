@@ -1,8 +1,8 @@
-//! How large tables are: asked of the database, remembered for five minutes, kept as history.
+//! Sizes of tables: queried from the database, cached for five minutes, kept as history.
 //!
-//! What is remembered stands in the store, so that all servers share it. In one server one question about a table is
-//! under way at a time: whoever asks meanwhile takes its answer or its error, and who wants the size of now those of a
-//! question that began after his own.
+//! The cache is in the store, so that all servers share it. Within one server, one query per table runs at a
+//! time: requests during it share its answer or its error, and a request for fresh values needs a query that
+//! began after it.
 
 pub mod api;
 mod collect;
@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 pub use collect::{Answer, collected, collected_lately};
 
-/// The size of a table as it was at one time. Sizes in bytes.
+/// The size of a table at one time. Sizes in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Size {
     pub cluster_id: i64,
@@ -26,27 +26,27 @@ pub struct Size {
     pub data_size: Option<i64>,
     pub index_size: Option<i64>,
     pub partition_count: Option<i64>,
-    /// Counted, not estimated.
+    /// Counted instead of estimated.
     pub is_exact: bool,
     pub collected_at_ms: i64,
 }
 
-/// What the last question about a table brought.
+/// The result of the last query of a table.
 struct Said {
     began: Instant,
     ended: Instant,
     outcome: Result<Size, Refused>,
 }
 
-/// An error, as it is told to all who waited for the same.
+/// An error, shared by all that waited for it.
 enum Refused {
     Told(Box<Refusal>),
-    /// By its cause, for the log.
+    /// With its cause, for the log.
     Internal(String),
 }
 
 impl Said {
-    /// What has just ended.
+    /// The result of a finished query.
     fn of(began: Instant, outcome: &Result<Size, Error>) -> Said {
         let refused = |error: &Error| match error {
             Error::Refused(refusal) => Refused::Told(refusal.clone()),
@@ -66,19 +66,19 @@ impl Said {
     }
 }
 
-/// A table, and the data source that is asked.
+/// A table, and the queried data source.
 type Asked = (i64, i64);
 type Last = Arc<tokio::sync::Mutex<Option<Said>>>;
 
-/// Questions under way.
+/// Running queries.
 #[derive(Default)]
 pub struct Collecting(Mutex<HashMap<Asked, Last>>);
 
-/// A place among those who ask the same. What nobody has a place at any more is forgotten.
+/// A request's share in the query of a table. An entry without requests is removed.
 struct Turn<'c> {
     collecting: &'c Collecting,
     asked: Asked,
-    /// None only once it is left.
+    /// `None` only once it is dropped.
     last: Option<Last>,
 }
 
@@ -98,7 +98,7 @@ impl Turn<'_> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        // Places are taken and left under this lock alone.
+        // Entries are added and removed under this lock only.
         let mut turns = self.collecting.0.lock();
         self.last = None;
         if turns.get(&self.asked).is_some_and(|last| Arc::strong_count(last) == 1) {

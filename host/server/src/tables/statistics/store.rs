@@ -9,7 +9,7 @@ use super::Size;
 /// Sizes of one window.
 const WINDOW_MAX: i64 = 5_000;
 
-/// What is purged by age.
+/// Purged by age.
 pub const RETAINED: Retained = Retained {
     what: "table_statistics",
     table: "table_statistics",
@@ -36,7 +36,7 @@ fn size(row: &Row) -> Result<Size, Error> {
     })
 }
 
-/// Keeps a size, in the table itself and as history; false where there is no such table any more.
+/// Stores a size, in the table itself and as history; false if the table no longer exists.
 pub async fn insert(tx: &mut Tx, table_id: i64, size: &Size) -> Result<bool, Error> {
     const SHOW: &str = "UPDATE tables SET row_count = $2, data_size = $3, index_size = $4, statistics_time = $5 \
         WHERE id = $1";
@@ -54,7 +54,7 @@ pub async fn insert(tx: &mut Tx, table_id: i64, size: &Size) -> Result<bool, Err
     Ok(true)
 }
 
-/// Keeps a size as history alone.
+/// Stores a size only as history.
 pub async fn keep(tx: &mut Tx, table_id: i64, size: &Size) -> Result<(), Error> {
     const INSERT: &str = "INSERT INTO table_statistics (table_id, row_count, data_size, index_size, collected_at, \
         cluster_id, partition_count, exact) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
@@ -71,7 +71,7 @@ pub async fn keep(tx: &mut Tx, table_id: i64, size: &Size) -> Result<(), Error> 
     tx.execute(INSERT, &values).await.map(drop)
 }
 
-/// The last so many, the newest first.
+/// The last ones, newest first.
 pub async fn last(db: &Db, table_id: i64, at_most: i64) -> Result<Vec<Size>, Error> {
     const LAST: &str = concat!(
         "SELECT ",
@@ -81,7 +81,7 @@ pub async fn last(db: &Db, table_id: i64, at_most: i64) -> Result<Vec<Size>, Err
     db.read(LAST, &[table_id.into(), at_most.into()]).await?.iter().map(size).collect()
 }
 
-/// Those from a time on, the oldest first; of too many the newest.
+/// Those since a time, oldest first; the newest if there are too many.
 pub async fn since(db: &Db, table_id: i64, from_ms: i64) -> Result<Vec<Size>, Error> {
     const SINCE: &str = concat!(
         "SELECT ",
@@ -93,7 +93,7 @@ pub async fn since(db: &Db, table_id: i64, from_ms: i64) -> Result<Vec<Size>, Er
     rows.iter().rev().map(size).collect()
 }
 
-/// Data sources with physical tables that were there at a time and were not measured since.
+/// Data sources with physical tables that existed at a time and were not measured since.
 pub async fn sources_with_due(db: &Db, due_ms: i64) -> Result<Vec<i64>, Error> {
     const SOURCES: &str = "SELECT DISTINCT cluster_id FROM tables WHERE physical = 1 AND status = 'active' \
         AND cluster_id IS NOT NULL AND created_at < $1 AND coalesce(statistics_time, 0) < $1 ORDER BY cluster_id";

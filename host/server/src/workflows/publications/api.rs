@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use lakeport_base::error::{Detail, Error};
 use lakeport_http::{Answer, Caller, Data, Identity, Json, Nothing, OptionalJson};
-use lakeport_store::{Event, Subscription, Tx};
-use tokio::time::{Instant, timeout_at};
+use lakeport_store::Tx;
+use tokio::time::Instant;
 
 use super::{Deployment, DeploymentState, Publication, PublicationView, Status, TOPIC, store};
 use crate::audit::{Change, Commit};
@@ -84,7 +84,6 @@ pub async fn decide(
     check_comment(form.comment.as_deref())?;
     workflows::get(state, path.id).await?;
     let engine = engine_of(state, path).await?;
-    let changed = state.changes.subscribe(TOPIC);
     let now_ms = state.clock.now_ms();
     let mut tx = state.db.begin().await?;
     let workflow = workflow_store::lock(&mut tx, path.id).await?.ok_or_else(|| unknown(path.id))?;
@@ -108,13 +107,15 @@ pub async fn decide(
     store::decide(&mut tx, &after).await?;
     settle(&mut tx, &after, None).await?;
     let change = Change::of("publication", after.id).before(&before.status).after(&after.status);
-    // What a repeat of this request is told should this server die before the answer.
+    // The answer to a repeat of this request if this server dies before it answers.
     let answer = Data::new(&PublicationView::new(&after, state.config.time_zone));
     if form.status == Decision::Rejected {
         return call.commit(tx, change, answer).await;
     }
     call.commit_begun(tx, change, answer, WAIT).await?;
-    let ended = ended(state, changed, after).await?;
+    let key = after.id.to_string();
+    let look = || async { Ok(store::find(&state.db, after.id).await?.unwrap_or_else(|| after.clone())) };
+    let ended = state.wait_for(TOPIC, Some(&key), Instant::now() + WAIT, look, has_ended).await?;
     let answer = Data::new(&PublicationView::new(&ended, state.config.time_zone));
     if let Some(attempt) = &call.attempt {
         idempotency::end(state, attempt, Ok(answer.reply())).await?;
@@ -174,28 +175,11 @@ fn refuse_submitter(caller: &Caller, record: &Publication) -> Result<(), Error> 
     if caller.identity == Identity::Local || caller.key() != record.submitter {
         return Ok(());
     }
-    let message = "you submitted it yourself; somebody else must approve it (setting publication.four_eyes)";
+    let message = "you submitted it yourself; another user must approve it (setting publication.four_eyes)";
     Err(Error::forbidden("four_eyes", message))
 }
 
-/// The record once its deployment has ended, or as it is when the time is over or the server stops.
-async fn ended(
-    state: &Workflows,
-    mut changed: Subscription,
-    mut record: Publication,
-) -> Result<Publication, Error> {
-    let deadline = Instant::now() + WAIT;
-    let id = record.id;
-    let is_other = |event: &Event| matches!(event, Event::Changed(key) if **key != *id.to_string());
-    let mut is_over = false;
-    loop {
-        record = store::find(&state.db, id).await?.unwrap_or(record);
-        let deployment = record.deployment.as_ref().map(|deployment| deployment.state);
-        if is_over || deployment != Some(DeploymentState::Pending) {
-            return Ok(record);
-        }
-        let told = async { while changed.next().await.as_ref().is_some_and(is_other) {} };
-        let told = state.stopping.run_until_cancelled(timeout_at(deadline, told)).await;
-        is_over = !matches!(told, Some(Ok(())));
-    }
+/// Whether its deployment does not go on any more.
+fn has_ended(record: &Publication) -> bool {
+    record.deployment.as_ref().is_none_or(|deployment| deployment.state != DeploymentState::Pending)
 }

@@ -1,4 +1,4 @@
-//! A version as an engine is told of it.
+//! Converts a version to an engine's form.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,12 +17,12 @@ use crate::workflows::tasks::dependencies::{self, Bound};
 use crate::workflows::versions::{self, Sum};
 use crate::workflows::{Workflow, schedules};
 
-/// Reasons that are told of, when a version cannot be deployed.
+/// The most reported reasons why a version cannot be deployed.
 const REASONS_MAX: usize = 20;
-/// The settings of a task whose type has none.
+/// The settings of a task type without settings.
 const NO_SETTINGS: &str = "{}";
 
-/// A version as it was submitted, with what it names today.
+/// A submitted version with the current names of its references.
 pub struct Submitted {
     pub version: i64,
     pub content: Content,
@@ -32,7 +32,7 @@ pub struct Submitted {
 }
 
 impl Submitted {
-    /// None where there is no such version. A schedule that was set since goes with it: that needs no publication.
+    /// `None` if the version does not exist. Includes the current schedule, which needs no publication.
     pub async fn read(
         state: &Workflows,
         workflow: &Workflow,
@@ -56,7 +56,7 @@ impl Submitted {
         Ok(Some(Submitted { version, content, tasks, datasources, parts }))
     }
 
-    /// What stands in its way before an engine is asked.
+    /// The obstacles that are known before calling the engine.
     pub fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         let params = self.content.params();
@@ -85,7 +85,7 @@ impl Submitted {
         dependencies::edges(&bound.collect::<Vec<_>>(), EDGES_MAX)
     }
 
-    /// For the engine that it is to be deployed to.
+    /// In the form for its engine.
     pub async fn for_engine(&self, id: i64, client: &EngineClient) -> Result<model::Workflow, Error> {
         let schedule = match &self.content.schedule {
             Some(schedule) if client.has_schedules()? => Some(schedules::for_engine(client, schedule).await?),
@@ -129,7 +129,7 @@ impl Submitted {
         }
     }
 
-    /// The version's digest, with what an engine is told besides: ids, and the names of data sources today.
+    /// A digest of the version and of the other data for the engine: ids, and current names of data sources.
     fn revision(&self) -> String {
         let mut all = Sha256::new_with_prefix(versions::digest(&self.content, self.parts));
         for (id, task) in &self.tasks {

@@ -1,9 +1,9 @@
-//! Workflows: a version is submitted, approved by somebody else, and deployed as it was submitted.
+//! Publications: a version is submitted, approved by another person, and deployed as it was submitted.
 //!
-//! An approval leaves a row whose deployment is `pending`, and wakes the worker of one server by the change log.
-//! It has the workflow's turn while it deploys, writes down what the engine said after each step, and writes the
-//! end in one transaction. A server that dies leaves the row, and another begins again: a plugin finds what is in
-//! the engine already.
+//! An approval sets the deployment to `pending` and wakes a worker by the change log. The worker holds the
+//! workflow's engine lock while it deploys, records the engine's answer after each step, and writes the
+//! result in one transaction. If its server dies, another one starts again: a plugin finds what the engine
+//! has already.
 
 mod api;
 mod build;
@@ -19,7 +19,7 @@ pub use api::{decide, publish};
 pub use store::{end_of, newest};
 pub use worker::run_worker;
 
-/// What the change log calls a change of a publication; the key is its id.
+/// The change log's topic of publications; the key is the id.
 const TOPIC: &str = "publications";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -39,7 +39,7 @@ pub enum DeploymentState {
     Failed,
 }
 
-/// A publication as it is kept.
+/// A stored publication.
 #[derive(Debug, Clone)]
 pub struct Publication {
     pub id: i64,
@@ -48,7 +48,7 @@ pub struct Publication {
     pub status: Status,
     pub comment: Option<String>,
     pub submitted_by: String,
-    /// Who that is, whatever the name: [`lakeport_http::Caller::key`].
+    /// The caller's key, independent of the name: [`lakeport_http::Caller::key`].
     pub submitter: String,
     pub submitted_at_ms: i64,
     pub decided_by: Option<String>,
@@ -57,7 +57,7 @@ pub struct Publication {
     pub deployment: Option<Deployment>,
 }
 
-/// What became of an approved one.
+/// The deployment of an approved one.
 #[derive(Debug, Clone)]
 pub struct Deployment {
     pub state: DeploymentState,
@@ -67,14 +67,14 @@ pub struct Deployment {
     pub finished_at_ms: Option<i64>,
 }
 
-/// A submitted version, what was decided, and what became of it.
+/// A submitted version, the decision, and the deployment.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Publication")]
 pub struct PublicationView {
     record_id: i64,
     workflow_id: i64,
-    /// What is deployed, whatever was changed since.
+    /// The version to deploy, whatever changed since.
     version: i64,
     status: Status,
     comment: Option<String>,
@@ -83,7 +83,7 @@ pub struct PublicationView {
     decided_by: Option<String>,
     decided_at: Option<String>,
     decision_comment: Option<String>,
-    /// Null: it is not approved.
+    /// Null: not approved.
     deployment: Option<DeploymentView>,
 }
 
@@ -93,7 +93,7 @@ pub struct PublicationView {
 struct DeploymentView {
     state: DeploymentState,
     workflow_code: Option<String>,
-    /// Why it failed; approve it again to try again.
+    /// Why it failed; approve it again to retry.
     error: Option<String>,
     started_at: String,
     finished_at: Option<String>,

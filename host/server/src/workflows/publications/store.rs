@@ -1,5 +1,5 @@
-//! Workflows in the store. One that waits for its decision, and one that is being deployed: of each a workflow
-//! has one at the most.
+//! Publications in the store. A workflow has at most one that waits for its decision, and one that is being
+//! deployed.
 
 use lakeport_base::Error;
 use lakeport_store::{Db, Either, Row, Tx, Value};
@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::{Deployment, Publication, Status};
 use crate::workflows::PublicationState;
 
-/// Deployments that are looked at, of all workflows.
+/// The most deployments that are read, of all workflows.
 const PENDING_MAX: i64 = 500;
 
 /// Columns of a publication, in the order of [`publication`].
@@ -21,28 +21,29 @@ macro_rules! columns {
 }
 
 fn publication(row: &Row) -> Result<Publication, Error> {
-    let deployment = match row.get::<Option<String>>(11)? {
+    let mut row = row.by_name();
+    let deployment = match row.get::<Option<String>>("deployment_state")? {
         None => None,
         Some(state) => Some(Deployment {
             state: word(state)?,
-            code: row.get(12)?,
-            error: row.get(13)?,
-            started_at_ms: row.get::<Option<i64>>(14)?.unwrap_or_default(),
-            finished_at_ms: row.get(15)?,
+            code: row.get("deployment_code")?,
+            error: row.get("deployment_error")?,
+            started_at_ms: row.get::<Option<i64>>("deployment_started_at")?.unwrap_or_default(),
+            finished_at_ms: row.get("deployment_finished_at")?,
         }),
     };
     Ok(Publication {
-        id: row.get(0)?,
-        workflow_id: row.get(1)?,
-        version: row.get(2)?,
-        status: word(row.get(3)?)?,
-        comment: row.get(4)?,
-        submitted_by: row.get(5)?,
-        submitter: row.get(6)?,
-        submitted_at_ms: row.get(7)?,
-        decided_by: row.get(8)?,
-        decided_at_ms: row.get(9)?,
-        decision_comment: row.get(10)?,
+        id: row.get("id")?,
+        workflow_id: row.get("workflow_id")?,
+        version: row.get("version")?,
+        status: word(row.get("status")?)?,
+        comment: row.get("comment")?,
+        submitted_by: row.get("submitted_by")?,
+        submitter: row.get("submitter")?,
+        submitted_at_ms: row.get("submitted_at")?,
+        decided_by: row.get("decided_by")?,
+        decided_at_ms: row.get("decided_at")?,
+        decision_comment: row.get("decision_comment")?,
         deployment,
     })
 }
@@ -51,7 +52,7 @@ fn word<T: DeserializeOwned>(text: String) -> Result<T, Error> {
     serde_json::from_value(text.into()).map_err(Error::internal)
 }
 
-/// Adds one that waits for its decision; answers its id. 409 where another waits already.
+/// Inserts one that waits for its decision; returns its id. 409 if another one is waiting.
 pub async fn insert(tx: &mut Tx, new: &Publication) -> Result<i64, Error> {
     const INSERT: &str = "INSERT INTO publications (workflow_id, version, status, comment, submitted_by, submitter, \
         submitted_at) VALUES ($1, $2, 'PENDING', $3, $4, $5, $6) RETURNING id";
@@ -69,7 +70,7 @@ pub async fn insert(tx: &mut Tx, new: &Publication) -> Result<i64, Error> {
     rows.first().map_or_else(|| Err(Error::internal(anyhow::anyhow!("it was not stored"))), |row| row.get(0))
 }
 
-/// The one of this id and workflow, which nobody else changes before the transaction ends.
+/// Locks the one with this id and workflow against changes until the transaction ends.
 pub async fn lock(tx: &mut Tx, workflow_id: i64, id: i64) -> Result<Option<Publication>, Error> {
     const LOCK: Either = Either {
         sqlite: concat!("SELECT ", columns!(), " FROM publications WHERE id = $1 AND workflow_id = $2"),
@@ -88,21 +89,21 @@ pub async fn find(db: &Db, id: i64) -> Result<Option<Publication>, Error> {
     db.read(FIND, &[id.into()]).await?.first().map(publication).transpose()
 }
 
-/// The newest ones of a workflow, the newest first.
+/// The newest ones of a workflow, newest first.
 pub async fn newest(db: &Db, workflow_id: i64, limit: i64) -> Result<Vec<Publication>, Error> {
     const NEWEST: &str =
         concat!("SELECT ", columns!(), " FROM publications WHERE workflow_id = $1 ORDER BY id DESC LIMIT $2");
     db.read(NEWEST, &[workflow_id.into(), limit.into()]).await?.iter().map(publication).collect()
 }
 
-/// Whether a later one of the workflow was approved, or waits.
+/// Whether a later one of the workflow was approved, or is waiting.
 pub async fn is_followed(tx: &mut Tx, record: &Publication) -> Result<bool, Error> {
     const LATER: &str =
         "SELECT id FROM publications WHERE workflow_id = $1 AND id > $2 AND status <> 'REJECTED' LIMIT 1";
     Ok(!tx.query(LATER, &[record.workflow_id.into(), record.id.into()]).await?.is_empty())
 }
 
-/// Writes down what was decided. An approval begins the deployment: 409 where another of the workflow is under way.
+/// Records the decision. An approval starts the deployment: 409 if another one of the workflow is running.
 pub async fn decide(tx: &mut Tx, record: &Publication) -> Result<(), Error> {
     const DECIDE: &str = "UPDATE publications SET status = $2, decided_by = $3, decided_at = $4, \
         decision_comment = $5, deployment_state = $6, deployment_started_at = $7, deployment_code = NULL, \
@@ -126,7 +127,7 @@ pub async fn decide(tx: &mut Tx, record: &Publication) -> Result<(), Error> {
     })
 }
 
-/// Deployments to be made, the oldest first.
+/// Pending deployments, oldest first.
 pub async fn pending(db: &Db) -> Result<Vec<Publication>, Error> {
     const PENDING: &str = concat!(
         "SELECT ",
@@ -136,7 +137,7 @@ pub async fn pending(db: &Db) -> Result<Vec<Publication>, Error> {
     db.read(PENDING, &[PENDING_MAX.into()]).await?.iter().map(publication).collect()
 }
 
-/// Ends the deployment; an error: it failed. False where it was ended by somebody else.
+/// Ends the deployment; with an error it failed. False if it had ended already.
 pub async fn end(
     tx: &mut Tx,
     id: i64,
@@ -151,7 +152,7 @@ pub async fn end(
     Ok(tx.execute(END, &values).await? > 0)
 }
 
-/// What the newest one that was not rejected waits for, or came to.
+/// The state of the newest one that was not rejected.
 pub async fn state_of(tx: &mut Tx, workflow_id: i64) -> Result<PublicationState, Error> {
     const STATE: &str = "SELECT status = 'PENDING' OR deployment_state = 'pending', deployment_state = 'failed' \
         FROM publications WHERE workflow_id = $1 AND status <> 'REJECTED' ORDER BY id DESC LIMIT 1";
@@ -165,7 +166,7 @@ pub async fn state_of(tx: &mut Tx, workflow_id: i64) -> Result<PublicationState,
     })
 }
 
-/// Of a workflow that is deleted: what waits is rejected, what is to be deployed fails.
+/// For a deleted workflow: rejects the waiting one, fails the pending deployment.
 pub async fn end_of(tx: &mut Tx, workflow_id: i64, by: &str, now_ms: i64) -> Result<(), Error> {
     const WHY: &str = "the workflow was deleted";
     const REJECT: &str = "UPDATE publications SET status = 'REJECTED', decided_by = $2, decided_at = $3, \

@@ -1,7 +1,6 @@
 //! The worker of each server: it deploys what was approved. It stops when the server does; the rows stay
 //! `pending` for the next one.
 
-use std::collections::HashSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +10,9 @@ use lakeport_base::Error;
 use lakeport_base::failpoints;
 use lakeport_bindings::engine::deploys::{self, DeployRequest};
 use lakeport_bindings::engine::model;
-use lakeport_store::Held;
-use tokio::task::JoinSet;
+use lakeport_store::jobs::{self, Jobs, Work};
+use lakeport_store::{Event, Held};
+use tokio::task::JoinError;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::build::Submitted;
@@ -24,7 +24,7 @@ use crate::workflows::{Deployed, Workflow, WorkflowStatus, engine_lock, store as
 
 /// Between two looks for what others left.
 const POLL: Duration = Duration::from_secs(5);
-/// Before a turn that somebody else has is asked for again.
+/// The pause before a lock that is held elsewhere is requested again.
 const TURN_WAIT: Duration = Duration::from_millis(500);
 /// Deployments that one server makes at the same time.
 const DEPLOYMENTS_AT_ONCE: usize = 4;
@@ -35,7 +35,7 @@ const STEPS_MAX: usize = 50;
 /// Between two questions how far it is; a plugin may ask for more, not for less.
 const STATUS_INTERVAL: Duration = Duration::from_secs(1);
 const STATUS_INTERVAL_MAX: Duration = Duration::from_secs(60);
-/// Answers that say: not at this moment.
+/// Errors that are temporary.
 const MOMENTARY: [&str; 3] = ["engine_unavailable", "plugin_busy", "plugin_replaced"];
 /// Before a call is tried again, at first and at most.
 const RETRY_WAIT: Duration = Duration::from_millis(500);
@@ -49,75 +49,66 @@ const MERE_NOTES: [&str; 2] = ["adjusted", "unknown_kept"];
 
 /// Works until the server stops.
 pub async fn run_worker(state: Arc<Workflows>) {
-    let mut changed = state.changes.subscribe(TOPIC);
-    let mut working: HashSet<i64> = HashSet::new();
-    let mut tasks: JoinSet<i64> = JoinSet::new();
-    loop {
-        let wait = look(&state, &mut working, &mut tasks).await.unwrap_or_else(|error| {
-            tracing::warn!("deployments are not looked after at this moment: {error}");
-            POLL
-        });
-        tokio::select! {
-            () = state.stopping.cancelled() => break,
-            event = changed.next() => if event.is_none() { break },
-            Some(done) = tasks.join_next() => match done {
-                Ok(id) => _ = working.remove(&id),
-                // It does not say which; what is worked on still has its turn.
-                Err(_) => working.clear(),
-            },
-            () = sleep(wait) => {}
-        }
-    }
-    // Each sees for itself that the server stops, and gives its turn back.
-    while tasks.join_next().await.is_some() {}
+    let (mut changed, stopping) = (state.changes.subscribe(TOPIC), state.stopping.clone());
+    let worker = Worker { state, jobs: Jobs::new(DEPLOYMENTS_AT_ONCE) };
+    jobs::run(worker, &mut changed, stopping.cancelled()).await;
 }
 
-/// Begins what nobody works on; answers when to look again.
-async fn look(
-    state: &Arc<Workflows>,
-    working: &mut HashSet<i64>,
-    tasks: &mut JoinSet<i64>,
-) -> Result<Duration, Error> {
-    let mut wait = POLL;
-    for record in store::pending(&state.db).await? {
-        if working.len() >= DEPLOYMENTS_AT_ONCE {
-            break;
-        }
-        if working.contains(&record.id) {
-            continue;
-        }
-        let Some(turn) = engine_lock::try_take(state, record.workflow_id).await? else {
-            wait = TURN_WAIT;
-            continue;
-        };
-        failpoints::reach("publication.claimed");
-        working.insert(record.id);
-        tasks.spawn(attempt(Arc::clone(state), record, turn));
-    }
-    Ok(wait)
+struct Worker {
+    state: Arc<Workflows>,
+    /// By publication.
+    jobs: Jobs<i64, (), ()>,
 }
 
-async fn attempt(state: Arc<Workflows>, record: Publication, turn: Held) -> i64 {
-    let id = record.id;
-    let lost = turn.lost();
-    let work = AssertUnwindSafe(work(&state, &record, &turn)).catch_unwind();
-    let outcome = tokio::select! {
-        biased;
-        () = lost.cancelled() => None,
-        () = state.stopping.cancelled() => None,
-        outcome = work => Some(outcome),
+impl Work for Worker {
+    type Key = i64;
+    type Job = ();
+    type Outcome = ();
+
+    fn jobs(&mut self) -> &mut Jobs<i64, (), ()> {
+        &mut self.jobs
+    }
+
+    /// Begins what no other server works on. What is taken is the workflow's turn at its engine, which requests of this
+    /// server take, too.
+    async fn look(&mut self) -> Result<Duration, Error> {
+        let mut wait = POLL;
+        for record in store::pending(&self.state.db).await? {
+            if self.jobs.is_full() {
+                break;
+            }
+            if self.jobs.contains(&record.id) {
+                continue;
+            }
+            let Some(turn) = engine_lock::try_take(&self.state, record.workflow_id).await? else {
+                wait = TURN_WAIT;
+                continue;
+            };
+            failpoints::reach("publication.claimed");
+            self.jobs.spawn(record.id, (), attempt(Arc::clone(&self.state), record, turn));
+        }
+        Ok(wait)
+    }
+
+    fn failed(&mut self, error: &Error) -> Duration {
+        tracing::warn!("looking for deployments failed, trying again: {error}");
+        POLL
+    }
+
+    async fn note(&mut self, _: Event) {}
+
+    fn done(&mut self, _: i64, (): (), _: Result<(), JoinError>) {}
+}
+
+async fn attempt(state: Arc<Workflows>, record: Publication, turn: Held) {
+    let work = async |turn: &Held| match AssertUnwindSafe(work(&state, &record, turn)).catch_unwind().await {
+        Ok(written) => written,
+        Err(_) => end(&state, &record, turn, Err(told_nothing())).await,
     };
-    let failed = match outcome {
-        Some(Ok(written)) => written.err(),
-        Some(Err(_)) => end(&state, &record, &turn, Err(told_nothing())).await.err(),
-        None => None,
-    };
-    engine_lock::give_back(turn).await;
-    if let Some(error) = failed {
-        tracing::warn!(publication = id, "a deployment goes on later: {error}");
+    if let Some(Err(error)) = turn.work(&state.stopping, work).await {
+        tracing::warn!(publication = record.id, "a deployment goes on later: {error}");
         state.stopping.run_until_cancelled(sleep(POLL)).await;
     }
-    id
 }
 
 /// What is deployed, with what the engine said of it; or why not.

@@ -1,4 +1,4 @@
-//! Handlers of tasks. What can be found out before a change begins is found out before: there is one writer.
+//! Handlers of tasks. All look-ups happen before a change begins: there is one writer.
 
 use lakeport_base::Error;
 use lakeport_http::form::Draft;
@@ -57,7 +57,7 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTask>>) -> Result<D
     let (state, form) = (&call.state, call.body.read());
     let workflow_id = form.task.workflow_id;
     let place = place(state, workflow_id).await;
-    // Without its workflow it is checked as far as that goes.
+    // Without its workflow, it is checked as far as possible.
     let wanted = definition::created(form, place.as_ref().ok().map(|(_, kinds)| kinds.as_slice()));
     let workflow = match place {
         Ok((workflow, _)) => workflow,
@@ -89,7 +89,7 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTask>>) -> Result<D
     call.commit(tx, change, shown(state, &task, Some(&workflow))).await
 }
 
-/// The workflow that a task is to be in, and the types of task that its engine runs.
+/// The workflow of a task, and the task types of its engine.
 async fn place(state: &Workflows, workflow_id: i64) -> Result<(Workflow, Vec<Kind>), Error> {
     let workflow = workflow_of(state, workflow_id).await?;
     let kinds = lookup::kinds(state, &workflow).await?;
@@ -111,7 +111,7 @@ async fn locked_workflow(tx: &mut Tx, id: i64) -> Result<Workflow, Error> {
     workflows::lock(tx, id).await?.ok_or_else(|| Error::not_found("workflow", id))
 }
 
-/// 409 names the tasks of the circle, in order.
+/// 409 names the tasks of the cycle, in order.
 async fn circle_of(state: &Workflows, workflow_id: i64, task: &Task) -> Error {
     match way_of(state, workflow_id, task).await {
         Ok(way) => Error::conflict(
@@ -134,7 +134,7 @@ async fn way_of(state: &Workflows, workflow_id: i64, task: &Task) -> Result<Stri
             outputs: &step.outputs,
         })
         .collect();
-    // Somebody else may have opened it in this moment.
+    // Another change may just have broken the cycle.
     let way = dependencies::through(task.bound(), &others).unwrap_or_else(|| vec![task.id, task.id]);
     let names = store::names(&state.db, &way).await?;
     let name = |id: &i64| match names.get(id) {
@@ -208,18 +208,18 @@ async fn write(
     call.commit(tx, change, shown(state, &after, workflows.get(workflow_id))).await
 }
 
-/// What was looked up stands on the task as it was read: another's change in this moment is not written over.
+/// The look-ups refer to the task as it was read: a concurrent change must not be overwritten.
 async fn unchanged_since<Q, B>(call: &Call<TaskPath, Q, B>, tx: &mut Tx, before: &Task) -> Result<(), Error> {
     let now = store::lock(tx, before.id).await?.ok_or_else(|| unknown(before.id))?;
     call.check_if_match(&now.etag())?;
     if now == *before {
         return Ok(());
     }
-    let message = "somebody else changed the task in this moment; nothing was changed, try again";
+    let message = "another request has changed the task; nothing was changed, try again";
     Err(Error::unavailable("store_busy", message).retry_after(1))
 }
 
-/// The one or two workflows that a change touches, locked in the order of their ids.
+/// The one or two affected workflows, locked in the order of their ids.
 struct Locked(Vec<Workflow>);
 
 impl Locked {
@@ -242,7 +242,7 @@ impl Locked {
         self.0.iter_mut().find(|workflow| Some(workflow.id) == id)
     }
 
-    /// Makes the next version of each.
+    /// Creates the next version of each.
     async fn change(
         &mut self,
         tx: &mut Tx,

@@ -1,5 +1,5 @@
-//! What a task is to be: the forms of requests, checked, and laid over what there is. Pure; what they name in
-//! other modules is looked up before.
+//! The definition of a task: the forms of requests, checked and applied to the current definition. Pure
+//! functions; references to other modules are looked up before.
 
 use lakeport_base::error::Detail;
 use lakeport_http::form::{Amend, Patch, Text};
@@ -20,15 +20,15 @@ const RETRIES_MAX: u32 = 100;
 /// Seconds: a day.
 const RETRY_INTERVAL_MAX_S: u32 = 24 * 3_600;
 
-/// What a task is, as versions keep it.
+/// The content of a task, as stored in versions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Content {
     pub task_name: String,
     pub task_type: String,
-    /// The data source that it works on.
+    /// Its data source.
     pub datasource_id: Option<i64>,
-    /// The task's text, whatever its type.
+    /// The task's text, of any type.
     pub sql_content: Option<String>,
     pub priority: Priority,
     /// Seconds; 0: none.
@@ -40,7 +40,7 @@ pub struct Content {
     pub output_table_ids: Vec<i64>,
 }
 
-/// Which lists of tables were given. Where neither was, both are what is found in the SQL.
+/// The given lists of tables. Without either, both are derived from the SQL.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Given {
     pub inputs: bool,
@@ -60,7 +60,7 @@ impl Priority {
 }
 
 impl Content {
-    /// All tables that it reads or writes, the one list after the other.
+    /// All tables that it reads or writes, one list after the other.
     pub fn table_ids(&self) -> impl Iterator<Item = i64> {
         self.input_table_ids.iter().chain(&self.output_table_ids).copied()
     }
@@ -72,25 +72,25 @@ impl Given {
     }
 }
 
-/// A kind of task that an engine runs.
+/// A task type of an engine.
 #[derive(Debug, Clone)]
 pub struct Kind {
     pub name: String,
-    /// What its text is: `sql`, `shell`, `none`.
+    /// The kind of its text: `sql`, `shell`, `none`.
     pub body: String,
     pub needs_datasource: bool,
 }
 
-/// A task as it is to be; its tables may have to be found in its SQL.
+/// The new definition of a task; its tables may have to be derived from its SQL.
 #[derive(Debug)]
 pub struct Wanted {
     pub content: Content,
     pub given: Given,
-    /// Neither list was given, and what they are found in is new.
+    /// Neither list was given, and the SQL is new.
     pub find_tables: bool,
 }
 
-/// The form of a new task, with every member of it that is wrong. No kinds: as for [`changed`].
+/// The definition of a new task, with all problems of the form. Without kinds: as for [`changed`].
 pub fn created(form: &CreateTask, kinds: Option<&[Kind]>) -> (Wanted, Vec<Detail>) {
     let task = &form.task;
     let given = Given { inputs: form.input_table_ids.is_some(), outputs: form.output_table_ids.is_some() };
@@ -110,8 +110,8 @@ pub fn created(form: &CreateTask, kinds: Option<&[Kind]>) -> (Wanted, Vec<Detail
     (Wanted { content, given, find_tables: !given.any() && body == "sql" }, wrong)
 }
 
-/// The form over what there is, with every member that is wrong then. No kinds: it is in no workflow, and what its type is
-/// worth is seen when it comes into one.
+/// Applies the form to the current definition, with all problems. Without kinds it is in no workflow, and its
+/// type is checked when it comes into one.
 pub fn changed(form: &UpdateTask, before: &Task, kinds: Option<&[Kind]>) -> (Wanted, Vec<Detail>) {
     let mut content = before.content.clone();
     if let Amend(Some(task)) = &form.task {
@@ -167,13 +167,13 @@ fn lay_list(ids: &mut Vec<i64>, is_given: &mut bool, form: &Patch<Vec<i64>>) {
     }
 }
 
-/// In the order in which they were given.
+/// Without duplicates, in the given order.
 fn each_once(ids: &[i64]) -> Vec<i64> {
     let mut seen = std::collections::HashSet::new();
     ids.iter().copied().filter(|id| seen.insert(*id)).collect()
 }
 
-/// Answers what the task's text is, and every member that is wrong.
+/// Returns the kind of the task's text, and all problems.
 fn check(content: &Content, kinds: Option<&[Kind]>) -> (String, Vec<Detail>) {
     let mut wrong = Vec::new();
     let mut refuse = |member: &str, why: String| wrong.push(Detail::new(format!("task.{member}"), why));
@@ -243,7 +243,7 @@ fn kind_of(name: &str, kinds: Option<&[Kind]>) -> Result<Kind, String> {
     })
 }
 
-/// For a task whose engine is not known.
+/// For a task whose engine is unknown.
 fn body_by_name(name: &str) -> String {
     if name == "SQL" { "sql".to_owned() } else { "none".to_owned() }
 }

@@ -1,9 +1,9 @@
-//! Which task comes before which, and circles among them. An edge leads from a task to another that reads what it
-//! writes; reading what it writes itself makes none. Pure.
+//! The order of tasks, and cycles among them. An edge leads from a task to another one that reads its
+//! outputs; a task that reads its own outputs has no edge to itself. Pure functions.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
-/// What one task reads and writes.
+/// The tables of one task.
 #[derive(Debug, Clone, Copy)]
 pub struct Bound<'b> {
     pub task_id: i64,
@@ -11,8 +11,8 @@ pub struct Bound<'b> {
     pub outputs: &'b [i64],
 }
 
-/// All edges, in order; where there are more than so many, one more than that. A pair costs little more the second
-/// time that a table makes an edge of it.
+/// All edges, sorted; one more than `at_most` if there are more. Further tables with the same edge cost
+/// little.
 pub fn edges(tasks: &[Bound<'_>], at_most: usize) -> Vec<(i64, i64)> {
     let mut readers: HashMap<i64, Vec<usize>> = HashMap::new();
     for (at, task) in tasks.iter().enumerate() {
@@ -21,7 +21,7 @@ pub fn edges(tasks: &[Bound<'_>], at_most: usize) -> Vec<(i64, i64)> {
         }
     }
     let mut edges = Vec::new();
-    // By reader, the last task that an edge leads from; a task is its own.
+    // By reader, the source of its last edge; initially itself.
     let mut last_before: Vec<Option<usize>> = vec![None; tasks.len()];
     'all: for (before, task) in tasks.iter().enumerate() {
         last_before[before] = Some(before);
@@ -40,7 +40,7 @@ pub fn edges(tasks: &[Bound<'_>], at_most: usize) -> Vec<(i64, i64)> {
     edges
 }
 
-/// The shortest way that leads from a task over others back to it, from it on; none: it is in no circle.
+/// The shortest path from a task over others back to it, starting with it; `None`: it is in no cycle.
 pub fn through(task: Bound<'_>, others: &[Bound<'_>]) -> Option<Vec<i64>> {
     let mut readers: HashMap<i64, Vec<usize>> = HashMap::new();
     for (at, other) in others.iter().enumerate().filter(|(_, other)| other.task_id != task.task_id) {
@@ -49,11 +49,11 @@ pub fn through(task: Bound<'_>, others: &[Bound<'_>]) -> Option<Vec<i64>> {
         }
     }
     let ends: BTreeSet<i64> = task.inputs.iter().copied().collect();
-    // By whom each was reached; none: by the task itself.
+    // The predecessor of each; `None`: the task itself.
     let mut reached: HashMap<usize, Option<usize>> = HashMap::new();
     let mut waiting: VecDeque<(Option<usize>, &[i64])> = VecDeque::from([(None, task.outputs)]);
     while let Some((by, outputs)) = waiting.pop_front() {
-        // Who reads a table is reached the first time that it is come by.
+        // A reader of a table is reached at the first visit.
         for at in outputs.iter().filter_map(|table| readers.remove(table)).flatten() {
             if reached.contains_key(&at) {
                 continue;

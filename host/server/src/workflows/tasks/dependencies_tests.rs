@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What each of a few tasks reads and writes, of a few tables.
+/// The tables of a few tasks.
 fn workflows() -> impl Strategy<Value = Vec<(Vec<i64>, Vec<i64>)>> {
     let tables = || prop::collection::vec(1i64..9, 0..3);
     prop::collection::vec((tables(), tables()), 1..9)
@@ -13,7 +13,7 @@ fn bound(tasks: &[(Vec<i64>, Vec<i64>)]) -> Vec<Bound<'_>> {
     tasks.map(|(at, (inputs, outputs))| Bound { task_id: at as i64 + 1, inputs, outputs }).collect()
 }
 
-/// Whether a task can be come to from itself, by its edges alone.
+/// Whether a task can be reached from itself, by its edges alone.
 fn is_in_circle(edges: &[(i64, i64)], task: i64) -> bool {
     let mut reached = BTreeSet::new();
     let mut waiting = vec![task];

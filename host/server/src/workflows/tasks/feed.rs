@@ -1,4 +1,4 @@
-//! How tasks feed the graph of lineage in memory: a task makes the tables that it writes from those that it reads.
+//! Feeds tasks into the lineage graph in memory: a task makes its outputs from its inputs.
 
 use lakeport_base::Error;
 use lakeport_graph::Graph;
@@ -6,10 +6,10 @@ use lakeport_store::{Db, Feed, Followed};
 
 use super::{Binding, TOPIC, store};
 
-/// Tasks that are read from the store in one go.
+/// Tasks that are read from the store at once.
 const PAGE: i64 = 2_000;
 
-/// The graph of lineage in memory, which follows the store.
+/// The lineage graph in memory, which follows the store.
 pub type LineageGraph = Followed<BindingFeed>;
 
 pub struct BindingFeed;

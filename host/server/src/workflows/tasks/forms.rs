@@ -1,11 +1,11 @@
-//! What requests about tasks say.
+//! The forms of requests about tasks.
 
 use lakeport_http::form::{Amend, Patch, Text};
 use lakeport_http::{PageNum, PageSize};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Records of a page where the request does not say.
+/// The default page size.
 pub const PAGE_SIZE_DEFAULT: i64 = 20;
 /// Of a task's name.
 pub const NAME_MAX_CHARS: usize = 100;
@@ -22,13 +22,13 @@ pub struct ListQuery {
     pub page_num: Option<PageNum>,
     #[schemars(extend("default" = PAGE_SIZE_DEFAULT))]
     pub page_size: Option<PageSize>,
-    /// Part of the name, case ignored.
+    /// Part of the name, ignoring case.
     pub task_name: Option<String>,
     pub task_type: Option<String>,
     pub workflow_id: Option<i64>,
-    /// Only tasks directly after this one.
+    /// Only direct successors of this task.
     pub upstream_task_id: Option<i64>,
-    /// Only tasks directly before this one.
+    /// Only direct predecessors of this task.
     pub downstream_task_id: Option<i64>,
 }
 
@@ -44,8 +44,7 @@ pub enum Priority {
     Lowest,
 }
 
-/// A task and the tables that it reads and writes. Without either list they are found in its SQL; an empty list
-/// is a list.
+/// A task and its tables. Without either list both are derived from its SQL; an empty list counts as given.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateTask {
@@ -58,13 +57,13 @@ pub struct CreateTask {
 #[serde(rename_all = "camelCase")]
 pub struct NewTask {
     pub workflow_id: i64,
-    /// No two tasks of one workflow share one.
+    /// Unique within the workflow.
     pub task_name: Text<1, NAME_MAX_CHARS>,
-    /// `SQL`, or what else the engine's plugin runs, such as `SHELL`.
+    /// `SQL`, or another type of the engine's plugin, such as `SHELL`.
     pub task_type: String,
-    /// Needed for `SQL`.
+    /// Required for `SQL`.
     pub datasource_id: Option<i64>,
-    /// The task's text, whatever its type; needed for `SQL` and `SHELL`.
+    /// The task's text, of any type; required for `SQL` and `SHELL`.
     pub sql_content: Option<String>,
     #[schemars(extend("default" = Priority::default()))]
     pub priority: Option<Priority>,
@@ -78,7 +77,8 @@ pub struct NewTask {
     pub retry_interval: Option<u32>,
 }
 
-/// What is given is changed. A list that is null counts as never given: the tables are found in the SQL again.
+/// Changes the given members. A list that is null counts as never given: the tables are derived from the SQL
+/// again.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateTask {
@@ -119,8 +119,8 @@ pub struct TaskChange {
 #[serde(rename_all = "camelCase")]
 pub struct ParseSql {
     pub sql_content: String,
-    /// Its dialect is taken, and its tables are looked for.
+    /// Its dialect is used, and its tables are searched.
     pub datasource_id: Option<i64>,
-    /// Wins over the data source's; one that is not known is read as `ansi`, with a warning.
+    /// Takes precedence over the data source's; an unknown one is read as `ansi`, with a warning.
     pub dialect: Option<String>,
 }

@@ -1,5 +1,5 @@
-//! What a task names in other modules: the types its engine runs, its data source, its tables. Looked up before a
-//! change begins.
+//! Looks up a task's references to other modules: its engine's task types, its data source, its tables. Runs
+//! before a change begins.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -18,20 +18,20 @@ use crate::tables;
 use crate::workflows::Workflows;
 use crate::workflows::{self, Workflow};
 
-/// Warnings that are told.
+/// The most reported warnings.
 const WARNINGS_MAX: usize = 100;
-/// Of a table that the SQL names.
+/// The message about an unknown table in the SQL.
 const UNKNOWN: &str = "the catalogue does not have";
-/// What a task's text is that tables are found in.
+/// The kind of text in which tables are found.
 const SQL: &str = "SQL";
 
-/// A task as it is to be, with all that it names.
+/// The new definition of a task, with its references.
 pub struct Looked {
     pub wanted: Wanted,
     pub names: Names,
 }
 
-/// The types of task that the workflow's engine runs.
+/// The task types of the workflow's engine.
 pub async fn kinds(state: &Workflows, workflow: &Workflow) -> Result<Vec<Kind>, Error> {
     let client = workflows::engine_client(state, &workflow.content.scheduler_engine, "tasks").await?;
     let info = client.info().await?;
@@ -43,8 +43,8 @@ pub async fn kinds(state: &Workflows, workflow: &Workflow) -> Result<Vec<Kind>, 
     Ok(info.task_types.iter().map(kind).collect())
 }
 
-/// All that is wrong with a task as it is to be is in `wrong`, and what it names that is not there: 400 where that
-/// is anything, or where the form could not be read. Finds the tables of its SQL where they are not given.
+/// Checks the references: 400 with the problems in `wrong` and missing references, if there are any, or if
+/// the form could not be read. Derives tables from the SQL if they are not given.
 pub async fn look_up(
     state: &Workflows,
     form: &impl Body,
@@ -78,8 +78,8 @@ pub async fn look_up(
     Ok(Looked { wanted, names })
 }
 
-/// 400 for a data source or tables that are not there, though they may have been a moment ago. What the task named
-/// before counts as there: a table in the recycle bin keeps no task from being changed.
+/// 400 for a data source or tables that no longer exist. Earlier references of the task count as existing: a
+/// table in the recycle bin must not prevent changing the task.
 pub async fn refuse_missing(tx: &mut Tx, content: &Content, before: Option<&Content>) -> Result<(), Error> {
     let mut wrong = Vec::new();
     if let Some(id) = content.datasource_id
@@ -95,7 +95,7 @@ fn no_such_datasource(id: i64) -> Detail {
     Detail::new("task.datasourceId", format!("there is no data source {id}"))
 }
 
-/// The tables that are named again and are not there.
+/// New references to tables that do not exist.
 async fn no_such_tables(
     tx: &mut Tx,
     content: &Content,
@@ -105,7 +105,7 @@ async fn no_such_tables(
     let mut new: Vec<i64> = content.table_ids().filter(|id| !known.contains(id)).collect();
     new.sort_unstable();
     new.dedup();
-    // Longer lists are refused as such.
+    // Longer lists are refused anyway.
     new.truncate(2 * TABLES_MAX);
     let missing = tables::missing_of(tx, &new).await?;
     let lists = [("inputTableIds", &content.input_table_ids), ("outputTableIds", &content.output_table_ids)];
@@ -143,7 +143,7 @@ async fn parse(state: &Workflows, source: Option<&Datasource>, sql: &str) -> Res
     sql_tables::bindings_in(&state.catalog, source, dialect, sql).await
 }
 
-/// What its ids are called, as far as the catalogue knows them.
+/// The names of its references, as far as the catalogue knows them.
 async fn names(state: &Workflows, source: Option<&Datasource>, content: &Content) -> Result<Names, Error> {
     let ids: Vec<i64> = content.table_ids().collect();
     let is_known = |index: &Index| ids.iter().all(|id| index.get(*id).is_some());
@@ -172,8 +172,8 @@ async fn names(state: &Workflows, source: Option<&Datasource>, content: &Content
     Ok(Names { datasource: source.map(|source| source.name.clone()), tables })
 }
 
-/// What of a task's SQL was not read, or was understood in a way that may surprise; and where the tables that were
-/// given differ from those in it.
+/// Warnings about the task's SQL: unparsed statements, surprising interpretations, and differences between
+/// the given and the derived tables.
 pub async fn warnings(state: &Workflows, sight: &Sight, task: &Task) -> Result<Vec<String>, Error> {
     let (content, sql) = (&task.content, task.content.sql_content.as_deref().unwrap_or_default());
     if content.task_type != SQL || sql.is_empty() {
@@ -189,7 +189,7 @@ pub async fn warnings(state: &Workflows, sight: &Sight, task: &Task) -> Result<V
     let mut unseen = 0;
     let is_source_open = source.as_ref().is_none_or(|source| !sight.closed.contains(&source.id));
     let surprises = parsed.warnings.iter().map(|warning| (is_source_open, warning.clone()));
-    // Once one list was given, neither is found in the SQL.
+    // If one list was given, neither is derived from the SQL.
     let compared = [
         (&content.input_table_ids, &parsed.inputs, "reads", "inputTableIds"),
         (&content.output_table_ids, &parsed.outputs, "writes", "outputTableIds"),
@@ -206,7 +206,7 @@ pub async fn warnings(state: &Workflows, sight: &Sight, task: &Task) -> Result<V
     warnings.truncate(WARNINGS_MAX);
     if unseen > 0 {
         warnings.push(format!(
-            "{unseen} warnings are not told: they are about data sources that you may not read"
+            "{unseen} warnings are left out: they are about data sources that you may not read"
         ));
     }
     Ok(warnings)
@@ -223,7 +223,7 @@ fn not_read(error: &ParseError, given: Given) -> String {
 }
 
 struct Difference {
-    /// None: the catalogue has no such table.
+    /// `None`: unknown in the catalogue.
     table_id: Option<i64>,
     warning: String,
 }
@@ -244,7 +244,7 @@ fn compare(index: &Index, ids: &[i64], found: &[ParsedName], verb: &str, list: &
     differences
 }
 
-/// What a caller may see.
+/// A caller's visibility.
 pub struct Sight {
     /// Data sources that it may not read.
     closed: HashSet<i64>,
@@ -265,7 +265,7 @@ impl Sight {
         cluster.is_none_or(|id| !self.closed.contains(&id))
     }
 
-    /// The tables of these that may be seen; says how many others there are.
+    /// The visible ones of these tables; reports the number of others.
     pub fn open(&self, state: &Workflows, ids: &[i64], warnings: &mut Vec<String>) -> Vec<i64> {
         let index = state.catalog.read();
         let open: Vec<i64> = ids.iter().copied().filter(|id| self.is_open(&index, *id)).collect();

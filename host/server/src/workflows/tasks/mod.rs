@@ -1,5 +1,5 @@
-//! Tasks: the nodes of workflows, bound to the tables that they read and write. Edges are not kept: they follow
-//! from the bindings.
+//! Tasks: the nodes of workflows, with the tables that they read and write. Edges are not stored: they follow
+//! from the tables.
 
 mod api;
 pub mod definition;
@@ -27,14 +27,14 @@ pub use store::{bound_to, count_of_datasource, names, of_workflow, on_datasource
 pub use unbind::unbind_table;
 pub use view::TaskView;
 
-/// What the change log calls a change of a task or of what it is bound to; the key is its id.
+/// The change log's topic of tasks and their tables; the key is the task's id.
 pub const TOPIC: &str = "tasks";
 
-/// A task as it is kept.
+/// A stored task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     pub id: i64,
-    /// None: its workflow was deleted.
+    /// `None`: its workflow was deleted.
     pub workflow_id: Option<i64>,
     pub content: Content,
     pub given: Given,
@@ -49,7 +49,7 @@ pub async fn get(core: &Core, id: i64) -> Result<Task, Error> {
     store::find(&core.db, id).await?.ok_or_else(|| api::unknown(id))
 }
 
-/// Which tables a task reads and writes.
+/// The tables of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binding {
     pub task_id: i64,
@@ -81,7 +81,6 @@ static SAVE_CODES: &[&str] = &[
     "workflow_too_large",
 ];
 
-/// The routes of tasks.
 pub fn routes() -> Vec<Route<Workflows>> {
     vec![
         Route::new(

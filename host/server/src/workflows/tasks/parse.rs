@@ -1,4 +1,4 @@
-//! What a task's SQL reads and writes, shown before the task is saved.
+//! Shows the tables of a task's SQL before the task is saved.
 
 use lakeport_base::Error;
 use lakeport_http::{Data, Json, Nothing};
@@ -8,7 +8,7 @@ use crate::datasources;
 use crate::sql_tables::{self, ParsedSql};
 use crate::workflows::Call;
 
-/// The dialect of a text of which nothing is known.
+/// The default dialect.
 const DEFAULT_DIALECT: &str = "ansi";
 
 /// `POST /api/v1/tasks/parse`
@@ -30,7 +30,7 @@ pub async fn parse(call: Call<Nothing, Nothing, Json<ParseSql>>) -> Result<Data<
     let mut parsed =
         sql_tables::bindings_in(&state.catalog, source.as_ref(), dialect, &form.sql_content).await?;
     if source.is_none() && call.caller.datasources.is_some() {
-        // Looked for in all data sources: what is in those of others is not told.
+        // Without a data source all are searched; tables in those that the caller may not read are hidden.
         let names = datasources::names_by_id(&state.db).await?;
         let index = state.catalog.read();
         let may_see = |id: i64| {

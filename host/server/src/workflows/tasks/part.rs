@@ -1,4 +1,4 @@
-//! A task as the versions of its workflow keep it.
+//! A task in the versions of its workflow.
 
 use lakeport_base::Error;
 use serde::{Deserialize, Serialize};
@@ -7,12 +7,12 @@ use super::Task;
 use super::definition::{Content, Given};
 use crate::workflows::versions::{Part, Weight};
 
-/// What a task was: its digest, and what it counts for.
+/// The former state of a task: its digest and its weight.
 pub type Held = (String, Weight);
-/// What it is from now on.
+/// The new state.
 pub type New = (Part, Weight);
 
-/// What does not count as a change of a task.
+/// Members that do not count as a change of a task.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Beside {
@@ -21,7 +21,7 @@ pub struct Beside {
     pub names: Names,
 }
 
-/// What the ids of a task were called when it was saved.
+/// The names of a task's references when it was saved.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Names {
@@ -38,7 +38,7 @@ pub struct TableName {
     pub table_name: String,
 }
 
-/// As it is kept; equal content, equal text.
+/// The stored text; equal contents have equal texts.
 pub fn text(content: &Content) -> String {
     serde_json::to_string(content).expect("texts and numbers are JSON")
 }
@@ -50,7 +50,7 @@ pub fn of(task: &Task, names: &Names) -> New {
     (Part { content: text(&task.content), beside, digest, datasource_id }, weight(&task.content))
 }
 
-/// What its ids were called when it was last saved.
+/// The names of its references when it was last saved.
 pub fn names_of(part: Option<Part>) -> Result<Names, Error> {
     let Some(part) = part else { return Ok(Names::default()) };
     serde_json::from_str(&part.beside).map(|beside: Beside| beside.names).map_err(Error::internal)

@@ -1,11 +1,10 @@
-//! Tasks and the tables that they are bound to, in the store. Bindings are written by one statement, as a JSON
-//! array.
+//! Tasks and their tables in the store. The tables of a task are written by one statement, as a JSON array.
 
 use std::collections::HashMap;
 
 use lakeport_base::Error;
 use lakeport_http::Paging;
-use lakeport_store::{Db, Either, Row, Tx, Value};
+use lakeport_store::{ByName, Db, Either, Row, Tx, Value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -21,7 +20,7 @@ macro_rules! columns {
     };
 }
 
-/// What a list is made of.
+/// The filter of a list.
 pub struct Filter {
     /// Lower case.
     pub name: Option<String>,
@@ -32,30 +31,31 @@ pub struct Filter {
 }
 
 fn task(row: &Row) -> Result<Task, Error> {
+    let mut row = row.by_name();
     Ok(Task {
-        id: row.get(0)?,
-        workflow_id: row.get(1)?,
+        id: row.get("id")?,
+        workflow_id: row.get("workflow_id")?,
         content: Content {
-            task_name: row.get(2)?,
-            task_type: row.get(3)?,
-            datasource_id: row.get(4)?,
-            sql_content: row.get(5)?,
-            priority: word(&row.get::<String>(6)?)?,
-            timeout: number(row, 7)?,
-            retry_times: number(row, 8)?,
-            retry_interval: number(row, 9)?,
+            task_name: row.get("task_name")?,
+            task_type: row.get("task_type")?,
+            datasource_id: row.get("datasource_id")?,
+            sql_content: row.get("sql_content")?,
+            priority: word(&row.get::<String>("priority")?)?,
+            timeout: number(&mut row, "timeout")?,
+            retry_times: number(&mut row, "retry_times")?,
+            retry_interval: number(&mut row, "retry_interval")?,
             input_table_ids: Vec::new(),
             output_table_ids: Vec::new(),
         },
-        given: Given { inputs: row.get(10)?, outputs: row.get(11)? },
-        digest: row.get(12)?,
-        created_at_ms: row.get(13)?,
-        updated_at_ms: row.get(14)?,
+        given: Given { inputs: row.get("inputs_given")?, outputs: row.get("outputs_given")? },
+        digest: row.get("digest")?,
+        created_at_ms: row.get("created_at")?,
+        updated_at_ms: row.get("updated_at")?,
     })
 }
 
-fn number(row: &Row, at: usize) -> Result<u32, Error> {
-    u32::try_from(row.get::<i64>(at)?).map_err(Error::internal)
+fn number(row: &mut ByName<'_>, name: &str) -> Result<u32, Error> {
+    u32::try_from(row.get::<i64>(name)?).map_err(Error::internal)
 }
 
 fn word<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
@@ -79,7 +79,7 @@ pub async fn of_workflow(db: &Db, workflow_id: i64) -> Result<Vec<Task>, Error> 
     Ok(tasks)
 }
 
-/// One page, the newest first, and how many there are; 400 where it is too large to be sent at once.
+/// One page, newest first, and the total; 400 if it is too large to be sent at once.
 pub async fn page(db: &Db, filter: &Filter, paging: &Paging) -> Result<(i64, Vec<Task>), Error> {
     macro_rules! filtered {
         ($contains:literal) => {
@@ -143,14 +143,14 @@ async fn with_tables(db: &Db, rows: &[Row]) -> Result<Vec<Task>, Error> {
 const TABLES_OF: Either = Either {
     sqlite: "SELECT task_id, direction, table_id FROM task_tables \
         WHERE task_id IN (SELECT value FROM json_each($1)) ORDER BY task_id, direction, place",
-    postgres: "SELECT task_id, direction, table_id FROM task_tables WHERE task_id IN \
-        (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)) ORDER BY task_id, direction, place",
+    postgres: "SELECT task_id, direction, table_id FROM task_tables WHERE task_id = ANY \
+        (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) ORDER BY task_id, direction, place",
 };
 
 fn bind(tasks: &mut [Task], rows: &[Row]) -> Result<(), Error> {
     let places: HashMap<i64, usize> = tasks.iter().enumerate().map(|(at, task)| (task.id, at)).collect();
     for row in rows {
-        // One that was added in this moment is not among them.
+        // A task that was just inserted is not among them.
         let Some(&at) = places.get(&row.get::<i64>(0)?) else { continue };
         let content = &mut tasks[at].content;
         let is_input = row.get::<String>(1)? == "input";
@@ -160,7 +160,7 @@ fn bind(tasks: &mut [Task], rows: &[Row]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The one of this id, which nobody else changes before the transaction ends.
+/// Locks one against changes until the transaction ends.
 pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Task>, Error> {
     const LOCK: Either = Either {
         sqlite: concat!("SELECT ", columns!(), " FROM tasks WHERE id = $1"),
@@ -174,7 +174,7 @@ pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Task>, Error> {
     Ok(tasks.into_iter().next())
 }
 
-/// Adds one with its bindings; answers its id. 409 when its workflow has one of its name.
+/// Inserts one with its tables; returns its id. 409 if its workflow has one with this name.
 pub async fn insert(tx: &mut Tx, new: &Task) -> Result<i64, Error> {
     const INSERT: &str = "INSERT INTO tasks (workflow_id, task_name, name_folded, task_type, datasource_id, \
         sql_content, priority, timeout, retry_times, retry_interval, inputs_given, outputs_given, digest, \
@@ -206,7 +206,7 @@ fn members(task: &Task) -> [Value; 11] {
     ]
 }
 
-/// Writes all that a change can touch. 409 when its workflow has one of its name.
+/// Writes all columns that a change can affect. 409 if its workflow has one with this name.
 pub async fn update(tx: &mut Tx, before: &Task, after: &Task) -> Result<(), Error> {
     const UPDATE: &str = "UPDATE tasks SET workflow_id = $2, task_name = $3, name_folded = $4, task_type = $5, \
         datasource_id = $6, sql_content = $7, priority = $8, timeout = $9, retry_times = $10, retry_interval = $11, \
@@ -251,14 +251,14 @@ pub async fn delete(tx: &mut Tx, id: i64) -> Result<(), Error> {
     tx.execute("DELETE FROM tasks WHERE id = $1", &[id.into()]).await.map(drop)
 }
 
-/// Deletes all of a workflow; answers their ids.
+/// Deletes all of a workflow; returns their ids.
 pub async fn delete_of(tx: &mut Tx, workflow_id: i64) -> Result<Vec<i64>, Error> {
     let rows =
         tx.query("DELETE FROM tasks WHERE workflow_id = $1 RETURNING id", &[workflow_id.into()]).await?;
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// Takes all tasks of a workflow out of it; answers their ids.
+/// Removes all tasks from a workflow; returns their ids.
 pub async fn unbind_of(tx: &mut Tx, workflow_id: i64, now_ms: i64) -> Result<Vec<i64>, Error> {
     const TABLES: &str = "UPDATE task_tables SET workflow_id = NULL WHERE workflow_id = $1";
     const TASKS: &str =
@@ -268,9 +268,9 @@ pub async fn unbind_of(tx: &mut Tx, workflow_id: i64, now_ms: i64) -> Result<Vec
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// Whether tables that it writes lead, over other tasks of the workflow, to one that it reads. Each step of the
-/// workflow is taken once at the most.
-// The words of the join keep both planners from looking through all steps for each table that is reached.
+/// Whether its outputs lead, over other tasks of the workflow, to one of its inputs. Visits each task at most
+/// once.
+// The form of the join keeps both planners from scanning all tasks for each reached table.
 pub async fn closes_circle(
     tx: &mut Tx,
     workflow_id: i64,
@@ -285,12 +285,12 @@ pub async fn closes_circle(
             WHERE t.target <> -$2) \
             SELECT 1 FROM reached WHERE node IN (SELECT value FROM json_each($4)) LIMIT 1",
         postgres: "WITH RECURSIVE reached (node) AS (\
-            SELECT target FROM task_tables WHERE workflow_id = $1 AND source IN \
-            (SELECT CAST(json_array_elements_text(CAST($3 AS json)) AS BIGINT)) AND target <> -CAST($2 AS BIGINT) \
+            SELECT target FROM task_tables WHERE workflow_id = $1 AND source = ANY \
+            (ARRAY(SELECT CAST(json_array_elements_text(CAST($3 AS json)) AS BIGINT))) AND target <> -CAST($2 AS BIGINT) \
             UNION SELECT t.target FROM reached r CROSS JOIN LATERAL (SELECT target FROM task_tables \
             WHERE workflow_id = $1 AND source = r.node OFFSET 0) t WHERE t.target <> -CAST($2 AS BIGINT)) \
-            SELECT 1 FROM reached WHERE node IN \
-            (SELECT CAST(json_array_elements_text(CAST($4 AS json)) AS BIGINT)) LIMIT 1",
+            SELECT 1 FROM reached WHERE node = ANY \
+            (ARRAY(SELECT CAST(json_array_elements_text(CAST($4 AS json)) AS BIGINT))) LIMIT 1",
     };
     if bound.input_table_ids.is_empty() || bound.output_table_ids.is_empty() {
         return Ok(false);
@@ -300,7 +300,7 @@ pub async fn closes_circle(
     Ok(!rows.is_empty())
 }
 
-/// What all tasks of a workflow are bound to.
+/// The tables of all tasks of a workflow.
 pub async fn bindings_in(db: &Db, workflow_id: i64) -> Result<Vec<Binding>, Error> {
     const IN: &str = "SELECT id, workflow_id FROM tasks WHERE workflow_id = $1 ORDER BY id";
     let rows = db.read(IN, &[workflow_id.into()]).await?;
@@ -311,19 +311,19 @@ pub async fn bindings_in(db: &Db, workflow_id: i64) -> Result<Vec<Binding>, Erro
 pub async fn names(db: &Db, ids: &[i64]) -> Result<HashMap<i64, String>, Error> {
     const NAMES: Either = Either {
         sqlite: "SELECT id, task_name FROM tasks WHERE id IN (SELECT value FROM json_each($1))",
-        postgres: "SELECT id, task_name FROM tasks WHERE id IN \
-            (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))",
+        postgres: "SELECT id, task_name FROM tasks WHERE id = ANY \
+            (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))",
     };
     let rows = db.read(db.words(NAMES), &[text(ids)?]).await?;
     rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
 }
 
-/// Those of these tasks that work on this data source.
+/// Those of these tasks that use this data source.
 pub async fn on_datasource(db: &Db, datasource_id: i64, ids: &[i64]) -> Result<Vec<i64>, Error> {
     const ON: Either = Either {
         sqlite: "SELECT id FROM tasks WHERE datasource_id = $1 AND id IN (SELECT value FROM json_each($2))",
-        postgres: "SELECT id FROM tasks WHERE datasource_id = $1 AND id IN \
-            (SELECT CAST(json_array_elements_text(CAST($2 AS json)) AS BIGINT))",
+        postgres: "SELECT id FROM tasks WHERE datasource_id = $1 AND id = ANY \
+            (ARRAY(SELECT CAST(json_array_elements_text(CAST($2 AS json)) AS BIGINT)))",
     };
     let rows = db.read(db.words(ON), &[datasource_id.into(), text(ids)?]).await?;
     rows.iter().map(|row| row.get(0)).collect()
@@ -338,8 +338,8 @@ pub async fn bindings_after(db: &Db, after_id: i64, limit: i64) -> Result<Vec<Bi
 pub async fn bindings_of(db: &Db, ids: &[i64]) -> Result<Vec<Binding>, Error> {
     const OF: Either = Either {
         sqlite: "SELECT id, workflow_id FROM tasks WHERE id IN (SELECT value FROM json_each($1)) ORDER BY id",
-        postgres: "SELECT id, workflow_id FROM tasks WHERE id IN \
-            (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)) ORDER BY id",
+        postgres: "SELECT id, workflow_id FROM tasks WHERE id = ANY \
+            (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) ORDER BY id",
     };
     let rows = db.read(db.words(OF), &[text(ids)?]).await?;
     bindings(db, &rows).await
@@ -356,7 +356,7 @@ async fn bindings(db: &Db, rows: &[Row]) -> Result<Vec<Binding>, Error> {
         return Ok(bindings);
     }
     for row in db.read(db.words(TABLES_OF), &[text(&ids)?]).await? {
-        // Both are by id.
+        // Both are sorted by id.
         let Ok(at) = ids.binary_search(&row.get::<i64>(0)?) else { continue };
         let binding = &mut bindings[at];
         let is_input = row.get::<String>(1)? == "input";
@@ -372,7 +372,7 @@ pub async fn count_of_datasource(tx: &mut Tx, datasource_id: i64) -> Result<i64,
     rows.first().map_or(Ok(0), |row| row.get(0))
 }
 
-/// The first tasks that are bound to a table, by id, with their names.
+/// The first tasks that refer to a table, by id, with their names.
 pub async fn bound_to(db: &Db, table_id: i64, limit: i64) -> Result<Vec<(i64, String)>, Error> {
     const BOUND: &str = "SELECT id, task_name FROM tasks WHERE id IN \
         (SELECT task_id FROM task_tables WHERE table_id = $1) ORDER BY id LIMIT $2";
@@ -380,7 +380,7 @@ pub async fn bound_to(db: &Db, table_id: i64, limit: i64) -> Result<Vec<(i64, St
     rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
 }
 
-/// All tasks that are bound to a table, each with its workflow.
+/// All tasks that refer to a table, each with its workflow.
 pub async fn all_bound_to(tx: &mut Tx, table_id: i64) -> Result<Vec<(i64, Option<i64>)>, Error> {
     const BOUND: &str =
         "SELECT DISTINCT task_id, workflow_id FROM task_tables WHERE table_id = $1 ORDER BY task_id";

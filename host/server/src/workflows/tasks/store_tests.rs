@@ -166,7 +166,7 @@ async fn tasks_of_a_deleted_workflow_go_or_stay_unbound() {
     .await;
 }
 
-/// Numbers that look like chance and are always the same.
+/// A deterministic pseudo-random generator.
 struct Chance(u64);
 
 impl Chance {

@@ -1,4 +1,4 @@
-//! Taking a table that goes off the tasks that read or write it.
+//! Removes a deleted table from the tasks that read or write it.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use super::{TOPIC, Task, store};
 use crate::workflows::versions::{self, Made, PartChange, Source};
 use crate::workflows::{self, Workflow};
 
-/// Takes a table off all tasks, as if somebody had taken it out of their lists: a version of each workflow that has
-/// one of them. Answers how many tasks there were. It locks workflows: whoever locks the table's own row does that
-/// afterwards, and deletes it then, for no table goes that a task is still bound to.
+/// Removes a table from all tasks, as if it had been removed from their lists: one version per affected
+/// workflow. Returns the number of tasks. It locks workflows: lock and delete the table's own row afterwards,
+/// because a table with references cannot be deleted.
 pub async fn unbind_table(tx: &mut Tx, table_id: i64, by: &str, now_ms: i64) -> Result<usize, Error> {
     let mut tasks_by_workflow: BTreeMap<Option<i64>, Vec<i64>> = BTreeMap::new();
     let bound = store::all_bound_to(tx, table_id).await?;
@@ -64,7 +64,7 @@ async fn unbind(
 }
 
 fn busy() -> Error {
-    let message = "somebody else moved a task that the table is bound to in this moment; try again";
+    let message = "another request has moved a task that is bound to the table; try again";
     Error::unavailable("store_busy", message).retry_after(1)
 }
 

@@ -16,7 +16,7 @@ async fn table(db: &Db, name: &str) -> i64 {
     id
 }
 
-/// A task as a request would make it, or left without a workflow.
+/// A task as a request would create it, or one left without a workflow.
 async fn task(db: &Db, workflow_id: Option<i64>, inputs: &[i64], outputs: &[i64]) -> i64 {
     let content = Content {
         task_name: format!("{inputs:?} {outputs:?}"),

@@ -1,4 +1,4 @@
-//! Tasks as answers show them, and the definition that their `ETag` is made of.
+//! Tasks in answers, and the definition behind their `ETag`.
 
 use chrono_tz::Tz;
 use lakeport_base::time;
@@ -25,7 +25,7 @@ pub struct TaskView {
     task_name: String,
     task_type: String,
     datasource_id: Option<i64>,
-    /// The task's text, whatever its type.
+    /// The task's text, of any type.
     sql_content: Option<String>,
     priority: Priority,
     /// Seconds; 0: none.
@@ -62,7 +62,7 @@ impl TaskView {
     }
 }
 
-/// What somebody defined.
+/// The defined members.
 #[derive(Serialize)]
 pub struct Definition<'d> {
     id: i64,
@@ -97,7 +97,7 @@ pub enum ExecutionStatus {
     Never(NeverRun),
 }
 
-/// There is none.
+/// It has never run.
 #[derive(Serialize, JsonSchema)]
 pub struct NeverRun {
     status: NeverRunStatus,
@@ -124,6 +124,7 @@ impl ExecutionStatus {
 pub struct TaskLineage {
     pub input_tables: Vec<TableView>,
     pub output_tables: Vec<TableView>,
-    /// What of its SQL could not be read, and where the given tables differ from those in it; what was given stands.
+    /// Unparsed parts of its SQL, and differences between the given and the derived tables; the given ones
+    /// are used.
     pub warnings: Vec<String>,
 }

@@ -1,11 +1,12 @@
-//! Versions: every change of a definition makes the next one, and costs what it changes, not what the workflow
-//! has. A row for the version; the workflow's own content where that changed; and of tasks that changed, from
-//! which version to which they were what. The content of a version is what was valid then.
+//! Versions: every change of a definition creates the next one, at a cost that depends on the change, not on
+//! the workflow's size. A version has a row; the workflow's own content is stored where it changed; a task's
+//! states are stored with the range of versions in which they were valid. The content of a version is the
+//! union of the states valid in it.
 //!
-//! A version's digest is that of the own content and of the sum, modulo 2^256, of its tasks' digests: a change
-//! takes the old one off and puts the new one on, without a look at the others. Equal content has an equal digest,
-//! whatever the ids of its tasks. The sum tells versions apart; against somebody who makes up tasks to that end it
-//! is no proof.
+//! A version's digest covers the own content and the sum, modulo 2^256, of its tasks' digests: a change
+//! subtracts the old one and adds the new one, without reading the others. Equal contents have equal digests,
+//! whatever the ids of their tasks. The sum distinguishes versions; it is no proof against deliberately
+//! constructed tasks.
 
 mod store;
 
@@ -23,16 +24,16 @@ pub use store::{
     Part, Version, content_at, count_of_datasource, current_part, datasources_of, newest, parts_at,
 };
 
-/// Tasks of one workflow.
+/// The most tasks of a workflow.
 pub const TASKS_MAX: i64 = 5_000;
-/// Tables that the tasks of one workflow read and write, each counted for each task.
+/// The most tables of all tasks of a workflow, counted per task.
 pub const BINDINGS_MAX: i64 = 100_000;
-/// Text of all tasks of one workflow, in bytes.
+/// The most text of all tasks of a workflow, in bytes.
 pub const TEXT_MAX_BYTES: i64 = 16 * 1024 * 1024;
 /// Bytes of a digest.
 const DIGEST_BYTES: usize = 32;
 
-/// What made a version.
+/// The origin of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "VersionSource")]
@@ -57,7 +58,7 @@ impl Source {
     }
 }
 
-/// Who makes a version, when and why.
+/// The author, time and origin of a version.
 #[derive(Debug, Clone, Copy)]
 pub struct Made<'m> {
     pub source: Source,
@@ -100,7 +101,7 @@ impl Sum {
     }
 }
 
-/// What counts towards a workflow's bounds.
+/// The amounts that a workflow's limits count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Weight {
     pub tasks: i64,
@@ -133,7 +134,7 @@ impl Sub for Weight {
 }
 
 impl Weight {
-    /// 409 where it has become too much. What was too much before may become less.
+    /// 409 if a limit is exceeded. An already exceeded amount may shrink.
     fn refuse_over(self, before: Weight) -> Result<(), Error> {
         let over = |now: i64, before: i64, max: i64| now > max && now > before;
         let refused = if over(self.tasks, before.tasks, TASKS_MAX) {
@@ -150,7 +151,7 @@ impl Weight {
     }
 }
 
-/// The digest of what a task is; equal content, equal digest.
+/// The digest of a task's content; equal contents have equal digests.
 pub fn part_digest(content: &str) -> String {
     hex::encode(Sha256::new_with_prefix(b"task\n").chain_update(content).finalize())
 }
@@ -161,21 +162,21 @@ pub fn digest(content: &Content, parts: Sum) -> String {
     hex::encode(whole.chain_update(b"\n").chain_update(parts.text()).finalize())
 }
 
-/// A task that changes: what it was, and what it is from now on.
+/// A change of a task: its former and its new state.
 pub struct PartChange {
     pub task_id: i64,
-    /// Its digest and weight; none: it is new here.
+    /// Its digest and weight; `None`: it is new here.
     pub before: Option<(String, Weight)>,
-    /// None: it is gone.
+    /// `None`: it is removed.
     pub after: Option<(Part, Weight)>,
 }
 
-/// Writes down version 1 of a workflow that was just made.
+/// Records version 1 of a new workflow.
 pub async fn first(tx: &mut Tx, workflow: &Workflow, made: Made<'_>) -> Result<(), Error> {
     store::insert(tx, workflow, Some(&workflow.content), made).await
 }
 
-/// Gives a workflow new content, besides its tasks; false where it is equal. The workflow is locked.
+/// Sets a workflow's content, without its tasks; false if it is equal. The workflow must be locked.
 pub async fn change_content(
     tx: &mut Tx,
     workflow: &mut Workflow,
@@ -191,7 +192,7 @@ pub async fn change_content(
     if timed != content {
         workflow.changed_version = workflow.version;
     }
-    // What is rolled back leaves the schedule that runs alone.
+    // A rollback keeps the current schedule.
     if made.source == Source::Update && workflow.content.schedule != content.schedule {
         workflow.schedule_version = workflow.version;
     }
@@ -201,7 +202,7 @@ pub async fn change_content(
     Ok(true)
 }
 
-/// Changes tasks of a workflow, each once. The workflow is locked, and the tasks do change.
+/// Changes tasks of a workflow, each once. The workflow must be locked, and each task must really change.
 pub async fn change_parts(
     tx: &mut Tx,
     workflow: &mut Workflow,

@@ -1,4 +1,4 @@
-//! Versions in the store; rows are only added, and a task's row ends once.
+//! Versions in the store; rows are only added, and a task's row is closed once.
 
 use lakeport_base::Error;
 use lakeport_store::{Db, Row, Tx, Value};
@@ -7,7 +7,7 @@ use super::{Made, Source, digest};
 use crate::workflows::Workflow;
 use crate::workflows::definition::Content;
 
-/// A version as it is kept, without its content.
+/// A stored version, without its content.
 #[derive(Debug, Clone)]
 pub struct Version {
     pub version: i64,
@@ -18,20 +18,20 @@ pub struct Version {
     pub digest: String,
 }
 
-/// What a task is in a version.
+/// The state of a task in a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
     /// JSON, as [`crate::workflows::tasks`] writes it.
     pub content: String,
-    /// What does not count as a change, as JSON.
+    /// Members that do not count as a change, as JSON.
     pub beside: String,
     /// Of the content, see [`super::part_digest`].
     pub digest: String,
-    /// That the content names.
+    /// In the content.
     pub datasource_id: Option<i64>,
 }
 
-/// Writes the version down that the workflow has just come to; its content, where that is new.
+/// Inserts the workflow's new version; with its content, if that changed.
 pub async fn insert(
     tx: &mut Tx,
     workflow: &Workflow,
@@ -53,7 +53,7 @@ pub async fn insert(
     tx.execute(INSERT, &values).await.map(drop)
 }
 
-/// What a task is from the workflow's version on.
+/// Inserts a task's state, valid from the workflow's version on.
 pub async fn insert_part(tx: &mut Tx, workflow: &Workflow, task_id: i64, part: &Part) -> Result<(), Error> {
     const INSERT: &str = "INSERT INTO task_versions (workflow_id, task_id, from_version, content, beside, digest, \
         datasource_id) VALUES ($1, $2, $3, $4, $5, $6, $7)";
@@ -69,7 +69,7 @@ pub async fn insert_part(tx: &mut Tx, workflow: &Workflow, task_id: i64, part: &
     tx.execute(INSERT, &values).await.map(drop)
 }
 
-/// It is no longer what it was, from the workflow's version on.
+/// Closes a task's state at the workflow's version.
 pub async fn end_part(tx: &mut Tx, workflow: &Workflow, task_id: i64) -> Result<(), Error> {
     const END: &str = "UPDATE task_versions SET to_version = $3 \
         WHERE workflow_id = $1 AND task_id = $2 AND to_version IS NULL";
@@ -88,14 +88,14 @@ fn version(row: &Row) -> Result<Version, Error> {
     })
 }
 
-/// The newest ones, the newest first.
+/// The newest ones, newest first.
 pub async fn newest(db: &Db, workflow_id: i64, limit: i64) -> Result<Vec<Version>, Error> {
     const NEWEST: &str = "SELECT version, source, comment, created_by, created_at, digest FROM workflow_versions \
         WHERE workflow_id = $1 ORDER BY version DESC LIMIT $2";
     db.read(NEWEST, &[workflow_id.into(), limit.into()]).await?.iter().map(version).collect()
 }
 
-/// What the workflow was in a version, besides its tasks; none where there is no such version.
+/// The workflow's content in a version, without its tasks; `None` if the version does not exist.
 pub async fn content_at(db: &Db, workflow_id: i64, version: i64) -> Result<Option<Content>, Error> {
     const CONTENT: &str = "SELECT content FROM workflow_versions WHERE workflow_id = $1 AND version <= $2 \
         AND content IS NOT NULL AND EXISTS (SELECT 1 FROM workflow_versions WHERE workflow_id = $1 AND version = $2) \
@@ -117,14 +117,15 @@ fn part(row: &Row) -> Result<Part, Error> {
     Ok(Part { content: row.get(1)?, beside: row.get(2)?, digest: row.get(3)?, datasource_id: row.get(4)? })
 }
 
-/// What a task is in the current version of a workflow.
+/// The state of a task in the current version of a workflow.
 pub async fn current_part(tx: &mut Tx, workflow_id: i64, task_id: i64) -> Result<Option<Part>, Error> {
     const CURRENT: &str = "SELECT task_id, content, beside, digest, datasource_id FROM task_versions \
         WHERE workflow_id = $1 AND task_id = $2 AND to_version IS NULL";
     tx.query(CURRENT, &[workflow_id.into(), task_id.into()]).await?.first().map(part).transpose()
 }
 
-/// The data sources that a task of the workflow has ever named, each once; none: it named none.
+/// The data sources that a task of the workflow has ever referred to, without duplicates; `None`: it had
+/// none.
 pub async fn datasources_of(db: &Db, workflow_id: i64, task_id: i64) -> Result<Vec<Option<i64>>, Error> {
     const DATASOURCES: &str =
         "SELECT DISTINCT datasource_id FROM task_versions WHERE workflow_id = $1 AND task_id = $2";
@@ -132,7 +133,7 @@ pub async fn datasources_of(db: &Db, workflow_id: i64, task_id: i64) -> Result<V
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// Tasks that name a data source in a version that is deployed, or that may be from what was submitted.
+/// Tasks that refer to a data source in a version that is deployed, or submitted and may be.
 pub async fn count_of_datasource(tx: &mut Tx, datasource_id: i64) -> Result<i64, Error> {
     const COUNT: &str = "SELECT count(DISTINCT t.task_id) FROM task_versions t \
         JOIN workflows w ON w.id = t.workflow_id AND w.deleted_at IS NULL WHERE t.datasource_id = $1 \

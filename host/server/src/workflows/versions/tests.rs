@@ -13,7 +13,7 @@ fn part(content: String) -> (Part, Weight) {
     (Part { digest: part_digest(&content), content, beside: "{}".to_owned(), datasource_id: None }, weight)
 }
 
-/// Numbers that look like chance and are always the same.
+/// A deterministic pseudo-random generator.
 struct Chance(u64);
 
 impl Chance {
@@ -29,7 +29,7 @@ struct Known {
     tasks: BTreeMap<i64, String>,
 }
 
-/// One change of whatever kind; false where it changed nothing.
+/// A random change; false if it changed nothing.
 async fn change(tx: &mut Tx, workflow: &mut Workflow, now: &mut Known, chance: &mut Chance) -> bool {
     let task_id = 1 + chance.below(6) as i64;
     match (chance.below(4), now.tasks.get(&task_id).cloned()) {

@@ -1,4 +1,4 @@
-//! What Apache Doris alone is asked for, newer and older.
+//! The cases of Apache Doris only, newer and older.
 
 use lakeport_sdk::dialect::{
     Change, CommentTable, DefaultValue, DropField, Field, ServerInfo, SetCount, Table, TableName,
@@ -27,7 +27,7 @@ pub fn doris() -> Vec<Case> {
     cases
 }
 
-/// `ods.orders` with something more known of one field, or of itself.
+/// `ods.orders` with further facts of one field, or of itself.
 fn orders_with(field: &str, extra: &str) -> Table {
     let mut table = orders();
     match table.fields.iter_mut().find(|one| one.name == field) {
@@ -37,7 +37,7 @@ fn orders_with(field: &str, extra: &str) -> Table {
     table
 }
 
-/// What Doris alone is asked for.
+/// The cases of Doris only.
 fn of_doris() -> Vec<(&'static str, Make)> {
     let made_with = |default: &'static str| {
         boxed(move || {
@@ -134,7 +134,7 @@ fn of_doris() -> Vec<(&'static str, Make)> {
     ]
 }
 
-/// What an older Doris is asked for, whose ALTER TABLE reads backslashes and which does not list partitions.
+/// The cases of an older Doris, whose ALTER TABLE reads backslashes and which does not list partitions.
 fn of_older_doris() -> Vec<(&'static str, Make)> {
     vec![
         (

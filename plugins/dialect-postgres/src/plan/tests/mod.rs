@@ -1,4 +1,4 @@
-//! Every plan goes through the host's own checks and comes back as the text that would be run.
+//! Every plan passes the host's own checks and becomes the text that would run.
 
 mod plans;
 mod refusals;
@@ -69,13 +69,13 @@ fn sql(change: Change) -> Vec<String> {
     checked(change).1.steps.iter().map(|step| step.action.sql.to_string()).collect()
 }
 
-/// What the undo does, from the last step to the first.
+/// The undo, from the last step to the first.
 fn undo(change: Change) -> Vec<String> {
     let (_, checked) = checked(change);
     checked.steps.iter().rev().flat_map(|step| &step.undo).map(|action| action.sql.to_string()).collect()
 }
 
-/// Members and codes of what is wrong.
+/// Members and codes of the problems.
 fn refused(change: Change) -> Vec<(String, String)> {
     let problems = plan(&server(), &change).expect_err("the change is impossible");
     for problem in &problems {

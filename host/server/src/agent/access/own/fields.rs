@@ -1,4 +1,4 @@
-//! What the views hold, as a planner reads it: English, and Chinese in brackets.
+//! The contents of the views for a planner: in English, and Chinese in brackets.
 
 use super::OwnTable;
 

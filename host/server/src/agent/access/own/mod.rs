@@ -1,8 +1,7 @@
-//! The data source `lakeport`: views of the server's own store, so that questions about the platform itself can be
-//! asked. What they are called and what their fields hold is said here, in both languages that are asked in; what
-//! they are made of stands in [`store`].
+//! The data source `lakeport`: views of the server's own store, for questions about the platform itself.
+//! Their names and fields are described here in both supported languages; [`store`] has their definitions.
 //!
-//! A query reaches them on a read-only session of its own, in which nothing else can be read.
+//! A query runs in a read-only session of its own, in which nothing else can be read.
 
 mod fields;
 pub mod store;
@@ -13,20 +12,20 @@ use lakeport_bindings::tool::tables::TableHead;
 
 use crate::datasources::OWN_NAME;
 
-/// What the one database is called.
+/// The name of the only database.
 pub const DATABASE: &str = "main";
-/// Ids of the views begin here: no table of the catalogue comes so far.
+/// Ids of the views begin here, beyond those of tables.
 const FIRST_ID: u64 = (1 << 62) + 1;
 
 /// A view.
 pub struct OwnTable {
     pub name: &'static str,
     comment: &'static str,
-    /// Name, type, what it holds; the first is the key.
+    /// Name, type and content; the first is the key.
     fields: &'static [(&'static str, &'static str, &'static str)],
 }
 
-/// All of them; the place gives the id.
+/// All views; the index determines the id.
 pub const TABLES: &[OwnTable] = fields::TABLES;
 
 /// The view of this id.
@@ -34,7 +33,7 @@ pub fn find(id: u64) -> Option<&'static OwnTable> {
     TABLES.get(usize::try_from(id.checked_sub(FIRST_ID)?).ok()?)
 }
 
-/// The view of this name, case ignored.
+/// The view of this name, ignoring case.
 pub fn named(name: &str) -> Option<&'static OwnTable> {
     TABLES.iter().find(|table| table.name.eq_ignore_ascii_case(name))
 }

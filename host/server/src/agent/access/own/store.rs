@@ -1,5 +1,5 @@
-//! What the views are made of. The one place outside its rooms where their tables are read: nothing is written
-//! here, and what stands in a view is what its room shows to whoever may read.
+//! The definitions of the views. The only place outside of the owning modules where their tables are read: it
+//! writes nothing, and a view shows what the owning module shows to readers.
 
 use chrono_tz::Tz;
 use lakeport_base::Error;
@@ -8,7 +8,7 @@ use lakeport_store::{Db, Either};
 
 use super::zone::Offsets;
 
-/// All tables that views are made of, and of some only these columns.
+/// All tables of the views, some restricted to these columns.
 pub const BASES: &[Base] = &[
     Base { table: "workflows", columns: &[] },
     Base { table: "publications", columns: &[] },
@@ -20,11 +20,11 @@ pub const BASES: &[Base] = &[
     Base { table: "query_log", columns: &[] },
 ];
 
-/// The store, as its product says things.
+/// The store's product, for its SQL.
 pub enum Store {
     Sqlite(Offsets),
     Postgres {
-        /// Where its tables lie.
+        /// The schema of its tables.
         schema: String,
         zone: Tz,
     },
@@ -45,7 +45,7 @@ impl Store {
         })
     }
 
-    /// The views. `datasources`: ids of those whose tables may be seen; none: all.
+    /// The views. `datasources`: ids of those whose tables are visible; `None`: all.
     pub fn views(&self, datasources: Option<&[i64]>) -> Vec<View> {
         let (at, seen) = (self, Seen(datasources));
         let views = [
@@ -60,7 +60,7 @@ impl Store {
         views.map(|(name, select)| View { name, select: self.placed(select) }).into()
     }
 
-    /// Tables stand in a view with `main.` in front.
+    /// Tables in a view have the prefix `main.`.
     fn placed(&self, select: String) -> String {
         match self {
             Store::Sqlite(_) => select,
@@ -70,7 +70,7 @@ impl Store {
         }
     }
 
-    /// The expression that shows a column of milliseconds as `yyyy-MM-dd HH:mm:ss`; NULL stays NULL.
+    /// An expression that formats a column of milliseconds as `yyyy-MM-dd HH:mm:ss`; NULL stays NULL.
     fn shown(&self, column: &str) -> String {
         match self {
             Store::Sqlite(offsets) => offsets.shown(column),
@@ -81,7 +81,7 @@ impl Store {
         }
     }
 
-    /// A text within a column of JSON.
+    /// A text within a JSON column.
     fn member(&self, column: &str, name: &str) -> String {
         match self {
             Store::Sqlite(_) => format!("json_extract({column}, '$.{name}')"),
@@ -90,11 +90,11 @@ impl Store {
     }
 }
 
-/// Whose tables may be seen.
+/// The visible data sources.
 struct Seen<'d>(Option<&'d [i64]>);
 
 impl Seen<'_> {
-    /// A condition on a data source's id. A table without a data source is in nobody's.
+    /// A condition on a data source's id. A table without a data source is visible to all.
     fn condition(&self, column: &str) -> String {
         let Some(ids) = self.0 else { return "TRUE".to_owned() };
         let ids: Vec<String> = ids.iter().map(i64::to_string).collect();

@@ -1,20 +1,20 @@
-//! Times of the store as texts in a time zone, worked out by SQLite: which offset held when stands in the
-//! statement, for SQLite knows no zones.
+//! Formats the store's times in a time zone by SQLite, which has no zones: the statement contains the zone's
+//! offsets.
 
 use chrono::{DateTime, Offset, TimeZone, Utc};
 use chrono_tz::Tz;
 use lakeport_base::time::{DAY_MS, SECOND_MS};
 
-/// How far back and ahead of now the clocks' changes are known; what lies beyond has the offset of the end.
+/// How far back and ahead of now the changes of the clocks are included; other times get the nearest offset.
 const YEARS_BACK: i64 = 15;
 const YEARS_AHEAD: i64 = 2;
 const YEAR_MS: i64 = 366 * DAY_MS;
 
-/// How a zone's clocks stood.
+/// The offsets of a zone.
 pub struct Offsets {
-    /// The time up to which an offset held, and the offset; milliseconds.
+    /// The end of an offset, and the offset; milliseconds.
     until: Vec<(i64, i64)>,
-    /// What holds from there on.
+    /// The offset after the last change.
     last: i64,
 }
 
@@ -36,13 +36,13 @@ impl Offsets {
         offsets
     }
 
-    /// When the clocks changed.
+    /// The times of the changes.
     #[cfg(test)]
     pub fn changes(&self) -> impl Iterator<Item = i64> {
         self.until.iter().map(|(until, _)| *until)
     }
 
-    /// The expression that shows a column of milliseconds as `yyyy-MM-dd HH:mm:ss`; NULL stays NULL.
+    /// An expression that formats a column of milliseconds as `yyyy-MM-dd HH:mm:ss`; NULL stays NULL.
     pub fn shown(&self, column: &str) -> String {
         format!(
             "strftime('%Y-%m-%d %H:%M:%S', ({column} + ({})) / {SECOND_MS}, 'unixepoch')",
@@ -50,7 +50,7 @@ impl Offsets {
         )
     }
 
-    /// The latest first: that is what is asked about most.
+    /// The latest first: questions are mostly about recent times.
     fn offset(&self, column: &str) -> String {
         let Some((_, first)) = self.until.first() else { return self.last.to_string() };
         let before = self.until.iter().map(|(until, _)| until);
@@ -69,7 +69,7 @@ fn offset_ms(at_ms: i64, zone: Tz) -> i64 {
     i64::from(zone.offset_from_utc_datetime(&at.naive_utc()).fix().local_minus_utc()) * SECOND_MS
 }
 
-/// When the offset changes between two times that have different ones, to the millisecond.
+/// When the offset changes between two times with different ones, to the millisecond.
 fn change_between(mut before: i64, mut after: i64, zone: Tz) -> i64 {
     let old = offset_ms(before, zone);
     while after - before > 1 {

@@ -1,5 +1,5 @@
-//! Answers in the question's language, from rows as they are: no figure that is not in them or follows from them.
-//! Texts of the data are shown on one line and cut, whatever they say.
+//! Answers in the question's language, from the rows alone: all figures are in them or follow from them.
+//! Texts of the data are shown on one line and cut, whatever they contain.
 
 use lakeport_base::text::shortened;
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::question::Direction;
 use crate::agent::steps::model::Language;
 use crate::agent::tasks::event::ToolError;
 
-/// First entries of a ranking, tables of a list and columns of a row that are told.
+/// The shown entries of a ranking, tables of a list and columns of a row.
 const ENTRIES_SHOWN: usize = 5;
 const TABLES_SHOWN: usize = 20;
 const FIELDS_SHOWN: usize = 50;
@@ -17,28 +17,28 @@ const COLUMNS_SHOWN: usize = 8;
 /// Characters of a value, and of a comment.
 const VALUE_MAX_CHARS: usize = 80;
 const COMMENT_MAX_CHARS: usize = 200;
-/// Questions that could be answered instead.
+/// The most suggested questions.
 const COULD_SHOWN: usize = 3;
 
-/// Rows by name and place. What they mean is told with the SQL; nothing is guessed from names.
+/// Rows with column names and indices. The SQL's plan describes their meaning; nothing is guessed from names.
 struct Rows<'r> {
     language: Language,
     columns: Vec<&'r str>,
     rows: Vec<&'r [Value]>,
-    /// Places of the columns that were measured, and of the others.
+    /// Indices of the measures, and of the other columns.
     measures: Vec<usize>,
     labels: Vec<usize>,
     /// Names of the measures whose values add up.
     summed: Vec<&'r str>,
-    /// What a series counts by.
+    /// The unit of a series.
     unit: Option<&'r str>,
-    /// More rows came than are here.
+    /// There are more rows.
     is_cut: bool,
-    /// As many rows as were asked for: there may be more.
+    /// The row limit is reached: there may be more.
     is_full: bool,
 }
 
-/// What the rows of a query say.
+/// The answer from the rows of a query.
 pub fn of_rows(language: Language, written: &Value, table: &Value) -> String {
     let rows = Rows::new(language, written, table);
     let title = capitalised(&text(&written["title"], COMMENT_MAX_CHARS));
@@ -75,10 +75,10 @@ impl<'r> Rows<'r> {
         Rows { language, columns, rows, measures, labels, summed, unit, is_cut, is_full }
     }
 
-    /// That these are not all.
+    /// A remark that these are not all.
     fn rest(&self) -> String {
         let count = self.rows.len();
-        // A series without a range goes back from its end.
+        // A series without a range extends backwards from its end.
         let latest = self.unit.is_some() && self.labels.len() == 1;
         match (self.language, self.is_cut, self.is_full && latest) {
             (Language::English, true, _) => format!(" These are the first {count} rows; there are more."),
@@ -116,8 +116,8 @@ impl<'r> Rows<'r> {
         self.sentence(&said.join(self.comma()))
     }
 
-    /// One figure over time: its total, where that says something, and its peak. With several rows for a point in
-    /// time, or not all of them, neither would be true.
+    /// One figure over time: its total, if meaningful, and its peak. With several rows per point in time, or
+    /// incomplete rows, neither would be correct.
     fn series(&self) -> String {
         let (&[measure], &[label], false) = (&self.measures[..], &self.labels[..], self.is_cut) else {
             return self.many();
@@ -156,7 +156,7 @@ impl<'r> Rows<'r> {
         }
     }
 
-    /// What stands on a series' axis.
+    /// The axis of a series.
     fn unit(&self) -> &'static str {
         match (self.language, self.unit) {
             (Language::English, Some("day")) => "days",
@@ -172,7 +172,7 @@ impl<'r> Rows<'r> {
         }
     }
 
-    /// Who is first.
+    /// The leaders of a ranking.
     fn ranking(&self) -> String {
         let entry = |(place, row): (usize, &&[Value])| {
             let told = |places: &[usize]| {
@@ -236,7 +236,7 @@ impl<'r> Rows<'r> {
     }
 }
 
-/// Tables that were found, or the fields of the one that is asked for: of the first where none is.
+/// The found tables, or the fields of the requested one: of the first by default.
 pub fn of_tables(language: Language, found: &Value, fields: Option<Option<&str>>) -> String {
     let tables = list(&found["tables"]);
     let asked = fields.flatten();
@@ -245,7 +245,7 @@ pub fn of_tables(language: Language, found: &Value, fields: Option<Option<&str>>
         asked.is_some_and(|asked| ends(&name, &asked.to_lowercase()))
     };
     let exact = || tables.iter().find(|table| called(table, |name, asked| name == asked));
-    // `orders` for `ods_orders`, and not for `ods_order_items`, which fits the word as well.
+    // `orders` means `ods_orders`, and not `ods_order_items`, which matches as well.
     let short =
         || tables.iter().find(|table| called(table, |name, asked| name.ends_with(&format!("_{asked}"))));
     let is_whole = asked.is_some_and(|asked| asked.contains('_'));
@@ -289,7 +289,7 @@ pub fn no_table(language: Language) -> String {
     }
 }
 
-/// Where the data of a table comes from and goes to.
+/// The upstream and downstream tables of a table.
 pub fn of_lineage(language: Language, graph: &Value, direction: Direction) -> String {
     let table = text(&graph["table"]["name"], VALUE_MAX_CHARS);
     let side = |member: &str, english: &str, chinese: &str| {
@@ -328,7 +328,7 @@ pub fn of_lineage(language: Language, graph: &Value, direction: Direction) -> St
     said.join("\n")
 }
 
-/// What can be asked.
+/// Examples of questions.
 pub fn help(language: Language) -> String {
     match language {
         Language::English => "I answer questions about the data and its tables, for example:\n\
@@ -346,10 +346,10 @@ pub fn help(language: Language) -> String {
     }
 }
 
-/// Why there is no answer, and what could be answered.
+/// Why there is no answer, and which questions can be answered.
 pub fn refused(language: Language, error: &ToolError) -> String {
     let message = one_line(&error.message, 5 * COMMENT_MAX_CHARS);
-    // Said once.
+    // The prefix appears only once.
     let message = ["This cannot be answered: ", "无法回答："]
         .iter()
         .find_map(|said| message.strip_prefix(said))
@@ -395,7 +395,7 @@ fn text(value: &Value, chars_max: usize) -> String {
     one_line(value.as_str().unwrap_or_default(), chars_max)
 }
 
-/// What would look like something of the answer's own stays within its line.
+/// Keeps a text in one line, so that it cannot imitate parts of the answer.
 fn one_line(text: &str, chars_max: usize) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     shortened(plain.trim(), chars_max)

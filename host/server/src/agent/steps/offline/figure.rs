@@ -1,16 +1,15 @@
-//! Figures as rows have them: told with the digits that they came with, summed up without losing or making any.
+//! Figures as in the rows: shown with their own digits, summed up exactly.
 
 use serde_json::Value;
 
-/// Digits after the point that are summed up.
+/// The most fraction digits in a sum.
 const DECIMALS_MAX: usize = 12;
-/// Digits after the point that a sentence can bear, and what is left of more: with some digit before the point, and
-/// of what is smaller than one, counted from its first digit that is not 0.
+/// The most fraction digits in a sentence; for figures below one, counted from the first digit that is not 0.
 const DECIMALS_TOLD: usize = 4;
 const DECIMALS_ROUNDED: usize = 2;
 const DIGITS_OF_SMALL: i32 = 3;
 
-/// A cell that is a number.
+/// A numeric cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
     pub text: String,
@@ -18,22 +17,22 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// A number, or a text that is one, as databases write their decimals.
+    /// A number, or a text that is one, as databases write decimals.
     pub fn of(cell: &Value) -> Option<Figure> {
         let text = match cell {
             Value::Number(number) => number.to_string(),
             Value::String(text) if text.len() <= 60 => text.trim().to_owned(),
             _ => return None,
         };
-        // `inf` and `nan` are numbers to the parser alone.
+        // The parser also accepts `inf` and `nan`.
         let is_number = text.starts_with(|c: char| c.is_ascii_digit() || c == '-');
         let value: f64 = text.parse().ok().filter(|value: &f64| is_number && value.is_finite())?;
-        // A whole number that a database has as a real one.
+        // An integer that the database returns as a floating-point number.
         let text = text.strip_suffix(".0").map_or(text.clone(), str::to_owned);
         Some(Figure { text, value })
     }
 
-    /// As a sentence tells it: rounded where it has more digits than anybody reads; the table has them all.
+    /// The form in a sentence: rounded to readable digits; the table has all of them.
     pub fn told(&self) -> String {
         let decimals = self.text.split_once('.').map_or(0, |(_, decimals)| decimals.len());
         if decimals <= DECIMALS_TOLD || self.text.contains(['e', 'E']) {
@@ -49,7 +48,7 @@ impl Figure {
         format!("{:.decimals$}", self.value)
     }
 
-    /// Its digits as a whole number, and how many of them stand after the point.
+    /// Its digits as an integer, and the number of fraction digits.
     fn digits(&self) -> Option<(i128, usize)> {
         let (whole, decimals) = self.text.split_once('.').unwrap_or((&self.text, ""));
         if decimals.len() > DECIMALS_MAX || !decimals.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -59,7 +58,7 @@ impl Figure {
     }
 }
 
-/// The sum with as many decimals as the most exact of them has; none where it cannot be told exactly.
+/// The sum with the decimals of the most exact figure; `None` if it is not exact.
 pub fn sum(figures: &[Figure]) -> Option<String> {
     let digits: Vec<(i128, usize)> = figures.iter().map(Figure::digits).collect::<Option<_>>()?;
     let decimals = digits.iter().map(|(_, decimals)| *decimals).max().unwrap_or(0);

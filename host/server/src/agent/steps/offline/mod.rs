@@ -1,8 +1,7 @@
-//! The model that needs no network: it plans by rules, always the same way. What is asked about the data goes
-//! through the catalogue, the SQL and its rows to a chart; what is asked about tables, or about where data comes
-//! from, has a shorter way.
+//! The offline model: it plans by rules, deterministically. A question about data goes from the catalogue to
+//! SQL, rows and a chart; a question about tables or lineage takes a shorter path.
 //!
-//! It believes nothing that it reads: names, comments and values are shown, never followed.
+//! It trusts nothing that it reads: names, comments and values are shown, never followed.
 
 mod answer;
 mod figure;
@@ -24,18 +23,18 @@ const RUN: &str = "run_sql";
 const DRAW: &str = "draw_chart";
 const LINEAGE: &str = "lineage";
 
-/// Tables that are looked for.
+/// Tables of a search.
 const TABLES: u32 = 10;
-/// The same where they are what was asked for.
+/// Tables of a search that is the question itself.
 const TABLES_LISTED: u32 = 20;
-/// Characters of a question that the tools are given.
+/// The question's characters that the tools get.
 const QUESTION_MAX_CHARS: usize = 2_000;
-/// Columns that are drawn over each other.
+/// Columns drawn over each other.
 const MEASURES_MAX: usize = 5;
-/// Names that a thought shows.
+/// Names in a thought.
 const NAMES_SHOWN: usize = 3;
 
-/// The model by rules.
+/// The rule-based model.
 pub struct Offline;
 
 impl Model for Offline {
@@ -62,7 +61,7 @@ fn next(conversation: &Conversation) -> Result<Next, ModelError> {
     }
 }
 
-/// What to do next, by what came of each tool.
+/// The next step, from the results of each tool.
 struct Plan<'c> {
     conversation: &'c Conversation,
     language: Language,
@@ -76,7 +75,7 @@ impl<'c> Plan<'c> {
         }
     }
 
-    /// The call, and a thought before it.
+    /// The call, preceded by a thought.
     fn call(&self, thought: String, tool: &str, input: Value) -> Next {
         if self.conversation.is_thought_due() {
             return Next::Think(thought);
@@ -119,12 +118,12 @@ impl<'c> Plan<'c> {
         if is_drawn(written, result) && self.done(DRAW).is_none() {
             return Ok(self.draw(written, &run.call_id, result));
         }
-        // What could not be drawn is still told.
+        // The answer is given even if drawing failed.
         let rows = run.artifacts.iter().find(|artifact| artifact["kind"] == "table").unwrap_or(result);
         Ok(Next::Answer(answer::of_rows(self.language, written, rows)))
     }
 
-    /// A thought about what was found.
+    /// A thought about the found tables.
     fn found(&self, found: Option<&Value>) -> String {
         let tables = found.and_then(|found| found["tables"].as_array()).map_or(&[][..], Vec::as_slice);
         let names: Vec<&str> =
@@ -147,7 +146,7 @@ impl<'c> Plan<'c> {
             input.insert("datasource".to_owned(), written["datasource"].clone());
         }
         input.insert("sql".to_owned(), written["sql"].clone());
-        // It reads one row more where that tells that there are more.
+        // It fetches one more row to detect further ones.
         if written["limit"].is_u64() {
             input.insert("maxRows".to_owned(), written["limit"].clone());
         }
@@ -170,7 +169,7 @@ impl<'c> Plan<'c> {
         self.call(thought, DRAW, input)
     }
 
-    /// Tables that fit, or the fields of the table that the question names.
+    /// The matching tables, or the fields of the table in the question.
     fn tables(&self, fields: Option<Option<String>>) -> Result<Next, ModelError> {
         let Some(search) = self.done(SEARCH) else { return Ok(self.search(TABLES_LISTED)) };
         match &search.outcome {
@@ -205,7 +204,7 @@ impl<'c> Plan<'c> {
         Ok(self.call(thought, LINEAGE, json!({ "table": table, "direction": subject.direction.word() })))
     }
 
-    /// What a tool says is told where it is about the question; else the task fails, for nobody knows an answer.
+    /// A tool's message about the question becomes the answer; otherwise the task fails.
     fn cannot(&self, tool: &str, error: &ToolError) -> Result<Next, ModelError> {
         const ABOUT_THE_QUESTION: [&str; 5] =
             ["cannot_answer", "guard_refused", "invalid_input", "not_found", "not_yet"];
@@ -220,13 +219,13 @@ impl<'c> Plan<'c> {
     }
 }
 
-/// Whether the rows are of a shape that a chart shows better.
+/// Whether a chart shows the rows better.
 fn is_drawn(written: &Value, result: &Value) -> bool {
     matches!(written["shape"].as_str(), Some("series" | "ranking"))
         && result["row_count"].as_u64().is_some_and(|rows| rows >= 2)
 }
 
-/// The best of the tables that were found, by its whole name: each part in quotation marks that it does not have.
+/// The best of the found tables, by its quoted full name.
 fn first_table(found: &Value) -> Option<String> {
     let table = found["tables"].get(0)?;
     let part = |name: &str| -> Option<String> {

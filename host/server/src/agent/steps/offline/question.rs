@@ -1,6 +1,6 @@
-//! What a question is about: the data, the tables themselves, or where the data of one comes from and goes to.
+//! Classifies a question: about the data, the tables themselves, or lineage.
 
-/// What a question asks for.
+/// The subject of a question.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Asks {
     /// Rows.
@@ -10,14 +10,14 @@ pub enum Asks {
         fields: bool,
     },
     Lineage(Subject),
-    /// What can be asked.
+    /// Help.
     Help,
 }
 
-/// Whose lineage.
+/// The subject of a lineage question.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// As the question writes it; none: it names no table that stands out.
+    /// As in the question; `None`: it names no distinct table.
     pub table: Option<String>,
     pub direction: Direction,
 }
@@ -39,7 +39,7 @@ impl Direction {
     }
 }
 
-/// Whole questions that ask what can be asked.
+/// Complete questions that ask for help.
 const HELP: &[&str] = &[
     "hello",
     "hi",
@@ -66,11 +66,11 @@ const LINEAGE: &[&str] = &[
     "依赖",
     "影响",
 ];
-/// Those of them that mean nothing else.
+/// Those with no other meaning.
 const LINEAGE_ITSELF: &[&str] = &["lineage", "upstream", "downstream", "血缘", "上游", "下游"];
-/// Words that are told by how they begin: `depends`, `dependency`.
+/// Stems of words: `depends`, `dependency`.
 const STEMS: &[&str] = &["depend", "impact", "affect"];
-/// Ends of forms of all words.
+/// Endings of all words.
 const ENDS: &[&str] = &["", "s"];
 const UPSTREAM: &[&str] = &["upstream", "come from", "comes from", "origin", "made from", "上游", "来源"];
 const DOWNSTREAM: &[&str] = &["downstream", "impact", "affect", "下游", "影响"];
@@ -110,7 +110,7 @@ const FIELDS: &[&str] = &[
     "哪些列",
     "字段有哪些",
 ];
-/// Who asks so wants figures, whatever they are of.
+/// Words that ask for figures.
 const FIGURES: &[&str] = &[
     "how many",
     "how much",
@@ -147,7 +147,7 @@ const FIGURES: &[&str] = &[
     "占比",
     "几",
 ];
-/// Words beside the name in a question about lineage.
+/// Other words of a lineage question besides the name.
 const OTHER_WORDS: &[&str] = &[
     "a",
     "affect",
@@ -257,7 +257,7 @@ pub fn read(question: &str) -> Asks {
     let has = |words: &[&str]| words.iter().any(|word| says(&folded, word));
     if has(LINEAGE) {
         let table = named(question);
-        // `how many workflows depend on …` is counted, `what depends on …` is followed.
+        // `how many workflows depend on …` is counted, `what depends on …` is lineage.
         if !has(FIGURES) || table.is_some() && has(LINEAGE_ITSELF) {
             let direction = direction(&folded, table.as_deref());
             return Asks::Lineage(Subject { table, direction });
@@ -273,8 +273,8 @@ pub fn read(question: &str) -> Asks {
     }
 }
 
-/// Whether a text says a word: a Chinese one anywhere, an English one as a word or the beginning of one of its forms,
-/// not as a part of another (`count` of `country`) nor of a name (`rows_affected`).
+/// Whether a text contains a word: a Chinese one anywhere, an English one as a word or the beginning of one
+/// of its forms, not as part of another word (`count` in `country`) or of a name (`rows_affected`).
 fn says(folded: &str, word: &str) -> bool {
     if !word.is_ascii() {
         return folded.contains(word);
@@ -299,7 +299,7 @@ fn direction(folded: &str, table: Option<&str>) -> Direction {
         (true, true) => return Direction::Both,
         (false, false) => {}
     }
-    // `what depends on t` and `哪些表依赖 t` go down, `what does t depend on` and `t 依赖哪些表` up.
+    // `what depends on t` and `哪些表依赖 t` are downstream, `what does t depend on` and `t 依赖哪些表` upstream.
     let word = folded.find("depend").or_else(|| folded.find("依赖"));
     match (word, table.and_then(|table| folded.find(&table.to_lowercase()))) {
         (Some(word), Some(table)) if word < table => Direction::Downstream,
@@ -308,8 +308,8 @@ fn direction(folded: &str, table: Option<&str>) -> Direction {
     }
 }
 
-/// The one name in a question that looks like a table's: in quotes, or with `_` or `.` in it, or the only word
-/// that belongs to nothing else.
+/// The only name in a question that looks like a table's: quoted, or with `_` or `.`, or the only
+/// unclassified word.
 pub fn named(question: &str) -> Option<String> {
     if let Some(quoted) = quoted(question) {
         return Some(quoted);
@@ -331,7 +331,7 @@ pub fn named(question: &str) -> Option<String> {
     }
 }
 
-/// What stands between two marks of one kind.
+/// The text between two equal quotation marks.
 fn quoted(question: &str) -> Option<String> {
     [('`', '`'), ('"', '"'), ('“', '”'), ('「', '」'), ('《', '》')].into_iter().find_map(|(open, close)| {
         let (_, rest) = question.split_once(open)?;

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::*;
 use crate::agent::tasks::event::Step;
 
-/// Goes on with tools that answer by this list, each once; answers what was called, with what, and the answer.
+/// Runs with tools that answer from this list, each once; returns the calls with inputs, and the answer.
 fn played(question: &str, outcomes: &[(&str, Result<Value, ToolError>)]) -> (Vec<(String, Value)>, String) {
     let mut conversation = Conversation::new(question, Vec::new());
     let mut calls = Vec::new();
@@ -61,7 +61,7 @@ fn error(code: &str, could: &[&str]) -> ToolError {
     ToolError { context, ..ToolError::new(code, "`rainbows` means nothing to me.", false) }
 }
 
-/// The answer to a question about data, by what the SQL's plan and its rows are.
+/// The answer to a question about data, for a plan of the SQL and its rows.
 fn told(question: &str, plan: Value, table: Value) -> (Vec<(String, Value)>, String) {
     let drawn = Ok(json!({ "kind": "line", "x": "day", "y": ["n"], "points": 2 }));
     played(question, &[(SEARCH, Ok(found(&["orders"]))), (WRITE, Ok(plan)), (RUN, Ok(table)), (DRAW, drawn)])
@@ -192,7 +192,7 @@ fn lineage_is_told_by_side() {
         answer.contains("Upstream of orders, 1 in all: raw (1).") && answer.contains("report (1), sum (2)"),
         "{answer}"
     );
-    // Where the question names none the best of those that fit is meant.
+    // Without a name in the question the best match is meant.
     let outcomes = [(SEARCH, Ok(found(&["orders", "x"]))), (LINEAGE, Ok(graph))];
     let (calls, answer) = played("销售订单表的上游", &outcomes);
     assert_eq!(calls[1].1, json!({ "table": "shop.main.orders", "direction": "upstream" }));

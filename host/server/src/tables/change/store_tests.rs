@@ -3,10 +3,10 @@ use std::collections::HashSet;
 use lakeport_store::testing::on_each_store;
 
 use super::*;
+use crate::tables::change::spec::Step;
+use crate::tables::change::view::PlannedStatement;
 use crate::tables::definitions::{self, Definition};
 use crate::tables::history::Source;
-use crate::tables::physical::step::Step;
-use crate::tables::physical::view::PlannedStatement;
 use crate::tables::reconcile::{self, FoundField, FoundTable, Snapshot};
 
 const SOURCE: &str = "INSERT INTO datasources (name, kind, url, created_at, updated_at) \

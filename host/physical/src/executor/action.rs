@@ -1,4 +1,4 @@
-//! One statement of a plan, followed to its end where the database goes on with it after having accepted it.
+//! Runs one statement of a plan and, if the database continues it as a job, follows the job to its end.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,44 +11,44 @@ use lakeport_bindings::host::types::Error;
 use lakeport_sql::{CheckedAction, CheckedProbe};
 use tokio::time::sleep;
 
-use super::Runner;
+use super::PlanExecutor;
 use crate::errors::is_lost;
 use crate::schema;
 use crate::script::Bounds;
 use crate::session::Session;
 
-/// One statement of a change: a rebuild copies all rows.
+/// Time limit of one statement of a change: a rebuild copies all rows.
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(600);
-/// What runs on in the database is followed for so long.
+/// How long a job in the database is followed.
 const JOB_TIMEOUT: Duration = Duration::from_secs(24 * 60 * 60);
-/// How long a job that was there before is waited for.
+/// How long an earlier job is waited for.
 const EARLIER_TIMEOUT: Duration = Duration::from_secs(60);
-/// How long a job that was told to stop is waited for.
+/// How long a cancelled job is waited for.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(60);
-/// Between two questions, whatever a dialect asks for.
+/// The minimum between two polls, whatever a dialect asks for.
 const POLL_MIN: Duration = Duration::from_millis(100);
 const POLL_MAX: Duration = Duration::from_secs(60);
-/// Between two looks for statements that a server which is gone had begun.
+/// The interval of looking for statements that a server which is gone had begun.
 const STATEMENT_POLL: Duration = Duration::from_millis(500);
-/// How often a session that was lost while a job was followed is opened again, and the time between.
+/// How often a session that was lost while following a job is reopened, and the interval.
 const REOPEN_MAX: u32 = 20;
 const REOPEN_INTERVAL: Duration = Duration::from_secs(1);
-/// What one question may bring.
+/// Limits of one poll's answer.
 const ANSWER: Bounds =
     Bounds { max_rows: 1_000, max_bytes: 4 * 1024 * 1024, timeout: Duration::from_secs(30) };
 
-/// How a job stands.
+/// The state of a job.
 enum Standing {
     Running,
     Done,
     Failed(String),
 }
 
-/// Rows that were there before the statement: not of its job.
+/// Rows that existed before the statement and so do not belong to its job.
 struct Earlier(BTreeSet<String>);
 
-impl Runner<'_> {
-    /// Runs a statement to its end. A session that was lost while a job was followed is replaced.
+impl PlanExecutor<'_> {
+    /// Runs a statement to its end. Replaces a session that is lost while a job is followed.
     pub(super) async fn act(&self, session: &mut Arc<Session>, action: &CheckedAction) -> Result<(), Error> {
         let Some(probe) = &action.probe else { return session.change(&action.sql, STATEMENT_TIMEOUT).await };
         let earlier = self.earlier(session, probe).await?;
@@ -56,8 +56,8 @@ impl Runner<'_> {
         self.follow(session, probe, &earlier).await
     }
 
-    /// Waits until the server runs none of these statements any more, which one that is gone had begun. An error where
-    /// it still does when nobody wants to know any more.
+    /// Waits until the server no longer runs any of these statements, which a server that is gone had begun.
+    /// Returns an error if one still runs when the caller cancels.
     pub async fn wait_for_statements(&self, statements: &[String]) -> Result<(), Error> {
         let until = Instant::now() + JOB_TIMEOUT;
         loop {
@@ -74,8 +74,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Waits for what runs on after a statement that nobody knows more of. An error where it still does when nobody
-    /// wants the change any more.
+    /// Waits for a job whose statement has an unknown outcome. Returns an error if the job still runs when
+    /// the caller cancels.
     pub(super) async fn follow_unknown(
         &self,
         session: &mut Arc<Session>,
@@ -99,7 +99,8 @@ impl Runner<'_> {
                 return Ok(Earlier((0..answer.rows.len()).map(|row| key(probe, &answer, row)).collect()));
             }
             if begun.elapsed() > EARLIER_TIMEOUT || self.cancelled.load(Ordering::Relaxed) {
-                let message = "an earlier change of the table still runs in the database; nothing was begun";
+                let message =
+                    "an earlier change of the table is still running in the database; nothing was started";
                 return Err(Error { retryable: true, ..error("unavailable", message) });
             }
             sleep(poll(probe)).await;
@@ -120,7 +121,7 @@ impl Runner<'_> {
                 Standing::Done => return Ok(()),
                 Standing::Failed(why) => {
                     let failed =
-                        || error("upstream_failed", format!("the database gave the change up: {why}"));
+                        || error("upstream_failed", format!("the database aborted the change: {why}"));
                     return Err(stopped.unwrap_or_else(failed));
                 }
                 Standing::Running => {}
@@ -128,7 +129,7 @@ impl Runner<'_> {
             let is_late = Instant::now() > until;
             if stopped.is_none() && (is_late || self.cancelled.load(Ordering::Relaxed)) {
                 let (code, why) = if is_late {
-                    ("timeout", "the change was not done in time and was stopped")
+                    ("timeout", "the change took too long and was stopped")
                 } else {
                     ("cancelled", "the change was stopped")
                 };
@@ -146,7 +147,7 @@ impl Runner<'_> {
         }
     }
 
-    /// What the server says of the job now; on another session where this one was lost.
+    /// Polls the server for the job, on another session if this one was lost.
     async fn ask(&self, session: &mut Arc<Session>, probe: &CheckedProbe) -> Result<RowSet, Error> {
         let mut tries = 0;
         loop {
@@ -170,7 +171,7 @@ fn is_running(probe: &CheckedProbe, answer: &RowSet) -> bool {
 }
 
 pub(super) fn left_running() -> Error {
-    let message = "the change could not be stopped and may still run in the database; synchronise it later";
+    let message = "the change could not be stopped and may still be running in the database; sync the data source later";
     Error { may_have_applied: true, ..error("timeout", message) }
 }
 
@@ -178,7 +179,7 @@ fn poll(probe: &CheckedProbe) -> Duration {
     Duration::from_millis(probe.poll_ms.into()).clamp(POLL_MIN, POLL_MAX)
 }
 
-/// The first row that was not there before decides.
+/// The first row that is not among the earlier ones decides.
 fn standing(probe: &CheckedProbe, answer: &RowSet, earlier: &Earlier) -> Standing {
     let is_new = |row: &usize| !earlier.0.contains(&key(probe, answer, *row));
     match (0..answer.rows.len()).find(is_new) {
@@ -204,12 +205,12 @@ fn probe_row(probe: &CheckedProbe, answer: &RowSet, row: usize) -> Standing {
 fn of_word(word: &str, why: String) -> Standing {
     match word {
         "done" => Standing::Done,
-        "failed" => Standing::Failed(if why.is_empty() { "it gave no reason".to_owned() } else { why }),
+        "failed" => Standing::Failed(if why.is_empty() { "without a reason".to_owned() } else { why }),
         _ => Standing::Running,
     }
 }
 
-/// What tells one job from another.
+/// The key that identifies a job.
 fn key(probe: &CheckedProbe, answer: &RowSet, row: usize) -> String {
     let cells = &answer.rows[row];
     let column = probe.key_column.as_ref();

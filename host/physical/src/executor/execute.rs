@@ -1,4 +1,4 @@
-//! Carries a checked plan out, and takes it back where it does not give what it should.
+//! Executes a checked plan, and rolls back or undoes it if the result is wrong.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,17 +11,17 @@ use tokio::time::sleep;
 
 use super::action::left_running;
 use super::look::{Seen, difference};
-use super::{Outcome, Prepared, RunError, RunStatus, Runner, StatementStatus};
+use super::{Outcome, PlanExecutor, Prepared, RunError, RunStatus, StatementStatus};
 use crate::compare::Difference;
 use crate::errors::{is_busy, is_lost, is_unknown};
 use crate::expected;
 use crate::session::{Beginning, Session};
 
-/// How often a database that was lost is looked for again, and the time between.
+/// How often a lost database is reconnected to, and the interval.
 const REOPEN_MAX: u32 = 15;
 const REOPEN_INTERVAL: Duration = Duration::from_secs(1);
 
-impl Runner<'_> {
+impl PlanExecutor<'_> {
     pub(super) async fn carry_out(&self, prepared: &Prepared, outcome: Outcome) -> Result<Outcome, RunError> {
         let session = self.database.open_to_change().await.map_err(RunError::Database)?;
         session.cancelled_by(self.cancelled.clone());
@@ -63,7 +63,7 @@ impl Runner<'_> {
         }
         let verdict = self.read_back(session, prepared, &before, &mut outcome).await;
         if let Err(failed) = verdict {
-            outcome.error = Some(error("internal", format!("the table could not be read back: {failed}")));
+            outcome.error = Some(error("internal", format!("reading the table back failed: {failed}")));
             return Ok(taken_back(session, outcome).await);
         }
         if outcome.drift.iter().any(|difference| !difference.announced) {
@@ -72,7 +72,7 @@ impl Runner<'_> {
         }
         match session.commit(super::OWN_TIMEOUT).await {
             Ok(()) => outcome.status = RunStatus::Done,
-            // Whether it was kept is known to nobody but the database.
+            // Only the database knows whether the commit succeeded.
             Err(failed) if is_unknown(&failed) => {
                 return Ok(self.after_loss(session, prepared, outcome, failed).await);
             }
@@ -84,8 +84,8 @@ impl Runner<'_> {
         Ok(outcome)
     }
 
-    /// Each statement stands for itself. What was done is undone when one fails, or gives something else. The table
-    /// was read a moment ago; nothing could keep it as it was.
+    /// Runs each statement on its own. When one fails, or the result is wrong, undoes the finished ones. The
+    /// table was read just before, but no lock could keep it as it was.
     async fn one_by_one(
         &self,
         mut session: Arc<Session>,
@@ -103,7 +103,7 @@ impl Runner<'_> {
         }
         outcome.status = RunStatus::Done;
         if let Err(failed) = self.read_back(&session, prepared, &before, &mut outcome).await {
-            outcome.error = Some(error("internal", format!("the table could not be read back: {failed}")));
+            outcome.error = Some(error("internal", format!("reading the table back failed: {failed}")));
         } else if outcome.drift.iter().any(|difference| !difference.announced) {
             outcome.error = Some(not_as_wanted());
             self.undo(&mut session, prepared, &mut outcome).await;
@@ -112,7 +112,7 @@ impl Runner<'_> {
         Ok(outcome)
     }
 
-    /// The plan was made for the table as it was read; it must still be so.
+    /// Checks that the table is still as it was when the plan was made.
     async fn unchanged(&self, session: &Arc<Session>, prepared: &Prepared) -> Result<(), RunError> {
         let Some(planned_for) = expected::current(&prepared.change) else { return Ok(()) };
         let now = self.reading(session, prepared, &planned_for.name).await?;
@@ -123,7 +123,7 @@ impl Runner<'_> {
         Err(RunError::Overtaken(message))
     }
 
-    /// Inspects on a session that may change things, which it may not while the dialect has it.
+    /// Inspects on a session that may change things; the session is read-only while the dialect has it.
     async fn reading(
         &self,
         session: &Arc<Session>,
@@ -137,7 +137,7 @@ impl Runner<'_> {
         found
     }
 
-    /// As it was when the change was planned.
+    /// Inspects the table again, as for the plan.
     async fn inspect_again(
         &self,
         session: &Arc<Session>,
@@ -148,7 +148,7 @@ impl Runner<'_> {
         self.inspect(session, &prepared.profile, &prepared.server, (name, dependents)).await
     }
 
-    /// Reads the table back and writes down what is not as it should be.
+    /// Reads the table back and records the differences.
     async fn read_back(
         &self,
         session: &Arc<Session>,
@@ -170,7 +170,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Runs the steps in order; false when one failed.
+    /// Runs the steps in order; false if one failed.
     async fn run_steps(
         &self,
         session: &mut Arc<Session>,
@@ -193,7 +193,7 @@ impl Runner<'_> {
         outcome.error.is_none()
     }
 
-    /// Takes back a change that was made, by its own undo. The outcome says how far that came.
+    /// Undoes a change that was made, by its own undo statements. The outcome says how far that came.
     pub async fn take_back(&self, outcome: &mut Outcome) {
         let Some(prepared) = outcome.made.take() else { return };
         if let Err(failed) = self.taking_back(&prepared, outcome).await {
@@ -214,12 +214,12 @@ impl Runner<'_> {
         if is_transactional && outcome.status == RunStatus::TakenBack {
             session.commit(super::OWN_TIMEOUT).await?;
         }
-        // Closing a session in a transaction rolls it back: then everything is as it was made.
+        // Closing a session in a transaction rolls it back: then the change stays as it was made.
         session.close().await;
         Ok(())
     }
 
-    /// Undoes what was done, the last first, and stops where that fails. Nobody stops it any more.
+    /// Undoes finished statements, last first, and stops at the first failure. Can no longer be cancelled.
     async fn undo(&self, session: &mut Arc<Session>, prepared: &Prepared, outcome: &mut Outcome) {
         session.not_cancelled();
         outcome.status = RunStatus::TakenBack;
@@ -246,8 +246,8 @@ impl Runner<'_> {
         }
     }
 
-    /// The database was lost in the middle: it is asked, once it answers again and nothing of the change runs there
-    /// any more, what became of it.
+    /// The connection was lost during the change. Once the database answers again and runs nothing of the
+    /// change any more, finds out the change's outcome.
     async fn after_loss(
         &self,
         session: &Session,
@@ -304,7 +304,7 @@ impl Runner<'_> {
         }
     }
 
-    /// How the table that is there differs from what is wanted.
+    /// The differences between the found and the expected table.
     async fn verdict(&self, prepared: &Prepared, found: Option<&Table>) -> Vec<Difference> {
         let wanted = expected::afterwards(&prepared.change).map(|table| table.name);
         match (wanted, found) {
@@ -355,7 +355,7 @@ impl Runner<'_> {
     }
 }
 
-/// Where the first statement had to wait for others in vain, nothing was begun.
+/// If the first statement only failed to get a lock, nothing was begun.
 fn not_begun(outcome: Outcome) -> Result<Outcome, RunError> {
     let is_first = outcome.statements.first().is_some_and(|first| first.status == StatementStatus::Failed);
     match outcome.error {
@@ -364,24 +364,24 @@ fn not_begun(outcome: Outcome) -> Result<Outcome, RunError> {
     }
 }
 
-/// A comment is in nobody's way, nor is anybody in its.
+/// A change of a comment neither blocks other clients nor is blocked by them.
 fn locks_table(change: &Change) -> bool {
     !matches!(change, Change::CommentTable(_))
 }
 
-/// Whether a table is still as it was, but for what other tables were made along with it.
+/// Whether a table is unchanged, apart from tables that were created along with it.
 fn is_same(now: &Table, before: &Table) -> bool {
     let companions = before.companions.clone();
     Table { companions, ..now.clone() } == *before
 }
 
 fn not_as_wanted() -> Error {
-    error("invalid_response", "the table did not become what it should; nothing was changed")
+    error("invalid_response", "the result was not as expected; the change was rolled back")
 }
 
 async fn taken_back(session: &Session, mut outcome: Outcome) -> Outcome {
     session.not_cancelled();
-    // Some errors have rolled the transaction back already; the session's end does it in any case.
+    // Some errors have rolled the transaction back already; the end of the session does it in any case.
     if let Err(failed) = session.roll_back().await {
         tracing::debug!(error = %failed.message, "there was nothing to roll back");
     }

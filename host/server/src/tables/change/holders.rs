@@ -1,13 +1,13 @@
-//! Who may hold a database that is locked: the tasks that run on it, as far as they are known here.
+//! Lists the possible holders of a database lock: the tasks that are running on the database, as far as known.
 
 use super::failure::Failure;
 use crate::datasources::Datasource;
 use crate::tables::{RunningTask, Tables};
 
-/// Executions that are named.
+/// The most executions that are named.
 const NAMED_MAX: usize = 3;
 
-/// The failure, and who runs there now.
+/// Adds the running executions to the failure.
 pub async fn named(state: &Tables, source: &Datasource, failure: Failure) -> Failure {
     let running = (state.users.running_on)(state, source.id).await.unwrap_or_else(|error| {
         tracing::debug!("who holds a data source is not known: {error}");

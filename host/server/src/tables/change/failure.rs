@@ -1,4 +1,4 @@
-//! Why a physical change was not made, as it is kept and as a client is told.
+//! Why a physical change failed, as stored and as shown to clients.
 
 use lakeport_base::error::{self, Detail, Error};
 use lakeport_bindings::host::types::Problem;
@@ -6,18 +6,18 @@ use lakeport_physical::RunError;
 use lakeport_plugins::CallError;
 use serde::{Deserialize, Serialize};
 
-use super::step::Step;
+use super::spec::Step;
 use super::view::Statement;
 use crate::datasources::Unanswered;
 use crate::plugins::{answered, failed};
 
-/// The member of a problem that is about none.
+/// The member of a problem that concerns no single member.
 const WHOLE: &str = "table";
 
-/// Codes that a failure may have been kept with.
+/// Codes of stored failures.
 const KNOWN_CODES: [&[&str]; 2] = [error::CODES, crate::tables::ERROR_CODES];
 
-/// A refusal as it is kept.
+/// A stored refusal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     pub status: u16,
@@ -32,7 +32,7 @@ impl Failure {
         Failure { status, code: code.to_owned(), message: message.into(), details: Vec::new() }
     }
 
-    /// With every statement and what became of it.
+    /// Adds every statement with its outcome.
     pub fn to_error(&self, statements: &[Statement]) -> Error {
         let code = KNOWN_CODES
             .into_iter()
@@ -65,7 +65,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Whether somebody else had the database to himself.
+/// Whether another client holds a lock on the database.
 pub fn is_locked(error: &RunError) -> bool {
     match error {
         RunError::Database(error) | RunError::Dialect(CallError::Answered(error)) => {
@@ -75,7 +75,7 @@ pub fn is_locked(error: &RunError) -> bool {
     }
 }
 
-/// Why a step was not tried.
+/// Why a step was not attempted.
 pub fn not_tried(step: &Step, error: RunError) -> Error {
     match error {
         RunError::Invalid(problems) => refused_by(step, problems),
@@ -91,14 +91,14 @@ pub fn not_tried(step: &Step, error: RunError) -> Error {
     }
 }
 
-/// The database is not as the catalogue has it.
+/// The table in the database differs from the catalogue.
 pub fn drifted(message: &str) -> Error {
     let message =
         format!("{message}: the database is not as the catalogue has it; synchronise the data source");
     Error::conflict("schema_drift", message)
 }
 
-/// A question about one table that was not answered: the table may be gone.
+/// A failed question about one table: the table may no longer exist.
 pub fn unanswered(error: Unanswered) -> Error {
     match error {
         Unanswered::Plugin(CallError::Answered(error)) if error.code == "not_found" => {
@@ -108,8 +108,8 @@ pub fn unanswered(error: Unanswered) -> Error {
     }
 }
 
-/// 409 where the database cannot do it, has something of that name, or uses what would go; else 400. Every member
-/// is named.
+/// 409 if the database does not support it, has an object of that name, or uses what would be removed; else
+/// 400. Details name every member.
 fn refused_by(step: &Step, problems: Vec<Problem>) -> Error {
     let are_all = |codes: &[&str]| problems.iter().all(|problem| codes.contains(&problem.code.as_str()));
     let (is_unsupported, is_conflict) =
@@ -128,7 +128,7 @@ fn refused_by(step: &Step, problems: Vec<Problem>) -> Error {
     }
 }
 
-/// Whether something is to have a name that another may have.
+/// Whether the step assigns a name, which may be taken.
 fn gives_name(step: &Step) -> bool {
     match step {
         Step::CreateTable { .. }

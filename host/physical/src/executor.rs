@@ -1,11 +1,11 @@
-//! The runner of plans: the one way in which a physical database is changed.
+//! The plan executor: the only code that changes a physical database.
 //!
-//! It reads the table as it is now, asks the dialect for a plan, checks it, and
-//! runs it. In one transaction, it reads the whole table back on the same session before the commit and
-//! takes everything back if that is not what the change should give. Without one it runs statement by statement,
-//! follows what runs on in the database to its end, and undoes what was done where one fails.
-//! What a dialect says about the database is checked against the host's own look wherever that is possible.
-//! It writes no metadata and asks no user.
+//! It reads the current table, gets a plan from the dialect, checks it and runs it. Within one transaction,
+//! it reads the whole table back on the same session before the commit, and rolls back if the table is not as
+//! the change should make it. Without a transaction it runs statement by statement, follows jobs that
+//! continue in the database to their end, and undoes the finished statements if one fails. It checks the
+//! dialect's statements about the database against the host's own queries wherever possible. It writes no
+//! metadata and asks no user.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,6 +21,7 @@ use lakeport_plugins::dialect::Dialect;
 use lakeport_plugins::{CallContext, CallError};
 use lakeport_sql::names::check_names;
 use lakeport_sql::{CheckedPlan, CheckedStep, PlanRefused, Profile, Refusal, Transport, check_plan};
+use tokio::sync::OnceCell;
 
 use crate::compare::{Comparing, Difference};
 use crate::database::Database;
@@ -30,134 +31,136 @@ use crate::schema::{self, Place};
 use crate::session::Session;
 
 mod action;
-mod carry;
+mod execute;
 mod look;
 
-/// Committing a change.
+/// Time limit of the commit.
 const OWN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What is to be done.
+/// A requested change.
 pub struct Request {
-    /// The change. What it says of the table as it is (`current`, `before`) is read again.
+    /// The change. The current table in it (`current`, `before`) is read again.
     pub change: Change,
-    /// True: say what would be done, and do nothing.
+    /// True: only plan, change nothing.
     pub dry_run: bool,
 }
 
-/// How far it came.
+/// How far the change came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunStatus {
     /// Nothing was run.
     Planned,
-    /// Everything was done.
+    /// All statements ran.
     Done,
-    /// Nothing of it is left: it was rolled back or undone.
+    /// All effects were rolled back or undone.
     TakenBack,
-    /// Some of it was done and could not be undone.
+    /// Some statements ran and could not be undone.
     Partly,
 }
 
-/// What became of one statement.
+/// The outcome of one statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatementStatus {
-    /// It would be run.
+    /// Planned only.
     Planned,
     /// It was run.
     Done,
     /// The database refused it.
     Failed,
-    /// It was run and taken back.
+    /// It ran and was undone.
     Undone,
-    /// Its turn did not come.
+    /// It was not reached.
     NotRun,
 }
 
 /// One statement of the plan.
 #[derive(Clone, Debug)]
 pub struct StatementOutcome {
-    /// For a person.
+    /// The purpose, for people.
     pub purpose: String,
-    /// The text.
+    /// The SQL text.
     pub sql: String,
-    /// What takes it back.
+    /// The statements that undo it.
     pub undo: Vec<String>,
-    /// Whether that brings everything back.
+    /// Whether undoing restores everything.
     pub undo_complete: bool,
-    /// Whether data can be lost.
+    /// Whether it can lose data.
     pub destroys: bool,
-    /// As in the contract's `step.cost`.
+    /// The contract's `step.cost`.
     pub cost: String,
-    /// As in the contract's `step.locks`.
+    /// The contract's `step.locks`.
     pub locks: String,
-    /// What became of it.
+    /// Its outcome.
     pub status: StatementStatus,
-    /// Why it, or its undo, failed.
+    /// The error of the statement or of its undo.
     pub error: Option<Error>,
 }
 
-/// What came of a change.
+/// The outcome of a change.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// How far it came.
     pub status: RunStatus,
-    /// Every statement.
+    /// All statements.
     pub statements: Vec<StatementOutcome>,
-    /// For the user, from the plan.
+    /// Notes of the plan, for the user.
     pub notes: Vec<Problem>,
-    /// The table as it was read back; absent when nothing ran or there is none any more.
+    /// The table as it was read back; `None` when nothing ran or the table no longer exists.
     pub table: Option<Table>,
-    /// What is not as it should be. After `TakenBack`: why.
+    /// Differences from the expected result. After `TakenBack`: the reason.
     pub drift: Vec<Difference>,
-    /// Why it did not come to its end.
+    /// The error that ended it early.
     pub error: Option<Error>,
-    /// What was made; none where nothing was.
+    /// The checked plan; `None` if the plan was empty.
     made: Option<Arc<Prepared>>,
 }
 
-/// Why a change was not tried.
+/// Why a change was not attempted.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RunError {
-    /// The user asks for something that cannot be.
+    /// The request is invalid.
     #[error("the change cannot be made: {}", .0.iter().map(|problem| problem.message.as_str()).collect::<Vec<_>>().join("; "))]
     Invalid(Vec<Problem>),
-    /// The dialect's plan broke a rule. It counts against the plugin.
+    /// The dialect's plan broke a rule. This counts against the plugin.
     #[error("the dialect's plan was refused: {0}")]
     Refused(Refusal),
-    /// The dialect gave no answer, or an error of its own.
+    /// The dialect failed or returned an error.
     #[error(transparent)]
     Dialect(#[from] CallError),
     /// The database could not be opened or read.
     #[error("{}", .0.message)]
     Database(Error),
-    /// A name that the change gives is something's already.
+    /// Another object already has a name that the change assigns.
     #[error("{0}")]
     NameTaken(String),
-    /// What is there is no table that can be changed.
+    /// The object is not a table that can be changed.
     #[error("{0}")]
     NotATable(String),
-    /// It was changed by someone else meanwhile.
+    /// Another client changed the table meanwhile.
     #[error("{0}")]
     Overtaken(String),
-    /// The table, or the field named, is not there.
+    /// The table, or the named field, does not exist.
     #[error("{0}")]
     NotFound(String),
 }
 
-/// Runs changes on one database through one dialect.
-pub struct Runner<'a> {
+/// Executes changes on one database with one dialect.
+pub struct PlanExecutor<'a> {
     /// The database.
     pub database: &'a Database,
     /// The dialect.
     pub dialect: &'a Dialect,
     /// The data source's options, an object.
     pub options: &'a str,
-    /// Names the change in logs: printable ASCII.
+    /// Identifies the change in logs: printable ASCII.
     pub id: Arc<str>,
-    /// Set once nobody waits for the answer.
+    /// The server that the dialect named, asked once.
+    pub server: &'a OnceCell<ServerInfo>,
+    /// Set when the caller no longer waits for the answer.
     pub cancelled: Arc<AtomicBool>,
 }
 
-/// A plan that may run, and what it was made for.
+/// A checked plan and the change that it implements.
 #[derive(Clone, Debug)]
 struct Prepared {
     profile: Arc<Profile>,
@@ -167,8 +170,8 @@ struct Prepared {
     plan: CheckedPlan,
 }
 
-impl Runner<'_> {
-    /// Plans and, unless it is a dry run, makes the change.
+impl PlanExecutor<'_> {
+    /// Plans the change and, unless it is a dry run, makes it.
     pub async fn run(&self, request: Request) -> Result<Outcome, RunError> {
         let dry_run = request.dry_run;
         let prepared = self.prepare(request).await.inspect_err(|error| {
@@ -193,10 +196,10 @@ impl Runner<'_> {
         Ok(outcome)
     }
 
-    /// Waits until no job of a change runs in the database that a server which is gone had begun. An error where one
-    /// still does when nobody wants to know any more.
+    /// Waits until the database runs no job of a change that a server which is gone had begun. Returns an
+    /// error if one still runs when the caller cancels.
     pub async fn wait_for_jobs(&self, change: Change) -> Result<(), RunError> {
-        // What cannot be planned any more was made, or is in nobody's way.
+        // A change that can no longer be planned was made, or conflicts with nothing.
         let Ok(prepared) = self.prepare(Request { change, dry_run: true }).await else { return Ok(()) };
         let mut session = self.database.open_to_read().await.map_err(RunError::Database)?;
         for probe in prepared.plan.steps.iter().filter_map(|step| step.action.probe.as_ref()) {
@@ -205,7 +208,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Reads what is there, asks for the plan and checks it. Changes nothing.
+    /// Reads the current state, gets the plan and checks it. Changes nothing.
     async fn prepare(&self, request: Request) -> Result<Prepared, RunError> {
         let (info, profile) = self.dialect.described()?;
         let problems = check_names(&profile, &request.change);
@@ -227,12 +230,15 @@ impl Runner<'_> {
             let message = format!("the dialect {} is not for this kind of database", profile.name);
             return Err(RunError::Database(error("unsupported", message)));
         }
-        let loan = Loan { profile: profile.clone(), about: Vec::new() };
-        let lent = Box::new(Lent::of(session.clone(), loan));
-        Ok(self.dialect.server(self.context(), lent, self.options).await?)
+        let ask = async || {
+            let loan = Loan { profile: profile.clone(), about: Vec::new() };
+            let lent = Box::new(Lent::of(session.clone(), loan));
+            self.dialect.server(self.context(), lent, self.options).await
+        };
+        Ok(self.server.get_or_try_init(ask).await?.clone())
     }
 
-    /// The change on the table as it is now.
+    /// The change based on the current table.
     async fn on_what_is_there(
         &self,
         session: &Arc<Session>,
@@ -246,7 +252,7 @@ impl Runner<'_> {
         if let Change::CreateTable(_) = request.change {
             return match found {
                 None => Ok(request.change),
-                Some(_) => Err(RunError::NameTaken(format!("a table {} is there already", name.name))),
+                Some(_) => Err(RunError::NameTaken(format!("the table {} already exists", name.name))),
             };
         }
         let Some(mut table) = found else {
@@ -254,10 +260,10 @@ impl Runner<'_> {
         };
         if table.kind != "table" {
             let message =
-                format!("{} is no table but {}; only tables are changed", name.name, a(&table.kind));
+                format!("{} is {}, not a table; only tables can be changed", name.name, a(&table.kind));
             return Err(RunError::NotATable(message));
         }
-        // A dialect cannot have others changed by calling them companions.
+        // A dialect must not get other tables changed by calling them companions.
         if !table.companions.is_empty() {
             let parts = schema::partitions(session, &name).await.map_err(RunError::Database)?;
             table.companions.retain(|other| parts.contains(other));
@@ -266,7 +272,7 @@ impl Runner<'_> {
             .map_err(|field| RunError::NotFound(format!("{} has no field {field}", name.name)))
     }
 
-    /// One table on a session that only reads; none where it is not there.
+    /// Inspects one table on a read-only session; `None` if it does not exist.
     async fn inspect(
         &self,
         session: &Arc<Session>,
@@ -286,7 +292,7 @@ impl Runner<'_> {
                 place: "reader.inspect".to_owned(),
                 token: None,
                 rule: "names",
-                message: format!("asked for {}, it answered with {}", name.name, table.name.name),
+                message: format!("it was asked for {} and answered {}", name.name, table.name.name),
             })),
             Some(Err(missing)) if missing.code == "not_found" => Ok(None),
             Some(Err(error)) => Err(RunError::Database(error)),
@@ -294,8 +300,8 @@ impl Runner<'_> {
         }
     }
 
-    /// Asked once: a dialect's plan depends on its arguments alone. Each call begins with fresh memory, its clock
-    /// stands still, its random numbers are always the same, and nothing is lent to it.
+    /// Asks once, because a plan depends on its arguments alone: each call begins with fresh memory, a clock
+    /// that stands still and constant random numbers, and gets no session.
     async fn plan(
         &self,
         profile: &Profile,
@@ -311,22 +317,18 @@ impl Runner<'_> {
         let is_probed =
             |step: &CheckedStep| step.undo.iter().chain([&step.action]).any(|action| action.probe.is_some());
         if self.database.transport() != Transport::MySql && checked.steps.iter().any(is_probed) {
-            return Err(refusal(
-                "plan",
-                "probe",
-                "nothing runs on in such a database, so nothing can be probed",
-            ));
+            return Err(refusal("plan", "probe", "this database runs no jobs, so there is nothing to probe"));
         }
         Ok(checked)
     }
 
-    /// One spelling for all types of these tables.
+    /// The canonical spelling of all types of these tables.
     async fn canonical_types(
         &self,
         server: &ServerInfo,
         tables: &[&Table],
     ) -> Result<BTreeMap<String, String>, RunError> {
-        /// Types of one call, by the contract.
+        /// Types per call, by the contract.
         const TYPES_MAX: usize = 500;
         let texts: BTreeSet<&String> =
             tables.iter().flat_map(|table| &table.fields).map(|field| &field.type_text).collect();
@@ -335,7 +337,7 @@ impl Runner<'_> {
         for some in texts.chunks(TYPES_MAX) {
             let parsed = self.dialect.parse_types(self.context(), Some(server), some).await?;
             for (text, parsed) in some.iter().zip(parsed) {
-                // A type that the dialect cannot parse is compared as it is written.
+                // A type that the dialect cannot parse is compared by its text.
                 canonical.extend(parsed.ok().map(|parsed| (text.clone(), parsed.canonical)));
             }
         }
@@ -364,7 +366,7 @@ impl Runner<'_> {
     }
 }
 
-/// Names that the change or the plan makes must not be there, by the host's own look.
+/// Checks by the host's own queries that the names which the change or the plan creates are free.
 async fn nothing_in_the_way(session: &Session, change: &Change, plan: &CheckedPlan) -> Result<(), RunError> {
     let objects = Place::of(change, plan).objects(session).await.map_err(RunError::Database)?;
     let same = |one: &str, other: &str| schema::is_same_name(session.transport(), one, other);
@@ -379,11 +381,11 @@ async fn nothing_in_the_way(session: &Session, change: &Change, plan: &CheckedPl
     // A name that differs from the table's own in case alone may be the table itself.
     let is_own = |name: &String| own.is_some_and(|own| same(own, name));
     if let Some(name) = wanted.filter(|name| !is_own(name) && there(name)) {
-        return Err(RunError::NameTaken(format!("{name} is there already")));
+        return Err(RunError::NameTaken(format!("{name} already exists")));
     }
     match plan.new_names.iter().find(|name| there(&name.name)) {
         Some(name) => Err(RunError::NameTaken(format!(
-            "the change needs the name {}, and something of that name is there",
+            "the change needs the name {}, which is already taken",
             name.name
         ))),
         None => Ok(()),
@@ -404,7 +406,7 @@ fn planned(step: &CheckedStep) -> StatementOutcome {
     }
 }
 
-/// A kind of thing, in a sentence.
+/// A kind of object with its article.
 fn a(kind: &str) -> String {
     match kind {
         "external" => "one that lies elsewhere".to_owned(),

@@ -1,4 +1,4 @@
-//! Physical changes as answers show them.
+//! Physical changes in answers.
 
 use chrono_tz::Tz;
 use lakeport_base::time;
@@ -12,11 +12,11 @@ use crate::tables::definitions::Drift;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlannedStatement {
     pub sql: String,
-    /// Statements that take it back; none: nothing does.
+    /// The statements that undo it; empty: it cannot be undone.
     pub undo: Vec<String>,
-    /// Data can be lost by it.
+    /// It can lose data.
     pub destroys: bool,
-    /// What it does, for a person.
+    /// Its purpose, for people.
     pub note: String,
 }
 
@@ -25,9 +25,9 @@ pub struct PlannedStatement {
 pub struct Statement {
     #[serde(flatten)]
     pub planned: PlannedStatement,
-    /// Null: it is not known yet, or not any more.
+    /// Null: not known yet, or no longer known.
     pub outcome: Option<StatementOutcome>,
-    /// Why it, or what takes it back, failed.
+    /// Why the statement, or its undo, failed.
     pub error: Option<String>,
 }
 
@@ -40,11 +40,11 @@ pub enum StatementOutcome {
     NotRun,
 }
 
-/// What the user should know and what does not hinder.
+/// A note for the user that does not prevent the change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PlanNote")]
 pub struct Note {
-    /// The member that the database stores otherwise, or not at all.
+    /// The member that the database stores differently, or cannot store.
     pub member: String,
     pub message: String,
 }
@@ -70,7 +70,7 @@ pub struct ChangeView {
     state: State,
     statements: Vec<Statement>,
     notes: Vec<Note>,
-    /// What the database has otherwise than was wanted.
+    /// Differences between the requested and the actual result.
     drift: Vec<Drift>,
     /// Why it failed.
     error: Option<ChangeError>,
@@ -81,7 +81,7 @@ pub struct ChangeView {
 
 #[derive(Serialize, JsonSchema)]
 struct ChangeError {
-    /// As an answer's `error`.
+    /// In the form of an answer's `error`.
     code: String,
     message: String,
 }
@@ -106,28 +106,28 @@ impl ChangeView {
     }
 }
 
-/// What would be run.
+/// The planned statements.
 #[derive(Serialize, JsonSchema)]
 pub struct DryRun {
     pub statements: Vec<PlannedStatement>,
     pub notes: Vec<Note>,
 }
 
-/// A change that goes on.
+/// A change that is still running.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "TableChangeUnderWay")]
 pub struct UnderWay {
     pub change: ChangeView,
 }
 
-/// What a change that a physical table follows is answered with.
+/// The answer to a request that may change a physical table.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "Changed{T}")]
 pub enum Changed<T> {
     /// With `dryRun`: nothing was changed.
     DryRun(DryRun),
-    /// It was not done after 25 s, and goes on.
+    /// It is still running after 25 s.
     UnderWay(UnderWay),
     Done(T),
 }

@@ -1,4 +1,4 @@
-//! The engine `local` over a scheduler that only notes what it is asked, through WebAssembly.
+//! The engine `local` over a scheduler that only records its calls, through WebAssembly.
 
 mod support;
 
@@ -13,10 +13,10 @@ use lakeport_bindings::engine::model::{
 use lakeport_bindings::host::types::{Error, Page};
 use lakeport_bindings::runner::WorkflowPage;
 use lakeport_plugins::engine::Engine;
-use lakeport_plugins::{Answer, CallContext, CallError, Origin, Runner};
+use lakeport_plugins::{Answer, CallContext, CallError, EmbeddedScheduler, Origin};
 use parking_lot::Mutex;
 
-/// Notes each question, and answers as if all were well.
+/// Records each call and answers that all is well.
 #[derive(Default)]
 struct Notes(Mutex<Vec<String>>);
 
@@ -24,7 +24,7 @@ impl Notes {
     fn say<T: Send + 'static>(&self, what: String, answer: T) -> Answer<'_, T> {
         async move {
             self.0.lock().push(what);
-            // As a real one does: it waits for something.
+            // A real scheduler waits, too.
             tokio::task::yield_now().await;
             Ok(answer)
         }
@@ -54,7 +54,7 @@ fn instance(id: &str) -> Instance {
     }
 }
 
-impl Runner for Notes {
+impl EmbeddedScheduler for Notes {
     fn put(&self, workflow: Workflow) -> Answer<'_, ()> {
         self.say(format!("put {} {}", workflow.id, workflow.revision), ())
     }
@@ -137,7 +137,7 @@ async fn local() -> (Engine, Arc<Notes>) {
 }
 
 fn lending(notes: &Arc<Notes>) -> CallContext {
-    CallContext { runner: Some(notes.clone()), ..CallContext::new("test") }
+    CallContext { scheduler: Some(notes.clone()), ..CallContext::new("test") }
 }
 
 fn reference() -> WorkflowRef {
@@ -238,7 +238,7 @@ async fn what_the_scheduler_refuses_and_what_it_answers_wrongly_is_told() {
     let query = RunQuery { workflow: reference(), key: "k1".to_owned(), trigger: None, asked: 0 };
     assert_eq!(engine.find(lending(&notes), std::slice::from_ref(&query)).await.unwrap(), [None]);
     let error = engine.find(lending(&notes), &[query.clone(), query]).await.unwrap_err();
-    support::failed_with(&error, lakeport_plugins::CallFault::Contract, "asked about 2 runs");
+    support::failed_with(&error, lakeport_plugins::CallFault::Contract, "asked for 2 runs");
     let backfill = Target::Backfill("b".to_owned());
     let error = engine.cancel(lending(&notes), &reference(), &backfill).await.unwrap_err();
     assert!(matches!(error, CallError::Answered(error) if error.code == "unsupported"));

@@ -1,7 +1,6 @@
-//! The worker of each server: it makes the changes that nobody works on, and looks at what became of those whose
-//! server is gone. When the server stops it gives a change some time, then has it taken back.
+//! The worker of each server: it makes the changes that no other server works on, and settles those of dead
+//! servers. When the server stops, it lets a change run for [`GRACE`], then cancels it.
 
-use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,18 +10,19 @@ use futures_util::FutureExt;
 use lakeport_base::Error;
 use lakeport_base::failpoints;
 use lakeport_bindings::dialect::schema::{Table, TableName};
-use lakeport_physical::{Outcome, Request, RunStatus, Runner};
-use lakeport_store::{Held, Tx, leases};
-use tokio::task::{self, JoinSet};
+use lakeport_physical::{Outcome, PlanExecutor, Request, RunStatus};
+use lakeport_store::jobs::{self, Jobs, Work};
+use lakeport_store::{Event, Held, Tx};
+use tokio::task::JoinError;
 use tokio::time::sleep;
 
 use super::TOPIC;
-use super::change::change_of;
+use super::dialect::change_of;
 use super::failure::{Failure, is_locked, not_tried};
 use super::holders;
 use super::plan::{notes, ran};
 use super::settle::{look_for, settle};
-use super::step::Step;
+use super::spec::Step;
 use super::store::{self, ChangeResult, ChangeRow};
 use super::view::StatementOutcome;
 use crate::datasources::{self, Datasource, DatasourceClient};
@@ -32,68 +32,66 @@ use crate::tables::history::{self, Source};
 use crate::tables::reconcile::{self, FoundTable, Snapshot};
 use crate::tables::{TOPIC as TABLES_TOPIC, fields, recycle};
 
-/// Between two looks for what others left.
+/// The polling interval.
 const POLL: Duration = Duration::from_secs(5);
-/// Tables that one server changes at the same time, and those of one data source: each has a session on it.
+/// The most concurrent changes of one server, and of one data source: each has a session on it.
 const CHANGES_AT_ONCE: usize = 64;
 const CHANGES_OF_SOURCE: usize = 8;
-/// After an end that the store did not take.
+/// The pause after the store failed to record a result.
 const RETRY: Duration = Duration::from_secs(1);
-/// How often the store is asked to take it: who goes on with the change afterwards knows less.
+/// How often a result is recorded again: a worker that settles the change later knows less.
 const ENDS_MAX: u32 = 60;
-/// What a change may still take once the server stops.
+/// How long a change may continue after the server stops.
 const GRACE: Duration = Duration::from_secs(10);
 
-/// Works until the server stops.
 pub async fn run_worker(state: Arc<Tables>) {
-    let mut changed = state.changes.subscribe(TOPIC);
-    let mut worker = Worker { state, working: HashMap::new(), tasks: JoinSet::new() };
-    loop {
-        if let Err(error) = worker.look().await {
-            tracing::warn!("changes of tables are not looked after at this moment: {error}");
-        }
-        tokio::select! {
-            () = worker.state.stopping.cancelled() => break,
-            event = changed.next() => if event.is_none() { break },
-            Some(done) = worker.tasks.join_next_with_id() => {
-                let id = done.map_or_else(|error| error.id(), |(id, ())| id);
-                worker.working.retain(|_, (task, _)| *task != id);
-            }
-            () = sleep(POLL) => {}
-        }
-    }
-    // Each sees for itself that the server stops, and gives its lease back.
-    while worker.tasks.join_next().await.is_some() {}
+    let (mut changed, stopping) = (state.changes.subscribe(TOPIC), state.stopping.clone());
+    let worker = Worker { state, jobs: Jobs::new(CHANGES_AT_ONCE) };
+    jobs::run(worker, &mut changed, stopping.cancelled()).await;
 }
 
 struct Worker {
     state: Arc<Tables>,
-    /// By table, with its data source: the lease of one that has just ended is given back first.
-    working: HashMap<i64, (task::Id, i64)>,
-    tasks: JoinSet<()>,
+    /// By table, with its data source: a table's lease is given back before its next change.
+    jobs: Jobs<i64, i64, ()>,
 }
 
-impl Worker {
-    /// Takes what is free.
-    async fn look(&mut self) -> Result<(), Error> {
+impl Work for Worker {
+    type Key = i64;
+    type Job = i64;
+    type Outcome = ();
+
+    fn jobs(&mut self) -> &mut Jobs<i64, i64, ()> {
+        &mut self.jobs
+    }
+
+    /// Claims free changes.
+    async fn look(&mut self) -> Result<Duration, Error> {
         for change in store::running(&self.state.db).await? {
-            if self.working.len() >= CHANGES_AT_ONCE {
+            if self.jobs.is_full() {
                 break;
             }
-            let table_id = change.table_id;
-            let source_id = change.cluster_id;
-            let of_source = self.working.values().filter(|(_, source)| *source == source_id).count();
-            if self.working.contains_key(&table_id) || of_source >= CHANGES_OF_SOURCE {
+            let (table_id, source_id) = (change.table_id, change.cluster_id);
+            let of_source = self.jobs.iter().filter(|(_, source)| **source == source_id).count();
+            if self.jobs.contains(&table_id) || of_source >= CHANGES_OF_SOURCE {
                 continue;
             }
             let name = format!("table_change/{table_id}");
-            let Some(lease) = self.state.leases.claim(&name, leases::TTL).await? else { continue };
             let attempt = Attempt { state: Arc::clone(&self.state), change };
-            let task = self.tasks.spawn(attempt.run(lease.hold())).id();
-            self.working.insert(table_id, (task, source_id));
+            let work = |held| attempt.run(held);
+            self.jobs.claim(&self.state.leases, &name, (table_id, source_id), work).await?;
         }
-        Ok(())
+        Ok(POLL)
     }
+
+    fn failed(&mut self, error: &Error) -> Duration {
+        tracing::warn!("looking for changes of tables failed, trying again: {error}");
+        POLL
+    }
+
+    async fn note(&mut self, _: Event) {}
+
+    fn done(&mut self, _: i64, _: i64, _: Result<(), JoinError>) {}
 }
 
 /// One attempt at a change.
@@ -102,18 +100,18 @@ struct Attempt {
     change: ChangeRow,
 }
 
-/// What came of it, and the table as it is there now, where that was read.
+/// The result, and the current table if it was read.
 struct Tried {
     end: ChangeResult,
     found: Option<Table>,
-    /// Something may have been done, and the database could not be asked.
+    /// The database may have been changed, and could not be read.
     is_unknown: bool,
 }
 
-/// Why a step was not made.
+/// Why a step failed.
 struct NotMade {
     failure: Failure,
-    /// Somebody else has the table, or the database.
+    /// Another client holds the table or the database.
     is_held: bool,
 }
 
@@ -124,13 +122,15 @@ impl Attempt {
             Ok(()) => {}
             Err(error) if error.code() == "lease_lost" => {}
             Err(error) => {
-                tracing::warn!(change = id, table = table_id, "a change is given up for now: {error}");
+                tracing::warn!(
+                    change = id,
+                    table = table_id,
+                    "a change stopped and is retried later: {error}"
+                );
                 self.state.stopping.run_until_cancelled(sleep(RETRY)).await;
             }
         }
-        if let Err(error) = held.release().await {
-            tracing::debug!("the lease of a change was not given back: {error}");
-        }
+        held.give_back().await;
     }
 
     async fn work(&self, held: &Held) -> Result<(), Error> {
@@ -155,7 +155,7 @@ impl Attempt {
         };
         let tried = tried.await.unwrap_or_else(|_| self.unknown("the server failed; its log has the reason"));
         if had_begun && tried.is_unknown && cancelled.load(Ordering::Relaxed) {
-            // Whoever comes next goes on looking.
+            // The next worker continues to look.
             return Ok(());
         }
         failpoints::reach("tables.physical_done");
@@ -164,7 +164,7 @@ impl Attempt {
         Ok(())
     }
 
-    /// Another goes on with it, or the server stops and has waited long enough.
+    /// Resolves when the lease is lost, or when the grace period of a stopping server is over.
     async fn told_to_stop(&self, held: &Held) {
         let lost = held.lost();
         let stopped = async {
@@ -194,28 +194,28 @@ impl Attempt {
             &format!("change-{}", self.change.id),
         );
         let database = client.database().await.map_err(|error| crate::plugins::answered(&error))?;
-        let runner = client.runner(&database, Arc::clone(cancelled));
+        let executor = client.executor(&database, Arc::clone(cancelled));
         if had_begun {
-            let (end, found) = settle(&client, &runner, &self.change).await?;
+            let (end, found) = settle(&client, &executor, &self.change).await?;
             return Ok(Tried { end, found, is_unknown: false });
         }
-        Ok(self.carry_out(&source, &client, &runner).await)
+        Ok(self.carry_out(&source, &client, &executor).await)
     }
 
-    /// Runs the steps in order. Where one is not made those before it are taken back, and what is there is read.
+    /// Runs the steps in order. If one fails, undoes the earlier ones and reads the table.
     async fn carry_out(
         &self,
         source: &Datasource,
         client: &DatasourceClient<'_>,
-        runner: &Runner<'_>,
+        executor: &PlanExecutor<'_>,
     ) -> Tried {
         let mut outcomes = Vec::new();
-        let failed = self.run_steps(client, runner, &mut outcomes).await.err();
+        let failed = self.run_steps(client, executor, &mut outcomes).await.err();
         let mut end = ChangeResult::default();
         if let Some(NotMade { failure, is_held }) = failed {
             let made = outcomes.iter().take_while(|outcome| outcome.status == RunStatus::Done).count();
             for outcome in outcomes[..made].iter_mut().rev() {
-                runner.take_back(outcome).await;
+                executor.take_back(outcome).await;
             }
             let failure = if is_held { holders::named(&self.state, source, failure).await } else { failure };
             end.failure = Some(told(failure, &outcomes[..made]));
@@ -237,18 +237,18 @@ impl Attempt {
         Tried { end, found, is_unknown }
     }
 
-    /// What came of each step that was tried, up to the first that was not made.
+    /// The outcome of each step, up to the first that failed.
     async fn run_steps(
         &self,
         client: &DatasourceClient<'_>,
-        runner: &Runner<'_>,
+        executor: &PlanExecutor<'_>,
         outcomes: &mut Vec<Outcome>,
     ) -> Result<(), NotMade> {
         let (place, wanted) = (self.place(&self.change.table_name), &self.change.wanted);
         for step in &wanted.steps {
             let change = change_of(client, &place, step, &wanted.table).await;
             let change = change.map_err(|error| NotMade { failure: error.into(), is_held: false })?;
-            let outcome = runner.run(Request { change, dry_run: false }).await.map_err(|error| {
+            let outcome = executor.run(Request { change, dry_run: false }).await.map_err(|error| {
                 let is_held = is_locked(&error);
                 NotMade { failure: not_tried(step, error).into(), is_held }
             })?;
@@ -266,7 +266,7 @@ impl Attempt {
         TableName { database: self.change.db_name.clone(), name: name.to_owned() }
     }
 
-    /// Statements whose turn did not come.
+    /// Adds the statements that were not reached.
     fn add_not_run(&self, end: &mut ChangeResult) {
         let later = self.change.statements.iter().skip(end.statements.len()).cloned();
         end.statements.extend(later.map(|mut statement| {
@@ -275,14 +275,14 @@ impl Attempt {
         }));
     }
 
-    /// Nothing was run, as far as is known.
+    /// As far as is known, nothing was run.
     fn failed(&self, failure: Failure) -> Tried {
         let statements = self.change.statements.clone();
         let end = ChangeResult { failure: Some(failure), statements, ..ChangeResult::default() };
         Tried { end, found: None, is_unknown: false }
     }
 
-    /// Another server had begun, and nobody can say how far it came.
+    /// A dead server had started it, and its progress cannot be determined.
     fn unknown(&self, why: &str) -> Tried {
         let message = format!(
             "the server ended in the middle of the change, and the database cannot be asked what became of it: \
@@ -291,7 +291,7 @@ impl Attempt {
         Tried { is_unknown: true, ..self.failed(Failure::new(502, "interrupted", message)) }
     }
 
-    /// Has the end written, again and again where the store does not take it.
+    /// Records the result, and retries while the store fails.
     async fn recorded(&self, held: &Held, tried: &Tried) -> Result<(), Error> {
         let (id, table_id) = (self.change.id, self.change.table_id);
         let mut ends = 1;
@@ -315,7 +315,7 @@ impl Attempt {
         }
     }
 
-    /// Writes what came of it and what the catalogue takes over, in one transaction.
+    /// Records the result and updates the catalogue, in one transaction.
     async fn finish(&self, held: &Held, tried: &Tried) -> Result<(), Error> {
         let (state, change) = (&self.state, &self.change);
         let now_ms = state.clock.now_ms();
@@ -369,7 +369,7 @@ impl Attempt {
         Ok(())
     }
 
-    /// Whatever of a table is in a data source is this one, which until then may have had none.
+    /// After a failed change, a table without a data source may exist in this one.
     async fn write_place(&self, tx: &mut Tx, before: &Record, now_ms: i64) -> Result<(), Error> {
         if before.definition.cluster_id.is_some() {
             return Ok(());
@@ -397,14 +397,14 @@ impl Attempt {
         Ok(())
     }
 
-    /// The database has the last word, under whichever name it has the table.
+    /// The database decides, under whichever name it has the table.
     async fn reconcile(&self, tx: &mut Tx, found: &FoundTable, now_ms: i64) -> Result<(), Error> {
         let look = Snapshot {
             cluster_id: self.change.cluster_id,
             database: &self.change.db_name,
             listed: std::slice::from_ref(&found.name),
             found: std::slice::from_ref(found),
-            // After this change, which has ended by now.
+            // Later than this change, which has ended by now.
             began_ms: now_ms + 1,
             source: Source::Change,
         };
@@ -412,13 +412,13 @@ impl Attempt {
     }
 }
 
-/// Until the data source is read in again.
+/// Valid until the next sync of the data source.
 fn not_known(kind: &str) -> [Drift; 1] {
     let expected = "as it was before the change, or after it".to_owned();
     [Drift { what: kind.to_owned(), expected, found: "not known".to_owned() }]
 }
 
-/// What the plan had not announced.
+/// Differences that the plan did not announce.
 fn drift(outcome: &Outcome) -> impl Iterator<Item = Drift> {
     let unannounced = outcome.drift.iter().filter(|difference| !difference.announced);
     unannounced.map(|difference| Drift {
@@ -428,7 +428,7 @@ fn drift(outcome: &Outcome) -> impl Iterator<Item = Drift> {
     })
 }
 
-/// With what became of the steps before it.
+/// Adds the outcome of the earlier steps.
 fn told(mut failure: Failure, before: &[Outcome]) -> Failure {
     if before.iter().any(|outcome| outcome.status != RunStatus::TakenBack) {
         failure.message.push_str("; what was done before it could not be taken back");
@@ -438,7 +438,7 @@ fn told(mut failure: Failure, before: &[Outcome]) -> Failure {
     failure
 }
 
-/// Why a step that was tried was not made.
+/// Why an attempted step failed.
 fn failure_of(step: &Step, outcome: &Outcome) -> Option<Failure> {
     let why = outcome.error.as_ref().map_or("the database did not make it", |error| error.message.as_str());
     let what = step.kind();

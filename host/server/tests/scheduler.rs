@@ -12,7 +12,8 @@ use lakeport_bindings::engine::model::{
     Datasource, Edge, Instance, InstanceRef, LogRequest, Param, RetryRequest, RunQuery, RunRequest, Schedule,
     Task, TaskRun, TaskRunRequest, WatchRequest, Workflow, WorkflowRef,
 };
-use lakeport_plugins::Runner;
+use lakeport_plugins::Compiler;
+use lakeport_plugins::EmbeddedScheduler;
 use lakeport_store::{Changes, Subscription};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
@@ -40,7 +41,7 @@ impl Server {
         std::fs::write(&file, "time_zone = 'UTC'\n").unwrap();
         let overrides = Overrides { config_file: Some(file), settings };
         let config = Config::load(&overrides, &Environment::default()).unwrap();
-        let app = Arc::new(compose::Server::start(config).await.unwrap());
+        let app = Arc::new(compose::Server::start(config, Compiler::Inside).await.unwrap());
         const ADD: &str = "INSERT INTO datasources (id, name, kind, url, created_at, updated_at) \
             VALUES (50, 'shop', 'sqlite', 'sqlite:shop.db', 0, 0), (51, 'far', 'mysql', 'mysql://h/d', 0, 0), \
             (52, 'gone', 'sqlite', 'sqlite:gone.db', 0, 0) ON CONFLICT DO NOTHING";
@@ -52,7 +53,7 @@ impl Server {
         Server { app, workers }
     }
 
-    /// Ends it in the middle of whatever it does.
+    /// Stops it in the middle of its work.
     async fn stop(self) {
         self.app.stopping.cancel();
         self.app.changes.stop().await;
@@ -81,7 +82,7 @@ impl Server {
             schedule: None,
             extra: None,
         };
-        self.app.modules.runner.put(workflow).await.unwrap();
+        self.app.modules.local_scheduler.put(workflow).await.unwrap();
     }
 
     async fn begin(&self, key: &str, strategy: &str) -> String {
@@ -95,7 +96,7 @@ impl Server {
             failure_strategy: strategy.to_owned(),
             extra: None,
         };
-        self.app.modules.runner.start(request).await.unwrap().trigger
+        self.app.modules.local_scheduler.start(request).await.unwrap().trigger
     }
 
     async fn run(&self, key: &str, strategy: &str) -> Instance {
@@ -105,10 +106,10 @@ impl Server {
 
     async fn instance(&self, key: &str) -> Instance {
         let query = RunQuery { workflow: reference(), key: key.to_owned(), trigger: None, asked: 0 };
-        self.app.modules.runner.find(vec![query]).await.unwrap().remove(0).expect("it was started")
+        self.app.modules.local_scheduler.find(vec![query]).await.unwrap().remove(0).expect("it was started")
     }
 
-    /// Waits until the run is as wanted.
+    /// Waits until the run is as expected.
     async fn until(&self, key: &str, is_wanted: fn(&Instance) -> bool) -> Instance {
         let mut changed = self.changes().subscribe(TOPIC);
         loop {
@@ -122,10 +123,10 @@ impl Server {
 
     async fn tries(&self, run: &str) -> Vec<TaskRun> {
         let request = TaskRunRequest { instances: vec![instance_ref(run)], cursor: None, limit: 1_000 };
-        self.app.modules.runner.task_runs(request).await.unwrap().task_runs
+        self.app.modules.local_scheduler.task_runs(request).await.unwrap().task_runs
     }
 
-    /// Waits until so many tasks were begun.
+    /// Waits until so many tasks have started.
     async fn until_begun(&self, run: &str, count: usize) {
         let mut changed = self.changes().subscribe(TOPIC);
         while self.tries(run).await.iter().filter(|one| one.started.is_some()).count() < count {
@@ -141,7 +142,7 @@ impl Server {
             max_bytes: 1024 * 1024,
             ended: true,
         };
-        let page = self.app.modules.runner.log(request).await.unwrap();
+        let page = self.app.modules.local_scheduler.log(request).await.unwrap();
         assert!(page.complete);
         page.text
     }
@@ -178,7 +179,7 @@ fn task(id: u64, name: &str, body: &str) -> Task {
     }
 }
 
-/// The data source, with a table of what was done.
+/// The data source, with a table that records the work.
 async fn shop(folder: &Path) -> SqliteConnection {
     let options = SqliteConnectOptions::new().filename(folder.join("shop.db")).create_if_missing(true);
     let mut shop = options.connect().await.unwrap();
@@ -251,7 +252,7 @@ async fn a_failure_undoes_its_task_and_stops_what_depends_on_it_or_all() {
     let run = server.run("end", "END").await;
     assert_eq!(brief(&server.tries(&run.id).await), [("broken", 1, "failed")]);
     assert_eq!(done(folder.path()).await, ["other"]);
-    // What failed, and what comes after it, runs again in a new run; the one that failed stays as it is.
+    // The failed task, and those after it, run again in a new run; the failed run stays unchanged.
     let mut shop = shop(folder.path()).await;
     sqlx::raw_sql("CREATE TABLE nowhere (a)").execute(&mut shop).await.unwrap();
     let continued = server.instance("continue").await;
@@ -260,7 +261,7 @@ async fn a_failure_undoes_its_task_and_stops_what_depends_on_it_or_all() {
         scope: "failed".to_owned(),
         key: "again".to_owned(),
     };
-    server.app.modules.runner.retry(retry).await.unwrap();
+    server.app.modules.local_scheduler.retry(retry).await.unwrap();
     let run = server.until("again", is_final).await;
     assert_eq!((run.state.as_str(), run.attempt, run.cause.as_str()), ("success", 1, "manual"));
     assert_eq!(run.business_time, continued.business_time);
@@ -304,7 +305,7 @@ async fn a_run_is_stopped_within_a_second() {
     let id = server.begin("k", "CONTINUE").await;
     server.until_begun(&id, 2).await;
     let asked = Instant::now();
-    server.app.modules.runner.cancel(instance_ref(&id)).await.unwrap();
+    server.app.modules.local_scheduler.cancel(instance_ref(&id)).await.unwrap();
     let run = server.until("k", is_final).await;
     assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
     assert_eq!(run.state, "stopped");
@@ -315,7 +316,7 @@ async fn a_run_is_stopped_within_a_second() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_run_that_waits_is_stopped_though_very_many_wait_before_it() {
-    /// More than are looked after at the same time.
+    /// More than are processed at the same time.
     const RUNS: usize = 1_002;
     let (_folder, server) = started(1).await;
     server.put(vec![task(1, "reads", ENDLESS)], &[]).await;
@@ -327,7 +328,7 @@ async fn a_run_that_waits_is_stopped_though_very_many_wait_before_it() {
     let last = server.begin("last", "CONTINUE").await;
     assert_eq!(brief(&server.tries(&last).await), [("reads", 1, "queued")]);
     let asked = Instant::now();
-    server.app.modules.runner.cancel(instance_ref(&last)).await.unwrap();
+    server.app.modules.local_scheduler.cancel(instance_ref(&last)).await.unwrap();
     assert_eq!(server.until("last", is_final).await.state, "stopped");
     assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
     assert_eq!(brief(&server.tries(&last).await), [("reads", 1, "stopped")]);
@@ -423,7 +424,7 @@ async fn what_no_task_may_do_fails_with_its_reason() {
         ("attach", "ATTACH is no statement that a task may run"),
         ("own", "the server's own store"),
         ("far", "SQLite data sources alone; `far` is one of kind mysql"),
-        ("gone", "`gone` cannot be opened: there is no file"),
+        ("gone", "`gone` cannot be opened: no file"),
         ("unknown", "99 is not there any more"),
         ("parameter", "${nothing} is not known"),
         ("shell", "type SHELL do not run here"),
@@ -448,8 +449,8 @@ async fn a_schedule_of_every_second_begins_a_run_every_second() {
         warning_type: "NONE".to_owned(),
         extra: None,
     };
-    server.app.modules.runner.set_schedule(7, Some(schedule)).await.unwrap();
-    server.app.modules.runner.set_online(7, true).await.unwrap();
+    server.app.modules.local_scheduler.set_schedule(7, Some(schedule)).await.unwrap();
+    server.app.modules.local_scheduler.set_online(7, true).await.unwrap();
     let mut changed = server.changes().subscribe(TOPIC);
     let runs = loop {
         let request = WatchRequest {
@@ -459,14 +460,14 @@ async fn a_schedule_of_every_second_begins_a_run_every_second() {
             since: 0,
             limit: 100,
         };
-        let mut runs = server.app.modules.runner.instances(request).await.unwrap().instances;
+        let mut runs = server.app.modules.local_scheduler.instances(request).await.unwrap().instances;
         runs.retain(is_final);
         if runs.len() >= 4 {
             break runs;
         }
         wait(&mut changed).await;
     };
-    server.app.modules.runner.set_online(7, false).await.unwrap();
+    server.app.modules.local_scheduler.set_online(7, false).await.unwrap();
     let mut times: Vec<(i64, i64)> =
         runs.iter().map(|run| (run.business_time.unwrap(), run.started.unwrap())).collect();
     times.sort_unstable();

@@ -1,11 +1,11 @@
-//! What is to be done in a database, as it is kept: each step is one change of a dialect's plan.
+//! Specifications of physical changes, as stored: each step is one change of a dialect's plan.
 
 use serde::{Deserialize, Serialize};
 
 use crate::tables::definitions::Definition;
 use crate::tables::fields::Field;
 
-/// Steps in their order, and the table's definition afterwards.
+/// Steps in order, and the table's definition afterwards.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeSpec {
     pub table: Definition,
@@ -34,7 +34,7 @@ pub enum Step {
     SoftDelete {
         name: String,
     },
-    /// And out of it.
+    /// Out of the recycle bin, under this name.
     Restore {
         name: String,
     },
@@ -70,7 +70,7 @@ impl Step {
 }
 
 impl ChangeSpec {
-    /// The kind of its one step; of several it is `change_table`.
+    /// The kind of its only step, or `change_table` for several.
     pub fn kind(&self) -> &'static str {
         match self.steps.as_slice() {
             [step] => step.kind(),
@@ -78,13 +78,13 @@ impl ChangeSpec {
         }
     }
 
-    /// Whether nothing is left of the table.
+    /// Whether the table no longer exists afterwards.
     pub fn is_purge(&self) -> bool {
         self.steps == [Step::Purge]
     }
 
-    /// What a physical table must follow from one definition to another. The name is the last: until then the
-    /// others find the table.
+    /// The physical steps from one definition to another. Renaming comes last: until then the other steps find
+    /// the table by its old name.
     pub fn between(before: &Definition, after: Definition) -> ChangeSpec {
         let mut steps = Vec::new();
         if before.table_comment != after.table_comment {
@@ -102,7 +102,8 @@ impl ChangeSpec {
         ChangeSpec { table: after, steps }
     }
 
-    /// Leaves out what a database has no place for, by its dialect's capabilities: the catalogue alone keeps that.
+    /// Removes the steps for members that the database cannot store, by its dialect's capabilities: only the
+    /// catalogue keeps them.
     pub fn without_places(&mut self, capabilities: &[String]) {
         let has = |name: &str| capabilities.iter().any(|known| known == name);
         self.steps.retain(|step| match step {

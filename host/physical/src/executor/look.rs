@@ -1,4 +1,4 @@
-//! What the host itself sees before and after a change.
+//! The host's own observations before and after a change.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::expected;
 use crate::schema::{self, Place, SchemaObject};
 use crate::session::Session;
 
-/// What the host saw at one moment.
+/// The host's observations at one time.
 pub(super) struct Seen {
     objects: BTreeSet<SchemaObject>,
     rows: Option<i64>,
@@ -34,7 +34,7 @@ impl Seen {
         Ok(Seen { objects, rows, broken_keys: schema::broken_foreign_keys(session).await? })
     }
 
-    /// Objects that came or went, rows lost, foreign keys broken.
+    /// Objects that appeared or disappeared, lost rows, broken foreign keys.
     pub fn differences(&self, after: &Seen, prepared: &Prepared) -> Vec<Difference> {
         let mut differences = Vec::new();
         let wanted = objects_afterwards(prepared, &self.objects);
@@ -57,7 +57,7 @@ impl Seen {
     }
 }
 
-/// Which objects there should be.
+/// The expected objects after the change.
 fn objects_afterwards(prepared: &Prepared, before: &BTreeSet<SchemaObject>) -> BTreeSet<SchemaObject> {
     let table =
         |name: &str| SchemaObject { kind: "table".to_owned(), name: name.to_owned(), table: name.to_owned() };
@@ -75,7 +75,7 @@ fn objects_afterwards(prepared: &Prepared, before: &BTreeSet<SchemaObject>) -> B
         }
         Change::RenameTable(change) | Change::RestoreTable(change) => {
             let (old, new) = (&change.current.name.name, &change.new_name);
-            // Its companions have names after its own.
+            // Its companions' names derive from its own.
             if !prepared.plan.new_names.is_empty() {
                 objects.retain(|object| !change.current.companions.contains(&object.name));
                 objects.extend(prepared.plan.new_names.iter().map(|name| table(&name.name)));

@@ -1,4 +1,4 @@
-//! Physical changes in the store. What is written about one is written only while it is `running`.
+//! Physical changes in the store. A change is written only while it is `running`.
 
 use std::collections::HashMap;
 
@@ -10,16 +10,16 @@ use serde::de::DeserializeOwned;
 
 use super::failure::Failure;
 use super::plan::Planned;
-use super::step::ChangeSpec;
+use super::spec::ChangeSpec;
 use super::view::{Note, State, Statement};
 use crate::tables::definitions::{Drift, Record};
 
-/// Changes of one table that are shown.
+/// The most changes of one table that are shown.
 const LISTED_MAX: i64 = 100;
-/// Running ones that are looked at, of all tables.
+/// The most running changes that are read, of all tables.
 const RUNNING_MAX: i64 = 500;
 
-/// Finished changes; the last of each table stays.
+/// Finished changes; the last one of each table is kept.
 pub const RETAINED: Retained = Retained {
     what: "table_changes",
     table: "table_changes",
@@ -36,16 +36,16 @@ macro_rules! columns {
     };
 }
 
-/// A change as it is kept.
+/// A stored change.
 #[derive(Debug, Clone)]
 pub struct ChangeRow {
     pub id: i64,
     pub table_id: i64,
     pub cluster_id: i64,
     pub db_name: String,
-    /// The table's name when the change began.
+    /// The table's name at the start.
     pub table_name: String,
-    /// And when it is over.
+    /// The table's name after success.
     pub new_name: String,
     pub kind: String,
     pub wanted: ChangeSpec,
@@ -59,13 +59,13 @@ pub struct ChangeRow {
     pub finished_at_ms: Option<i64>,
 }
 
-/// What came of a change.
+/// The result of a change.
 #[derive(Debug, Default)]
 pub struct ChangeResult {
     pub statements: Vec<Statement>,
     pub notes: Vec<Note>,
     pub drift: Vec<Drift>,
-    /// None: it was made.
+    /// `None`: it succeeded.
     pub failure: Option<Failure>,
 }
 
@@ -84,29 +84,30 @@ impl State {
 }
 
 fn kept(row: &Row) -> Result<ChangeRow, Error> {
-    let state: String = row.get(8)?;
+    let mut row = row.by_name();
+    let state: String = row.get("state")?;
     let unknown = || Error::internal(anyhow::anyhow!("the store holds a change that is `{state}`"));
     Ok(ChangeRow {
-        id: row.get(0)?,
-        table_id: row.get(1)?,
-        cluster_id: row.get(2)?,
-        db_name: row.get(3)?,
-        table_name: row.get(4)?,
-        new_name: row.get(5)?,
-        kind: row.get(6)?,
-        wanted: from_json(&row.get::<String>(7)?)?,
+        id: row.get("id")?,
+        table_id: row.get("table_id")?,
+        cluster_id: row.get("cluster_id")?,
+        db_name: row.get("db_name")?,
+        table_name: row.get("table_name")?,
+        new_name: row.get("new_name")?,
+        kind: row.get("kind")?,
+        wanted: from_json(&row.get::<String>("wanted")?)?,
         state: State::named(&state).ok_or_else(unknown)?,
-        statements: from_json(&row.get::<String>(9)?)?,
-        notes: from_json(&row.get::<String>(10)?)?,
-        drift: from_json(&row.get::<String>(11)?)?,
-        failure: row.get::<Option<String>>(12)?.as_deref().map(from_json).transpose()?,
-        requested_by: row.get(13)?,
-        started_at_ms: row.get(14)?,
-        finished_at_ms: row.get(15)?,
+        statements: from_json(&row.get::<String>("statements")?)?,
+        notes: from_json(&row.get::<String>("notes")?)?,
+        drift: from_json(&row.get::<String>("drift")?)?,
+        failure: row.get::<Option<String>>("error")?.as_deref().map(from_json).transpose()?,
+        requested_by: row.get("requested_by")?,
+        started_at_ms: row.get("started_at")?,
+        finished_at_ms: row.get("finished_at")?,
     })
 }
 
-/// Begins one; none where one runs already.
+/// Inserts a running one; `None` if one is running already.
 pub async fn start(
     tx: &mut Tx,
     table: &Record,
@@ -144,14 +145,14 @@ pub async fn find(db: &Db, id: i64) -> Result<Option<ChangeRow>, Error> {
     db.read(FIND, &[id.into()]).await?.first().map(kept).transpose()
 }
 
-/// Of one table, the newest first.
+/// Those of one table, newest first.
 pub async fn of_table(db: &Db, table_id: i64) -> Result<Vec<ChangeRow>, Error> {
     const OF_TABLE: &str =
         concat!("SELECT ", columns!(), " FROM table_changes WHERE table_id = $1 ORDER BY id DESC LIMIT $2");
     db.read(OF_TABLE, &[table_id.into(), LISTED_MAX.into()]).await?.iter().map(kept).collect()
 }
 
-/// Why the last change of this kind failed, by the tables where it did, and when.
+/// By table, why and when its last change failed, if that change was of this kind.
 pub async fn last_failures(
     db: &Db,
     kind: &str,
@@ -162,40 +163,40 @@ pub async fn last_failures(
             AND c.state = 'failed' AND c.table_id IN (SELECT value FROM json_each($2)) AND NOT EXISTS \
             (SELECT 1 FROM table_changes n WHERE n.table_id = c.table_id AND n.id > c.id)",
         postgres: "SELECT c.table_id, c.error, c.finished_at FROM table_changes c WHERE c.kind = $1 \
-            AND c.state = 'failed' AND c.table_id IN (SELECT CAST(json_array_elements_text(CAST($2 AS json)) \
-            AS BIGINT)) AND NOT EXISTS \
+            AND c.state = 'failed' AND c.table_id = ANY(ARRAY(SELECT CAST(json_array_elements_text(CAST($2 AS json)) \
+            AS BIGINT))) AND NOT EXISTS \
             (SELECT 1 FROM table_changes n WHERE n.table_id = c.table_id AND n.id > c.id)",
     };
     let rows = db.read(db.words(LAST), &[kind.into(), json(table_ids)?]).await?;
     rows.iter().map(|row| Ok((row.get(0)?, (from_json(&row.get::<String>(1)?)?, row.get(2)?)))).collect()
 }
 
-/// All that run, the oldest first.
+/// All running ones, oldest first.
 pub async fn running(db: &Db) -> Result<Vec<ChangeRow>, Error> {
     const RUNNING: &str =
         concat!("SELECT ", columns!(), " FROM table_changes WHERE state = 'running' ORDER BY id LIMIT $1");
     db.read(RUNNING, &[RUNNING_MAX.into()]).await?.iter().map(kept).collect()
 }
 
-/// 409 while the table is changed in its database.
+/// 409 while a change of the table is running.
 pub async fn refuse_running(tx: &mut Tx, table_id: i64) -> Result<(), Error> {
     const ONE: &str = "SELECT id FROM table_changes WHERE table_id = $1 AND state = 'running'";
     if tx.query(ONE, &[table_id.into()]).await?.is_empty() { Ok(()) } else { Err(super::running()) }
 }
 
-/// Those of these tables that are changed in their databases.
+/// Those of these tables with a running change.
 pub async fn running_of(tx: &mut Tx, table_ids: &[i64]) -> Result<Vec<i64>, Error> {
     const RUNNING: Either = Either {
         sqlite: "SELECT table_id FROM table_changes WHERE state = 'running' \
             AND table_id IN (SELECT value FROM json_each($1))",
-        postgres: "SELECT table_id FROM table_changes WHERE state = 'running' AND table_id IN \
-            (SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))",
+        postgres: "SELECT table_id FROM table_changes WHERE state = 'running' AND table_id = ANY \
+            (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))",
     };
     let ids = serde_json::to_string(table_ids).map_err(Error::internal)?;
     tx.query(tx.words(RUNNING), &[ids.into()]).await?.iter().map(|row| row.get(0)).collect()
 }
 
-/// Writes down that a server begins; answers whether one had before. None where it does not run any more.
+/// Records that a server starts it; returns whether an earlier one had. `None` if it is no longer running.
 pub async fn claim(tx: &mut Tx, id: i64) -> Result<Option<bool>, Error> {
     const LOOK: &str = "SELECT claimed = 1 FROM table_changes WHERE id = $1 AND state = 'running'";
     const CLAIM: &str = "UPDATE table_changes SET claimed = 1 WHERE id = $1 AND state = 'running'";
@@ -205,7 +206,7 @@ pub async fn claim(tx: &mut Tx, id: i64) -> Result<Option<bool>, Error> {
     row.get(0).map(Some)
 }
 
-/// Ends it. False where it does not run any more.
+/// Ends it. False if it is no longer running.
 pub async fn end(tx: &mut Tx, id: i64, end: &ChangeResult, now_ms: i64) -> Result<bool, Error> {
     const END: &str = "UPDATE table_changes SET state = $2, statements = $3, notes = $4, drift = $5, error = $6, \
         finished_at = $7 WHERE id = $1 AND state = 'running'";
@@ -222,7 +223,7 @@ pub async fn end(tx: &mut Tx, id: i64, end: &ChangeResult, now_ms: i64) -> Resul
     Ok(tx.execute(END, &values).await? > 0)
 }
 
-/// Tables of one database that are changed at this moment, or were since a time: id, name before and after.
+/// Tables of one database with a change that is running or ended after this time: id, names before and after.
 pub async fn changed_since(
     tx: &mut Tx,
     cluster_id: i64,
@@ -235,7 +236,7 @@ pub async fn changed_since(
     rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).collect()
 }
 
-/// What a database says may hold a NUL, which PostgreSQL's texts cannot: in JSON it is escaped.
+/// A database's texts may contain NUL, which PostgreSQL's texts cannot; JSON escapes it.
 fn json<T: Serialize + ?Sized>(value: &T) -> Result<Value, Error> {
     serde_json::to_string(value).map(Value::Text).map_err(Error::internal)
 }

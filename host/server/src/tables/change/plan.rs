@@ -1,4 +1,4 @@
-//! What a change would run, before it is begun: whatever a user should be told of at once is found here.
+//! Plans a change before it starts, so that a request is refused at once if its plan is.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -7,9 +7,9 @@ use lakeport_base::Error;
 use lakeport_bindings::dialect::schema::TableName;
 use lakeport_physical::{Outcome, Request, StatementOutcome as Ran, StatementStatus};
 
-use super::change::change_of;
+use super::dialect::change_of;
 use super::failure::not_tried;
-use super::step::ChangeSpec;
+use super::spec::ChangeSpec;
 use super::view::{DryRun, Note, PlannedStatement, Statement, StatementOutcome};
 use crate::datasources::DatasourceClient;
 
@@ -21,7 +21,7 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// As they are kept until it is known what became of them.
+    /// In stored form, with outcomes unknown yet.
     pub fn statements_to_come(&self) -> Vec<Statement> {
         let to_come =
             |planned: &PlannedStatement| Statement { planned: planned.clone(), outcome: None, error: None };
@@ -33,7 +33,7 @@ impl Planned {
     }
 }
 
-/// Plans every step on the table as it is in its database, and changes nothing.
+/// Plans every step on the current physical table; changes nothing.
 pub async fn plan(
     client: &DatasourceClient<'_>,
     table: &TableName,
@@ -44,11 +44,11 @@ pub async fn plan(
         return Ok(planned);
     }
     let database = client.database().await.map_err(|error| crate::plugins::answered(&error))?;
-    let runner = client.runner(&database, Arc::new(AtomicBool::new(false)));
+    let executor = client.executor(&database, Arc::new(AtomicBool::new(false)));
     for step in &wanted.steps {
         let change = change_of(client, table, step, &wanted.table).await?;
         let request = Request { change, dry_run: true };
-        let outcome = runner.run(request).await.map_err(|error| not_tried(step, error))?;
+        let outcome = executor.run(request).await.map_err(|error| not_tried(step, error))?;
         planned.notes.extend(notes(&outcome));
         planned.statements.extend(outcome.statements.iter().map(statement));
     }
@@ -73,7 +73,7 @@ fn statement(ran: &Ran) -> PlannedStatement {
     PlannedStatement { sql: ran.sql.clone(), undo: ran.undo.clone(), destroys: ran.destroys, note }
 }
 
-/// A statement and what became of it.
+/// A statement with its outcome.
 pub fn ran(ran: &Ran) -> Statement {
     let outcome = match ran.status {
         StatementStatus::Planned | StatementStatus::NotRun => StatementOutcome::NotRun,

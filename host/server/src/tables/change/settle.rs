@@ -1,30 +1,30 @@
-//! What became of a change whose server died in the middle, by a look at what is there.
+//! The outcome of a change whose server died in the middle: inspects the database and runs nothing again.
 
 use std::collections::HashMap;
 
 use lakeport_base::Error;
 use lakeport_bindings::dialect::planner::DataType;
 use lakeport_bindings::dialect::schema::{Table, TableName};
-use lakeport_physical::Runner;
+use lakeport_physical::PlanExecutor;
 
-use super::change::{change_of, look};
+use super::dialect::{change_of, look};
 use super::failure::{Failure, not_tried};
-use super::step::Step;
+use super::spec::Step;
 use super::store::{ChangeResult, ChangeRow};
 use super::view::StatementOutcome;
 use crate::datasources::DatasourceClient;
 use crate::tables::fields::default;
 use crate::tables::reconcile::FoundTable;
 
-/// The change as it ended, and the table as it is there.
+/// The change's result, and the table as found.
 pub async fn settle(
     client: &DatasourceClient<'_>,
-    runner: &Runner<'_>,
+    executor: &PlanExecutor<'_>,
     change: &ChangeRow,
 ) -> Result<(ChangeResult, Option<Table>), Error> {
     let (mut found, mut is_made) = standing(client, change).await?;
     if !is_made {
-        wait_for_what_was_left(client, runner, change).await?;
+        wait_for_what_was_left(client, executor, change).await?;
         (found, is_made) = standing(client, change).await?;
     }
     let mut end = ChangeResult {
@@ -44,7 +44,7 @@ pub async fn settle(
     Ok((end, found))
 }
 
-/// The table as it is there, and whether that is what was wanted.
+/// The table as found, and whether the change was made.
 async fn standing(client: &DatasourceClient<'_>, change: &ChangeRow) -> Result<(Option<Table>, bool), Error> {
     let found = look_for(client, change).await?;
     let is_made = match &found {
@@ -54,7 +54,7 @@ async fn standing(client: &DatasourceClient<'_>, change: &ChangeRow) -> Result<(
     Ok((found, is_made))
 }
 
-/// The table under the name that it should have, or else under that which it had.
+/// The table under its new name, or else under its old one.
 pub async fn look_for(client: &DatasourceClient<'_>, change: &ChangeRow) -> Result<Option<Table>, Error> {
     for name in [&change.new_name, &change.table_name] {
         let place = TableName { database: change.db_name.clone(), name: name.clone() };
@@ -65,21 +65,21 @@ pub async fn look_for(client: &DatasourceClient<'_>, change: &ChangeRow) -> Resu
     Ok(None)
 }
 
-/// A statement, or a job of one, outlives the server that had begun it.
+/// A statement, or its job in the database, may still run after its server died.
 async fn wait_for_what_was_left(
     client: &DatasourceClient<'_>,
-    runner: &Runner<'_>,
+    executor: &PlanExecutor<'_>,
     change: &ChangeRow,
 ) -> Result<(), Error> {
     let statements: Vec<String> =
         change.statements.iter().map(|statement| statement.planned.sql.clone()).collect();
     let place = TableName { database: change.db_name.clone(), name: change.table_name.clone() };
-    let is_over = runner.wait_for_statements(&statements).await;
+    let is_over = executor.wait_for_statements(&statements).await;
     is_over.map_err(|error| crate::plugins::answered(&error))?;
     for step in &change.wanted.steps {
-        // What cannot be asked for any more is not under way either.
+        // A change that can no longer be planned has no job either.
         let Ok(wanted) = change_of(client, &place, step, &change.wanted.table).await else { continue };
-        let left = runner.wait_for_jobs(wanted).await;
+        let left = executor.wait_for_jobs(wanted).await;
         left.map_err(|error| not_tried(step, error))?;
     }
     Ok(())
@@ -103,7 +103,7 @@ async fn is_as_wanted(
     Ok(steps.iter().all(|step| is_made(step, &table, &types)))
 }
 
-/// Whether what a step wants is there. `types` are those that its dialect knows, by their texts.
+/// Whether the table has the step's result. `types` maps the texts of the types that the dialect knows.
 fn is_made(step: &Step, table: &FoundTable, types: &HashMap<String, DataType>) -> bool {
     let column = |name: &str| table.fields.iter().find(|field| field.name == name);
     let is_count = |found: Option<u32>, wanted: i64| found.map(i64::from) == Some(wanted);
@@ -133,7 +133,7 @@ fn is_made(step: &Step, table: &FoundTable, types: &HashMap<String, DataType>) -
     }
 }
 
-/// A database may write a default otherwise than a user did.
+/// A database may spell a default differently than the user.
 fn is_same_default(found: &Option<String>, wanted: &Option<String>, family: &str) -> bool {
     let meant = |text: &Option<String>| default::meant(text.as_deref(), family).ok();
     found == wanted || meant(found).is_some_and(|found| meant(wanted) == Some(found))

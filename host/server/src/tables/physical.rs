@@ -2,72 +2,76 @@
 
 use lakeport_base::error::{Detail, Error};
 use lakeport_http::Data;
+use lakeport_store::Tx;
 
-use super::step::{ChangeSpec, Step};
-use super::store;
-use super::view::{ChangeView, Changed};
-use crate::audit::Change;
+use super::change::spec::{ChangeSpec, Step};
+use super::change::view::{ChangeView, Changed};
+use super::change::{self, Submission, TableChange, failure};
+use super::definitions::api::{done, reserve};
+use super::definitions::view::TableDetail;
+use super::definitions::{self, Definition, TableWithFields};
+use super::forms::{ChangeQuery, ClusterQuery, TablePath};
+use super::{Call, sources};
 use crate::datasources::DatasourceClient;
-use crate::tables::Call;
-use crate::tables::definitions::api::{TRIES, followed, overtaken, reserve, unknown};
-use crate::tables::definitions::view::TableDetail;
-use crate::tables::definitions::{self, Definition, TableWithFields};
-use crate::tables::forms::{ChangeQuery, ClusterQuery, TablePath};
-use crate::tables::physical::{self, failure};
-use crate::tables::sources;
+
+type ToCreate = Call<TablePath, ChangeQuery>;
 
 /// `POST /api/v1/tables/{id}/physical`
-pub async fn create(call: Call<TablePath, ChangeQuery>) -> Result<Data<Changed<TableDetail>>, Error> {
-    for _ in 0..TRIES {
-        let whole = definitions::get(&call.state, call.path.id).await?;
-        if let Some(answer) = create_from(&call, whole).await? {
-            return Ok(answer);
-        }
-    }
-    Err(overtaken())
+pub async fn create(call: ToCreate) -> Result<Data<Changed<TableDetail>>, Error> {
+    change::submit(&call, call.path.id, call.query.dry_run, |table| creation(&call, table)).await
 }
 
-/// None: the table is not any more as it was read.
-async fn create_from(
-    call: &Call<TablePath, ChangeQuery>,
-    whole: TableWithFields,
-) -> Result<Option<Data<Changed<TableDetail>>>, Error> {
-    let (state, id) = (&call.state, whole.record.id);
-    let definition = &whole.record.definition;
-    whole.refuse_deprecated()?;
-    sources::refuse_wrong(&whole, call.query.cluster_id)?;
-    if whole.record.is_physical {
+/// The table in its database, as the catalogue defines it.
+struct Creation<'c>(&'c ToCreate);
+
+async fn creation(call: &ToCreate, before: TableWithFields) -> Result<Submission<Creation<'_>>, Error> {
+    let (state, id) = (&call.state, before.record.id);
+    let definition = &before.record.definition;
+    before.refuse_deprecated()?;
+    sources::refuse_wrong(&before, call.query.cluster_id)?;
+    if before.record.is_physical {
         let message = format!("{} is in its database already", definition.table_name);
         return Err(Error::conflict("already_physical", message));
     }
-    let source = sources::of_table(state, &call.caller, &whole, call.query.cluster_id).await?;
-    if whole.fields.is_empty() {
+    let source = sources::of_table(state, &call.caller, &before, call.query.cluster_id).await?;
+    if before.fields.is_empty() {
         let message =
             format!("{} has no fields; POST /api/v1/tables/{id}/fields first", definition.table_name);
         return Err(Error::conflict("no_fields", message));
     }
-    let wanted = ChangeSpec {
+    let spec = ChangeSpec {
         table: Definition { cluster_id: Some(source.id), ..definition.clone() },
-        steps: vec![Step::CreateTable { fields: whole.fields.clone() }],
+        steps: vec![Step::CreateTable { fields: before.fields.clone() }],
     };
     let client = DatasourceClient::of_main(&state.datasources, &source, call.request_id.as_str());
     refuse_unknown_database(&client, &definition.db_name).await?;
-    let planned = physical::plan(&client, &sources::place(definition), &wanted).await?;
-    let mut tx = state.db.begin().await?;
-    reserve(call, &mut tx, &wanted.table, id).await?;
-    let now = definitions::store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
-    store::refuse_running(&mut tx, id).await?;
-    if now.etag() != whole.etag() {
-        return Ok(None);
+    let planned = change::plan(&client, &sources::place(definition), &spec).await?;
+    Ok(Submission { before, spec, planned, source_id: Some(source.id), change: Creation(call) })
+}
+
+impl TableChange for Creation<'_> {
+    type Answer = TableDetail;
+
+    async fn reserve(&self, tx: &mut Tx, before: &TableWithFields, spec: &ChangeSpec) -> Result<(), Error> {
+        reserve(self.0, tx, &spec.table, before.record.id).await
     }
-    if call.query.dry_run {
-        return Ok(Some(Data::new(&Changed::DryRun(planned.view()))));
+
+    async fn write(
+        &self,
+        _: &mut Tx,
+        _: &TableWithFields,
+        spec: &ChangeSpec,
+    ) -> Result<Option<ChangeView>, Error> {
+        Err(Error::internal(anyhow::anyhow!("a database has to follow {}", spec.kind())))
     }
-    let (record, caller, now_ms) = (&whole.record, &call.caller.name, state.clock.now_ms());
-    let begun = store::start(&mut tx, record, source.id, &wanted, &planned, caller, now_ms).await?;
-    let begun = begun.ok_or_else(physical::running)?;
-    let audited = Change::of("table", id).before(&whole.versioned()).after(&wanted.table);
-    followed(call, tx, audited, begun, id).await.map(Some)
+
+    async fn answer(
+        &self,
+        table: Option<TableWithFields>,
+        change: Option<ChangeView>,
+    ) -> Result<Data<Changed<TableDetail>>, Error> {
+        done(self.0, table, change)
+    }
 }
 
 /// 400 naming the databases that there are.
@@ -88,7 +92,7 @@ async fn refuse_unknown_database(client: &DatasourceClient<'_>, name: &str) -> R
 pub async fn list(call: Call<TablePath>) -> Result<Data<Vec<ChangeView>>, Error> {
     let state = &call.state;
     let whole = definitions::get(state, call.path.id).await?;
-    let changes = store::of_table(&state.db, whole.record.id).await?;
+    let changes = change::store::of_table(&state.db, whole.record.id).await?;
     let places = changes.iter().map(|change| change.cluster_id);
     sources::refuse_hidden(state, &call.caller, &whole, places).await?;
     let zone = state.config.time_zone;

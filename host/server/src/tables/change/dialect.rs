@@ -1,4 +1,5 @@
-//! A step as a dialect is asked for it. A table and a field that are there keep all that the step does not name.
+//! Converts steps to a dialect's changes. A change keeps all members of an existing table or field that the
+//! step does not name.
 
 use lakeport_base::error::{Detail, Error};
 use lakeport_bindings::dialect::planner::{
@@ -7,12 +8,12 @@ use lakeport_bindings::dialect::planner::{
 use lakeport_bindings::dialect::schema::{Field as Column, Table, TableName};
 
 use super::failure::{detail, drifted, unanswered};
-use super::step::Step;
+use super::spec::Step;
 use crate::datasources::DatasourceClient;
 use crate::tables::definitions::Definition;
 use crate::tables::fields::{Field, default};
 
-/// The change that makes a step; `table` is its place as it is now.
+/// The change for a step; `table` is the table's current place.
 pub async fn change_of(
     client: &DatasourceClient<'_>,
     table: &TableName,
@@ -31,7 +32,7 @@ pub async fn change_of(
             Change::RenameTable(RenameTable { current, new_name: name.clone() })
         }
         Step::Restore { name } => Change::RestoreTable(RenameTable { current, new_name: name.clone() }),
-        // The database's own recycle bin, where it has one, is one net more.
+        // If the database has a recycle bin of its own, it is one more safety net.
         Step::Purge => Change::DropTable(DropTable { current, at_once: false }),
         Step::AddField { field } => {
             let mut columns = columns(client, std::slice::from_ref(field), "").await?;
@@ -43,12 +44,12 @@ pub async fn change_of(
     })
 }
 
-/// What the interface takes is 32 bits wide.
+/// The interface's numbers have 32 bits.
 fn number(count: i64) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// A table by its place alone: the runner reads the rest.
+/// A table with its place alone: the executor reads the rest.
 fn named(table: &TableName) -> Table {
     Table {
         name: table.clone(),
@@ -90,7 +91,7 @@ async fn new_table(
     })
 }
 
-/// The key in its order: the columns that the table names, or the fields that say that they belong to it.
+/// The key in order: the columns that the table names, or the fields that are marked as its members.
 fn keys_of(wanted: &Definition, fields: &[Field]) -> Result<Vec<String>, Error> {
     let marked = fields.iter().filter(|field| field.is_key).map(|field| field.name.clone());
     let keys = wanted.keys();
@@ -105,7 +106,7 @@ fn keys_of(wanted: &Definition, fields: &[Field]) -> Result<Vec<String>, Error> 
     Err(Error::invalid(vec![Detail::new("keyColumns", message)]))
 }
 
-/// Fields as columns; what is wrong with any is named below `prefix`.
+/// Fields as columns; problems name members below `prefix`.
 async fn columns(
     client: &DatasourceClient<'_>,
     fields: &[Field],
@@ -141,7 +142,8 @@ fn column_of(field: &Field, parsed: &DataType) -> Result<Column, String> {
     })
 }
 
-/// What the user did not name stays as the database has it, which may say more than the catalogue can.
+/// Members that the user did not set keep the database's values, which may be more specific than the
+/// catalogue's.
 async fn altered(
     client: &DatasourceClient<'_>,
     table: &TableName,
@@ -181,7 +183,7 @@ async fn inspect(client: &DatasourceClient<'_>, table: &TableName) -> Result<Tab
     look(client, table).await?.ok_or_else(|| drifted(&format!("there is no table {}", table.name)))
 }
 
-/// The table as its database has it; none where it is not there.
+/// The table in its database; `None` if it does not exist.
 pub async fn look(client: &DatasourceClient<'_>, table: &TableName) -> Result<Option<Table>, Error> {
     let server = client.server().await?;
     match client.inspect(&server, std::slice::from_ref(table)).await?.pop() {
@@ -192,7 +194,7 @@ pub async fn look(client: &DatasourceClient<'_>, table: &TableName) -> Result<Op
     }
 }
 
-/// Whether its database has a table, or something else of this name.
+/// Whether the database has a table, or another object, of this name.
 pub async fn exists(client: &DatasourceClient<'_>, table: &TableName) -> Result<bool, Error> {
     look(client, table).await.map(|found| found.is_some())
 }

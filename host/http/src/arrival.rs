@@ -1,0 +1,95 @@
+//! A request that found its route, before the handler's types are read.
+
+use std::any::Any;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, Uri};
+use lakeport_base::Error;
+use percent_encoding::percent_decode_str;
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+
+use super::call::{Body, Call, Nothing};
+use super::gate::Attempt;
+use super::{Caller, RequestId, form};
+
+pub struct Arrival {
+    pub caller: Arc<Caller>,
+    pub request_id: RequestId,
+    pub operation: &'static str,
+    pub peer: SocketAddr,
+    pub method: Method,
+    pub uri: Uri,
+    pub headers: HeaderMap,
+    /// As they stand in the path, still percent-encoded.
+    pub parameters: Vec<(String, String)>,
+    pub body: Bytes,
+    pub started: Instant,
+    pub deadline: Instant,
+    pub attempt: Option<Arc<Attempt>>,
+}
+
+impl Arrival {
+    /// 400 names what does not fit the handler's types.
+    pub(super) fn read<S, P, Q, B>(self, state: Arc<S>) -> Result<Call<S, P, Q, B>, Error>
+    where
+        P: DeserializeOwned + 'static,
+        Q: DeserializeOwned + 'static,
+        B: Body,
+    {
+        let path = match nothing() {
+            Some(nothing) => nothing,
+            None => form::from_path(&self.parameters)?,
+        };
+        let query = match nothing() {
+            Some(nothing) => nothing,
+            None => form::from_query(self.uri.query().unwrap_or_default())?,
+        };
+        let body = B::read(&self.body, &self.headers)?;
+        Ok(Call {
+            state,
+            caller: self.caller,
+            request_id: self.request_id,
+            peer: self.peer,
+            headers: self.headers,
+            path,
+            query,
+            body,
+            started: self.started,
+            deadline: self.deadline,
+            attempt: self.attempt,
+        })
+    }
+
+    /// The change that this request attempts.
+    pub(super) fn to_attempt(&self, idempotency_key: Option<String>, secret: bool) -> Attempt {
+        Attempt {
+            caller: Arc::clone(&self.caller),
+            request_id: self.request_id.clone(),
+            operation: self.operation,
+            method: self.method.clone(),
+            path: self.uri.path().to_owned(),
+            parameters: self.parameters.iter().map(|(_, text)| decoded(text)).collect(),
+            query: self.uri.query().unwrap_or_default().to_owned(),
+            body: self.body.clone(),
+            idempotency_key,
+            claim: uuid::Uuid::now_v7().simple().to_string(),
+            secret,
+            recorded: AtomicBool::new(false),
+        }
+    }
+}
+
+/// `Some` when `T` is [`Nothing`], which takes no reading.
+fn nothing<T: 'static>() -> Option<T> {
+    let mut nothing = Some(Nothing {});
+    (&mut nothing as &mut dyn Any).downcast_mut::<Option<T>>().and_then(Option::take)
+}
+
+/// A path parameter without its percent-encoding, for the log and the audit.
+fn decoded(text: &str) -> String {
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
+}

@@ -1,0 +1,257 @@
+//! The connections to PostgreSQL. A dead one is detected when a statement fails: if nothing can have been
+//! written, a new connection replaces it.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use sqlx::postgres::{PgConnectOptions, PgRow};
+use sqlx::{ConnectOptions, Connection as _, PgConnection, SqlSafeStr};
+
+use super::pool::{Lent, Pool};
+use super::{BUSY_TIMEOUT, Value, postgres};
+
+#[derive(Clone)]
+pub struct Connections {
+    options: Arc<PgConnectOptions>,
+    pool: Pool<PgConnection>,
+}
+
+/// A transaction. Dropping it rolls back.
+pub struct Transaction {
+    lent: Option<Lent<PgConnection>>,
+}
+
+impl Connections {
+    pub fn new(options: PgConnectOptions, size: u32) -> Connections {
+        Connections { options: Arc::new(options), pool: Pool::new(size) }
+    }
+
+    /// Runs one statement that only reads.
+    pub async fn read(&self, sql: impl SqlSafeStr, values: &[Value]) -> Result<Vec<PgRow>, sqlx::Error> {
+        let sql = sql.into_sql_str();
+        let mut lent = self.pool.take().await?;
+        loop {
+            let (connection, is_fresh) = self.open(&mut lent).await?;
+            match postgres::read(connection, sql.clone(), values).await {
+                Ok(rows) => {
+                    lent.give_back();
+                    return Ok(rows);
+                }
+                Err(error) => lent = self.replaced(lent, error, is_fresh)?,
+            }
+        }
+    }
+
+    /// Begins a transaction with this statement.
+    pub async fn begin(&self, begin: &'static str) -> Result<Transaction, sqlx::Error> {
+        let mut lent = self.pool.take().await?;
+        loop {
+            let (connection, is_fresh) = self.open(&mut lent).await?;
+            match simple(connection, begin).await {
+                Ok(()) => return Ok(Transaction { lent: Some(lent) }),
+                Err(error) => lent = self.replaced(lent, error, is_fresh)?,
+            }
+        }
+    }
+
+    /// Opens one connection, to report a missing server.
+    pub async fn check(&self) -> Result<(), sqlx::Error> {
+        let mut lent = self.pool.take().await?;
+        self.open(&mut lent).await?;
+        lent.give_back();
+        Ok(())
+    }
+
+    /// The borrowed connection, and whether it is new.
+    async fn open<'l>(
+        &self,
+        lent: &'l mut Lent<PgConnection>,
+    ) -> Result<(&'l mut PgConnection, bool), sqlx::Error> {
+        let is_fresh = lent.connection().is_none();
+        if is_fresh {
+            let opened = tokio::time::timeout(BUSY_TIMEOUT, self.options.connect()).await;
+            lent.fill(opened.map_err(|_| sqlx::Error::PoolTimedOut)??);
+        }
+        lent.connection().map(|connection| (connection, is_fresh)).ok_or(sqlx::Error::PoolClosed)
+    }
+
+    /// After a failed statement that wrote nothing: the right to open another connection if the old one was
+    /// dead; otherwise the error.
+    fn replaced(
+        &self,
+        mut lent: Lent<PgConnection>,
+        error: sqlx::Error,
+        is_fresh: bool,
+    ) -> Result<Lent<PgConnection>, sqlx::Error> {
+        if !is_dead(&error) {
+            lent.give_back();
+            return Err(error);
+        }
+        lent.empty();
+        if is_fresh {
+            return Err(error);
+        }
+        tracing::debug!("a connection to PostgreSQL was dead and is replaced: {error}");
+        self.pool.forget_idle();
+        Ok(lent)
+    }
+
+    pub async fn close(&self) {
+        for connection in self.pool.close().await {
+            if let Err(error) = connection.close().await {
+                tracing::debug!("a connection to PostgreSQL did not close: {error}");
+            }
+        }
+    }
+}
+
+impl Transaction {
+    pub fn connection(&mut self) -> Result<&mut PgConnection, sqlx::Error> {
+        self.lent.as_mut().and_then(Lent::connection).ok_or(sqlx::Error::PoolClosed)
+    }
+
+    pub async fn commit(mut self) -> Result<(), sqlx::Error> {
+        simple(self.connection()?, "COMMIT").await?;
+        if let Some(lent) = self.lent.take() {
+            lent.give_back();
+        }
+        Ok(())
+    }
+
+    /// Ends one that has only read and whose statements all succeeded. It does not wait for the server's answer: the
+    /// next borrower's first statement reads it. (After a failed statement the driver would wait before it writes.)
+    pub fn end(mut self) {
+        let Some(mut lent) = self.lent.take() else { return };
+        let Some(connection) = lent.connection() else { return };
+        // The first poll writes the statement, the wait for the answer is left out.
+        match tokio::task::unconstrained(simple(connection, "ROLLBACK")).now_or_never() {
+            None | Some(Ok(())) => lent.give_back(),
+            Some(Err(error)) => tracing::debug!("a connection to PostgreSQL broke: {error}"),
+        }
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        let Some(mut lent) = self.lent.take() else { return };
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        // It may be in the middle of a statement, whose answer is read first.
+        runtime.spawn(async move {
+            let Some(connection) = lent.connection() else { return };
+            match tokio::time::timeout(BUSY_TIMEOUT, simple(connection, "ROLLBACK")).await {
+                Ok(Ok(())) => lent.give_back(),
+                Ok(Err(error)) => tracing::debug!("a connection to PostgreSQL broke: {error}"),
+                Err(_) => tracing::debug!("a transaction's statement did not end; its connection is closed"),
+            }
+        });
+    }
+}
+
+/// Runs a statement without values and answers.
+async fn simple(connection: &mut PgConnection, sql: &'static str) -> Result<(), sqlx::Error> {
+    sqlx::raw_sql(sql).execute(connection).await.map(drop)
+}
+
+/// The connection can no longer be used. SQLSTATE class 08, and the server's codes when it stops.
+fn is_dead(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Database(error) => error.code().is_some_and(|code| {
+            code.starts_with("08") || ["57P01", "57P02", "57P03", "25P03"].contains(&&*code)
+        }),
+        sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::Tls(_) => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use sqlx::postgres::PgConnectOptions;
+
+    use super::*;
+    use crate::testing::on_each_empty_store;
+    use crate::{Db, Store};
+
+    const PID: &str = "SELECT CAST(pg_backend_pid() AS BIGINT)";
+    const END: &str = "SELECT pg_terminate_backend(CAST($1 AS INTEGER))";
+
+    async fn pid(db: &Db) -> i64 {
+        db.read(PID, &[]).await.unwrap()[0].get(0).unwrap()
+    }
+
+    /// Only on PostgreSQL; with a session beside the store's own.
+    async fn on_postgres(test: impl AsyncFn(Db, PgConnection)) {
+        on_each_empty_store(async |db| {
+            let Store::Postgres(postgres) = &db.store else { return };
+            let options: PgConnectOptions = postgres.connections.options.as_ref().clone();
+            let other = options.connect().await.unwrap();
+            test(db, other).await;
+        })
+        .await;
+    }
+
+    async fn end(other: &mut PgConnection, pid: i64) {
+        sqlx::query(END).bind(pid).execute(other).await.unwrap();
+        // It ends a moment later.
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+
+    #[tokio::test]
+    async fn a_dead_connection_is_replaced_where_nothing_was_written() {
+        on_postgres(async |db, mut other| {
+            let first = pid(&db).await;
+            assert_eq!(pid(&db).await, first, "the connection is kept");
+            end(&mut other, first).await;
+            let second = pid(&db).await;
+            assert_ne!(second, first);
+            end(&mut other, second).await;
+            let mut tx = db.begin().await.unwrap();
+            let third: i64 = tx.query(PID, &[]).await.unwrap()[0].get(0).unwrap();
+            assert_ne!(third, second);
+            tx.commit().await.unwrap();
+            end(&mut other, third).await;
+            let snapshot = db.snapshot().await.unwrap();
+            assert_ne!(pid(&snapshot).await, third);
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_dies_in_a_transaction_fails_it_and_is_not_lent_again() {
+        on_postgres(async |db, mut other| {
+            let mut tx = db.begin().await.unwrap();
+            let first: i64 = tx.query(PID, &[]).await.unwrap()[0].get(0).unwrap();
+            end(&mut other, first).await;
+            assert!(tx.query(PID, &[]).await.is_err());
+            drop(tx);
+            assert_ne!(pid(&db).await, first);
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_dropped_transaction_is_rolled_back_and_its_connection_kept() {
+        on_postgres(async |db, _other| {
+            db.execute("CREATE TABLE kept (id BIGINT)", &[]).await.unwrap();
+            let first = pid(&db).await;
+            let mut tx = db.begin().await.unwrap();
+            tx.execute("INSERT INTO kept VALUES (1)", &[]).await.unwrap();
+            drop(tx);
+            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+            assert_eq!(pid(&db).await, first);
+            assert!(db.read("SELECT id FROM kept", &[]).await.unwrap().is_empty());
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn a_read_that_is_given_up_closes_its_connection() {
+        on_postgres(async |db, _other| {
+            let first = pid(&db).await;
+            let slow = db.read("SELECT pg_sleep(10) IS NULL", &[]);
+            let given_up = tokio::time::timeout(std::time::Duration::from_millis(50), slow).await;
+            assert!(given_up.is_err());
+            assert_ne!(pid(&db).await, first);
+        })
+        .await;
+    }
+}
