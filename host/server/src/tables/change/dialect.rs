@@ -28,7 +28,7 @@ pub async fn change_of(
         }
         Step::SetBuckets { count } => Change::SetBuckets(SetCount { current, count: number(*count) }),
         Step::SetReplicas { count } => Change::SetReplicas(SetCount { current, count: number(*count) }),
-        Step::RenameTable { name } | Step::SoftDelete { name } => {
+        Step::RenameTable { name } | Step::SoftDelete { name, .. } => {
             Change::RenameTable(RenameTable { current, new_name: name.clone() })
         }
         Step::Restore { name } => Change::RestoreTable(RenameTable { current, new_name: name.clone() }),

@@ -114,7 +114,7 @@ fn is_made(step: &Step, table: &FoundTable, types: &HashMap<String, DataType>) -
         Step::CommentTable { comment } => table.comment == *comment,
         Step::SetBuckets { count } => is_count(table.buckets, *count),
         Step::SetReplicas { count } => is_count(table.replicas, *count),
-        Step::RenameTable { name } | Step::SoftDelete { name } | Step::Restore { name } => {
+        Step::RenameTable { name } | Step::SoftDelete { name, .. } | Step::Restore { name } => {
             table.name == *name
         }
         Step::Purge => false,

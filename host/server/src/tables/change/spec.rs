@@ -33,6 +33,9 @@ pub enum Step {
     /// Into the recycle bin, under this name.
     SoftDelete {
         name: String,
+        /// The time in the name. `None`: a change of an earlier version; the time of its start.
+        #[serde(default)]
+        at_ms: Option<i64>,
     },
     /// Out of the recycle bin, under this name.
     Restore {

@@ -386,8 +386,8 @@ impl Attempt {
                 Step::AddField { field } => _ = fields::store::insert(tx, field, now_ms).await?,
                 Step::AlterField { after, .. } => fields::store::update(tx, after, now_ms).await?,
                 Step::DropField { field } => fields::store::delete(tx, field).await?,
-                Step::SoftDelete { .. } => {
-                    let deprecated_at_ms = change.started_at_ms;
+                Step::SoftDelete { at_ms, .. } => {
+                    let deprecated_at_ms = at_ms.unwrap_or(change.started_at_ms);
                     recycle::store::put_in(tx, change.table_id, &change.table_name, deprecated_at_ms).await?;
                 }
                 Step::Restore { .. } => recycle::store::take_out(tx, change.table_id, now_ms).await?,

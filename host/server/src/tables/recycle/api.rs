@@ -48,7 +48,7 @@ async fn deletion(call: &Confirmed, before: TableWithFields) -> Result<Submissio
     let source = source_of(call, &before, call.query.cluster_id).await?;
     let limit = limit_of(call, &before).await?;
     let name = name::deprecated(&definition.table_name, at_ms, state.config.time_zone, limit);
-    let spec = spec(definition, name.clone(), Step::SoftDelete { name });
+    let spec = spec(definition, name.clone(), Step::SoftDelete { name, at_ms: Some(at_ms) });
     let planned = match &source {
         None => Planned::default(),
         Some(source) => change::plan(&client(call, source), &sources::place(definition), &spec).await?,
