@@ -54,12 +54,12 @@ fn a_python_client_is_made_type_checks_and_works() {
 }
 
 #[test]
-fn a_server_on_sqlite_answers_a_fuzzer_as_it_is_described() {
+fn on_sqlite_fuzzed_answers_match_the_description() {
     fuzz("sqlite", |store| matches!(store, Store::Sqlite));
 }
 
 #[test]
-fn a_server_on_postgresql_answers_a_fuzzer_as_it_is_described() {
+fn on_postgresql_fuzzed_answers_match_the_description() {
     fuzz("postgresql", |store| matches!(store, Store::Postgres(_)));
 }
 

@@ -34,7 +34,7 @@ fn starrocks_takes_what_is_asked() {
 }
 
 #[test]
-fn it_refuses_what_only_doris_says_so_it_is_no_yes_man() {
+fn it_refuses_statements_of_doris_alone() {
     let only_doris = ["MODIFY COMMENT", "MODIFY DISTRIBUTION", "MODIFY COLUMN `note` COMMENT"];
     let of_doris = statements(&golden("doris.sql"));
     let foreign = |sql: &&String| only_doris.iter().any(|clause| sql.contains(clause));

@@ -316,7 +316,7 @@ impl Server {
 
     fn end(&mut self) {
         let Some(mut process) = self.process.take() else { return };
-        // It may have ended in this moment.
+        // The process may have ended already.
         let _ = process.child.kill();
         let _ = process.child.wait();
         if std::thread::panicking() {

@@ -36,7 +36,7 @@ fn note(stats: &Value) -> &str {
 }
 
 #[test]
-fn reads_are_counted_by_day_and_user_and_what_is_missing_is_said() {
+fn reads_count_by_day_and_user() {
     for store in stores() {
         let lake = Lake::start(&store);
         let source = lake.source("shop.db");
@@ -81,7 +81,7 @@ fn reads_are_counted_by_day_and_user_and_what_is_missing_is_said() {
 }
 
 #[test]
-fn a_database_that_does_not_answer_leaves_what_the_log_has() {
+fn an_unreachable_database_leaves_the_log() {
     for store in stores() {
         let lake = Lake::start(&store);
         let source = lake.source("shop.db");
@@ -95,7 +95,7 @@ fn a_database_that_does_not_answer_leaves_what_the_log_has() {
 }
 
 #[test]
-fn a_table_that_no_database_has_is_counted_from_the_log_alone() {
+fn logical_tables_count_from_the_log() {
     for store in stores() {
         let lake = Lake::start(&store);
         let source = lake.source("shop.db");

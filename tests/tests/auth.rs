@@ -11,7 +11,7 @@ fn created(server: &Server, body: &Value) -> String {
 }
 
 #[test]
-fn the_first_token_ends_local_mode_at_once_and_the_last_does_not_bring_it_back() {
+fn the_first_token_ends_local_mode_permanently() {
     for store in stores() {
         let mut server = Server::start(&store);
         let me = server.get("/api/v1/me").data();
@@ -71,7 +71,7 @@ fn a_token_is_shown_once_and_listed_without_its_text() {
 }
 
 #[test]
-fn tokens_made_on_the_command_line_are_in_force_before_and_while_the_server_runs() {
+fn command_line_tokens_work_at_once() {
     for store in stores() {
         let mut server = Server::prepare(&store, Options::default());
         let admin = server.token("admin", "root");
@@ -152,12 +152,12 @@ fn every_operation_wants_the_role_that_its_description_names() {
             let needed = operation["x-role"].as_str().unwrap_or_default();
             let rank_needed = rank(needed).unwrap_or_else(|| panic!("{path} {method} names no role"));
             let (method, path) = (method.to_uppercase(), filled(path));
-            let nobody = server.client().send(&method, &path, &[], b"");
+            let anonymous = server.client().send(&method, &path, &[], b"");
             if needed == "anyone" {
-                assert_ne!(nobody.status, 401, "{method} {path}");
+                assert_ne!(anonymous.status, 401, "{method} {path}");
                 continue;
             }
-            assert_eq!(nobody.error(), "unauthenticated", "{method} {path}");
+            assert_eq!(anonymous.error(), "unauthenticated", "{method} {path}");
             for (role, client) in &clients {
                 if rank(role).unwrap() < rank_needed {
                     assert_eq!(
@@ -192,7 +192,7 @@ fn a_token_with_a_scope_does_nothing_else() {
 }
 
 #[test]
-fn every_change_is_in_the_audit_log_with_who_what_and_how_it_ended() {
+fn every_change_is_audited() {
     for store in stores() {
         let server = Server::start(&store);
         let admin = created(&server, &json!({ "role": "admin", "name": "root" }));
@@ -243,7 +243,7 @@ fn every_change_is_in_the_audit_log_with_who_what_and_how_it_ended() {
 }
 
 #[test]
-fn one_token_may_ask_so_often_and_another_is_not_held_up_by_it() {
+fn rate_limits_are_per_token() {
     let environment = &[("LAKEPORT_RATE_LIMIT_PER_S", "5")];
     let mut server = Server::prepare(&stores()[0], Options { environment, ..Options::default() });
     let (one, two) = (server.token("admin", "one"), server.token("admin", "two"));

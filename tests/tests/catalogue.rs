@@ -46,7 +46,7 @@ fn found(client: &Client, keyword: &str, rest: &str) -> Vec<String> {
 }
 
 #[test]
-fn tags_and_descriptions_are_the_catalogues_own_and_no_synchronisation_touches_them() {
+fn a_sync_keeps_tags_and_descriptions() {
     for store in stores() {
         let lake = Lake::start(&store);
         let source = lake.source("shop.db");
@@ -91,7 +91,7 @@ fn tags_and_descriptions_are_the_catalogues_own_and_no_synchronisation_touches_t
 }
 
 #[test]
-fn many_tables_are_set_at_once_on_all_or_on_none() {
+fn bulk_changes_apply_to_all_or_none() {
     for store in stores() {
         let lake = Lake::start(&store);
         let source = lake.source("shop.db");
@@ -148,7 +148,7 @@ fn many_tables_are_set_at_once_on_all_or_on_none() {
 }
 
 #[test]
-fn names_are_found_before_what_is_said_and_every_character_stands_for_itself() {
+fn names_rank_first_wildcards_are_literal() {
     for store in stores() {
         let lake = Lake::start(&store);
         let source = lake.source("shop.db");
@@ -203,7 +203,7 @@ fn names_are_found_before_what_is_said_and_every_character_stands_for_itself() {
 }
 
 #[test]
-fn a_search_is_checked_and_finds_what_its_caller_may_read() {
+fn a_search_finds_only_readable_tables() {
     for store in stores() {
         let lake = Lake::start(&store);
         let (shop, other) = (lake.source("shop.db"), lake.source("other.db"));

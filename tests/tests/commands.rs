@@ -116,7 +116,7 @@ fn a_setting_that_is_not_known_is_named() {
 }
 
 #[test]
-fn listening_to_the_world_without_a_token_is_refused_with_what_to_do() {
+fn public_listening_requires_a_token() {
     let folder = tempfile::tempdir().unwrap();
     let data = folder.path().join("data");
     let output = lakeport(&["serve", "--listen", "0.0.0.0:0", "--data-dir", data.to_str().unwrap()]);
@@ -125,7 +125,7 @@ fn listening_to_the_world_without_a_token_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn the_doctor_looks_at_every_dependency_and_says_what_to_do() {
+fn the_doctor_checks_every_dependency() {
     for store in stores() {
         let server = Server::start(&store);
         let data = server.data().to_str().unwrap().to_owned();

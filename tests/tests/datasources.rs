@@ -17,7 +17,7 @@ trait Sources {
     fn create(&self, form: &Value) -> Value;
     fn sync(&self, id: i64) -> Value;
     fn last_sync(&self, id: i64) -> Value;
-    /// The last synchronisation once it has ended.
+    /// The last synchronization once it has ended.
     fn sync_ended(&self, id: i64, at_most: Duration) -> Value;
 }
 
@@ -35,7 +35,7 @@ impl Sources for Lake {
     }
 
     fn sync_ended(&self, id: i64, at_most: Duration) -> Value {
-        eventually("the synchronisation ends", at_most, || {
+        eventually("the synchronization ends", at_most, || {
             Some(self.last_sync(id)).filter(|sync| !sync.is_null() && sync["state"] != "running")
         })
     }
@@ -57,7 +57,7 @@ fn path(id: impl std::fmt::Display) -> String {
 }
 
 #[test]
-fn the_store_itself_is_there_from_the_start_and_nobody_changes_it() {
+fn the_builtin_source_exists_and_is_immutable() {
     for store in stores() {
         let mut lake = Lake::start(&store);
         lake.server.restart();
@@ -148,7 +148,7 @@ fn a_data_source_is_made_read_changed_and_deleted() {
 }
 
 #[test]
-fn a_change_of_what_somebody_else_changed_is_refused() {
+fn a_stale_change_is_refused() {
     let lake = Lake::start(&stores()[0]);
     let id = lake.source("a.db");
     let client = lake.server.client();
@@ -236,7 +236,7 @@ fn many_at_once_leave_one_default() {
 }
 
 #[test]
-fn wrong_members_are_all_named_and_a_password_is_in_no_answer() {
+fn wrong_members_are_named_passwords_hidden() {
     let lake = Lake::start(&stores()[0]);
     let server = &lake.server;
     let fields = |response: &Response| -> Vec<String> {
@@ -279,7 +279,7 @@ fn wrong_members_are_all_named_and_a_password_is_in_no_answer() {
 }
 
 #[test]
-fn files_lie_below_the_roots_and_are_never_the_servers_own() {
+fn sqlite_files_are_restricted_to_roots() {
     let lake = Lake::start(&stores()[0]);
     let server = &lake.server;
     let elsewhere = tempfile::tempdir().expect("a folder");
@@ -331,7 +331,7 @@ fn the_store_is_no_data_source_wherever_it_lies() {
 }
 
 #[test]
-fn a_test_says_what_server_it_is_or_why_it_cannot_be_reached() {
+fn a_test_reports_product_or_error() {
     let lake = Lake::start(&stores()[0]);
     lake.run("shop.db", "CREATE TABLE t (a)");
     let id = lake.source("shop.db");
@@ -445,7 +445,7 @@ fn tables_are_read_in_and_what_changed_is_counted() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_and_the_rest_is_read() {
+fn unreadable_tables_are_reported_others_read() {
     let lake = Lake::start(&stores()[0]);
     let long = "x".repeat(300);
     lake.run("a.db", &format!("CREATE TABLE good (a); CREATE TABLE {long} (a); CREATE TABLE zoo (a);"));
@@ -468,7 +468,7 @@ fn what_cannot_be_read_is_told_and_the_rest_is_read() {
 }
 
 #[test]
-fn a_database_that_cannot_be_reached_fails_the_reading_and_loses_nothing() {
+fn an_unreachable_database_fails_the_sync() {
     for store in stores() {
         let lake = Lake::start(&store);
         lake.run("a.db", "CREATE TABLE t (a)");
@@ -493,7 +493,7 @@ fn a_database_that_cannot_be_reached_fails_the_reading_and_loses_nothing() {
 }
 
 #[test]
-fn one_that_runs_is_shown_is_alone_and_is_cancelled_at_once() {
+fn a_running_sync_is_exclusive_and_cancellable() {
     for store in stores() {
         let lake = Lake::start(&store);
         lake.run("a.db", "CREATE TABLE t (a)");
@@ -524,7 +524,7 @@ fn one_that_runs_is_shown_is_alone_and_is_cancelled_at_once() {
 }
 
 #[test]
-fn two_thousand_tables_are_read_with_progress_and_can_be_cancelled_in_the_middle() {
+fn a_large_sync_shows_progress_and_cancels() {
     for store in stores() {
         let lake = Lake::start(&store);
         lake.run("big.db", &many(2_000));
@@ -554,7 +554,7 @@ fn two_thousand_tables_are_read_with_progress_and_can_be_cancelled_in_the_middle
 }
 
 #[test]
-fn a_server_that_dies_in_the_middle_leaves_true_counts_and_another_goes_on() {
+fn another_server_continues_a_crashed_sync() {
     for store in stores() {
         // On PostgreSQL each costs the time of a lease.
         let places: &[&str] = match store {
@@ -588,7 +588,7 @@ fn a_server_that_dies_in_the_middle_leaves_true_counts_and_another_goes_on() {
 }
 
 #[test]
-fn one_that_nobody_works_on_is_answered_as_running_and_can_be_cancelled() {
+fn an_orphaned_sync_can_be_cancelled() {
     let lake = Lake::start(&stores()[0]);
     lake.run("a.db", "CREATE TABLE t (a)");
     let id = lake.source("a.db");
@@ -623,7 +623,7 @@ fn a_server_that_stops_gives_the_work_back_at_once() {
         let begun = Instant::now();
         let sync = lake.sync_ended(id, SOON);
         assert_eq!((&sync["state"], counts(&sync, "tables")), (&json!("success"), [1, 0, 0]));
-        assert!(begun.elapsed() < Duration::from_secs(10), "nobody waits for a lease: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(10), "no wait for a lease: {:?}", begun.elapsed());
     }
 }
 
@@ -684,7 +684,7 @@ fn replicas_share_the_work() {
 }
 
 #[test]
-fn all_faults_of_a_data_source_are_told_at_once_and_null_where_there_is_always_a_value() {
+fn all_errors_of_a_data_source_together() {
     for store in stores() {
         let lake = Lake::start(&store);
         let id = lake.source("a.db");
@@ -702,7 +702,7 @@ fn all_faults_of_a_data_source_are_told_at_once_and_null_where_there_is_always_a
 }
 
 #[test]
-fn a_body_that_is_none_is_told_so_wherever_one_is_wanted() {
+fn a_missing_body_is_refused_everywhere() {
     let lake = Lake::start(&stores()[0]);
     let client = lake.server.client();
     for (method, path) in [
@@ -737,7 +737,7 @@ fn a_body_that_is_none_is_told_so_wherever_one_is_wanted() {
 }
 
 #[test]
-fn a_path_that_leads_nowhere_is_told_so_in_json() {
+fn an_unknown_path_is_a_json_404() {
     let lake = Lake::start(&stores()[0]);
     for path in [
         "/api/v1/workflows/..",

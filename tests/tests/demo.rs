@@ -259,7 +259,7 @@ fn a_second_start_changes_nothing() {
 }
 
 #[test]
-fn a_set_up_that_was_killed_is_finished_by_the_next_start() {
+fn a_killed_setup_resumes_at_start() {
     for store in stores() {
         let whole = sum(&start(&store));
         let points: &[&str] = if store.is_postgres() {

@@ -93,7 +93,7 @@ impl Lake {
     fn drift(&self, id: i64) -> Value {
         let sync = format!("/api/v1/datasources/{}/sync", self.source);
         self.server.post(&sync, &json!({})).data();
-        eventually("the synchronisation ends", SOON, || {
+        eventually("the synchronization ends", SOON, || {
             let state = self.server.get(&sync).data();
             assert_ne!(state["state"], "failed", "{state}");
             (state["state"] != "running").then_some(())
@@ -116,7 +116,7 @@ fn failed(answer: &Response) -> Value {
 }
 
 #[test]
-fn a_server_of_either_product_is_reached_as_it_wants_to_be() {
+fn both_products_get_suitable_session_settings() {
     for (settings, _) in products() {
         let lake = Lake::start(&stores()[0], settings);
         let test = lake.server.post(&format!("/api/v1/datasources/{}/test", lake.source), &json!({}));
@@ -132,7 +132,7 @@ fn a_server_of_either_product_is_reached_as_it_wants_to_be() {
 }
 
 #[test]
-fn a_table_is_made_with_its_layout_and_follows_its_definition() {
+fn a_table_is_created_with_its_layout() {
     for store in stores() {
         for (settings, model) in products() {
             let lake = Lake::start(&store, settings);
@@ -179,7 +179,7 @@ fn a_table_is_made_with_its_layout_and_follows_its_definition() {
 }
 
 #[test]
-fn a_job_that_fails_is_the_changes_failure_and_changes_nothing() {
+fn a_failed_job_fails_the_change() {
     for (settings, model) in products() {
         let lake = Lake::start(&stores()[0], settings);
         let id = lake.made(model);
@@ -205,7 +205,7 @@ fn a_job_that_fails_is_the_changes_failure_and_changes_nothing() {
 }
 
 #[test]
-fn a_job_that_runs_on_is_a_change_that_runs_on() {
+fn a_running_job_keeps_the_change_running() {
     for store in stores() {
         let lake = Lake::with(&store, Settings::doris(), &[("LAKEPORT_REQUEST_TIMEOUT_S", "3")]);
         let id = lake.made("UNIQUE");
@@ -229,7 +229,7 @@ fn a_job_that_runs_on_is_a_change_that_runs_on() {
 }
 
 #[test]
-fn no_comment_leaves_its_quotes_and_every_one_that_is_taken_reads_back() {
+fn comments_stay_quoted_and_round_trip() {
     for (settings, model) in products().into_iter().chain([(Settings::older_doris(), "UNIQUE")]) {
         let lake = Lake::start(&stores()[0], settings);
         let id = lake.made(model);
@@ -292,7 +292,7 @@ fn a_default_is_kept_letter_by_letter() {
 }
 
 #[test]
-fn a_field_of_a_table_that_merges_on_read_is_widened() {
+fn merge_on_read_fields_can_be_widened() {
     let lake = Lake::start(&stores()[0], Settings::doris());
     let id = lake.made("UNIQUE");
     lake.property("enable_unique_key_merge_on_write", "false");
@@ -320,7 +320,7 @@ fn a_field_that_follows_each_update_goes_on_following_it() {
 }
 
 #[test]
-fn what_a_number_would_not_change_or_would_move_is_left() {
+fn counts_without_a_clear_effect_are_refused() {
     let lake = Lake::start(&stores()[0], Settings::doris());
     let id = lake.made("UNIQUE");
     let refused = |form: Value| {
@@ -358,7 +358,7 @@ fn after_a_lost_connection_catalogue_and_database_agree() {
 }
 
 #[test]
-fn a_deleted_table_is_renamed_comes_back_and_goes_into_the_servers_own_bin() {
+fn deleted_tables_restore_or_enter_servers_bin() {
     for (settings, model) in products() {
         let lake = Lake::start(&stores()[0], settings);
         let id = lake.made(model);

@@ -109,7 +109,7 @@ fn a_run_is_recorded_task_by_task_with_its_log() {
 }
 
 #[test]
-fn a_failure_stops_what_depends_on_it_and_is_tried_again_by_hand() {
+fn a_failure_stops_dependants_until_a_retry() {
     for store in stores() {
         let lake = Lake::start(&store);
         let (source, [a, b, c]) = tables(&lake);
@@ -192,7 +192,7 @@ fn very_many_tries_of_one_run_hold_nothing_up() {
 }
 
 #[test]
-fn what_the_engine_has_forgotten_stays_as_it_ended_and_is_run_anew() {
+fn forgotten_runs_keep_status_and_can_rerun() {
     for store in stores() {
         let lake = Lake::start(&store);
         let (source, [a, ..]) = tables(&lake);
@@ -212,7 +212,7 @@ fn what_the_engine_has_forgotten_stays_as_it_ended_and_is_run_anew() {
 }
 
 #[test]
-fn a_log_is_shown_to_those_who_may_read_its_data_source() {
+fn logs_require_access_to_the_source() {
     for store in stores() {
         let lake = Lake::start(&store);
         let (source, [a, ..]) = tables(&lake);
@@ -241,7 +241,7 @@ fn a_log_is_shown_to_those_who_may_read_its_data_source() {
 }
 
 #[test]
-fn an_engine_with_runs_that_have_not_ended_is_not_deleted() {
+fn an_engine_with_open_runs_stays() {
     for store in stores() {
         let lake = Lake::start(&store);
         lake.server.post("/api/v1/engines", &json!({ "name": "second", "plugin": "local" })).data();
@@ -258,7 +258,7 @@ fn an_engine_with_runs_that_have_not_ended_is_not_deleted() {
 }
 
 #[test]
-fn a_task_is_tried_again_as_often_as_it_says_and_stopped_when_its_time_is_over() {
+fn tasks_retry_and_time_out() {
     for store in stores() {
         let lake = Lake::start(&store);
         let (source, [a, b, _]) = tables(&lake);
@@ -315,7 +315,7 @@ fn a_running_task_is_cancelled_within_a_second() {
 }
 
 #[test]
-fn what_waits_for_a_busy_data_source_is_seen_cancelled_and_run_again() {
+fn tasks_waiting_for_a_source_are_cancellable() {
     for store in stores() {
         let lake = Lake::start(&store);
         let (source, [a, b, c]) = tables(&lake);
@@ -424,7 +424,7 @@ fn parameters_are_values_that_cannot_break_out() {
 }
 
 #[test]
-fn the_timer_fires_on_time_and_stops_when_it_is_taken_offline() {
+fn the_timer_fires_until_taken_offline() {
     for store in stores() {
         let lake = Lake::start(&store);
         let (source, [a, ..]) = tables(&lake);
@@ -507,7 +507,7 @@ fn a_server_killed_within_a_run_loses_and_repeats_nothing() {
 }
 
 #[test]
-fn of_two_servers_on_one_store_one_runs_a_task_and_the_other_takes_over() {
+fn another_server_takes_over_a_task() {
     use lakeport_tests::{Options, Store};
     for store in stores() {
         if matches!(store, Store::Sqlite) {

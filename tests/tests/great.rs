@@ -46,7 +46,7 @@ fn counts(sync: &Value, what: &str) -> [i64; 3] {
 
 #[test]
 #[ignore = "takes minutes; `cargo xtask test --slow` runs it"]
-fn a_large_server_is_read_in_within_bounded_memory_and_read_again_without_a_write() {
+fn a_large_sync_has_bounded_memory() {
     for (lake, shop) in on_servers() {
         fill(&shop);
         let (all, path) = (TABLES as i64, format!("/api/v1/datasources/{}/sync", shop.source));

@@ -127,7 +127,7 @@ fn answers(mut bytes: &[u8]) -> Vec<Response> {
 }
 
 #[test]
-fn clients_that_say_too_little_are_cut_in_their_time_and_hurt_nobody_meanwhile() {
+fn slow_clients_are_cut_without_harm() {
     const EACH: usize = 40;
     let target = Target::start();
     // The first bytes, and the bytes that follow one at a time.
@@ -206,7 +206,7 @@ fn a_head_that_is_too_long_or_broken_is_refused() {
 }
 
 #[test]
-fn a_body_is_what_its_framing_says_and_no_request_is_smuggled() {
+fn request_smuggling_is_refused() {
     let target = Target::start();
     let post = |lines: &[&str], body: &str| {
         let head = target.head(&format!("POST {FORM} HTTP/1.1"), lines);
@@ -261,7 +261,7 @@ fn drop_in_the_middle(target: &Target, bytes: &[u8]) {
 }
 
 #[test]
-fn a_body_that_is_too_much_or_no_json_gets_the_error_record() {
+fn oversized_or_invalid_bodies_get_error_records() {
     let target = Target::start();
     let nested =
         |open: &str, close: &str| [open.repeat(100_000), close.repeat(100_000)].concat().into_bytes();
@@ -271,7 +271,7 @@ fn a_body_that_is_too_much_or_no_json_gets_the_error_record() {
         ("100,000 arrays", nested("[", "]")),
         ("100,000 arrays that are not closed", "[".repeat(100_000).into_bytes()),
         ("100,000 objects", nested(r#"{"name":"#, "}")),
-        ("arrays in a member that nobody asked for", [&b"{\"x\":"[..], &nested("[", "]"), b"}"].concat()),
+        ("arrays in an unknown member", [&b"{\"x\":"[..], &nested("[", "]"), b"}"].concat()),
         ("no UTF-8", b"{\"name\": \"\xff\xfe\"}".to_vec()),
         ("half a surrogate", br#"{"name": "\ud800"}"#.to_vec()),
         ("a null byte", b"{\"name\": \"a\0b\"}".to_vec()),
@@ -311,7 +311,7 @@ fn endless_chunks(target: &Target) {
 }
 
 #[test]
-fn a_target_or_a_method_of_any_form_gets_the_error_record() {
+fn odd_targets_and_methods_get_error_records() {
     let target = Target::start();
     let address = target.address();
     let good =
@@ -354,7 +354,7 @@ fn a_target_or_a_method_of_any_form_gets_the_error_record() {
 }
 
 #[test]
-fn pipelined_requests_are_answered_in_order_also_when_the_connection_has_rested() {
+fn pipelined_requests_are_answered_in_order() {
     const REQUESTS: usize = 1_000;
     let target = Target::start();
     let ask = |id: usize| {
@@ -533,7 +533,7 @@ fn floods_of_http_2_frames_end_their_own_connection() {
 }
 
 #[test]
-fn http_2_streams_that_their_client_does_not_let_go_on_cost_little() {
+fn stalled_http2_streams_cost_little() {
     use http2::*;
     let target = Target::start();
     let no_window = [0, 4, 0, 0, 0, 0];
@@ -559,7 +559,7 @@ fn http_2_streams_that_their_client_does_not_let_go_on_cost_little() {
     let too_much = frame(WINDOW_UPDATE, 0, 0, &0x7fff_ffff_u32.to_be_bytes());
     assert!(goaway_reason(&mut stream, &too_much.repeat(2)).is_some_and(|reason| reason != 0));
     let mut stream = connect(&target, b"");
-    let nobody = frame(DATA, END_STREAM, 1, b"data of a stream that nobody opened");
-    assert!(goaway_reason(&mut stream, &nobody).is_some_and(|reason| reason != 0));
+    let unopened = frame(DATA, END_STREAM, 1, b"data of a stream that was not opened");
+    assert!(goaway_reason(&mut stream, &unopened).is_some_and(|reason| reason != 0));
     target.assert_unharmed();
 }

@@ -6,7 +6,7 @@ use serde_json::json;
 const TOKENS: &str = "/api/v1/tokens";
 
 #[test]
-fn the_same_request_gets_the_same_answer_and_another_with_its_key_is_refused() {
+fn a_key_replays_only_its_own_request() {
     for store in stores() {
         let server = Server::start(&store);
         let root = server.post(TOKENS, &json!({ "role": "admin", "name": "root" })).data();
@@ -43,7 +43,7 @@ fn a_refusal_is_kept_too() {
 }
 
 #[test]
-fn of_many_at_once_one_is_made_and_all_get_its_answer() {
+fn concurrent_repeats_share_one_answer() {
     for store in stores() {
         let server = Server::start(&store);
         let root = server.post(TOKENS, &json!({ "role": "admin", "name": "root" })).data();

@@ -26,7 +26,7 @@ fn what_is_not_there_yet_answers_501_and_says_what() {
 }
 
 #[test]
-fn unknown_paths_and_methods_are_told_apart() {
+fn unknown_paths_and_methods_are_distinguished() {
     let server = Server::start(&stores()[0]);
     assert_eq!(server.get("/api/v1/nothing").error(), "not_found");
     let answer = server.put("/api/v1/tokens", &serde_json::json!({}));

@@ -68,7 +68,7 @@ impl Changed<'_> {
 
 #[test]
 #[ignore = "takes minutes; `cargo xtask test --slow` runs it"]
-fn whatever_a_killed_server_was_doing_is_done_or_not_and_the_catalogue_says_which() {
+fn a_killed_server_leaves_a_consistent_catalogue() {
     for store in stores() {
         let mut lake = Lake::start(&store);
         let shops: Vec<Warehouse> = Kind::all().into_iter().map(|kind| lake.warehouse(kind)).collect();

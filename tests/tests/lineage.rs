@@ -65,7 +65,7 @@ impl Graph {
 }
 
 #[test]
-fn the_graph_around_a_table_follows_what_tasks_are_bound_to() {
+fn the_graph_follows_the_task_bindings() {
     for store in stores() {
         let graph = Graph::build(&store);
         let [a, _, c, ..] = graph.ids;
@@ -108,7 +108,7 @@ fn the_graph_around_a_table_follows_what_tasks_are_bound_to() {
 }
 
 #[test]
-fn filters_choose_what_is_sent_and_the_walk_goes_on_through_the_rest() {
+fn filters_hide_nodes_but_walk_through() {
     for store in stores() {
         let graph = Graph::build(&store);
         let [a, ..] = graph.ids;
@@ -126,7 +126,7 @@ fn filters_choose_what_is_sent_and_the_walk_goes_on_through_the_rest() {
 }
 
 #[test]
-fn the_graph_follows_every_change_at_once_and_survives_a_restart() {
+fn the_graph_is_current_and_survives_restart() {
     for store in stores() {
         let mut graph = Graph::build(&store);
         let [_, _, c, ..] = graph.ids;
@@ -141,7 +141,7 @@ fn the_graph_follows_every_change_at_once_and_survives_a_restart() {
 }
 
 #[test]
-fn an_edge_names_a_hundred_tasks_at_most_and_a_node_the_beginning_of_its_comment() {
+fn edges_and_nodes_are_bounded() {
     for store in stores() {
         let graph = Graph::build(&store);
         let [a, _, _, d, _] = graph.ids;
@@ -165,7 +165,7 @@ fn an_edge_names_a_hundred_tasks_at_most_and_a_node_the_beginning_of_its_comment
 }
 
 #[test]
-fn who_is_bound_to_a_data_source_sees_no_tables_of_others() {
+fn a_bound_token_sees_no_other_tables() {
     for store in stores() {
         let graph = Graph::build(&store);
         let lake = &graph.lake;

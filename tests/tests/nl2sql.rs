@@ -158,7 +158,7 @@ fn topics_belong_to_their_maker_and_admins_read_them() {
 }
 
 #[test]
-fn a_token_bound_to_data_sources_opens_no_topic_about_others() {
+fn a_bound_token_opens_no_foreign_topics() {
     let mut lake = Lake::prepare(&stores()[0]);
     let root = lake.server.token("admin", "root");
     lake.server.run();
@@ -192,7 +192,7 @@ fn a_token_bound_to_data_sources_opens_no_topic_about_others() {
 }
 
 #[test]
-fn a_question_that_cannot_be_answered_gets_a_message_that_says_so() {
+fn an_unanswerable_question_gets_a_message() {
     for lake in lakes() {
         let client = lake.server.client();
         let topic = topic(&client, "strange");
@@ -273,7 +273,7 @@ fn the_trend_of_publications_is_answered_in_both_languages() {
 }
 
 #[test]
-fn a_stream_goes_on_after_any_event_without_gap_or_double() {
+fn a_stream_resumes_after_any_event() {
     for lake in lakes() {
         let client = lake.server.client();
         let topic = topic(&client, "resume");
@@ -309,7 +309,7 @@ fn a_stream_goes_on_after_any_event_without_gap_or_double() {
 }
 
 #[test]
-fn an_ended_task_is_not_cancelled_and_a_repeated_question_is_asked_once() {
+fn ended_tasks_stay_repeats_ask_once() {
     for lake in lakes() {
         let client = lake.server.client();
         let topic = topic(&client, "once");
@@ -351,7 +351,7 @@ fn in_query(server: &Server, task: &str) {
 }
 
 #[test]
-fn a_cancelled_task_stops_within_a_second_also_inside_of_a_query() {
+fn cancelling_stops_a_query_within_a_second() {
     for lake in lakes() {
         slow(&lake);
         let client = lake.server.client();
@@ -401,7 +401,7 @@ fn a_task_that_waits_is_cancelled_before_it_begins() {
 }
 
 #[test]
-fn past_a_full_queue_a_question_is_refused_for_a_while() {
+fn a_full_queue_refuses_questions() {
     let mut lake = Lake::prepare(&stores()[0]);
     lake.server.set("LAKEPORT_AGENT_QUEUE_MAX", "1");
     lake.server.run();
@@ -443,7 +443,7 @@ fn the_first_event_comes_at_once() {
 }
 
 #[test]
-fn a_task_whose_server_was_killed_goes_on_where_it_was() {
+fn a_killed_servers_task_resumes() {
     for place in [
         "agent.task_claimed",
         "agent.event_stored",
@@ -475,7 +475,7 @@ fn a_task_whose_server_was_killed_goes_on_where_it_was() {
 }
 
 #[test]
-fn a_server_goes_on_with_what_another_one_left_when_it_died() {
+fn another_server_resumes_a_dead_servers_tasks() {
     let Some(store) = stores().into_iter().find(lakeport_tests::Store::is_postgres) else { return };
     let environment = &[("LAKEPORT_KILL_AT", "agent.event_stored#2")];
     let mut one = Server::prepare(&store, Options { environment, ..Options::default() });

@@ -17,7 +17,7 @@ fn get(server: &Server, path: &str, jwt: &str) -> lakeport_tests::Response {
 }
 
 #[test]
-fn who_comes_with_a_jwt_of_the_issuer_is_known_by_its_claims() {
+fn a_jwt_identifies_by_its_claims() {
     for store in stores() {
         let key = SigningKey::rsa("k1");
         let issuer = Issuer::start(&[&key]);
@@ -38,7 +38,7 @@ fn who_comes_with_a_jwt_of_the_issuer_is_known_by_its_claims() {
 }
 
 #[test]
-fn with_an_issuer_nobody_is_let_in_without_being_known() {
+fn with_an_issuer_anonymous_access_is_refused() {
     for store in stores() {
         let key = SigningKey::es256("k1");
         let issuer = Issuer::start(&[&key]);
@@ -55,7 +55,7 @@ fn with_an_issuer_nobody_is_let_in_without_being_known() {
 }
 
 #[test]
-fn an_issuer_that_is_down_is_no_reason_to_let_anyone_in_or_to_say_that_they_may_not() {
+fn an_unreachable_issuer_is_503() {
     for store in stores() {
         let key = SigningKey::es256("k1");
         let issuer = Issuer::start(&[&key]);

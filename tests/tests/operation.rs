@@ -8,7 +8,7 @@ use lakeport_tests::{KEY, Options, Server, Store, stores};
 use serde_json::{Value, json};
 
 #[test]
-fn the_description_is_served_and_the_page_that_reads_it_takes_nothing_from_elsewhere() {
+fn the_api_page_loads_nothing_external() {
     let server = Server::start(&stores()[0]);
     let document = server.get("/openapi.json");
     assert_eq!(document.json()["openapi"], "3.1.0");
@@ -57,7 +57,7 @@ fn figures_are_in_prometheus_form_and_count_what_was_asked() {
 }
 
 #[test]
-fn a_server_that_is_told_to_stop_answers_what_it_began_and_takes_nothing_new() {
+fn a_stopping_server_drains_requests() {
     let mut server = Server::start(&stores()[0]);
     let address = server.address();
     let mut half = TcpStream::connect(address).unwrap();
@@ -90,7 +90,7 @@ fn a_server_that_is_told_to_stop_answers_what_it_began_and_takes_nothing_new() {
 }
 
 #[test]
-fn a_backup_taken_while_the_server_runs_is_restored_into_either_store() {
+fn a_live_backup_restores_into_either_store() {
     for from in stores() {
         let server = Server::start(&from);
         let admin = server.post("/api/v1/tokens", &json!({ "role": "admin", "name": "root" })).data();
@@ -129,7 +129,7 @@ fn a_backup_that_was_cut_off_changes_nothing() {
 }
 
 #[test]
-fn a_key_is_rotated_while_the_server_runs_and_what_was_encrypted_is_still_read() {
+fn key_rotation_works_while_serving() {
     let server = Server::start(&Store::Sqlite);
     let key = [("Idempotency-Key", "kept")];
     let body = json!({ "role": "admin", "name": "root" }).to_string();
@@ -142,7 +142,7 @@ fn a_key_is_rotated_while_the_server_runs_and_what_was_encrypted_is_still_read()
     server.command_ok(&["key", "rotate"]);
     assert_ne!(std::fs::read_to_string(&key_file).unwrap(), before);
     let again = root.send("POST", "/api/v1/tokens", &key, second.as_bytes()).data();
-    assert_eq!(again, made, "its kept answer was encrypted anew, and the digest of its body still fits");
+    assert_eq!(again, made, "the stored answer was re-encrypted, and the digest of its body is still valid");
     server.command_ok(&["key", "rotate"]);
     assert_eq!(root.get("/api/v1/me").status, 200);
     let fresh = server.command_ok_without_store(&["key", "new"]);
@@ -163,7 +163,7 @@ fn a_shared_store_wants_the_key_of_its_secrets_set() {
 }
 
 #[test]
-fn a_store_that_is_newer_than_the_program_is_left_alone() {
+fn a_newer_store_is_left_alone() {
     for store in stores() {
         let mut server = Server::start(&store);
         server.stop();

@@ -139,7 +139,7 @@ fn what_answers_cannot_be_removed_and_what_does_not_can() {
 }
 
 #[test]
-fn each_component_that_misbehaves_gets_a_clear_error_and_the_server_goes_on() {
+fn misbehaving_components_do_not_stop_the_server() {
     let server = Server::start(&stores()[0]);
     let good = component("greeter_v1");
     for (what, body, error, words) in [
@@ -180,7 +180,7 @@ fn each_component_that_misbehaves_gets_a_clear_error_and_the_server_goes_on() {
 }
 
 #[test]
-fn an_upload_past_the_limit_is_413_and_the_server_goes_on() {
+fn an_oversized_upload_is_413() {
     let server = Server::start(&stores()[0]);
     let answer = server.post_bytes("/api/v1/plugins", "application/wasm", &vec![0; 65 * 1024 * 1024]);
     assert_eq!(answer.status, 413, "{}", answer.message());
@@ -188,7 +188,7 @@ fn an_upload_past_the_limit_is_413_and_the_server_goes_on() {
 }
 
 #[test]
-fn unknown_plugins_bad_bodies_and_wrong_states_are_told_apart() {
+fn unknown_plugins_bad_bodies_wrong_states_differ() {
     let server = Server::start(&stores()[0]);
     let unknown = server.get("/api/v1/plugins/nothing");
     assert_eq!((unknown.status, unknown.error()), (404, "not_found".to_owned()));
@@ -231,7 +231,7 @@ fn a_quarantined_dialect_makes_the_server_say_so() {
 }
 
 #[test]
-fn the_example_of_a_third_party_installs_and_answers_to_its_name() {
+fn the_third_party_example_installs_and_answers() {
     let server = Server::start(&stores()[0]);
     let path = wasm_folder().join("example/tool_wordcount.wasm");
     let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

@@ -61,7 +61,7 @@ fn text<'v>(value: &'v Value, member: &str) -> &'v str {
 }
 
 #[test]
-fn a_table_is_renamed_kept_for_30_days_and_comes_back_with_its_rows() {
+fn a_deleted_table_restores_with_its_rows() {
     for (lake, shop) in everywhere() {
         let id = made(&lake, &shop, "orders");
         shop.run("INSERT INTO orders VALUES (1, 10), (2, 20)");
@@ -101,7 +101,7 @@ fn a_table_is_renamed_kept_for_30_days_and_comes_back_with_its_rows() {
         refused(&soft_delete(&lake, id, &name), 409, "deprecated");
         refused(&lake.server.put(&format!("{TABLES}/{id}"), &json!({ "owner": "ann" })), 409, "deprecated");
         lake.read_in(shop.source);
-        assert_eq!(lake.server.get(TABLES).data()["total"], 0, "what lies in the bin is not read in anew");
+        assert_eq!(lake.server.get(TABLES).data()["total"], 0, "a sync does not read in recycled tables");
 
         let back = restore(&lake, id).data();
         assert_eq!((text(&back, "tableName"), text(&back, "status")), ("orders", "active"));
@@ -118,7 +118,7 @@ fn a_table_is_renamed_kept_for_30_days_and_comes_back_with_its_rows() {
 }
 
 #[test]
-fn a_purge_by_hand_needs_the_whole_name_and_leaves_nothing() {
+fn a_manual_purge_needs_the_full_name() {
     for (lake, shop) in everywhere() {
         let id = made(&lake, &shop, "orders");
         let other = made(&lake, &shop, "turnover");
@@ -198,7 +198,7 @@ fn odd_names(kind: Kind) -> Vec<String> {
 }
 
 #[test]
-fn a_name_over_the_limit_is_refused_before_it_is_sent() {
+fn an_overlong_name_is_refused_before_sending() {
     for (lake, shop) in everywhere() {
         let too_long = match shop.kind {
             Kind::Sqlite => continue,
@@ -236,7 +236,7 @@ fn a_name_that_was_taken_meanwhile_is_not_taken_back() {
 }
 
 #[test]
-fn what_somebody_dropped_or_renamed_behind_our_back_comes_back_to_the_catalogue_alone_or_is_forgotten() {
+fn a_missing_recycled_table_restores_as_logical() {
     for (lake, shop) in everywhere() {
         for behind_our_back in ["DROP TABLE {}", "ALTER TABLE {} RENAME TO hidden"] {
             let id = made(&lake, &shop, "orders");
@@ -257,12 +257,12 @@ fn what_somebody_dropped_or_renamed_behind_our_back_comes_back_to_the_catalogue_
             assert_eq!((&purged["purged"], &purged["dropped"]), (&json!(true), &json!(false)));
             assert_eq!(lake.server.get(&format!("{TABLES}/{id}")).status, 404);
         }
-        assert_eq!(shop.tables(), ["hidden"], "nobody else's table goes");
+        assert_eq!(shop.tables(), ["hidden"], "other tables stay");
     }
 }
 
 #[test]
-fn a_table_that_somebody_gave_its_old_name_back_is_taken_over_as_it_is() {
+fn a_recycled_table_renamed_back_is_adopted() {
     for (lake, shop) in everywhere() {
         let id = made(&lake, &shop, "orders");
         let name = text(&soft_delete(&lake, id, "orders").data(), "tableName").to_owned();
@@ -280,7 +280,7 @@ fn a_table_that_somebody_gave_its_old_name_back_is_taken_over_as_it_is() {
 }
 
 #[test]
-fn a_table_with_its_old_name_back_that_was_read_in_anew_is_left_to_the_new_entry() {
+fn a_reread_table_belongs_to_its_new_entry() {
     for (lake, shop) in everywhere() {
         let id = made(&lake, &shop, "orders");
         let name = text(&soft_delete(&lake, id, "orders").data(), "tableName").to_owned();
@@ -296,7 +296,7 @@ fn a_table_with_its_old_name_back_that_was_read_in_anew_is_left_to_the_new_entry
 }
 
 #[test]
-fn the_job_leaves_a_table_alone_that_somebody_gave_its_old_name_back() {
+fn the_job_keeps_a_table_renamed_back() {
     for (mut lake, shop) in everywhere() {
         let id = made(&lake, &shop, "orders");
         let name = text(&soft_delete(&lake, id, "orders").data(), "tableName").to_owned();
@@ -312,7 +312,7 @@ fn the_job_leaves_a_table_alone_that_somebody_gave_its_old_name_back() {
 }
 
 #[test]
-fn a_long_name_is_shortened_by_the_limit_of_its_data_source_though_it_is_in_no_database() {
+fn logical_names_are_shortened_too() {
     for (lake, shop) in everywhere() {
         let (name, length): (String, fn(&str) -> usize) = match shop.kind {
             Kind::Sqlite => continue,
@@ -327,7 +327,7 @@ fn a_long_name_is_shortened_by_the_limit_of_its_data_source_though_it_is_in_no_d
 }
 
 #[test]
-fn a_table_in_no_database_goes_in_and_out_in_the_catalogue_alone() {
+fn a_logical_table_is_recycled_and_restored() {
     for store in stores() {
         let lake = Lake::start(&store);
         let form = json!({ "tableName": "plan", "dbName": "main" });
@@ -344,7 +344,7 @@ fn a_table_in_no_database_goes_in_and_out_in_the_catalogue_alone() {
 }
 
 #[test]
-fn the_job_purges_what_is_past_its_time_and_shows_what_it_could_not_drop() {
+fn the_job_purges_expired_and_shows_failures() {
     for (mut lake, here) in everywhere() {
         let away = lake.warehouse(here.kind);
         let gone = made(&lake, &here, "orders");
@@ -374,7 +374,7 @@ fn the_job_purges_what_is_past_its_time_and_shows_what_it_could_not_drop() {
 }
 
 #[test]
-fn a_server_killed_while_a_table_goes_in_or_out_leaves_no_disagreement() {
+fn a_killed_server_leaves_the_bin_consistent() {
     for (mut lake, shop) in everywhere() {
         for (number, point) in ["tables.change_claimed", "tables.physical_done"].into_iter().enumerate() {
             let name = format!("orders{number}");

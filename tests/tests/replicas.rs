@@ -23,7 +23,7 @@ fn pair(store: &Store, first: Options<'_>, second: Options<'_>) -> (Server, Serv
 }
 
 #[test]
-fn a_token_made_or_revoked_on_one_server_is_in_force_on_the_other() {
+fn token_changes_reach_the_other_server() {
     let Some(store) = postgres() else { return };
     let (one, two, token) = pair(&store, Options::default(), Options::default());
     let made = one.client_as(&token).post("/api/v1/tokens", &json!({ "role": "viewer", "name": "v" })).data();
@@ -65,7 +65,7 @@ fn a_plugin_activated_on_one_server_answers_on_the_other() {
 }
 
 #[test]
-fn a_change_that_was_committed_by_a_server_that_died_then_reaches_the_others() {
+fn committed_changes_of_dead_servers_spread() {
     let Some(store) = postgres() else { return };
     // Dies after the commit, before the other is notified.
     let environment = &[("LAKEPORT_KILL_AT", "changes.committed")];
@@ -96,7 +96,7 @@ fn a_change_that_was_committed_by_a_server_that_died_then_reaches_the_others() {
 }
 
 #[test]
-fn a_change_that_was_not_committed_when_its_server_died_is_made_by_the_repeat() {
+fn a_repeat_makes_an_uncommitted_change() {
     let Some(store) = postgres() else { return };
     let environment = &[("LAKEPORT_KILL_AT", "changes.before_commit"), ("LAKEPORT_REQUEST_TIMEOUT_S", "1")];
     let dies = Options { environment, ..Options::default() };

@@ -35,7 +35,7 @@ fn fields_at(lake: &Lake, table: i64, version: i64) -> Vec<String> {
 }
 
 #[test]
-fn each_change_of_a_schema_is_kept_wherever_it_came_from() {
+fn every_schema_change_is_recorded() {
     for store in stores() {
         let lake = Lake::start(&store);
         let source = lake.source("shop.db");
@@ -81,7 +81,7 @@ fn each_change_of_a_schema_is_kept_wherever_it_came_from() {
 }
 
 #[test]
-fn what_was_changed_behind_our_back_is_drift_once_it_is_found() {
+fn outside_changes_become_drift_when_found() {
     for store in stores() {
         let lake = Lake::start(&store);
         let source = lake.source("shop.db");
@@ -108,7 +108,7 @@ fn what_was_changed_behind_our_back_is_drift_once_it_is_found() {
 }
 
 #[test]
-fn a_catalogue_table_has_a_history_too_and_what_is_no_schema_is_not_in_it() {
+fn logical_tables_have_schema_history_too() {
     for store in stores() {
         let lake = Lake::start(&store);
         let source = lake.source("shop.db");

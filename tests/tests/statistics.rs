@@ -30,7 +30,7 @@ fn age(lake: &mut Lake) {
 }
 
 #[test]
-fn every_physical_table_is_measured_once_a_day_whatever_becomes_of_another_database() {
+fn every_physical_table_is_measured_daily() {
     for store in stores() {
         let mut lake = Lake::start(&store);
         let (dead, source) = (lake.source("dead.db"), lake.source("shop.db"));
@@ -74,7 +74,7 @@ fn nothing_is_measured_by_itself_where_the_operator_says_so() {
 }
 
 #[test]
-fn the_history_is_cut_by_count_and_its_windows_by_time() {
+fn history_is_limited_by_count_and_time() {
     for store in stores() {
         let lake = Lake::start(&store);
         let source = lake.source("shop.db");

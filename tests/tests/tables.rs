@@ -25,7 +25,7 @@ fn columns(lake: &Lake, file: &str, table: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_definition_is_made_read_changed_and_kept_apart_from_others() {
+fn definitions_are_created_read_and_changed() {
     for store in stores() {
         let lake = Lake::start(&store);
         let source = lake.source("shop.db");
@@ -103,7 +103,7 @@ fn a_change_says_which_execution_holds_its_database() {
 }
 
 #[test]
-fn a_bad_definition_is_refused_with_every_member_that_is_wrong() {
+fn an_invalid_definition_names_every_member() {
     for store in stores() {
         let lake = Lake::start(&store);
         let wrong = json!({ "tableName": "", "dbName": 7, "bucketNum": "many", "clusterId": "x" });
@@ -130,7 +130,7 @@ fn a_bad_definition_is_refused_with_every_member_that_is_wrong() {
 }
 
 #[test]
-fn the_list_filters_sorts_pages_and_shows_what_was_just_made() {
+fn the_list_filters_sorts_and_pages() {
     for store in stores() {
         let lake = Lake::start(&store);
         let source = lake.source("shop.db");
@@ -171,7 +171,7 @@ fn the_list_filters_sorts_pages_and_shows_what_was_just_made() {
 }
 
 #[test]
-fn a_table_is_made_in_the_database_and_follows_its_definition() {
+fn a_physical_table_follows_its_definition() {
     for store in stores() {
         let lake = Lake::start(&store);
         let source = lake.source("shop.db");
@@ -323,7 +323,7 @@ fn a_comment_is_taken_away_by_null() {
 }
 
 #[test]
-fn a_dry_run_is_refused_where_the_change_itself_would_be() {
+fn a_dry_run_is_refused_like_changes() {
     for store in stores() {
         let lake = Lake::start(&store);
         let source = lake.source("shop.db");
@@ -343,7 +343,7 @@ fn a_dry_run_is_refused_where_the_change_itself_would_be() {
 }
 
 #[test]
-fn a_change_that_the_database_refuses_changes_nothing_and_says_why() {
+fn a_refused_change_changes_nothing() {
     for store in stores() {
         let lake = Lake::start(&store);
         let source = lake.source("shop.db");
@@ -362,14 +362,14 @@ fn a_change_that_the_database_refuses_changes_nothing_and_says_why() {
         lake.run("shop.db", "DROP TABLE orders");
         let form = json!({ "fieldName": "more", "fieldType": "TEXT" });
         let answer = lake.server.post(&format!("{}/fields", path(orders)), &form);
-        assert_eq!(answer.status, 409, "somebody dropped it: {answer:?}");
+        assert_eq!(answer.status, 409, "it was dropped outside Lakeport: {answer:?}");
         let fields = lake.server.get(&format!("{}/fields", path(orders))).data();
         assert_eq!(fields.as_array().map(Vec::len), Some(2));
     }
 }
 
 #[test]
-fn a_locked_database_fails_the_change_in_time_and_leaves_both_sides_as_they_were() {
+fn a_locked_database_fails_the_change() {
     for store in stores() {
         let lake = Lake::start(&store);
         let source = lake.source("shop.db");
@@ -445,7 +445,7 @@ fn a_change_on_an_older_version_is_refused() {
 }
 
 #[test]
-fn two_changes_of_one_table_at_once_are_both_whole_or_refused() {
+fn concurrent_changes_are_complete_or_refused() {
     for store in stores() {
         let lake = Lake::start(&store);
         let source = lake.source("shop.db");
@@ -553,7 +553,7 @@ impl<'l> Hold<'l> {
 }
 
 #[test]
-fn a_change_that_does_not_end_in_time_is_answered_with_200_however_short_that_is() {
+fn an_unfinished_change_is_answered_200() {
     for store in stores() {
         let mut lake = Lake::start(&store);
         let source = lake.source("shop.db");
@@ -574,7 +574,7 @@ fn a_change_that_does_not_end_in_time_is_answered_with_200_however_short_that_is
 }
 
 #[test]
-fn what_is_known_of_a_change_outlives_a_store_that_does_not_take_its_end() {
+fn a_changes_result_survives_store_failure() {
     for store in stores() {
         let mut lake = Lake::start(&store);
         let source = lake.source("shop.db");
@@ -602,7 +602,7 @@ fn what_is_known_of_a_change_outlives_a_store_that_does_not_take_its_end() {
 }
 
 #[test]
-fn a_table_of_which_nobody_knows_whether_it_was_made_is_found_by_the_next_reading() {
+fn the_next_sync_settles_unknown_creations() {
     for store in stores() {
         let mut lake = Lake::start(&store);
         let source = lake.source("shop.db");
@@ -644,7 +644,7 @@ fn a_table_of_which_nobody_knows_whether_it_was_made_is_found_by_the_next_readin
 }
 
 #[test]
-fn a_token_bound_to_other_data_sources_does_nothing_in_this_one() {
+fn a_bound_token_changes_no_other_source() {
     for store in stores() {
         let lake = Lake::start(&store);
         let (source, other) = (lake.source("shop.db"), lake.source("other.db"));
@@ -681,7 +681,7 @@ fn a_token_bound_to_other_data_sources_does_nothing_in_this_one() {
 }
 
 #[test]
-fn a_name_that_differs_in_case_alone_is_taken_where_the_database_ignores_case() {
+fn names_conflict_ignoring_case() {
     for store in stores() {
         let lake = Lake::start(&store);
         let (source, other) = (lake.source("shop.db"), lake.source("other.db"));
@@ -710,7 +710,7 @@ fn a_name_that_differs_in_case_alone_is_taken_where_the_database_ignores_case() 
 }
 
 #[test]
-fn all_faults_of_a_table_or_a_field_are_told_at_once_and_null_where_there_is_always_a_value() {
+fn all_errors_of_table_or_field_together() {
     for store in stores() {
         let lake = Lake::start(&store);
         let source = lake.source("shop.db");
@@ -737,7 +737,7 @@ fn all_faults_of_a_table_or_a_field_are_told_at_once_and_null_where_there_is_alw
 }
 
 #[test]
-fn a_query_is_told_its_bounds_and_what_it_gives_twice() {
+fn query_bounds_and_duplicates_are_refused() {
     let lake = Lake::start(&stores()[0]);
     let list = |query: &str| lake.server.get(&format!("{TABLES}?{query}"));
     for size in ["0", "501", "-1", "99999999999999999999999"] {

@@ -87,7 +87,7 @@ fn a_workflow_is_made_listed_changed_and_deleted() {
 }
 
 #[test]
-fn a_bad_workflow_or_task_is_refused_with_every_member_that_is_wrong() {
+fn an_invalid_workflow_names_every_member() {
     for store in stores() {
         let lake = Lake::start(&store);
         let (source, [a, ..]) = tables(&lake);
@@ -215,7 +215,7 @@ fn tasks_are_bound_to_tables_and_edges_follow() {
 }
 
 #[test]
-fn tables_that_nobody_names_are_found_in_the_sql() {
+fn unlisted_tables_are_found_in_sql() {
     for store in stores() {
         let lake = Lake::start(&store);
         let (source, [a, b, c]) = tables(&lake);
@@ -236,7 +236,7 @@ fn tables_that_nobody_names_are_found_in_the_sql() {
 }
 
 #[test]
-fn what_of_its_sql_a_task_is_not_bound_to_is_told_with_its_lineage() {
+fn lineage_warns_of_unbound_tables() {
     for store in stores() {
         let lake = Lake::start(&store);
         let (source, [a, b, c]) = tables(&lake);
@@ -281,7 +281,7 @@ fn what_of_its_sql_a_task_is_not_bound_to_is_told_with_its_lineage() {
 }
 
 #[test]
-fn a_task_is_changed_while_one_of_its_tables_is_in_the_recycle_bin() {
+fn recycled_tables_do_not_block_task_changes() {
     for store in stores() {
         let lake = Lake::start(&store);
         let (source, [a, b, c]) = tables(&lake);
@@ -299,7 +299,7 @@ fn a_task_is_changed_while_one_of_its_tables_is_in_the_recycle_bin() {
 }
 
 #[test]
-fn bindings_that_differ_from_the_sql_are_told_as_far_as_the_caller_may_know() {
+fn binding_warnings_respect_access_rights() {
     for store in stores() {
         let lake = Lake::start(&store);
         let (source, [.., c]) = tables(&lake);
@@ -378,7 +378,7 @@ fn what_was_submitted_is_deployed_and_nothing_later() {
 }
 
 #[test]
-fn a_version_for_one_engine_is_not_approved_again_once_the_workflow_is_on_another() {
+fn old_versions_are_not_approved_after_move() {
     for store in stores() {
         let lake = Lake::start(&store);
         let (source, [a, ..]) = tables(&lake);
@@ -439,7 +439,7 @@ fn two_approvals_at_once_are_one() {
 }
 
 #[test]
-fn a_schedule_is_checked_kept_and_shown_with_its_next_times() {
+fn a_schedule_shows_its_next_times() {
     for store in stores() {
         let lake = Lake::start(&store);
         let (source, [a, ..]) = tables(&lake);
@@ -509,7 +509,7 @@ fn a_workflow_without_a_schedule_does_not_go_online() {
 }
 
 #[test]
-fn a_deployed_workflow_that_is_deleted_is_gone_from_its_engine_too() {
+fn deleting_a_workflow_clears_its_engine() {
     for store in stores() {
         let lake = Lake::start(&store);
         let (source, [a, ..]) = tables(&lake);
@@ -555,7 +555,7 @@ fn a_data_source_that_tasks_use_is_not_deleted() {
 }
 
 #[test]
-fn a_run_that_is_asked_for_again_with_its_key_is_the_same_run_even_if_the_server_died_over_it() {
+fn a_repeated_run_key_survives_crashes() {
     for store in stores() {
         for point in ["runs.asked", "runs.started"] {
             let mut lake = Lake::start(&store);

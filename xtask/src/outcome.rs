@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_report_is_loud_about_budgets_and_closes_with_the_counts() {
+    fn the_report_shows_budgets_and_counts() {
         let mut outcome =
             Outcome { counts: Counts { passed: 2, failed: 0, skipped: 0 }, ..Outcome::default() };
         let took = Duration::from_secs(61);

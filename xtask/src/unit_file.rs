@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_unit_leaves_room_for_compiled_plugins_and_for_the_drain() {
+    fn the_unit_allows_plugin_cache_and_drain() {
         let text = fs::read_to_string(path()).expect("readable");
         let setting = |name: &str| {
             let prefix = format!("{name}=");

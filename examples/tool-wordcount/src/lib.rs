@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_input_is_told_what_would_be_right() {
+    fn wrong_input_names_the_expected_form() {
         let context = Context {
             call_id: "1".to_owned(),
             task_id: "1".to_owned(),

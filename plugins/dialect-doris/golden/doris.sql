@@ -154,7 +154,7 @@ ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(128) NULL DEFAULT 'x"y\z
 --   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
--- a field gets a type that takes its data anew
+-- a field gets a type that rewrites its data
 -- changes the field note of orders (rewrite, unknown)
 ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` STRING NULL DEFAULT 'x"y\z' COMMENT "it's a note";
 --   rests on: modifyColumn
@@ -281,7 +281,7 @@ ALTER TABLE `ods`.`orders` MODIFY DISTRIBUTION DISTRIBUTED BY RANDOM BUCKETS 32;
 -- note: bucketNum: Doris gives this number to partitions made from now on; those that are there keep theirs
 
 -- a table without partitions gets other buckets
--- refused: bucketNum: unsupported_by_dialect: orders has no partitions, and Doris changes the number of buckets for partitions to come only; the table would have to be made anew
+-- refused: bucketNum: unsupported_by_dialect: orders has no partitions, and Doris changes the number of buckets for partitions to come only; the table would have to be created again
 
 -- the number of copies changes
 -- sets the copies of the partitions to come of orders to 1 (metadata, brief)

@@ -160,7 +160,7 @@ ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(128) NULL DEFAULT "x""y'
 --   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
--- a field gets a type that takes its data anew
+-- a field gets a type that rewrites its data
 -- changes the field note of orders (rewrite, unknown)
 ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(65533) NULL DEFAULT "x""y'z\\" COMMENT "it's a note";
 --   rests on: modifyColumnClause
@@ -275,7 +275,7 @@ ALTER TABLE `ods`.`orders` DROP COLUMN `note`;
 -- refused: fieldName: unsupported_by_dialect: id belongs to the key; without it rows would be put together or lie elsewhere
 
 -- the number of buckets changes
--- lays orders out anew in 32 buckets (rewrite, unknown)
+-- redistributes orders into 32 buckets (rewrite, unknown)
 ALTER TABLE `ods`.`orders` DISTRIBUTED BY HASH (`id`) BUCKETS 32;
 --   rests on: optimizeClause
 --   asks: SHOW ALTER TABLE OPTIMIZE FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
@@ -289,7 +289,7 @@ ALTER TABLE `ods`.`orders` DISTRIBUTED BY HASH (`id`) BUCKETS 32;
 -- refused: bucketNum: invalid_value: orders has 10 buckets already; nothing would change
 
 -- rows that are spread by chance get other buckets
--- lays orders out anew in 32 buckets (rewrite, unknown)
+-- redistributes orders into 32 buckets (rewrite, unknown)
 ALTER TABLE `ods`.`orders` DISTRIBUTED BY RANDOM BUCKETS 32;
 --   rests on: optimizeClause
 --   asks: SHOW ALTER TABLE OPTIMIZE FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
@@ -300,7 +300,7 @@ ALTER TABLE `ods`.`orders` DISTRIBUTED BY RANDOM BUCKETS 32;
 --   stops: CANCEL ALTER TABLE OPTIMIZE FROM `ods`.`orders`;
 
 -- a table without partitions gets other buckets
--- lays orders out anew in 32 buckets (rewrite, unknown)
+-- redistributes orders into 32 buckets (rewrite, unknown)
 ALTER TABLE `ods`.`orders` DISTRIBUTED BY HASH (`id`) BUCKETS 32;
 --   rests on: optimizeClause
 --   asks: SHOW ALTER TABLE OPTIMIZE FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_written_is_stored_as_it_was_meant_or_refused() {
+    fn texts_round_trip_or_are_refused() {
         type Rule = fn(&Server, Clause, &str) -> Result<&'static str, String>;
         let places: [(What, Rule, Clause); 6] = [
             (What::Comment, comment_rule, Clause::NewTable),

@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_a_float_shows_otherwise_are_told() {
+    fn float_defaults_that_change_shape_are_detected() {
         for (given, expected) in [("1.5", false), ("0.1", false), ("1.50", true), ("1e3", true), ("01", true)]
         {
             assert_eq!(is_reshaped(&number(given), &of("double")), expected, "{given}");

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_in_the_recycle_bin_is_known_by_its_name_before() {
+    fn recycled_tables_map_to_original_names() {
         assert_eq!(before_recycle_bin("a_deprecated_20260131120000"), Some("a"));
         for name in ["a", "a_deprecated_2026", "_deprecated_20260131120000", "a_deprecated_2026013112000x"] {
             assert_eq!(before_recycle_bin(name), None, "{name}");

@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn a_literal_is_told_from_what_follows_it() {
+    fn a_literal_is_separated_from_its_cast() {
         assert_eq!(unquoted("'a''b'::text"), Some(("a'b".to_owned(), "::text")));
         assert_eq!(unquoted("''"), Some((String::new(), "")));
         assert_eq!(unquoted("'a"), None);

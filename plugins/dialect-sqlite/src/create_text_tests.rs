@@ -103,7 +103,7 @@ fn what_is_not_a_table_is_not_understood() {
 }
 
 #[test]
-fn every_cut_of_a_statement_is_an_answer_and_never_a_panic() {
+fn truncated_statements_do_not_panic() {
     let sql = "CREATE TABLE \"é\" (a INTEGER PRIMARY KEY, b DEFAULT ('x' || \"y\"), CHECK (a > 0), FOREIGN KEY (a) REFERENCES p ON DELETE CASCADE) STRICT";
     assert!(read(sql).is_some());
     for (at, _) in sql.char_indices() {

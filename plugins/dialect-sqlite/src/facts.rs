@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_table_that_is_understood_and_plain_may_be_written_anew() {
+    fn only_understood_plain_tables_are_rebuilt() {
         let plain = TableFacts { understood: true, ..TableFacts::default() };
         assert_eq!(plain.rebuild_reason(), None);
         assert!(TableFacts::default().rebuild_reason().is_some());

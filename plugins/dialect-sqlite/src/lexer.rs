@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_words_symbols_and_comments_are_told_apart() {
+    fn numbers_words_symbols_and_comments_are_distinguished() {
         assert_eq!(
             kinds("a1$ -1e-5 .5 0x1F -- c\n/* d */ é(?)"),
             [
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_end_is_an_error_and_spans_cover_the_text() {
+    fn unterminated_tokens_are_errors_spans_cover_text() {
         for text in ["'a", "\"a\"\"", "[a", "`", "x'0"] {
             assert_eq!(lex(text), Err(Unclosed), "{text}");
         }
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_found_however_it_is_written_and_not_within_others() {
+    fn names_are_found_in_any_quoting() {
         assert!(mentions("SELECT * FROM [Orders]", "orders"));
         assert!(mentions("SELECT * FROM main.ORDERS o", "orders"));
         assert!(mentions("SELECT * FROM \"we\"\"ird\"", "we\"ird"));

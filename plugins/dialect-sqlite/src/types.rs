@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn every_type_that_is_listed_parses_and_uses_only_declared_words() {
+    fn listed_types_parse_with_declared_words() {
         let words = words();
         for info in infos() {
             let parsed = parse(&info.name).unwrap();

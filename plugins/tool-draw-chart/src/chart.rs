@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_series_is_a_line_and_a_ranking_is_bars() {
+    fn series_are_lines_rankings_are_bars() {
         let chart = Chart::of(&days(), &Wish::default()).unwrap();
         assert_eq!((chart.kind, chart.x.name.as_str(), chart.y_names()), (Kind::Line, "day", vec!["orders"]));
         let cities =

@@ -134,7 +134,7 @@ mod tests {
     use lakeport_sdk::tool::lineage::Edge;
 
     #[test]
-    fn both_sides_are_listed_the_nearest_first_without_the_table_itself() {
+    fn both_sides_are_listed_nearest_first() {
         let node = |id, name, distance| Node { table: head(id, name), distance };
         let graph = Graph {
             nodes: vec![node(1, "orders", 0), node(2, "far", -2), node(3, "near", -1), node(4, "report", 1)],

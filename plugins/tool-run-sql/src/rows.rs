@@ -127,7 +127,7 @@ mod tests {
         let output = json_of(&outcome.output);
         assert_eq!(output["rows"].as_array().unwrap().len(), MODEL_ROWS);
         assert_eq!((&output["row_count"], &output["truncated"]), (&json!(60), &json!(false)));
-        assert!(outcome.truncated, "the model is told that there is more");
+        assert!(outcome.truncated, "the outcome is marked as truncated for the model");
         assert_eq!(outcome.artifacts[0].kind, "sql");
         assert_eq!(json_of(&outcome.artifacts[1].content)["rows"].as_array().unwrap().len(), 60);
     }

@@ -121,7 +121,7 @@ fn values_numbers_and_dates_filter() {
 }
 
 #[test]
-fn what_did_not_happen_is_looked_for_where_it_would_be() {
+fn negated_events_become_anti_joins() {
     same(
         &["Which customers have no orders?", "没有订单的客户有哪些"],
         &shop(),
@@ -136,7 +136,7 @@ fn what_did_not_happen_is_looked_for_where_it_would_be() {
 }
 
 #[test]
-fn trends_without_a_range_go_from_the_first_to_the_last() {
+fn trends_without_range_cover_all_data() {
     same(
         &["按月统计发布次数", "publications per month"],
         &platform(),
@@ -201,7 +201,7 @@ fn names_and_values_of_the_schema_cannot_break_out() {
 }
 
 #[test]
-fn a_question_of_any_shape_gets_an_answer_or_a_refusal() {
+fn any_question_is_answered_or_refused() {
     let pieces = [
         "最近",
         "30",

@@ -137,7 +137,7 @@ fn ranges_and_lists_of_numbers_are_read_as_a_whole() {
 }
 
 #[test]
-fn a_number_is_a_limit_only_right_before_what_it_counts() {
+fn a_number_limits_only_its_following_noun() {
     each(
         &company(),
         &[
@@ -368,7 +368,7 @@ fn values_are_joined_where_one_of_them_must_hold() {
 }
 
 #[test]
-fn it_is_told_what_adds_up_what_the_axis_is_and_how_many_rows_there_may_be() {
+fn plans_name_sums_units_and_limits() {
     let told = |question: &str| {
         let answer = asked(question, &company()).unwrap();
         (answer.summed.len(), answer.unit, answer.limit)
@@ -430,7 +430,7 @@ fn a_number_that_is_shown_and_compared_is_shown() {
 }
 
 #[test]
-fn a_name_of_several_tables_is_the_one_next_to_the_number() {
+fn ambiguous_names_resolve_near_the_number() {
     each(
         &company(),
         &[

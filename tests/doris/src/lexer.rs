@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_backslash_before_a_quote_keeps_a_literal_open_unless_the_mode_says_otherwise() {
+    fn backslash_escapes_quotes_unless_disabled() {
         let sql = r"MODIFY COMMENT 'x\'; DROP TABLE o'";
         assert_eq!(lex(sql, true).unwrap()[2], Lexeme::Text('\'', r"x\'; DROP TABLE o".to_owned()));
         assert!(lex(sql, false).is_err());

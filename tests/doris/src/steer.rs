@@ -11,7 +11,7 @@
 //! | `{"do":"slow","ms":60000,"with":…}` | it hangs; `KILL QUERY id` ends it |
 //! | `{"do":"fail","with":…,"code":1105,"message":…}` | it is refused |
 //! | `{"do":"rows","table":"ods.t","rows":12,"bytes":3400}` | sizes |
-//! | `{"do":"say","sql":…}` | somebody else changes something, and the job of it ends; it is not written down |
+//! | `{"do":"say","sql":…}` | runs a statement as another client would, and ends its job; it is not recorded |
 //! | `{"do":"property","table":"ods.t","name":…,"value":…}` | the table has a property, as if it had been made with it |
 //! | `{"do":"database","name":…}`, `{"do":"backends","count":1}`, `{"do":"unicode","on":true}` | databases, nodes (too many copies are refused), names beyond ASCII |
 //! | `{"do":"audit","rows":[{"time":"2026-11-01 08:00:00","user":…}]}` | what the audit log has, each row with all of its columns |
@@ -35,7 +35,7 @@ use crate::query::audit_row;
 pub enum Jobs {
     /// They advance by one state each time they are shown, to the end.
     GoOn,
-    /// They stay in their state until they are told to advance.
+    /// They stay in their state until a command advances them.
     Hold,
     /// They advance, and are cancelled in the end with this message.
     Cancel(String),

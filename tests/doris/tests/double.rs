@@ -40,7 +40,7 @@ impl Client {
     }
 
     async fn state(&mut self) -> Option<String> {
-        let rows = self.say(JOBS).await.expect("jobs are told");
+        let rows = self.say(JOBS).await.expect("a list of jobs");
         rows.first()
             .and_then(|row| row.iter().flatten().find(|cell| STATES.contains(&cell.as_str())).cloned())
     }
@@ -73,7 +73,7 @@ fn a_table_is_made_described_renamed_and_dropped() {
 }
 
 #[test]
-fn what_it_does_not_know_is_an_error_and_everything_is_written_down() {
+fn unknown_statements_fail_and_are_recorded() {
     on(Settings::doris(), async |double| {
         let mut client = Client::connect(double).await;
         assert!(client.say("CREATE TABLE t (k INT PRIMARY KEY) ENGINE=InnoDB").await.is_err());
@@ -86,7 +86,7 @@ fn what_it_does_not_know_is_an_error_and_everything_is_written_down() {
 }
 
 #[test]
-fn a_change_runs_on_as_a_job_until_it_is_done() {
+fn a_change_becomes_a_job() {
     on(Settings::doris(), async |double| {
         let mut client = Client::connect(double).await;
         client.say(ORDERS).await.expect("made");
@@ -106,7 +106,7 @@ fn a_change_runs_on_as_a_job_until_it_is_done() {
 }
 
 #[test]
-fn a_job_runs_on_while_nobody_is_connected() {
+fn a_job_continues_without_connections() {
     on(Settings::doris(), async |double| {
         let mut client = Client::connect(double).await;
         client.say(ORDERS).await.expect("made");
@@ -125,7 +125,7 @@ fn a_job_runs_on_while_nobody_is_connected() {
 }
 
 #[test]
-fn a_job_outlives_the_connection_that_was_lost_over_its_statement() {
+fn a_job_outlives_its_lost_connection() {
     on(Settings::doris(), async |double| {
         let mut client = Client::connect(double).await;
         client.say(ORDERS).await.expect("made");
@@ -147,7 +147,7 @@ const READINGS: &str = "CREATE TABLE `ods`.`readings` (`id` BIGINT NOT NULL, `v`
                         PROPERTIES (\"replication_num\" = \"1\", \"enable_unique_key_merge_on_write\" = \"false\")";
 
 #[test]
-fn values_that_are_merged_on_read_say_replace_and_take_no_such_word() {
+fn merge_on_read_shows_but_refuses_replace() {
     on(Settings::doris(), async |double| {
         let mut client = Client::connect(double).await;
         client.say(READINGS).await.expect("made");
@@ -165,22 +165,22 @@ fn values_that_are_merged_on_read_say_replace_and_take_no_such_word() {
 }
 
 #[test]
-fn a_definition_that_does_not_say_on_update_takes_it_away() {
+fn omitting_on_update_removes_it() {
     on(Settings::doris(), async |double| {
         let mut client = Client::connect(double).await;
         tell(double, json!({"do": "say", "sql": READINGS}));
         let rows = client.say("SHOW CREATE TABLE `ods`.`readings`").await.expect("shown");
         let stamped = "`at` datetime NULL DEFAULT CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP";
         assert!(rows[0][1].as_deref().is_some_and(|text| text.contains(stamped)), "{rows:?}");
-        let anew = "ALTER TABLE `ods`.`readings` MODIFY COLUMN `at` DATETIME NULL DEFAULT CURRENT_TIMESTAMP COMMENT 'x'";
-        tell(double, json!({"do": "say", "sql": anew}));
+        let said = "ALTER TABLE `ods`.`readings` MODIFY COLUMN `at` DATETIME NULL DEFAULT CURRENT_TIMESTAMP COMMENT 'x'";
+        tell(double, json!({"do": "say", "sql": said}));
         let table = tell(double, json!({"do": "table", "table": "ods.readings"}));
         assert_eq!(table["columns"][2]["stamped"], false, "{table}");
     });
 }
 
 #[test]
-fn only_the_quotes_are_taken_off_a_default_but_by_the_older_parser() {
+fn only_the_older_parser_unescapes_defaults() {
     let added = r#"ALTER TABLE `ods`.`orders` ADD COLUMN `path` VARCHAR(9) NULL DEFAULT "C:\\x" COMMENT "y""#;
     for (settings, expected) in [(Settings::doris(), r"C:\\x"), (Settings::older_doris(), r"C:\x")] {
         on(settings, async |double| {

@@ -228,7 +228,7 @@ fn names_over_the_limit_are_refused_before_they_are_sent() {
 }
 
 #[test]
-fn a_change_takes_in_what_somebody_else_changed_or_says_that_it_does_not_fit() {
+fn a_change_reconciles_outside_changes_or_conflicts() {
     for (lake, shop) in on_servers() {
         let id = orders(&lake, &shop);
         shop.run("ALTER TABLE orders DROP COLUMN total");
@@ -247,7 +247,7 @@ fn a_change_takes_in_what_somebody_else_changed_or_says_that_it_does_not_fit() {
 }
 
 #[test]
-fn one_of_many_changes_at_once_is_made_and_the_others_wait_or_are_refused() {
+fn concurrent_changes_wait_or_are_refused() {
     for (lake, shop) in on_servers() {
         let id = orders(&lake, &shop);
         let statuses: Vec<u16> = std::thread::scope(|scope| {

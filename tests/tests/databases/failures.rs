@@ -42,7 +42,7 @@ pub fn waits(shop: &Warehouse) {
 }
 
 #[test]
-fn a_lock_that_does_not_come_fails_the_change_in_time_and_nothing_is_changed() {
+fn a_lock_timeout_changes_nothing() {
     for (lake, shop) in on_servers() {
         let id = orders(&lake, &shop);
         let held = holder(&shop, "orders");
@@ -72,7 +72,7 @@ fn a_lock_that_does_not_come_fails_the_change_in_time_and_nothing_is_changed() {
 }
 
 #[test]
-fn who_waits_for_a_lock_is_no_burden_to_readers_for_longer_than_that() {
+fn waiting_for_a_lock_blocks_readers_briefly() {
     for (lake, shop) in on_servers() {
         let id = orders(&lake, &shop);
         let held = holder(&shop, "orders");
@@ -95,7 +95,7 @@ fn who_waits_for_a_lock_is_no_burden_to_readers_for_longer_than_that() {
 }
 
 #[test]
-fn a_connection_that_is_cut_in_the_middle_of_a_change_leaves_no_disagreement() {
+fn a_connection_cut_mid_change_is_reconciled() {
     for (lake, shop) in on_servers() {
         let id = orders(&lake, &shop);
         let held = holder(&shop, "orders");
@@ -132,7 +132,7 @@ pub fn settled(lake: &Lake, id: i64) -> Value {
 }
 
 #[test]
-fn a_wrong_password_is_told_and_shows_none() {
+fn a_wrong_password_is_reported_without_it() {
     for (lake, shop) in on_servers() {
         let wrong = shop.url_as(&shop.name, "battery staple", None);
         if Session::open(&wrong).is_ok() {
@@ -158,7 +158,7 @@ fn a_wrong_password_is_told_and_shows_none() {
 }
 
 #[test]
-fn a_password_that_was_changed_fails_what_follows_and_loses_nothing() {
+fn a_changed_password_loses_nothing() {
     for (lake, shop) in on_servers() {
         let id = orders(&lake, &shop);
         shop.close();
@@ -181,7 +181,7 @@ fn a_password_that_was_changed_fails_what_follows_and_loses_nothing() {
 }
 
 #[test]
-fn a_place_where_nobody_answers_is_told_in_time() {
+fn an_unreachable_address_fails_in_time() {
     for (lake, shop) in on_servers() {
         // One port is closed; the other is open and does not answer.
         let closed = TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port");
@@ -259,7 +259,7 @@ fn die_at(lake: &mut Lake, point: &str, method: &'static str, target: String, fo
 /// If the server dies without knowing whether a table was created, and the database is unreachable, the next
 /// sync finds the table.
 #[test]
-fn a_table_that_was_made_before_the_server_died_is_found_by_the_next_reading() {
+fn the_next_sync_finds_a_crashed_creation() {
     for (mut lake, shop) in on_servers() {
         let id = lake.table_of(&shop, "orders", &[("id", shop.kind.integer())]);
         lake.server.stop();
@@ -288,7 +288,7 @@ fn a_table_that_was_made_before_the_server_died_is_found_by_the_next_reading() {
 }
 
 #[test]
-fn who_waited_for_a_lock_in_vain_is_told_so() {
+fn a_lock_timeout_is_reported() {
     for (lake, shop) in on_servers() {
         let id = orders(&lake, &shop);
         let held = holder(&shop, "orders");

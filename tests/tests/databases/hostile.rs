@@ -96,7 +96,7 @@ fn changed(lake: &Lake, shop: &Warehouse, id: i64, number: usize, odd: &str) {
 
 /// MariaDB's catalogue cannot store characters of four bytes.
 #[test]
-fn a_text_that_a_database_would_not_keep_is_refused_or_kept() {
+fn texts_are_kept_exactly_or_refused() {
     for (lake, shop) in on_servers() {
         let id = super::orders(&lake, &shop);
         let comment = format!("{}/comment", path(id));
@@ -141,7 +141,7 @@ fn text_of(lake: &Lake, id: i64) -> String {
 }
 
 #[test]
-fn what_is_no_name_or_no_type_is_refused_with_the_member() {
+fn invalid_names_and_types_name_the_member() {
     for (lake, shop) in on_servers() {
         with_victim(&shop);
         let form = json!({ "tableName": "nul\u{0}byte", "dbName": shop.db, "clusterId": shop.source });

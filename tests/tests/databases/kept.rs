@@ -31,7 +31,7 @@ fn defaults_of_heirs_and_partitions_are_not_overwritten() {
 }
 
 #[test]
-fn a_key_is_not_dropped_with_a_field_that_it_includes() {
+fn dropping_an_included_field_is_refused() {
     for (lake, shop) in on_servers().filter(|(_, shop)| shop.kind == Kind::Postgres) {
         shop.run(
             "CREATE TABLE orders (id integer, total integer, note text, PRIMARY KEY (id) INCLUDE (total))",
@@ -78,7 +78,7 @@ fn a_table_is_made_with_an_identifier_for_its_key() {
 }
 
 #[test]
-fn a_default_that_mariadb_does_not_show_as_it_is_is_not_written_back() {
+fn altered_mariadb_defaults_are_not_written_back() {
     for (lake, shop) in on_servers().filter(|(_, shop)| shop.kind == Kind::Mariadb) {
         shop.run(
             "CREATE SEQUENCE numbers; CREATE TABLE orders (id INT PRIMARY KEY, raw VARBINARY(5) DEFAULT x'ff41', \
@@ -99,7 +99,7 @@ fn a_default_that_mariadb_does_not_show_as_it_is_is_not_written_back() {
 }
 
 #[test]
-fn a_view_of_another_database_is_in_the_way_of_a_change() {
+fn a_foreign_view_blocks_a_change() {
     for (lake, shop) in on_servers().filter(|(_, shop)| shop.kind == Kind::Mariadb) {
         let other = lake.warehouse(shop.kind);
         shop.run("CREATE TABLE orders (id INT PRIMARY KEY, total INT)");
@@ -134,7 +134,7 @@ const OF_PARTITIONS: &str = "SELECT concat_ws('|', tgrelid::regclass, tgname, tg
     UNION ALL SELECT obj_description('parts_id_seq'::regclass, 'pg_class') ORDER BY 1";
 
 #[test]
-fn the_text_of_a_table_has_what_is_set_for_its_partitions() {
+fn ddl_includes_partition_settings() {
     for (lake, shop) in on_servers().filter(|(_, shop)| shop.kind == Kind::Postgres) {
         let other = lake.warehouse(shop.kind);
         shop.run(PARTITIONED);

@@ -12,7 +12,7 @@ use super::{TABLES, agree, field_names, field_path, more, orders, path, text};
 const AT_ONCE: usize = 24;
 
 #[test]
-fn who_asks_at_the_same_time_waits_for_nobody_elses_session() {
+fn concurrent_requests_do_not_share_sessions() {
     for (lake, shop) in on_servers() {
         let id = orders(&lake, &shop);
         let field = field_path(&lake, id, "total");
@@ -31,7 +31,7 @@ fn who_asks_at_the_same_time_waits_for_nobody_elses_session() {
 
 /// The lock is released after the server is gone: then MariaDB makes the change, PostgreSQL rolls back.
 #[test]
-fn a_statement_that_outlives_its_server_is_waited_for_by_the_next() {
+fn the_next_server_awaits_an_orphaned_statement() {
     for (mut lake, shop) in on_servers() {
         let id = orders(&lake, &shop);
         let held = holder(&shop, "orders");
@@ -56,7 +56,7 @@ fn a_statement_that_outlives_its_server_is_waited_for_by_the_next() {
 }
 
 #[test]
-fn a_repeat_with_the_same_key_waits_as_the_first_does() {
+fn a_repeated_key_waits_for_the_first() {
     for (lake, shop) in on_servers() {
         let id = orders(&lake, &shop);
         let held = holder(&shop, "orders");
@@ -79,7 +79,7 @@ fn a_repeat_with_the_same_key_waits_as_the_first_does() {
 }
 
 #[test]
-fn what_was_done_is_taken_back_where_a_later_step_of_the_request_fails() {
+fn a_failing_step_undoes_the_earlier_ones() {
     for (lake, shop) in on_servers().filter(|(_, shop)| shop.kind == Kind::Postgres) {
         let id = orders(&lake, &shop);
         let mut admin = shop.admin();
@@ -116,7 +116,7 @@ fn a_name_that_differs_in_case_alone_is_another_name() {
 }
 
 #[test]
-fn the_partition_that_was_made_with_a_table_follows_its_name() {
+fn the_default_partition_follows_the_tables_name() {
     for (lake, shop) in on_servers().filter(|(_, shop)| shop.kind == Kind::Postgres) {
         let form = json!({
             "tableName": "days", "dbName": shop.db, "clusterId": shop.source, "partitionColumn": "day",

@@ -33,7 +33,7 @@ fn list(value: &Value) -> &[Value] {
     value.as_array().unwrap_or_else(|| panic!("no list: {value}"))
 }
 
-/// `new`, `updated` and `missing` of a synchronisation.
+/// `new`, `updated` and `missing` of a synchronization.
 fn counts(sync: &Value, what: &str) -> [i64; 3] {
     ["new", "updated", "missing"].map(|which| sync[what][which].as_i64().expect("a count"))
 }

@@ -17,7 +17,7 @@ fn count(lake: &Lake, id: i64, query: &str) -> (Value, Value) {
 }
 
 #[test]
-fn rows_are_counted_remembered_for_five_minutes_and_kept_as_history() {
+fn counts_are_cached_and_kept_as_history() {
     for (lake, shop) in on_servers() {
         let id = orders(&lake, &shop);
         shop.run("INSERT INTO orders VALUES (1, 1), (2, 2), (3, 3)");
@@ -103,7 +103,7 @@ fn who_asks_at_once_shares_one_question() {
 }
 
 #[test]
-fn a_table_that_is_gone_has_no_statistics_and_no_text() {
+fn a_missing_table_has_no_statistics() {
     for (lake, shop) in on_servers() {
         let id = orders(&lake, &shop);
         shop.run("DROP TABLE orders");
@@ -140,7 +140,7 @@ const RICH_MARIADB: &str = "CREATE TABLE customers (id INT PRIMARY KEY); \
     `by at` (at), FOREIGN KEY (customer) REFERENCES customers (id)) COMMENT 'it''s \"one\" row'";
 
 #[test]
-fn the_text_that_makes_a_table_makes_the_same_table_elsewhere() {
+fn ddl_recreates_the_same_table_elsewhere() {
     for (lake, shop) in on_servers() {
         let other = lake.warehouse(shop.kind);
         let (rich, name) = match shop.kind {

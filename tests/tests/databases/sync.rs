@@ -41,7 +41,7 @@ fn fill(shop: &Warehouse) {
 }
 
 #[test]
-fn tables_of_three_databases_are_read_in_with_all_that_is_known_of_them() {
+fn a_sync_reads_three_databases() {
     for (lake, shop) in on_servers() {
         fill(&shop);
         let sync = lake.read_in(shop.source);
@@ -134,7 +134,7 @@ fn a_second_reading_writes_nothing() {
 }
 
 #[test]
-fn what_was_dropped_renamed_or_changed_behind_our_back_is_found() {
+fn a_sync_finds_outside_changes() {
     for (lake, shop) in on_servers() {
         shop.run("CREATE TABLE a (id integer); CREATE TABLE b (id integer, x integer); CREATE TABLE kept (id integer)");
         lake.read_in(shop.source);
@@ -156,7 +156,7 @@ fn what_was_dropped_renamed_or_changed_behind_our_back_is_found() {
 }
 
 #[test]
-fn partitions_are_parts_of_their_table_and_views_are_no_tables() {
+fn partitions_and_views_are_no_tables() {
     for (lake, shop) in on_servers() {
         shop.run(match shop.kind {
             Kind::Mariadb => {
@@ -184,7 +184,7 @@ fn partitions_are_parts_of_their_table_and_views_are_no_tables() {
 }
 
 #[test]
-fn a_long_reading_shows_its_progress_and_is_cancelled_in_the_middle() {
+fn a_long_sync_shows_progress_and_cancels() {
     const MANY: usize = 600;
     for (lake, shop) in on_servers() {
         let tables: String =
@@ -213,7 +213,7 @@ fn a_long_reading_shows_its_progress_and_is_cancelled_in_the_middle() {
 }
 
 #[test]
-fn what_somebody_may_not_see_is_not_read_in() {
+fn invisible_tables_are_not_read_in() {
     for (lake, shop) in on_servers() {
         let other = lake.warehouse(shop.kind);
         other.run("CREATE TABLE secret (id integer)");

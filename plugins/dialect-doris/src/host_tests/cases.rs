@@ -245,7 +245,7 @@ fn common(table: fn() -> Table) -> Vec<(&'static str, Make)> {
         ("a field is added that is there", add(|| field("NOTE", "INT"), None)),
         ("a field gets a wider type", alter("note", |field| field.type_text = "VARCHAR(128)".to_owned())),
         (
-            "a field gets a type that takes its data anew",
+            "a field gets a type that rewrites its data",
             alter("note", |field| field.type_text = "STRING".to_owned()),
         ),
         (

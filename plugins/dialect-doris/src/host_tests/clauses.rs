@@ -78,11 +78,11 @@ pub const STARROCKS: [Clause; 7] = [
     clause(&["ALTER TABLE", "RENAME COLUMN `", "` TO `"], "columnRenameClause: from 3.3.2, with TO"),
     clause(
         &["ALTER TABLE", "DISTRIBUTED BY ", " BUCKETS "],
-        "optimizeClause: from 3.2; all data are written anew as a job",
+        "optimizeClause: from 3.2; a job rewrites all data",
     ),
     clause(
         &["SHOW ALTER TABLE OPTIMIZE FROM `", "WHERE TableName = \"", "ORDER BY CreateTime DESC LIMIT 1"],
-        "showAlterStatement: the newest job that writes data anew",
+        "showAlterStatement: the newest job that rewrites data",
     ),
     clause(&["CANCEL ALTER TABLE OPTIMIZE FROM `"], "cancelAlterTableStatement: stops it"),
 ];

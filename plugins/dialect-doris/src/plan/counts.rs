@@ -60,7 +60,7 @@ fn for_partitions_to_come(current: &Table, problems: &mut Problems) {
     if current.partition.is_empty() {
         let message = format!(
             "{name} has no partitions, and Doris changes the number of buckets for partitions to come only; the \
-             table would have to be made anew"
+             table would have to be created again"
         );
         problems.unsupported("bucketNum", message);
     } else if TableExtra::of(current).dynamic {
@@ -110,7 +110,7 @@ fn starrocks_buckets(current: &Table, count: u32) -> ChangePlan {
         undo,
         cost: "rewrite".to_owned(),
         locks: "unknown".to_owned(),
-        ..Step::new(format!("lays {} out anew in {count} buckets", current.name.name), Statement::new())
+        ..Step::new(format!("redistributes {} into {count} buckets", current.name.name), Statement::new())
     };
     steps(vec![step], Vec::new())
 }

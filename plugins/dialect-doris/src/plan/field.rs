@@ -112,7 +112,7 @@ fn reshapes(server: &Server, request: &AlterField, problems: &mut Problems) -> O
     if before.type_text == after.type_text {
         return nullability
             .then_some(Work::Rewrite)
-            .inspect(|_| defined_anew(request, "isNullable", problems));
+            .inspect(|_| redefinition(request, "isNullable", problems));
     }
     let to = shape::typed(server.product, after, "", problems)?;
     let Some(from) = shape::typed(server.product, before, "", &mut Problems::default()) else {
@@ -139,12 +139,12 @@ fn reshapes(server: &Server, request: &AlterField, problems: &mut Problems) -> O
             return None;
         }
     };
-    defined_anew(request, "fieldType", problems);
+    redefinition(request, "fieldType", problems);
     Some(work)
 }
 
 /// Problems of redefining a field.
-fn defined_anew(request: &AlterField, member: &str, problems: &mut Problems) {
+fn redefinition(request: &AlterField, member: &str, problems: &mut Problems) {
     let (table, field) = (&request.current, &request.before);
     let (name, extra) = (&field.name, FieldExtra::of(field));
     if field.key || table.keys.contains(name) {
@@ -229,7 +229,7 @@ fn recomment(server: &Server, request: &AlterField, problems: &mut Problems) -> 
         );
         problems.not_representable("fieldComment", message);
     }
-    defined_anew(request, "fieldComment", problems);
+    redefinition(request, "fieldComment", problems);
     let with = |comment: &str, problems: &mut Problems| {
         let field = Field { comment: comment.to_owned(), ..before.clone() };
         let column = Column::of(server, Clause::Definition, &field, "", problems)?;

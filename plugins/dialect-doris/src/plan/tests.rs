@@ -46,7 +46,7 @@ fn one(member: &str, code: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn what_a_definition_could_not_say_again_keeps_a_field_as_it_is() {
+fn fields_with_unrepresentable_properties_are_not_altered() {
     fn widen(field: &mut Field) {
         field.type_text = "BIGINT".to_owned();
     }
@@ -62,7 +62,7 @@ fn what_a_definition_could_not_say_again_keeps_a_field_as_it_is() {
 }
 
 #[test]
-fn what_a_model_does_by_itself_is_not_said_of_a_field() {
+fn implicit_aggregates_of_a_model_are_omitted() {
     for model in ["UNIQUE", "DUPLICATE"] {
         let planned = altered(model, with_extra("{\"aggregate\":\"REPLACE\"}"), |field| {
             field.type_text = "BIGINT".to_owned()
@@ -73,14 +73,14 @@ fn what_a_model_does_by_itself_is_not_said_of_a_field() {
 }
 
 #[test]
-fn a_comment_that_could_not_be_brought_back_is_not_said_to_be() {
+fn an_unrestorable_comment_has_no_undo() {
     let kept = Field { comment: "C:\\dir".to_owned(), ..field("v", "INT") };
     let planned = altered("DUPLICATE", kept, |field| field.comment = "it's \"so\"".to_owned()).unwrap();
     assert_eq!((planned.steps[0].undo.len(), planned.steps[0].undo_complete), (0, false));
 }
 
 #[test]
-fn a_comment_that_only_a_change_of_its_own_can_carry_is_kept_through_another_type() {
+fn retyping_keeps_comments_needing_own_statement() {
     fn widen(field: &mut Field) {
         field.type_text = "BIGINT".to_owned();
     }

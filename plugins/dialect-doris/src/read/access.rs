@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_names_tables_is_counted_by_table_and_day() {
+    fn table_logs_count_by_table_and_day() {
         let log =
             Log { product: Product::Doris, database: String::new(), table: String::new(), says_tables: true };
         let line = |tables: &str| {

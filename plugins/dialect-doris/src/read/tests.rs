@@ -52,7 +52,7 @@ fn questions() -> Vec<Query> {
 }
 
 #[test]
-fn the_host_lets_every_question_pass_and_nothing_leaves_its_quotes() {
+fn the_host_accepts_every_catalogue_query() {
     let profile = Profile::new(&carry::info(crate::Doris::describe())).expect("the description is sound");
     let about = [carry::table_name(orders())];
     let written: String = questions()
@@ -77,7 +77,7 @@ fn variables(comment: &str, mode: &str) -> RowSet {
 }
 
 #[test]
-fn a_server_says_which_product_it_is_and_what_its_catalogue_tells() {
+fn product_and_catalogue_features_are_detected() {
     let unicode = rows(&["Variable_name", "Value"], vec![texts(&["enable_unicode_name_support", "true"])]);
     let columns = rows(&["table_name", "column_name"], vec![texts(&["partitions", "REPLICA_NUM"])]);
     let doris = variables("Doris version doris-2.1.7-rc03-443e87e203", "ONLY_FULL_GROUP_BY");
@@ -166,7 +166,7 @@ fn read(comment: &str, partition: &str) -> Table {
 }
 
 #[test]
-fn a_table_is_read_whole_out_of_what_the_server_shows() {
+fn a_table_is_read_completely() {
     let table = read("what's \"ordered\"", PARTITION);
     assert_eq!((table.kind.as_str(), table.comment.as_str()), ("table", "what's \"ordered\""));
     assert_eq!(table.model.as_deref(), Some("UNIQUE"));
@@ -189,7 +189,7 @@ fn a_table_is_read_whole_out_of_what_the_server_shows() {
 }
 
 #[test]
-fn a_number_of_copies_is_read_where_it_is_one_for_the_whole_table() {
+fn a_uniform_replica_count_is_read() {
     let text = create_text("", "");
     let of = |least: &str, most: &str| {
         let columns = ["name", "replica_least", "replica_most", "partition_count"];
@@ -203,7 +203,7 @@ fn a_number_of_copies_is_read_where_it_is_one_for_the_whole_table() {
 }
 
 #[test]
-fn copies_by_tags_and_partitions_made_ahead_are_kept_for_plans() {
+fn tagged_replicas_and_dynamic_partitions_are_kept() {
     let text = create_text("", PARTITION);
     let tagged = text.replace("default: 3", "default: 2, tag.location.b: 1");
     let tagged = read_text(&tagged, "", None);
@@ -249,7 +249,7 @@ fn a_layout_that_is_not_understood_is_not_known() {
 }
 
 #[test]
-fn the_catalogue_of_newer_starrocks_tells_the_layout_of_many_tables_at_once() {
+fn newer_starrocks_lists_layouts_in_bulk() {
     let starrocks = Server { product: Product::StarRocks, layout: true, ..Server::default() };
     let columns =
         ["name", "model", "spread_by", "spread_kind", "bucket_count", "partition_key", "property_text"];
@@ -270,7 +270,7 @@ fn the_catalogue_of_newer_starrocks_tells_the_layout_of_many_tables_at_once() {
 }
 
 #[test]
-fn only_tables_have_a_model_and_what_is_not_there_is_said() {
+fn only_tables_have_a_key_model() {
     let server = Server::default();
     let mut given = answers("");
     given.heads = rows(&HEADS, vec![texts(&["orders", "VIEW", "View", ""])]);
@@ -291,7 +291,7 @@ fn only_tables_have_a_model_and_what_is_not_there_is_said() {
 }
 
 #[test]
-fn sizes_are_estimates_and_what_is_not_told_is_not_nothing() {
+fn sizes_are_estimates_missing_means_unknown() {
     let told = rows(
         &["name", "kind", "engine_name", "row_count", "data_bytes", "index_bytes"],
         vec![
@@ -313,7 +313,7 @@ fn sizes_are_estimates_and_what_is_not_told_is_not_nothing() {
 }
 
 #[test]
-fn an_unknown_table_is_told_from_a_failure() {
+fn an_unknown_table_is_not_a_failure() {
     let answered = |code: &str, message: &str| {
         let upstream = lakeport_sdk::Upstream {
             system: "Doris".to_owned(),

@@ -101,7 +101,7 @@ fn what_is_no_type_is_refused() {
 }
 
 #[test]
-fn every_word_that_is_written_is_declared_and_every_type_listed_parses() {
+fn written_words_are_declared_listed_types_parse() {
     let declared = words();
     for text in ["DECIMAL(1)", "VARCHAR(1)", "ARRAY<INT>", "MAP<INT,INT>", "STRUCT<a:INT>"]
         .into_iter()

@@ -89,7 +89,7 @@ pub fn alter(server: &Server, change: &AlterField) -> Result<ChangePlan, Vec<Pro
     // The current field: a definition that cannot be written back must not be overwritten.
     let (was, is_restorable) = as_it_was(server, table, before, after);
     if let Err(what) = &was {
-        let message = format!("the field has what cannot be written anew from here: {what}");
+        let message = format!("the field has a property that cannot be written back: {what}");
         problems.add(first_changed(before, after), "not_representable", message);
     }
     let types = [before, after].map(|field| types::parse(&field.type_text, Some(server)));

@@ -118,7 +118,7 @@ pub fn statistics_of(
     match kind_of(&head)? {
         None => return Err(no_table(table)),
         Some("view") => {
-            let note = "a view keeps no rows; they are counted when asked for anew".to_owned();
+            let note = "a view keeps no rows; a fresh reading counts them".to_owned();
             return Ok(TableStatistics { note, ..TableStatistics::unknown() });
         }
         Some(_) => {}

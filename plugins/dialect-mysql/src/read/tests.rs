@@ -246,7 +246,7 @@ fn a_view_has_fields_and_no_comment_of_its_own() {
 }
 
 #[test]
-fn pages_of_innodb_are_bytes_and_partitions_belong_to_their_table() {
+fn innodb_pages_become_bytes_per_table() {
     let columns = ["name", "data_pages", "index_pages"];
     let given = vec![row(&["t", "2", "1"]), row(&["p#P#a", "1", "0"]), row(&["p#p#b#sp#c", "3", "1"])];
     let bytes = sizes::bytes_of(&rows(&columns, given), 16_384).unwrap();

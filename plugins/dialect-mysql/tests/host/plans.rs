@@ -84,7 +84,7 @@ fn a_table_that_cannot_be_is_refused_member_by_member() {
 }
 
 #[test]
-fn a_partition_belongs_to_the_key_and_has_a_type_that_can_be_cut() {
+fn partition_columns_need_key_and_suitable_type() {
     let with = |partition: &str| {
         Change::CreateTable(Table {
             partition: vec![partition.to_owned()],
@@ -119,7 +119,7 @@ fn a_table_is_renamed_and_back() {
 }
 
 #[test]
-fn views_that_stop_working_are_told() {
+fn views_that_stop_working_are_noted() {
     let table = Table { extra: Some(r#"{"engine":"InnoDB","views":["report"]}"#.to_owned()), ..orders() };
     let to = |current: &Table, name: &str| {
         Change::RestoreTable(RenameTable { current: current.clone(), new_name: name.to_owned() })
@@ -385,7 +385,7 @@ fn a_definition_that_cannot_be_written_back_is_not_overwritten() {
 }
 
 #[test]
-fn a_default_that_is_not_shown_as_it_is_or_that_the_host_refuses_is_not_written() {
+fn unrepresentable_defaults_are_refused() {
     let expression = |said: &str| DefaultValue::Expression(said.to_owned());
     for (type_text, default) in [
         ("varbinary(5)", text("?A")),

@@ -66,7 +66,7 @@ fn orders() -> Vec<TableName> {
 }
 
 #[test]
-fn the_server_says_what_it_is_and_old_ones_are_refused() {
+fn versions_are_detected_old_ones_refused() {
     let of =
         |pairs: &[(&str, &str)]| read::server(&Judge::new(&[], vec![("SHOW VARIABLES", variables(pairs))]));
     let server: ServerInfo = of(&[
@@ -87,7 +87,7 @@ fn the_server_says_what_it_is_and_old_ones_are_refused() {
 }
 
 #[test]
-fn pages_of_databases_and_tables_go_on_behind_their_last_name() {
+fn paging_continues_after_the_last_name() {
     let names = rows(&["name"], ["numbers", "orders", "report"].map(|name| vec![text(name)]).into());
     let judge = Judge::new(&[], vec![("ENGINE", heads("")), ("SCHEMATA", names.clone()), ("LIMIT", names)]);
     let page = |limit| Page { cursor: Some("a'; --".to_owned()), limit };

@@ -50,7 +50,7 @@ fn what_the_catalogue_says_is_read_for_what_it_is() {
 }
 
 #[test]
-fn a_default_is_taken_only_in_the_form_in_which_it_is_kept() {
+fn defaults_must_be_in_canonical_form() {
     let text = |value: &str| DefaultValue::Text(value.to_owned());
     let number = |value: &str| DefaultValue::Number(value.to_owned());
     for (type_text, default, fine) in [

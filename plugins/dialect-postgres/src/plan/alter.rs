@@ -39,7 +39,7 @@ pub fn plan(server: &ServerInfo, change: &AlterField) -> Result<ChangePlan, Vec<
     let new_default = !defaults::same(&before.defaults_to, &after.defaults_to);
     if new_default {
         default_of_others(change, &facts, &of_table, "defaultValue", &mut problems);
-    } else if types.is_some() && is_set_anew(before) {
+    } else if types.is_some() && is_set_again(before) {
         default_of_others(change, &facts, &of_table, "fieldType", &mut problems);
     }
     if new_default || types.is_some() {
@@ -164,7 +164,7 @@ fn retype(
 }
 
 /// Only PostgreSQL can convert the old default to the new type; so a constant is set again.
-fn is_set_anew(before: &Field) -> bool {
+fn is_set_again(before: &Field) -> bool {
     defaults::gives_a_value(&before.defaults_to) && !matches!(before.defaults_to, DefaultValue::Expression(_))
 }
 
@@ -255,7 +255,7 @@ struct Steps<'a> {
 impl Steps<'_> {
     fn all(mut self, types: Option<&Types>, new_default: bool) -> Vec<Step> {
         let (before, after) = (&self.change.before, &self.change.after);
-        let resets = types.is_some() && is_set_anew(before);
+        let resets = types.is_some() && is_set_again(before);
         let clears =
             defaults::gives_a_value(&before.defaults_to) && (new_default && types.is_some() || resets);
         if clears {

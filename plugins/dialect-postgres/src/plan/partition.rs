@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_name_is_cut_between_characters_and_stays_apart_from_others() {
+    fn long_names_are_cut_and_stay_unique() {
         assert_eq!(companion_name("orders"), "orders_default");
         assert_eq!(companion_name(&"a".repeat(55)).len(), 63);
         let one = companion_name(&format!("{}1", "é".repeat(31)));

@@ -13,7 +13,7 @@ use crate::version::{LAST_ACCESS, is_at_least};
 const SOURCE: &str = "pg_stat_user_tables";
 /// The source's limitations.
 const NOTE: &str = "PostgreSQL counts scans of a table, not statements, and neither users nor days; counting the \
-                    rows of a table is a scan, too. After a crash it counts anew";
+                    rows of a table is a scan, too. After a crash it starts again at zero";
 
 /// One page of counters. Scans of a partition count for its table.
 pub fn access(

@@ -72,7 +72,7 @@ pub fn statistics_of(row: &Row<'_>) -> Result<TableStatistics, Error> {
     let kind = row.text("kind")?;
     if matches!(kind, "v" | "f") {
         let what = if kind == "v" { "a view has no rows of its own" } else { "its rows lie elsewhere" };
-        let note = format!("{what}; they are counted when asked for anew");
+        let note = format!("{what}; a fresh reading counts them");
         return Ok(TableStatistics { note, ..TableStatistics::unknown() });
     }
     let bytes = |column: &str| -> Result<Option<u64>, Error> {

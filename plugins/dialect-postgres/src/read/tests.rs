@@ -149,7 +149,7 @@ fn inspected(answers: Vec<RowSet>, names: &[&str]) -> Vec<Result<Table, Error>> 
 }
 
 #[test]
-fn tables_come_in_the_order_asked_with_their_keys_and_defaults() {
+fn tables_come_in_the_requested_order() {
     let found = inspected(answers(), &["lines", "nobody", "orders"]);
     let codes: Vec<&str> = found
         .iter()
@@ -163,7 +163,7 @@ fn tables_come_in_the_order_asked_with_their_keys_and_defaults() {
 }
 
 #[test]
-fn what_hangs_on_one_field_is_the_fields_and_the_rest_is_the_tables() {
+fn dependents_belong_to_field_or_table() {
     let orders = inspected(answers(), &["orders"]).remove(0).unwrap();
     assert_eq!(
         orders.extra.as_deref(),
@@ -178,7 +178,7 @@ fn what_hangs_on_one_field_is_the_fields_and_the_rest_is_the_tables() {
 }
 
 #[test]
-fn a_primary_key_is_not_dropped_with_a_field_that_it_includes() {
+fn included_fields_share_the_primary_key() {
     let mut given = answers();
     given[4] = rows(&DEPENDENT, vec![dependent(3, 95, "constraint p", (7, "orders"), "orders_pkey")]);
     let orders = inspected(given, &["orders"]).remove(0).unwrap();
@@ -187,7 +187,7 @@ fn a_primary_key_is_not_dropped_with_a_field_that_it_includes() {
 }
 
 #[test]
-fn a_default_that_is_another_one_in_a_partition_is_known() {
+fn differing_partition_defaults_are_detected() {
     let mut given = answers();
     given[0].rows[0][3] = text("p");
     given.push(rows(&["relation", "number"], vec![vec![int(7), int(3)]]));
@@ -197,7 +197,7 @@ fn a_default_that_is_another_one_in_a_partition_is_known() {
 }
 
 #[test]
-fn a_table_whose_rows_were_cut_off_is_asked_for_again() {
+fn a_table_with_truncated_rows_is_reread() {
     let mut given = answers();
     given[1].rows.truncate(2);
     given[1].truncated = true;
@@ -235,7 +235,7 @@ fn only_postgresql_that_is_new_enough_is_served() {
 }
 
 #[test]
-fn an_estimate_that_was_never_made_is_unknown_and_not_none() {
+fn a_missing_estimate_is_unknown() {
     let columns = [
         "kind",
         "row_count",
@@ -265,7 +265,7 @@ fn an_estimate_that_was_never_made_is_unknown_and_not_none() {
 }
 
 #[test]
-fn rows_are_counted_where_the_count_is_that_of_the_table() {
+fn rows_are_counted_only_where_exact() {
     let columns = [
         "schema_name",
         "name",

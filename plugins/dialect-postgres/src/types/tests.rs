@@ -54,7 +54,7 @@ fn a_type_is_written_in_tokens_of_its_own() {
 }
 
 #[test]
-fn only_types_that_a_b_tree_takes_can_be_a_key() {
+fn keys_need_types_with_btree_operators() {
     for text in [
         "uuid",
         "interval",
@@ -128,7 +128,7 @@ fn what_is_no_type_or_more_than_one_is_refused() {
 }
 
 #[test]
-fn types_of_other_databases_are_told_what_would_do() {
+fn foreign_type_names_suggest_a_replacement() {
     for (text, instead) in [
         ("datetime", "timestamp"),
         ("TINYINT", "smallint"),
@@ -144,7 +144,7 @@ fn types_of_other_databases_are_told_what_would_do() {
 }
 
 #[test]
-fn a_type_that_came_later_is_refused_by_an_older_server() {
+fn older_servers_refuse_newer_types() {
     let server = |version: &str| ServerInfo {
         product: "PostgreSQL".to_owned(),
         version: version.to_owned(),
@@ -157,7 +157,7 @@ fn a_type_that_came_later_is_refused_by_an_older_server() {
 }
 
 #[test]
-fn every_type_that_is_listed_parses_and_uses_only_declared_words() {
+fn listed_types_parse_with_declared_words() {
     let words = words();
     for info in infos() {
         let parsed = parse(&info.name).unwrap();

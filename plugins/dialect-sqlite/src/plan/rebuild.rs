@@ -41,8 +41,8 @@ pub fn plan(change: &AlterField, after: Column, notes: Vec<Problem>) -> Result<C
         Ok(columns) => columns,
         Err(reason) => {
             let message = format!(
-                "SQLite changes a field in this way only by writing the whole table anew, and of {} something \
-                 would be lost: {reason}",
+                "SQLite changes a field in this way only by rebuilding the table, and of {} something would \
+                 be lost: {reason}",
                 current.name.name
             );
             return Err(vec![Problem::new(changed_member(change), "not_representable", message)]);

@@ -110,7 +110,7 @@ fn drop_field(table: Table, name: &str) -> Change {
 }
 
 #[test]
-fn a_table_is_made_with_its_key_and_comments_stay_behind() {
+fn a_table_is_created_with_its_key() {
     let mut table = Table { comment: "what was ordered".to_owned(), extra: None, ..orders() };
     table.fields[2].comment = "in euros".to_owned();
     let plan = planned(Change::CreateTable(table));
@@ -146,7 +146,7 @@ fn each_kind_of_default_is_written() {
 }
 
 #[test]
-fn all_that_is_wrong_with_a_new_table_is_said_at_once() {
+fn all_errors_of_a_new_table_together() {
     let table = Table {
         name: TableName::new("main", "SQLite_orders"),
         model: Some("DUPLICATE".to_owned()),
@@ -258,7 +258,7 @@ fn plan_for(server: &ServerInfo, change: Change) -> ChangePlan {
 }
 
 #[test]
-fn a_field_that_sqlite_could_not_add_to_a_table_with_rows_is_refused() {
+fn a_field_unaddable_to_rows_is_refused() {
     let refusals = [
         (Field { nullable: false, ..field("x", "INT") }, ("isNullable", "unsupported_by_dialect")),
         (
@@ -316,7 +316,7 @@ fn a_field_is_renamed_by_a_statement_of_its_own() {
 }
 
 #[test]
-fn another_shape_writes_the_table_anew() {
+fn another_shape_rebuilds_the_table() {
     let plan = planned(alter(orders(), "note", |after| {
         after.name = "remark".to_owned();
         after.type_text = "varchar(20)".to_owned();
@@ -357,7 +357,7 @@ fn another_shape_writes_the_table_anew() {
 }
 
 #[test]
-fn each_part_of_a_shape_is_a_reason_and_none_is_none() {
+fn each_change_of_shape_rebuilds() {
     let count = |change: Change| planned(change).steps.len();
     assert_eq!(count(alter(orders(), "total", |after| after.defaults_to = DefaultValue::Absent)), 4);
     assert_eq!(count(alter(orders(), "total", |after| after.nullable = false)), 4);
@@ -366,7 +366,7 @@ fn each_part_of_a_shape_is_a_reason_and_none_is_none() {
 }
 
 #[test]
-fn a_key_that_is_renamed_in_a_new_shape_stays_the_key() {
+fn a_key_renamed_by_rebuilding_stays_key() {
     let plan = planned(alter(orders(), "id", |after| {
         after.name = "number".to_owned();
         after.type_text = "INT".to_owned();
@@ -376,7 +376,7 @@ fn a_key_that_is_renamed_in_a_new_shape_stays_the_key() {
 }
 
 #[test]
-fn values_that_may_come_out_otherwise_are_said_to_be_lost() {
+fn conversions_that_may_change_values_destroy() {
     for (name, type_text, destroys) in [
         ("note", "INTEGER", true),
         ("note", "REAL", true),
@@ -394,7 +394,7 @@ fn values_that_may_come_out_otherwise_are_said_to_be_lost() {
 }
 
 #[test]
-fn nothing_is_written_anew_that_could_lose_something() {
+fn rebuilds_that_could_lose_something_are_refused() {
     let names = |name: &str| vec![name.to_owned()];
     let plain = || TableFacts { understood: true, ..TableFacts::default() };
     let facts = [

@@ -94,7 +94,7 @@ pub fn statistics_of(name: &str, counted: &RowSet, sizes: Option<&Bytes>) -> Res
 
 fn not_counted() -> TableStatistics {
     TableStatistics {
-        note: "SQLite keeps no numbers; they are counted when asked for anew".to_owned(),
+        note: "SQLite keeps no statistics; a fresh reading counts the rows".to_owned(),
         ..TableStatistics::unknown()
     }
 }

@@ -54,7 +54,7 @@ fn extra(table: &Table) -> Value {
 }
 
 #[test]
-fn a_plain_table_is_read_whole_and_may_be_written_anew() {
+fn a_plain_table_may_be_rebuilt() {
     let table = orders(&answers(PLAIN));
     assert_eq!(table.keys, ["id", "day"]);
     assert_eq!(table.kind, "table");
@@ -127,7 +127,7 @@ fn what_must_not_be_lost_stands_in_extra() {
 }
 
 #[test]
-fn a_statement_that_does_not_fit_the_fields_is_not_understood() {
+fn a_mismatched_create_statement_is_not_understood() {
     for sql in [
         "",
         "CREATE TABLE orders (day, id, more)",
@@ -139,14 +139,14 @@ fn a_statement_that_does_not_fit_the_fields_is_not_understood() {
 }
 
 #[test]
-fn views_that_were_not_all_read_may_be_in_the_way() {
+fn a_truncated_view_list_blocks_rebuilds() {
     let mut given = answers(PLAIN);
     given.users.truncated = true;
     assert!(extra(&orders(&given))["rebuild"].is_string());
 }
 
 #[test]
-fn generated_and_hidden_columns_are_told_apart() {
+fn generated_and_hidden_columns_are_distinguished() {
     let mut given = answers("CREATE TABLE orders (a TEXT, b INT AS (length(a)) STORED)");
     let fields = rows(
         &FIELD,
@@ -169,7 +169,7 @@ fn generated_and_hidden_columns_are_told_apart() {
 }
 
 #[test]
-fn tables_come_in_the_order_asked_and_what_is_missing_has_its_place() {
+fn missing_tables_keep_their_position() {
     let mut given = answers(PLAIN);
     given.heads.rows.push(vec![
         text("broken"),

@@ -113,7 +113,7 @@ pub fn description(trial: &mut Trial, same: bool) {
             "a type is written with declared words",
         );
     }
-    expect(!info.types.is_empty(), "types", "is empty".to_owned(), "people and models are told the types");
+    expect(!info.types.is_empty(), "types", "is empty".to_owned(), "users and models are shown the types");
     let short = |hint: &String| hint.chars().count() <= HINT_MAX_CHARS;
     let fits = info.sql.hints.len() <= HINTS_MAX && info.sql.hints.iter().all(short);
     expect(fits, "sql.hints", "too many or too long".to_owned(), "at most 20 of 200 characters");

@@ -46,7 +46,7 @@ pub async fn errors(trial: &mut Trial, samples: &Samples) {
     }
     trial.server = known;
     trial.server.product = "Nobody's".to_owned();
-    trial.judge(Area::Errors, "a product that nobody knows", &Change::CreateTable(samples.orders())).await;
+    trial.judge(Area::Errors, "an unknown product", &Change::CreateTable(samples.orders())).await;
 }
 
 async fn no_types(trial: &mut Trial) {
@@ -90,8 +90,8 @@ fn impossible(samples: &Samples) -> Vec<(&'static str, Change)> {
         ("an external table", samples::alter(of_kind("external"), "note", |field| field.nullable = false)),
         ("a type that is none", samples::add(samples.orders(), samples::field("more", "NO_SUCH_TYPE"))),
         ("a field that is not there", samples::drop_field(samples.orders(), "nobody")),
-        ("a change that nobody knows", unknown("make_coffee", None)),
-        ("a change that nobody knows", unknown("make_coffee", Some(samples.orders()))),
+        ("an unknown change", unknown("make_coffee", None)),
+        ("an unknown change", unknown("make_coffee", Some(samples.orders()))),
     ]
 }
 

@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_member_has_one_problem_and_others_may_be_said_of_another() {
+    fn a_member_keeps_its_first_problem() {
         let (mut problems, mut others) = (Problems::default(), Problems::default());
         problems.conflict("tableName", "is there");
         problems.unsupported("tableName", "cannot be");

@@ -3,7 +3,7 @@ use lakeport_sdk::dialect::{AddField, CommentTable, DropField, DropTable, Rename
 use super::*;
 
 #[test]
-fn a_table_is_made_with_its_key_and_its_comments_come_as_statements() {
+fn creating_a_table_adds_comment_statements() {
     let mut table = Table { comment: "what was \"ordered\"".to_owned(), extra: None, ..orders() };
     table.fields[2].comment = "in euros, it's a \\ backslash".to_owned();
     assert_eq!(
@@ -18,7 +18,7 @@ fn a_table_is_made_with_its_key_and_its_comments_come_as_statements() {
 }
 
 #[test]
-fn a_key_may_be_of_any_type_that_has_an_order() {
+fn a_key_accepts_any_ordered_type() {
     let fields = vec![field("id", "uuid"), field("during", "tstzrange")];
     let keys = vec!["id".to_owned(), "during".to_owned()];
     assert_eq!(
@@ -55,7 +55,7 @@ fn each_kind_of_default_is_written() {
 }
 
 #[test]
-fn a_partitioned_table_has_a_partition_that_takes_everything_and_follows_it() {
+fn a_partitioned_table_has_a_default_partition() {
     let mut table = orders();
     table.fields.push(Field { nullable: true, key: true, ..field("day", "date") });
     table.keys.push("day".to_owned());
@@ -108,7 +108,7 @@ fn a_table_is_renamed_commented_and_dropped() {
 }
 
 #[test]
-fn who_uses_a_renamed_table_is_told() {
+fn renaming_a_table_notes_its_users() {
     let used = with_facts(&TableFacts {
         users: ["the view shop.report".to_owned()].into(),
         ..TableFacts::default()
@@ -139,7 +139,7 @@ fn a_field_is_added_last_with_its_comment() {
 }
 
 #[test]
-fn each_part_of_a_field_is_a_statement_with_its_own_undo() {
+fn each_field_property_has_its_own_undo() {
     let change = alter(orders(), "total", |after| {
         after.name = "sum".to_owned();
         after.type_text = "numeric(12,2)".to_owned();
@@ -171,7 +171,7 @@ fn each_part_of_a_field_is_a_statement_with_its_own_undo() {
 }
 
 #[test]
-fn a_type_goes_back_with_a_cast_where_it_needs_one() {
+fn undoing_a_type_casts_where_needed() {
     let mut table = orders();
     table.fields.push(field("count", "integer"));
     let change = alter(table, "count", |after| after.type_text = "text".to_owned());
@@ -184,7 +184,7 @@ fn a_type_goes_back_with_a_cast_where_it_needs_one() {
 }
 
 #[test]
-fn a_default_is_set_anew_in_the_new_type() {
+fn defaults_are_reset_in_the_new_type() {
     let change = alter(orders(), "note", |after| after.type_text = "varchar".to_owned());
     let column = r#"ALTER TABLE "shop"."orders" ALTER COLUMN "note""#;
     assert_eq!(
@@ -204,7 +204,7 @@ fn nothing_is_done_where_nothing_changes() {
 }
 
 #[test]
-fn a_field_is_dropped_with_what_is_its_own_and_comes_back_empty() {
+fn a_dropped_field_comes_back_empty() {
     let facts = FieldFacts { own: ["index by_note".to_owned()].into(), ..FieldFacts::default() };
     let drop =
         Change::DropField(DropField { current: with_field_facts("note", &facts), field: "note".to_owned() });

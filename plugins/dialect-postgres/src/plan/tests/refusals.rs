@@ -7,7 +7,7 @@ fn set(name: &str) -> std::collections::BTreeSet<String> {
 }
 
 #[test]
-fn all_that_is_wrong_with_a_new_table_is_said_at_once() {
+fn all_errors_of_a_new_table_together() {
     let table = Table {
         name: TableName::new("shop", "n".repeat(64)),
         model: Some("DUPLICATE".to_owned()),
@@ -45,13 +45,13 @@ fn all_that_is_wrong_with_a_new_table_is_said_at_once() {
 }
 
 #[test]
-fn the_key_of_a_partitioned_table_has_what_it_is_partitioned_by() {
+fn a_partitioned_key_includes_the_partition_column() {
     let table = Table { partition: vec!["total".to_owned()], ..orders() };
     assert_eq!(refused(Change::CreateTable(table)), pairs(&[("partitionColumn", "invalid_value")]));
 }
 
 #[test]
-fn a_table_that_others_use_or_that_is_part_of_another_stays() {
+fn used_or_inherited_tables_are_not_dropped() {
     let drop = |facts: TableFacts| {
         refused(Change::DropTable(DropTable { current: with_facts(&facts), at_once: true }))
     };
@@ -79,7 +79,7 @@ fn a_name_that_would_be_cut_off_is_refused() {
 }
 
 #[test]
-fn what_would_be_lost_with_a_type_is_in_the_way() {
+fn properties_lost_by_retyping_block_it() {
     let facts = [
         FieldFacts { collation: Some("\"C\"".to_owned()), ..FieldFacts::default() },
         FieldFacts { storage: set("storage EXTERNAL"), ..FieldFacts::default() },
@@ -148,7 +148,7 @@ fn a_field_that_others_need_is_not_dropped() {
 }
 
 #[test]
-fn a_field_that_could_not_be_added_to_rows_is_refused() {
+fn a_field_unaddable_to_rows_is_refused() {
     for (field, expected) in [
         (Field { nullable: false, ..field("x", "int") }, ("isNullable", "unsupported_by_dialect")),
         (Field { key: true, ..field("x", "int") }, ("isPrimaryKey", "unsupported_by_dialect")),
@@ -181,7 +181,7 @@ fn what_postgresql_has_nothing_for_is_refused_by_member() {
 }
 
 #[test]
-fn what_another_field_is_generated_from_is_renamed_and_no_more() {
+fn a_generating_field_can_only_be_renamed() {
     let mut table = orders();
     table.fields.push(Field { generated: Some("(total * 2)".to_owned()), ..field("twice", "numeric") });
     let drop = DropField { current: table.clone(), field: "total".to_owned() };
