@@ -179,7 +179,7 @@ fn long_change(bench: &mut Bench<'_>, warehouse: &Warehouse, source: i64) -> any
     }
     let (bare, ours) = (median(bares), median(ours));
     println!(
-        "| Postgres, {LONG_ROWS} rows written anew, {LONG_CHANGES} times | {bare:.0} | {ours:.0} | {:.2} × |",
+        "| Postgres, {LONG_ROWS} rows rewritten, {LONG_CHANGES} times | {bare:.0} | {ours:.0} | {:.2} × |",
         ours / bare
     );
     Ok(())
