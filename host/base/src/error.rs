@@ -326,6 +326,11 @@ impl From<sqlx::Error> for Error {
             let message = "the store is busy; nothing was changed, try again";
             return Error::unavailable("store_busy", message).retry_after(1);
         }
+        if is_lost(&source) {
+            tracing::warn!("the connection to the store was lost: {source}");
+            let message = "the connection to the store was lost before anything was changed; try again";
+            return Error::unavailable("store_busy", message).retry_after(1);
+        }
         Error::Internal(source.into())
     }
 }
@@ -343,6 +348,21 @@ fn is_busy(error: &sqlx::Error) -> bool {
         _ => false,
     }
 }
+
+/// Whether the server or the network ended the connection. A transaction that was not being committed is undone.
+pub fn is_lost(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) => true,
+        sqlx::Error::Database(error) => {
+            error.code().is_some_and(|code| code.starts_with("08") || LOST_CODES.contains(&&*code))
+        }
+        _ => false,
+    }
+}
+
+/// PostgreSQL's admin_shutdown, crash_shutdown, cannot_connect_now, database_dropped, idle_session_timeout,
+/// idle_in_transaction_session_timeout, transaction_timeout.
+const LOST_CODES: [&str; 7] = ["57P01", "57P02", "57P03", "57P04", "57P05", "25P03", "25P04"];
 
 #[cfg(test)]
 mod tests {

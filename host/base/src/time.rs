@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_is_told_so() {
+    fn an_invalid_time_is_refused() {
         let zone = chrono_tz::Europe::Berlin;
         for wrong in ["", "2026-1-1 00:00:00", "2026-02-30 00:00:00", "2026-01-01", "2026-01-01 24:00:00"] {
             assert!(parse(wrong, zone).unwrap_err().contains(FORM_SHOWN), "{wrong}");

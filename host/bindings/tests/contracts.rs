@@ -99,7 +99,7 @@ fn the_log_level_is_the_only_enum() {
 }
 
 #[test]
-fn a_dialect_can_import_the_log_and_a_connection_and_nothing_else_that_acts() {
+fn dialects_import_only_log_and_connection() {
     let resolve = resolve();
     let (_, world) = resolve
         .worlds

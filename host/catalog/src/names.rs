@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_keyword_is_looked_for_in_both_names_whatever_its_case() {
+    fn keywords_match_both_names_ignoring_case() {
         let mut names = Names::default();
         names.put(0, "main", "Orders");
         names.put(1, "SALES", "items");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_over_the_end_of_one_name_hides_nothing_of_the_next() {
+    fn a_match_across_names_hides_none() {
         let mut names = Names::default();
         names.put(0, "main", "xa");
         names.put(1, "aab", "y");
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_keyword_that_no_name_could_have_is_not_looked_for() {
+    fn a_too_long_keyword_matches_nothing() {
         let mut names = Names::default();
         names.put(0, "main", "orders");
         assert_eq!(matching(&names, &".".repeat(60_000)), [] as [u32; 0]);
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_replaced_or_removed_is_not_found_and_takes_no_room() {
+    fn removed_names_are_not_found_nor_stored() {
         let mut names = Names::default();
         for round in 0..100 {
             for place in 0..100 {

@@ -32,7 +32,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 proptest! {
     #[test]
-    fn an_order_that_follows_changes_is_that_of_a_whole_sort(steps in prop::collection::vec(step(), 1..200)) {
+    fn an_updated_order_equals_a_full_sort(steps in prop::collection::vec(step(), 1..200)) {
         let (mut orders, mut places) = (Orders::default(), vec![None; 60]);
         for step in steps.into_iter().chain([Step::Ask]) {
             match step {

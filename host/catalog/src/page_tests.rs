@@ -59,7 +59,7 @@ fn ids(index: &Index, by: SortBy, is_descending: bool) -> Vec<i64> {
 }
 
 #[test]
-fn what_has_no_value_stands_last_and_ties_go_by_the_id() {
+fn missing_values_sort_last_ties_by_id() {
     let index = few();
     assert_eq!(ids(&index, BY_NAME, false), [3, 2, 1, 4]);
     assert_eq!(ids(&index, BY_NAME, true), [4, 1, 2, 3]);
@@ -152,7 +152,7 @@ fn looked_at(known: &BTreeMap<i64, Entry>, filter: &Filter<'_>, is_descending: b
 
 proptest! {
     #[test]
-    fn an_index_that_follows_changes_lists_what_a_look_at_every_entry_does(
+    fn an_updated_index_equals_a_full_scan(
         steps in prop::collection::vec((changed(), 0..4_u8), 1..80)
     ) {
         let (mut index, mut known) = (Index::default(), BTreeMap::new());

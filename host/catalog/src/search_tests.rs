@@ -72,7 +72,7 @@ fn pages_follow_each_other_over_all_ranks() {
 }
 
 #[test]
-fn who_does_not_see_a_table_does_not_find_its_fields() {
+fn fields_of_hidden_tables_are_not_found() {
     let mut index = few();
     let other = Entry { cluster_id: Some(2), ..entry(6, "main", "order") };
     index.put(other, &texts(&[(61, "orders", "")]));

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_found_once_by_the_best_place_in_its_name_or_by_what_is_said_of_it() {
+    fn a_field_matches_once_at_best_rank() {
         let said = said(&[
             (11, "Id", ""),
             (12, "order_id", "the id of it, id"),
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_table_is_found_whatever_its_case() {
+    fn comments_are_searched_ignoring_case() {
         let said = said(&[]);
         for keyword in ["单", "订单", "core", "long text"] {
             assert!(said.has(&Finder::new(keyword)), "{keyword}");

@@ -117,7 +117,7 @@ async fn a_redirect_is_not_followed() {
 }
 
 #[tokio::test]
-async fn an_answer_is_bounded_whether_or_not_it_says_how_long_it_is() {
+async fn answers_are_bounded_with_or_without_length() {
     let body = format!("\"{}\"", "x".repeat(100));
     let told = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
     let untold = format!("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{body}");
@@ -162,7 +162,7 @@ async fn what_is_no_answer_is_said_so() {
 }
 
 #[tokio::test]
-async fn what_is_no_address_is_refused_and_its_password_not_repeated() {
+async fn an_invalid_address_is_refused_without_password() {
     let client = client(&[], None);
     for url in ["", "x", "ftp://h/", "http://user:geheim@h/", "http:///", "/path"] {
         let error = get(&client, url, Limits::default()).await.unwrap_err();
@@ -171,7 +171,7 @@ async fn what_is_no_address_is_refused_and_its_password_not_repeated() {
 }
 
 #[tokio::test]
-async fn an_authority_of_ones_own_is_trusted_only_where_it_is_named() {
+async fn a_custom_ca_must_be_configured() {
     let port = tls_server().await.port();
     let allow = [format!("localhost:{port}")];
     let url = format!("https://localhost:{port}/");

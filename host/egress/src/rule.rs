@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_covers_itself_and_a_suffix_what_is_below_it() {
+    fn a_suffix_rule_covers_subdomains() {
         assert!(rule("DB.example.com.").covers_name("db.example.com", 1));
         assert!(rule("db.example.com:5432").covers_name("db.example.com", 5432));
         assert!(!rule("db.example.com:5432").covers_name("db.example.com", 5433));
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_covers_itself_and_a_range_what_is_in_it() {
+    fn a_range_rule_covers_its_addresses() {
         assert!(rule("127.0.0.1").covers_address(at("127.0.0.1:9")));
         assert!(rule("127.0.0.1").covers_address(at("[::ffff:127.0.0.1]:9")));
         assert!(!rule("127.0.0.1").covers_address(at("127.0.0.2:9")));

@@ -123,14 +123,14 @@ proptest! {
 }
 
 #[test]
-fn a_task_that_reads_its_own_output_makes_no_edge_to_itself() {
+fn a_task_makes_no_self_edge() {
     let mut graph = Graph::default();
     graph.set_task(1, &[1, 2], &[2]);
     assert_eq!(shown(&graph, [1, 2]), Edges::from([((1, 2), vec![1])]));
 }
 
 #[test]
-fn two_tasks_of_one_pair_make_one_edge_that_stays_until_both_are_gone() {
+fn an_edge_lasts_until_its_last_task() {
     let mut graph = Graph::default();
     graph.set_task(7, &[1], &[2]);
     graph.set_task(3, &[1], &[2]);
@@ -142,7 +142,7 @@ fn two_tasks_of_one_pair_make_one_edge_that_stays_until_both_are_gone() {
 }
 
 #[test]
-fn on_both_sides_of_a_circle_the_shorter_way_counts_and_upstream_on_a_tie() {
+fn in_a_cycle_the_shorter_side_counts() {
     let mut graph = Graph::default();
     for (task, (from, to)) in [(1, 2), (2, 3), (3, 4), (4, 1)].into_iter().enumerate() {
         graph.set_task(task as i64, &[from], &[to]);
@@ -153,7 +153,7 @@ fn on_both_sides_of_a_circle_the_shorter_way_counts_and_upstream_on_a_tie() {
 }
 
 #[test]
-fn a_long_chain_is_walked_without_recursion_and_a_hub_is_left_in_no_time() {
+fn long_chains_and_hubs_are_walked_fast() {
     const TABLES: i64 = 200_000;
     let mut graph = Graph::default();
     let begun = Instant::now();
@@ -179,7 +179,7 @@ fn a_long_chain_is_walked_without_recursion_and_a_hub_is_left_in_no_time() {
 
 /// Uses public lineage graphs if they lie beside the repository.
 #[test]
-fn real_lineage_is_walked_as_a_plain_list_of_its_edges_is() {
+fn real_lineage_matches_a_plain_walk() {
     for name in ["gitlab", "mattermost"] {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data/lineage");
         let files = std::fs::read_dir(folder).into_iter().flatten().flatten();

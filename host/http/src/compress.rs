@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_json_answer_is_packed_and_a_short_or_binary_one_is_not() {
+    async fn only_long_json_answers_are_compressed() {
         let long = "a".repeat(200_000);
         let packed = compress(Reply::json(&long), &accepting("gzip")).await;
         assert_eq!(packed.headers[CONTENT_ENCODING], "gzip");

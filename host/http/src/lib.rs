@@ -39,7 +39,7 @@ pub use edge::{Edge, EdgeSettings};
 pub use gate::{Attempt, Begun, Gate};
 pub use internal_client::InternalClient;
 pub use local::check as check_local;
-pub use paging::{PAGE_SIZE_MAX, Page, PageNum, PageSize, Paging};
+pub use paging::{PAGE_MAX_BYTES, PAGE_SIZE_MAX, Page, PageNum, PageSize, Paging};
 pub use reply::{Content, Reply, ReplyBody};
 pub use request_id::RequestId;
 pub use route::{BodyLimit, Endpoint, Operation, Route};

@@ -9,7 +9,7 @@ use super::form::Number;
 /// The most records of a page.
 pub const PAGE_SIZE_MAX: i64 = 500;
 /// The most bytes of a page's records in the store, for large records.
-const PAGE_MAX_BYTES: i64 = 16 * 1024 * 1024;
+pub const PAGE_MAX_BYTES: i64 = 16 * 1024 * 1024;
 /// The last page; it keeps the offset within 64 bits.
 const PAGE_NUM_MAX: i64 = 1_000_000_000;
 
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_with_too_many_bytes_is_refused_naming_a_size_that_fits() {
+    fn an_oversized_page_names_a_fitting_size() {
         let paging = Paging::of(None::<i64>, Some(500), 20).unwrap();
         assert!(paging.refuse_over("pageSize", PAGE_MAX_BYTES, PAGE_MAX_BYTES).is_ok());
         let error = paging.refuse_over("pageSize", PAGE_MAX_BYTES + 1, 1024 * 1024).unwrap_err();

@@ -86,7 +86,7 @@ fn assert_refused(refusal: (u16, String), status: u16, part: &str) {
 }
 
 #[tokio::test]
-async fn a_jwt_of_the_issuer_says_who_it_is_and_what_they_may() {
+async fn a_jwt_gives_identity_and_rights() {
     let stage = stage();
     let identity = stage.identify(json!({ "preferred_username": "ada" })).await.unwrap();
     let expected =
@@ -140,7 +140,7 @@ async fn a_remembered_jwt_is_not_taken_beyond_its_end() {
 }
 
 #[tokio::test]
-async fn a_jwt_for_somebody_else_or_of_somebody_else_is_refused_and_told_no_names() {
+async fn a_foreign_jwt_is_refused_without_names() {
     let stage = stage();
     for audience in [json!("other"), json!(["x", "y"]), json!(null), json!(7)] {
         let refusal = stage.refusal(json!({ "aud": audience })).await;
@@ -156,7 +156,7 @@ async fn a_jwt_for_somebody_else_or_of_somebody_else_is_refused_and_told_no_name
 }
 
 #[tokio::test]
-async fn the_issuer_is_not_asked_for_the_sake_of_a_jwt_that_is_not_its_own() {
+async fn a_foreign_jwt_triggers_no_request() {
     let stage = stage();
     stage.refusal(json!({ "iss": "http://else.example.com" })).await;
     for text in ["", "a.b", "a.b.c", "lakeport", "e30.e30.", "....", &"x".repeat(JWT_MAX_BYTES + 1)] {
@@ -166,7 +166,7 @@ async fn the_issuer_is_not_asked_for_the_sake_of_a_jwt_that_is_not_its_own() {
 }
 
 #[tokio::test]
-async fn no_signature_and_no_shared_secret_is_taken_for_a_signature() {
+async fn unsigned_and_hmac_jwts_are_refused() {
     let key = SigningKey::rsa("k1");
     let stage = stage_with(key, |_| ());
     stage.identify(json!({})).await.unwrap();
@@ -201,7 +201,7 @@ async fn an_algorithm_must_fit_the_key_that_it_names() {
 }
 
 #[tokio::test]
-async fn keys_that_are_not_for_signatures_or_not_understood_do_not_count() {
+async fn unusable_jwks_keys_are_ignored() {
     let stage = stage();
     let mut encrypting = stage.key.jwk();
     encrypting["use"] = "enc".into();
@@ -311,7 +311,7 @@ async fn headers_that_mean_something_else_are_refused() {
 }
 
 #[tokio::test]
-async fn a_jwt_that_names_no_key_is_tried_with_those_that_fit() {
+async fn a_jwt_without_kid_tries_fitting_keys() {
     let stage = stage();
     let other = SigningKey::ed25519("k0");
     stage.issuer.publish(&[&other, &stage.key]);
@@ -322,7 +322,7 @@ async fn a_jwt_that_names_no_key_is_tried_with_those_that_fit() {
 }
 
 #[tokio::test]
-async fn a_new_key_of_the_issuer_is_found_and_an_old_one_forgotten() {
+async fn new_keys_are_fetched_old_ones_dropped() {
     let stage = stage();
     stage.identify(json!({})).await.unwrap();
     let next = SigningKey::es256("k2");
@@ -334,7 +334,7 @@ async fn a_new_key_of_the_issuer_is_found_and_an_old_one_forgotten() {
 }
 
 #[tokio::test]
-async fn made_up_key_ids_do_not_make_the_issuer_be_asked_again_and_again() {
+async fn unknown_key_ids_do_not_flood_issuer() {
     let stage = stage();
     stage.identify(json!({})).await.unwrap();
     stage.pass_s(10);
@@ -356,7 +356,7 @@ async fn many_requests_at_the_same_time_ask_the_issuer_once() {
 }
 
 #[tokio::test]
-async fn without_its_issuer_the_keys_last_a_day_and_then_it_says_when_to_come_again() {
+async fn without_its_issuer_keys_last_a_day() {
     const HOUR_S: i64 = 3600;
     let stage = stage();
     let forever = json!({ "exp": NOW_S + 1_000_000 });
@@ -378,7 +378,7 @@ async fn without_its_issuer_the_keys_last_a_day_and_then_it_says_when_to_come_ag
 }
 
 #[tokio::test]
-async fn an_issuer_that_is_down_is_not_asked_for_each_request() {
+async fn a_failing_issuer_is_not_asked_repeatedly() {
     let stage = stage();
     stage.issuer.set_failing(true);
     for _ in 0..5 {
@@ -388,7 +388,7 @@ async fn an_issuer_that_is_down_is_not_asked_for_each_request() {
 }
 
 #[tokio::test]
-async fn an_unknown_key_while_the_issuer_is_down_is_no_verdict() {
+async fn an_unknown_key_without_issuer_is_503() {
     let stage = stage();
     stage.identify(json!({})).await.unwrap();
     stage.issuer.set_failing(true);
@@ -405,7 +405,7 @@ async fn an_issuer_that_calls_itself_something_else_is_not_believed() {
 }
 
 #[tokio::test]
-async fn keys_are_not_fetched_from_an_internal_address_that_nobody_wrote_down() {
+async fn keys_from_unlisted_internal_addresses_are_refused() {
     let stage = stage();
     let elsewhere = Issuer::start(&[&stage.key]);
     for address in [elsewhere.url(), "http://169.254.169.254".to_owned(), "http://localhost:1".to_owned()] {
@@ -461,7 +461,7 @@ async fn the_name_falls_back_and_cannot_break_a_line() {
 }
 
 #[tokio::test]
-async fn a_claim_of_data_sources_that_is_no_list_of_names_is_refused() {
+async fn a_malformed_datasources_claim_is_refused() {
     let stage = stage();
     for wrong in [json!(7), json!(["a", 7]), json!({ "a": 1 }), json!(vec!["x"; 1001])] {
         assert_refused(

@@ -54,7 +54,7 @@ async fn ask(session: &QuerySession, sql: &str) -> Result<RowSet, Error> {
 }
 
 #[tokio::test]
-async fn a_column_that_is_worked_out_has_the_type_of_its_first_value() {
+async fn computed_columns_take_the_first_values_type() {
     let file = file().await;
     let session = open(&file, None).await;
     let sql = "SELECT id, count(*), avg(id), upper(name), NULL, x'00', nullif(id, 1) FROM workflows \
@@ -66,7 +66,7 @@ async fn a_column_that_is_worked_out_has_the_type_of_its_first_value() {
 }
 
 #[tokio::test]
-async fn what_a_program_left_that_died_is_rolled_back_before_the_file_is_read() {
+async fn a_hot_journal_is_rolled_back_first() {
     let folder = tempfile::tempdir().unwrap();
     let (live, dead) = (folder.path().join("live.db"), folder.path().canonicalize().unwrap().join("dead.db"));
     let options = SqliteConnectOptions::new().filename(&live).create_if_missing(true);
@@ -91,7 +91,7 @@ async fn what_a_program_left_that_died_is_rolled_back_before_the_file_is_read() 
 }
 
 #[tokio::test]
-async fn a_view_is_read_in_all_the_ways_of_a_query() {
+async fn views_work_in_every_query_form() {
     let file = file().await;
     let session = open(&file, Some(&views())).await;
     for (sql, rows) in [
@@ -187,7 +187,7 @@ async fn what_is_no_view_is_refused_by_the_database_itself() {
 }
 
 #[tokio::test]
-async fn a_name_that_is_guessed_gives_what_the_view_gives_and_no_more() {
+async fn guessing_a_views_name_opens_nothing() {
     let file = file().await;
     let session = open(&file, Some(&views())).await;
     let guessed = format!("workflows_{SECRET}");
@@ -199,7 +199,7 @@ async fn a_name_that_is_guessed_gives_what_the_view_gives_and_no_more() {
 }
 
 #[tokio::test]
-async fn a_database_of_a_user_is_read_but_for_what_sqlite_keeps_in_it() {
+async fn a_users_file_hides_sqlite_internals() {
     let file = file().await;
     let session = open(&file, None).await;
     assert_eq!(

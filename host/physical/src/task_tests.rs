@@ -101,7 +101,7 @@ async fn reading(folder: &Path) -> SqliteConnection {
 }
 
 #[tokio::test]
-async fn the_end_of_a_transaction_waits_for_those_who_read_and_can_be_stopped() {
+async fn commit_waits_for_readers_and_is_cancellable() {
     let folder = tempfile::tempdir().unwrap();
     let database = file(folder.path()).await;
     let text = "INSERT INTO t VALUES (1, 1)";

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn files_lie_below_the_roots_and_links_do_not_lead_out() {
+    async fn files_stay_below_the_roots() {
         let root = tempfile::tempdir().expect("a folder");
         let elsewhere = tempfile::tempdir().expect("a folder");
         std::fs::write(root.path().join("a.db"), b"").expect("a file");
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_place_may_be_free_and_must_lie_below_a_root_all_the_same() {
+    async fn new_files_also_stay_below_roots() {
         let root = tempfile::tempdir().expect("a folder");
         let elsewhere = tempfile::tempdir().expect("a folder");
         std::fs::create_dir(root.path().join("data")).expect("a folder");

@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_with_one_other_bit_is_compiled_anew() {
+    fn a_file_with_a_flipped_bit_recompiles() {
         let temp = tempfile::tempdir().unwrap();
         let folder = temp.path().join("compiled");
         let (engine, bytes, digest) = component();

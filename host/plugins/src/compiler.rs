@@ -4,7 +4,7 @@
 //! the server.
 
 use std::io::{self, Read as _, Write as _};
-use std::os::unix::process::ExitStatusExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -38,6 +38,8 @@ impl Compiler {
         let mut command = Command::new(program);
         // The compiler needs no settings and no secrets.
         command.args(*arguments).env_clear();
+        // Ctrl-C in a terminal stops the server, which waits for this.
+        command.process_group(0);
         match compile_in(command, component) {
             Ok(compiled) => compiled,
             Err(error) => {
@@ -86,7 +88,7 @@ fn compile(serving: &Engine, component: &[u8]) -> wasmtime::Result<Vec<u8>> {
     threads.install(|| Engine::new(&config)?.precompile_component(component))
 }
 
-/// The code, or why the component was refused. Fails if the process could not do its work.
+/// The code, or why there is none: [`Unfinished`], or the component was refused. Fails if there was no process.
 fn compile_in(mut command: Command, component: &[u8]) -> io::Result<wasmtime::Result<Vec<u8>>> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn()?;
@@ -123,15 +125,29 @@ fn compile_in(mut command: Command, component: &[u8]) -> io::Result<wasmtime::Re
     let message = String::from_utf8_lossy(&message);
     let message = message.trim();
     let refused = |why: String| Ok(Err(wasmtime::Error::msg(why)));
-    match (status.code(), status.signal()) {
-        _ if is_late => refused(format!("compiling took longer than {COMPILE_MAX:?}")),
-        (Some(0), _) => Ok(Ok(code)),
-        (Some(exit), _) if exit == i32::from(REFUSED) => refused(message.to_owned()),
-        // It may have exhausted the memory: this process must not try the same.
-        (_, Some(signal)) => refused(format!("the compiler was ended by signal {signal}; {message}")),
-        _ => Err(io::Error::other(format!("{status}: {message}"))),
+    match status.code() {
+        _ if is_late => {
+            refused(format!("compiling took longer than {COMPILE_MAX:?}; make the component smaller"))
+        }
+        Some(0) => Ok(Ok(code)),
+        Some(exit) if exit == i32::from(REFUSED) => refused(message.to_owned()),
+        // It may have exhausted the memory, or met a fault of the compiler: this process must not try the same.
+        _ => Ok(Err(wasmtime::Error::new(Unfinished(format!("{status}; {message}"))))),
     }
 }
+
+/// The child process ended before it had compiled or refused a component.
+#[derive(Debug)]
+pub(crate) struct Unfinished(String);
+
+impl std::fmt::Display for Unfinished {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Unfinished(status) = self;
+        write!(out, "the compiler ended early ({status}); try again, or give the machine more memory")
+    }
+}
+
+impl std::error::Error for Unfinished {}
 
 #[cfg(test)]
 mod tests {
@@ -161,13 +177,15 @@ mod tests {
 
     #[test]
     fn a_killed_process_is_not_tried_again_inside() {
-        let message = refusal("echo memory >&2; kill -9 $$");
-        assert_eq!(message, "the compiler was ended by signal 9; memory");
+        let error = compile_in(shell("echo memory >&2; kill -9 $$"), b"x").unwrap().unwrap_err();
+        let error = error.downcast_ref::<Unfinished>().unwrap().to_string();
+        assert!(error.contains("signal: 9") && error.contains("memory"), "{error}");
     }
 
     #[test]
     fn a_process_that_cannot_work_fails_apart_from_the_component() {
-        assert!(compile_in(shell("exit 1"), b"x").is_err());
+        let error = compile_in(shell("exit 1"), b"x").unwrap().unwrap_err();
+        assert!(error.is::<Unfinished>(), "{error}");
         assert!(compile_in(Command::new("/missing"), b"x").is_err());
     }
 

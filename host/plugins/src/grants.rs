@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_goes_without_what_it_says_it_can_do_without() {
+    fn optional_imports_may_be_withheld() {
         let policy = Policy { withhold: ["lakeport:tool/samples".to_owned()].into() };
         let inspection =
             importing(Family::Tool, &["lakeport:tool/samples@0.9.0", "lakeport:tool/catalog@0.9.0"]);

@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn each_wrong_file_is_told_apart() {
+    fn each_wrong_file_has_its_own_error() {
         assert_eq!(inspect(b"").unwrap_err(), InspectError::Empty);
         assert_eq!(inspect(b"(component)").unwrap_err(), InspectError::NotWasm);
         assert_eq!(inspect(&component("(module)")).unwrap_err(), InspectError::CoreModule);
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dialect_without_a_reader_is_told_so() {
+    fn a_dialect_without_reader_is_refused() {
         let bytes = component(
             r#"(component (instance $i)
                 (export "lakeport:dialect/about@0.9.0" (instance $i))
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_of_a_component_is_an_error_and_never_a_panic() {
+    fn truncated_components_are_errors_not_panics() {
         let bytes = component(
             r#"(component (core module (func (export "f"))) (instance $i) (export "lakeport:tool/tool@0.9.0" (instance $i)))"#,
         );

@@ -17,6 +17,7 @@ use self::errors::conflict;
 pub use self::errors::{RegistryError, StageError};
 pub use self::view::{Canary, PluginView, Pointers, Quarantine};
 use crate::call::{CallContext, CallError};
+use crate::compiler::Unfinished;
 use crate::family::{Family, PluginId};
 use crate::generation::{Generation, Parts, trial};
 use crate::grants::{self, Policy};
@@ -141,10 +142,12 @@ impl Registry {
                 return Ok(Err(generation));
             }
             let grants = grants::check(&inspection, origin, &this.settings.policy)?;
-            let prepared = this
-                .sandbox
-                .prepare(&inspection, &bytes)
-                .map_err(|error| StageError::Link(format!("{error:#}")))?;
+            let prepared = this.sandbox.prepare(&inspection, &bytes).map_err(|error| {
+                match error.downcast_ref::<Unfinished>() {
+                    Some(unfinished) => StageError::Unfinished(unfinished.to_string()),
+                    None => StageError::Link(format!("{error:#}")),
+                }
+            })?;
             Ok::<_, StageError>(Ok((inspection, grants, prepared)))
         })
         .await

@@ -88,7 +88,7 @@ async fn what_the_operator_withholds_keeps_a_plugin_out() {
 }
 
 #[tokio::test]
-async fn files_that_are_no_plugins_are_told_apart() {
+async fn each_invalid_file_has_its_error() {
     let registry = host();
     let good = component("greeter_v1");
     let wat = |text: &str| wat::parse_str(text).expect("the test's own component");
@@ -184,7 +184,7 @@ async fn what_does_not_drain_in_time_is_ended() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_canary_answers_for_its_share_of_keys_and_ends_with_a_rollback() {
+async fn a_canary_serves_its_share_until_rollback() {
     let registry = host();
     let id = stage_active(&registry, "greeter_v1").await;
     let second = registry.stage(component("greeter_v2"), Origin::Uploaded).await.unwrap().generation;

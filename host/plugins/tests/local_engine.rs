@@ -227,7 +227,7 @@ async fn runs_are_started_watched_and_stopped() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_scheduler_refuses_and_what_it_answers_wrongly_is_told() {
+async fn scheduler_refusals_and_bad_answers_are_reported() {
     let (engine, notes) = local().await;
     let this = InstanceRef { workflow: reference(), id: "r2".to_owned() };
     let retry = RetryRequest { instance: this, scope: "failed".to_owned(), key: "k2".to_owned() };

@@ -9,7 +9,7 @@ use lakeport_plugins::{CallFault, RegistrySettings};
 use support::{ask, failed_with, host_with, stage_active};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_that_spin_take_one_core_and_the_others_are_answered() {
+async fn spinning_plugins_share_one_core() {
     let mut settings = RegistrySettings::default();
     settings.limits.timeout = Duration::from_secs(3);
     let registry = host_with(settings);

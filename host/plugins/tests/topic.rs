@@ -180,7 +180,7 @@ async fn a_tool_asks_the_topic_that_is_lent_to_it() {
 }
 
 #[tokio::test]
-async fn without_a_topic_it_is_told_so() {
+async fn without_a_topic_the_import_fails() {
     let registry = host();
     stage_active(&registry, "asker").await;
     let CallError::Answered(error) = ask(&registry, None, "{}").await.unwrap_err() else { panic!() };
@@ -188,7 +188,7 @@ async fn without_a_topic_it_is_told_so() {
 }
 
 #[tokio::test]
-async fn what_is_withheld_and_optional_is_not_granted_and_never_asked() {
+async fn a_withheld_optional_import_is_never_called() {
     let mut settings = withholding("lakeport:tool/samples");
     settings.policy.withhold.insert("lakeport:tool/results".to_owned());
     let registry = host_with(settings);
@@ -216,7 +216,7 @@ async fn what_is_withheld_and_needed_keeps_it_out() {
 }
 
 #[tokio::test]
-async fn an_output_past_what_the_tool_says_of_itself_is_its_failure() {
+async fn output_over_the_declared_limit_fails() {
     let registry = host();
     stage_active(&registry, "asker").await;
     let topic = Arc::new(Notes::default());

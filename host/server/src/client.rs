@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_is_told_with_its_code_and_request_id() {
+    fn a_refusal_shows_code_and_request_id() {
         let body = br#"{"code":409,"error":"in_use","message":"it is\u001b[2J active","data":null,"requestId":"r1"}"#;
         assert_eq!(
             refusal(StatusCode::CONFLICT, body).to_string(),

@@ -142,7 +142,7 @@ fn a_wrong_field_is_named() {
 }
 
 #[test]
-fn every_wrong_field_is_named_with_its_range_also_where_the_year_is_missing() {
+fn every_wrong_cron_field_is_named() {
     let error = Cron::parse("0 99 24 * 0 ? *").unwrap_err();
     assert_eq!(
         error,

@@ -135,7 +135,7 @@ fn task_event() -> Value {
 
 async fn document(call: Call) -> Result<File<Document>, Error> {
     let (text, etag) = call.state.document();
-    Ok(checked_anew(File::new(text.clone())).with_etag(etag))
+    Ok(revalidating(File::new(text.clone())).with_etag(etag))
 }
 
 async fn page(_: Call) -> Result<File<Html>, Error> {
@@ -152,12 +152,12 @@ async fn style(_: Call) -> Result<File<Style>, Error> {
 
 fn file<M: Media>(text: &'static str) -> File<M> {
     let policy = HeaderValue::from_static(docs::CONTENT_SECURITY_POLICY);
-    checked_anew(File::new(text))
+    revalidating(File::new(text))
         .with_header(CONTENT_SECURITY_POLICY, policy)
         .with_etag(&etag_of_bytes(text.as_bytes()))
 }
 
 /// A browser may cache it and must revalidate it each time.
-fn checked_anew<M: Media>(file: File<M>) -> File<M> {
+fn revalidating<M: Media>(file: File<M>) -> File<M> {
     file.with_header(CACHE_CONTROL, HeaderValue::from_static("no-cache"))
 }

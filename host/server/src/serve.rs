@@ -21,7 +21,7 @@ use crate::part::Start;
 /// How long changes whose client is gone may take to end.
 const SETTLE: Duration = Duration::from_secs(10);
 
-/// Runs until the process is told to stop; with the example company, if requested.
+/// Runs until the process gets a termination signal; with the example company, if requested.
 pub async fn run(config: Config, compiler: Compiler, with_demo: bool) -> anyhow::Result<()> {
     // Dropped last, so that the final log lines of the others are written.
     let _written_at_end = start_log(&config)?;
@@ -32,7 +32,7 @@ pub async fn run(config: Config, compiler: Compiler, with_demo: bool) -> anyhow:
     server.modules.auth.refuse_wide_listening(server.config.listen)?;
     let edge = Arc::new(server.edge()?);
     let mut stop = pin!(lakeport_http::terminated()?);
-    // If it is told to stop during the set-up, it does not serve.
+    // A termination signal during the set-up ends the process before it serves.
     let workers = tokio::select! {
         biased;
         () = &mut stop => None,

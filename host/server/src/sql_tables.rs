@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_of_another_catalog_is_no_table_of_the_data_source() {
+    fn names_of_other_catalogs_are_ignored() {
         let doris = source("doris", "mysql://root@host:9030/ods");
         let postgres = source("postgres", "postgres://ann@host/my%20shop?sslmode=require");
         let mysql = source("mysql", "mysql://root@host/ods");

@@ -280,7 +280,7 @@ async fn tables_are_resolved_listed_and_shown_with_their_fields() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bound_topic_sees_and_reads_its_own_data_sources_alone() {
+async fn a_bound_topic_sees_only_its_sources() {
     on_each_store(async |server| {
         let topic = server.topic(Some(&["shop"]));
         assert_eq!(topic.datasources().await.len(), 1);
@@ -409,7 +409,7 @@ async fn samples_are_what_fields_hold() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_cancelled_ends_within_a_second_in_the_database_too() {
+async fn cancelling_ends_database_queries_within_a_second() {
     on_each_store(async |server| {
         let cancelled = Arc::new(AtomicBool::new(false));
         let topic = server.topic_until(None, Arc::clone(&cancelled));

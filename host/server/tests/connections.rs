@@ -181,11 +181,11 @@ async fn stopping_closes_what_waits_and_lets_what_runs_end() {
     let last = answer(&mut busy).await;
     assert!(last.contains("done") && last.contains("connection: close"), "{last}");
     timeout(AT_ONCE, served.running).await.expect("all are gone").unwrap();
-    assert!(TcpStream::connect(served.address).await.is_err(), "nobody listens");
+    assert!(TcpStream::connect(served.address).await.is_err(), "the port is closed");
 }
 
 #[tokio::test]
-async fn over_tls_both_protocols_are_spoken_and_the_request_says_so() {
+async fn tls_serves_both_http_versions() {
     let served = Served::start(Some(Tls::open(Path::new(CERTIFICATE), Path::new(KEY)).unwrap())).await;
     let mut stream = served.connect_tls(b"http/1.1").await;
     for _ in 0..3 {

@@ -309,7 +309,7 @@ async fn an_answer_is_wrapped_and_its_parameters_are_decoded() {
 }
 
 #[tokio::test]
-async fn an_unknown_path_is_404_and_an_unknown_method_405_with_allow() {
+async fn unknown_paths_are_404_unknown_methods_405() {
     let server = Server::start().await;
     server.get("/nothing").await.expect_error(404, "not_found");
     let answer = server.send("PUT", "/items/1", &[], "").await;
@@ -369,7 +369,7 @@ async fn another_content_type_is_415_and_an_upload_takes_any() {
 }
 
 #[tokio::test]
-async fn a_body_over_the_limit_is_413_also_without_a_length_and_to_a_client_that_sends_on() {
+async fn oversized_bodies_are_413() {
     let server = Server::start().await;
     let large = vec![b' '; BODY_MAX_BYTES + 1];
     server.send("POST", "/forms", &[], large.clone()).await.expect_error(413, "body_too_large");
@@ -453,7 +453,7 @@ async fn a_body_that_never_ends_is_504() {
 }
 
 #[tokio::test]
-async fn a_panic_and_an_internal_error_are_500_and_tell_nothing() {
+async fn panics_and_internal_errors_are_opaque_500s() {
     let server = Server::start().await;
     server.get("/broken").await.expect_error(500, "internal");
     let body = server.get("/fails").await.expect_error(500, "internal");
@@ -462,7 +462,7 @@ async fn a_panic_and_an_internal_error_are_500_and_tell_nothing() {
 }
 
 #[tokio::test]
-async fn a_client_that_goes_away_does_not_stop_what_it_began() {
+async fn a_disconnected_client_does_not_cancel_writes() {
     let server = Server::with_deadline(Duration::from_secs(30)).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(b"POST /steps HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n").await.unwrap();
@@ -508,18 +508,14 @@ async fn a_caller_does_what_its_role_says_and_no_more() {
     let refused = server.send("DELETE", "/items/1", &as_viewer, "").await;
     let body = refused.expect_error(403, "insufficient_role");
     assert!(body["message"].as_str().unwrap().contains("editor"), "{body}");
-    let nobody = server.send("GET", "/items/1", &[("authorization", "nobody")], "").await;
-    nobody.expect_error(401, "unauthenticated");
-    assert_eq!(nobody.header("www-authenticate"), "Bearer");
-    assert_eq!(
-        *server.state.ends.lock(),
-        [("deleteItem".to_owned(), 403)],
-        "refused changes are written down"
-    );
+    let unknown = server.send("GET", "/items/1", &[("authorization", "nobody")], "").await;
+    unknown.expect_error(401, "unauthenticated");
+    assert_eq!(unknown.header("www-authenticate"), "Bearer");
+    assert_eq!(*server.state.ends.lock(), [("deleteItem".to_owned(), 403)], "refused changes are audited");
 }
 
 #[tokio::test]
-async fn a_caller_with_scopes_does_what_they_say_whatever_its_role() {
+async fn scopes_count_regardless_of_the_role() {
     let server = Server::start().await;
     let form = r#"{"name":"a","retryTimes":2}"#;
     let scoped = [("authorization", "viewer:forms:write")];
@@ -529,7 +525,7 @@ async fn a_caller_with_scopes_does_what_they_say_whatever_its_role() {
 }
 
 #[tokio::test]
-async fn a_repeated_post_gets_its_first_answer_and_a_key_must_be_plain() {
+async fn a_repeated_post_gets_its_first_answer() {
     let server = Server::start().await;
     let known = [("idempotency-key", "known")];
     assert_eq!(server.send("POST", "/forms", &known, "{}").await.json(), json!("the first answer"));
@@ -552,7 +548,7 @@ async fn each_change_is_ended_once_also_when_its_handler_panics() {
 }
 
 #[tokio::test]
-async fn a_version_is_sent_once_and_a_stale_change_is_refused() {
+async fn etags_save_transfers_and_prevent_stale_changes() {
     let server = Server::start().await;
     let first = server.get("/items/1").await;
     let etag = first.header("etag").to_owned();
@@ -586,7 +582,7 @@ async fn pages_of_allowed_origins_are_let_in_and_no_others() {
 }
 
 #[tokio::test]
-async fn a_long_answer_is_compressed_for_those_who_take_it_and_a_secret_never_is() {
+async fn long_answers_are_compressed_except_secrets() {
     let server = Server::start().await;
     let gzip = [("accept-encoding", "gzip")];
     let packed = server.send("GET", "/long", &gzip, "").await;
@@ -597,7 +593,7 @@ async fn a_long_answer_is_compressed_for_those_who_take_it_and_a_secret_never_is
 }
 
 #[tokio::test]
-async fn what_is_not_there_yet_is_501_for_those_who_may() {
+async fn unimplemented_operations_are_501_if_permitted() {
     let server = Server::start().await;
     server.send("PUT", "/later/1", &[], "").await.expect_error(501, "not_yet");
     server
@@ -621,7 +617,7 @@ async fn a_read_ends_with_its_client() {
 }
 
 #[tokio::test]
-async fn a_stream_ends_when_the_server_stops_and_tells_its_reader_to_come_back() {
+async fn a_stopping_server_ends_streams_with_retry() {
     let mut server = Server::start().await;
     let uri = format!("http://{}/stream", server.address);
     let response = server.client.request(Request::get(uri).body(Full::default()).unwrap()).await.unwrap();
@@ -636,7 +632,7 @@ async fn a_stream_ends_when_the_server_stops_and_tells_its_reader_to_come_back()
 }
 
 #[tokio::test]
-async fn a_dry_run_is_for_every_viewer_and_is_no_change() {
+async fn viewers_may_do_dry_runs() {
     let server = Server::start().await;
     let viewer = [("authorization", "viewer")];
     assert_eq!(server.send("PUT", "/items/1/dry?dryRun=true", &viewer, "").await.json()["data"], true);

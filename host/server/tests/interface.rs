@@ -224,7 +224,7 @@ fn every_endpoint_is_routed_for_its_role() {
 }
 
 #[test]
-fn every_endpoint_takes_the_parameters_of_the_interface_and_no_unknown_ones() {
+fn endpoints_take_exactly_the_documented_parameters() {
     let description = describe();
     let more: BTreeMap<&str, &[&str]> = MORE_PARAMETERS.iter().copied().collect();
     for (method, path, _, wanted) in INTERFACE.iter().chain(BESIDES) {
@@ -251,7 +251,7 @@ fn every_body_of_the_interface_has_its_members() {
 }
 
 #[test]
-fn the_parameters_of_a_path_are_those_that_its_handler_reads() {
+fn path_parameters_match_the_handlers() {
     let description = describe();
     for (path, operation) in operations(&description) {
         let braces: BTreeSet<&str> =
@@ -276,7 +276,7 @@ fn what_a_change_leaves_out_stays_as_it_is() {
 }
 
 #[test]
-fn every_change_of_one_resource_can_name_the_version_that_it_goes_by() {
+fn every_resource_change_takes_if_match() {
     let blind: Vec<String> = routes()
         .into_iter()
         .filter(|(endpoint, route)| endpoint.starts_with("PUT ") && !route.versioned)
@@ -306,7 +306,7 @@ fn no_two_types_share_a_name_in_the_description() {
 }
 
 #[test]
-fn the_description_that_is_kept_is_the_one_that_is_served() {
+fn the_committed_openapi_file_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi.json");
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     let served = format!("{:#}\n", describe());

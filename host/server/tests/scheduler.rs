@@ -210,7 +210,7 @@ async fn started(tasks_at_once: usize) -> (TempDir, Server) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tasks_run_in_order_with_their_parameters_and_leave_a_log() {
+async fn tasks_run_in_order_with_logs() {
     let (folder, server) = started(8).await;
     let first =
         "CREATE TABLE t (a, b); INSERT INTO t VALUES (${who}, ${system.biz.date}), ('$[yyyy-MM-dd-1]', 2)";
@@ -237,7 +237,7 @@ async fn tasks_run_in_order_with_their_parameters_and_leave_a_log() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_failure_undoes_its_task_and_stops_what_depends_on_it_or_all() {
+async fn a_failure_rolls_back_and_stops_dependants() {
     let (folder, server) = started(1).await;
     let broken = format!("{}; INSERT INTO nowhere VALUES (1)", say("undone"));
     let mut tasks =
@@ -274,7 +274,7 @@ async fn a_failure_undoes_its_task_and_stops_what_depends_on_it_or_all() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_task_is_tried_again_so_many_times_and_stopped_at_its_timeout() {
+async fn retries_are_limited_and_timeouts_stop_tasks() {
     let (_folder, server) = started(8).await;
     let mut tasks = vec![task(1, "broken", "SELECT * FROM nowhere"), task(2, "slow", ENDLESS)];
     (tasks[0].retries, tasks[0].retry_interval_s) = (2, 1);
@@ -315,7 +315,7 @@ async fn a_run_is_stopped_within_a_second() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_run_that_waits_is_stopped_though_very_many_wait_before_it() {
+async fn a_run_far_back_is_stopped() {
     /// More than are processed at the same time.
     const RUNS: usize = 1_002;
     let (_folder, server) = started(1).await;
@@ -336,7 +336,7 @@ async fn a_run_that_waits_is_stopped_though_very_many_wait_before_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_most_urgent_task_is_begun_first_where_there_is_room_for_few() {
+async fn tasks_start_by_priority() {
     let (folder, server) = started(1).await;
     let names = ["LOWEST", "LOW", "MEDIUM", "HIGH", "HIGHEST"];
     let tasks = names
@@ -350,7 +350,7 @@ async fn the_most_urgent_task_is_begun_first_where_there_is_room_for_few() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_running_when_its_server_ended_runs_again_and_what_was_done_does_not() {
+async fn only_unfinished_tasks_run_again_after_crash() {
     let (folder, server) = started(8).await;
     // Endless as long as little was done.
     let slow = format!(

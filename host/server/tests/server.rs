@@ -39,7 +39,7 @@ async fn get(url: &str, path: &str) -> (StatusCode, Value) {
 }
 
 #[tokio::test]
-async fn a_started_server_is_live_ready_and_says_where_things_are() {
+async fn a_started_server_is_live_and_ready() {
     let folder = tempfile::tempdir().unwrap();
     let server = Arc::new(Server::start(config(folder.path()), Compiler::Inside).await.unwrap());
     let url = serve(&server).await;
@@ -71,7 +71,7 @@ async fn without_its_store_a_server_is_live_but_not_ready() {
 }
 
 #[tokio::test]
-async fn what_is_on_disk_is_the_owners_alone_and_a_second_start_finds_it() {
+async fn files_are_private_and_survive_restarts() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(config(folder.path()), Compiler::Inside).await.unwrap();
     let mode = |path: &str| folder.path().join(path).metadata().unwrap().permissions().mode() & 0o777;

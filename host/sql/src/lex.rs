@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backslash_ends_a_literal_or_does_not_as_the_server_has_it() {
+    fn backslash_escapes_depend_on_the_server() {
         let text = r"'x\'; DROP TABLE o; -- '";
         assert_eq!(kinds(text, Lexing::MYSQL), [Kind::Text("x'; DROP TABLE o; -- ".into())]);
         let plain = kinds(text, Lexing::SQLITE);

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_told_from_names_that_the_query_gives() {
+    fn fields_are_distinguished_from_query_aliases() {
         let sql = "WITH days(day) AS (SELECT 1) SELECT d.day, count(o.id) AS total, \"Price\" FROM orders o \
             JOIN days d ON d.day = o.placed GROUP BY d.day HAVING total > 1 ORDER BY total";
         assert_eq!(fields_named(SqlParser::Sqlite, sql), ["Price", "id", "placed"]);

@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_is_shown_where_no_single_character_is_to_blame() {
+    fn structural_mismatches_show_the_whole_pattern() {
         assert_eq!(told("(?:ab)+", "aba"), ["this database takes names of a table that match (?:ab)+"]);
         assert_eq!(
             told("[a-z]{1,3}", "abcd"),

@@ -262,7 +262,7 @@ fn rebuilt(statements: Vec<Vec<Token>>) -> ChangePlan {
 }
 
 #[test]
-fn a_table_is_written_anew_without_losing_rows() {
+fn rebuilding_a_table_keeps_its_rows() {
     let checked = check_plan(&profile(), &altering(), &rebuilt(rebuild())).expect("a sound rebuild");
     assert!(checked.rebuilds);
     assert_eq!(

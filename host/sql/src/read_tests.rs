@@ -73,7 +73,7 @@ fn values_are_literals_where_nothing_binds() {
 }
 
 #[test]
-fn what_was_read_for_one_table_is_judged_again_for_the_next() {
+fn a_cached_statement_is_rejudged_per_table() {
     let profile = Profile::new(&info()).expect("sound");
     let of = |name: &str| [TableName { database: "main".to_owned(), name: name.to_owned() }];
     let fragments = [sql("SELECT count(*) FROM "), name(&["main", "a"]), sql(" -- rows")];

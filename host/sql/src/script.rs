@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reaches_out_of_it_is_refused_with_all_the_rest() {
+    fn statements_that_leave_the_file_are_refused() {
         for text in [
             "ATTACH 'x.db' AS x",
             "SELECT 1; attach database 'x.db' as x",
@@ -287,7 +287,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_statement_is_a_part_of_the_text_and_begins_as_it_may(text in "(SELECT|ATTACH|;|'|\"|--|/\\*|\\*/|\\[|\\]|\n| |\\$a\\(|x|1)*") {
+        fn split_statements_are_parts_of_the_text(text in "(SELECT|ATTACH|;|'|\"|--|/\\*|\\*/|\\[|\\]|\n| |\\$a\\(|x|1)*") {
             if let Ok(statements) = sqlite_script(&text) {
                 for statement in statements {
                     prop_assert!(text.contains(statement.as_str()));

@@ -100,13 +100,13 @@ fn a_session_is_written_with_the_values_of_the_host() {
 }
 
 #[test]
-fn a_time_of_less_than_a_second_waits_one_second_and_not_for_ever() {
+fn timeouts_below_a_second_become_one() {
     let values = HostValues { timeout: Duration::from_millis(1), ..values() };
     assert_eq!(values.token("session", "timeout-s").unwrap(), number("1"));
 }
 
 #[test]
-fn a_cancellation_says_which_session_as_a_number_and_which_query_as_a_text() {
+fn cancellations_carry_session_or_query_id() {
     let written = stops(vec![kw("KILL QUERY"), host("session-id")]).expect("sound");
     assert_eq!(written.expect("there is one").as_str(), "KILL QUERY 18446744073709551615");
     let call = vec![kw("SELECT pg_cancel_backend"), symbol("("), host("session-id"), symbol(")")];

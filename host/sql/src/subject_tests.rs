@@ -49,7 +49,7 @@ fn judged(
 }
 
 #[test]
-fn a_dropped_field_comes_back_behind_the_one_it_followed_and_behind_no_other() {
+fn undoing_a_drop_restores_the_position() {
     let mut info = info();
     for vocabulary in &mut info.vocabularies {
         vocabulary.words.push("AFTER".to_owned());
@@ -74,7 +74,7 @@ fn a_dropped_field_comes_back_behind_the_one_it_followed_and_behind_no_other() {
 }
 
 #[test]
-fn the_number_of_buckets_is_said_with_the_fields_that_rows_are_spread_by() {
+fn bucket_changes_name_the_distribution_fields() {
     let mut info = info();
     info.vocabularies.push(Vocabulary {
         operation: "set_buckets".to_owned(),

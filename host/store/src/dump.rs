@@ -6,11 +6,9 @@
 use anyhow::{Context, bail, ensure};
 use futures_util::TryStreamExt;
 use lakeport_base::Error;
-use sqlx::{Connection as _, SqliteConnection};
 
-use super::postgres_pool::Transaction;
 use super::tables::{Column, Table, has_forward_references};
-use super::{Connection, Db, Either, Migration, Store, Tx, Value, migrate, postgres, sqlite};
+use super::{Begun, Db, Either, Migration, Store, Tx, Value, migrate, postgres};
 
 /// Tables whose rows are meaningless elsewhere.
 const LEFT_OUT: &str = "leases";
@@ -25,14 +23,9 @@ const PATIENCE: &str =
 
 /// A consistent state of the store, while others keep writing.
 pub struct Snapshot {
-    reader: Reader,
+    reader: Begun,
     schema: i64,
     tables: Vec<Table>,
-}
-
-enum Reader {
-    Sqlite(SqliteConnection),
-    Postgres(Transaction),
 }
 
 impl Snapshot {
@@ -46,9 +39,9 @@ impl Snapshot {
             version.stored,
             version.program
         );
-        let mut reader = Reader::begin(db).await?;
-        let rows = reader.connection()?.fetch("SELECT max(version) FROM schema_migrations", &[]).await?;
-        let mut tables = reader.connection()?.tables().await?;
+        let mut reader = begin(db).await?;
+        let rows = reader.fetch("SELECT max(version) FROM schema_migrations", &[]).await?;
+        let mut tables = reader.tables().await?;
         tables.retain(|table| table.name != LEFT_OUT);
         Ok(Snapshot { reader, schema: rows[0].get(0)?, tables })
     }
@@ -70,10 +63,9 @@ impl Snapshot {
             to_regclass(pg_get_serial_sequence(quote_ident($1), $2))";
         let Some(column) = table.numbered() else { return Ok(None) };
         let (name, column) = (Value::from(&*table.name), Value::from(&*column.name));
-        let mut connection = self.reader.connection()?;
-        let rows = match connection {
-            Connection::Sqlite(_) => connection.fetch(SQLITE, &[name]).await?,
-            Connection::Postgres(_) => connection.fetch(POSTGRES, &[name, column]).await?,
+        let rows = match &self.reader {
+            Begun::Sqlite(_) => self.reader.fetch(SQLITE, &[name]).await?,
+            Begun::Postgres(_) => self.reader.fetch(POSTGRES, &[name, column]).await?,
         };
         rows.first().map_or(Ok(None), |row| row.get(0))
     }
@@ -85,16 +77,11 @@ impl Snapshot {
         mut take: impl FnMut(Vec<Value>) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         match &mut self.reader {
-            Reader::Sqlite(reader) => {
-                let mut rows = sqlite::bind(table.select(), &[]).fetch(reader);
-                while let Some(row) = rows.try_next().await? {
-                    take(sqlite::decode(&row)?)?;
-                }
-            }
-            Reader::Postgres(reader) => {
+            Begun::Sqlite(reader) => reader.each_row(table.select(), take).await?,
+            Begun::Postgres(reader) => {
                 let mut rows = postgres::bind(table.select(), &[]).fetch(reader.connection()?);
                 while let Some(row) = rows.try_next().await? {
-                    take(postgres::decode(&row)?)?;
+                    take(postgres::decode(&row, &postgres::kinds(&row)?)?)?;
                 }
             }
         }
@@ -103,35 +90,23 @@ impl Snapshot {
 
     pub async fn end(self) -> anyhow::Result<()> {
         match self.reader {
-            Reader::Sqlite(reader) => reader.close().await?,
-            Reader::Postgres(reader) => reader.end(),
+            Begun::Sqlite(reader) => drop(reader),
+            Begun::Postgres(reader) => reader.end(),
         }
         Ok(())
     }
 }
 
-impl Reader {
-    async fn begin(db: &Db) -> anyhow::Result<Reader> {
-        match &db.store {
-            Store::Sqlite { writer, .. } => {
-                let mut reader = sqlite::open_reader(writer).await.context("cannot open the store")?;
-                sqlx::query("BEGIN").execute(&mut reader).await?;
-                Ok(Reader::Sqlite(reader))
-            }
-            Store::Postgres(postgres) => {
-                let mut reader = postgres.connections.begin(postgres::SNAPSHOT).await?;
-                sqlx::raw_sql(PATIENCE).execute(reader.connection()?).await?;
-                Ok(Reader::Postgres(reader))
-            }
+async fn begin(db: &Db) -> Result<Begun, Error> {
+    Ok(match &db.store {
+        // Not one of the readers, which others need meanwhile.
+        Store::Sqlite { readers, .. } => Begun::Sqlite(readers.apart().snapshot().await?),
+        Store::Postgres(postgres) => {
+            let mut reader = postgres.connections.begin(postgres::SNAPSHOT).await?;
+            sqlx::raw_sql(PATIENCE).execute(reader.connection()?).await?;
+            Begun::Postgres(reader)
         }
-    }
-
-    fn connection(&mut self) -> Result<Connection<'_>, Error> {
-        Ok(match self {
-            Reader::Sqlite(reader) => Connection::Sqlite(reader),
-            Reader::Postgres(reader) => Connection::Postgres(reader.connection()?),
-        })
-    }
+    })
 }
 
 /// Rows to load into an empty store, in one transaction: dropped without [`Load::commit`], the store stays
@@ -163,7 +138,7 @@ impl Load {
     pub async fn begin_with(db: &Db, schema: i64, migrations: &[Migration]) -> anyhow::Result<Load> {
         let mut tx = migrate::begin(db).await?;
         let history = tx.query("SELECT version FROM schema_migrations", &[]).await?;
-        if !history.is_empty() || !tx.connection()?.tables().await?.is_empty() {
+        if !history.is_empty() || !tx.transaction.tables().await?.is_empty() {
             bail!("{}", db.words(NOT_EMPTY));
         }
         if db.is_shared() {
@@ -172,10 +147,10 @@ impl Load {
         for migration in migrations.iter().filter(|migration| migration.version <= schema) {
             migrate::step(&mut tx, migration).await?;
         }
-        let tables = tx.connection()?.tables().await?;
+        let tables = tx.transaction.tables().await?;
         // The rows include what the migrations inserted.
         for table in tables.iter().rev() {
-            tx.connection()?.execute(table.delete(), &[]).await?;
+            tx.transaction.execute(table.delete(), &[]).await?;
         }
         tx.batch(tx.words(if has_forward_references(&tables) { CHECK_LATE } else { CHECK_AT_ONCE })).await?;
         Ok(Load { tx, is_shared: db.is_shared(), tables, filling: None })
@@ -211,7 +186,7 @@ impl Load {
             filling.columns.len()
         );
         for (value, column) in values.into_iter().zip(&filling.columns) {
-            filling.waiting_bytes += size_of_value(&value);
+            filling.waiting_bytes += value.size();
             filling.waiting.push(if self.is_shared { fitted(value, column) } else { value });
         }
         if filling.is_full() {
@@ -255,7 +230,7 @@ impl Load {
         };
         let rows = filling.waiting.len() / filling.columns.len();
         let insert = filling.table.insert(&filling.columns, rows, self.is_shared);
-        let written = self.tx.connection()?.execute(insert, &filling.waiting).await;
+        let written = self.tx.transaction.execute(insert, &filling.waiting).await;
         written.with_context(|| format!("a row of {} is not taken", filling.table.name))?;
         filling.waiting.clear();
         filling.waiting_bytes = 0;
@@ -303,14 +278,6 @@ fn fitted(value: Value, column: &Column) -> Value {
     match value {
         Value::Int(number @ (0 | 1)) if column.is_bool => Value::Bool(number == 1),
         other => other,
-    }
-}
-
-fn size_of_value(value: &Value) -> usize {
-    match value {
-        Value::Text(text) => text.len(),
-        Value::Bytes(bytes) => bytes.len(),
-        Value::Null | Value::Int(_) | Value::Real(_) | Value::Bool(_) => size_of::<i64>(),
     }
 }
 

@@ -1,10 +1,14 @@
-//! Converts errors of SQLite without sqlx to sqlx's type, so that the rest of the program knows a single type
+//! Converts errors of SQLite to sqlx's type, so that the rest of the program knows a single type
 //! of database errors.
 
 use std::borrow::Cow;
 use std::error::Error as StdError;
 
+use rusqlite::ffi;
 use sqlx::error::{DatabaseError, ErrorKind};
+
+/// The bits of an extended code that are the primary one.
+const PRIMARY: i32 = 0xff;
 
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -21,6 +25,12 @@ impl Failure {
             }
             None => sqlx::Error::Protocol(message),
         }
+    }
+
+    /// Whether another connection has the lock.
+    pub fn is_busy(error: &sqlx::Error) -> bool {
+        let failure = error.as_database_error().and_then(|error| error.try_downcast_ref::<Failure>());
+        failure.is_some_and(|failure| failure.code & PRIMARY == ffi::SQLITE_BUSY)
     }
 }
 
@@ -54,8 +64,13 @@ impl DatabaseError for Failure {
         self
     }
 
-    /// A reader violates no constraint.
     fn kind(&self) -> ErrorKind {
-        ErrorKind::Other
+        match self.code {
+            ffi::SQLITE_CONSTRAINT_UNIQUE | ffi::SQLITE_CONSTRAINT_PRIMARYKEY => ErrorKind::UniqueViolation,
+            ffi::SQLITE_CONSTRAINT_FOREIGNKEY => ErrorKind::ForeignKeyViolation,
+            ffi::SQLITE_CONSTRAINT_NOTNULL => ErrorKind::NotNullViolation,
+            ffi::SQLITE_CONSTRAINT_CHECK => ErrorKind::CheckViolation,
+            _ => ErrorKind::Other,
+        }
     }
 }

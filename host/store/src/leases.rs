@@ -1,9 +1,9 @@
-//! Leases: who may do a piece of work, until when. A server that dies or hangs loses its leases by the clock,
-//! and another takes them over.
+//! Leases: the exclusive right of one server to do a piece of work for a time. If a server dies or hangs, its
+//! leases expire, and another server takes them over.
 //!
-//! They are fenced: the epoch grows with each new owner, and a transaction guarded by a lease ([`Tx::guard`])
-//! fails unless the lease is still held with its own epoch. So who was asleep while it lost the work can
-//! write nothing of it. The clock is the store's own, so that servers need not agree on the time.
+//! Leases are fenced: the epoch grows with each new owner, and a transaction guarded by a lease ([`Tx::guard`])
+//! fails unless the lease is still held with the same epoch. So a server that lost its lease while it was
+//! suspended cannot write. Expiry uses the store's clock, so the servers' clocks need not agree.
 
 use std::ops::Deref;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Db, Either, Tx, Value};
 
-/// How long a lease is held that is not renewed.
+/// How long a lease lasts without a renewal.
 pub const TTL: Duration = Duration::from_secs(15);
 /// A held lease is renewed this many times within its time.
 const RENEWALS: u32 = 3;
-/// After a renewal that failed by the store, not by another owner.
+/// The pause after a renewal that the store failed.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// Puts the store's clock, in milliseconds, wherever `now` stands between two pieces of a statement.
+/// A statement in which each `now` becomes the store's clock in milliseconds.
 macro_rules! by_the_stores_clock {
     ($first:literal $(, now, $next:literal)+ $(; postgres $last:literal)?) => {
         Either {
@@ -41,7 +41,7 @@ pub struct Leases {
     owner: String,
 }
 
-/// A claim that was granted. It runs out by itself unless it is renewed: see [`Lease::hold`].
+/// A granted lease. It expires unless it is renewed: see [`Lease::hold`].
 #[derive(Clone)]
 pub struct Lease {
     db: Db,
@@ -49,7 +49,7 @@ pub struct Lease {
     owner: String,
     epoch: i64,
     ttl: Duration,
-    /// By this machine's clock, and no later than the store's.
+    /// When it expires, by this machine's clock: no later than by the store's.
     runs_out: Instant,
 }
 
@@ -61,12 +61,12 @@ pub struct Held {
 }
 
 impl Leases {
-    /// `owner` names this run of this server: no other run may have the same name.
+    /// `owner` identifies this process: no other process or restart may use the same name.
     pub fn new(db: Db, owner: String) -> Leases {
         Leases { db, owner }
     }
 
-    /// The lease, unless another owner holds it. The owner's second claim renews the same lease.
+    /// Claims the lease; `None` if another owner holds it. A second claim by the same owner renews the lease.
     pub async fn claim(&self, name: &str, ttl: Duration) -> Result<Option<Lease>, Error> {
         const CLAIM: Either = by_the_stores_clock!(
             "INSERT INTO leases AS held (name, owner, epoch, expires_at) VALUES ($1, $2, 1, ",
@@ -93,13 +93,13 @@ impl Leases {
         Ok(Some(Lease { db: self.db.clone(), name, owner, epoch, ttl, runs_out }))
     }
 
-    /// Gives every lease of this server back, so that others need not wait for them to run out.
+    /// Releases all leases of this server, so that others need not wait until they expire.
     pub async fn release_all(&self) -> Result<u64, Error> {
         const RELEASE: &str = "UPDATE leases SET expires_at = 0 WHERE owner = $1 AND expires_at > 0";
         self.db.execute(RELEASE, &[self.owner.as_str().into()]).await
     }
 
-    /// Those whose names begin so and that anybody holds now, each with its epoch.
+    /// The currently held leases, of any owner, whose names have this prefix, with their epochs.
     pub async fn held(&self, prefix: &str) -> Result<Vec<(String, i64)>, Error> {
         const HELD: Either = by_the_stores_clock!(
             "SELECT name, epoch FROM leases WHERE substr(name, 1, length($1)) = $1 AND expires_at > ",
@@ -110,8 +110,8 @@ impl Leases {
         rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
     }
 
-    /// Ends all leases of all holders. Only for a server that knows that it is alone: on SQLite, when it
-    /// has the data folder's lock. A shared store is not touched.
+    /// Ends the leases of all owners. Only for a server that is alone on its store: on SQLite, once it has locked
+    /// the data folder. Does nothing on a shared store.
     pub async fn take_over_everything(&self) -> Result<u64, Error> {
         if self.db.is_shared() {
             return Ok(0);
@@ -130,7 +130,7 @@ impl Lease {
         self.epoch
     }
 
-    /// Holds it for its whole time again; `lease_lost` where it is not held any more.
+    /// Renews it for its full duration; `lease_lost` if it is no longer held.
     pub async fn renew(&mut self) -> Result<(), Error> {
         const RENEW: Either = by_the_stores_clock!(
             "UPDATE leases SET expires_at = ",
@@ -152,19 +152,19 @@ impl Lease {
         }
     }
 
-    /// Gives it back at once. One that was lost already is nothing to give back.
+    /// Releases it. Does nothing if it is already lost.
     pub async fn release(self) -> Result<(), Error> {
         const RELEASE: &str =
             "UPDATE leases SET expires_at = 0 WHERE name = $1 AND owner = $2 AND epoch = $3";
         self.db.execute(RELEASE, &self.key()).await.map(drop)
     }
 
-    /// Renews it in the background until the answer is dropped; then it runs out.
+    /// Renews it in the background until the returned `Held` is dropped; then it expires.
     pub fn hold(self) -> Held {
         self.hold_until(CancellationToken::new())
     }
 
-    /// The same; once the answer is dropped, be it in the middle of something, it is given back at once.
+    /// The same, but dropping the returned `Held` releases the lease at once.
     pub fn hold_until_dropped(self) -> Held {
         let (lease, dropped) = (self.clone(), CancellationToken::new());
         tokio::spawn({
@@ -201,7 +201,7 @@ impl Lease {
 }
 
 impl Held {
-    /// Cancelled when the lease is lost, or could not be renewed in time: the work under it stops.
+    /// Cancelled when the lease is lost or could not be renewed in time: the work must stop.
     pub fn lost(&self) -> CancellationToken {
         self.lost.clone()
     }
@@ -214,8 +214,8 @@ impl Held {
         }
     }
 
-    /// Works until the end, or until the lease is lost or `stop` is cancelled; then it gives the lease back. None: it
-    /// was broken off.
+    /// Runs `work` until it ends, the lease is lost or `stop` is cancelled, then releases the lease. `None`: the work
+    /// was interrupted.
     pub async fn work<T>(self, stop: &CancellationToken, work: impl AsyncFnOnce(&Held) -> T) -> Option<T> {
         let outcome = tokio::select! {
             biased;
@@ -226,7 +226,7 @@ impl Held {
         outcome
     }
 
-    /// As [`Held::release`]; where the store refuses it, the lease runs out.
+    /// Like [`Held::release`], but logs a failure: the lease then expires.
     pub async fn give_back(self) {
         let name = self.lease.name.clone();
         if let Err(error) = self.release().await {
@@ -234,7 +234,7 @@ impl Held {
         }
     }
 
-    /// Stops the renewal and gives the lease back.
+    /// Stops the renewal and releases the lease.
     pub async fn release(self) -> Result<(), Error> {
         let Held { lease, _renewal: renewal, .. } = self;
         drop(renewal);
@@ -251,12 +251,12 @@ impl Deref for Held {
 }
 
 impl Tx {
-    /// Makes this transaction fail with `lease_lost` unless the lease is still held with this epoch; nobody can
-    /// take it over before the transaction ends.
+    /// Fails with `lease_lost` unless the lease is still held with this epoch; no other server can take it over
+    /// before the transaction ends.
     pub async fn guard(&mut self, lease: &Lease) -> Result<(), Error> {
         const HELD: Either = by_the_stores_clock!(
             "SELECT 1 FROM leases WHERE name = $1 AND owner = $2 AND epoch = $3 AND expires_at > ", now, "";
-            // Renewals wait, too: such a transaction is short.
+            // This also blocks renewals, so guarded transactions must be short.
             postgres " FOR SHARE"
         );
         let held = self.query(self.words(HELD), &lease.key()).await?;
@@ -264,7 +264,7 @@ impl Tx {
     }
 }
 
-/// A store that is away for a moment is asked again, as long as no other server can have the lease.
+/// Renews the lease until it is lost. Store errors are retried until the lease expires.
 async fn renew_until_lost(mut lease: Lease, lost: CancellationToken) {
     let early = lease.ttl - lease.ttl / RENEWALS;
     let mut next = lease.runs_out - early;
@@ -291,7 +291,7 @@ mod tests {
     use super::*;
     use crate::testing::on_each_store;
 
-    /// Over as soon as it is granted.
+    /// A duration that ends as soon as the lease is granted.
     const OVER: Duration = Duration::ZERO;
     const SOON: Duration = Duration::from_secs(20);
 
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_lease_has_one_owner_and_its_owner_keeps_the_epoch() {
+    async fn a_lease_has_one_owner_and_epoch() {
         on_each_store(async |db| {
             let (first, second) = two(&db);
             let lease = first.claim("w", TTL).await.unwrap().unwrap();
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_that_ran_out_is_taken_over_and_its_old_owner_changes_nothing() {
+    async fn an_expired_lease_excludes_its_old_owner() {
         on_each_store(async |db| {
             let (first, second) = two(&db);
             let mut old = first.claim("w", TTL).await.unwrap().unwrap();
@@ -341,13 +341,13 @@ mod tests {
             old.release().await.unwrap();
             guarded(&db, &new).await.unwrap();
             let rows = db.read("SELECT number FROM changes", &[]).await.unwrap();
-            assert_eq!(rows.len(), 1, "the new owner's alone");
+            assert_eq!(rows.len(), 1, "only the new owner's");
         })
         .await;
     }
 
     #[tokio::test]
-    async fn one_that_ran_out_is_a_new_one_for_its_own_owner_too() {
+    async fn reclaiming_an_expired_lease_raises_the_epoch() {
         on_each_store(async |db| {
             let (first, _) = two(&db);
             let mut old = first.claim("w", OVER).await.unwrap().unwrap();
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_that_stops_gives_back_its_own_and_no_others() {
+    async fn a_stopping_server_releases_only_its_leases() {
         on_each_store(async |db| {
             let (first, second) = two(&db);
             for name in ["a", "b"] {
@@ -388,7 +388,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_server_alone_on_its_store_takes_over_everything_at_once() {
+    async fn a_single_server_takes_over_all_leases() {
         on_each_store(async |db| {
             let (first, second) = two(&db);
             let old = first.claim("w", TTL).await.unwrap().unwrap();
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_takes_it_over_while_a_guarded_transaction_is_open() {
+    async fn a_guarded_transaction_blocks_takeover() {
         on_each_store(async |db| {
             let (first, second) = two(&db);
             let lease = first.claim("w", TTL).await.unwrap().unwrap();
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_held_lease_outlives_its_time_and_tells_when_it_is_lost() {
+    async fn a_held_lease_renews_and_reports_loss() {
         on_each_store(async |db| {
             let (first, second) = two(&db);
             let ttl = Duration::from_millis(600);
@@ -450,13 +450,13 @@ mod tests {
             guarded(&db, &held).await.unwrap();
             expire(&db).await;
             second.claim("w", TTL).await.unwrap().unwrap();
-            tokio::time::timeout(SOON, lost.cancelled()).await.expect("it is told");
+            tokio::time::timeout(SOON, lost.cancelled()).await.expect("the loss is reported");
         })
         .await;
     }
 
     #[tokio::test]
-    async fn a_held_lease_is_given_back_and_one_that_is_dropped_runs_out() {
+    async fn held_leases_are_released_dropped_ones_expire() {
         on_each_store(async |db| {
             let (first, second) = two(&db);
             let held = first.claim("w", TTL).await.unwrap().unwrap().hold();
@@ -483,7 +483,7 @@ mod tests {
                     tokio::task::yield_now().await;
                 }
             };
-            tokio::time::timeout(SOON / 4, freed).await.expect("long before it runs out");
+            tokio::time::timeout(SOON / 4, freed).await.expect("long before it expires");
         })
         .await;
     }

@@ -25,7 +25,10 @@ mod sqlite;
 mod tables;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod together;
+mod transaction;
 mod value;
+mod writer;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -33,18 +36,20 @@ use std::time::Duration;
 
 use lakeport_base::Error;
 use lakeport_base::failpoints;
-use sqlx::{AssertSqlSafe, PgConnection, SqlSafeStr, Sqlite, SqliteConnection, SqlitePool, Transaction};
 
 pub use changes::{Applied, Changes, Event, Feed, Followed, Follows, Subscription};
 use changes::{Changed, Signal};
 pub use leases::{Held, Lease, Leases};
 pub use migrate::{Migration, SchemaVersion, newest_version};
-use readers::{Readers, Sql};
+use readers::Readers;
 pub use retained::Retained;
 use snapshot::Moment;
 pub use snapshot::Snapshot;
+use sqlite::Sql;
 pub use tables::count_rows;
+pub use together::{Select, Selects, Statement};
 pub use value::{ByName, FromValue, Row, Value};
+use writer::Writer;
 
 /// The longest wait for a connection or a lock.
 pub const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -60,7 +65,7 @@ pub struct Db {
 
 #[derive(Clone)]
 enum Store {
-    Sqlite { writer: SqlitePool, readers: Readers },
+    Sqlite { writer: Writer, readers: Readers },
     Postgres(postgres::Postgres),
 }
 
@@ -69,18 +74,15 @@ pub struct Tx {
     transaction: Begun,
     /// For the change log; written as the last thing before the commit, for the log's lock is held until then.
     changed: Changed,
+    /// Writes that go with the commit, see [`Tx::execute_later`].
+    later: Vec<Statement>,
     signal: Arc<Signal>,
 }
 
+/// A transaction of either store.
 enum Begun {
-    Sqlite(Transaction<'static, Sqlite>),
+    Sqlite(transaction::Transaction),
     Postgres(postgres_pool::Transaction),
-}
-
-/// One connection, of either store.
-enum Connection<'a> {
-    Sqlite(&'a mut SqliteConnection),
-    Postgres(&'a mut PgConnection),
 }
 
 /// One statement where the two stores need different words.
@@ -88,6 +90,13 @@ enum Connection<'a> {
 pub struct Either {
     pub sqlite: &'static str,
     pub postgres: &'static str,
+}
+
+impl From<&'static str> for Either {
+    /// The same words for both.
+    fn from(sql: &'static str) -> Either {
+        Either { sqlite: sql, postgres: sql }
+    }
 }
 
 /// Where a store is, from its address.
@@ -132,7 +141,9 @@ impl Db {
     /// Connects; makes the SQLite file (mode 0600) where there is none. Changes no schema.
     pub async fn connect(address: &Address) -> anyhow::Result<Db> {
         let store = match address {
-            Address::Sqlite(path) => sqlite::connect(path).await?,
+            Address::Sqlite(path) => {
+                Store::Sqlite { writer: Writer::connect(path).await?, readers: Readers::new(path) }
+            }
             Address::Postgres(url) => postgres::connect(url).await?,
         };
         Ok(Db { store, signal: Arc::default(), moment: None })
@@ -175,13 +186,10 @@ impl Db {
     }
 
     /// Runs a reading statement that was put together in [`tables`].
-    async fn read_made(&self, sql: String) -> Result<Vec<Row>, Error> {
+    async fn read_made(&self, sql: Sql) -> Result<Vec<Row>, Error> {
         match &self.store {
-            Store::Sqlite { readers, .. } => Ok(readers.fetch(Sql::Made(sql.into()), &[]).await?),
-            Store::Postgres(postgres) => {
-                let rows = postgres.connections.read(AssertSqlSafe(sql), &[]).await?;
-                postgres::decode_all(&rows)
-            }
+            Store::Sqlite { readers, .. } => Ok(readers.fetch(sql, &[]).await?),
+            Store::Postgres(postgres) => postgres::decode_all(&postgres.connections.read(sql, &[]).await?),
         }
     }
 
@@ -196,10 +204,15 @@ impl Db {
     /// Begins a transaction that writes. On SQLite it has the write lock from the start.
     pub async fn begin(&self) -> Result<Tx, Error> {
         let transaction = match &self.store {
-            Store::Sqlite { writer, .. } => Begun::Sqlite(writer.begin_with("BEGIN IMMEDIATE").await?),
+            Store::Sqlite { writer, .. } => Begun::Sqlite(writer.begin().await?),
             Store::Postgres(postgres) => Begun::Postgres(postgres.connections.begin("BEGIN").await?),
         };
-        Ok(Tx { transaction, changed: Changed::default(), signal: Arc::clone(&self.signal) })
+        Ok(Tx {
+            transaction,
+            changed: Changed::default(),
+            later: Vec::new(),
+            signal: Arc::clone(&self.signal),
+        })
     }
 
     /// Ends all connections; waits until they are closed.
@@ -220,20 +233,31 @@ impl Db {
 impl Tx {
     /// Runs a statement that answers rows: a read, or a write with `RETURNING`.
     pub async fn query(&mut self, sql: &'static str, values: &[Value]) -> Result<Vec<Row>, Error> {
-        self.connection()?.fetch(sql, values).await
+        self.answered(async |transaction| transaction.fetch(sql, values).await).await
     }
 
     /// Runs a statement and answers the number of rows it changed.
     pub async fn execute(&mut self, sql: &'static str, values: &[Value]) -> Result<u64, Error> {
-        self.connection()?.execute(sql, values).await
+        self.answered(async |transaction| transaction.execute(sql, values).await).await
+    }
+
+    /// Bounds the wait for a server that vanished without a word. A statement of SQLite ends by itself.
+    async fn answered<T>(
+        &mut self,
+        statement: impl AsyncFnOnce(&mut Begun) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let is_local = matches!(self.transaction, Begun::Sqlite(_));
+        let statement = statement(&mut self.transaction);
+        if is_local {
+            return statement.await;
+        }
+        let answer = tokio::time::timeout(postgres_pool::ANSWER_TIMEOUT, statement).await;
+        answer.map_err(|_| sqlx::Error::PoolTimedOut)?
     }
 
     /// The words for this store.
     pub fn words(&self, either: Either) -> &'static str {
-        match self.transaction {
-            Begun::Sqlite(_) => either.sqlite,
-            Begun::Postgres(_) => either.postgres,
-        }
+        self.transaction.words(either)
     }
 
     /// Keeps all of it, with what [`Tx::changed`] was told.
@@ -249,7 +273,7 @@ impl Tx {
         }
         match self.transaction {
             Begun::Sqlite(tx) => tx.commit().await?,
-            Begun::Postgres(tx) => tx.commit().await?,
+            Begun::Postgres(tx) => tx.commit().await.map_err(uncertain)?,
         }
         if let Some(number) = number {
             failpoints::reach("changes.committed");
@@ -258,41 +282,45 @@ impl Tx {
         Ok(number)
     }
 
-    fn connection(&mut self) -> Result<Connection<'_>, sqlx::Error> {
-        Ok(match &mut self.transaction {
-            Begun::Sqlite(tx) => Connection::Sqlite(tx),
-            Begun::Postgres(tx) => Connection::Postgres(tx.connection()?),
-        })
-    }
-
     /// Runs a migration's statements.
     async fn batch(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
-        match self.connection()? {
-            Connection::Sqlite(connection) => sqlx::raw_sql(sql).execute(connection).await.map(drop),
-            Connection::Postgres(connection) => sqlx::raw_sql(sql).execute(connection).await.map(drop),
+        match &mut self.transaction {
+            Begun::Sqlite(tx) => tx.batch(sql).await,
+            Begun::Postgres(tx) => sqlx::raw_sql(sql).execute(tx.connection()?).await.map(drop),
         }
     }
 }
 
-impl Connection<'_> {
-    async fn fetch(&mut self, sql: impl SqlSafeStr, values: &[Value]) -> Result<Vec<Row>, Error> {
+/// The error of a COMMIT: without its answer, whether it was kept is unknown.
+fn uncertain(error: sqlx::Error) -> Error {
+    if !lakeport_base::error::is_lost(&error) {
+        return error.into();
+    }
+    tracing::warn!("the connection to the store was lost in a commit: {error}");
+    let message = "the connection to the store was lost while the change was committed, so it may have been made: \
+        look before you try again, or repeat the request with the same Idempotency-Key";
+    Error::unavailable("store_busy", message).retry_after(1)
+}
+
+impl Begun {
+    async fn fetch(&mut self, sql: impl Into<Sql>, values: &[Value]) -> Result<Vec<Row>, Error> {
         match self {
-            Connection::Sqlite(connection) => sqlite::fetch(connection, sql, values).await,
-            Connection::Postgres(connection) => postgres::fetch(connection, sql, values).await,
+            Begun::Sqlite(tx) => Ok(tx.run(sql.into(), values).await?.rows),
+            Begun::Postgres(tx) => postgres::fetch(tx.connection()?, sql.into(), values).await,
         }
     }
 
-    async fn execute(&mut self, sql: impl SqlSafeStr, values: &[Value]) -> Result<u64, Error> {
+    async fn execute(&mut self, sql: impl Into<Sql>, values: &[Value]) -> Result<u64, Error> {
         match self {
-            Connection::Sqlite(connection) => sqlite::execute(connection, sql, values).await,
-            Connection::Postgres(connection) => postgres::execute(connection, sql, values).await,
+            Begun::Sqlite(tx) => Ok(tx.run(sql.into(), values).await?.changed),
+            Begun::Postgres(tx) => postgres::execute(tx.connection()?, sql.into(), values).await,
         }
     }
 
     fn words(&self, either: Either) -> &'static str {
         match self {
-            Connection::Sqlite(_) => either.sqlite,
-            Connection::Postgres(_) => either.postgres,
+            Begun::Sqlite(_) => either.sqlite,
+            Begun::Postgres(_) => either.postgres,
         }
     }
 }

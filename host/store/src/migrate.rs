@@ -43,6 +43,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(10, "0010_schema_history"),
     migration!(11, "0011_catalogue"),
     migration!(12, "0012_idempotency"),
+    migration!(13, "0013_workflow_list"),
 ];
 
 /// Held while migrations run; any number that no other code uses.

@@ -15,9 +15,12 @@ use sqlx::{
 };
 
 use super::postgres_pool::Connections;
+use super::together::CombinedReads;
 use super::{BUSY_TIMEOUT, Row, Store, Value};
 
 const CONNECTIONS: u32 = 16;
+/// Prepared statements of a connection: more than the program's.
+const STATEMENTS: usize = 512;
 /// Begins a transaction whose statements see one consistent state.
 pub const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
 /// A statement of the metadata store that takes longer is an error.
@@ -34,6 +37,7 @@ pub async fn connect(url: &str) -> anyhow::Result<Store> {
     let place = format!("{}:{}", options.get_host(), options.get_port());
     let options = options
         .application_name("lakeport")
+        .statement_cache_capacity(STATEMENTS)
         .options([
             ("lock_timeout", BUSY_TIMEOUT.as_millis().to_string()),
             ("statement_timeout", STATEMENT_TIMEOUT_MS.to_string()),
@@ -49,7 +53,7 @@ pub async fn connect(url: &str) -> anyhow::Result<Store> {
         .idle_timeout(None)
         .max_lifetime(None)
         .connect_lazy_with(options);
-    Ok(Store::Postgres(Postgres { connections, listener }))
+    Ok(Store::Postgres(Postgres { connections, listener, combined: CombinedReads::default() }))
 }
 
 /// All connections to the server.
@@ -58,6 +62,8 @@ pub struct Postgres {
     pub connections: Connections,
     /// The connection that listens for other servers' commits.
     pub listener: PgPool,
+    /// Statements that read several things at once.
+    pub combined: CombinedReads,
 }
 
 /// Reads on one connection.
@@ -79,8 +85,10 @@ pub async fn fetch(
 
 pub fn decode_all(rows: &[PgRow]) -> Result<Vec<Row>, Error> {
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
-    let columns: Arc<[String]> = first.columns().iter().map(|column| column.name().to_owned()).collect();
-    rows.iter().map(|row| Ok(Row { columns: Arc::clone(&columns), values: decode(row)? })).collect()
+    let names: Arc<[String]> = first.columns().iter().map(|column| column.name().to_owned()).collect();
+    let kinds = kinds(first)?;
+    let decoded = |row| Ok(Row { columns: Arc::clone(&names), values: decode(row, &kinds)? });
+    rows.iter().map(decoded).collect()
 }
 
 pub async fn execute(
@@ -99,6 +107,7 @@ pub fn bind<'q>(sql: impl SqlSafeStr, values: &[Value]) -> Query<'q, sqlx::Postg
         Value::Text(value) => query.bind(value.clone()),
         Value::Bytes(value) => query.bind(value.clone()),
         Value::Bool(value) => query.bind(*value),
+        Value::Ids(ids) => query.bind(ids.clone()),
     })
 }
 
@@ -117,27 +126,57 @@ impl Encode<'_, sqlx::Postgres> for Untyped {
     }
 }
 
+/// The type of a column.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    Int8,
+    Int4,
+    Float8,
+    Text,
+    Bytes,
+    Bool,
+}
+
+/// The types of a row's columns.
+pub fn kinds(row: &PgRow) -> Result<Vec<Kind>, Error> {
+    row.columns().iter().map(|column| kind(column.name(), column.type_info().name())).collect()
+}
+
+/// The type of this name.
+pub fn kind(column: &str, name: &str) -> Result<Kind, Error> {
+    Ok(match name {
+        "INT8" => Kind::Int8,
+        "INT4" => Kind::Int4,
+        "FLOAT8" => Kind::Float8,
+        "TEXT" | "VARCHAR" | "NAME" => Kind::Text,
+        "BYTEA" => Kind::Bytes,
+        "BOOL" => Kind::Bool,
+        other => {
+            return Err(Error::internal(anyhow::anyhow!(
+                "column `{column}` has the type {other}, which is not read"
+            )));
+        }
+    })
+}
+
 /// The values of one row, in the order of its columns.
-pub fn decode(row: &PgRow) -> Result<Vec<Value>, Error> {
-    let mut values = Vec::with_capacity(row.columns().len());
-    for (index, column) in row.columns().iter().enumerate() {
-        let raw = row.try_get_raw(index)?;
-        let kind = raw.type_info().into_owned();
-        values.push(match kind.name() {
-            _ if raw.is_null() => Value::Null,
-            "INT8" => Value::Int(row.try_get(index)?),
-            "INT4" => Value::Int(row.try_get::<i32, _>(index)?.into()),
-            "FLOAT8" => Value::Real(row.try_get(index)?),
-            "TEXT" | "VARCHAR" | "NAME" => Value::Text(row.try_get(index)?),
-            "BYTEA" => Value::Bytes(row.try_get(index)?),
-            "BOOL" => Value::Bool(row.try_get(index)?),
-            other => {
-                let column = column.name();
-                return Err(Error::internal(anyhow::anyhow!(
-                    "column `{column}` has the type {other}, which is not read"
-                )));
-            }
-        });
+pub fn decode(row: &PgRow, kinds: &[Kind]) -> Result<Vec<Value>, Error> {
+    kinds.iter().enumerate().map(|(index, kind)| decode_at(row, index, *kind)).collect()
+}
+
+/// One value of a row, in PostgreSQL's binary format, in which the results of prepared statements come.
+pub fn decode_at(row: &PgRow, index: usize, kind: Kind) -> Result<Value, Error> {
+    let raw = row.try_get_raw(index)?;
+    if raw.is_null() {
+        return Ok(Value::Null);
     }
-    Ok(values)
+    let bytes = raw.as_bytes().map_err(|error| Error::internal(anyhow::anyhow!(error)))?;
+    Ok(match kind {
+        Kind::Int8 => Value::Int(i64::from_be_bytes(bytes.try_into().map_err(Error::internal)?)),
+        Kind::Int4 => Value::Int(i32::from_be_bytes(bytes.try_into().map_err(Error::internal)?).into()),
+        Kind::Float8 => Value::Real(f64::from_be_bytes(bytes.try_into().map_err(Error::internal)?)),
+        Kind::Text => Value::Text(std::str::from_utf8(bytes).map_err(Error::internal)?.to_owned()),
+        Kind::Bytes => Value::Bytes(bytes.to_vec()),
+        Kind::Bool => Value::Bool(bytes != [0]),
+    })
 }

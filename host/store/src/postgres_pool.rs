@@ -1,14 +1,28 @@
 //! The connections to PostgreSQL. A dead one is detected when a statement fails: if nothing can have been
 //! written, a new connection replaces it.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
-use sqlx::postgres::{PgConnectOptions, PgRow};
-use sqlx::{ConnectOptions, Connection as _, PgConnection, SqlSafeStr};
+use lakeport_base::error;
+use sqlx::postgres::{PgColumn, PgConnectOptions, PgRow};
+use sqlx::{
+    Column as _, ConnectOptions, Connection as _, Executor as _, PgConnection, SqlSafeStr, SqlStr,
+    Statement as _, TypeInfo as _,
+};
+
+use tokio::time::Instant;
 
 use super::pool::{Lent, Pool};
 use super::{BUSY_TIMEOUT, Value, postgres};
+
+/// Between two attempts to reach a server.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// The longest wait for the answer to one statement: longer than the server's own `statement_timeout`.
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(35);
 
 #[derive(Clone)]
 pub struct Connections {
@@ -19,6 +33,8 @@ pub struct Connections {
 /// A transaction. Dropping it rolls back.
 pub struct Transaction {
     lent: Option<Lent<PgConnection>>,
+    /// COMMIT was sent.
+    is_committing: bool,
 }
 
 impl Connections {
@@ -32,10 +48,27 @@ impl Connections {
         let mut lent = self.pool.take().await?;
         loop {
             let (connection, is_fresh) = self.open(&mut lent).await?;
-            match postgres::read(connection, sql.clone(), values).await {
+            match self.bounded(postgres::read(connection, sql.clone(), values)).await {
                 Ok(rows) => {
                     lent.give_back();
                     return Ok(rows);
+                }
+                Err(error) => lent = self.replaced(lent, error, is_fresh)?,
+            }
+        }
+    }
+
+    /// The names and types of a reading statement's columns.
+    pub async fn columns(&self, sql: &'static str) -> Result<Vec<(String, String)>, sqlx::Error> {
+        let mut lent = self.pool.take().await?;
+        loop {
+            let (connection, is_fresh) = self.open(&mut lent).await?;
+            match self.bounded(connection.prepare(SqlStr::from_static(sql))).await {
+                Ok(statement) => {
+                    lent.give_back();
+                    let column =
+                        |column: &PgColumn| (column.name().to_owned(), column.type_info().name().to_owned());
+                    return Ok(statement.columns().iter().map(column).collect());
                 }
                 Err(error) => lent = self.replaced(lent, error, is_fresh)?,
             }
@@ -47,8 +80,8 @@ impl Connections {
         let mut lent = self.pool.take().await?;
         loop {
             let (connection, is_fresh) = self.open(&mut lent).await?;
-            match simple(connection, begin).await {
-                Ok(()) => return Ok(Transaction { lent: Some(lent) }),
+            match self.bounded(simple(connection, begin)).await {
+                Ok(()) => return Ok(Transaction { lent: Some(lent), is_committing: false }),
                 Err(error) => lent = self.replaced(lent, error, is_fresh)?,
             }
         }
@@ -69,10 +102,40 @@ impl Connections {
     ) -> Result<(&'l mut PgConnection, bool), sqlx::Error> {
         let is_fresh = lent.connection().is_none();
         if is_fresh {
-            let opened = tokio::time::timeout(BUSY_TIMEOUT, self.options.connect()).await;
-            lent.fill(opened.map_err(|_| sqlx::Error::PoolTimedOut)??);
+            lent.fill(self.connect().await?);
         }
         lent.connection().map(|connection| (connection, is_fresh)).ok_or(sqlx::Error::PoolClosed)
+    }
+
+    /// Waits [`BUSY_TIMEOUT`] at most for a server that is starting, or has no connection free.
+    async fn connect(&self) -> Result<PgConnection, sqlx::Error> {
+        let end = Instant::now() + BUSY_TIMEOUT;
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let opened = tokio::time::timeout_at(end, self.options.connect()).await;
+            match opened.map_err(|_| sqlx::Error::PoolTimedOut)? {
+                Err(error) if is_starting(&error) && Instant::now() + pause < end => {}
+                opened => return opened,
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Bounds a statement's time on this side, too: a server that vanished without a word answers nothing. Then no
+    /// idle connection is lent again.
+    async fn bounded<T>(
+        &self,
+        statement: impl Future<Output = Result<T, sqlx::Error>>,
+    ) -> Result<T, sqlx::Error> {
+        let Ok(answer) = tokio::time::timeout(ANSWER_TIMEOUT, statement).await else {
+            tracing::warn!(
+                "PostgreSQL did not answer for {ANSWER_TIMEOUT:?}; all idle connections are closed"
+            );
+            self.pool.forget_idle();
+            return Err(sqlx::Error::PoolTimedOut);
+        };
+        answer
     }
 
     /// After a failed statement that wrote nothing: the right to open another connection if the old one was
@@ -83,6 +146,10 @@ impl Connections {
         error: sqlx::Error,
         is_fresh: bool,
     ) -> Result<Lent<PgConnection>, sqlx::Error> {
+        if matches!(error, sqlx::Error::PoolTimedOut) {
+            // It is in the middle of a statement.
+            return Err(error);
+        }
         if !is_dead(&error) {
             lent.give_back();
             return Err(error);
@@ -110,7 +177,9 @@ impl Transaction {
         self.lent.as_mut().and_then(Lent::connection).ok_or(sqlx::Error::PoolClosed)
     }
 
+    /// After an error, whether it was committed is unknown.
     pub async fn commit(mut self) -> Result<(), sqlx::Error> {
+        self.is_committing = true;
         simple(self.connection()?, "COMMIT").await?;
         if let Some(lent) = self.lent.take() {
             lent.give_back();
@@ -135,10 +204,11 @@ impl Drop for Transaction {
     fn drop(&mut self) {
         let Some(mut lent) = self.lent.take() else { return };
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        // It may be in the middle of a statement, whose answer is read first.
+        // It may be in the middle of a statement, whose answer is read first. After COMMIT nothing is to be undone.
+        let end = if self.is_committing { "SELECT 1" } else { "ROLLBACK" };
         runtime.spawn(async move {
             let Some(connection) = lent.connection() else { return };
-            match tokio::time::timeout(BUSY_TIMEOUT, simple(connection, "ROLLBACK")).await {
+            match tokio::time::timeout(BUSY_TIMEOUT, simple(connection, end)).await {
                 Ok(Ok(())) => lent.give_back(),
                 Ok(Err(error)) => tracing::debug!("a connection to PostgreSQL broke: {error}"),
                 Err(_) => tracing::debug!("a transaction's statement did not end; its connection is closed"),
@@ -152,15 +222,18 @@ async fn simple(connection: &mut PgConnection, sql: &'static str) -> Result<(), 
     sqlx::raw_sql(sql).execute(connection).await.map(drop)
 }
 
-/// The connection can no longer be used. SQLSTATE class 08, and the server's codes when it stops.
-fn is_dead(error: &sqlx::Error) -> bool {
+/// No server listens yet, or it takes no connection for now.
+fn is_starting(error: &sqlx::Error) -> bool {
     match error {
-        sqlx::Error::Database(error) => error.code().is_some_and(|code| {
-            code.starts_with("08") || ["57P01", "57P02", "57P03", "25P03"].contains(&&*code)
-        }),
-        sqlx::Error::Io(_) | sqlx::Error::Protocol(_) | sqlx::Error::Tls(_) => true,
+        sqlx::Error::Io(error) => error.kind() == ErrorKind::ConnectionRefused,
+        sqlx::Error::Database(error) => error.code().is_some_and(|code| ["57P03", "53300"].contains(&&*code)),
         _ => false,
     }
+}
+
+/// The connection can no longer be used.
+fn is_dead(error: &sqlx::Error) -> bool {
+    error::is_lost(error) || matches!(error, sqlx::Error::Protocol(_) | sqlx::Error::Tls(_))
 }
 
 #[cfg(test)]

@@ -7,10 +7,7 @@ use std::sync::Arc;
 use lakeport_base::Error;
 use tokio::sync::Mutex;
 
-use super::pool::Lent;
-use super::postgres_pool::Transaction;
-use super::readers::{self, Reader, Sql};
-use super::{Connection, Db, Row, Store, Value, postgres};
+use super::{Begun, Db, Row, Store, Value, postgres};
 
 /// A handle whose reads all see the state of the first one. Drop it before anything that takes long: it holds
 /// a connection.
@@ -20,12 +17,7 @@ pub struct Snapshot {
 
 /// A connection in a transaction that reads.
 pub(super) struct Moment {
-    reader: Mutex<Option<OneReader>>,
-}
-
-enum OneReader {
-    Sqlite(Lent<Reader>),
-    Postgres(Transaction),
+    reader: Mutex<Option<Begun>>,
 }
 
 impl Db {
@@ -35,9 +27,9 @@ impl Db {
             return Ok(Snapshot { db: self.clone() });
         }
         let reader = match &self.store {
-            Store::Sqlite { readers, .. } => OneReader::Sqlite(readers.snapshot().await?),
+            Store::Sqlite { readers, .. } => Begun::Sqlite(readers.snapshot().await?),
             Store::Postgres(postgres) => {
-                OneReader::Postgres(postgres.connections.begin(postgres::SNAPSHOT).await?)
+                Begun::Postgres(postgres.connections.begin(postgres::SNAPSHOT).await?)
             }
         };
         let moment = Arc::new(Moment { reader: Mutex::new(Some(reader)) });
@@ -58,15 +50,15 @@ impl Moment {
         let mut place = self.reader.lock().await;
         // Taken out: a read that is dropped half way leaves nothing that others could use.
         match place.take() {
-            Some(OneReader::Sqlite(lent)) => {
-                let (lent, rows) = readers::run(lent, Sql::Fixed(sql), values).await?;
-                *place = Some(OneReader::Sqlite(lent));
-                Ok(rows?)
+            Some(Begun::Sqlite(mut transaction)) => {
+                let ran = transaction.run(sql.into(), values).await;
+                *place = Some(Begun::Sqlite(transaction));
+                Ok(ran?.rows)
             }
-            Some(OneReader::Postgres(mut transaction)) => {
-                let rows = Connection::Postgres(transaction.connection()?).fetch(sql, values).await?;
+            Some(Begun::Postgres(mut transaction)) => {
+                let rows = postgres::fetch(transaction.connection()?, sql, values).await?;
                 // After an error PostgreSQL refuses every other statement of the transaction.
-                *place = Some(OneReader::Postgres(transaction));
+                *place = Some(Begun::Postgres(transaction));
                 Ok(rows)
             }
             None => Err(Error::internal(anyhow::anyhow!(
@@ -79,9 +71,8 @@ impl Moment {
 impl Drop for Moment {
     fn drop(&mut self) {
         match self.reader.get_mut().take() {
-            Some(OneReader::Sqlite(lent)) => readers::end_snapshot(lent),
-            Some(OneReader::Postgres(transaction)) => transaction.end(),
-            None => {}
+            Some(Begun::Postgres(transaction)) => transaction.end(),
+            Some(Begun::Sqlite(_)) | None => {}
         }
     }
 }

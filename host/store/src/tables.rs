@@ -5,18 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::sqlite::Sql;
+use super::{Begun, Db, Either};
 use lakeport_base::Error;
-use sqlx::AssertSqlSafe;
-
-use super::{Connection, Db, Either};
 
 /// The history of the schema is not data.
 const HISTORY: &str = "schema_migrations";
 /// Tables of up to so many rows are counted, larger ones estimated.
 const COUNTED_ROWS: i64 = 10_000;
-
-/// A statement that was built here.
-pub(super) type Statement = AssertSqlSafe<String>;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
@@ -48,15 +44,15 @@ impl Table {
     }
 
     /// All rows, ordered by the key.
-    pub(super) fn select(&self) -> Statement {
+    pub(super) fn select(&self) -> Sql {
         let columns = list(self.columns.iter().map(|column| &column.name));
         let order =
             if self.key.is_empty() { String::new() } else { format!(" ORDER BY {}", list(&self.key)) };
-        AssertSqlSafe(format!("SELECT {columns} FROM {}{order}", quoted(&self.name)))
+        made(format!("SELECT {columns} FROM {}{order}", quoted(&self.name)))
     }
 
     /// Inserts so many rows of these columns, with their ids.
-    pub(super) fn insert(&self, columns: &[Column], rows: usize, is_shared: bool) -> Statement {
+    pub(super) fn insert(&self, columns: &[Column], rows: usize, is_shared: bool) -> Sql {
         let place = |row: usize| {
             let values = (1..=columns.len()).map(|column| format!("${}", row * columns.len() + column));
             format!("({})", values.collect::<Vec<_>>().join(", "))
@@ -65,15 +61,15 @@ impl Table {
         // PostgreSQL would refuse, or replace, the value of a column `GENERATED ALWAYS`.
         let numbers = if is_shared && self.numbered().is_some() { " OVERRIDING SYSTEM VALUE" } else { "" };
         let names = list(columns.iter().map(|column| &column.name));
-        AssertSqlSafe(format!("INSERT INTO {} ({names}){numbers} VALUES {places}", quoted(&self.name)))
+        made(format!("INSERT INTO {} ({names}){numbers} VALUES {places}", quoted(&self.name)))
     }
 
-    pub(super) fn delete(&self) -> Statement {
-        AssertSqlSafe(format!("DELETE FROM {}", quoted(&self.name)))
+    pub(super) fn delete(&self) -> Sql {
+        made(format!("DELETE FROM {}", quoted(&self.name)))
     }
 }
 
-impl Connection<'_> {
+impl Begun {
     /// All tables except the schema's history; a table comes after those to which its rows refer.
     pub(super) async fn tables(&mut self) -> Result<Vec<Table>, Error> {
         const COLUMNS: Either = Either {
@@ -171,7 +167,7 @@ pub async fn count_rows(db: &Db, tables: &[&'static str]) -> Result<Vec<(&'stati
 async fn count(db: &Db, table: &str) -> Result<i64, Error> {
     let name = quoted(table);
     let few = format!("SELECT count(*) FROM (SELECT 1 FROM {name} LIMIT {}) AS few", COUNTED_ROWS + 1);
-    let rows = db.read_made(few).await?;
+    let rows = db.read_made(made(few)).await?;
     let counted: i64 = rows[0].get(0)?;
     if counted <= COUNTED_ROWS {
         return Ok(counted);
@@ -181,9 +177,14 @@ async fn count(db: &Db, table: &str) -> Result<i64, Error> {
         db.read(ESTIMATE, &[name.into()]).await?
     } else {
         let span = format!("SELECT (SELECT max(rowid) FROM {name}) - (SELECT min(rowid) FROM {name}) + 1");
-        db.read_made(span).await?
+        db.read_made(made(span)).await?
     };
     rows[0].get::<i64>(0).map(|estimated| estimated.max(counted))
+}
+
+/// A statement that was built here.
+fn made(text: String) -> Sql {
+    Sql::Made(text.into())
 }
 
 /// The name quoted for both stores, whatever it contains.
@@ -210,7 +211,7 @@ mod tests {
     }
 
     async fn tables(db: &Db) -> Vec<Table> {
-        db.begin().await.unwrap().connection().unwrap().tables().await.unwrap()
+        db.begin().await.unwrap().transaction.tables().await.unwrap()
     }
 
     #[test]

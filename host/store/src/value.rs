@@ -12,12 +12,38 @@ pub enum Value {
     Text(String),
     Bytes(Vec<u8>),
     Bool(bool),
+    /// Only for statements: `IN (SELECT value FROM json_each($1))` on SQLite, `= ANY($1)` on PostgreSQL.
+    Ids(Vec<i64>),
+}
+
+impl Value {
+    /// Its bytes, roughly.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Value::Text(text) => text.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            Value::Ids(ids) => size_of_val(ids.as_slice()),
+            Value::Null | Value::Int(_) | Value::Real(_) | Value::Bool(_) => size_of::<i64>(),
+        }
+    }
 }
 
 impl From<i64> for Value {
     fn from(value: i64) -> Value {
         Value::Int(value)
     }
+}
+
+impl From<&[i64]> for Value {
+    fn from(ids: &[i64]) -> Value {
+        Value::Ids(ids.to_vec())
+    }
+}
+
+/// How SQLite gets ids: `[1,2]`.
+pub(super) fn json_of(ids: &[i64]) -> String {
+    let ids: Vec<String> = ids.iter().map(i64::to_string).collect();
+    format!("[{}]", ids.join(","))
 }
 
 impl From<f64> for Value {
@@ -111,6 +137,7 @@ impl Row {
                 Value::Text(_) => "text",
                 Value::Bytes(_) => "bytes",
                 Value::Bool(_) => "a boolean",
+                Value::Ids(_) => "ids",
             };
             Error::internal(anyhow::anyhow!("column `{column}` holds {held}, not {}", T::WANTED))
         })

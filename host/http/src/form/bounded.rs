@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn every_member_out_of_its_bounds_is_named_beside_wrong_types() {
+    fn out_of_range_members_are_all_named() {
         let body = r#"{"tableName":" ","dbName":7,"comment":"long","bucketNum":0,"replicaNum":-1}"#;
         let named: Vec<String> = wrong(body).into_iter().map(|(field, _)| field).collect();
         assert_eq!(named, ["tableName", "dbName", "comment", "bucketNum", "replicaNum"]);
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_out_of_its_bounds_is_told_the_bounds_however_large_it_is() {
+    fn an_out_of_range_number_names_bounds() {
         let bound = ("pageSize".to_owned(), "expected an integer from 1 to 500".to_owned());
         for size in ["0", "-1", "501", "99999999999999999999", "-99999999999999999999", &"9".repeat(60)] {
             let query = format!("pageSize={size}&exact=maybe");

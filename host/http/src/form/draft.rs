@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_breaks_a_rule_is_told_beside_wrong_types() {
+    fn rule_errors_and_type_errors_come_together() {
         assert_eq!(
             told(r#"{"name":7,"startTime":"soon","items":["a",1,""]}"#),
             [
@@ -107,13 +107,13 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_type_alone_is_refused_though_the_rules_find_nothing() {
+    fn a_wrong_type_alone_is_refused() {
         let expected = [pair("items", "expected an array, got a number")];
         assert_eq!(told(r#"{"name":"a","items":3}"#), expected);
     }
 
     #[test]
-    fn where_nothing_is_wrong_the_rules_say_what_comes_of_it() {
+    fn a_valid_form_yields_the_rules_result() {
         let draft = draft_from_json::<Form>(br#"{"name":"a","items":["b"]}"#).unwrap();
         assert_eq!(draft.checked(rules).unwrap(), 1);
         assert!(draft.refuse(vec![Detail::new("name", "is taken")]).is_err());

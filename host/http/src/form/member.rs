@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_type_of_a_member_that_can_be_cleared_is_named() {
+    fn a_clearable_member_checks_its_type() {
         let wrong = fields(from_json::<Change>(br#"{"name":1,"owner":2}"#));
         let expected = |field: &str| (field.to_owned(), "expected a string, got a number".to_owned());
         assert_eq!(wrong, [expected("name"), expected("owner")]);
@@ -202,13 +202,13 @@ mod tests {
     }
 
     #[test]
-    fn to_the_rules_a_change_that_could_not_be_read_changes_nothing() {
+    fn an_unreadable_member_counts_as_unchanged() {
         let draft = draft_from_json::<Change>(br#"{"name":1,"owner":2}"#).unwrap();
         assert_eq!(*draft.read(), Change { name: Amend(None), owner: Patch::Keep });
     }
 
     #[test]
-    fn what_is_no_uuid_is_named_beside_what_else_is_wrong() {
+    fn an_invalid_uuid_is_named_with_others() {
         let pair = |field: &str, message: &str| (field.to_owned(), message.to_owned());
         let lacking = pair("content", "is missing");
         assert_eq!(

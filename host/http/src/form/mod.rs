@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_outside_its_type_is_out_of_range_in_a_query_too() {
+    fn query_numbers_outside_their_type_are_refused() {
         let expected = [pair("pageNum", "expected an integer from 0 to 4294967295")];
         assert_eq!(details(from_query::<Page>("pageNum=-1")), expected);
     }

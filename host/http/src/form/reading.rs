@@ -9,7 +9,7 @@ pub enum Kind {
     Query,
 }
 
-/// What one reading goes by.
+/// The settings of one reading.
 pub struct Reading {
     pub kind: Kind,
     /// Paths that were found wrong, and are filled in.

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_running_request_keeps_it_and_its_end_starts_the_idle_time() {
+    fn idle_time_starts_after_the_last_request() {
         let activity = connected();
         let busy = activity.busy();
         pass(&activity, 1_000);
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_head_has_the_same_time_from_its_first_byte() {
+    fn each_request_head_has_its_timeout() {
         let activity = connected();
         drop(activity.busy());
         pass(&activity, 10);
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_must_take_what_it_is_sent_and_may_be_slow() {
+    fn a_client_may_read_slowly_but_steadily() {
         let activity = connected();
         let _busy = activity.busy();
         for _ in 0..10 {
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_http_2_reads_and_writes_by_itself_is_no_request() {
+    fn http_2_control_frames_do_not_count() {
         let activity = connected();
         activity.speaks_http2();
         drop(activity.busy());
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn work_is_left_when_it_is_told_to_drain() {
+    async fn draining_leaves_running_work() {
         let activity = connected();
         activity.attach().await;
         assert_eq!(activity.unless_told(async { 7 }).await, Some(7));

@@ -91,7 +91,7 @@ mod tests {
     const MAX: Duration = Duration::from_millis(40);
 
     #[tokio::test]
-    async fn a_stream_ends_when_a_piece_of_its_answer_waits_for_too_long() {
+    async fn a_stream_with_a_stalled_chunk_ends() {
         let began = Instant::now();
         let stream = async {
             let handed = Handed::current().expect("it runs in a stream");

@@ -62,7 +62,7 @@ async fn connect(tls: &Tls, trusted: &str, protocols: &[&[u8]]) -> anyhow::Resul
 }
 
 #[tokio::test]
-async fn a_client_that_trusts_the_certificate_gets_the_protocol_that_it_can_speak() {
+async fn alpn_selects_the_clients_protocol() {
     let folder = tempfile::tempdir().unwrap();
     let (certificate, key) = written(&folder, FIRST);
     let tls = Tls::open(&certificate, &key).unwrap();
@@ -77,7 +77,7 @@ async fn a_client_that_trusts_the_certificate_gets_the_protocol_that_it_can_spea
 }
 
 #[tokio::test]
-async fn files_that_change_are_used_and_ones_that_do_not_fit_are_not() {
+async fn changed_certificates_load_unless_mismatched() {
     let folder = tempfile::tempdir().unwrap();
     let (certificate, key) = written(&folder, FIRST);
     let tls = Tls::open(&certificate, &key).unwrap();

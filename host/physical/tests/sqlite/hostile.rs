@@ -203,6 +203,6 @@ async fn an_endless_read_ends_with_its_call() {
     }
     // Nothing keeps running: another program can lock the file.
     let mut other = bench.connect(false).await;
-    other.execute("BEGIN EXCLUSIVE").await.expect("nobody reads any more");
+    other.execute("BEGIN EXCLUSIVE").await.expect("no reader is left");
     other.close().await.expect("closes");
 }

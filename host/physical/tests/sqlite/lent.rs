@@ -117,7 +117,7 @@ async fn a_value_larger_than_the_answer_is_left_out() {
 }
 
 #[tokio::test]
-async fn a_query_that_nobody_waits_for_is_stopped_too() {
+async fn an_abandoned_query_is_stopped() {
     let bench = Bench::new(&["CREATE TABLE t (a)"]).await;
     let mut lent = lent(&bench).await;
     let waiting = tokio::time::timeout(Duration::from_millis(50), query(&mut lent, ENDLESS, NONE));

@@ -18,6 +18,9 @@ pub enum StageError {
     /// It does not compile or link.
     #[error("the component cannot be linked with this host: {0}")]
     Link(String),
+    /// The compiler ended early.
+    #[error("{0}")]
+    Unfinished(String),
     /// Its `describe` failed.
     #[error("the component failed its trial call of `describe`: {message}")]
     Trial {
@@ -41,6 +44,7 @@ impl StageError {
             StageError::Inspect(error) => error.code(),
             StageError::Refused(_) => "import_refused",
             StageError::Link(_) => "component_not_linkable",
+            StageError::Unfinished(_) => CallFault::Busy.code(),
             StageError::Trial { fault, .. } => fault.code(),
             StageError::Description(_) => "description_invalid",
             StageError::Full(_) => "too_many_generations",

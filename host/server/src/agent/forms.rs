@@ -73,7 +73,7 @@ pub struct UpdateTopic {
     /// Not blank.
     #[serde(default)]
     pub title: Amend<Text<1, TITLE_MAX>>,
-    /// Null: all that the caller may read.
+    /// Null: all data sources that the caller may read.
     #[serde(default)]
     pub datasources: Patch<Vec<String>>,
 }
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_blank_title_or_question_is_named_beside_what_else_is_wrong() {
+    fn blank_titles_and_questions_are_named() {
         let Err(Error::Refused(refusal)) =
             form::from_json::<DeliverMessage>(br#"{"topic_id":"7","content":" \n "}"#)
         else {

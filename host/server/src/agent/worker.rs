@@ -1,9 +1,9 @@
-//! The worker: it begins the questions that wait, as many at once as the setting says, and goes on with those whose
-//! server is gone.
+//! The worker: it starts queued questions, up to the configured number at once, and resumes those whose server has
+//! ended.
 //!
-//! A server works under one lease, whatever it works on: a task names the lease and its epoch, and one whose epoch
-//! nobody holds any more belongs to whoever takes it. What is written of a task says under which epoch, so that
-//! who lost it can write nothing.
+//! Each server holds one lease for all of its tasks. A running task stores the lease's name and epoch. If no server
+//! holds the lease with this epoch any more, any server can claim the task. Writes about a task are conditional on
+//! the epoch, so that a server that lost its lease cannot write.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,20 +26,20 @@ use super::tasks::{Status, Task, streams};
 use super::{TOPIC, asked_of_key};
 use crate::agent::Agent;
 
-/// The leases are `agent/0`, `agent/1` …: one for each server.
+/// The prefix of the leases `agent/0`, `agent/1` …, one for each server.
 const LEASE: &str = "agent/";
-/// Servers on one store that work.
+/// The most servers on one store that can work.
 const WORKERS_MAX: usize = 64;
-/// Between two attempts to get a lease.
+/// The pause between two attempts to claim a lease.
 const CLAIM_INTERVAL: Duration = Duration::from_secs(2);
 /// The interval of looking for work that no event announced.
 const POLL: Duration = Duration::from_secs(3);
-/// After the store failed.
+/// The pause after a failure of the store.
 const AGAIN: Duration = Duration::from_millis(500);
-/// A task whose servers end so often may be what ends them.
+/// The most claims of one task: if its servers end this often, the task may be the cause.
 const CLAIMS_MAX: i64 = 5;
 
-/// Works, and wakes the readers of streams, until the server stops.
+/// Answers questions and wakes the readers of streams until the server stops.
 pub async fn run_worker(state: Arc<Agent>) {
     tokio::join!(streams::follow(Arc::clone(&state)), work(state));
 }
@@ -59,7 +59,7 @@ async fn work(state: Arc<Agent>) {
     }
 }
 
-/// The first lease that no other server holds.
+/// Claims the first lease that no other server holds.
 async fn claim_lease(state: &Agent) -> Result<Option<Held>, Error> {
     for place in 0..WORKERS_MAX {
         if let Some(lease) = state.leases.claim(&format!("{LEASE}{place}"), leases::TTL).await? {
@@ -74,7 +74,7 @@ struct Shift {
     state: Arc<Agent>,
     held: Arc<Held>,
     worker: Worker,
-    /// By the tasks' numbers.
+    /// By the tasks' ids.
     jobs: Jobs<i64, Working, Result<(), Error>>,
     /// There may be tasks whose worker is gone.
     is_unsure: bool,
@@ -82,11 +82,11 @@ struct Shift {
     halted: CancellationToken,
 }
 
-/// A task that is worked on.
+/// A task that this server runs.
 struct Working {
     task_id: String,
     stops: Stops,
-    /// The same for what runs outside of the runtime.
+    /// The same signal for code outside of the async runtime.
     flag: Arc<AtomicBool>,
 }
 
@@ -121,7 +121,7 @@ impl Work for Shift {
         &mut self.jobs
     }
 
-    /// Begins all that can be begun now.
+    /// Starts all tasks that can start now.
     async fn look(&mut self) -> Result<Duration, Error> {
         if self.next_poll <= Instant::now() {
             self.next_poll = Instant::now() + POLL;
@@ -147,7 +147,7 @@ impl Work for Shift {
         AGAIN
     }
 
-    /// Suspends what was cancelled. Events of steps are for readers alone.
+    /// Stops cancelled tasks. Ignores events of steps: they are for the readers of streams.
     async fn note(&mut self, event: Event) {
         let asked = match &event {
             Event::Changed(key) => match asked_of_key(key) {
@@ -167,13 +167,13 @@ impl Work for Shift {
         match outcome {
             Ok(Ok(())) => return,
             Ok(Err(error)) => tracing::error!("the steps of a question cannot be stored: {error}"),
-            // It begins again as a task without a worker, until it has ended so too often.
+            // It restarts as a task without a worker, at most `CLAIMS_MAX` times.
             Err(error) => tracing::error!("a question ended without an outcome: {error}"),
         }
         self.is_unsure = true;
     }
 
-    /// Leaves everything as it is stored, for the server that goes on.
+    /// Stops all work without storing anything more: another server resumes from the stored steps.
     fn halt(&mut self) {
         self.halted.cancel();
         self.jobs.iter().for_each(|(_, working)| working.flag.store(true, Ordering::Relaxed));
@@ -181,12 +181,12 @@ impl Work for Shift {
 }
 
 impl Shift {
-    /// Stops the work on a task that does not run any more.
+    /// Stops the work on a task that is no longer running.
     async fn check(&self, id: i64, working: &Working) {
         match store::progress(&self.state.db, id).await {
             Ok(Some((Status::Running, _))) => {}
             Ok(_) => working.cancel(),
-            // It is looked at again with the next poll.
+            // The next poll checks it again.
             Err(error) => tracing::warn!("reading a question failed: {error}"),
         }
     }
@@ -213,7 +213,7 @@ impl Shift {
         Ok(())
     }
 
-    /// Makes a task this server's, and works on it.
+    /// Claims a task for this server and starts it.
     async fn claim(&mut self, id: i64, from: Option<&Worker>) -> Result<(), Error> {
         let mut tx = self.state.db.begin().await?;
         tx.guard(&self.held).await?;
@@ -231,7 +231,7 @@ impl Shift {
     }
 }
 
-/// Works on a task from its last stored step on.
+/// Runs a task from its last stored step.
 async fn answer(
     state: Arc<Agent>,
     worker: Worker,
@@ -276,7 +276,7 @@ async fn answer(
     }
 }
 
-/// Why a task cannot go on, if it cannot.
+/// The reason why a task cannot resume, if there is one.
 fn interruption(task: &Task, is_readable: bool) -> Option<Failure> {
     let message = if task.claims > CLAIMS_MAX {
         "the servers that worked on it ended again and again; ask again"
@@ -317,14 +317,14 @@ mod tests {
     }
 
     #[test]
-    fn a_task_whose_servers_end_again_and_again_is_given_up() {
+    fn repeated_server_deaths_fail_the_task() {
         assert!(interruption(&task(CLAIMS_MAX), true).is_none());
         assert_eq!(interruption(&task(CLAIMS_MAX + 1), true).unwrap().code, "interrupted");
         assert_eq!(interruption(&task(1), false).unwrap().code, "interrupted");
     }
 
     #[test]
-    fn rights_are_what_the_topic_may_touch_and_whoever_asks_may_read() {
+    fn rights_intersect_topic_and_caller() {
         let names = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
         for (topic, bound, rights) in [
             (None, None, None),

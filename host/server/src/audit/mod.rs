@@ -131,7 +131,7 @@ async fn committed<A: Answer>(
         before_digest: digest(change.before.as_ref()),
         after_digest: digest(change.after.as_ref()),
     };
-    store::add(&mut tx, &entry, core.clock.now_ms()).await?;
+    store::add(&mut tx, &entry, core.clock.now_ms());
     idempotency::keep(core, &mut tx, attempt, answer.reply(), waits).await?;
     tx.commit().await?;
     attempt.set_recorded();
@@ -162,6 +162,6 @@ pub async fn record(core: &Core, attempt: &Attempt, outcome: Result<&Reply, &Err
         after_digest: None,
     };
     let mut tx = core.db.begin().await?;
-    store::add(&mut tx, &entry, core.clock.now_ms()).await?;
+    store::add(&mut tx, &entry, core.clock.now_ms());
     tx.commit().await
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use lakeport_base::Error;
 use lakeport_http::{Attempt, Identity, Paging};
-use lakeport_store::{Db, Row, Tx, Value};
+use lakeport_store::{Db, Row, Statement, Tx, Value};
 
 /// The longest resource id, in characters: a path may be longer.
 const RESOURCE_ID_MAX_CHARS: usize = 300;
@@ -75,7 +75,7 @@ impl<'e> From<&'e Attempt> for Actor<'e> {
     }
 }
 
-pub async fn add(tx: &mut Tx, entry: &Entry<'_>, at_ms: i64) -> Result<(), Error> {
+pub fn add(tx: &mut Tx, entry: &Entry<'_>, at_ms: i64) {
     const SQL: &str = "INSERT INTO audit_log (at, actor, actor_kind, operation, resource, resource_id, outcome, \
                        status, before_digest, after_digest, request_id) \
                        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
@@ -94,7 +94,7 @@ pub async fn add(tx: &mut Tx, entry: &Entry<'_>, at_ms: i64) -> Result<(), Error
         entry.after_digest.clone().into(),
         entry.by.request_id.into(),
     ];
-    tx.execute(SQL, &values).await.map(drop)
+    tx.execute_later(Statement::new(SQL, values));
 }
 
 /// One page, newest first, and the total.

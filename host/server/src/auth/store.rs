@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_token_is_kept_until_it_is_revoked_and_its_name_is_free_again() {
+    async fn revoking_a_token_frees_its_name() {
         on_each_store(async |db| {
             let mut tx = db.begin().await.unwrap();
             let made = insert(&mut tx, &new("ci", "d1"), 5).await.unwrap();

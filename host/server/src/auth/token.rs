@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_two_tokens_are_alike_and_a_token_is_known_for_one() {
+    fn tokens_are_unique_and_recognizable() {
         let (one, two) = (make().unwrap(), make().unwrap());
         assert_ne!(one, two);
         assert!(one.starts_with(PREFIX) && one.len() > 40, "{one}");

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_finished_file_replaces_the_old_one_and_is_its_owners_alone() {
+    fn a_finished_file_replaces_the_old_privately() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("b");
         fs::write(&place, "old").unwrap();

@@ -167,6 +167,7 @@ impl<W: Write> Writer<W> {
                 }
                 self.out.write_all(b"\"}")
             }
+            Value::Ids(_) => Err(std::io::Error::other("no column has lists of ids")),
         }
     }
 

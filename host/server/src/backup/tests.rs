@@ -98,7 +98,7 @@ async fn fill(db: &Db) {
 }
 
 #[tokio::test]
-async fn what_is_restored_is_what_was_backed_up_all_four_ways() {
+async fn backups_restore_between_all_stores() {
     on_each_two_empty_stores(async |from, to| {
         const DATASOURCE: &str = "INSERT INTO datasources (name, kind, url, created_at, updated_at) \
             VALUES ('next', 'sqlite', 'sqlite:x', 1, 2) RETURNING id";
@@ -175,7 +175,7 @@ async fn every_type_comes_through_all_four_ways() {
 }
 
 #[tokio::test]
-async fn a_row_that_refers_to_none_is_refused_and_nothing_is_changed() {
+async fn a_dangling_reference_rolls_back_the_restore() {
     on_each_empty_store(async |db| {
         let mut writer = Writer::new(Vec::new(), Header::new(newest_version(), "SQLite")).unwrap();
         let columns =
@@ -211,7 +211,7 @@ async fn a_row_larger_than_a_statement_should_be_comes_through() {
 /// Each transaction adds a row to two tables; a backup with one of them and not the other would be
 /// inconsistent.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_backup_taken_while_a_writer_writes_is_of_one_moment() {
+async fn a_backup_during_writes_is_consistent() {
     const TOKEN: &str =
         "INSERT INTO tokens (name, role, digest, scopes, created_at) VALUES ($1, 'viewer', $1, '[]', 1)";
     const BACKUPS: usize = 8;
@@ -253,7 +253,7 @@ async fn a_backup_taken_while_a_writer_writes_is_of_one_moment() {
 }
 
 #[tokio::test]
-async fn a_backup_that_is_cut_off_or_damaged_is_refused_and_nothing_is_changed() {
+async fn a_damaged_backup_changes_nothing() {
     on_each_two_empty_stores(async |from, to| {
         from.migrate().await.unwrap();
         fill(&from).await;
@@ -280,7 +280,7 @@ async fn a_backup_that_is_cut_off_or_damaged_is_refused_and_nothing_is_changed()
 }
 
 #[tokio::test]
-async fn a_row_that_was_edited_or_lost_is_found_by_the_digest() {
+async fn the_digest_detects_changed_rows() {
     on_each_store(async |db| {
         fill(&db).await;
         let text = plain(&backed_up(&db).await);
@@ -310,7 +310,7 @@ fn what_is_no_backup_is_called_that() {
 }
 
 #[tokio::test]
-async fn a_backup_of_a_newer_schema_is_refused_and_nothing_is_changed() {
+async fn a_backup_of_newer_schema_is_refused() {
     on_each_empty_store(async |db| {
         let writer = Writer::new(Vec::new(), Header::new(newest_version() + 1, "SQLite")).unwrap();
         let (bytes, _) = writer.finish().unwrap();
@@ -322,7 +322,7 @@ async fn a_backup_of_a_newer_schema_is_refused_and_nothing_is_changed() {
 }
 
 #[tokio::test]
-async fn a_backup_of_an_older_schema_is_brought_to_this_one() {
+async fn a_backup_of_older_schema_is_migrated() {
     on_each_two_empty_stores(async |from, to| {
         const INSERT: &str =
             "INSERT INTO plugin_activations (family, name, action, at) VALUES ('f', 'n', 'a', 7)";
@@ -379,7 +379,7 @@ impl Seek for TwoFaced {
 }
 
 #[tokio::test]
-async fn a_load_that_fails_half_way_leaves_the_store_as_empty_as_it_was() {
+async fn a_failed_restore_leaves_the_store_empty() {
     on_each_two_empty_stores(async |from, to| {
         from.migrate().await.unwrap();
         fill(&from).await;

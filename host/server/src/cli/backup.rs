@@ -95,7 +95,7 @@ pub async fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
     say(format!("restored {} into {}", told(&summary, started), config.database.shown()));
     say(about_the_key(
         config,
-        "was not in the backup: put the one of that store there before a server is started",
+        "was not in the backup: copy the one of the backed-up store there before a server starts",
     ));
     Ok(())
 }
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_store_goes_into_a_file_and_back_into_another_folder() {
+    async fn a_backup_restores_into_another_folder() {
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (config(&folder.path().join("from")), config(&folder.path().join("to")));
         let file = folder.path().join("backup");
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_store_that_is_not_there_is_not_made_by_a_backup() {
+    async fn backup_creates_no_missing_store() {
         let folder = tempfile::tempdir().unwrap();
         let error = refused(backup(&config(folder.path()), &folder.path().join("backup"))).await;
         assert!(error.contains("no store"), "{error}");
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_backup_that_is_not_there_or_not_one_is_said_by_name() {
+    async fn missing_or_invalid_backups_are_named() {
         let folder = tempfile::tempdir().unwrap();
         let to = config(&folder.path().join("to"));
         let file = folder.path().join("backup");

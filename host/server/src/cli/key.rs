@@ -84,7 +84,7 @@ async fn record(db: &Db, rotated: &Rotated) -> anyhow::Result<()> {
         after_digest: None,
     };
     let mut tx = db.begin().await?;
-    audit::store::add(&mut tx, &entry, chrono::Utc::now().timestamp_millis()).await?;
+    audit::store::add(&mut tx, &entry, chrono::Utc::now().timestamp_millis());
     Ok(tx.commit().await?)
 }
 

@@ -207,7 +207,7 @@ async fn commit(mut tx: Tx, operation: &'static str, token: &Token, now_ms: i64)
         before_digest: None,
         after_digest: None,
     };
-    audit::store::add(&mut tx, &entry, now_ms).await?;
+    audit::store::add(&mut tx, &entry, now_ms);
     tx.changed(auth::TOPIC, token.id.to_string());
     tx.commit().await?;
     tokio::time::sleep(IN_FORCE_AFTER).await;

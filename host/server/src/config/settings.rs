@@ -329,7 +329,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "retention.syncs_days",
         default: Default::Fixed("90"),
-        meaning: "days that finished synchronisations of data sources are kept, the last of each for ever",
+        meaning: "days that finished synchronizations of data sources are kept, the last of each for ever",
         set: |config, text| parse::days(text).map(|days| config.retention.syncs_days = days),
         shown: |config| config.retention.syncs_days.to_string(),
     },

@@ -15,7 +15,7 @@ fn refusal(file: &str, environment: Environment) -> String {
 }
 
 #[test]
-fn the_command_line_wins_over_the_environment_and_that_over_the_file() {
+fn arguments_override_environment_overrides_file() {
     let file = "listen = '127.0.0.1:1'\nbody_max_bytes = '1 MiB'\n[plugins]\ndrain_s = 7\n";
     let environment = Environment::from([
         ("LAKEPORT_LISTEN", "127.0.0.1:2"),
@@ -41,7 +41,7 @@ fn defaults_follow_the_data_folder() {
 }
 
 #[test]
-fn an_unknown_key_is_named_with_its_line_and_the_nearest_one() {
+fn unknown_keys_suggest_the_nearest_one() {
     let none = Environment::default();
     let message = refusal("listen = '127.0.0.1:1'\n\nbody_max_byte = 1\n", none.clone());
     assert!(message.contains("line 3") && message.contains("did you mean `body_max_bytes`?"), "{message}");
@@ -54,7 +54,7 @@ fn an_unknown_key_is_named_with_its_line_and_the_nearest_one() {
 }
 
 #[test]
-fn a_wrong_value_says_where_it_stands_and_what_would_be_right() {
+fn wrong_values_name_place_and_expectation() {
     let message = refusal("request_timeout_s = 0", Environment::default());
     assert!(message.contains("request_timeout_s (") && message.contains("line 1"), "{message}");
     assert!(message.contains("from 1 to 600"), "{message}");

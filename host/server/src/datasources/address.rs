@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_without_what_was_given() {
+    fn address_errors_do_not_repeat_the_input() {
         for url in [
             "h/d",
             "postgres://:hunter2@/d",

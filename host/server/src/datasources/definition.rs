@@ -340,7 +340,7 @@ fn other_kind(
 ) -> Option<Detail> {
     let before = before.filter(|before| form.url.0.is_none() && !is_own(&before.url))?;
     let message = format!(
-        "is of other databases than the address that is kept, which is one of kind {}; give `url` with it, {begin}…",
+        "does not fit the stored address, which is one of kind {}; give `url` with it, {begin}…",
         before.kind
     );
     Some(Detail::new("kind", message))

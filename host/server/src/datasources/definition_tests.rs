@@ -138,7 +138,7 @@ fn what_is_absent_stays_and_null_clears() {
 }
 
 #[test]
-fn a_password_is_asked_for_again_when_host_or_user_change() {
+fn changing_host_or_user_requires_the_password() {
     for form in [
         json!({ "host": "g" }),
         json!({ "port": 1 }),
@@ -193,7 +193,7 @@ fn databases_are_named_in_a_list() {
 }
 
 #[test]
-fn a_dialect_out_of_service_does_not_keep_its_data_sources_from_being_renamed() {
+fn renaming_works_without_an_active_dialect() {
     let renamed = wanted(of(json!({ "name": "b" })), Some(&known()), &[]).unwrap();
     assert_eq!((renamed.name.as_str(), renamed.url.as_str()), ("b", "postgres://ada@h:5432/d"));
     assert!(matches!(renamed.password, Password::Keep));
@@ -208,7 +208,7 @@ fn the_servers_own_name_is_reserved_in_any_case() {
 }
 
 #[test]
-fn a_file_has_no_host_and_a_server_must_have_one() {
+fn only_servers_have_a_host() {
     let file = made(json!({ "name": "f", "kind": "sqlite", "url": "sqlite:a.db", "host": null })).unwrap();
     assert_eq!(file.url, "sqlite:a.db");
     assert_eq!(fields(changed(&known(), json!({ "host": null }))), ["host"]);

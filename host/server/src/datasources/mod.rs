@@ -33,7 +33,8 @@ pub use client::{DatasourceClient, Unanswered, limit};
 pub use definition::{ALL_DATABASES, databases_named};
 pub use servers::Servers;
 pub use store::{
-    Datasource, all_of, due, find, find_default, is_there, lock, next_due, own_id, set_last_sync, set_next,
+    Datasource, all_of, by_id, due, find, find_default, is_there, lock, next_due, own_id, set_last_sync,
+    set_next,
 };
 
 /// The change log's topic of data sources.

@@ -1,7 +1,7 @@
 //! Data sources in the store. Addresses are stored without passwords, which are separate ciphertexts.
 
 use lakeport_base::Error;
-use lakeport_store::{Db, Either, Row, Tx, Value};
+use lakeport_store::{Db, Either, Row, Select, Tx, Value};
 
 use super::OWN_NAME;
 
@@ -84,20 +84,19 @@ pub async fn all_of(db: &Db, ids: &[i64]) -> Result<Vec<Datasource>, Error> {
             columns!(),
             " FROM datasources WHERE id IN (SELECT value FROM json_each($1)) ORDER BY id"
         ),
-        postgres: concat!(
-            "SELECT ",
-            columns!(),
-            " FROM datasources WHERE id = ANY \
-             (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) ORDER BY id"
-        ),
+        postgres: concat!("SELECT ", columns!(), " FROM datasources WHERE id = ANY($1) ORDER BY id"),
     };
-    let ids = serde_json::to_string(ids).map_err(Error::internal)?;
     db.read(db.words(ALL), &[ids.into()]).await?.iter().map(datasource).collect()
 }
 
 pub async fn find(db: &Db, id: i64) -> Result<Option<Datasource>, Error> {
+    Ok(by_id(Some(id)).all(db).await?.pop())
+}
+
+/// The one with this id, if there is one.
+pub fn by_id(id: Option<i64>) -> Select<Datasource> {
     const FIND: &str = concat!("SELECT ", columns!(), " FROM datasources WHERE id = $1");
-    db.read(FIND, &[id.into()]).await?.first().map(datasource).transpose()
+    Select::new(FIND, [id.into()], datasource)
 }
 
 /// The default data source.

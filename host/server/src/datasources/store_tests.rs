@@ -30,7 +30,7 @@ async fn add(db: &Db, source: Datasource) -> i64 {
 }
 
 #[tokio::test]
-async fn what_is_written_is_read_and_passwords_are_not_readable_in_the_store() {
+async fn stored_passwords_are_encrypted() {
     on_each_store(async |db| {
         let folder = tempfile::tempdir().unwrap();
         let keys = Keys::open(None, folder.path(), false).unwrap();

@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use super::company;
 use super::files::{CatalogueFile, TableWords};
 use super::moments::Moments;
-use super::requests::{NOBODY, Requests, named, number, records};
+use super::requests::{AUTHOR, Requests, named, number, records};
 use crate::compose::Server;
 use crate::datasources;
 use crate::tables::{self, Size};
@@ -61,7 +61,7 @@ pub async fn define_source(state: &Server, requests: &Requests) -> anyhow::Resul
     let all = requests.get(&format!("{SOURCES}?pageSize=500")).await?;
     let is_alone = records(&all).iter().all(|source| source["name"] == datasources::OWN_NAME);
     let form = json!({ "name": SOURCE, "kind": "sqlite", "url": url, "isDefault": is_alone });
-    number(&requests.post(NOBODY, SOURCES, &form).await?, "id")
+    number(&requests.post(AUTHOR, SOURCES, &form).await?, "id")
 }
 
 impl Catalogue<'_> {
@@ -72,7 +72,7 @@ impl Catalogue<'_> {
         let mut tables = self.tables().await?;
         if !file.tables.iter().all(|words| tables.contains_key(&words.name)) {
             let target = format!("{SOURCES}/{}/sync", self.source_id);
-            let sync = self.requests.post(NOBODY, &target, &json!({})).await?;
+            let sync = self.requests.post(AUTHOR, &target, &json!({})).await?;
             if sync["state"] != "success" {
                 bail!("the sync of the example company failed: {sync}");
             }
@@ -139,7 +139,7 @@ impl Catalogue<'_> {
                 Err(_) => sleep(LATER_LOOK).await,
             }
             let sync = format!("{SOURCES}/{}/sync", self.source_id);
-            if let Err(refused) = self.requests.post(NOBODY, &sync, &json!({})).await {
+            if let Err(refused) = self.requests.post(AUTHOR, &sync, &json!({})).await {
                 tracing::debug!("the example company's database cannot be synced now: {refused:#}");
             }
         }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::compose::{Server, ServerGate};
 
 /// The author of the set-up itself.
-pub const NOBODY: &str = "demo";
+pub const AUTHOR: &str = "demo";
 
 pub struct Requests(InternalClient<ServerGate>);
 
@@ -21,7 +21,7 @@ impl Requests {
 
     /// `data` of the answer.
     pub async fn get(&self, target: &str) -> anyhow::Result<Value> {
-        self.ask(NOBODY, Method::GET, target, None).await
+        self.ask(AUTHOR, Method::GET, target, None).await
     }
 
     pub async fn post(&self, by: &str, target: &str, body: &Value) -> anyhow::Result<Value> {
@@ -39,7 +39,7 @@ impl Requests {
         target: &str,
         body: Option<&Value>,
     ) -> anyhow::Result<Value> {
-        let role = if by == NOBODY { Role::Admin } else { Role::Approver };
+        let role = if by == AUTHOR { Role::Admin } else { Role::Approver };
         // Local identities: among them approver and submitter may be the same.
         let caller = Caller { identity: Identity::Local, name: by.to_owned(), role, ..Caller::local() };
         let asked = self.0.ask(&Arc::new(caller), method.clone(), target, body).await;

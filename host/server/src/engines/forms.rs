@@ -19,7 +19,7 @@ pub struct CreateEngine {
     pub name: String,
     /// The name of an engine plugin: `local`, `dolphinscheduler`, `airflow`.
     pub plugin: String,
-    /// Settings by the plugin's own schema, such as `baseUrl`.
+    /// Settings in the plugin's own schema, such as `baseUrl`.
     pub config: Option<Map<String, Value>>,
     /// Secrets, such as `token` or `username` and `password`.
     #[schemars(extend("writeOnly" = true))]
@@ -33,7 +33,7 @@ pub struct UpdateEngine {
     /// Replaces the complete configuration; null: an empty one.
     #[serde(default)]
     pub config: Patch<Map<String, Value>>,
-    /// Replaces the named ones and removes those that are null; the others stay.
+    /// Replaces the given secrets and removes those set to null; the others are unchanged.
     #[serde(default)]
     #[schemars(extend("writeOnly" = true))]
     pub secrets: Amend<BTreeMap<String, Option<String>>>,

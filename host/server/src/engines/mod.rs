@@ -7,7 +7,7 @@ mod api;
 mod client;
 mod definition;
 pub mod forms;
-mod store;
+pub mod store;
 mod view;
 
 use std::sync::Arc;

@@ -10,6 +10,20 @@ macro_rules! columns {
     };
 }
 
+/// The statement for the [`engine`] whose name is the result of a selection, which is SQL.
+macro_rules! named_by {
+    ($($name:tt)+) => {
+        concat!(
+            "SELECT ",
+            $crate::engines::store::columns!(),
+            " FROM engines WHERE name = (",
+            $($name)+,
+            ")"
+        )
+    };
+}
+pub(crate) use {columns, named_by};
+
 /// A stored engine.
 #[derive(Debug, Clone)]
 pub struct EngineRecord {
@@ -26,7 +40,8 @@ pub struct EngineRecord {
     pub updated_at_ms: i64,
 }
 
-fn engine(row: &Row) -> Result<EngineRecord, Error> {
+/// Reads the columns of `columns!`.
+pub fn engine(row: &Row) -> Result<EngineRecord, Error> {
     Ok(EngineRecord {
         name: row.get(0)?,
         plugin: row.get(1)?,

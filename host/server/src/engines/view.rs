@@ -86,7 +86,7 @@ impl EngineView {
 pub struct EngineTest {
     /// No check failed.
     ok: bool,
-    /// The engine's version; null: it could not be called.
+    /// The engine's version; null: the engine could not be called.
     version: Option<String>,
     checks: Vec<EngineCheck>,
     /// Features of the plugin that this instance lacks.

@@ -2,7 +2,7 @@
 
 use lakeport_base::Error;
 use lakeport_http::Paging;
-use lakeport_store::{Db, Either, Row, Tx, Value};
+use lakeport_store::{Db, Either, Row, Select, Tx, Value};
 use serde::{Deserialize, Serialize};
 
 use super::Run;
@@ -103,7 +103,8 @@ impl Record {
     }
 }
 
-fn execution(row: &Row) -> Result<Execution, Error> {
+/// Reads the columns of `columns!`.
+pub fn execution(row: &Row) -> Result<Execution, Error> {
     let mut row = row.by_name();
     let status: String = row.get("status")?;
     let unknown = || Error::internal(anyhow::anyhow!("the store holds an execution that is `{status}`"));
@@ -176,10 +177,10 @@ pub async fn with_status(db: &Db, status: Status, at_most: i64) -> Result<Vec<Ex
 }
 
 /// Those of a workflow, newest first.
-pub async fn of_workflow(db: &Db, workflow_id: i64, at_most: i64) -> Result<Vec<Execution>, Error> {
+pub fn of_workflow(workflow_id: i64, at_most: i64) -> Select<Execution> {
     const FIND: &str =
         concat!("SELECT ", columns!(), " FROM executions WHERE workflow_id = $1 ORDER BY id DESC LIMIT $2");
-    db.read(FIND, &[workflow_id.into(), at_most.into()]).await?.iter().map(execution).collect()
+    Select::new(FIND, [workflow_id.into(), at_most.into()], execution)
 }
 
 /// The newest of a task.
@@ -189,25 +190,30 @@ pub async fn latest_of_task(db: &Db, task_id: i64) -> Result<Option<Execution>, 
     db.read(FIND, &[task_id.into()]).await?.first().map(execution).transpose()
 }
 
-/// The newest of each of these workflows.
-pub async fn latest_of_workflows(db: &Db, ids: &[i64]) -> Result<Vec<Execution>, Error> {
-    const LATEST: Either = Either {
-        sqlite: concat!(
+/// The statement for the newest [`execution`] of each workflow of a selection, which is SQL with a column `id`.
+macro_rules! latest_of_each {
+    (sqlite, $($workflows:tt)+) => {
+        concat!(
             "SELECT ",
-            columns!(),
+            $crate::execution_records::store::columns!(),
             " FROM executions WHERE id IN (SELECT (SELECT max(e.id) FROM executions e \
-             WHERE e.workflow_id = w.value) FROM json_each($1) w)"
-        ),
-        postgres: concat!(
-            "SELECT ",
-            columns!(),
-            " FROM json_array_elements_text(CAST($1 AS json)) AS w (value) CROSS JOIN LATERAL (\
-             SELECT * FROM executions WHERE workflow_id = CAST(w.value AS BIGINT) ORDER BY id DESC LIMIT 1) AS latest"
-        ),
+             WHERE e.workflow_id = w.id) FROM (",
+            $($workflows)+,
+            ") AS w)"
+        )
     };
-    let ids = serde_json::to_string(ids).map_err(Error::internal)?;
-    db.read(db.words(LATEST), &[ids.into()]).await?.iter().map(execution).collect()
+    (postgres, $($workflows:tt)+) => {
+        concat!(
+            "SELECT ",
+            $crate::execution_records::store::columns!(),
+            " FROM (SELECT latest.* FROM (",
+            $($workflows)+,
+            ") AS w CROSS JOIN LATERAL (SELECT * FROM executions e WHERE e.workflow_id = w.id \
+             ORDER BY e.id DESC LIMIT 1) AS latest) AS latest"
+        )
+    };
 }
+pub(crate) use {columns, latest_of_each};
 
 /// Those of these runs, by task key.
 pub async fn of_runs(db: &Db, run_ids: &[i64]) -> Result<Vec<Execution>, Error> {
@@ -220,12 +226,11 @@ pub async fn of_runs(db: &Db, run_ids: &[i64]) -> Result<Vec<Execution>, Error> 
         postgres: concat!(
             "SELECT ",
             columns!(),
-            " FROM executions WHERE run_id = ANY(ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) \
+            " FROM executions WHERE run_id = ANY($1) \
              ORDER BY run_id, task_key"
         ),
     };
-    let ids = serde_json::to_string(run_ids).map_err(Error::internal)?;
-    db.read(db.words(OF_RUNS), &[ids.into()]).await?.iter().map(execution).collect()
+    db.read(db.words(OF_RUNS), &[run_ids.into()]).await?.iter().map(execution).collect()
 }
 
 /// The execution of a task in a run.

@@ -76,13 +76,13 @@ pub struct ExecutionDetail {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ExecutionLog")]
 pub struct LogView {
-    /// Complete lines of all attempts, in order; if there are several, a line before each names it.
+    /// Complete lines of all attempts, in order; if there are several attempts, a header line precedes each.
     pub text: String,
-    /// For `logOffset`: where to continue, now or later.
+    /// The `logOffset` of the next part.
     pub next_offset: String,
     /// The log is complete.
     pub complete: bool,
-    /// Why no more could be read now; null: no error.
+    /// The error that stopped the reading of the log; null: none.
     pub error: Option<String>,
 }
 

@@ -42,7 +42,7 @@ pub async fn cancel(state: &Executions, execution: Execution, call_id: &str) -> 
 pub async fn retry(state: &Executions, execution: Execution, call_id: &str) -> Result<Execution, Error> {
     if !matches!(execution.record.status, Status::Failed | Status::Killed) {
         let message = format!(
-            "it is {}; only what failed or was killed can be run again",
+            "it is {}; only a failed or killed execution can be run again",
             execution.record.status.as_str()
         );
         return Err(Error::conflict("not_retryable", message));
@@ -54,8 +54,8 @@ pub async fn retry(state: &Executions, execution: Execution, call_id: &str) -> R
     let request = RetryRequest { instance: this, scope: "failed".to_owned(), key };
     let again = match client.retry(&request).await {
         Ok(Some(started)) => started.instance.unwrap_or(started.trigger),
-        Ok(None) => start_anew(state, &run, call_id).await?,
-        Err(error) if error.code() == "unsupported_by_engine" => start_anew(state, &run, call_id).await?,
+        Ok(None) => start_over(state, &run, call_id).await?,
+        Err(error) if error.code() == "unsupported_by_engine" => start_over(state, &run, call_id).await?,
         Err(Error::Refused(refusal)) if refusal.code == "engine_conflict" => {
             return Err(Error::conflict("not_retryable", refusal.message));
         }
@@ -100,7 +100,7 @@ async fn ended(state: &Executions, mut run: Run, call_id: &str) -> Result<Run, E
     Ok(run)
 }
 
-async fn start_anew(state: &Executions, run: &Run, call_id: &str) -> Result<String, Error> {
+async fn start_over(state: &Executions, run: &Run, call_id: &str) -> Result<String, Error> {
     let deployed = workflows::find_deployed(&state.db, run.workflow_id).await?;
     let not_there = || {
         let message = format!("the workflow {} is not deployed any more", run.workflow_name);

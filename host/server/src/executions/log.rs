@@ -62,8 +62,8 @@ impl Place {
     }
 }
 
-/// A part of the log, from an offset on; a note in its place where the caller may not read every data source that
-/// the task has ever worked on. An engine that does not answer is told of beside what was read.
+/// A part of the log, from an offset; only a note if the caller may not read every data source that the task has
+/// used. If the engine does not answer, the answer holds what was read and the error.
 pub async fn read(
     state: &Executions,
     caller: &Caller,

@@ -27,7 +27,7 @@ pub enum Direction {
 pub struct GraphQuery {
     /// The table from which the walk starts; absent: the complete graph.
     pub table_id: Option<i64>,
-    /// The most steps from the table; 0: only the table; absent: no limit.
+    /// The maximum number of steps from the table; 0: only the table; absent: no limit.
     pub depth: Option<u32>,
     /// Only tables of this layer.
     pub layer: Option<String>,
@@ -35,11 +35,11 @@ pub struct GraphQuery {
     pub data_domain: Option<String>,
     pub db_name: Option<String>,
     pub cluster_id: Option<i64>,
-    /// Part of the table's name, case ignored.
+    /// Part of the table's name, ignoring case.
     pub keyword: Option<String>,
     #[serde(default)]
     pub direction: Direction,
-    /// Further ones are counted in `omitted`; the nearest come first.
+    /// The maximum number of returned tables, nearest first; `omitted` counts the others.
     #[serde(default = "nodes_default")]
     #[schemars(range(min = 1, max = NODES_MAX))]
     pub max_nodes: u32,
@@ -61,7 +61,7 @@ pub struct ColumnsQuery {
     pub field: Option<String>,
     #[serde(default)]
     pub direction: Direction,
-    /// The most steps from the field; absent: no limit.
+    /// The maximum number of steps from the field; absent: no limit.
     pub depth: Option<u32>,
 }
 

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn each_failure_of_an_engine_has_its_status_and_a_known_code() {
+    fn engine_failures_map_to_known_codes() {
         for (error, status, code) in [
             (said("timeout"), 504, "engine_timeout"),
             (said("unreachable"), 502, "engine_unreachable"),

@@ -396,6 +396,7 @@ fn pointers_of(view: &PluginView) -> Pointers {
 fn stage_error(error: StageError) -> Error {
     match error {
         StageError::Full(message) => Error::conflict("too_many_generations", message),
+        StageError::Unfinished(message) => Error::unavailable("plugin_busy", message).retry_after(5),
         StageError::Trial { fault: CallFault::Busy, message } => {
             Error::unavailable("plugin_busy", message).retry_after(1)
         }

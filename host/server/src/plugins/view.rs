@@ -27,7 +27,7 @@ pub struct PluginAnswer {
     generations: Vec<GenerationAnswer>,
 }
 
-/// One of its generations.
+/// A generation of a plugin.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "PluginGeneration")]

@@ -14,7 +14,7 @@ fn query(tables: &[(i64, &str)], at_ms: i64) -> Query {
 }
 
 #[tokio::test]
-async fn a_query_leaves_a_row_for_each_table_that_it_read() {
+async fn a_query_logs_each_table_read() {
     on_each_store(async |db| {
         let view = (1_i64 << 62) + 2;
         record(&db, &query(&[(7, "orders"), (view, "订单")], 1_000)).await.unwrap();

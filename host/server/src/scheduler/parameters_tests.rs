@@ -90,7 +90,7 @@ fn a_long_text_is_looked_through_once() {
 }
 
 #[test]
-fn what_is_not_known_is_told_when_a_task_is_saved() {
+fn unknown_parameters_are_refused_on_save() {
     let known = global(&[("v", "1")]);
     for good in ["SELECT '${v}', ${system.biz.date}, $[yyyy-MM-dd-1], '$[0]', $1", "SELECT 1"] {
         assert_eq!(check("SQL", good, &known), Vec::<String>::new(), "{good}");
@@ -122,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn a_value_within_a_literal_is_read_back_as_it_was(value in "(['\"`;\\-*/\\\\ \n=0-9a-z]|\\PC){0,12}") {
+    fn values_in_literals_round_trip(value in "(['\"`;\\-*/\\\\ \n=0-9a-z]|\\PC){0,12}") {
         prop_assume!(!value.contains('$'));
         let text = expanded("'${v}'", &[("v", &value)]).unwrap();
         prop_assert_eq!(&lex(&text, Lexing::SQLITE).unwrap()[0].kind, &Kind::Text(value));

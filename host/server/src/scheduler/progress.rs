@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retry_waits_for_its_time_and_there_are_so_many() {
+    fn retries_wait_and_are_limited() {
         let begun = |failures| [(1, done()), (2, failed(failures)), (4, done()), (5, done())];
         for strategy in [Strategy::Continue, Strategy::End] {
             let next = ready(&begun(2), strategy);
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_try_is_no_failure_until_there_are_too_many() {
+    fn a_task_fails_after_many_losses() {
         let lost = |losses| [(1, Standing { losses, ..Standing::default() })];
         assert_eq!(ready(&lost(1), Strategy::End).ready, [0, 4]);
         assert_eq!(ready(&lost(LOSSES_MAX + 1), Strategy::End).outcome, Some(State::Failed));

@@ -193,7 +193,7 @@ async fn retry(scheduler: &LocalScheduler, id: &str, scope: &str, key: &str) -> 
 }
 
 #[tokio::test]
-async fn a_retry_is_a_new_run_that_takes_over_what_was_done() {
+async fn a_retry_keeps_the_finished_tasks() {
     on_each_store(async |db| {
         let scheduler = scheduler(&db).await;
         let id = scheduler.start(start(7, "k")).await.unwrap().trigger;
@@ -249,7 +249,7 @@ async fn a_run_without_its_workflow_is_not_run_again() {
 }
 
 #[tokio::test]
-async fn a_schedule_is_checked_and_has_a_next_time_while_it_is_on() {
+async fn an_online_schedule_has_a_next_time() {
     on_each_store(async |db| {
         let scheduler = scheduler(&db).await;
         assert_eq!(scheduler.set_online(7, true).await.unwrap_err().code, "conflict");
@@ -277,7 +277,7 @@ async fn a_schedule_is_checked_and_has_a_next_time_while_it_is_on() {
 }
 
 #[tokio::test]
-async fn what_is_old_is_purged_with_all_that_belongs_to_it() {
+async fn old_runs_are_purged_with_their_rows() {
     on_each_store(async |db| {
         let scheduler = scheduler(&db).await;
         scheduler.start(start(7, "old")).await.unwrap();

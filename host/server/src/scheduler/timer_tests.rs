@@ -50,7 +50,7 @@ async fn what_was_missed_for_long_is_not_made_up_for() {
 }
 
 #[tokio::test]
-async fn what_was_due_before_the_server_began_is_not_made_up_for() {
+async fn missed_fire_times_are_not_caught_up() {
     on_each_store(async |db| {
         let (scheduler, lease) = (scheduler(&db).await, lease(&db).await);
         scheduler.set_schedule(7, Some(schedule("0/10 * * * * ? *"))).await.unwrap();
@@ -65,7 +65,7 @@ async fn what_was_due_before_the_server_began_is_not_made_up_for() {
 }
 
 #[tokio::test]
-async fn a_time_that_is_due_survives_a_change_of_something_else() {
+async fn a_due_time_survives_other_changes() {
     on_each_store(async |db| {
         let (scheduler, lease) = (scheduler(&db).await, lease(&db).await);
         scheduler.set_schedule(7, Some(schedule("0/10 * * * * ? *"))).await.unwrap();

@@ -1,8 +1,8 @@
-//! The one server that works: it holds the lease, fires timers, begins tasks and ends runs.
+//! The worker, on the one server that holds the lease: it fires timers, starts tasks and ends runs.
 //!
-//! What it remembers of a run is what the store says, read again when the run changed; only who works on which
-//! try is its own. What it cannot be sure of (a commit without an answer, a try without a task here) it finds
-//! out by looking for tries that run and that nobody here works on.
+//! Its state of a run is a copy of the store's, read again when the run changes; only the list of jobs is its own.
+//! When it is unsure (a commit without an answer, a panic), it looks in the store for running attempts without a
+//! job here.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -26,19 +26,19 @@ use super::{TOPIC, timer};
 use crate::scheduler::Scheduler;
 
 const LEASE: &str = "runner";
-/// Between two attempts to get the lease.
+/// The pause between two attempts to claim the lease.
 const CLAIM_INTERVAL: Duration = Duration::from_secs(2);
 /// The interval of looking for work that no event announced.
 const POLL: Duration = Duration::from_secs(5);
-/// After the store failed.
+/// The pause after a failure of the store.
 const AGAIN: Duration = Duration::from_millis(500);
-/// Runs that are looked after at the same time; the others wait in the store.
+/// The most runs in memory; the others wait in the store.
 const RUNS_AT_ONCE: usize = 1_000;
-/// Definitions that are kept in memory though no run needs them.
+/// The number of definitions in memory from which unused ones are dropped.
 const DEFINITIONS_KEPT: usize = 100;
 const LOST: &str = "the server ended while it ran";
 
-/// Works until the server stops, whenever no other server does.
+/// Works until the server stops, while this server holds the lease.
 pub async fn run_worker(state: Arc<Scheduler>) {
     let mut changed = state.changes.subscribe(TOPIC);
     while !state.stopping.is_cancelled() {
@@ -60,22 +60,22 @@ struct Shift {
     held: Arc<Held>,
     runs: HashMap<i64, Active>,
     definitions: HashMap<i64, Arc<Definition>>,
-    /// Runs that are to be read again.
+    /// Runs that must be read again.
     stale: HashSet<i64>,
-    /// All are, and those that are not known yet.
+    /// All runs must be read again, unknown ones included.
     is_all_stale: bool,
-    /// There are runs that found no room.
+    /// There may be more runs in the store than fit into memory.
     is_full: bool,
     /// There may be attempts without a worker.
     is_unsure: bool,
-    /// By try.
+    /// By attempt.
     jobs: Jobs<i64, Working, ()>,
     /// Cancelled when the last job has ended.
     halted: CancellationToken,
     next_poll: Instant,
 }
 
-/// A run that has not ended.
+/// An unfinished run.
 struct Active {
     run: Arc<Run>,
     definition: Arc<Definition>,
@@ -83,10 +83,10 @@ struct Active {
     next: Next,
 }
 
-/// A try that is worked on.
+/// A running attempt.
 struct Working {
     run_id: i64,
-    /// The data source that it has to itself.
+    /// The data source that it uses exclusively.
     alone_on: Option<i64>,
     cancelled: CancellationToken,
 }
@@ -124,7 +124,7 @@ impl Work for Shift {
         &mut self.jobs
     }
 
-    /// Does all that can be done now.
+    /// Takes all actions that are due.
     async fn look(&mut self) -> Result<Duration, Error> {
         if self.next_poll <= Instant::now() {
             self.next_poll = Instant::now() + POLL;
@@ -163,7 +163,7 @@ impl Work for Shift {
     fn done(&mut self, _: i64, working: Working, outcome: Result<(), JoinError>) {
         match outcome {
             Ok(()) => _ = self.stale.insert(working.run_id),
-            // It panicked where no panic is caught: a look finds it as an attempt without a worker.
+            // An uncaught panic: the next look finds it as an attempt without a worker.
             Err(error) => {
                 tracing::error!("a task ended without an outcome: {error}");
                 (self.is_all_stale, self.is_unsure) = (true, true);
@@ -177,7 +177,7 @@ impl Work for Shift {
 }
 
 impl Shift {
-    /// Ends running attempts without a worker here: their server ended. They begin again.
+    /// Ends running attempts without a job here, since their server ended. Their tasks start again.
     async fn find_lost(&mut self) -> Result<(), Error> {
         let running = attempts::store::running(&self.state.db).await?;
         let lost: Vec<_> = running.into_iter().filter(|one| !self.jobs.contains(&one.id)).collect();
@@ -199,7 +199,7 @@ impl Shift {
         tx.commit().await
     }
 
-    /// Reads again what may have changed.
+    /// Reads the stale runs again.
     async fn read(&mut self) -> Result<(), Error> {
         if self.is_all_stale {
             let open = store::open_runs(&self.state.db, RUNS_AT_ONCE as i64).await?;
@@ -221,7 +221,8 @@ impl Shift {
         Ok(())
     }
 
-    /// One that finds no room comes when others have ended; one that is to stop needs none.
+    /// Reads one run. If there is no space for it, it is read when others have ended; a run that must stop is always
+    /// read.
     async fn read_run(&mut self, id: i64) -> Result<(), Error> {
         let has_room = self.runs.contains_key(&id) || self.runs.len() < RUNS_AT_ONCE;
         let found = store::find_run(&self.state.db, id).await?;
@@ -241,7 +242,7 @@ impl Shift {
         Ok(())
     }
 
-    /// One run's trouble stops no other.
+    /// Ends a run whose definition cannot be read, so that it does not block the others.
     async fn end_unreadable(&self, run: &Run) -> Result<(), Error> {
         const MESSAGE: &str = "its definition cannot be read by this version of the server; publish it again";
         let mut tx = self.state.db.begin().await?;
@@ -265,7 +266,7 @@ impl Shift {
         Ok(Some(definition))
     }
 
-    /// Stops what is to stop, and ends the runs in which nothing is left to do.
+    /// Stops the attempts of runs that must stop, and ends the runs with nothing left to do.
     async fn settle(&mut self) -> Result<(), Error> {
         let now_ms = self.state.clock.now_ms();
         let mut ended = Vec::new();
@@ -310,14 +311,14 @@ impl Shift {
             failpoints::reach("runner.run_ended");
             self.runs.remove(&run.id);
         } else {
-            // It was told to stop, or ended, in between.
+            // In between it ended, or a stop was requested.
             drop(tx);
             self.read_run(run.id).await?;
         }
         Ok(())
     }
 
-    /// Begins tasks while there is room: the most urgent first, then those of the older run.
+    /// Starts ready tasks while slots are free: by priority, then older runs first.
     async fn begin(&mut self) -> Result<(), Error> {
         let mut ready: Vec<_> = self
             .runs
@@ -345,12 +346,12 @@ impl Shift {
         Ok(())
     }
 
-    /// Begins the next try of one task; false: not now.
+    /// Starts the next attempt of one task; false: not now.
     async fn begin_task(&mut self, run_id: i64, place: usize) -> Result<bool, Error> {
         let Some(active) = self.runs.get_mut(&run_id) else { return Ok(false) };
         let task = &active.definition.tasks[place];
         let alone_on = task.datasource_id.filter(|_| task.writes);
-        // Of those that change a SQLite file one comes through at a time, whatever they do.
+        // SQLite allows one writer per file: a second one would only wait for the lock.
         if alone_on.is_some() && self.jobs.iter().any(|(_, working)| working.alone_on == alone_on) {
             return Ok(false);
         }
@@ -395,7 +396,7 @@ impl Shift {
     }
 }
 
-/// Why there is another try.
+/// The log line that explains another attempt.
 fn why_again(before: &attempts::store::Before) -> String {
     let message = before.message.as_deref().unwrap_or_default();
     match before.state {

@@ -27,7 +27,7 @@ fn refused(opened: anyhow::Result<Keys>) -> String {
 }
 
 #[test]
-fn the_first_start_makes_a_key_that_only_the_owner_can_read_and_later_ones_find_it() {
+fn the_first_start_creates_a_private_key() {
     let (folder, keys) = in_folder();
     let path = folder.path().join("secret.key");
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
@@ -48,7 +48,7 @@ fn first_starts_at_the_same_time_agree_on_one_key() {
 }
 
 #[test]
-fn a_key_that_others_can_read_is_refused_with_what_to_do() {
+fn a_key_readable_by_others_is_refused() {
     let (folder, _) = in_folder();
     let path = folder.path().join("secret.key");
     fs::set_permissions(&path, Permissions::from_mode(0o640)).unwrap();
@@ -57,7 +57,7 @@ fn a_key_that_others_can_read_is_refused_with_what_to_do() {
 }
 
 #[test]
-fn a_file_that_is_damaged_is_refused_by_its_line_and_not_repeated() {
+fn a_damaged_key_file_names_the_line() {
     let (folder, _) = in_folder();
     let path = folder.path().join("secret.key");
     fs::write(&path, "# ours\nbm90IDMyIGJ5dGVz 2026-01-01T00:00:00Z\n").unwrap();
@@ -69,7 +69,7 @@ fn a_file_that_is_damaged_is_refused_by_its_line_and_not_repeated() {
 }
 
 #[test]
-fn a_shared_store_needs_the_setting_and_says_how_to_make_one() {
+fn a_shared_store_needs_the_key_setting() {
     let folder = tempfile::tempdir().unwrap();
     let message = refused(Keys::open(None, folder.path(), true));
     assert!(message.contains("lakeport key new") && message.contains("openssl rand -base64 32"), "{message}");
@@ -91,14 +91,14 @@ fn of_several_keys_the_first_encrypts_and_all_decrypt() {
 }
 
 #[test]
-fn a_wrong_setting_is_named_by_its_place_and_not_repeated() {
+fn a_wrong_key_setting_is_not_repeated() {
     let message = check_setting(&format!("{},geheimnis", *new_key())).unwrap_err();
     assert!(message.contains("key 2") && !message.contains("geheimnis"), "{message}");
     check_setting(&new_key()).unwrap();
 }
 
 #[test]
-fn a_ciphertext_that_was_moved_to_another_row_does_not_open() {
+fn a_moved_ciphertext_does_not_decrypt() {
     let keys = of(&[&new_key()]);
     let sealed = keys.encrypt(&context("datasources", &["7"], "secret"), b"x");
     for other in ["datasources/8/secret", "datasources/7/read_secret", ""] {
@@ -114,7 +114,7 @@ fn parts_of_a_primary_key_cannot_run_into_each_other() {
 }
 
 #[test]
-fn a_digest_is_known_again_by_the_key_that_it_names() {
+fn a_digest_is_verified_by_its_key() {
     let (old, new) = (new_key(), new_key());
     let stored = of(&[&old]).digest(b"body");
     let both = of(&[&new, &old]);
@@ -179,7 +179,7 @@ async fn all_read(db: &Db, keys: &Keys) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_rotation_brings_everything_under_a_new_key_and_keeps_the_one_before() {
+async fn a_rotation_reencrypts_and_keeps_previous_key() {
     on_each_store(async |db| {
         let (folder, server) = in_folder();
         let first = server.ids();
@@ -194,7 +194,7 @@ async fn a_rotation_brings_everything_under_a_new_key_and_keeps_the_one_before()
 }
 
 #[tokio::test]
-async fn a_server_encrypts_with_the_new_key_as_soon_as_it_is_there() {
+async fn a_new_key_is_used_at_once() {
     on_each_store(async |db| {
         let (folder, server) = in_folder();
         let late = server.encrypt("a/1/b", b"late");
@@ -226,7 +226,7 @@ async fn keys_go_once_nothing_can_be_under_them_any_more() {
 }
 
 #[tokio::test]
-async fn rotations_in_a_row_drop_no_key_that_a_server_may_just_be_writing_with() {
+async fn rapid_rotations_keep_recent_keys() {
     on_each_store(async |db| {
         let (_folder, keys) = in_folder();
         let first = keys.ids();
@@ -241,7 +241,7 @@ async fn rotations_in_a_row_drop_no_key_that_a_server_may_just_be_writing_with()
 }
 
 #[tokio::test]
-async fn a_rotation_that_was_killed_loses_nothing_and_the_next_one_ends_it() {
+async fn a_killed_rotation_is_completed_later() {
     on_each_store(async |db| {
         let (folder, keys) = in_folder();
         fill(&db, &keys).await;
@@ -273,7 +273,7 @@ async fn two_rotations_at_once_are_one_too_many() {
 }
 
 #[tokio::test]
-async fn with_the_setting_only_what_is_under_older_keys_is_encrypted_anew() {
+async fn rotation_skips_secrets_under_current_key() {
     on_each_store(async |db| {
         let (old, new) = (new_key(), new_key());
         let before = of(&[&old]);
@@ -290,7 +290,7 @@ async fn with_the_setting_only_what_is_under_older_keys_is_encrypted_anew() {
 }
 
 #[tokio::test]
-async fn a_secret_that_no_key_opens_is_named_and_left_and_stops_nothing() {
+async fn an_undecryptable_secret_is_named_and_skipped() {
     on_each_store(async |db| {
         let (_folder, keys) = in_folder();
         fill(&db, &keys).await;
@@ -306,7 +306,7 @@ async fn a_secret_that_no_key_opens_is_named_and_left_and_stops_nothing() {
 }
 
 #[tokio::test]
-async fn many_secrets_are_encrypted_anew_in_batches() {
+async fn many_secrets_are_reencrypted_in_batches() {
     on_each_store(async |db| {
         let (_folder, keys) = in_folder();
         const SQL: &str = "INSERT INTO datasources (name, kind, url, secret, created_at, updated_at) \

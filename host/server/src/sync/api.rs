@@ -1,4 +1,4 @@
-//! Handlers of synchronisations.
+//! Handlers of synchronizations.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::tables::reconcile::Counts;
 /// How long an answer waits for the end, from the request's start on.
 const WAIT: Duration = Duration::from_secs(20);
 
-/// One reading of a data source's tables into the catalogue.
+/// A sync of a data source's tables and fields into the catalogue.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Sync")]
@@ -29,7 +29,7 @@ pub struct SyncView {
     state: State,
     tables: SyncCounts,
     fields: SyncCounts,
-    /// What could not be read; the first hundred.
+    /// Parts that could not be read; at most 100 are listed.
     errors: Vec<SyncError>,
     progress: SyncProgress,
     started_at: String,
@@ -47,7 +47,7 @@ struct SyncCounts {
 #[serde(rename_all = "camelCase")]
 struct SyncProgress {
     tables_done: i64,
-    /// Null: they have not been counted yet.
+    /// Null: the tables are not counted yet.
     tables_total: Option<i64>,
 }
 
@@ -76,7 +76,7 @@ pub async fn start(call: Call<DatasourcePath>) -> Result<Data<SyncView>, Error> 
     let (state, id) = (&call.state, call.path.id);
     datasources::get(state, id).await?.refuse_own()?;
     let mut tx = state.db.begin().await?;
-    // Who deletes it waits, or was first.
+    // A concurrent deletion waits for this lock, or came first.
     lock(&mut tx, id).await?.ok_or_else(|| Error::not_found("data source", id))?;
     let started_at_ms = state.clock.now_ms();
     let started = store::start(&mut tx, id, started_at_ms).await?;
@@ -96,7 +96,7 @@ pub async fn start(call: Call<DatasourcePath>) -> Result<Data<SyncView>, Error> 
         finished_at_ms: None,
     };
     call.commit_begun(tx, Change::of("datasource", id), Data::new(&view(state, begun)), WAIT).await?;
-    let gone = || Error::not_found("synchronisation", sync_id);
+    let gone = || Error::not_found("synchronization", sync_id);
     let look = || async { store::find(&state.db, sync_id).await?.ok_or_else(gone) };
     let has_ended = |sync: &Sync| sync.state != State::Running;
     let key = sync_id.to_string();

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lost_connection_is_tried_again_and_a_refusal_is_not() {
+    fn only_lost_connections_are_retried() {
         let answered = |code: &str| Unanswered::Plugin(CallError::Answered(error(code, "no")));
         let lost = Unanswered::Database(error("unreachable", "gone"));
         assert_eq!((tries_of(&lost), tries_of_room(&lost)), (LOST_TRIES, 1));

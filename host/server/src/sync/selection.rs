@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_database_in_the_address_means_that_one_and_those_with_tables_in_the_catalogue() {
+    fn the_urls_database_and_catalogued_are_selected() {
         assert_eq!(chosen("mysql://h", "{}", &[]), ALL);
         assert_eq!(chosen("mysql://h/shop", "{}", &[]), ["shop"]);
         assert_eq!(chosen("mysql://h/Shop", "{}", &["old"]), ["shop", "old"]);

@@ -101,7 +101,7 @@ impl State {
 fn sync(row: &Row) -> Result<Sync, Error> {
     let mut row = row.by_name();
     let state: String = row.get("state")?;
-    let unknown = || Error::internal(anyhow::anyhow!("the store holds a synchronisation that is `{state}`"));
+    let unknown = || Error::internal(anyhow::anyhow!("the store holds a synchronization that is `{state}`"));
     Ok(Sync {
         id: row.get("id")?,
         datasource_id: row.get("datasource_id")?,

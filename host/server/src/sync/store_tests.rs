@@ -20,7 +20,7 @@ async fn started(db: &Db, source: i64) -> Option<i64> {
 }
 
 #[tokio::test]
-async fn one_runs_at_a_time_and_the_last_one_is_shown() {
+async fn one_sync_runs_at_a_time() {
     on_each_store(async |db| {
         let source = source(&db).await;
         assert!(last(&db, source).await.unwrap().is_none());
@@ -44,7 +44,7 @@ async fn one_runs_at_a_time_and_the_last_one_is_shown() {
 }
 
 #[tokio::test]
-async fn counts_add_up_over_attempts_and_progress_begins_anew() {
+async fn counts_add_up_and_progress_restarts() {
     on_each_store(async |db| {
         let id = started(&db, source(&db).await).await.unwrap();
         let counts = |new, updated, missing| Counts { new, updated, missing };

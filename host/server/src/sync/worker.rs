@@ -1,5 +1,5 @@
-//! The worker of each server: it starts what is due, takes over what runs and no other server works on, and stops what
-//! was cancelled. It gives its leases back when the server stops; the rows stay `running` for the next one.
+//! The worker of each server: it starts due syncs, takes over running ones without a server, and stops cancelled ones.
+//! When the server stops, it releases its leases; the rows stay `running` for the next server.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -23,17 +23,17 @@ use crate::cron::Cron;
 use crate::datasources::{self, Datasource};
 use crate::sync::Syncs;
 
-/// Between two looks for what others left and for what is due.
+/// The interval of looking for due and orphaned syncs.
 const POLL: Duration = Duration::from_secs(5);
-/// Data sources that one server reads at the same time.
+/// The most concurrent syncs of one server.
 const SYNCS_AT_ONCE: usize = 4;
-/// Data sources that are started by their crons in one go.
+/// The most syncs that one look starts by their crons.
 const DUE_AT_ONCE: i64 = 100;
-/// What was due longer ago is not made up for.
+/// Times missed by more than this are not caught up.
 const LATE_MAX_MS: i64 = MINUTE_MS;
 /// The longest time that one attempt may take.
 const SYNC_MAX: Duration = Duration::from_secs(3 * 3600);
-/// Attempts in a row that may fail by the server's own store.
+/// The most consecutive attempts that the server's own store may fail.
 const ATTEMPTS_MAX: u32 = 5;
 
 /// Works until the server stops.
@@ -47,21 +47,21 @@ struct Worker {
     state: Arc<Syncs>,
     /// By data source.
     jobs: Jobs<i64, Working, Outcome>,
-    /// What failed by the store, by synchronisation.
+    /// Syncs that the store failed, by id.
     failed: HashMap<i64, Failed>,
 }
 
-/// Attempts that failed by the store, and when there may be another.
+/// The attempts that the store failed, and the earliest time of the next one.
 #[derive(Clone, Copy)]
 struct Failed {
     attempts: u32,
     not_before: Instant,
 }
 
-/// One that is worked on.
+/// A sync that this server runs.
 struct Working {
     sync_id: i64,
-    /// Cancelled with the server, too.
+    /// Also cancelled when the server stops.
     stop: CancellationToken,
 }
 
@@ -74,7 +74,7 @@ impl Work for Worker {
         &mut self.jobs
     }
 
-    /// Starts what is due, takes what is free.
+    /// Starts due syncs, and takes free ones.
     async fn look(&mut self) -> Result<Duration, Error> {
         let now_ms = self.state.clock.now_ms();
         let due = datasources::due(&self.state.db, now_ms, DUE_AT_ONCE).await?;
@@ -100,7 +100,7 @@ impl Work for Worker {
         POLL
     }
 
-    /// Stops the work on what was ended by a request.
+    /// Stops the work on syncs that a request ended.
     async fn note(&mut self, event: Event) {
         for (_, working) in self.jobs.iter() {
             let is_meant = match &event {
@@ -113,8 +113,8 @@ impl Work for Worker {
             match store::find(&self.state.db, working.sync_id).await {
                 Ok(Some(sync)) if sync.state == State::Running => {}
                 Ok(_) => working.stop.cancel(),
-                // Its next batch sees it, too.
-                Err(error) => tracing::warn!("whether a synchronisation was cancelled is not known: {error}"),
+                // Its next batch checks it as well.
+                Err(error) => tracing::warn!("whether a synchronization was cancelled is not known: {error}"),
             }
         }
     }
@@ -128,7 +128,7 @@ impl Work for Worker {
 }
 
 impl Worker {
-    /// Works on one, where no other server does.
+    /// Runs a sync, unless another server does.
     async fn take(&mut self, sync: Sync) -> Result<(), Error> {
         let (datasource_id, sync_id) = (sync.datasource_id, sync.id);
         let name = format!("datasource_sync/{datasource_id}");
@@ -148,7 +148,7 @@ impl Worker {
     }
 }
 
-/// Moves the next time on, and starts a synchronisation unless one runs. Of several servers one comes through.
+/// Advances the due time, and starts a sync unless one is running. Of several servers only one succeeds.
 async fn start_due(state: &Syncs, source: &Datasource, now_ms: i64) -> Result<(), Error> {
     let cron = source.sync_cron.as_deref().and_then(|text| Cron::parse(text).ok());
     let next_ms = cron.and_then(|cron| cron.next_after(now_ms, state.config.time_zone));
@@ -163,16 +163,16 @@ async fn start_due(state: &Syncs, source: &Datasource, now_ms: i64) -> Result<()
     tx.commit().await
 }
 
-/// One attempt at a synchronisation.
+/// One attempt at a sync.
 struct Attempt {
     state: Arc<Syncs>,
     sync: Sync,
     stop: CancellationToken,
-    /// The store failed too often.
+    /// The last attempt: the store has failed too often.
     is_last: bool,
 }
 
-/// How it ended.
+/// The end of an attempt.
 enum Outcome {
     /// A request ended it, or another server continues it.
     Left,
@@ -220,7 +220,7 @@ impl Attempt {
             Err(error) => {
                 tracing::warn!(
                     sync_id = self.sync.id,
-                    "the end of a synchronisation was not written: {error}"
+                    "the end of a synchronization was not written: {error}"
                 );
                 Outcome::Again
             }
@@ -237,7 +237,7 @@ impl Attempt {
         let now_ms = self.state.clock.now_ms();
         let mut tx = self.state.db.begin().await?;
         tx.guard(held).await?;
-        // In the order in which a start takes them: the data source, then its synchronisation.
+        // In the order in which a start takes them: the data source, then its synchronization.
         datasources::lock(&mut tx, self.sync.datasource_id).await?;
         if !store::end(&mut tx, self.sync.id, state, errors, now_ms).await? {
             return Ok(());

@@ -157,12 +157,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_alike_and_what_the_database_has_no_word_for_is_no_drift() {
+    fn equal_or_unsupported_properties_are_no_drift() {
         assert_eq!(of_found(&known(), &found()), []);
     }
 
     #[test]
-    fn whatever_is_otherwise_is_told_as_it_was_expected_and_found() {
+    fn drift_names_expected_and_found() {
         let mut found = found();
         found.comment = Some("theirs".to_owned());
         found.keys = None;
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_that_was_never_made_expects_what_it_says_alone() {
+    fn an_uncreated_definition_expects_stated_values_only() {
         let mut known = Known { is_physical: false, comment: None, keys: None, ..known() };
         let mut found = found();
         found.comment = Some("theirs".to_owned());

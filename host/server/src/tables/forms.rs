@@ -128,7 +128,7 @@ pub struct ListQuery {
     pub sort_order: Option<SortOrder>,
 }
 
-/// A table's definition; creates nothing in a database.
+/// The definition of a new table; nothing is created in a database.
 #[derive(Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateTable {
@@ -210,7 +210,7 @@ pub struct UpdateTables {
     pub set: SetOnTables,
 }
 
-/// Members of the catalogue only; absent ones stay, null removes.
+/// Catalogue-only members to set. Absent: unchanged; null: removed.
 #[derive(Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SetOnTables {
@@ -233,7 +233,7 @@ pub struct SetOnTables {
 
 #[derive(Clone, Deserialize, JsonSchema)]
 pub struct SetComment {
-    /// Empty or null: none.
+    /// Empty or null: no comment.
     #[serde(deserialize_with = "Patch::deserialize")]
     pub comment: Patch<LongText>,
 }
@@ -296,7 +296,7 @@ pub struct CreateField {
     pub is_primary_key: Option<bool>,
     #[schemars(extend("default" = true))]
     pub is_nullable: Option<bool>,
-    /// A value, not an expression; empty means an empty text; absent: none.
+    /// A value, not an expression. An empty string is a default of empty text; absent: no default.
     pub default_value: Option<LongText>,
     /// A description only in the catalogue; `fieldComment` is stored in the database, too.
     pub description: Option<Description>,
@@ -375,7 +375,7 @@ mod tests {
     use lakeport_http::form::{from_json, from_query};
 
     #[test]
-    fn every_spelling_of_a_sort_field_that_is_described_is_read() {
+    fn every_documented_sort_field_parses() {
         for field in SORT_FIELDS {
             let query: ListQuery = from_query(&format!("sortField={field}")).expect(field);
             assert!(query.sort_field.is_some(), "{field}");
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_is_taken_away_by_null_but_not_left_out() {
+    fn null_clears_a_comment_omission_keeps() {
         let set = |body: &str| from_json::<SetComment>(body.as_bytes()).map(|form| form.comment);
         assert_eq!(set(r#"{"comment":null}"#).unwrap(), Patch::Clear);
         assert_eq!(set(r#"{"comment":"a"}"#).unwrap(), Patch::Set(Text("a".to_owned())));

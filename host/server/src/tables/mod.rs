@@ -40,10 +40,10 @@ pub use history::Source as SchemaSource;
 pub use statistics::{Size, store::keep as keep_size, store::last as last_sizes};
 pub use store::databases_of;
 
-/// What the change log calls a change of a table or its fields.
+/// The change log's topic of tables and their fields; the key is the table's id.
 pub const TOPIC: &str = "tables";
 
-/// What every change that a physical table may follow can be refused with.
+/// The error codes of changes that may include a physical change.
 const CHANGE_CODES: &[&str] = &[
     "change_failed",
     "change_running",
@@ -58,7 +58,7 @@ const CHANGE_CODES: &[&str] = &[
     "not_changeable",
     "wrong_cluster",
 ];
-/// What questions about a physical table can be refused with.
+/// The error codes of queries about a physical table.
 const QUESTION_CODES: &[&str] =
     &["datasource_not_allowed", "schema_drift", "no_datasource", "not_physical", "wrong_cluster"];
 
@@ -73,7 +73,7 @@ static RECYCLED: LazyLock<Vec<&str>> =
     LazyLock::new(|| [CALL_CODES, CHANGE_CODES, &["not_deprecated", "not_physical"]].concat());
 static QUESTIONS: LazyLock<Vec<&str>> = LazyLock::new(|| [CALL_CODES, QUESTION_CODES].concat());
 
-/// Tables, and what is remembered of them beside the store.
+/// Tables, with their state in memory.
 pub struct Tables {
     core: Arc<Core>,
     datasources: Arc<Datasources>,
@@ -85,19 +85,19 @@ pub struct Tables {
 
 stands_on_core!(Tables);
 
-/// What a function of a module above answers.
+/// The result of a function of a module above.
 pub type FromAbove<'a, T> = BoxFuture<'a, Result<T, Error>>;
 
-/// Reads so many tasks that are bound to a table.
+/// Reads the tasks that are bound to a table, at most so many.
 pub type BoundTo = for<'a> fn(&'a Db, i64, i64) -> FromAbove<'a, Vec<(i64, String)>>;
 
-/// What stands above tables and uses them.
+/// The functions of the modules above that use tables.
 pub struct TableUsers {
-    /// Ids and names of tasks that read or write a table, so many at most.
+    /// The ids and names of tasks that read or write a table.
     pub bound_to: BoundTo,
     /// Unbinds a table from all tasks, in the name of a caller.
     pub unbind: for<'a> fn(&'a mut Tx, i64, &'a str, i64) -> FromAbove<'a, usize>,
-    /// What is running on a data source, the newest first.
+    /// The running tasks on a data source, newest first.
     pub running_on: for<'a> fn(&'a Core, i64) -> FromAbove<'a, Vec<RunningTask>>,
 }
 
@@ -166,7 +166,7 @@ pub fn part() -> Part<Tables> {
     }
 }
 
-/// A dialect that tables are known by stays, and so does a data source that has tables.
+/// 409 if the catalogue has tables of the data source, unless it is only moved.
 fn in_use<'a>(tx: &'a mut Tx, source: &'a Resource) -> BoxFuture<'a, Result<(), Error>> {
     Box::pin(async move {
         if source.fate == Fate::Moved {
@@ -178,8 +178,9 @@ fn in_use<'a>(tx: &'a mut Tx, source: &'a Resource) -> BoxFuture<'a, Result<(), 
             count => format!("{count} tables use"),
         };
         let (name, then) = (&source.name, source.fate.then());
-        let message =
-            format!("{used} the data source `{name}`, the recycle bin's included; {then} without any");
+        let message = format!(
+            "{used} the data source `{name}`, the recycle bin included; {then} once no table uses it"
+        );
         Err(Error::conflict("in_use", message))
     })
 }
@@ -187,12 +188,12 @@ fn in_use<'a>(tx: &'a mut Tx, source: &'a Resource) -> BoxFuture<'a, Result<(), 
 /// A request to this module.
 pub type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Tables, P, Q, B>;
 
-/// Of these ids those that are no table, or one in the recycle bin.
+/// The ids without a table, or with one in the recycle bin.
 pub async fn missing_of(tx: &mut Tx, ids: &[i64]) -> Result<Vec<i64>, Error> {
     definitions::store::missing_of(tx, ids).await
 }
 
-/// Those of these tables that are there and not in the recycle bin, in the order of the ids.
+/// The existing tables of these ids, without the recycle bin, in the order of the ids.
 pub async fn views(state: &Core, ids: &[i64]) -> Result<Vec<TableView>, Error> {
     let records = definitions::store::all_of(&state.db, ids).await?;
     let zone = state.config.time_zone;

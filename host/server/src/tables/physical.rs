@@ -74,9 +74,9 @@ impl TableChange for Creation<'_> {
     }
 }
 
-/// 400 naming the databases that there are.
+/// 400 with the names of the existing databases.
 async fn refuse_unknown_database(client: &DatasourceClient<'_>, name: &str) -> Result<(), Error> {
-    /// Names that are told.
+    /// The most names in the message.
     const TOLD_MAX: usize = 20;
     let server = client.server().await?;
     let databases = client.databases(&server).await?;

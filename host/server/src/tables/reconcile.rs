@@ -1,8 +1,8 @@
-//! Tables as a database has them, and what of it the catalogue takes over.
+//! Reconciles the catalogue with tables as a database has them.
 //!
-//! The database has the last word on fields and keys, and on whatever else it says something of; what it has
-//! no word for (a comment, an owner, a domain) stays as the catalogue has it. What is the same is not written.
-//! Tables in the recycle bin are left alone.
+//! Fields, keys and all properties that the database reports replace those of the catalogue. Properties that it
+//! does not report (a comment, an owner, a domain) stay as they are. Equal values are not written. Tables in the
+//! recycle bin are not changed.
 
 use std::collections::{HashMap, HashSet};
 
@@ -15,18 +15,18 @@ use super::definitions::{self, Drift};
 use super::history::{self, Source};
 use super::{TOPIC, change, drift, store};
 
-/// Longer names are not taken in, in characters: the store's index has bounds of its own.
+/// The longest name that is read in, in characters: the store's index has a limit.
 pub const NAME_MAX_CHARS: usize = 255;
-/// Longer texts (types, comments, defaults) are cut off, in characters.
+/// The longest text (type, comment, default), in characters; longer ones are cut.
 const TEXT_MAX_CHARS: usize = 10_000;
-/// Fields of one table.
+/// The most fields of one table.
 const FIELDS_MAX: usize = 10_000;
-/// What stands between a table's name and the time at which it went into the recycle bin.
+/// The part of a recycled table's name between its original name and the time of its deletion.
 pub const RECYCLE_BIN: &str = "_deprecated_";
 /// `yyyyMMddHHmmss`
 const RECYCLE_BIN_TIME_DIGITS: usize = 14;
 
-/// A table as it was found, within the catalogue's bounds.
+/// A table as the database has it, within the catalogue's limits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundTable {
     pub name: String,
@@ -38,7 +38,7 @@ pub struct FoundTable {
     /// None: it has no key.
     pub keys: Option<String>,
     pub partition: Option<String>,
-    /// In their order.
+    /// In order.
     pub fields: Vec<FoundField>,
 }
 
@@ -52,7 +52,7 @@ pub struct FoundField {
     pub default: Option<String>,
 }
 
-/// How many were new, how many changed, how many are no longer there.
+/// The numbers of new, changed and missing tables or fields.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     pub new: i64,
@@ -60,16 +60,16 @@ pub struct Counts {
     pub missing: i64,
 }
 
-/// What came of some tables.
+/// The result of reconciling some tables.
 #[derive(Debug, Default)]
 pub struct Reconciled {
     pub tables: Counts,
     pub fields: Counts,
-    /// Those of the catalogue that are there, by their ids.
+    /// The ids of the catalogue's tables that exist in the database.
     pub seen: Vec<i64>,
 }
 
-/// Whether a physical name is one that the recycle bin gives: such a table is not read in as new.
+/// Whether a physical name has the form of the recycle bin's names: such a table is not read in as new.
 fn is_of_recycle_bin(name: &str) -> bool {
     name.rsplit_once(RECYCLE_BIN).is_some_and(|(table, time)| {
         !table.is_empty()
@@ -78,7 +78,7 @@ fn is_of_recycle_bin(name: &str) -> bool {
     })
 }
 
-/// Whether the catalogue can hold a table or field of this name; the reason goes on after the name.
+/// Checks whether the catalogue can store a table or field of this name; the error continues after the name.
 pub fn check_name(name: &str) -> Result<(), String> {
     match name {
         "" => Err("has an empty name".to_owned()),
@@ -91,7 +91,7 @@ pub fn check_name(name: &str) -> Result<(), String> {
 }
 
 impl FoundTable {
-    /// Or why the catalogue cannot hold it.
+    /// Converts a table; the error tells why the catalogue cannot store it.
     pub fn of(table: &Table) -> Result<FoundTable, String> {
         check_name(&table.name.name).map_err(|why| format!("the table {why}"))?;
         if table.fields.len() > FIELDS_MAX {
@@ -147,12 +147,12 @@ fn default_text(default: &DefaultValue) -> Option<String> {
     }
 }
 
-/// A text within its bound. PostgreSQL's texts have no NUL.
+/// The text cut to its limit. PostgreSQL cannot store NUL in texts.
 fn bounded(text: &str) -> String {
     text.chars().filter(|&c| c != '\0').take(TEXT_MAX_CHARS).collect()
 }
 
-/// The same; empty is none.
+/// The same; `None` if it is empty.
 fn said(text: &str) -> Option<String> {
     Some(bounded(text)).filter(|text| !text.is_empty())
 }
@@ -167,10 +167,10 @@ pub struct Known {
     pub is_deprecated: bool,
     #[serde(skip)]
     pub is_physical: bool,
-    /// It was found otherwise than it was to be.
+    /// Its last change or sync found drift.
     #[serde(skip)]
     pub has_drift: bool,
-    /// What is to be kept of that now, as JSON.
+    /// The drift to store now, as JSON.
     pub drift: Option<String>,
     pub comment: Option<String>,
     pub model: Option<String>,
@@ -183,10 +183,10 @@ pub struct Known {
     pub fields: Vec<KnownField>,
 }
 
-/// A field as the catalogue has it, or is to have it.
+/// A field as the catalogue has it, or should have it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KnownField {
-    /// 0: it has none yet.
+    /// 0: not inserted yet.
     pub id: i64,
     pub table_id: i64,
     pub name: String,
@@ -199,17 +199,17 @@ pub struct KnownField {
     pub place: i64,
 }
 
-/// What the catalogue has to write so that one table is as it was found.
+/// The writes that bring one table of the catalogue to the state in the database.
 #[derive(Debug, Default)]
 struct Difference {
-    /// The table as it is to be.
+    /// The new values of the table.
     table: Option<Known>,
-    /// A table whose drift is over, and nothing else: no change of it.
+    /// The id of an unchanged table whose drift has ended.
     settled: Option<i64>,
     new_fields: Vec<KnownField>,
     updated_fields: Vec<KnownField>,
     missing_fields: Vec<i64>,
-    /// What became of its schema; none: nothing.
+    /// The change of its schema, if there is one.
     history: Option<history::New>,
 }
 
@@ -273,7 +273,7 @@ fn wanted_field(table_id: i64, index: usize, found: &FoundField, before: Option<
 }
 
 impl Difference {
-    /// What the catalogue had otherwise is kept with the table.
+    /// Stores the drift with a changed table.
     fn tell(&mut self, drift: Vec<Drift>) -> Result<(), Error> {
         if let Some(table) = self.table.as_mut().filter(|_| !drift.is_empty()) {
             table.drift = Some(serde_json::to_string(&drift).map_err(Error::internal)?);
@@ -283,7 +283,7 @@ impl Difference {
 }
 
 impl Known {
-    /// In all that a database may say something of.
+    /// Compares all properties that a database may report.
     fn is_defined_as(&self, other: &Known) -> bool {
         let of = |table: &Known| {
             let table = table.clone();
@@ -294,26 +294,26 @@ impl Known {
     }
 }
 
-/// A look at some tables of one database.
+/// Some tables of one database, read at one time.
 pub struct Snapshot<'l> {
     pub cluster_id: i64,
     pub database: &'l str,
-    /// The names of all that are there, found or not read.
+    /// The names of all existing tables, including unreadable ones.
     pub listed: &'l [String],
     pub found: &'l [FoundTable],
-    /// What ended from here on may have come after it.
+    /// When reading began: changes that ended later may be missing from the snapshot.
     pub began_ms: i64,
-    /// Who looks. A change writes its part of the schema's history itself.
+    /// The reader: a sync or a change. A change writes its schema history itself.
     pub source: Source,
 }
 
-/// Makes the catalogue have tables as they were found; those that it has and that are there are told back by
-/// their ids.
+/// Updates the catalogue to a snapshot: adds new tables, changes known ones. `Reconciled::seen` lists the tables of
+/// the catalogue that exist in the database.
 pub async fn reconcile(tx: &mut Tx, look: &Snapshot<'_>, now_ms: i64) -> Result<Reconciled, Error> {
     let Snapshot { cluster_id, database, .. } = *look;
     let known = store::named(tx, cluster_id, database, look.listed).await?;
-    // A change takes over itself what it made, and knows better than a look that began before its end. It ends
-    // with its table locked, so that this comes second.
+    // A change updates the catalogue itself, and its result is newer than a snapshot that began before its end.
+    // Changes end while they lock the table's row, so they are read after the tables.
     let changed = change::store::changed_since(tx, cluster_id, database, look.began_ms).await?;
     let is_changed = |name: &str, known: Option<&&Known>| {
         changed.iter().any(|(id, before, after)| {
@@ -325,7 +325,7 @@ pub async fn reconcile(tx: &mut Tx, look: &Snapshot<'_>, now_ms: i64) -> Result<
     let mut by_name: HashMap<&str, &Known> = HashMap::new();
     for table in &known {
         let known = by_name.entry(&table.name).or_insert(table);
-        // One in the recycle bin may have had the name before.
+        // A recycled table of this name takes precedence.
         if known.is_deprecated {
             *known = table;
         }
@@ -400,16 +400,16 @@ async fn write(
     Ok(())
 }
 
-/// Some of a data source's tables, in the order of their ids.
+/// A batch of a data source's tables, in the order of their ids.
 pub struct Looked {
-    /// That of the last one; none: those were all.
+    /// The id of the last one; none: there are no more.
     pub last: Option<i64>,
-    /// How many were found to be no longer there.
+    /// The number of tables that were marked as missing.
     pub missing: i64,
 }
 
-/// Looks at physical tables after an id: those that were not seen are physical no longer. Of databases that
-/// could not be read nothing is known, and of tables that were changed since the look began neither.
+/// Marks a batch of physical tables after an id as missing if they were not seen. Skips tables of unread databases,
+/// and tables that changed since reading began.
 pub async fn mark_missing(
     tx: &mut Tx,
     cluster_id: i64,
@@ -435,7 +435,7 @@ pub async fn mark_missing(
     Ok(Looked { last, missing: gone.len() as i64 })
 }
 
-/// How many tables, those in the recycle bin too, a data source has in the catalogue.
+/// The number of a data source's tables in the catalogue, recycled ones included.
 pub async fn count_of(tx: &mut Tx, cluster_id: i64) -> Result<i64, Error> {
     store::count_of(tx, cluster_id).await
 }

@@ -106,7 +106,7 @@ fn counts(new: i64, updated: i64, missing: i64) -> Counts {
 }
 
 #[tokio::test]
-async fn what_is_new_is_taken_in_and_the_second_time_nothing_is_written() {
+async fn a_repeated_sync_writes_nothing() {
     on_each_store(async |db| {
         let bench = Bench::new(&db).await;
         let tables = [orders(), table("empty", Vec::new())];
@@ -212,7 +212,7 @@ async fn the_recycle_bin_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_live_table_with_a_name_like_those_in_the_recycle_bin_stays_and_a_new_one_is_not_read_in() {
+async fn new_tables_named_like_recycled_are_skipped() {
     const NAMED_SO: &str = "UPDATE tables SET table_name = 'orders_deprecated_20260102030405'";
     on_each_store(async |db| {
         let bench = Bench::new(&db).await;
@@ -325,7 +325,7 @@ fn names_of_the_recycle_bin_are_known() {
 }
 
 #[tokio::test]
-async fn a_synchronisation_writes_what_became_of_schemas_and_nothing_where_that_is_nothing() {
+async fn a_sync_records_schema_changes_only() {
     const WHAT: &str = "SELECT count(*) FROM schema_history h JOIN tables t ON t.id = h.table_id \
         WHERE h.source = 'sync' AND h.version = t.schema_version AND h.changed_by IS NULL";
     const LAST: &str = "SELECT changes FROM schema_history ORDER BY id DESC LIMIT 1";

@@ -1,4 +1,4 @@
-//! Which data source a table is asked for, and who may ask.
+//! The data source of a request about a table, and the caller's access to it.
 
 use lakeport_base::error::{Detail, Error};
 use lakeport_bindings::dialect::schema::TableName;
@@ -11,7 +11,7 @@ use super::definitions::{Definition, TableWithFields};
 use crate::datasources::{self, Datasource, DatasourceClient};
 use crate::tables::Tables;
 
-/// 409 where a table has another data source than the one that a request names.
+/// 409 if the table has another data source than the request names.
 pub fn refuse_wrong(table: &TableWithFields, asked: Option<i64>) -> Result<(), Error> {
     match (table.record.definition.cluster_id, asked) {
         (Some(own), Some(asked)) if own != asked => {
@@ -22,8 +22,8 @@ pub fn refuse_wrong(table: &TableWithFields, asked: Option<i64>) -> Result<(), E
     }
 }
 
-/// Where the table is, or will be: its own data source, the one asked for, or the default one. 403 where the
-/// caller is bound to others.
+/// The current or future data source of a table: its own, the requested one, or the default. 403 if the caller
+/// may not use it.
 pub async fn of_table(
     state: &Tables,
     caller: &Caller,
@@ -47,7 +47,7 @@ pub async fn of_table(
     Ok(source)
 }
 
-/// The data source that a form names; 400 where it is none for tables, 403 where the caller is bound to others.
+/// The data source that a form names; 400 if it cannot have tables, 403 if the caller may not use it.
 pub async fn given(state: &Tables, caller: &Caller, id: i64) -> Result<Datasource, Error> {
     let wrong = |why: String| Error::invalid(vec![Detail::new("clusterId", why)]);
     match datasources::find(&state.db, id).await? {
@@ -62,8 +62,7 @@ pub async fn given(state: &Tables, caller: &Caller, id: i64) -> Result<Datasourc
     }
 }
 
-/// 403 where what is told of a table comes from a data source, its own or another of these, that the caller may
-/// not read.
+/// 403 if the caller may not read the table's data source or one of the others.
 pub async fn refuse_hidden(
     state: &Tables,
     caller: &Caller,
@@ -75,7 +74,7 @@ pub async fn refuse_hidden(
     sources.iter().try_for_each(|source| refuse_unreadable(caller, source))
 }
 
-/// 403 where the caller is bound to other data sources.
+/// 403 if the caller is restricted to other data sources.
 fn refuse_unreadable(caller: &Caller, source: &Datasource) -> Result<(), Error> {
     if caller.may_read(&source.name) {
         return Ok(());
@@ -84,7 +83,7 @@ fn refuse_unreadable(caller: &Caller, source: &Datasource) -> Result<(), Error> 
     Err(Error::forbidden("datasource_not_allowed", message))
 }
 
-/// The data source of a table that is in its database and that the caller may read.
+/// The data source of a physical table; an error if the table is not physical, or the caller may not read it.
 pub async fn physical(
     state: &Tables,
     caller: &Caller,
@@ -105,7 +104,7 @@ pub fn place(definition: &Definition) -> TableName {
     TableName { database: definition.db_name.clone(), name: definition.table_name.clone() }
 }
 
-/// Names of a definition that its dialect does not take.
+/// The names of a definition that its dialect refuses.
 pub fn name_problems(client: &DatasourceClient<'_>, definition: &Definition) -> Result<Vec<Detail>, Error> {
     let profile = client.profile()?;
     let mut found = Vec::new();
@@ -114,7 +113,7 @@ pub fn name_problems(client: &DatasourceClient<'_>, definition: &Definition) -> 
     Ok(found.into_iter().map(failure::detail).collect())
 }
 
-/// Whether two fields' names are one to a dialect.
+/// Whether a dialect treats two field names as equal.
 pub fn are_one(profile: Option<&Profile>, one: &str, other: &str) -> bool {
     if profile.is_some_and(|profile| ignores_case(profile, "field")) {
         one.to_lowercase() == other.to_lowercase()
@@ -123,12 +122,12 @@ pub fn are_one(profile: Option<&Profile>, one: &str, other: &str) -> bool {
     }
 }
 
-/// Whether to a dialect two names of this kind are one that differ in case alone.
+/// Whether a dialect ignores case in names of this kind.
 fn ignores_case(profile: &Profile, kind: &str) -> bool {
     profile.names.get(kind).is_some_and(|limit| limit.rule.case_insensitive)
 }
 
-/// The names of tables whose case a dialect ignores.
+/// The kinds of table names in which a dialect ignores case.
 pub fn ignored(profile: &Profile) -> Ignored {
     Ignored { databases: ignores_case(profile, "database"), tables: ignores_case(profile, "table") }
 }

@@ -64,14 +64,13 @@ pub async fn named(
         sqlite: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
             default_value, field_order FROM fields WHERE table_id IN (SELECT value FROM json_each($1))",
         postgres: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
-            default_value, field_order FROM fields WHERE table_id = ANY \
-            (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))",
+            default_value, field_order FROM fields WHERE table_id = ANY($1)",
     };
     let rows = tx.query(tx.words(NAMED), &[cluster_id.into(), database.into(), json(names)?]).await?;
     let mut tables = rows.iter().map(known).collect::<Result<Vec<Known>, Error>>()?;
     let ids: Vec<i64> = tables.iter().map(|table| table.id).collect();
     let mut fields: HashMap<i64, Vec<KnownField>> = HashMap::new();
-    for row in tx.query(tx.words(FIELDS), &[json(&ids)?]).await? {
+    for row in tx.query(tx.words(FIELDS), &[ids.as_slice().into()]).await? {
         let field = known_field(&row)?;
         fields.entry(field.table_id).or_default().push(field);
     }
@@ -146,7 +145,7 @@ pub async fn insert(
     }
     let given = json(&tables.iter().map(|table| New::of(table)).collect::<Vec<_>>())?;
     let values = [cluster_id.into(), database.into(), given, now_ms.into()];
-    let taken = "another writer has made one of these tables in this moment; try again";
+    let taken = "another writer created one of these tables at the same time; try again";
     let rows = tx.query(tx.words(INSERT), &values).await;
     let rows = rows.map_err(|error| error.unique_as("name_taken", taken))?;
     rows.iter().map(|row| Ok((row.get(1)?, row.get(0)?))).collect()
@@ -211,10 +210,12 @@ pub async fn update_fields(tx: &mut Tx, fields: &[KnownField], now_ms: i64) -> R
 pub async fn delete_fields(tx: &mut Tx, ids: &[i64]) -> Result<(), Error> {
     const DELETE: Either = Either {
         sqlite: "DELETE FROM fields WHERE id IN (SELECT value FROM json_each($1))",
-        postgres: "DELETE FROM fields WHERE id = ANY \
-            (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))",
+        postgres: "DELETE FROM fields WHERE id = ANY($1)",
     };
-    write(tx, DELETE, ids, &[]).await
+    if ids.is_empty() {
+        return Ok(());
+    }
+    tx.execute(tx.words(DELETE), &[ids.into()]).await.map(drop)
 }
 
 /// The next physical tables of a data source, without the recycle bin: id, database, and whether a change of
@@ -240,12 +241,12 @@ pub async fn set_missing(tx: &mut Tx, ids: &[i64], drift: &str, now_ms: i64) -> 
         sqlite: "UPDATE tables SET physical = 0, drift = $3, updated_at = $2 WHERE physical = 1 AND status = 'active' \
             AND id IN (SELECT value FROM json_each($1)) RETURNING id",
         postgres: "UPDATE tables SET physical = 0, drift = $3, updated_at = $2 WHERE physical = 1 AND status = 'active' \
-            AND id = ANY(ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) RETURNING id",
+            AND id = ANY($1) RETURNING id",
     };
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = tx.query(tx.words(SET), &[json(ids)?, now_ms.into(), drift.into()]).await?;
+    let rows = tx.query(tx.words(SET), &[ids.into(), now_ms.into(), drift.into()]).await?;
     rows.iter().map(|row| row.get(0)).collect()
 }
 
@@ -311,14 +312,12 @@ macro_rules! postgres_entries {
 pub async fn entries_of(db: &Db, ids: &[i64]) -> Result<Vec<(Entry, Texts)>, Error> {
     const ENTRIES: Either = Either {
         sqlite: sqlite_entries!("t.id IN (SELECT value FROM json_each($1))"),
-        postgres: postgres_entries!(
-            "t.id = ANY(ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))"
-        ),
+        postgres: postgres_entries!("t.id = ANY($1)"),
     };
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    db.read(db.words(ENTRIES), &[json(ids)?]).await?.iter().map(entry_and_texts).collect()
+    db.read(db.words(ENTRIES), &[ids.into()]).await?.iter().map(entry_and_texts).collect()
 }
 
 /// The next tables after an id, ordered by id.

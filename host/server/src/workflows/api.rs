@@ -1,5 +1,7 @@
 //! Handlers of workflows.
 
+use std::collections::HashMap;
+
 use lakeport_base::error::{Detail, Error};
 use lakeport_http::form::Draft;
 use lakeport_http::{Data, Nothing, Page, Paging};
@@ -12,8 +14,8 @@ use super::versions::{self, Made, Source, Sum, Weight};
 use super::view::{EdgeView, VersionView, WorkflowDetail, WorkflowView};
 use super::{Deployed, PublicationState, TOPIC, Workflow, WorkflowStatus, engine_lock, store};
 use crate::audit::{Change, Commit};
-use crate::engines::{self, EngineClient};
-use crate::execution_records::{self, ExecutionView};
+use crate::engines::{self, EngineClient, EngineRecord};
+use crate::execution_records::{self, Execution, ExecutionView};
 use crate::workflows::tasks::dependencies::{self, Bound};
 use crate::workflows::tasks::{self, TaskView};
 use crate::workflows::{Call, Workflows};
@@ -34,23 +36,18 @@ pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<WorkflowVi
     let (state, query) = (&call.state, &call.query);
     let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
     let keyword = query.keyword.as_deref().map(str::to_lowercase);
-    let db = state.db.snapshot().await?;
-    let (total, workflows) = store::page(&db, keyword.as_deref(), query.status, &paging).await?;
-    let ids: Vec<i64> = workflows.iter().map(|workflow| workflow.id).collect();
-    let mut latest = execution_records::latest_of_workflows(&db, &ids, state.config.time_zone).await?;
-    drop(db);
-    let views = workflows.iter().map(|workflow| view(state, workflow, latest.remove(&workflow.id))).collect();
-    Ok(Data::new(&paging.page(total, views)))
+    let page = store::page(&state.db, keyword.as_deref(), query.status, &paging).await?;
+    let (total, workflows, latest) = page;
+    let latest: HashMap<i64, &Execution> = latest.iter().map(|one| (one.workflow_id, one)).collect();
+    let shown = |workflow: &Workflow| {
+        let latest = latest.get(&workflow.id).map(|one| ExecutionView::new(one, state.config.time_zone));
+        view(state, workflow, latest)
+    };
+    Ok(Data::new(&paging.page(total, workflows.iter().map(shown).collect())))
 }
 
 pub fn view(state: &Workflows, workflow: &Workflow, latest: Option<ExecutionView>) -> WorkflowView {
     WorkflowView::new(workflow, latest, state.config.time_zone, state.clock.now_ms())
-}
-
-/// Read before a change begins, for its answer.
-pub async fn latest_execution(state: &Workflows, id: i64) -> Result<Option<ExecutionView>, Error> {
-    let zone = state.config.time_zone;
-    Ok(execution_records::latest_of_workflows(&state.db, &[id], zone).await?.remove(&id))
 }
 
 pub fn shown(state: &Workflows, workflow: &Workflow, latest: Option<ExecutionView>) -> Data<WorkflowView> {
@@ -61,13 +58,20 @@ pub fn shown(state: &Workflows, workflow: &Workflow, latest: Option<ExecutionVie
 pub async fn get(call: Call<WorkflowPath>) -> Result<Data<WorkflowDetail>, Error> {
     let (state, id) = (&call.state, call.path.id);
     let zone = state.config.time_zone;
-    let db = state.db.snapshot().await?;
-    let workflow = store::find(&db, id).await?.ok_or_else(|| unknown(id))?;
-    let tasks = tasks::of_workflow(&db, id).await?;
-    let versions = versions::newest(&db, id, SHOWN_MAX).await?;
-    let publications = publications::newest(&db, id, SHOWN_MAX).await?;
-    let recent_executions = execution_records::recent_of_workflow(&db, id, EXECUTIONS_SHOWN, zone).await?;
-    drop(db);
+    let selects = (
+        store::by_id(id),
+        tasks::of_workflow(id),
+        tasks::tables_of_workflow(id),
+        versions::newest(id, SHOWN_MAX),
+        publications::newest(id, SHOWN_MAX),
+        execution_records::store::of_workflow(id, EXECUTIONS_SHOWN),
+    );
+    let (workflow, mut tasks, tables, versions, publications, executions) =
+        state.db.read_all(selects).await?;
+    let workflow = workflow.into_iter().next().ok_or_else(|| unknown(id))?;
+    tasks::bind(&mut tasks, tables);
+    let recent_executions: Vec<ExecutionView> =
+        executions.iter().map(|one| ExecutionView::new(one, zone)).collect();
     let bound: Vec<Bound<'_>> = tasks.iter().map(tasks::Task::bound).collect();
     let mut edges = dependencies::edges(&bound, EDGES_MAX);
     edges.truncate(EDGES_MAX);
@@ -124,7 +128,7 @@ pub async fn update(
 ) -> Result<Data<WorkflowView>, Error> {
     let (state, id) = (&call.state, call.path.id);
     let engines = engines::names(&state.db).await?;
-    let latest = latest_execution(state, id).await?;
+    let latest = execution_records::latest_of_workflow(state, id).await?;
     let mut tx = state.db.begin().await?;
     let before = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     call.check_if_match(&before.etag())?;
@@ -213,7 +217,16 @@ fn refused(error: Error) -> Error {
 
 /// A client of an engine.
 pub async fn engine_client(state: &Workflows, engine: &str, call_id: &str) -> Result<EngineClient, Error> {
-    let record = engines::find(&state.db, engine).await?;
+    client_of(state, engine, engines::find(&state.db, engine).await?, call_id)
+}
+
+/// A client of an engine that was looked up.
+pub fn client_of(
+    state: &Workflows,
+    engine: &str,
+    record: Option<EngineRecord>,
+    call_id: &str,
+) -> Result<EngineClient, Error> {
     let missing = || Error::bad_gateway("engine_failed", format!("the engine `{engine}` is not configured"));
     Ok(EngineClient::of(&state.engines, &record.ok_or_else(missing)?, call_id))
 }

@@ -238,9 +238,7 @@ pub fn scheduled(form: &SetSchedule, before: Option<&Schedule>, zone: Tz) -> Res
 fn cron_problem(crontab: &str, zone: Tz) -> Option<String> {
     match Cron::parse(crontab) {
         Ok(cron) if cron.is_ever_due(zone) => None,
-        Ok(_) => {
-            Some("is never due: there is no such day, or no such time of it; change its fields".to_owned())
-        }
+        Ok(_) => Some("is never due: no date and time fit it; change its fields".to_owned()),
         Err(why) => Some(why),
     }
 }

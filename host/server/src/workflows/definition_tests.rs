@@ -69,7 +69,7 @@ fn a_schedule_is_laid_over_the_one_before() {
 }
 
 #[test]
-fn a_wrong_schedule_is_told_by_its_members() {
+fn a_wrong_schedule_names_its_members() {
     let body = r#"{"crontab":"61 0 0 * * ? *","timezone":"Mars","startTime":"soon","endTime":"2026-01-01 00:00:00"}"#;
     let wrong = schedule(body, None).unwrap_err();
     let fields: Vec<&str> = wrong.iter().map(|(field, _)| field.as_str()).collect();

@@ -71,7 +71,7 @@ mod tests {
     use lakeport_store::testing::on_each_store;
 
     #[tokio::test]
-    async fn who_lost_the_turn_waits_for_no_engine_and_writes_nothing_down() {
+    async fn a_lost_lock_stops_waiting_and_writing() {
         on_each_store(async |db| {
             let of = |owner: &str| Leases::new(db.clone(), owner.to_owned());
             let lease = of("asleep").claim("turn", Duration::from_millis(600)).await.unwrap().unwrap();

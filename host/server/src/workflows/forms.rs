@@ -35,7 +35,7 @@ pub struct PublicationPath {
 
 #[derive(Deserialize, JsonSchema)]
 pub struct BackfillPath {
-    /// The engine's code of the first run, from the backfill's answer.
+    /// The engine's code of the first run, as returned by the start of the backfill.
     pub code: String,
 }
 
@@ -96,7 +96,7 @@ pub struct UpdateWorkflow {
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteQuery {
-    /// Deletes its tasks; otherwise they stay without a workflow.
+    /// Also deletes its tasks; otherwise they remain without a workflow.
     #[serde(default)]
     pub cascade_delete_tasks: bool,
 }
@@ -110,7 +110,7 @@ pub struct CompareVersions {
 
 #[derive(Deserialize, JsonSchema)]
 pub struct ExportQuery {
-    /// The answer is a file.
+    /// Returns the export as a file.
     #[serde(default)]
     pub download: bool,
 }
@@ -142,17 +142,17 @@ pub enum ImportSource {
 #[serde(rename_all = "camelCase")]
 pub struct ImportWorkflow {
     pub source: ImportSource,
-    /// Its source, and its future engine; absent: `local`.
+    /// The engine of the new workflow and, for `scheduler`, of the source; absent: `local`.
     pub scheduler_engine: Option<String>,
     pub project_code: Option<i64>,
     pub workflow_code: Option<String>,
     /// `content` of `export-json`, or an engine's export: JSON, or its text.
     #[schemars(extend("type" = ["object", "array", "string", "null"], "items" = {}))]
     pub definition: Option<Value>,
-    /// Absent: its own name.
+    /// The name of the new workflow; absent: the name in the source.
     #[schemars(length(min = 1, max = 100))]
     pub name: Option<String>,
-    /// From the preview's answer: refuses the import if the source changed since.
+    /// The token from the preview: the import is refused if the source changed since.
     pub preview_token: Option<String>,
 }
 
@@ -175,7 +175,7 @@ pub struct DecidePublication {
     pub comment: Option<String>,
 }
 
-/// What happens to a run, or to a backfill's further dates, after a failure.
+/// The behaviour of a run, or of a backfill's remaining dates, after a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum FailureStrategy {
@@ -195,7 +195,7 @@ pub enum WarningType {
     All,
 }
 
-/// A schedule; the first time, `crontab` is required.
+/// A schedule; `crontab` is required if the workflow has none yet.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SetSchedule {
@@ -255,7 +255,7 @@ pub enum ExecutionOrder {
     Ascending,
 }
 
-/// The periods of the schedule to rerun, and how.
+/// The schedule periods to rerun, and the options of the rerun.
 // Its words are read as texts, and nothing is required, because the order of its checks follows rules of its
 // own.
 #[derive(Deserialize, JsonSchema)]
@@ -288,6 +288,6 @@ pub struct BackfillBody {
     /// Absent: `CONTINUE`.
     #[schemars(with = "Option<FailureStrategy>")]
     pub failure_strategy: Option<String>,
-    /// From the preview's answer: refuses the backfill if anything changed since.
+    /// The token from the preview: the backfill is refused if anything changed since.
     pub preview_token: Option<String>,
 }

@@ -1,6 +1,6 @@
 //! Workflows: definitions, versions, publications and schedules. It knows no scheduler: engines do.
 //!
-//! What is asked of an engine for one workflow is asked in turn, under a lease: see [`turn`].
+//! Requests to an engine about one workflow run one at a time, under a lease: see [`engine_lock`].
 
 mod api;
 pub mod definition;
@@ -30,13 +30,13 @@ use crate::engines::Engines;
 use crate::part::{Fate, InUse, Part, Resource, Start, Worker};
 use crate::plugins::ENGINE_CALL_CODES;
 use crate::tables::Catalog;
-pub use api::{deployed as deployed_of, engine_client};
+pub use api::{client_of, deployed as deployed_of, engine_client};
 use definition::Content;
 use forms::{
     BackfillBody, BackfillPath, CompareVersions, ExportQuery, ImportWorkflow, ImportableQuery, VersionPath,
     WorkflowPath, WorkflowStatus,
 };
-pub use store::{deployed, find, lock, names};
+pub use store::{by_id, deployed, engine_of, find, lock, names};
 use versions::{Sum, Weight};
 
 /// The change log's topic of workflows; the key is the id.
@@ -203,13 +203,14 @@ fn uses_datasource<'a>(tx: &'a mut Tx, source: &'a Resource) -> BoxFuture<'a, Re
         };
         let now = tasks::count_of_datasource(tx, source.id).await?;
         if now > 0 {
-            let message = format!("{} the data source `{name}`; {then} without any", used(now));
+            let message = format!("{} the data source `{name}`; {then} once no task uses it", used(now));
             return Err(Error::conflict("in_use", message));
         }
         let deployed = versions::count_of_datasource(tx, source.id).await?;
         if deployed > 0 {
             let message = format!(
-                "{} the data source `{name}` in a version that is deployed, or about to be; {then} without any",
+                "{} the data source `{name}` in a version that is deployed, or about to be; {then} once no such version \
+                 uses it",
                 used(deployed)
             );
             return Err(Error::conflict("in_use", message));

@@ -8,7 +8,7 @@ use lakeport_http::form::Draft;
 use lakeport_http::{Data, Nothing};
 use lakeport_store::Held;
 
-use super::api::{deployed, engine_client, latest_execution, shown, unknown};
+use super::api::{deployed, engine_client, shown, unknown};
 use super::definition::{self, Schedule};
 use super::forms::{SetSchedule, WorkflowPath, WorkflowStatus};
 use super::versions::{self, Made, Source};
@@ -16,6 +16,7 @@ use super::view::WorkflowView;
 use super::{Deployed, TOPIC, Workflow, engine_lock, store};
 use crate::audit::{Change, Commit};
 use crate::engines::EngineClient;
+use crate::execution_records;
 use crate::workflows::{Call, Workflows};
 
 /// The cron dialect of schedules.
@@ -43,7 +44,7 @@ async fn set_in_turn(call: &SetCall, turn: &Held) -> Result<Data<WorkflowView>, 
     let (state, id) = (&call.state, call.path.id);
     let workflow = super::get(state, id).await?;
     let schedule = check(call, &workflow)?;
-    let latest = latest_execution(state, id).await?;
+    let latest = execution_records::latest_of_workflow(state, id).await?;
     let told = match workflow.in_engine() {
         Some(deployed) => {
             let client = engine_client(state, &deployed.engine, call.request_id.as_str()).await?;
@@ -163,7 +164,7 @@ async fn switch_in_turn(
     let (state, id) = (&call.state, call.path.id);
     let workflow = super::get(state, id).await?;
     let deployed = refuse_without(state, &workflow, status)?;
-    let latest = latest_execution(state, id).await?;
+    let latest = execution_records::latest_of_workflow(state, id).await?;
     let told = tell_state(state, deployed, status, call.request_id.as_str());
     let told = engine_lock::asked(turn, told).await?;
     let mut tx = state.db.begin().await?;

@@ -3,20 +3,29 @@
 use std::collections::HashMap;
 
 use lakeport_base::Error;
-use lakeport_http::Paging;
-use lakeport_store::{ByName, Db, Either, Row, Tx, Value};
+use lakeport_http::{PAGE_MAX_BYTES, Paging};
+use lakeport_store::{ByName, Db, Either, Row, Select, Statement, Tx, Value};
 
 use super::definition::Content;
 use super::forms::WorkflowStatus;
 use super::versions::{Sum, Weight};
 use super::{Deployed, PublicationState, Workflow};
+use crate::engines::{EngineRecord, store as engines};
+use crate::execution_records::store::{Execution, execution, latest_of_each};
 
 /// Columns of a workflow, in the order of [`workflow`].
 macro_rules! columns {
     () => {
-        "id, content, version, changed_version, schedule_version, parts, task_count, binding_count, text_bytes, \
+        columns!("content")
+    };
+    ($content:literal) => {
+        concat!(
+            "id, ",
+            $content,
+            ", version, changed_version, schedule_version, parts, task_count, binding_count, text_bytes, \
          status, publication, published_version, engine, engine_name, engine_code, engine_project, \
          engine_revision, engine_state, created_by, updated_by, created_at, updated_at"
+        )
     };
 }
 
@@ -79,8 +88,19 @@ fn publication(text: &str) -> Result<PublicationState, Error> {
 }
 
 pub async fn find(db: &Db, id: i64) -> Result<Option<Workflow>, Error> {
+    Ok(by_id(id).all(db).await?.pop())
+}
+
+pub fn by_id(id: i64) -> Select<Workflow> {
     const FIND: &str = concat!("SELECT ", columns!(), " FROM workflows WHERE id = $1 AND deleted_at IS NULL");
-    db.read(FIND, &[id.into()]).await?.first().map(workflow).transpose()
+    Select::new(FIND, [id.into()], workflow)
+}
+
+/// The configuration of its engine.
+pub fn engine_of(id: i64) -> Select<EngineRecord> {
+    const ENGINE: &str =
+        engines::named_by!("SELECT scheduler_engine FROM workflows WHERE id = $1 AND deleted_at IS NULL");
+    Select::new(ENGINE, [id.into()], engines::engine)
 }
 
 /// Locks one against changes until the transaction ends.
@@ -96,13 +116,14 @@ pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Workflow>, Error> {
     tx.query(tx.words(LOCK), &[id.into()]).await?.first().map(workflow).transpose()
 }
 
-/// One page, newest first, and the total; 400 if it is too large to be sent at once.
+/// One page, newest first, with the newest execution of each, and the total; 400 if it is too large to be sent
+/// at once.
 pub async fn page(
     db: &Db,
     keyword: Option<&str>,
     status: Option<WorkflowStatus>,
     paging: &Paging,
-) -> Result<(i64, Vec<Workflow>), Error> {
+) -> Result<(i64, Vec<Workflow>, Vec<Execution>), Error> {
     macro_rules! filtered {
         ($contains:literal) => {
             concat!(
@@ -112,23 +133,38 @@ pub async fn page(
             )
         };
     }
-    // The total, and the size of the page: by one statement, which saves a round trip.
-    macro_rules! sums {
+    macro_rules! page {
+        ($columns:expr, $contains:literal) => {
+            concat!("SELECT ", $columns, filtered!($contains), " ORDER BY id DESC LIMIT $3 OFFSET $4")
+        };
+    }
+    // With the total and the size of the page in each row; without the contents of a page that is too large.
+    macro_rules! rows {
         ($contains:literal) => {
             concat!(
-                "SELECT (SELECT count(*)",
+                "WITH size AS MATERIALIZED (SELECT CAST(sum(bytes) AS BIGINT) AS bytes, \
+                 CAST(max(bytes) AS BIGINT) AS largest FROM (",
+                page!("octet_length(content) AS bytes", $contains),
+                ") AS page) SELECT ",
+                columns!("CASE WHEN (SELECT bytes FROM size) <= $5 THEN content END AS content"),
+                ", (SELECT bytes FROM size) AS bytes, (SELECT largest FROM size) AS largest, (SELECT count(*)",
                 filtered!($contains),
-                "), CAST(coalesce(sum(bytes), 0) AS BIGINT), CAST(coalesce(max(bytes), 0) AS BIGINT) FROM \
-                 (SELECT octet_length(content) AS bytes",
+                ") AS total",
                 filtered!($contains),
-                " ORDER BY id DESC LIMIT $3 OFFSET $4) AS page"
+                " ORDER BY id DESC LIMIT $3 OFFSET $4"
             )
         };
     }
-    const SUMS: Either = Either { sqlite: sums!("instr"), postgres: sums!("strpos") };
-    const PAGE: Either = Either {
-        sqlite: concat!("SELECT ", columns!(), filtered!("instr"), " ORDER BY id DESC LIMIT $3 OFFSET $4"),
-        postgres: concat!("SELECT ", columns!(), filtered!("strpos"), " ORDER BY id DESC LIMIT $3 OFFSET $4"),
+    macro_rules! count {
+        ($contains:literal) => {
+            concat!("SELECT count(*)", filtered!($contains))
+        };
+    }
+    const ROWS: Either = Either { sqlite: rows!("instr"), postgres: rows!("strpos") };
+    const COUNT: Either = Either { sqlite: count!("instr"), postgres: count!("strpos") };
+    const LATEST: Either = Either {
+        sqlite: latest_of_each!(sqlite, page!("id", "instr")),
+        postgres: latest_of_each!(postgres, page!("id", "strpos")),
     };
     let values: [Value; 4] = [
         keyword.into(),
@@ -136,11 +172,34 @@ pub async fn page(
         paging.page_size.into(),
         paging.offset().into(),
     ];
-    let sums = db.read(db.words(SUMS), &values).await?;
-    let total = sums[0].get(0)?;
-    paging.refuse_over("pageSize", sums[0].get(1)?, sums[0].get(2)?)?;
-    let rows = db.read(db.words(PAGE), &values).await?;
-    Ok((total, rows.iter().map(workflow).collect::<Result<_, _>>()?))
+    let bounded: Vec<Value> = values.iter().cloned().chain([PAGE_MAX_BYTES.into()]).collect();
+    let selects = (Select::new(ROWS, bounded, listed), Select::new(LATEST, values.clone(), execution));
+    let (rows, latest) = db.read_all(selects).await?;
+    let Some(first) = rows.first() else {
+        // After the last page there is no row with the total.
+        let total = db.read(db.words(COUNT), &values[..2]).await?[0].get(0)?;
+        return Ok((total, Vec::new(), latest));
+    };
+    paging.refuse_over("pageSize", first.bytes, first.largest)?;
+    let total = first.total;
+    Ok((total, rows.into_iter().filter_map(|row| row.workflow).collect(), latest))
+}
+
+/// A row of a page.
+struct Listed {
+    total: i64,
+    /// Of the page's contents, all together and the largest.
+    bytes: i64,
+    largest: i64,
+    /// `None`: the page is too large.
+    workflow: Option<Workflow>,
+}
+
+fn listed(row: &Row) -> Result<Listed, Error> {
+    let mut named = row.by_name();
+    let (total, bytes, largest) = (named.get("total")?, named.get("bytes")?, named.get("largest")?);
+    let workflow = (bytes <= PAGE_MAX_BYTES).then(|| workflow(row)).transpose()?;
+    Ok(Listed { total, bytes, largest, workflow })
 }
 
 /// Inserts one; returns its id. 409 when the name is taken.
@@ -187,7 +246,7 @@ pub async fn update(tx: &mut Tx, changed: &Workflow) -> Result<(), Error> {
 }
 
 /// Writes all columns that a change of its tasks can affect.
-pub async fn update_parts(tx: &mut Tx, changed: &Workflow) -> Result<(), Error> {
+pub fn update_parts(changed: &Workflow) -> Statement {
     const UPDATE: &str = "UPDATE workflows SET version = $2, changed_version = $3, parts = $4, task_count = $5, \
         binding_count = $6, text_bytes = $7, updated_by = $8, updated_at = $9 WHERE id = $1";
     let values: [Value; 9] = [
@@ -201,7 +260,7 @@ pub async fn update_parts(tx: &mut Tx, changed: &Workflow) -> Result<(), Error> 
         changed.updated_by.as_str().into(),
         changed.updated_at_ms.into(),
     ];
-    tx.execute(UPDATE, &values).await.map(drop)
+    Statement::new(UPDATE, values)
 }
 
 pub async fn set_status(tx: &mut Tx, id: i64, status: WorkflowStatus) -> Result<(), Error> {
@@ -259,9 +318,8 @@ pub async fn names(db: &Db, ids: &[i64]) -> Result<HashMap<i64, String>, Error> 
         sqlite: "SELECT id, name FROM workflows WHERE deleted_at IS NULL \
             AND id IN (SELECT value FROM json_each($1))",
         postgres: "SELECT id, name FROM workflows WHERE deleted_at IS NULL \
-            AND id = ANY(ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))",
+            AND id = ANY($1)",
     };
-    let ids = serde_json::to_string(ids).map_err(Error::internal)?;
     let rows = db.read(db.words(NAMES), &[ids.into()]).await?;
     rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
 }

@@ -41,7 +41,7 @@ async fn a_name_is_taken_once_among_live_ones() {
 }
 
 #[tokio::test]
-async fn a_page_is_filtered_by_part_of_the_name_and_by_status() {
+async fn pages_filter_by_name_and_status() {
     on_each_store(async |db| {
         let mut ids = Vec::new();
         for name in ["Orders_daily", "orders%hourly", "KUNDEN Äpfel"] {
@@ -51,7 +51,7 @@ async fn a_page_is_filtered_by_part_of_the_name_and_by_status() {
         set_published(&mut tx, ids[0], 1).await.unwrap();
         tx.commit().await.unwrap();
         let found = async |keyword: Option<&str>, status| {
-            let (total, page) = page(&db, keyword, status, &page_of(1, 20)).await.unwrap();
+            let (total, page, _) = page(&db, keyword, status, &page_of(1, 20)).await.unwrap();
             assert_eq!(total, page.len() as i64);
             page.into_iter().map(|workflow| workflow.id).collect::<Vec<_>>()
         };
@@ -61,14 +61,14 @@ async fn a_page_is_filtered_by_part_of_the_name_and_by_status() {
         assert_eq!(found(Some("äpfel"), None).await, [ids[2]]);
         assert_eq!(found(Some("orders"), Some(WorkflowStatus::Offline)).await, [ids[0]]);
         assert!(found(None, Some(WorkflowStatus::Online)).await.is_empty());
-        let (total, second) = page(&db, None, None, &page_of(2, 2)).await.unwrap();
+        let (total, second, _) = page(&db, None, None, &page_of(2, 2)).await.unwrap();
         assert_eq!((total, second.len(), second[0].id), (3, 1, ids[0]));
     })
     .await;
 }
 
 #[tokio::test]
-async fn what_an_engine_said_is_kept_and_makes_it_deployed_when_it_is_published() {
+async fn publishing_makes_the_engines_state_deployed() {
     on_each_store(async |db| {
         let id = add(&db, named("a")).await.id;
         let mut tx = db.begin().await.unwrap();

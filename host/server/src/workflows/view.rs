@@ -27,7 +27,7 @@ pub enum PublishStatus {
     Published,
     /// Its deployment failed; the previous deployment keeps running.
     Failed,
-    /// The definition changed since; changes of the schedule do not count.
+    /// The definition changed since the deployed version; changes of the schedule do not count.
     Outdated,
 }
 
@@ -62,7 +62,7 @@ pub struct Definition<'d> {
     content: &'d Content,
 }
 
-/// Tasks, ordered by the tables that they read and write.
+/// A workflow: tasks, ordered by the tables that they read and write.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Workflow")]
@@ -100,7 +100,7 @@ struct ScheduleView {
     failure_strategy: FailureStrategy,
     warning_type: WarningType,
     state: ScheduleState,
-    /// The next five, whether the schedule is on or not.
+    /// The next five due times, even if the schedule is offline.
     next_fire_times: Vec<String>,
 }
 
@@ -163,13 +163,13 @@ pub struct WorkflowDetail {
     #[serde(flatten)]
     pub workflow: WorkflowView,
     pub tasks: Vec<TaskView>,
-    /// The order of its tasks; a hundred thousand edges at most.
+    /// The order of its tasks; at most 100,000 edges.
     pub edges: Vec<EdgeView>,
-    /// The newest hundred, newest first.
+    /// At most 100, newest first.
     pub versions: Vec<VersionView>,
-    /// The newest hundred, newest first.
+    /// At most 100, newest first.
     pub publications: Vec<PublicationView>,
-    /// The newest ten.
+    /// At most 10, newest first.
     pub recent_executions: Vec<ExecutionView>,
 }
 

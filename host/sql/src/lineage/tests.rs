@@ -95,7 +95,7 @@ fn forms_of_single_dialects() {
 }
 
 #[test]
-fn names_of_common_table_expressions_are_no_tables_where_they_stand() {
+fn cte_names_are_not_tables() {
     for (sql, inputs) in [
         ("WITH a AS (SELECT * FROM a) SELECT * FROM a", &["a"][..]),
         ("WITH x AS (SELECT * FROM a), y AS (SELECT * FROM x) SELECT * FROM y", &["a"]),
@@ -109,7 +109,7 @@ fn names_of_common_table_expressions_are_no_tables_where_they_stand() {
 }
 
 #[test]
-fn what_is_made_and_dropped_is_in_neither_and_what_is_passed_through_is_no_input() {
+fn intermediate_tables_are_no_inputs() {
     for (sql, inputs, outputs) in [
         (
             "CREATE TABLE x AS SELECT * FROM a; INSERT INTO t SELECT * FROM x; DROP TABLE x",
@@ -136,7 +136,7 @@ fn what_is_made_and_dropped_is_in_neither_and_what_is_passed_through_is_no_input
 }
 
 #[test]
-fn what_is_dropped_and_was_there_before_is_told_and_the_other_statements_count() {
+fn dropping_an_existing_table_warns() {
     let found = tables(
         "sqlite",
         "insert into t select * from orders; drop table orders; drop table if exists p, main.q",
@@ -166,7 +166,7 @@ fn the_database_in_use_is_that_of_names_without_one() {
 }
 
 #[test]
-fn parts_of_a_name_are_told_apart() {
+fn parts_of_a_name_are_separated() {
     let found = tables("doris", "SELECT * FROM internal.`my db`.`t.1`");
     let expected = Name {
         catalog: Some("internal".to_owned()),
@@ -178,7 +178,7 @@ fn parts_of_a_name_are_told_apart() {
 }
 
 #[test]
-fn a_statement_that_cannot_be_read_is_told_with_its_place_and_the_others_are_read() {
+fn unparsable_statements_are_reported_with_position() {
     let found = tables(
         "sqlite",
         "INSERT INTO t SELECT * FROM a;\n  SELEC 1;\nINSERT INTO u SELECT * FROM b\n  WHERE;",
@@ -199,7 +199,7 @@ fn an_unknown_dialect_is_read_as_ansi_with_a_warning() {
 }
 
 #[test]
-fn parameters_stand_wherever_a_value_may_and_places_stay_what_they_are() {
+fn parameters_may_replace_any_value() {
     let sql = "INSERT INTO t SELECT ${n}, '$[yyyy-MM-dd]', '${system.biz.date}' FROM a\n\
                WHERE d = ${d} AND e >= $[yyyyMMdd-1] LIMIT ${most}; SELECT ${x} ${y} ${z}; SELECT * FROM b_${d}, `c_${d}`";
     let found = tables("mysql", sql);
@@ -210,7 +210,7 @@ fn parameters_stand_wherever_a_value_may_and_places_stay_what_they_are() {
 }
 
 #[test]
-fn bodies_of_procedures_are_read_and_those_of_triggers_are_not() {
+fn procedure_bodies_count_trigger_bodies_do_not() {
     reads(
         "mysql",
         "CREATE PROCEDURE p() BEGIN IF x THEN INSERT INTO t SELECT * FROM a; ELSE DELETE FROM u; END IF; END; \
@@ -303,7 +303,7 @@ fn statements_of_tsql_need_nothing_between_them() {
 }
 
 #[test]
-fn what_is_too_long_too_deep_or_too_much_is_an_error() {
+fn too_long_or_deep_sql_is_refused() {
     let nested = format!("SELECT {}1{}", "(".repeat(500), ")".repeat(500));
     let joined = format!("SELECT * FROM a{}", " JOIN a".repeat(50_000));
     let long = format!("SELECT 1{} FROM a", "+1".repeat(60_000));

@@ -42,6 +42,7 @@ impl Applied {
             return Ok(());
         }
         let mut applied = self.0.subscribe();
+        changes.ask();
         match tokio::time::timeout(CAUGHT_UP_TIMEOUT, applied.wait_for(|applied| *applied >= number)).await {
             Ok(_) => Ok(()),
             Err(_) => {

@@ -31,9 +31,15 @@ pub(super) struct Pace {
     pub poll: Duration,
     /// Between two notifications: many commits share one.
     pub hint: Duration,
+    /// Between two reads of the log: many commits share one. A reader that waits does not wait for this.
+    pub read: Duration,
 }
 
-const PACE: Pace = Pace { poll: Duration::from_millis(500), hint: Duration::from_millis(20) };
+const PACE: Pace = Pace {
+    poll: Duration::from_millis(500),
+    hint: Duration::from_millis(20),
+    read: Duration::from_millis(5),
+};
 
 /// A server's position in the log. Clones share it; dropping the last one ends its tasks.
 #[derive(Clone)]
@@ -110,6 +116,11 @@ impl Changes {
         self.shared.seen.subscribe()
     }
 
+    /// Has the log read without a pause.
+    pub(super) fn ask(&self) {
+        self.shared.ask.notify_one();
+    }
+
     pub(super) fn is_stopped(&self) -> bool {
         self.stop.is_cancelled()
     }
@@ -117,7 +128,7 @@ impl Changes {
     /// Waits until the subscribers were notified of this change; 503 `stale_replica` if that takes too long.
     pub async fn wait_for(&self, number: i64, timeout: Duration) -> Result<(), Error> {
         let mut seen = self.shared.seen.subscribe();
-        self.shared.ask.notify_one();
+        self.ask();
         match tokio::time::timeout(timeout, seen.wait_for(|seen| *seen >= number)).await {
             Ok(_) => Ok(()),
             Err(_) => {
@@ -173,11 +184,14 @@ impl Follower {
         let mut poll = interval(pace.poll);
         poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut is_read = true;
+        let mut is_asked = false;
         loop {
-            tokio::select! {
-                _ = poll.tick() => {}
-                Ok(()) = newest.changed() => {}
-                () = self.shared.ask.notified() => {}
+            if !is_asked {
+                tokio::select! {
+                    _ = poll.tick() => {}
+                    Ok(()) = newest.changed() => {}
+                    () = self.shared.ask.notified() => {}
+                }
             }
             let outcome = self.catch_up().await;
             match &outcome {
@@ -186,6 +200,7 @@ impl Follower {
                 _ => {}
             }
             is_read = outcome.is_ok();
+            is_asked = tokio::time::timeout(pace.read, self.shared.ask.notified()).await.is_ok();
         }
     }
 

@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 use lakeport_base::Error;
 use tokio::sync::watch;
 
-use super::{Begun, Db, Row, Tx, Value};
+use super::{Begun, Db, Row, Statement, Tx, Value};
 pub use applied::{Applied, Follows};
 pub use follow::Changes;
 pub use followed::{Feed, Followed};
@@ -80,28 +80,36 @@ impl Tx {
         self.changed.add(topic, key.into());
     }
 
-    /// Writes the changes into the log; returns the last number. From here to the commit, all other
-    /// transactions with changes wait.
+    /// Writes the changes into the log, with the writes that were left for the commit; returns the last number.
+    /// From here to the commit, all other transactions with changes wait.
     pub(super) async fn write_changes(&mut self) -> Result<Option<i64>, Error> {
         const SQLITE_TAKE: &str =
             "UPDATE change_counter SET number = number + $1 WHERE id = 1 RETURNING number";
         const SQLITE_WRITE: &str = "INSERT INTO changes (number, topic, key, at) \
             SELECT $1 + 1 + key, json_extract(value, '$[0]'), json_extract(value, '$[1]'), $3 FROM json_each($2)";
         // One statement: each further one would be a round trip during which others wait.
-        const POSTGRES: &str = "WITH taken AS \
+        const POSTGRES: &str = "taken AS \
             (UPDATE change_counter SET number = number + $1 WHERE id = 1 RETURNING number), \
             written AS (INSERT INTO changes (number, topic, key, at) \
             SELECT taken.number - $1 + place, change ->> 0, change ->> 1, $3 FROM taken, \
             json_array_elements(CAST($2 AS json)) WITH ORDINALITY AS list (change, place)) \
             SELECT number FROM taken";
         let count = i64::try_from(self.changed.0.len()).expect("they are bounded");
+        let later = std::mem::take(&mut self.later);
+        let is_one = matches!(self.transaction, Begun::Postgres(_)) && count > 0;
+        if !is_one {
+            self.execute_all(&later).await?;
+        }
         if count == 0 {
             return Ok(None);
         }
         let changes = Value::from(self.changed.to_json());
         let now_ms = Value::Int(chrono::Utc::now().timestamp_millis());
         let number = match self.transaction {
-            Begun::Postgres(_) => number_of(&self.query(POSTGRES, &[count.into(), changes, now_ms]).await?)?,
+            Begun::Postgres(_) => {
+                let log = Statement::new(POSTGRES, [count.into(), changes, now_ms]);
+                number_of(&self.query_after(&later, log).await?)?
+            }
             Begun::Sqlite(_) => {
                 let number = number_of(&self.query(SQLITE_TAKE, &[count.into()]).await?)?;
                 self.execute(SQLITE_WRITE, &[(number - count).into(), changes, now_ms]).await?;

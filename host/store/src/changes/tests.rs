@@ -7,7 +7,8 @@ use super::*;
 use crate::testing::on_each_store;
 
 /// Longer than any test: changes must not be found by polling.
-const NO_POLL: Pace = Pace { poll: Duration::from_secs(3600), hint: Duration::from_millis(1) };
+const NO_POLL: Pace =
+    Pace { poll: Duration::from_secs(3600), hint: Duration::from_millis(1), read: Duration::from_millis(1) };
 const SOON: Duration = Duration::from_secs(20);
 
 async fn change(db: &Db, topic: &'static str, key: &str) -> i64 {

@@ -38,7 +38,7 @@ use results::Kept;
 use samples::Cache;
 use sources::Sources;
 
-/// Who asks, and what for.
+/// The caller, and the task of a request.
 pub struct Asked {
     pub task_id: String,
     pub caller_name: String,

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_input_that_does_not_fit_is_told_what_is_wrong() {
+    fn a_schema_violation_is_explained() {
         let schema = json!({ "type": "object", "required": ["sql"], "additionalProperties": false,
             "properties": { "sql": { "type": "string", "maxLength": 5 } } });
         let schemas = Schemas::compile(&info(schema));

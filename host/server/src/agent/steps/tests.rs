@@ -135,7 +135,7 @@ async fn a_question_is_answered_with_what_its_tools_gave() {
 }
 
 #[tokio::test]
-async fn whoever_takes_a_task_over_goes_on_after_the_last_step_that_is_stored() {
+async fn a_takeover_resumes_after_the_last_step() {
     on_each_store(async |db| {
         let script = vec![think("a"), call("echo"), call("hang"), answer("done")];
         let (mut run, _) = begun(&db, script.clone()).await;
@@ -169,7 +169,7 @@ async fn whoever_takes_a_task_over_goes_on_after_the_last_step_that_is_stored() 
 }
 
 #[tokio::test]
-async fn a_cancelled_task_stops_inside_a_tool_and_gets_no_event() {
+async fn cancelling_stops_tools_and_their_events() {
     on_each_store(async |db| {
         let (mut run, _) = begun(&db, vec![call("hang")]).await;
         let (id, cancelled) = (run.task.id, run.stops.cancelled.clone());

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn an_output_too_long_for_an_event_is_cut_and_says_so() {
+    fn a_long_output_is_cut_and_marked() {
         let long = json!({ "rows": vec!["x".repeat(100); 2_000] }).to_string();
         let called = told(outcome(&long, &[]));
         assert!(called.truncated && called.outcome.unwrap().to_string().len() <= OUTPUT_MAX_BYTES);
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn an_artifact_is_shown_with_its_kind_and_handed_over_without() {
+    fn artifact_kinds_are_shown_not_passed_on() {
         let sql = json!({ "datasource": "shop", "sql": "SELECT 1" });
         let called = told(outcome("{}", &[("sql", sql.clone())]));
         assert_eq!(called.artifacts, [json!({ "kind": "sql", "datasource": "shop", "sql": "SELECT 1" })]);

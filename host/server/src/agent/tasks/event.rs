@@ -89,7 +89,7 @@ impl Step {
         Value::Object(data).to_string()
     }
 
-    /// What a task that goes on needs besides the object.
+    /// The data that a resumed task needs and the object does not contain.
     pub fn kept(&self) -> Option<String> {
         let Step::ToolResult(result) = self else { return None };
         let kept = match &result.outcome {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_result_has_an_error_and_a_good_one_has_none() {
+    fn only_failed_results_have_an_error() {
         let error = ToolError { code: "x".into(), message: "y".into(), retryable: true, context: Vec::new() };
         for (outcome, has_error) in [(Ok(json!(1)), false), (Err(error), true)] {
             let (call_id, tool) = (String::new(), String::new());

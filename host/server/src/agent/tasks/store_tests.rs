@@ -47,7 +47,7 @@ fn thought(content: &str) -> Step {
 }
 
 #[tokio::test]
-async fn tasks_of_one_topic_begin_one_after_another_and_those_of_others_beside() {
+async fn one_topic_runs_one_task_at_once() {
     on_each_store(async |db| {
         let (one, two) = (topic(&db, "local").await, topic(&db, "local").await);
         let (first, second, other) =
@@ -106,7 +106,7 @@ async fn a_worker_that_lost_its_task_writes_nothing() {
         assert_eq!(running(&db).await.unwrap(), [(id, gone.clone())]);
         let task = claimed(&db, id, Some(&gone), &next).await.unwrap();
         assert_eq!((task.claims, task.started_at_ms), (2, Some(NOW_MS)));
-        assert!(claimed(&db, id, Some(&gone), &next).await.is_none(), "somebody was quicker");
+        assert!(claimed(&db, id, Some(&gone), &next).await.is_none(), "another worker was faster");
         assert!(!written(&db, &progress(&gone, id, 0, &[thought("late")])).await);
         assert!(written(&db, &progress(&next, id, 0, &[thought("on time")])).await);
     })

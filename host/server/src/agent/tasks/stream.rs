@@ -61,7 +61,7 @@ pub fn asked_after(headers: &HeaderMap, query: Option<i64>) -> Result<i64, Error
     number.and_then(|number| i64::try_from(number).ok()).ok_or_else(|| wrong("Last-Event-ID"))
 }
 
-/// 400 where the number is beyond the log; 204 where nothing comes any more.
+/// 400 if the number is beyond the log; 204 if no more events follow.
 pub async fn open(state: &Arc<Agent>, task: Task, after: i64) -> Result<TaskEvents, Error> {
     // Before it is looked how far the task is: what happens from then on wakes it.
     let watch = state.streams().watch(&task.task_id);

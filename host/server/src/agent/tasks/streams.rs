@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_kept_of_a_task_that_nobody_reads() {
+    async fn unread_tasks_keep_no_channel() {
         let streams = Arc::new(Streams::default());
         let (one, same) = (streams.watch("a"), streams.watch("a"));
         drop(one);

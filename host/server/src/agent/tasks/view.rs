@@ -16,7 +16,7 @@ pub struct TaskView {
     status: Status,
     /// The question.
     content: String,
-    /// Why it failed.
+    /// The error of a failed task.
     error: Option<TaskErrorView>,
     /// The model's provider: `offline`, `openai`, `anthropic`.
     provider: String,

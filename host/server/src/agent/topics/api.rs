@@ -72,7 +72,10 @@ async fn check_datasources(state: &Agent, caller: &Caller, names: Option<&[Strin
         .iter()
         .enumerate()
         .filter(|(_, name)| !known.contains(name))
-        .map(|(place, _)| Detail::new(format!("datasources[{place}]"), "must name a data source"))
+        .map(|(place, name)| {
+            let message = format!("there is no data source `{name}`; GET /api/v1/datasources lists them");
+            Detail::new(format!("datasources[{place}]"), message)
+        })
         .collect();
     if wrong.is_empty() { Ok(()) } else { Err(Error::invalid(wrong)) }
 }

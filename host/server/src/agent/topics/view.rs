@@ -97,9 +97,9 @@ pub struct MessageView {
     created_at: String,
 }
 
-/// Made by a tool: `sql` with `datasource` and `sql`; `table` with `columns`, `rows` (arrays in the order of the
-/// columns), `row_count` and `truncated`; `chart` with `spec`, a Vega-Lite specification over the table. A tool may make
-/// other kinds, with members of its own.
+/// The output of a tool: `sql` with `datasource` and `sql`; `table` with `columns`, `rows` (arrays in column
+/// order), `row_count` and `truncated`; `chart` with `spec`, a Vega-Lite specification over the table. A tool
+/// may create other kinds with members of its own.
 #[derive(JsonSchema)]
 #[schemars(rename = "Artifact")]
 #[expect(dead_code, reason = "it describes what tools have made; nothing is read into it")]

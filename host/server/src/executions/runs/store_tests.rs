@@ -65,7 +65,7 @@ async fn a_run_that_was_asked_for_gets_its_instance_once() {
 }
 
 #[tokio::test]
-async fn a_run_that_was_seen_before_its_answer_came_is_one_run() {
+async fn a_run_seen_early_is_one_run() {
     on_each_store(async |db| {
         let run = added(&db, asked("k1")).await;
         let other = added(&db, seen("i1")).await;
@@ -105,7 +105,7 @@ async fn an_instance_is_there_once_for_each_engine() {
 }
 
 #[tokio::test]
-async fn what_somebody_else_has_written_is_not_written_over() {
+async fn a_concurrent_write_is_not_overwritten() {
     on_each_store(async |db| {
         let run = added(&db, seen("i1")).await;
         let ended = Run { state: "success".to_owned(), ended_at_ms: Some(9), ..run.clone() };
@@ -137,7 +137,7 @@ async fn open_runs_are_those_with_an_instance_and_no_end() {
 }
 
 #[tokio::test]
-async fn a_run_that_was_not_taken_on_ends_and_one_that_was_does_not() {
+async fn only_unconfirmed_runs_are_ended() {
     on_each_store(async |db| {
         let lost = added(&db, asked("k1")).await;
         let taken = added(&db, asked("k2")).await;

@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_trend_has_the_last_week_where_nothing_is_asked_for() {
+    fn the_trend_defaults_to_a_week() {
         let zone = chrono_tz::Asia::Shanghai;
         // 1970-01-11 20:00 UTC is the twelfth in Shanghai.
         let days = days(None, None, 10 * DAY_MS + 20 * HOUR_MS, zone);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_time_is_cut_to_its_last_days_and_a_reversed_one_has_none() {
+    fn long_ranges_are_cut_reversed_are_empty() {
         let zone = chrono_tz::UTC;
         let long = days(Some(0), Some(1_000 * DAY_MS), 0, zone);
         assert_eq!((long.len() as u64, dates(&long)[365].as_str()), (TREND_DAYS_MAX, "1972-09-27"));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn quarters_fall_into_the_days_of_the_zone_and_days_without_any_are_zero() {
+    fn quarters_count_by_local_day() {
         let zone = chrono_tz::Asia::Kolkata;
         let days = days(Some(0), Some(2 * DAY_MS), 0, zone);
         let quarter = |begin_ms, status: &str| Quarter { begin_ms, status: status.to_owned(), count: 2 };

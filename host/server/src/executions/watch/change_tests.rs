@@ -53,7 +53,7 @@ fn execution(id: i64, record: Record) -> Execution {
     }
 }
 
-/// What is written and forgotten where the engine says nothing of the tasks 4, which had begun, and 5, which had not.
+/// The written and removed records if the engine does not report the tasks 4 (started) and 5 (not started).
 fn unsaid(state: &str) -> (Vec<Record>, Vec<i64>) {
     let seen = Seen { before: Some(run("running")), after: run(state) };
     let there = vec![execution(1, record(4, Status::Running)), execution(2, record(5, Status::Pending))];
@@ -62,7 +62,7 @@ fn unsaid(state: &str) -> (Vec<Record>, Vec<i64>) {
 }
 
 #[test]
-fn what_had_begun_is_kept_and_ends_with_its_run_though_the_engine_says_no_more_of_it() {
+fn begun_tasks_end_with_their_run() {
     assert_eq!(unsaid("running").0, [], "it stays as it is");
     for (state, status) in
         [("success", Status::Success), ("failed", Status::Failed), ("stopped", Status::Killed)]
@@ -74,7 +74,7 @@ fn what_had_begun_is_kept_and_ends_with_its_run_though_the_engine_says_no_more_o
 }
 
 #[test]
-fn what_had_not_begun_is_forgotten_when_the_engine_says_no_more_of_it() {
+fn unstarted_tasks_are_removed_when_unreported() {
     for state in ["running", "success", "failed", "stopped"] {
         assert_eq!(unsaid(state).1, [2], "{state}");
     }

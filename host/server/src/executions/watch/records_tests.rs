@@ -40,7 +40,7 @@ fn attempt(task: u64, attempt: u32, state: &str) -> TaskRun {
 }
 
 #[test]
-fn the_tries_of_a_task_are_one_record_and_the_latest_counts() {
+fn attempts_make_one_record_latest_wins() {
     let tries = [attempt(5, 2, "success"), attempt(4, 1, "failed"), attempt(5, 1, "failed")];
     let found = records(&run("failed"), &tries);
     let shown: Vec<_> =
@@ -53,7 +53,7 @@ fn the_tries_of_a_task_are_one_record_and_the_latest_counts() {
 }
 
 #[test]
-fn of_very_many_tries_the_latest_of_each_task_are_kept() {
+fn the_latest_attempts_per_task_are_kept() {
     let mut tries: Vec<TaskRun> =
         (1..=9).flat_map(|n| [attempt(4, n, "failed"), attempt(5, n, "failed")]).collect();
     tries.push(attempt(6, 1, "success"));
@@ -110,7 +110,7 @@ fn a_task_without_an_id_is_known_by_its_name() {
 }
 
 #[test]
-fn what_was_asked_for_stays_with_the_run_that_is_seen() {
+fn an_observed_run_keeps_its_request() {
     let asked = Run { key: Some("k".to_owned()), cause: "manual".to_owned(), ..run("queued") };
     let after = run_with(&asked, &instance("running"), 200);
     assert_eq!((after.key.as_deref(), after.cause.as_str()), (Some("k"), "manual"));

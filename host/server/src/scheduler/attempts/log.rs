@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_ends_with_a_line_that_says_so_and_with_what_became_of_it() {
+    fn a_cut_log_ends_with_the_outcome() {
         let mut log = Log::new(Tz::UTC);
         for _ in 0..2_000 {
             log.line(0, &"x".repeat(1_000));

@@ -236,7 +236,7 @@ mod tests {
             };
             let stop = unless_stopped(&stops, &stopped, pending::<()>(), writing).await.unwrap_err();
             assert_eq!(matches!(stop, Stop::Halted), is_halted, "{stop:?}");
-            assert!(stopped.load(Ordering::Relaxed), "the database is told, too");
+            assert!(stopped.load(Ordering::Relaxed), "the statement is stopped, too");
         }
     }
 }

@@ -83,11 +83,8 @@ pub async fn standings(db: &Db, runs: &[i64]) -> Result<HashMap<i64, HashMap<i64
     }
     const STANDINGS: Either = Either {
         sqlite: standings!("IN (SELECT value FROM json_each($1))"),
-        postgres: standings!(
-            "= ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))"
-        ),
+        postgres: standings!("= ANY($1)"),
     };
-    let runs = serde_json::to_string(runs).map_err(Error::internal)?;
     let mut standings: HashMap<i64, HashMap<i64, Standing>> = HashMap::new();
     for row in db.read(db.words(STANDINGS), &[runs.into()]).await? {
         let standing = Standing {

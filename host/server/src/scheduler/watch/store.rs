@@ -76,14 +76,9 @@ pub async fn runs_of(db: &Db, ids: &[i64]) -> Result<Vec<Run>, Error> {
             run_columns!(),
             " FROM runner_runs WHERE id IN (SELECT value FROM json_each($1)) ORDER BY id"
         ),
-        postgres: concat!(
-            "SELECT ",
-            run_columns!(),
-            " FROM runner_runs WHERE id = ANY \
-             (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) ORDER BY id"
-        ),
+        postgres: concat!("SELECT ", run_columns!(), " FROM runner_runs WHERE id = ANY($1) ORDER BY id"),
     };
-    db.read(db.words(RUNS), &[json(ids)?.into()]).await?.iter().map(run).collect()
+    db.read(db.words(RUNS), &[ids.into()]).await?.iter().map(run).collect()
 }
 
 /// Those of these runs that belong to these workflows.
@@ -109,11 +104,10 @@ pub async fn changed_since(
         postgres: concat!(
             "SELECT ",
             run_columns!(),
-            " FROM runner_runs WHERE (updated_at > $2 OR updated_at = $2 AND id > $3) AND workflow_id = ANY \
-             (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) ORDER BY updated_at, id LIMIT $4"
+            " FROM runner_runs WHERE (updated_at > $2 OR updated_at = $2 AND id > $3) AND workflow_id = ANY($1) ORDER BY updated_at, id LIMIT $4"
         ),
     };
-    let values = [json(workflows)?.into(), after.0.into(), after.1.into(), limit.into()];
+    let values = [workflows.into(), after.0.into(), after.1.into(), limit.into()];
     db.read(db.words(SINCE), &values).await?.iter().map(run).collect()
 }
 
@@ -133,11 +127,9 @@ pub async fn tries_of(db: &Db, runs: &[i64], after_id: i64, limit: i64) -> Resul
             )
         };
     }
-    const TRIES: Either = Either {
-        sqlite: tries!("IN (SELECT value FROM json_each($1))"),
-        postgres: tries!("= ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))"),
-    };
-    let values = [json(runs)?.into(), after_id.into(), limit.into()];
+    const TRIES: Either =
+        Either { sqlite: tries!("IN (SELECT value FROM json_each($1))"), postgres: tries!("= ANY($1)") };
+    let values = [runs.into(), after_id.into(), limit.into()];
     let row = |row: &Row| {
         let mut row = row.by_name();
         Ok(TryRow {
@@ -176,8 +168,4 @@ pub async fn log_from(db: &Db, task_run_id: i64, from: i64) -> Result<Option<Str
         log.push_str(text);
     }
     Ok(Some(log))
-}
-
-fn json(ids: &[i64]) -> Result<String, Error> {
-    serde_json::to_string(ids).map_err(Error::internal)
 }

@@ -129,7 +129,7 @@ async fn tries_come_in_pages() {
 }
 
 #[tokio::test]
-async fn a_log_comes_in_whole_lines_and_is_complete_when_its_try_has_ended() {
+async fn a_log_comes_in_whole_lines() {
     on_each_store(async |db| {
         let scheduler = scheduler(&db).await;
         let (run_id, id) = begun(&db, &scheduler, "a").await;

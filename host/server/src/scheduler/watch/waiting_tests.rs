@@ -54,7 +54,7 @@ async fn begin(db: &Db, run: &Run, task: (i64, &str)) {
 }
 
 #[tokio::test]
-async fn what_is_ready_waits_until_it_is_begun_or_its_run_is_stopped() {
+async fn ready_tasks_show_as_queued() {
     on_each_store(async |db| {
         let (scheduler, begun) = begun(&db, &["k"]).await;
         let run = &begun[0];

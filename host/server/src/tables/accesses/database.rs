@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn rows_count_where_they_are_about_the_table_by_name_or_by_statement() {
+    async fn rows_match_by_name_or_statement() {
         let rows = vec![
             row(AccessSubject::Table(named(ORDERS)), "2026-03-29", Some("ann"), 2),
             row(AccessSubject::Table(named("items")), "2026-03-29", Some("ann"), 100),
@@ -385,7 +385,7 @@ mod tests {
         let told = |since_ms| Told { counters: vec![counter(since_ms)], ..Told::default() };
         let within = tallied(told(NOW_MS - 2 * DAY_MS)).await;
         assert_eq!(within.days.clone().into_iter().collect::<Vec<_>>(), [("2026-03-28".parse().unwrap(), 9)]);
-        assert!(within.notes.is_empty(), "nobody is left out of a sum: {:?}", within.notes);
+        assert!(within.notes.is_empty(), "a sum includes all users: {:?}", within.notes);
         let mut logged = Tally::default();
         logged.add("2026-03-28".parse().unwrap(), 4);
         let both = tallied_beside(logged, told(NOW_MS - 2 * DAY_MS)).await;
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_waits_for_any_more_is_not_read() {
+    fn a_cancelled_request_reads_nothing() {
         let rows = vec![row(statement("SELECT * FROM orders", "shop"), "2026-03-28", None, 4)];
         let stopped = CancellationToken::new();
         assert_eq!(found_in("mysql", &named(ORDERS), rows.clone(), &stopped).rows.len(), 1);

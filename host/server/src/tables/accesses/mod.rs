@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_days_are_today_and_those_before_it_in_the_zone() {
+    fn the_last_days_follow_the_zone() {
         // 2026-03-29 23:30 UTC: in Berlin it is the 30th, a day after one of 23 hours.
         let window = Window::until(1_774_827_000_000, chrono_tz::Europe::Berlin, 2, 1);
         assert_eq!((window.recent, window.trend), (day("2026-03-29"), day("2026-03-30")));

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_what_the_table_names_or_what_fields_say() {
+    fn the_key_comes_from_table_or_fields() {
         assert_eq!(keys(None, [false, true]).unwrap(), ["b"]);
         assert_eq!(keys(Some("b, a"), [false, false]).unwrap(), ["b", "a"]);
         assert_eq!(keys(Some("b,a"), [true, false]).unwrap(), ["b", "a"]);

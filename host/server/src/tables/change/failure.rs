@@ -94,7 +94,7 @@ pub fn not_tried(step: &Step, error: RunError) -> Error {
 /// The table in the database differs from the catalogue.
 pub fn drifted(message: &str) -> Error {
     let message =
-        format!("{message}: the database is not as the catalogue has it; synchronise the data source");
+        format!("{message}: the database is not as the catalogue has it; synchronize the data source");
     Error::conflict("schema_drift", message)
 }
 
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_plan_refuses_is_a_conflict_or_a_bad_form() {
+    fn plan_refusals_map_to_409_or_400() {
         assert_eq!(refused(&[("bucketNum", "unsupported_by_dialect")]), (409, "unsupported_by_dialect"));
         assert_eq!(refused(&[("fieldName", "conflict")]), (409, "name_taken"));
         let mixed = [("bucketNum", "unsupported_by_dialect"), ("fieldType", "invalid_value")];
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_the_way_has_a_code_of_its_own() {
+    fn obstacles_have_their_own_code() {
         let conflict = |member: &str| RunError::Invalid(vec![problem(member, "conflict")]);
         let rename = Step::RenameTable { name: "t".to_owned() };
         for (step, error, code) in [
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_is_told_as_it_was_kept() {
+    fn a_failure_is_shown_as_stored() {
         let kept =
             Failure::from(Error::conflict("schema_drift", "gone").with_details(vec![Detail::new("a", "b")]));
         let error = kept.to_error(&[]);

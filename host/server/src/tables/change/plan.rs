@@ -66,7 +66,7 @@ pub fn notes(outcome: &Outcome) -> Vec<Note> {
 fn statement(ran: &Ran) -> PlannedStatement {
     let is_partial = !ran.undo.is_empty() && !ran.undo_complete;
     let note = if is_partial {
-        format!("{}; what takes it back does not bring everything back", ran.purpose)
+        format!("{}; the undo does not restore everything", ran.purpose)
     } else {
         ran.purpose.clone()
     };

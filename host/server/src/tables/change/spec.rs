@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_of_a_field_alone_is_no_step_where_there_is_no_place_for_it() {
+    fn unsupported_field_comments_make_no_step() {
         let field = |comment: &str, name: &str| Field {
             id: 1,
             table_id: 1,

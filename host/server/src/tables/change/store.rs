@@ -163,11 +163,10 @@ pub async fn last_failures(
             AND c.state = 'failed' AND c.table_id IN (SELECT value FROM json_each($2)) AND NOT EXISTS \
             (SELECT 1 FROM table_changes n WHERE n.table_id = c.table_id AND n.id > c.id)",
         postgres: "SELECT c.table_id, c.error, c.finished_at FROM table_changes c WHERE c.kind = $1 \
-            AND c.state = 'failed' AND c.table_id = ANY(ARRAY(SELECT CAST(json_array_elements_text(CAST($2 AS json)) \
-            AS BIGINT))) AND NOT EXISTS \
+            AND c.state = 'failed' AND c.table_id = ANY($2) AND NOT EXISTS \
             (SELECT 1 FROM table_changes n WHERE n.table_id = c.table_id AND n.id > c.id)",
     };
-    let rows = db.read(db.words(LAST), &[kind.into(), json(table_ids)?]).await?;
+    let rows = db.read(db.words(LAST), &[kind.into(), table_ids.into()]).await?;
     rows.iter().map(|row| Ok((row.get(0)?, (from_json(&row.get::<String>(1)?)?, row.get(2)?)))).collect()
 }
 
@@ -189,11 +188,9 @@ pub async fn running_of(tx: &mut Tx, table_ids: &[i64]) -> Result<Vec<i64>, Erro
     const RUNNING: Either = Either {
         sqlite: "SELECT table_id FROM table_changes WHERE state = 'running' \
             AND table_id IN (SELECT value FROM json_each($1))",
-        postgres: "SELECT table_id FROM table_changes WHERE state = 'running' AND table_id = ANY \
-            (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))",
+        postgres: "SELECT table_id FROM table_changes WHERE state = 'running' AND table_id = ANY($1)",
     };
-    let ids = serde_json::to_string(table_ids).map_err(Error::internal)?;
-    tx.query(tx.words(RUNNING), &[ids.into()]).await?.iter().map(|row| row.get(0)).collect()
+    tx.query(tx.words(RUNNING), &[table_ids.into()]).await?.iter().map(|row| row.get(0)).collect()
 }
 
 /// Records that a server starts it; returns whether an earlier one had. `None` if it is no longer running.

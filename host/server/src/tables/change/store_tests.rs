@@ -51,7 +51,7 @@ async fn started(db: &Db, table: &Record, cluster: i64) -> Option<ChangeRow> {
 }
 
 #[tokio::test]
-async fn one_change_of_a_table_runs_at_a_time_and_ends_once() {
+async fn one_change_per_table_runs() {
     on_each_store(async |db| {
         let (table, cluster) = table(&db).await;
         let kept = started(&db, &table, cluster).await.unwrap();
@@ -92,7 +92,7 @@ async fn one_change_of_a_table_runs_at_a_time_and_ends_once() {
 }
 
 #[tokio::test]
-async fn neither_name_of_a_change_under_way_is_free_or_read_in() {
+async fn a_running_change_reserves_both_names() {
     on_each_store(async |db| {
         let (table, cluster) = table(&db).await;
         let kept = started(&db, &table, cluster).await.unwrap();
@@ -101,7 +101,7 @@ async fn neither_name_of_a_change_under_way_is_free_or_read_in() {
             let wanted = Definition { table_name: name.to_owned(), ..table.definition.clone() };
             assert!(definitions::store::is_taken(&mut tx, &wanted, 0).await.unwrap(), "{name}");
         }
-        // A synchronisation that comes between the database and the catalogue.
+        // A synchronization that comes between the database and the catalogue.
         let found = renamed("u");
         let taken = take(&mut tx, cluster, &found, 15).await;
         assert_eq!((taken.tables.new, taken.seen), (0, vec![table.id]));
@@ -110,7 +110,7 @@ async fn neither_name_of_a_change_under_way_is_free_or_read_in() {
 
         assert!(end(&mut tx, kept.id, &ChangeResult::default(), 20).await.unwrap());
         definitions::store::update(&mut tx, table.id, &kept.wanted.table, true, 20).await.unwrap();
-        // One that looked before the change ended knows the table by its old name, or without what was added.
+        // A snapshot from before the end has the table under its old name, or without the added field.
         for name in ["t", "u"] {
             let taken = take(&mut tx, cluster, &renamed(name), 20).await;
             assert_eq!((taken.tables, taken.fields), <_>::default(), "{name}");
@@ -119,14 +119,14 @@ async fn neither_name_of_a_change_under_way_is_free_or_read_in() {
         assert_eq!((taken.tables.new, taken.tables.updated, taken.fields.new), (0, 1, 1));
         let whole = definitions::store::lock(&mut tx, table.id).await.unwrap().unwrap();
         assert_eq!((whole.record.definition.table_name.as_str(), whole.fields.len()), ("u", 1));
-        // One that began before the change ended knows nothing of it; one that began later does.
+        // A snapshot that began before the end lacks the change; a later one has it.
         assert_eq!(missing(&mut tx, cluster, 12).await, 0);
         assert_eq!(missing(&mut tx, cluster, 25).await, 1);
     })
     .await;
 }
 
-/// What is taken over of a look that found one table, and began at this time.
+/// Reconciles a snapshot with one table that began at this time.
 async fn take(tx: &mut Tx, cluster_id: i64, found: &FoundTable, began_ms: i64) -> reconcile::Reconciled {
     let (listed, found) = ([found.name.clone()], std::slice::from_ref(found));
     let look =
@@ -134,7 +134,7 @@ async fn take(tx: &mut Tx, cluster_id: i64, found: &FoundTable, began_ms: i64) -
     reconcile::reconcile(tx, &look, 30).await.unwrap()
 }
 
-/// How many tables a look that saw none, and began at this time, says are gone.
+/// The number of tables that an empty snapshot, begun at this time, marks as missing.
 async fn missing(tx: &mut Tx, cluster: i64, began_ms: i64) -> i64 {
     let (seen, unread) = (HashSet::new(), HashSet::new());
     reconcile::mark_missing(tx, cluster, 0, &seen, &unread, began_ms, 30).await.unwrap().missing

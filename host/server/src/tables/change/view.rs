@@ -14,7 +14,7 @@ pub struct PlannedStatement {
     pub sql: String,
     /// The statements that undo it; empty: it cannot be undone.
     pub undo: Vec<String>,
-    /// It can lose data.
+    /// The statement can lose data.
     pub destroys: bool,
     /// Its purpose, for people.
     pub note: String,
@@ -25,9 +25,9 @@ pub struct PlannedStatement {
 pub struct Statement {
     #[serde(flatten)]
     pub planned: PlannedStatement,
-    /// Null: not known yet, or no longer known.
+    /// Null: the change is still running, or ended without a recorded outcome.
     pub outcome: Option<StatementOutcome>,
-    /// Why the statement, or its undo, failed.
+    /// The error of the statement, or of its undo.
     pub error: Option<String>,
 }
 
@@ -65,14 +65,14 @@ pub enum State {
 pub struct ChangeView {
     id: i64,
     table_id: i64,
-    /// `create_table`, `rename_table`, `add_field` and so on; `change_table`: several at once.
+    /// `create_table`, `rename_table`, `add_field` and so on; `change_table` combines several changes.
     kind: String,
     state: State,
     statements: Vec<Statement>,
     notes: Vec<Note>,
     /// Differences between the requested and the actual result.
     drift: Vec<Drift>,
-    /// Why it failed.
+    /// The error of a failed change.
     error: Option<ChangeError>,
     requested_by: String,
     started_at: String,
@@ -81,7 +81,7 @@ pub struct ChangeView {
 
 #[derive(Serialize, JsonSchema)]
 struct ChangeError {
-    /// In the form of an answer's `error`.
+    /// An error code, as in `error` of an error response.
     code: String,
     message: String,
 }
@@ -127,7 +127,7 @@ pub struct UnderWay {
 pub enum Changed<T> {
     /// With `dryRun`: nothing was changed.
     DryRun(DryRun),
-    /// It is still running after 25 s.
+    /// The change is still running after 25 s.
     UnderWay(UnderWay),
     Done(T),
 }

@@ -285,8 +285,8 @@ impl Attempt {
     /// A dead server had started it, and its progress cannot be determined.
     fn unknown(&self, why: &str) -> Tried {
         let message = format!(
-            "the server ended in the middle of the change, and the database cannot be asked what became of it: \
-             {why}; synchronise the data source"
+            "the server ended in the middle of the change, and the database does not show its result: {why}; \
+             synchronize the data source"
         );
         Tried { is_unknown: true, ..self.failed(Failure::new(502, "interrupted", message)) }
     }

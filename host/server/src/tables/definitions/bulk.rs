@@ -1,4 +1,4 @@
-//! What only the catalogue says, set on many tables at once: all of them or none.
+//! Sets catalogue-only properties on many tables at once: on all of them or on none.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -15,15 +15,15 @@ use crate::tables::Call;
 use crate::tables::forms::{SetOnTables, UpdateTables};
 use crate::tables::{TOPIC, change};
 
-/// Tables of one request.
+/// The most tables of one request.
 const TABLES_MAX: usize = 1_000;
 
-/// What became of tables.
+/// The result of a bulk change: one outcome per table.
 #[derive(Serialize, JsonSchema)]
 pub struct UpdatedTables {
-    /// How many are otherwise than before.
+    /// The number of tables that changed.
     changed: usize,
-    /// By id.
+    /// In ascending order of ids.
     tables: Vec<UpdatedTable>,
 }
 
@@ -38,7 +38,7 @@ pub struct UpdatedTable {
 #[schemars(rename = "UpdateOutcome")]
 enum Outcome {
     Changed,
-    /// It was so already.
+    /// The table already had the requested values.
     Unchanged,
 }
 
@@ -88,7 +88,7 @@ fn problems(form: &UpdateTables) -> Vec<Detail> {
     wrong
 }
 
-/// 404 naming every id that is no table, 409 naming every one in the recycle bin.
+/// 404 naming every unknown id, or 409 naming every table in the recycle bin.
 fn refuse_unknown(asked: &[i64], records: &[Record]) -> Result<(), Error> {
     let known: BTreeSet<i64> = records.iter().map(|record| record.id).collect();
     let unknown: Vec<(usize, i64)> =
@@ -109,7 +109,7 @@ fn refuse_unknown(asked: &[i64], records: &[Record]) -> Result<(), Error> {
     )
 }
 
-/// Names those of the ids.
+/// An error with a detail for each of these ids.
 fn refuse_some(
     refuse: fn(&'static str, String) -> Error,
     code: &'static str,
@@ -123,7 +123,7 @@ fn refuse_some(
     Err(refuse(code, format!("the table {first} {why}")).with_details(details.collect()))
 }
 
-/// 403 naming every one that is in a data source which the caller may not read. `names`: of those that there are.
+/// 403 naming every table whose data source the caller may not read. `names`: the names of all data sources.
 fn refuse_hidden(
     caller: &Caller,
     names: &HashMap<i64, String>,

@@ -148,14 +148,14 @@ pub async fn all_of(db: &Db, ids: &[i64]) -> Result<Vec<Record>, Error> {
         postgres: concat!(
             "SELECT ",
             columns!(),
-            " FROM tables t WHERE t.id = ANY(ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) \
+            " FROM tables t WHERE t.id = ANY($1) \
              AND t.status = 'active'"
         ),
     };
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = db.read(db.words(ALL), &[json(ids)?]).await?;
+    let rows = db.read(db.words(ALL), &[ids.into()]).await?;
     let mut records = rows.iter().map(record).collect::<Result<Vec<Record>, Error>>()?;
     records.sort_by_cached_key(|record| ids.iter().position(|id| *id == record.id));
     Ok(records)
@@ -177,12 +177,12 @@ pub async fn missing_of(tx: &mut Tx, ids: &[i64]) -> Result<Vec<i64>, Error> {
     const THERE: Either = Either {
         sqlite: "SELECT id FROM tables WHERE status = 'active' AND id IN (SELECT value FROM json_each($1))",
         postgres: "SELECT id FROM tables WHERE status = 'active' \
-            AND id = ANY (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))",
+            AND id = ANY($1)",
     };
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let rows = tx.query(tx.words(THERE), &[json(ids)?]).await?;
+    let rows = tx.query(tx.words(THERE), &[ids.into()]).await?;
     let there = rows.iter().map(|row| row.get(0)).collect::<Result<BTreeSet<i64>, Error>>()?;
     let asked: BTreeSet<i64> = ids.iter().copied().collect();
     Ok(asked.difference(&there).copied().collect())
@@ -249,11 +249,11 @@ pub async fn lock_all(tx: &mut Tx, ids: &[i64]) -> Result<Vec<Record>, Error> {
         postgres: concat!(
             "SELECT ",
             columns!(),
-            " FROM tables t WHERE t.id = ANY(ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) \
+            " FROM tables t WHERE t.id = ANY($1) \
              ORDER BY t.id FOR NO KEY UPDATE"
         ),
     };
-    tx.query(tx.words(LOCK), &[json(ids)?]).await?.iter().map(record).collect()
+    tx.query(tx.words(LOCK), &[ids.into()]).await?.iter().map(record).collect()
 }
 
 /// Writes the catalogue's own members of these tables.
@@ -344,10 +344,6 @@ pub async fn namesake(
     let rows = tx.query(NAMESAKE, &values).await?;
     let name = |row: &Row| Ok(format!("{}.{}", row.get::<String>(0)?, row.get::<String>(1)?));
     rows.first().map(name).transpose()
-}
-
-fn json(ids: &[i64]) -> Result<Value, Error> {
-    serde_json::to_string(ids).map(Value::Text).map_err(Error::internal)
 }
 
 fn taken(error: Error, wanted: &Definition) -> Error {

@@ -77,7 +77,7 @@ async fn a_table_is_read_whole_by_one_statement() {
 }
 
 #[tokio::test]
-async fn a_taken_name_is_a_conflict_and_one_of_another_source_is_not() {
+async fn a_taken_name_conflicts_per_source() {
     on_each_store(async |db| {
         let mut tx = db.begin().await.unwrap();
         let cluster = source(&mut tx).await;
@@ -95,7 +95,7 @@ async fn a_taken_name_is_a_conflict_and_one_of_another_source_is_not() {
 }
 
 #[tokio::test]
-async fn a_name_in_another_case_is_a_namesake_where_the_database_ignores_case() {
+async fn names_conflict_ignoring_case_where_required() {
     on_each_store(async |db| {
         let mut tx = db.begin().await.unwrap();
         let cluster = source(&mut tx).await;

@@ -25,25 +25,25 @@ pub struct TableView {
     distribution_column: Option<String>,
     bucket_num: Option<i64>,
     replica_num: Option<i64>,
-    /// Names between commas.
+    /// Names of fields separated by commas.
     key_columns: Option<String>,
     partition_column: Option<String>,
     business_domain: Option<String>,
     data_domain: Option<String>,
     owner: Option<String>,
-    /// Of the catalogue alone.
+    /// Stored only in the catalogue.
     description: Option<String>,
     tags: Vec<String>,
     status: TableStatus,
-    /// It exists in its database.
+    /// The table exists in its database.
     physical: bool,
     row_count: Option<i64>,
     /// Bytes.
     data_size: Option<i64>,
     index_size: Option<i64>,
-    /// When the three were taken.
+    /// The time at which `rowCount`, `dataSize` and `indexSize` were collected.
     statistics_time: Option<String>,
-    /// In the recycle bin: the name before.
+    /// The original name of a table in the recycle bin; null for other tables.
     origin_table_name: Option<String>,
     deprecated_at: Option<String>,
     purge_at: Option<String>,
@@ -74,14 +74,15 @@ struct ClusterView {
 pub struct TableDetail {
     #[serde(flatten)]
     table: TableView,
-    /// In their order.
+    /// Ordered by `fieldOrder`.
     fields: Vec<FieldView>,
-    /// Null: none yet.
+    /// Null: no data source yet.
     cluster: Option<ClusterView>,
-    /// What the last change should have given otherwise, or the last synchronisation found otherwise than the catalogue
-    /// said, which took it over. Empty once one of them found both alike.
+    /// Differences found by the last sync (from the catalogue) or the last physical change (from the
+    /// requested result). The catalogue adopts the found values. Empty after a sync or a change without
+    /// differences.
     drift: Vec<Drift>,
-    /// The physical change that this answer tells of.
+    /// The physical change made by this request; null: none.
     change: Option<ChangeView>,
 }
 

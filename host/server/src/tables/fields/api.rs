@@ -1,4 +1,4 @@
-//! Handlers of fields. That of a physical table is changed in its database first.
+//! Handlers of fields. A field of a physical table is changed in the database first.
 
 use lakeport_base::error::{Detail, Error};
 use lakeport_http::form::Draft;
@@ -20,14 +20,14 @@ use crate::tables::definitions::{self, TableWithFields};
 use crate::tables::forms::{ChangeQuery, CreateField, DryRunQuery, FieldPath, TablePath, UpdateField};
 use crate::tables::{TOPIC, sources};
 
-/// That a field is gone.
+/// The answer to the deletion of a field.
 #[derive(Serialize, JsonSchema)]
 pub struct RemovedField {
-    /// The physical change that this answer tells of; null: there was none.
+    /// The physical change made by this request; null: none.
     change: Option<ChangeView>,
 }
 
-/// What is to become of a field.
+/// An edit of one field.
 enum Edit {
     Add(Field),
     Alter { before: Field, after: Field },
@@ -118,7 +118,7 @@ fn shown(
     Ok(Data::new(&Changed::Done(FieldView::new(field, change))).with_etag(&etag))
 }
 
-/// An edit of one field, and the answer to it.
+/// An edit of one field as a change of its table.
 struct FieldChange<'c, P, Q, B, S> {
     call: &'c Call<P, Q, B>,
     table_id: i64,
@@ -126,7 +126,7 @@ struct FieldChange<'c, P, Q, B, S> {
     show: S,
 }
 
-/// The edit on the table as it was read; 4xx where it cannot be made.
+/// The edit applied to the table as it was read; 4xx if it is not possible.
 async fn edited<P, Q, B: Body, S>(
     call: &Call<P, Q, B>,
     before: TableWithFields,
@@ -197,7 +197,7 @@ where
 }
 
 impl Edit {
-    /// As it should be; none where it goes.
+    /// The field after the edit; none if it is dropped.
     fn wanted(&self) -> Option<&Field> {
         match self {
             Edit::Add(field) | Edit::Alter { after: field, .. } => Some(field),
@@ -205,7 +205,7 @@ impl Edit {
         }
     }
 
-    /// As it is; none where it is new or goes.
+    /// The field before an alteration; none if it is added or dropped.
     fn before(&self) -> Option<&Field> {
         match self {
             Edit::Alter { before, .. } => Some(before),
@@ -247,7 +247,7 @@ async fn problems(
     Ok(wrong)
 }
 
-/// 409 where a field is to have the name of another.
+/// 409 if another field has the new name.
 fn refuse_taken(profile: Option<&Profile>, whole: &TableWithFields, edit: &Edit) -> Result<(), Error> {
     let Some(wanted) = edit.wanted() else { return Ok(()) };
     if edit.before().is_some_and(|before| before.name == wanted.name) {
@@ -261,7 +261,7 @@ fn refuse_taken(profile: Option<&Profile>, whole: &TableWithFields, edit: &Edit)
     }
 }
 
-/// What a dialect does not take of a type and of the default that goes with it. What stays is not looked at again.
+/// The problems that the dialect reports for the type and the default; unchanged ones are not checked again.
 async fn type_problems(
     client: &DatasourceClient<'_>,
     before: Option<&Field>,

@@ -12,12 +12,10 @@ pub async fn of_tables(db: &Db, table_ids: &[i64], at_most: i64) -> Result<Vec<F
             default_value, field_order, description FROM fields WHERE table_id IN (SELECT value FROM json_each($1)) \
             ORDER BY table_id, field_order LIMIT $2",
         postgres: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
-            default_value, field_order, description FROM fields WHERE table_id = ANY \
-            (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) \
+            default_value, field_order, description FROM fields WHERE table_id = ANY($1) \
             ORDER BY table_id, field_order LIMIT $2",
     };
-    let ids = serde_json::to_string(table_ids).map_err(Error::internal)?;
-    db.read(db.words(OF), &[ids.into(), at_most.into()]).await?.iter().map(field).collect()
+    db.read(db.words(OF), &[table_ids.into(), at_most.into()]).await?.iter().map(field).collect()
 }
 
 /// Those with these ids, unordered.
@@ -26,10 +24,8 @@ pub async fn of_ids(db: &Db, ids: &[i64]) -> Result<Vec<Field>, Error> {
         sqlite: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
             default_value, field_order, description FROM fields WHERE id IN (SELECT value FROM json_each($1))",
         postgres: "SELECT id, table_id, field_name, field_type, field_comment, is_primary_key, is_nullable, \
-            default_value, field_order, description FROM fields WHERE id = ANY \
-            (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))",
+            default_value, field_order, description FROM fields WHERE id = ANY($1)",
     };
-    let ids = serde_json::to_string(ids).map_err(Error::internal)?;
     db.read(db.words(OF), &[ids.into()]).await?.iter().map(field).collect()
 }
 
@@ -50,15 +46,13 @@ pub async fn matching(
             ORDER BY f.table_id, f.id LIMIT $3",
         postgres: "SELECT f.table_id, f.field_name, coalesce(f.field_comment, '') FROM fields f \
             JOIN tables t ON t.id = f.table_id WHERE t.status = 'active' \
-            AND (t.cluster_id IS NULL OR t.cluster_id = ANY \
-            (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))) \
+            AND (t.cluster_id IS NULL OR t.cluster_id = ANY($1)) \
             AND EXISTS (SELECT 1 FROM json_array_elements_text(CAST($2 AS json)) AS part (value) WHERE \
             position(part.value IN lower(f.field_name || ' ' || coalesce(f.field_comment, ''))) > 0) \
             ORDER BY f.table_id, f.id LIMIT $3",
     };
-    let clusters = serde_json::to_string(cluster_ids).map_err(Error::internal)?;
     let parts = serde_json::to_string(parts).map_err(Error::internal)?;
-    let rows = db.read(db.words(MATCHING), &[clusters.into(), parts.into(), at_most.into()]).await?;
+    let rows = db.read(db.words(MATCHING), &[cluster_ids.into(), parts.into(), at_most.into()]).await?;
     rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).collect()
 }
 

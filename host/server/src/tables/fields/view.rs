@@ -14,18 +14,18 @@ pub struct FieldView {
     id: i64,
     table_id: i64,
     field_name: String,
-    /// As the dialect writes it.
+    /// In the dialect's notation: `VARCHAR(64)`.
     field_type: String,
     field_comment: Option<String>,
     is_primary_key: bool,
     is_nullable: bool,
     /// A value, or `CURRENT_TIMESTAMP`; null: none.
     default_value: Option<String>,
-    /// From 1.
+    /// The field's position in the table, from 1.
     field_order: i64,
-    /// Of the catalogue alone.
+    /// Stored only in the catalogue.
     description: Option<String>,
-    /// The physical change that this answer tells of.
+    /// The physical change made by this request; null: none.
     change: Option<ChangeView>,
 }
 

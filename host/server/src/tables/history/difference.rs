@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thing_that_changed_is_told_and_can_be_taken_back() {
+    fn each_change_is_listed_with_undo() {
         let before = schema(
             "t",
             vec![
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn another_order_is_told_once_and_a_shift_is_not() {
+    fn reordering_is_one_change_shifts_none() {
         let abc = |places: [i64; 3]| {
             let mut fields: Vec<Shape> = ["a", "b", "c"]
                 .into_iter()

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_came_and_went_in_the_database_is_not_the_change_s() {
+    fn outside_changes_are_not_the_changes() {
         let id = field(1, "id", "INT", 1);
         let then = schema("id", &[id.clone(), field(2, "name", "TEXT", 2)]);
         let wanted = schema("id", &[id.clone(), field(2, "name", "TEXT", 2), field(3, "w", "INT", 3)]);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_change_is_about_is_its_own_with_all_that_follows_from_it() {
+    fn a_change_owns_its_consequences() {
         let [id, a, b] = [field(1, "id", "INT", 1), field(2, "a", "INT", 2), field(3, "b", "INT", 3)];
         let then = schema("id", &[id.clone(), a.clone(), b.clone()]);
         // Dropped: later ones move up.
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn members_and_the_order_are_told_apart_too() {
+    fn members_and_order_are_separated_too() {
         let [id, a, b] = [field(1, "id", "INT", 1), field(2, "a", "INT", 2), field(3, "b", "INT", 3)];
         let then = schema("id", &[id.clone(), a.clone(), b.clone()]);
         let mut now = schema("id", &[id.clone(), field(3, "b", "TEXT", 2), field(2, "a", "INT", 3)]);

@@ -64,7 +64,7 @@ async fn each_table_has_its_own_versions_the_newest_first() {
 }
 
 #[tokio::test]
-async fn fields_of_an_older_version_are_those_of_now_taken_back() {
+async fn older_fields_come_from_undo_steps() {
     on_each_store(async |db| {
         let id = table(&db, "one").await;
         for (name, type_text, place) in [("a", "BIGINT", 1), ("c", "TEXT", 2)] {
@@ -110,7 +110,7 @@ async fn old_entries_go_and_the_numbers_go_on() {
 }
 
 #[tokio::test]
-async fn an_entry_of_too_many_parts_is_cut_and_says_so() {
+async fn an_oversized_entry_is_cut_and_marked() {
     on_each_store(async |db| {
         let id = table(&db, "one").await;
         let parts = vec![part("field_added"); PARTS_MAX + 5];

@@ -18,9 +18,9 @@ use crate::tables::definitions::{self, Definition, TableWithFields};
 use crate::tables::forms::{ConfirmedChangeQuery, PendingQuery, TablePath};
 use crate::tables::{TOPIC, sources};
 
-/// Tables of one list.
+/// The most tables of one list.
 const LISTED_MAX: i64 = 10_000;
-/// Tasks that are named.
+/// The most tasks that an answer names.
 const TASKS_NAMED_MAX: i64 = 1_000;
 
 type Confirmed = Call<TablePath, ConfirmedChangeQuery>;
@@ -30,10 +30,12 @@ pub async fn soft_delete(call: Confirmed) -> Result<Data<Changed<SoftDeleted>>, 
     change::submit(&call, call.path.id, call.query.dry_run, |table| deletion(&call, table)).await
 }
 
-/// Into the recycle bin, at this time.
+/// The deletion of a table into the recycle bin.
 struct Deletion<'c> {
     call: &'c Confirmed,
     at_ms: i64,
+    /// The tasks that refer to the table: id and name.
+    bound: Vec<(i64, String)>,
 }
 
 async fn deletion(call: &Confirmed, before: TableWithFields) -> Result<Submission<Deletion<'_>>, Error> {
@@ -54,7 +56,8 @@ async fn deletion(call: &Confirmed, before: TableWithFields) -> Result<Submissio
         Some(source) => change::plan(&client(call, source), &sources::place(definition), &spec).await?,
     };
     let source_id = source.map(|source| source.id);
-    Ok(Submission { before, spec, planned, source_id, change: Deletion { call, at_ms } })
+    let bound = (state.users.bound_to)(&state.db, before.record.id, TASKS_NAMED_MAX).await?;
+    Ok(Submission { before, spec, planned, source_id, change: Deletion { call, at_ms, bound } })
 }
 
 impl TableChange for Deletion<'_> {
@@ -84,10 +87,9 @@ impl TableChange for Deletion<'_> {
     ) -> Result<Data<Changed<SoftDeleted>>, Error> {
         let state = &self.call.state;
         let record = table.ok_or_else(|| unknown(self.call.path.id))?.record;
-        let bound = (state.users.bound_to)(&state.db, record.id, TASKS_NAMED_MAX).await?;
-        let task = |(id, task_name)| TaskView { id, task_name };
+        let task = |(id, task_name): &(i64, String)| TaskView { id: *id, task_name: task_name.clone() };
         let table = PendingView::new(record, None, state.clock.now_ms(), state.config.time_zone);
-        let answer = SoftDeleted { table, referenced_by_tasks: bound.into_iter().map(task).collect() };
+        let answer = SoftDeleted { table, referenced_by_tasks: self.bound.iter().map(task).collect() };
         Ok(Data::new(&Changed::Done(answer)))
     }
 }
@@ -111,12 +113,12 @@ pub async fn purge_now(call: Confirmed) -> Result<Data<Changed<PurgedTable>>, Er
     change::submit(&call, call.path.id, call.query.dry_run, |table| purge(&call, table)).await
 }
 
-/// The end of a table in the recycle bin.
+/// The purge of a table in the recycle bin.
 struct Purge<'c> {
     call: &'c Confirmed,
     table_name: String,
     origin_table_name: Option<String>,
-    /// Its tasks are unbound here, and not by the worker.
+    /// This request unbinds its tasks; otherwise the worker does.
     unbinds: bool,
 }
 
@@ -188,7 +190,7 @@ fn not_there(definition: &Definition) -> Note {
     Note { member: "tableName".to_owned(), message }
 }
 
-/// 400 unless the table's name was typed.
+/// 400 unless the typed name is the table's.
 fn confirm(typed: &str, name: &str) -> Result<(), Error> {
     if typed == name {
         return Ok(());
@@ -198,7 +200,7 @@ fn confirm(typed: &str, name: &str) -> Result<(), Error> {
     Err(Error::bad_request("invalid_input", message).with_details(vec![Detail::new("confirmTableName", why)]))
 }
 
-/// The bound of names in its data source, as the dialect says it; without one that of the catalogue.
+/// The limit of table names in its data source's dialect; without a data source, the catalogue's.
 async fn limit_of(call: &Confirmed, table: &TableWithFields) -> Result<Limit, Error> {
     let state = &call.state;
     let Some(id) = table.record.definition.cluster_id else { return Ok(Limit::of(None)) };

@@ -1,5 +1,5 @@
-//! The job that purges what lies in the recycle bin past its time: one server at a time, a few tables a round. It asks
-//! for the drop as a user would; the worker of physical changes makes it. A drop that failed is tried again later.
+//! The job that purges expired tables from the recycle bin: on one server at a time, a few tables per round. It
+//! requests the drop as a user would; the worker of physical changes runs it. A failed drop is retried later.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,19 +19,20 @@ use crate::tables::change::{self, Planned, TOPIC as CHANGES_TOPIC};
 use crate::tables::definitions::{self, Definition, TableWithFields};
 use crate::tables::{TOPIC, sources};
 
-/// Between two rounds.
+/// The pause between two rounds.
 const INTERVAL: Duration = Duration::from_secs(60);
-/// The first round waits until the start is over.
+/// The delay of the first round, until the start is over.
 const FIRST_AFTER: Duration = Duration::from_secs(5);
-/// Tables of one round.
+/// The most tables per round.
 const TABLES_MAX: i64 = 20;
-/// After a drop that failed.
+/// The pause after a failed drop.
 const AGAIN_AFTER_MS: i64 = HOUR_MS;
 const LEASE: &str = "recycle_bin";
-/// Who asks, in the list of changes.
+/// The author in the list of changes.
 const BY: &str = "recycle bin";
 
-/// Purges until the server stops. Not `jobs::run`: a round by the clock, whose rows the worker of changes takes.
+/// Purges until the server stops. Does not use `jobs::run`: rounds follow the clock, and the worker of physical
+/// changes claims their rows.
 pub async fn run_job(state: Arc<Tables>) {
     let mut wait = FIRST_AFTER;
     while state.stopping.run_until_cancelled(tokio::time::sleep(wait)).await.is_some() {
@@ -46,7 +47,7 @@ pub async fn run_job(state: Arc<Tables>) {
                     tracing::debug!("the lease of the recycle bin was not given back: {error}");
                 }
             }
-            // Another server is at it.
+            // Another server runs the round.
             Ok(None) => {}
             Err(error) => tracing::warn!("emptying the recycle bin failed: {error}"),
         }
@@ -63,7 +64,7 @@ async fn round(state: &Arc<Tables>, held: &Held) -> Result<(), Error> {
         match purge(state, held, &whole).await {
             Ok(()) => {}
             Err(error) if error.code() == "lease_lost" => return Ok(()),
-            // Another request changes it.
+            // Another change of the table is running.
             Err(error) if error.code() == "change_running" => {}
             Err(error) => write_down(state, held, &whole, error).await?,
         }
@@ -71,7 +72,7 @@ async fn round(state: &Arc<Tables>, held: &Held) -> Result<(), Error> {
     Ok(())
 }
 
-/// Has the table dropped; one that is in no database, or not any more, is erased at once.
+/// Requests the drop of the table; deletes it from the catalogue at once if no database has it.
 async fn purge(state: &Arc<Tables>, held: &Held, whole: &TableWithFields) -> Result<(), Error> {
     let definition = &whole.record.definition;
     let source = match definition.cluster_id.filter(|_| whole.record.is_physical) {
@@ -90,8 +91,8 @@ async fn purge(state: &Arc<Tables>, held: &Held, whole: &TableWithFields) -> Res
     begin(state, held, whole, source.id, &planned, None).await
 }
 
-/// 409 where the database has the table under its old name and the catalogue has it nowhere else: it was renamed
-/// back there.
+/// 409 if the table was renamed back in its database: the database has the original name, and no other table of
+/// the catalogue has it.
 async fn refuse_back(state: &Tables, whole: &TableWithFields, there: PhysicalPresence) -> Result<(), Error> {
     if there.before.is_none_or(|table| table.kind != TABLE) {
         return Ok(());
@@ -114,12 +115,12 @@ fn purge_of(definition: &Definition) -> ChangeSpec {
     spec(definition, definition.table_name.clone(), Step::Purge)
 }
 
-/// Erases what no database has.
+/// Deletes a table that no database has from the catalogue.
 async fn forget(state: &Tables, held: &Held, whole: &TableWithFields) -> Result<(), Error> {
     let (id, now_ms) = (whole.record.id, state.clock.now_ms());
     let mut tx = state.db.begin().await?;
     tx.guard(held).await?;
-    // Before the table's own row is locked.
+    // Tasks first: the table's own row is locked after them.
     (state.users.unbind)(&mut tx, id, BY, now_ms).await?;
     if change::unchanged(&mut tx, whole).await?.is_none() {
         return Ok(());
@@ -132,7 +133,7 @@ async fn forget(state: &Tables, held: &Held, whole: &TableWithFields) -> Result<
     Ok(())
 }
 
-/// Begins the change; one that cannot be begun is written down as failed.
+/// Starts the change, or records it as failed if there is a `failure`.
 async fn begin(
     state: &Tables,
     held: &Held,
@@ -158,7 +159,7 @@ async fn begin(
     tx.commit().await
 }
 
-/// The drop was not even begun: shown, and tried again.
+/// Records a drop that could not start: it is shown, and retried.
 async fn write_down(state: &Tables, held: &Held, whole: &TableWithFields, error: Error) -> Result<(), Error> {
     let failure = Failure::from(error);
     let name = &whole.record.definition.table_name;

@@ -1,8 +1,8 @@
-//! The recycle bin: a table that is deleted is renamed and kept for 30 days, can be taken out again under its old name,
-//! and goes for ever by hand or when its time is over.
+//! The recycle bin: a deleted table is renamed and kept for 30 days. It can be restored under its original name; a
+//! purge, by hand or after its time, deletes it permanently.
 //!
-//! Each of the three is a physical change like any other where the table is in a database, and the catalogue follows
-//! it; what is in the catalogue alone is changed there at once.
+//! If the table exists in a database, each of the three is a physical change like any other, and the catalogue
+//! follows it. A table that exists only in the catalogue is changed there at once.
 
 pub mod api;
 mod job;
@@ -22,20 +22,20 @@ use super::{Call, sources};
 use crate::datasources::{Datasource, DatasourceClient};
 pub use job::run_job;
 
-/// How long a table is kept.
+/// The time for which a deleted table is kept.
 pub const RETENTION_MS: i64 = 30 * DAY_MS;
 
-/// What a table was called before it went in.
+/// The name of a table before it was deleted.
 fn old_name(record: &Record) -> String {
     record.origin_table_name.clone().unwrap_or_else(|| record.definition.table_name.clone())
 }
 
-/// One step, after which the table has this name.
+/// A change of one step, after which the table has this name.
 fn spec(definition: &Definition, name: String, step: Step) -> ChangeSpec {
     ChangeSpec { table: Definition { table_name: name, ..definition.clone() }, steps: vec![step] }
 }
 
-/// 409 for what does not lie in the recycle bin.
+/// 409 if the table is not in the recycle bin.
 fn refuse_active(table: &TableWithFields) -> Result<(), Error> {
     if table.record.is_deprecated {
         return Ok(());
@@ -48,8 +48,8 @@ fn refuse_active(table: &TableWithFields) -> Result<(), Error> {
     Err(Error::conflict("not_deprecated", message))
 }
 
-/// The data source of a table that is in its database; of another one none, though who may not read its data source
-/// may not change it either.
+/// The data source of a table that exists in its database; none for other tables. 403 if the caller may not read
+/// the table's data source, in both cases.
 async fn source_of<Q>(
     call: &Call<TablePath, Q>,
     table: &TableWithFields,
@@ -62,7 +62,7 @@ async fn source_of<Q>(
     sources::refuse_hidden(state, caller, table, asked.into_iter()).await.map(|()| None)
 }
 
-/// For what is about to be changed.
+/// The client for a physical change: it does not use replicas.
 fn client<'c, Q>(call: &'c Call<TablePath, Q>, source: &Datasource) -> DatasourceClient<'c> {
     DatasourceClient::of_main(&call.state.datasources, source, call.request_id.as_str())
 }

@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_would_be_too_long_is_shortened_before_the_suffix() {
+    fn a_long_name_is_shortened_before_suffix() {
         let long = "订单".repeat(30);
         let in_characters = named(&long, 64, false);
         assert_eq!(in_characters.chars().count(), 64);

@@ -1,5 +1,4 @@
-//! What a database has of a table in the recycle bin: somebody may have dropped it there, or given it its old name
-//! back.
+//! The state of a recycled table in its database: it may have been dropped there, or renamed back, outside Lakeport.
 
 use lakeport_base::Error;
 use lakeport_bindings::dialect::schema::{Table, TableName};
@@ -9,13 +8,13 @@ use crate::tables::change::look;
 use crate::tables::definitions::Record;
 use crate::tables::{recycle, sources};
 
-/// The kind of what is a table, and no view.
+/// The kind of a table, unlike a view.
 pub const TABLE: &str = "table";
 
 pub struct PhysicalPresence {
-    /// It is there under the name that the bin gave it.
+    /// The database has the table under its name in the recycle bin.
     pub is_kept: bool,
-    /// What has its old name.
+    /// The table or view that has the original name.
     pub before: Option<Table>,
 }
 

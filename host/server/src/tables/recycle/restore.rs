@@ -1,6 +1,6 @@
-//! Taking a table out of the recycle bin. One that is in its database under the name of the bin is renamed there. Where
-//! somebody gave it its old name back, or dropped it, nothing is run: the catalogue follows what is there, and a
-//! change without statements tells of it.
+//! Restoring a table from the recycle bin. If its database still has it under its name in the bin, it is renamed there.
+//! If it was renamed back or dropped outside Lakeport, no statement runs: the catalogue adopts the state of the
+//! database and records a change without statements.
 
 use lakeport_base::Error;
 use lakeport_bindings::dialect::schema::Table;
@@ -29,19 +29,19 @@ pub async fn restore(call: ToRestore) -> Result<Data<Changed<TableDetail>>, Erro
     change::submit(&call, call.path.id, call.query.dry_run, |table| restoration(&call, table)).await
 }
 
-/// Out of the recycle bin.
+/// The restoration of a table from the recycle bin.
 struct Restoration<'c> {
     call: &'c ToRestore,
-    /// None: its database renames it, or it is in the catalogue alone.
+    /// None: the database renames the table, or the table exists only in the catalogue.
     found: Option<Found>,
 }
 
-/// What a database has of a table in place of what the bin left there.
+/// The state of a table that was renamed back or dropped in its database.
 struct Found {
     source_id: i64,
-    /// Why nothing is to be run.
+    /// The reason why no statement runs.
     note: Note,
-    /// Under its old name; none: it is gone.
+    /// The table under its original name; none: it was dropped.
     table: Option<Table>,
 }
 
@@ -51,7 +51,7 @@ impl Found {
     }
 }
 
-/// 409 where the database has something else of the name that the table is to have again.
+/// 409 if another object in the database has the original name.
 async fn restoration(
     call: &ToRestore,
     before: TableWithFields,
@@ -97,7 +97,7 @@ impl TableChange for Restoration<'_> {
     type Answer = TableDetail;
 
     async fn reserve(&self, tx: &mut Tx, before: &TableWithFields, spec: &ChangeSpec) -> Result<(), Error> {
-        // What can be done where another table of the catalogue has the name.
+        // The advice if another table of the catalogue has the name.
         let hint = match &self.found {
             Some(Found { table: Some(_), .. }) => {
                 "the database has nothing else of this one, which purge-now forgets"
@@ -139,7 +139,7 @@ impl TableChange for Restoration<'_> {
 }
 
 impl Restoration<'_> {
-    /// A change that has ended already, without statements.
+    /// Records a finished change without statements.
     async fn record(
         &self,
         tx: &mut Tx,
@@ -158,7 +158,7 @@ impl Restoration<'_> {
     }
 }
 
-/// Makes the catalogue have the table as it is there.
+/// Updates the catalogue to the table as the database has it.
 async fn follow(tx: &mut Tx, id: i64, spec: &ChangeSpec, found: &Found, now_ms: i64) -> Result<(), Error> {
     if let Some(table) = found.table.as_ref().and_then(|table| FoundTable::of(table).ok()) {
         let look = Snapshot {
@@ -166,7 +166,7 @@ async fn follow(tx: &mut Tx, id: i64, spec: &ChangeSpec, found: &Found, now_ms: 
             database: &spec.table.db_name,
             listed: std::slice::from_ref(&table.name),
             found: std::slice::from_ref(&table),
-            // After this change, which has ended by now.
+            // Later than the end of this change, so that it does not count as newer than the snapshot.
             began_ms: now_ms + 1,
             source: Source::Change,
         };
@@ -175,7 +175,7 @@ async fn follow(tx: &mut Tx, id: i64, spec: &ChangeSpec, found: &Found, now_ms: 
     definitions::store::set_drift(tx, id, &drift(found)).await
 }
 
-/// A table that is gone was wanted in its database.
+/// The drift of a dropped table: it should exist in its database.
 fn drift(found: &Found) -> Vec<Drift> {
     if found.table.is_some() {
         return Vec::new();

@@ -16,24 +16,24 @@ pub struct PendingView {
     id: i64,
     cluster_id: Option<i64>,
     db_name: String,
-    /// With the suffix of the recycle bin.
+    /// The current name, with the suffix of the recycle bin.
     table_name: String,
-    /// What it was called before.
+    /// The name before the table was moved to the recycle bin.
     origin_table_name: String,
     table_comment: Option<String>,
-    /// `deprecated`
+    /// Always `deprecated`.
     status: &'static str,
     deprecated_at: String,
     purge_at: String,
-    /// Until then; part of a day counts as one.
+    /// Days until `purgeAt`; part of a day counts as one.
     remaining_days: i64,
-    /// Why the last attempt to drop it failed; it is tried again.
+    /// The error of the last failed attempt to drop the table; the server tries again.
     purge_error: Option<PurgeError>,
 }
 
 #[derive(Serialize, JsonSchema)]
 struct PurgeError {
-    /// As an answer's `error`.
+    /// An error code, as in `error` of an error response.
     code: String,
     message: String,
     at: String,
@@ -48,17 +48,17 @@ pub struct TaskView {
     pub task_name: String,
 }
 
-/// What is answered when a table goes into the recycle bin.
+/// The answer to a soft deletion.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SoftDeleted {
     #[serde(flatten)]
     pub table: PendingView,
-    /// They stay bound to it; 1,000 at most are named.
+    /// Tasks that remain bound to the table; at most 1,000 are listed.
     pub referenced_by_tasks: Vec<TaskView>,
 }
 
-/// What is answered when a table has gone for ever.
+/// The answer to a permanent deletion.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PurgedTable {
@@ -66,7 +66,7 @@ pub struct PurgedTable {
     pub table_name: String,
     pub origin_table_name: Option<String>,
     pub purged: bool,
-    /// False: its database had no table of this name, or it was in none; the catalogue alone has forgotten it.
+    /// False: no database had the table, and only its catalogue entry was deleted.
     pub dropped: bool,
 }
 

@@ -1,4 +1,4 @@
-//! One question about a table's size, however many ask it.
+//! Shares one query of a table's size among all concurrent requests.
 
 use lakeport_base::Error;
 use lakeport_base::time::MINUTE_MS;
@@ -12,18 +12,18 @@ use crate::tables::change::failure;
 use crate::tables::definitions::Record;
 use crate::tables::{TOPIC, sources};
 
-/// How long a size is good enough.
+/// How long a size is cached.
 const REMEMBERED_MS: i64 = 5 * MINUTE_MS;
 
-/// A size, and where it is from.
+/// A size, and its source.
 pub enum Answer {
-    /// The database was asked.
+    /// From a query of the database.
     Asked(Size),
-    /// An answer before this one is good enough.
+    /// From the cache.
     Remembered(Size),
 }
 
-/// The size as the database tells it now: by a question that began after this call.
+/// The current size: from a query that began after this call.
 pub async fn collected(
     state: &Tables,
     table: &Record,
@@ -42,8 +42,7 @@ pub async fn collected(
     size
 }
 
-/// The size as it is remembered, else as the database tells it: whoever asks while a question is under way has its
-/// answer, or its error.
+/// The cached size, or else the database's. Concurrent requests share one query and its result, errors included.
 pub async fn collected_lately(
     state: &Tables,
     table: &Record,
@@ -59,7 +58,7 @@ pub async fn collected_lately(
     if let Some(said) = last.as_ref().filter(|said| said.ended >= asked) {
         return said.again().map(Answer::Asked);
     }
-    // Who had the turn before may have come to its end since the look above.
+    // The previous holder of the lock may have stored a size since the check above.
     if let Some(size) = remembered(state, table, source).await? {
         return Ok(Answer::Remembered(size));
     }

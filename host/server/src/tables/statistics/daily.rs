@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_begins_at_its_time_and_lasts_until_the_next() {
+    fn a_day_begins_at_the_configured_time() {
         let zone = chrono_tz::Asia::Shanghai;
         assert_eq!(last("2026-03-05 01:59:59", "02:00:00", zone), "2026-03-04 02:00:00");
         assert_eq!(last("2026-03-05 02:00:00", "02:00:00", zone), "2026-03-05 02:00:00");
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_clocks_skip_is_the_beginning_of_that_day() {
+    fn a_skipped_time_means_start_of_day() {
         let zone = chrono_tz::Europe::Berlin;
         assert_eq!(last("2026-03-29 12:00:00", "02:30:00", zone), "2026-03-29 00:00:00");
     }

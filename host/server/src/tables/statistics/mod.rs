@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_nobody_asks_any_more_is_forgotten_even_where_one_went_away() {
+    async fn an_unused_lock_is_removed() {
         let collecting = Collecting::default();
         let (one, other) = (collecting.turn(7, 2), collecting.turn(7, 2));
         let held = one.lock().await;
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_and_an_error_are_told_again_as_they_were() {
+    fn answers_and_errors_are_cached() {
         let (began, size) = (Instant::now(), Size { row_count: Some(3), ..Size::default() });
         assert_eq!(Said::of(began, &Ok(size)).again().unwrap(), size);
         let refused = Said::of(began, &Err(Error::conflict("schema_drift", "gone")));

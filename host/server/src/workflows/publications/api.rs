@@ -59,7 +59,7 @@ fn check_comment(comment: Option<&str>) -> Result<(), Error> {
     Err(Error::invalid(vec![Detail::new("comment", why)]))
 }
 
-/// Brings the workflow's state of publication in line, and tells of both.
+/// Updates the workflow's publication state, and announces both changes.
 pub(super) async fn settle(
     tx: &mut Tx,
     record: &Publication,
@@ -132,7 +132,7 @@ async fn engine_of(state: &Workflows, path: &PublicationPath) -> Result<String, 
     Ok(content.scheduler_engine)
 }
 
-/// What was submitted for one engine is not deployed once the workflow is another's.
+/// 409 if the workflow has moved to another engine since the submission.
 fn refuse_moved(workflow: &Workflow, engine: &str) -> Result<(), Error> {
     let now = workflow.engine();
     if now == engine {
@@ -154,8 +154,8 @@ fn begun(now_ms: i64) -> Deployment {
     }
 }
 
-/// A failed deployment may be approved again, unless a later version was submitted since; else what is decided
-/// stays.
+/// 409 if the publication was decided before, except that a failed deployment may be approved again unless a later
+/// version was submitted.
 async fn refuse_decided(tx: &mut Tx, record: &Publication, decision: Decision) -> Result<(), Error> {
     let has_failed =
         record.deployment.as_ref().is_some_and(|deployment| deployment.state == DeploymentState::Failed);
@@ -179,7 +179,7 @@ fn refuse_submitter(caller: &Caller, record: &Publication) -> Result<(), Error> 
     Err(Error::forbidden("four_eyes", message))
 }
 
-/// Whether its deployment does not go on any more.
+/// Whether its deployment has ended.
 fn has_ended(record: &Publication) -> bool {
     record.deployment.as_ref().is_none_or(|deployment| deployment.state != DeploymentState::Pending)
 }

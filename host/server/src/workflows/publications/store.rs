@@ -2,7 +2,7 @@
 //! deployed.
 
 use lakeport_base::Error;
-use lakeport_store::{Db, Either, Row, Tx, Value};
+use lakeport_store::{Db, Either, Row, Select, Tx, Value};
 use serde::de::DeserializeOwned;
 
 use super::{Deployment, Publication, Status};
@@ -90,10 +90,10 @@ pub async fn find(db: &Db, id: i64) -> Result<Option<Publication>, Error> {
 }
 
 /// The newest ones of a workflow, newest first.
-pub async fn newest(db: &Db, workflow_id: i64, limit: i64) -> Result<Vec<Publication>, Error> {
+pub fn newest(workflow_id: i64, limit: i64) -> Select<Publication> {
     const NEWEST: &str =
         concat!("SELECT ", columns!(), " FROM publications WHERE workflow_id = $1 ORDER BY id DESC LIMIT $2");
-    db.read(NEWEST, &[workflow_id.into(), limit.into()]).await?.iter().map(publication).collect()
+    Select::new(NEWEST, [workflow_id.into(), limit.into()], publication)
 }
 
 /// Whether a later one of the workflow was approved, or is waiting.

@@ -73,7 +73,7 @@ async fn one_of_a_workflow_waits_at_a_time() {
         decide_as(&db, &record, Status::Rejected).await.unwrap();
         assert_eq!(state(&db, first).await, PublicationState::None);
         submit(&db, first).await;
-        assert_eq!(newest(&db, first, 10).await.unwrap().len(), 2);
+        assert_eq!(newest(first, 10).all(&db).await.unwrap().len(), 2);
         let mut tx = db.begin().await.unwrap();
         assert!(lock(&mut tx, second, record.id).await.unwrap().is_none());
         assert!(is_followed(&mut tx, &record).await.unwrap());
@@ -82,7 +82,7 @@ async fn one_of_a_workflow_waits_at_a_time() {
 }
 
 #[tokio::test]
-async fn an_approval_is_deployed_once_and_may_be_tried_again_when_it_failed() {
+async fn only_failed_deployments_can_be_repeated() {
     on_each_store(async |db| {
         let id = add(&db, named("a")).await.id;
         let record = submit(&db, id).await;

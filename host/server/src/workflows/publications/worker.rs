@@ -1,5 +1,5 @@
-//! The worker of each server: it deploys what was approved. It stops when the server does; the rows stay
-//! `pending` for the next one.
+//! The worker of each server: it deploys approved versions. It stops with the server; the rows stay `pending`
+//! for the next server.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -22,29 +22,29 @@ use crate::workflows::Workflows;
 use crate::workflows::api::engine_client;
 use crate::workflows::{Deployed, Workflow, WorkflowStatus, engine_lock, store as workflows};
 
-/// Between two looks for what others left.
+/// The interval of looking for orphaned deployments.
 const POLL: Duration = Duration::from_secs(5);
 /// The pause before a lock that is held elsewhere is requested again.
 const TURN_WAIT: Duration = Duration::from_millis(500);
-/// Deployments that one server makes at the same time.
+/// The most concurrent deployments of one server.
 const DEPLOYMENTS_AT_ONCE: usize = 4;
 /// The longest time that one deployment may take.
 const DEPLOYMENT_MAX: Duration = Duration::from_secs(30 * 60);
-/// Steps that a plugin may take at once, each stored before the next.
+/// The most steps of a deployment, each stored before the next.
 const STEPS_MAX: usize = 50;
-/// Between two questions how far it is; a plugin may ask for more, not for less.
+/// The least interval between two status calls; a plugin may request a longer one.
 const STATUS_INTERVAL: Duration = Duration::from_secs(1);
 const STATUS_INTERVAL_MAX: Duration = Duration::from_secs(60);
 /// Errors that are temporary.
 const MOMENTARY: [&str; 3] = ["engine_unavailable", "plugin_busy", "plugin_replaced"];
-/// Before a call is tried again, at first and at most.
+/// The pause before a call is retried: the first one, and the longest.
 const RETRY_WAIT: Duration = Duration::from_millis(500);
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(30);
-/// How long one call is tried for.
+/// How long one call is retried.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
-/// The longest reason that is kept, in characters.
+/// The longest stored reason, in characters.
 const REASON_MAX_CHARS: usize = 2_000;
-/// What a check tells of, and deploys nevertheless.
+/// Codes of a check's problems that do not prevent the deployment.
 const MERE_NOTES: [&str; 2] = ["adjusted", "unknown_kept"];
 
 /// Works until the server stops.
@@ -69,8 +69,8 @@ impl Work for Worker {
         &mut self.jobs
     }
 
-    /// Begins what no other server works on. What is taken is the workflow's turn at its engine, which requests of this
-    /// server take, too.
+    /// Starts deployments that no other server works on. It takes the workflow's engine lock, which excludes requests
+    /// of this server, too.
     async fn look(&mut self) -> Result<Duration, Error> {
         let mut wait = POLL;
         for record in store::pending(&self.state.db).await? {
@@ -111,12 +111,12 @@ async fn attempt(state: Arc<Workflows>, record: Publication, turn: Held) {
     }
 }
 
-/// What is deployed, with what the engine said of it; or why not.
+/// The deployment with the engine's answer, or the reason of the failure.
 type Outcome = Result<Deployed, String>;
 
-/// Fails where the server's own store does.
+/// Fails only if the server's own store fails.
 async fn work(state: &Workflows, record: &Publication, turn: &Held) -> Result<(), Error> {
-    // It may have been ended while this server waited for its turn.
+    // It may have ended while this server waited for the lock.
     let now = store::find(&state.db, record.id).await?;
     let is_pending = |now: &Publication| {
         now.deployment.as_ref().is_some_and(|deployment| deployment.state == super::DeploymentState::Pending)
@@ -177,18 +177,18 @@ async fn deploy(
         revision: None,
         state: None,
     });
-    // From here on the engine may have something of it, whatever becomes of this server.
+    // From here on the engine may have the workflow, even if this server dies.
     keep(state, turn, &current).await?;
     let online = workflow.status == WorkflowStatus::Online;
     Steps { state, turn, client: &client, current }.take(built, online).await
 }
 
-/// The server's own trouble, not the engine's: the deployment goes on later.
+/// Whether the server's own store failed, not the engine: the deployment continues later.
 fn is_of_the_store(error: &Error) -> bool {
     error.status() == 500 || error.code() == "store_busy"
 }
 
-/// What the engine is asked for, once it has nothing against it.
+/// The workflow for the engine, after the engine's check; or its problems.
 async fn built(id: i64, submitted: &Submitted, client: &EngineClient) -> Result<model::Workflow, String> {
     let built = submitted.for_engine(id, client).await.map_err(told)?;
     let problems = patiently(|| client.check(&built)).await.map_err(told)?;
@@ -203,7 +203,7 @@ async fn built(id: i64, submitted: &Submitted, client: &EngineClient) -> Result<
     if reasons.is_empty() { Ok(built) } else { Err(reasons.join("; ")) }
 }
 
-/// For a person.
+/// The message for people.
 fn told(error: Error) -> String {
     match error {
         Error::Refused(refusal) => refusal.message,
@@ -218,8 +218,8 @@ fn told_nothing() -> String {
     "the server failed; its log has the reason".to_owned()
 }
 
-/// Tries again what the plugin host had no place for, what was replaced while it was called, and what an engine
-/// cannot do for a moment. The waits grow; an engine's own wish counts.
+/// Retries a call while the plugin host is busy, the plugin is being replaced or the engine is unavailable. The
+/// pauses grow, and are at least as long as the engine requests.
 async fn patiently<T, F>(call: impl Fn() -> F) -> Result<T, Error>
 where
     F: Future<Output = Result<T, Error>>,
@@ -300,7 +300,7 @@ impl Steps<'_> {
         }
     }
 
-    /// Asks how far it is until something has come of it. Waiting is no step: it is bounded by time alone.
+    /// Polls the status until the deployment has ended. Polling is not a step: only its time is limited.
     async fn waited(
         &mut self,
         deployment: &deploys::Deployment,
@@ -323,7 +323,7 @@ impl Steps<'_> {
     }
 }
 
-/// Stores what the engine said.
+/// Stores the engine's answer.
 async fn keep(state: &Workflows, turn: &Held, current: &Deployed) -> Result<(), Error> {
     let mut tx = state.db.begin().await?;
     tx.guard(turn).await?;
@@ -362,7 +362,7 @@ mod tests {
 
     use super::*;
 
-    /// Fails once with this; answers how often it was called, and what came of it.
+    /// A call that fails once with this error; returns the number of calls and the result.
     async fn tried(error: fn() -> Error) -> (u32, Result<(), Error>) {
         let calls = Cell::new(0);
         let outcome = patiently(|| {
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_cannot_be_at_this_moment_is_asked_again_and_what_failed_is_not() {
+    async fn only_temporary_errors_are_retried() {
         let (calls, outcome) = tried(|| Error::unavailable("engine_unavailable", "a moment")).await;
         assert_eq!((calls, outcome.is_ok()), (2, true));
         let (calls, outcome) = tried(|| Error::unavailable("plugin_quarantined", "it broke")).await;

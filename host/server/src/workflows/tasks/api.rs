@@ -5,13 +5,14 @@ use lakeport_http::form::Draft;
 use lakeport_http::{Data, Nothing, Page, Paging};
 use lakeport_store::Tx;
 
-use super::definition::{self, Kind, Wanted};
+use super::definition::{self, Content, Kind, Wanted};
 use super::forms::{CreateTask, ListQuery, PAGE_SIZE_DEFAULT, TaskPath, UpdateTask};
 use super::lookup::{self, Looked, Sight};
 use super::store::{self, Filter};
 use super::view::{ExecutionStatus, TaskLineage, TaskView};
 use super::{TOPIC, Task, dependencies, part};
 use crate::audit::{Change, Commit};
+use crate::datasources::{self, Datasource};
 use crate::execution_records;
 use crate::tables;
 use crate::workflows::versions::{self, Made, PartChange, Source};
@@ -22,8 +23,11 @@ pub fn unknown(id: i64) -> Error {
     Error::not_found("task", id)
 }
 
-async fn workflow_of(state: &Workflows, id: i64) -> Result<Workflow, Error> {
-    workflows::find(&state.db, id).await?.ok_or_else(|| Error::not_found("workflow", id))
+async fn source_of(state: &Workflows, content: &Content) -> Result<Option<Datasource>, Error> {
+    match content.datasource_id {
+        Some(id) => datasources::find(&state.db, id).await,
+        None => Ok(None),
+    }
 }
 
 /// `GET /api/v1/tasks`
@@ -56,14 +60,15 @@ fn shown(state: &Workflows, task: &Task, workflow: Option<&Workflow>) -> Data<Ta
 pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTask>>) -> Result<Data<TaskView>, Error> {
     let (state, form) = (&call.state, call.body.read());
     let workflow_id = form.task.workflow_id;
-    let place = place(state, workflow_id).await;
+    let (place, source) = place(state, workflow_id, form.task.datasource_id).await?;
     // Without its workflow, it is checked as far as possible.
     let wanted = definition::created(form, place.as_ref().ok().map(|(_, kinds)| kinds.as_slice()));
     let workflow = match place {
         Ok((workflow, _)) => workflow,
         Err(error) => return Err(call.body.refuse(wanted.1).err().unwrap_or(error)),
     };
-    let Looked { wanted, names } = lookup::look_up(state, &call.body, wanted, None, Some(&workflow)).await?;
+    let Looked { wanted, names } =
+        lookup::look_up(state, &call.body, wanted, source, None, Some(&workflow)).await?;
     let now_ms = state.clock.now_ms();
     let mut task = Task {
         id: 0,
@@ -89,11 +94,23 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTask>>) -> Result<D
     call.commit(tx, change, shown(state, &task, Some(&workflow))).await
 }
 
-/// The workflow of a task, and the task types of its engine.
-async fn place(state: &Workflows, workflow_id: i64) -> Result<(Workflow, Vec<Kind>), Error> {
-    let workflow = workflow_of(state, workflow_id).await?;
-    let kinds = lookup::kinds(state, &workflow).await?;
-    Ok((workflow, kinds))
+/// A task's workflow with the task types of its engine, or why there are none.
+type Place = Result<(Workflow, Vec<Kind>), Error>;
+
+/// The place of a task in this workflow, and its data source.
+async fn place(
+    state: &Workflows,
+    workflow_id: i64,
+    datasource_id: Option<i64>,
+) -> Result<(Place, Option<Datasource>), Error> {
+    let selects =
+        (workflows::by_id(workflow_id), workflows::engine_of(workflow_id), datasources::by_id(datasource_id));
+    let (mut workflow, mut engine, mut source) = state.db.read_all(selects).await?;
+    let place = match workflow.pop() {
+        None => Err(Error::not_found("workflow", workflow_id)),
+        Some(workflow) => lookup::kinds(state, &workflow, engine.pop()).await.map(|kinds| (workflow, kinds)),
+    };
+    Ok((place, source.pop()))
 }
 
 fn made(by: &str, now_ms: i64) -> Made<'_> {
@@ -153,7 +170,7 @@ pub async fn update(call: UpdateCall) -> Result<Data<TaskView>, Error> {
     call.check_if_match(&before.etag())?;
     let workflow_id = form.task.0.as_ref().and_then(|task| task.workflow_id.0).or(before.workflow_id);
     let place = match workflow_id {
-        Some(id) => place(state, id).await.map(Some),
+        Some(id) => place(state, id, None).await?.0.map(Some),
         None => Ok(None),
     };
     let kinds = place.as_ref().ok().and_then(Option::as_ref).map(|(_, kinds)| kinds.as_slice());
@@ -162,7 +179,9 @@ pub async fn update(call: UpdateCall) -> Result<Data<TaskView>, Error> {
         Ok(place) => place.map(|(workflow, _)| workflow),
         Err(error) => return Err(call.body.refuse(wanted.1).err().unwrap_or(error)),
     };
-    let looked = lookup::look_up(state, &call.body, wanted, Some(&before.content), workflow.as_ref()).await?;
+    let source = source_of(state, &wanted.0.content).await?;
+    let content = Some(&before.content);
+    let looked = lookup::look_up(state, &call.body, wanted, source, content, workflow.as_ref()).await?;
     write(&call, &before, workflow_id, looked).await
 }
 

@@ -45,7 +45,7 @@ const SQL: &str =
     r#"{"workflowId":1,"taskName":"a","taskType":"SQL","datasourceId":2,"sqlContent":"select 1"}"#;
 
 #[test]
-fn what_is_left_out_has_its_default_and_tables_are_found_where_no_list_is_given() {
+fn omitted_members_default_tables_are_detected() {
     let wanted = create(&format!(r#"{{"task":{SQL}}}"#)).unwrap();
     assert_eq!(wanted.content.priority, Priority::Medium);
     assert_eq!(

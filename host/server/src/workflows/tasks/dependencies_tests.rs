@@ -73,7 +73,7 @@ fn reading_what_it_writes_itself_is_no_circle() {
 }
 
 #[test]
-fn the_shortest_way_round_is_told_in_its_order() {
+fn the_shortest_cycle_is_listed_in_order() {
     let tasks = [(vec![9], vec![1]), (vec![1], vec![2]), (vec![2], vec![3]), (vec![3, 1], vec![9])];
     assert_eq!(through(bound(&tasks)[0], &bound(&tasks)), Some(vec![1, 4, 1]));
     assert_eq!(through(bound(&tasks[..3])[0], &bound(&tasks[..3])), None);

@@ -44,7 +44,8 @@ pub enum Priority {
     Lowest,
 }
 
-/// A task and its tables. Without either list both are derived from its SQL; an empty list counts as given.
+/// A task and its tables. If neither list is given, both are derived from its SQL. An empty list counts as
+/// given.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateTask {
@@ -77,8 +78,8 @@ pub struct NewTask {
     pub retry_interval: Option<u32>,
 }
 
-/// Changes the given members. A list that is null counts as never given: the tables are derived from the SQL
-/// again.
+/// Changes the given members. A null list counts as not given; if neither list remains given, both are
+/// derived from the SQL again.
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct UpdateTask {
@@ -119,8 +120,8 @@ pub struct TaskChange {
 #[serde(rename_all = "camelCase")]
 pub struct ParseSql {
     pub sql_content: String,
-    /// Its dialect is used, and its tables are searched.
+    /// The data source whose dialect is used and whose tables are searched.
     pub datasource_id: Option<i64>,
-    /// Takes precedence over the data source's; an unknown one is read as `ansi`, with a warning.
+    /// Overrides the data source's dialect; an unknown dialect is parsed as `ansi`, with a warning.
     pub dialect: Option<String>,
 }

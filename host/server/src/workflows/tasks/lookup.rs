@@ -12,6 +12,7 @@ use super::Task;
 use super::definition::{Content, Given, Kind, TABLES_MAX, Wanted};
 use super::part::{Names, TableName};
 use crate::datasources::{self, Datasource};
+use crate::engines::EngineRecord;
 use crate::scheduler::parameters;
 use crate::sql_tables::{self, ParseError, ParsedName, ParsedSql};
 use crate::tables;
@@ -31,9 +32,13 @@ pub struct Looked {
     pub names: Names,
 }
 
-/// The task types of the workflow's engine.
-pub async fn kinds(state: &Workflows, workflow: &Workflow) -> Result<Vec<Kind>, Error> {
-    let client = workflows::engine_client(state, &workflow.content.scheduler_engine, "tasks").await?;
+/// The task types of the workflow's engine, which was looked up.
+pub async fn kinds(
+    state: &Workflows,
+    workflow: &Workflow,
+    engine: Option<EngineRecord>,
+) -> Result<Vec<Kind>, Error> {
+    let client = workflows::client_of(state, &workflow.content.scheduler_engine, engine, "tasks")?;
     let info = client.info().await?;
     let kind = |kind: &lakeport_bindings::engine::about::TaskType| Kind {
         name: kind.name.clone(),
@@ -43,19 +48,16 @@ pub async fn kinds(state: &Workflows, workflow: &Workflow) -> Result<Vec<Kind>, 
     Ok(info.task_types.iter().map(kind).collect())
 }
 
-/// Checks the references: 400 with the problems in `wrong` and missing references, if there are any, or if
+/// Checks the references, where `source` is the task's data source, if there is one: 400 with the problems in `wrong` and missing references, if there are any, or if
 /// the form could not be read. Derives tables from the SQL if they are not given.
 pub async fn look_up(
     state: &Workflows,
     form: &impl Body,
     (mut wanted, mut wrong): (Wanted, Vec<Detail>),
+    source: Option<Datasource>,
     before: Option<&Content>,
     workflow: Option<&Workflow>,
 ) -> Result<Looked, Error> {
-    let source = match wanted.content.datasource_id {
-        Some(id) => datasources::find(&state.db, id).await?,
-        None => None,
-    };
     match (wanted.content.datasource_id, &source) {
         (Some(id), None) => wrong.push(no_such_datasource(id)),
         (_, Some(source)) if source.is_own() => {

@@ -23,7 +23,7 @@ use crate::core::Core;
 use crate::workflows::Workflows;
 use definition::{Content, Given};
 pub use feed::LineageGraph;
-pub use store::{bound_to, count_of_datasource, names, of_workflow, on_datasource};
+pub use store::{bind, bound_to, count_of_datasource, names, of_workflow, on_datasource, tables_of_workflow};
 pub use unbind::unbind_table;
 pub use view::TaskView;
 

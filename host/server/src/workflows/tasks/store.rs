@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use lakeport_base::Error;
 use lakeport_http::Paging;
-use lakeport_store::{ByName, Db, Either, Row, Tx, Value};
+use lakeport_store::{ByName, Db, Either, Row, Select, Tx, Value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -68,15 +68,17 @@ pub async fn find(db: &Db, id: i64) -> Result<Option<Task>, Error> {
     Ok(tasks.into_iter().next())
 }
 
-/// All of a workflow, by id.
-pub async fn of_workflow(db: &Db, workflow_id: i64) -> Result<Vec<Task>, Error> {
+/// All of a workflow, by id; their tables are put in by [`bind`].
+pub fn of_workflow(workflow_id: i64) -> Select<Task> {
     const ALL: &str = concat!("SELECT ", columns!(), " FROM tasks WHERE workflow_id = $1 ORDER BY id");
+    Select::new(ALL, [workflow_id.into()], task)
+}
+
+/// The tables of all tasks of a workflow.
+pub fn tables_of_workflow(workflow_id: i64) -> Select<BoundTable> {
     const TABLES: &str = "SELECT task_id, direction, table_id FROM task_tables WHERE workflow_id = $1 \
         ORDER BY task_id, direction, place";
-    let rows = db.read(ALL, &[workflow_id.into()]).await?;
-    let mut tasks = rows.iter().map(task).collect::<Result<Vec<Task>, Error>>()?;
-    bind(&mut tasks, &db.read(TABLES, &[workflow_id.into()]).await?)?;
-    Ok(tasks)
+    Select::new(TABLES, [workflow_id.into()], bound_table)
 }
 
 /// One page, newest first, and the total; 400 if it is too large to be sent at once.
@@ -134,7 +136,7 @@ async fn with_tables(db: &Db, rows: &[Row]) -> Result<Vec<Task>, Error> {
     let mut tasks = rows.iter().map(task).collect::<Result<Vec<Task>, Error>>()?;
     let ids: Vec<i64> = tasks.iter().map(|task| task.id).collect();
     if !ids.is_empty() {
-        bind(&mut tasks, &db.read(db.words(TABLES_OF), &[text(&ids)?]).await?)?;
+        bind(&mut tasks, Select::new(TABLES_OF, [ids.as_slice().into()], bound_table).all(db).await?);
     }
     Ok(tasks)
 }
@@ -143,21 +145,31 @@ async fn with_tables(db: &Db, rows: &[Row]) -> Result<Vec<Task>, Error> {
 const TABLES_OF: Either = Either {
     sqlite: "SELECT task_id, direction, table_id FROM task_tables \
         WHERE task_id IN (SELECT value FROM json_each($1)) ORDER BY task_id, direction, place",
-    postgres: "SELECT task_id, direction, table_id FROM task_tables WHERE task_id = ANY \
-        (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) ORDER BY task_id, direction, place",
+    postgres: "SELECT task_id, direction, table_id FROM task_tables WHERE task_id = ANY($1) ORDER BY task_id, direction, place",
 };
 
-fn bind(tasks: &mut [Task], rows: &[Row]) -> Result<(), Error> {
+/// One table of a task.
+pub struct BoundTable {
+    task_id: i64,
+    is_input: bool,
+    table_id: i64,
+}
+
+fn bound_table(row: &Row) -> Result<BoundTable, Error> {
+    let is_input = row.get::<String>(1)? == "input";
+    Ok(BoundTable { task_id: row.get(0)?, is_input, table_id: row.get(2)? })
+}
+
+/// Puts the tables into their tasks.
+pub fn bind(tasks: &mut [Task], tables: Vec<BoundTable>) {
     let places: HashMap<i64, usize> = tasks.iter().enumerate().map(|(at, task)| (task.id, at)).collect();
-    for row in rows {
+    for table in tables {
         // A task that was just inserted is not among them.
-        let Some(&at) = places.get(&row.get::<i64>(0)?) else { continue };
+        let Some(&at) = places.get(&table.task_id) else { continue };
         let content = &mut tasks[at].content;
-        let is_input = row.get::<String>(1)? == "input";
-        let ids = if is_input { &mut content.input_table_ids } else { &mut content.output_table_ids };
-        ids.push(row.get(2)?);
+        let ids = if table.is_input { &mut content.input_table_ids } else { &mut content.output_table_ids };
+        ids.push(table.table_id);
     }
-    Ok(())
 }
 
 /// Locks one against changes until the transaction ends.
@@ -170,7 +182,8 @@ pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Task>, Error> {
         ORDER BY direction, place";
     let rows = tx.query(tx.words(LOCK), &[id.into()]).await?;
     let mut tasks = rows.iter().map(task).collect::<Result<Vec<Task>, Error>>()?;
-    bind(&mut tasks, &tx.query(TABLES, &[id.into()]).await?)?;
+    let tables = tx.query(TABLES, &[id.into()]).await?;
+    bind(&mut tasks, tables.iter().map(bound_table).collect::<Result<_, _>>()?);
     Ok(tasks.into_iter().next())
 }
 
@@ -285,17 +298,16 @@ pub async fn closes_circle(
             WHERE t.target <> -$2) \
             SELECT 1 FROM reached WHERE node IN (SELECT value FROM json_each($4)) LIMIT 1",
         postgres: "WITH RECURSIVE reached (node) AS (\
-            SELECT target FROM task_tables WHERE workflow_id = $1 AND source = ANY \
-            (ARRAY(SELECT CAST(json_array_elements_text(CAST($3 AS json)) AS BIGINT))) AND target <> -CAST($2 AS BIGINT) \
+            SELECT target FROM task_tables WHERE workflow_id = $1 AND source = ANY($3) AND target <> -CAST($2 AS BIGINT) \
             UNION SELECT t.target FROM reached r CROSS JOIN LATERAL (SELECT target FROM task_tables \
             WHERE workflow_id = $1 AND source = r.node OFFSET 0) t WHERE t.target <> -CAST($2 AS BIGINT)) \
-            SELECT 1 FROM reached WHERE node = ANY \
-            (ARRAY(SELECT CAST(json_array_elements_text(CAST($4 AS json)) AS BIGINT))) LIMIT 1",
+            SELECT 1 FROM reached WHERE node = ANY($4) LIMIT 1",
     };
     if bound.input_table_ids.is_empty() || bound.output_table_ids.is_empty() {
         return Ok(false);
     }
-    let (outputs, inputs) = (text(&bound.output_table_ids)?, text(&bound.input_table_ids)?);
+    let (outputs, inputs) =
+        (bound.output_table_ids.as_slice().into(), bound.input_table_ids.as_slice().into());
     let rows = tx.query(tx.words(WALK), &[workflow_id.into(), task_id.into(), outputs, inputs]).await?;
     Ok(!rows.is_empty())
 }
@@ -311,10 +323,9 @@ pub async fn bindings_in(db: &Db, workflow_id: i64) -> Result<Vec<Binding>, Erro
 pub async fn names(db: &Db, ids: &[i64]) -> Result<HashMap<i64, String>, Error> {
     const NAMES: Either = Either {
         sqlite: "SELECT id, task_name FROM tasks WHERE id IN (SELECT value FROM json_each($1))",
-        postgres: "SELECT id, task_name FROM tasks WHERE id = ANY \
-            (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT)))",
+        postgres: "SELECT id, task_name FROM tasks WHERE id = ANY($1)",
     };
-    let rows = db.read(db.words(NAMES), &[text(ids)?]).await?;
+    let rows = db.read(db.words(NAMES), &[ids.into()]).await?;
     rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
 }
 
@@ -322,10 +333,9 @@ pub async fn names(db: &Db, ids: &[i64]) -> Result<HashMap<i64, String>, Error> 
 pub async fn on_datasource(db: &Db, datasource_id: i64, ids: &[i64]) -> Result<Vec<i64>, Error> {
     const ON: Either = Either {
         sqlite: "SELECT id FROM tasks WHERE datasource_id = $1 AND id IN (SELECT value FROM json_each($2))",
-        postgres: "SELECT id FROM tasks WHERE datasource_id = $1 AND id = ANY \
-            (ARRAY(SELECT CAST(json_array_elements_text(CAST($2 AS json)) AS BIGINT)))",
+        postgres: "SELECT id FROM tasks WHERE datasource_id = $1 AND id = ANY($2)",
     };
-    let rows = db.read(db.words(ON), &[datasource_id.into(), text(ids)?]).await?;
+    let rows = db.read(db.words(ON), &[datasource_id.into(), ids.into()]).await?;
     rows.iter().map(|row| row.get(0)).collect()
 }
 
@@ -338,10 +348,9 @@ pub async fn bindings_after(db: &Db, after_id: i64, limit: i64) -> Result<Vec<Bi
 pub async fn bindings_of(db: &Db, ids: &[i64]) -> Result<Vec<Binding>, Error> {
     const OF: Either = Either {
         sqlite: "SELECT id, workflow_id FROM tasks WHERE id IN (SELECT value FROM json_each($1)) ORDER BY id",
-        postgres: "SELECT id, workflow_id FROM tasks WHERE id = ANY \
-            (ARRAY(SELECT CAST(json_array_elements_text(CAST($1 AS json)) AS BIGINT))) ORDER BY id",
+        postgres: "SELECT id, workflow_id FROM tasks WHERE id = ANY($1) ORDER BY id",
     };
-    let rows = db.read(db.words(OF), &[text(ids)?]).await?;
+    let rows = db.read(db.words(OF), &[ids.into()]).await?;
     bindings(db, &rows).await
 }
 
@@ -355,13 +364,12 @@ async fn bindings(db: &Db, rows: &[Row]) -> Result<Vec<Binding>, Error> {
     if ids.is_empty() {
         return Ok(bindings);
     }
-    for row in db.read(db.words(TABLES_OF), &[text(&ids)?]).await? {
+    for table in Select::new(TABLES_OF, [ids.as_slice().into()], bound_table).all(db).await? {
         // Both are sorted by id.
-        let Ok(at) = ids.binary_search(&row.get::<i64>(0)?) else { continue };
+        let Ok(at) = ids.binary_search(&table.task_id) else { continue };
         let binding = &mut bindings[at];
-        let is_input = row.get::<String>(1)? == "input";
-        let tables = if is_input { &mut binding.inputs } else { &mut binding.outputs };
-        tables.push(row.get(2)?);
+        let tables = if table.is_input { &mut binding.inputs } else { &mut binding.outputs };
+        tables.push(table.table_id);
     }
     Ok(bindings)
 }

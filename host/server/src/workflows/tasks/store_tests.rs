@@ -55,7 +55,7 @@ async fn add(db: &Db, new: Task) -> Task {
 }
 
 #[tokio::test]
-async fn what_is_written_is_read_and_a_name_is_taken_once_in_a_workflow() {
+async fn task_names_are_unique_within_a_workflow() {
     on_each_store(async |db| {
         let (first, second) = (workflow(&db, "a").await, workflow(&db, "b").await);
         let t = tables(&db, 4).await;
@@ -76,8 +76,11 @@ async fn what_is_written_is_read_and_a_name_is_taken_once_in_a_workflow() {
         update(&mut tx, &kept, &changed).await.unwrap();
         assert_eq!(lock(&mut tx, kept.id).await.unwrap(), Some(changed.clone()));
         tx.commit().await.unwrap();
-        assert_eq!(of_workflow(&db, second).await.unwrap(), [changed, other]);
-        assert!(of_workflow(&db, first).await.unwrap().is_empty());
+        let selects = (of_workflow(second), tables_of_workflow(second));
+        let (mut found, tables) = db.read_all(selects).await.unwrap();
+        bind(&mut found, tables);
+        assert_eq!(found, [changed, other]);
+        assert!(of_workflow(first).all(&db).await.unwrap().is_empty());
     })
     .await;
 }
@@ -118,7 +121,7 @@ async fn a_page_fits_every_filter() {
 }
 
 #[tokio::test]
-async fn a_page_of_too_much_text_is_refused_before_it_is_read() {
+async fn an_oversized_page_is_refused_before_reading() {
     on_each_store(async |db| {
         let id = workflow(&db, "a").await;
         for name in 0..17 {
@@ -184,7 +187,7 @@ impl Chance {
 }
 
 #[tokio::test]
-async fn the_store_and_the_graph_agree_on_what_closes_a_circle() {
+async fn store_and_graph_agree_on_cycles() {
     on_each_store(async |db| {
         let t = tables(&db, 8).await;
         let mut refused = 0;

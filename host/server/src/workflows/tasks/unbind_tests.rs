@@ -54,7 +54,7 @@ async fn task(db: &Db, workflow_id: Option<i64>, inputs: &[i64], outputs: &[i64]
 }
 
 #[tokio::test]
-async fn a_table_goes_from_all_tasks_and_their_workflows_have_a_version_of_it() {
+async fn unbinding_a_table_versions_its_workflows() {
     on_each_store(async |db| {
         let (gone, kept) = (table(&db, "gone").await, table(&db, "kept").await);
         let first = testing::add(&db, testing::named("a")).await.id;
@@ -77,7 +77,7 @@ async fn a_table_goes_from_all_tasks_and_their_workflows_have_a_version_of_it() 
         assert_eq!((workflow.version, workflow.changed_version, workflow.weight.bindings), (4, 4, 2));
         assert_eq!((workflow.updated_by.as_str(), workflow.updated_at_ms), ("purge", 9));
         assert_eq!(workflows::find(&db, other).await.unwrap().unwrap().version, 2);
-        let newest = versions::newest(&db, first, 1).await.unwrap().remove(0);
+        let newest = versions::newest(first, 1).all(&db).await.unwrap().remove(0);
         assert_eq!(newest.comment, Some(format!("the table {gone} was deleted")));
         for (id, part) in versions::parts_at(&db, first, 4).await.unwrap() {
             assert!(!part.beside.contains(&format!("t{gone}")), "{}", part.beside);

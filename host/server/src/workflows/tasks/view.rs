@@ -97,7 +97,7 @@ pub enum ExecutionStatus {
     Never(NeverRun),
 }
 
-/// It has never run.
+/// The status of a task that has never run.
 #[derive(Serialize, JsonSchema)]
 pub struct NeverRun {
     status: NeverRunStatus,

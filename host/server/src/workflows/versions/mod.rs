@@ -13,7 +13,7 @@ mod store;
 use std::ops::{Add, Sub};
 
 use lakeport_base::Error;
-use lakeport_store::Tx;
+use lakeport_store::{Statement, Tx};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -173,7 +173,7 @@ pub struct PartChange {
 
 /// Records version 1 of a new workflow.
 pub async fn first(tx: &mut Tx, workflow: &Workflow, made: Made<'_>) -> Result<(), Error> {
-    store::insert(tx, workflow, Some(&workflow.content), made).await
+    tx.execute_all(&[store::insert(workflow, Some(&workflow.content), made)]).await.map(drop)
 }
 
 /// Sets a workflow's content, without its tasks; false if it is equal. The workflow must be locked.
@@ -198,7 +198,7 @@ pub async fn change_content(
     }
     workflow.content = content;
     workflows::update(tx, workflow).await?;
-    store::insert(tx, workflow, Some(&workflow.content), made).await?;
+    tx.execute_all(&[store::insert(workflow, Some(&workflow.content), made)]).await?;
     Ok(true)
 }
 
@@ -223,16 +223,15 @@ pub async fn change_parts(
     workflow.weight.refuse_over(before)?;
     advance(workflow, made);
     workflow.changed_version = workflow.version;
-    for change in changes {
-        if change.before.is_some() {
-            store::end_part(tx, workflow, change.task_id).await?;
-        }
-        if let Some((part, _)) = &change.after {
-            store::insert_part(tx, workflow, change.task_id, part).await?;
-        }
-    }
-    workflows::update_parts(tx, workflow).await?;
-    store::insert(tx, workflow, None, made).await
+    let ended = changes.iter().filter(|change| change.before.is_some());
+    let ended: Vec<Statement> = ended.map(|change| store::end_part(workflow, change.task_id)).collect();
+    // First: a task has one state that has not ended.
+    tx.execute_all(&ended).await?;
+    let new = changes.iter().filter_map(|change| Some((change.task_id, &change.after.as_ref()?.0)));
+    let mut written: Vec<Statement> =
+        new.map(|(task_id, part)| store::insert_part(workflow, task_id, part)).collect();
+    written.extend([workflows::update_parts(workflow), store::insert(workflow, None, made)]);
+    tx.execute_all(&written).await.map(drop)
 }
 
 fn advance(workflow: &mut Workflow, made: Made<'_>) {

@@ -1,7 +1,7 @@
 //! Versions in the store; rows are only added, and a task's row is closed once.
 
 use lakeport_base::Error;
-use lakeport_store::{Db, Row, Tx, Value};
+use lakeport_store::{Db, Row, Select, Statement, Tx, Value};
 
 use super::{Made, Source, digest};
 use crate::workflows::Workflow;
@@ -32,12 +32,7 @@ pub struct Part {
 }
 
 /// Inserts the workflow's new version; with its content, if that changed.
-pub async fn insert(
-    tx: &mut Tx,
-    workflow: &Workflow,
-    content: Option<&Content>,
-    made: Made<'_>,
-) -> Result<(), Error> {
+pub fn insert(workflow: &Workflow, content: Option<&Content>, made: Made<'_>) -> Statement {
     const INSERT: &str = "INSERT INTO workflow_versions (workflow_id, version, source, comment, created_by, \
         created_at, digest, content) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
     let values: [Value; 8] = [
@@ -50,11 +45,11 @@ pub async fn insert(
         digest(&workflow.content, workflow.parts).into(),
         content.map(Content::text).into(),
     ];
-    tx.execute(INSERT, &values).await.map(drop)
+    Statement::new(INSERT, values)
 }
 
 /// Inserts a task's state, valid from the workflow's version on.
-pub async fn insert_part(tx: &mut Tx, workflow: &Workflow, task_id: i64, part: &Part) -> Result<(), Error> {
+pub fn insert_part(workflow: &Workflow, task_id: i64, part: &Part) -> Statement {
     const INSERT: &str = "INSERT INTO task_versions (workflow_id, task_id, from_version, content, beside, digest, \
         datasource_id) VALUES ($1, $2, $3, $4, $5, $6, $7)";
     let values: [Value; 7] = [
@@ -66,14 +61,14 @@ pub async fn insert_part(tx: &mut Tx, workflow: &Workflow, task_id: i64, part: &
         part.digest.as_str().into(),
         part.datasource_id.into(),
     ];
-    tx.execute(INSERT, &values).await.map(drop)
+    Statement::new(INSERT, values)
 }
 
 /// Closes a task's state at the workflow's version.
-pub async fn end_part(tx: &mut Tx, workflow: &Workflow, task_id: i64) -> Result<(), Error> {
+pub fn end_part(workflow: &Workflow, task_id: i64) -> Statement {
     const END: &str = "UPDATE task_versions SET to_version = $3 \
         WHERE workflow_id = $1 AND task_id = $2 AND to_version IS NULL";
-    tx.execute(END, &[workflow.id.into(), task_id.into(), workflow.version.into()]).await.map(drop)
+    Statement::new(END, [workflow.id.into(), task_id.into(), workflow.version.into()])
 }
 
 fn version(row: &Row) -> Result<Version, Error> {
@@ -89,10 +84,10 @@ fn version(row: &Row) -> Result<Version, Error> {
 }
 
 /// The newest ones, newest first.
-pub async fn newest(db: &Db, workflow_id: i64, limit: i64) -> Result<Vec<Version>, Error> {
+pub fn newest(workflow_id: i64, limit: i64) -> Select<Version> {
     const NEWEST: &str = "SELECT version, source, comment, created_by, created_at, digest FROM workflow_versions \
         WHERE workflow_id = $1 ORDER BY version DESC LIMIT $2";
-    db.read(NEWEST, &[workflow_id.into(), limit.into()]).await?.iter().map(version).collect()
+    Select::new(NEWEST, [workflow_id.into(), limit.into()], version)
 }
 
 /// The workflow's content in a version, without its tasks; `None` if the version does not exist.

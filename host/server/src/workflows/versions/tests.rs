@@ -23,7 +23,7 @@ impl Chance {
     }
 }
 
-/// What was true of each version when it was made.
+/// The facts of each version at its creation.
 struct Known {
     content: Content,
     tasks: BTreeMap<i64, String>,
@@ -62,7 +62,7 @@ async fn check(db: &Db, workflow: &Workflow, version: i64, known: &Known) {
     let sum = parts.iter().fold(Sum::default(), |sum, (_, part)| sum.plus(Sum::parse(&part.digest).unwrap()));
     let tasks: BTreeMap<i64, String> = parts.into_iter().map(|(id, part)| (id, part.content)).collect();
     assert_eq!(tasks, known.tasks, "version {version}");
-    let newest = newest(db, workflow.id, 1_000).await.unwrap();
+    let newest = newest(workflow.id, 1_000).all(db).await.unwrap();
     let kept = newest.iter().find(|kept| kept.version == version).unwrap();
     assert_eq!(kept.digest, digest(&content, sum), "version {version}");
 }
@@ -120,7 +120,7 @@ async fn a_schedule_alone_leaves_what_was_published_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_data_source_is_used_as_long_as_a_version_with_it_is_deployed_or_may_be() {
+async fn deployable_versions_keep_data_sources_in_use() {
     on_each_store(async |db| {
         let id = add(&db, named("a")).await.id;
         let on = |datasource_id| {
@@ -170,7 +170,7 @@ fn what_is_added_and_taken_off_again_leaves_no_trace() {
 }
 
 #[test]
-fn a_bound_is_not_passed_and_what_is_over_it_may_become_less() {
+fn over_the_limit_only_shrinking_is_allowed() {
     let tasks = |tasks| Weight { tasks, ..Weight::default() };
     assert!(tasks(TASKS_MAX).refuse_over(tasks(TASKS_MAX - 1)).is_ok());
     assert_eq!(tasks(TASKS_MAX + 1).refuse_over(tasks(TASKS_MAX)).unwrap_err().code(), "too_many_tasks");

@@ -67,7 +67,7 @@ async fn ids_of_views_are_found_again() {
 }
 
 #[tokio::test]
-async fn times_are_shown_as_the_server_shows_them_over_every_change_of_the_clocks() {
+async fn times_are_right_across_clock_changes() {
     let (_folder, database) = store().await;
     let session = QuerySession::open(&database, None, std::sync::Arc::default()).await.unwrap();
     for name in

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_has_the_digits_of_its_parts_and_no_more() {
+    fn a_sum_keeps_its_parts_precision() {
         for (cells, expected) in [
             (vec![json!(1), json!(2), json!(0)], "3"),
             (vec![json!(0.1), json!(0.2)], "0.3"),

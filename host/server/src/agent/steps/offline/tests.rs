@@ -80,7 +80,7 @@ fn a_trend_is_searched_written_run_drawn_and_told() {
 }
 
 #[test]
-fn zeros_are_told_as_such_and_averages_are_not_summed_up() {
+fn zeros_are_shown_averages_not_summed() {
     let table = rows(&["day", "n"], json!([["2026-11", 0], ["2026-12", 0]]));
     let (_, answer) = told("orders per month", series("Orders", "month", &["n"]), table);
     assert!(answer.starts_with("Orders: 0 in every one of the 2 months."), "{answer}");
@@ -90,7 +90,7 @@ fn zeros_are_told_as_such_and_averages_are_not_summed_up() {
 }
 
 #[test]
-fn a_single_value_a_ranking_and_nothing_are_told_in_words() {
+fn values_rankings_and_empty_results_get_sentences() {
     let one = rows(&["n"], json!([[42]]));
     let (calls, answer) = told("how many orders", written("Number of orders", "value", &["n"]), one);
     assert_eq!(
@@ -114,7 +114,7 @@ fn rows_that_were_cut_are_not_summed_up() {
 }
 
 #[test]
-fn weeks_are_no_days_and_counts_of_different_things_are_not_summed_up() {
+fn weeks_are_named_distinct_counts_unsummed() {
     let table = rows(&["week", "n"], json!([["2026-11-09", 20], ["2026-11-16", 10]]));
     let (_, answer) = told("orders per week", series("Orders", "week", &["n"]), table.clone());
     assert!(answer.starts_with("Orders: 30 in total over 2 weeks; the most in 2026-11-09 (20)."), "{answer}");
@@ -123,7 +123,7 @@ fn weeks_are_no_days_and_counts_of_different_things_are_not_summed_up() {
 }
 
 #[test]
-fn a_series_with_several_rows_for_a_day_has_no_total_and_no_peak() {
+fn a_grouped_series_has_no_total() {
     let table = rows(
         &["day", "channel", "n"],
         json!([["2026-11-19", "app", 2], ["2026-11-19", "web", 3], ["2026-11-20", "app", 1]]),
@@ -133,7 +133,7 @@ fn a_series_with_several_rows_for_a_day_has_no_total_and_no_peak() {
 }
 
 #[test]
-fn as_many_rows_as_were_asked_for_are_not_all_of_them() {
+fn rows_at_the_limit_are_not_all() {
     let cities = |count: usize| {
         let cities: Vec<Value> = (0..count).map(|at| json!([format!("city {at}"), "gold", 9])).collect();
         rows(&["city", "level", "n"], json!(cities))
@@ -182,7 +182,7 @@ fn a_tool_that_is_broken_fails_the_task() {
 }
 
 #[test]
-fn lineage_is_told_by_side() {
+fn lineage_is_described_by_side() {
     let node = |name: &str, distance: i64| json!({ "name": name, "distance": distance });
     let graph = json!({ "table": { "name": "orders" }, "upstream": [node("raw", -1)],
         "downstream": [node("report", 1), node("sum", 2)], "omitted": 0 });
