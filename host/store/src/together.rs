@@ -114,14 +114,15 @@ impl Tx {
     pub async fn execute_all(&mut self, statements: &[Statement]) -> Result<Vec<u64>, Error> {
         let mut changed = Vec::with_capacity(statements.len());
         for some in statements.chunks(TOGETHER_MAX) {
-            let (Begun::Postgres(tx), true) = (&mut self.transaction, some.len() > 1) else {
+            let (Begun::Postgres(_), true) = (&self.transaction, some.len() > 1) else {
                 for statement in some {
                     changed.push(self.execute(statement.sql, &statement.values).await?);
                 }
                 continue;
             };
             let (sql, values) = writes(some);
-            let rows = postgres::fetch(tx.connection()?, AssertSqlSafe(sql), &values).await?;
+            let sql = Sql::Made(sql.into());
+            let rows = self.answered(async |transaction| transaction.fetch(sql, &values).await).await?;
             let row = rows.first().ok_or_else(|| Error::internal(anyhow::anyhow!("no row was answered")))?;
             for index in 0..some.len() {
                 changed.push(u64::try_from(row.get::<i64>(index)?).unwrap_or_default());
@@ -149,7 +150,8 @@ impl Tx {
         }
         push_numbered(&mut sql, last.sql, values.len());
         values.extend(last.values);
-        self.transaction.fetch(Sql::Made(sql.into()), &values).await
+        let sql = Sql::Made(sql.into());
+        self.answered(async |transaction| transaction.fetch(sql, &values).await).await
     }
 }
 
