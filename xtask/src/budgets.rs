@@ -12,6 +12,8 @@ pub struct Budgets {
     total_seconds: u64,
     /// The additional time of the tier `engines`.
     engines_seconds: u64,
+    /// For the complete tier `slow`.
+    slow_seconds: u64,
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
     #[serde(rename = "suite")]
@@ -149,8 +151,12 @@ impl Budgets {
 
     /// The budget of these tiers.
     pub fn seconds_of(&self, tiers: &[Tier]) -> u64 {
-        let more = if tiers.contains(&Tier::Engines) { self.engines_seconds } else { 0 };
-        self.total_seconds + more
+        let seconds = |tier: &Tier| match tier {
+            Tier::Test => self.total_seconds,
+            Tier::Engines => self.engines_seconds,
+            Tier::Slow => self.slow_seconds,
+        };
+        tiers.iter().map(seconds).sum()
     }
 
     /// True if the suite runs this program of the package.
@@ -173,7 +179,7 @@ mod tests {
     #[test]
     fn the_parts_fit_into_the_total() {
         let budgets = Budgets::read().expect("it parses");
-        for tiers in [&[Tier::Test][..], &[Tier::Test, Tier::Engines]] {
+        for tiers in [&[Tier::Test][..], &[Tier::Test, Tier::Engines], &[Tier::Slow]] {
             let needed = |step: &&Step| step.tiers.iter().any(|tier| tiers.contains(tier));
             let steps = budgets.steps.iter().filter(needed).map(|step| step.seconds);
             let suites = budgets.suites_of(tiers).map(|suite| suite.seconds);
