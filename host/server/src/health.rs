@@ -36,7 +36,7 @@ impl Health {
 
 pub fn part() -> Part<Health> {
     Part {
-        tags: &[("operation", "Health, figures, and this description")],
+        tags: &[("operation", "Health, metrics, OpenAPI description")],
         routes: routes(),
         ..Part::default()
     }

@@ -92,6 +92,12 @@ pub struct Either {
     pub postgres: &'static str,
 }
 
+impl Either {
+    fn words(self, is_postgres: bool) -> &'static str {
+        if is_postgres { self.postgres } else { self.sqlite }
+    }
+}
+
 impl From<&'static str> for Either {
     /// The same words for both.
     fn from(sql: &'static str) -> Either {
@@ -171,7 +177,7 @@ impl Db {
 
     /// The words for this store.
     pub fn words(&self, either: Either) -> &'static str {
-        if self.is_shared() { either.postgres } else { either.sqlite }
+        either.words(self.is_shared())
     }
 
     /// Runs a reading statement.
@@ -246,18 +252,18 @@ impl Tx {
         &mut self,
         statement: impl AsyncFnOnce(&mut Begun) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let is_local = matches!(self.transaction, Begun::Sqlite(_));
+        let is_on_postgres = self.is_on_postgres();
         let statement = statement(&mut self.transaction);
-        if is_local {
-            return statement.await;
-        }
-        let answer = tokio::time::timeout(postgres_pool::ANSWER_TIMEOUT, statement).await;
-        answer.map_err(|_| sqlx::Error::PoolTimedOut)?
+        if is_on_postgres { postgres_pool::answer(statement).await } else { statement.await }
     }
 
     /// The words for this store.
     pub fn words(&self, either: Either) -> &'static str {
         self.transaction.words(either)
+    }
+
+    fn is_on_postgres(&self) -> bool {
+        self.transaction.is_on_postgres()
     }
 
     /// Keeps all of it, with what [`Tx::changed`] was told.
@@ -303,6 +309,14 @@ fn uncertain(error: sqlx::Error) -> Error {
 }
 
 impl Begun {
+    fn is_on_postgres(&self) -> bool {
+        matches!(self, Begun::Postgres(_))
+    }
+
+    fn words(&self, either: Either) -> &'static str {
+        either.words(self.is_on_postgres())
+    }
+
     async fn fetch(&mut self, sql: impl Into<Sql>, values: &[Value]) -> Result<Vec<Row>, Error> {
         match self {
             Begun::Sqlite(tx) => Ok(tx.run(sql.into(), values).await?.rows),
@@ -314,13 +328,6 @@ impl Begun {
         match self {
             Begun::Sqlite(tx) => Ok(tx.run(sql.into(), values).await?.changed),
             Begun::Postgres(tx) => postgres::execute(tx.connection()?, sql.into(), values).await,
-        }
-    }
-
-    fn words(&self, either: Either) -> &'static str {
-        match self {
-            Begun::Sqlite(_) => either.sqlite,
-            Begun::Postgres(_) => either.postgres,
         }
     }
 }

@@ -15,7 +15,6 @@ use sqlx::{
 };
 
 use super::postgres_pool::Connections;
-use super::together::CombinedReads;
 use super::{BUSY_TIMEOUT, Row, Store, Value};
 
 const CONNECTIONS: u32 = 16;
@@ -53,7 +52,7 @@ pub async fn connect(url: &str) -> anyhow::Result<Store> {
         .idle_timeout(None)
         .max_lifetime(None)
         .connect_lazy_with(options);
-    Ok(Store::Postgres(Postgres { connections, listener, combined: CombinedReads::default() }))
+    Ok(Store::Postgres(Postgres { connections, listener }))
 }
 
 /// All connections to the server.
@@ -62,8 +61,6 @@ pub struct Postgres {
     pub connections: Connections,
     /// The connection that listens for other servers' commits.
     pub listener: PgPool,
-    /// Statements that read several things at once.
-    pub combined: CombinedReads,
 }
 
 /// Reads on one connection.

@@ -16,30 +16,33 @@ use sqlx::{
 use tokio::time::Instant;
 
 use super::pool::{Lent, Pool};
+use super::together::CombinedReads;
 use super::{BUSY_TIMEOUT, Value, postgres};
 
 /// Between two attempts to reach a server.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The longest wait for the answer to one statement: longer than the server's own `statement_timeout`.
-pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(35);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(35);
 
 #[derive(Clone)]
 pub struct Connections {
     options: Arc<PgConnectOptions>,
     pool: Pool<PgConnection>,
+    pub combined: CombinedReads,
 }
 
 /// A transaction. Dropping it rolls back.
 pub struct Transaction {
     lent: Option<Lent<PgConnection>>,
+    pub combined: CombinedReads,
     /// COMMIT was sent.
     is_committing: bool,
 }
 
 impl Connections {
     pub fn new(options: PgConnectOptions, size: u32) -> Connections {
-        Connections { options: Arc::new(options), pool: Pool::new(size) }
+        Connections { options: Arc::new(options), pool: Pool::new(size), combined: CombinedReads::default() }
     }
 
     /// Runs one statement that only reads.
@@ -48,7 +51,7 @@ impl Connections {
         let mut lent = self.pool.take().await?;
         loop {
             let (connection, is_fresh) = self.open(&mut lent).await?;
-            match self.bounded(postgres::read(connection, sql.clone(), values)).await {
+            match answer(postgres::read(connection, sql.clone(), values)).await {
                 Ok(rows) => {
                     lent.give_back();
                     return Ok(rows);
@@ -58,17 +61,15 @@ impl Connections {
         }
     }
 
-    /// The names and types of a reading statement's columns.
+    /// See [`columns`].
     pub async fn columns(&self, sql: &'static str) -> Result<Vec<(String, String)>, sqlx::Error> {
         let mut lent = self.pool.take().await?;
         loop {
             let (connection, is_fresh) = self.open(&mut lent).await?;
-            match self.bounded(connection.prepare(SqlStr::from_static(sql))).await {
-                Ok(statement) => {
+            match answer(columns(connection, sql)).await {
+                Ok(columns) => {
                     lent.give_back();
-                    let column =
-                        |column: &PgColumn| (column.name().to_owned(), column.type_info().name().to_owned());
-                    return Ok(statement.columns().iter().map(column).collect());
+                    return Ok(columns);
                 }
                 Err(error) => lent = self.replaced(lent, error, is_fresh)?,
             }
@@ -80,8 +81,11 @@ impl Connections {
         let mut lent = self.pool.take().await?;
         loop {
             let (connection, is_fresh) = self.open(&mut lent).await?;
-            match self.bounded(simple(connection, begin)).await {
-                Ok(()) => return Ok(Transaction { lent: Some(lent), is_committing: false }),
+            match answer(simple(connection, begin)).await {
+                Ok(()) => {
+                    let combined = self.combined.clone();
+                    return Ok(Transaction { lent: Some(lent), combined, is_committing: false });
+                }
                 Err(error) => lent = self.replaced(lent, error, is_fresh)?,
             }
         }
@@ -122,22 +126,6 @@ impl Connections {
         }
     }
 
-    /// Bounds a statement's time on this side, too: a server that vanished without a word answers nothing. Then no
-    /// idle connection is lent again.
-    async fn bounded<T>(
-        &self,
-        statement: impl Future<Output = Result<T, sqlx::Error>>,
-    ) -> Result<T, sqlx::Error> {
-        let Ok(answer) = tokio::time::timeout(ANSWER_TIMEOUT, statement).await else {
-            tracing::warn!(
-                "PostgreSQL did not answer for {ANSWER_TIMEOUT:?}; all idle connections are closed"
-            );
-            self.pool.forget_idle();
-            return Err(sqlx::Error::PoolTimedOut);
-        };
-        answer
-    }
-
     /// After a failed statement that wrote nothing: the right to open another connection if the old one was
     /// dead; otherwise the error.
     fn replaced(
@@ -146,20 +134,16 @@ impl Connections {
         error: sqlx::Error,
         is_fresh: bool,
     ) -> Result<Lent<PgConnection>, sqlx::Error> {
-        if matches!(error, sqlx::Error::PoolTimedOut) {
-            // It is in the middle of a statement.
-            return Err(error);
-        }
         if !is_dead(&error) {
             lent.give_back();
             return Err(error);
         }
         lent.empty();
-        if is_fresh {
+        self.pool.forget_idle();
+        if is_fresh || is_late(&error) {
             return Err(error);
         }
         tracing::debug!("a connection to PostgreSQL was dead and is replaced: {error}");
-        self.pool.forget_idle();
         Ok(lent)
     }
 
@@ -180,7 +164,7 @@ impl Transaction {
     /// After an error, whether it was committed is unknown.
     pub async fn commit(mut self) -> Result<(), sqlx::Error> {
         self.is_committing = true;
-        simple(self.connection()?, "COMMIT").await?;
+        answer(simple(self.connection()?, "COMMIT")).await?;
         if let Some(lent) = self.lent.take() {
             lent.give_back();
         }
@@ -215,6 +199,30 @@ impl Drop for Transaction {
             }
         });
     }
+}
+
+/// Bounds the wait for a server that vanished without a word. Afterwards the connection is in the middle of a
+/// statement.
+pub async fn answer<T, E: From<sqlx::Error>>(statement: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    let Ok(answer) = tokio::time::timeout(ANSWER_TIMEOUT, statement).await else {
+        tracing::warn!("PostgreSQL did not answer for {ANSWER_TIMEOUT:?}");
+        return Err(sqlx::Error::Io(ErrorKind::TimedOut.into()).into());
+    };
+    answer
+}
+
+fn is_late(error: &sqlx::Error) -> bool {
+    matches!(error, sqlx::Error::Io(error) if error.kind() == ErrorKind::TimedOut)
+}
+
+/// The names and types of a reading statement's columns.
+pub async fn columns(
+    connection: &mut PgConnection,
+    sql: &'static str,
+) -> Result<Vec<(String, String)>, sqlx::Error> {
+    let statement = connection.prepare(SqlStr::from_static(sql)).await?;
+    let column = |column: &PgColumn| (column.name().to_owned(), column.type_info().name().to_owned());
+    Ok(statement.columns().iter().map(column).collect())
 }
 
 /// Runs a statement without values and answers.

@@ -13,7 +13,7 @@ use sqlx::{AssertSqlSafe, Row as _};
 
 use super::postgres::Kind;
 use super::sqlite::Sql;
-use super::{Begun, Db, Either, Row, Store, Tx, Value, postgres};
+use super::{Begun, Db, Either, Row, Store, Tx, Value, postgres, postgres_pool};
 
 /// The most writing statements in one.
 const TOGETHER_MAX: usize = 16;
@@ -55,8 +55,8 @@ impl<T> Select<T> {
         rows.iter().map(self.row).collect()
     }
 
-    fn statement(&self, db: &Db) -> Statement {
-        Statement::new(db.words(self.sql), self.values.clone())
+    fn statement(&self, is_postgres: bool) -> Statement {
+        Statement::new(self.sql.words(is_postgres), self.values.clone())
     }
 }
 
@@ -65,7 +65,7 @@ pub trait Selects {
     /// The rows of each.
     type Found;
 
-    fn statements(&self, db: &Db) -> Vec<Statement>;
+    fn statements(&self, is_postgres: bool) -> Vec<Statement>;
     fn found(self, rows: &[Vec<Row>]) -> Result<Self::Found, Error>;
 }
 
@@ -74,9 +74,9 @@ macro_rules! selects {
         impl<$($row),+> Selects for ($(Select<$row>),+) {
             type Found = ($(Vec<$row>),+);
 
-            fn statements(&self, db: &Db) -> Vec<Statement> {
+            fn statements(&self, is_postgres: bool) -> Vec<Statement> {
                 let ($($select),+) = self;
-                vec![$($select.statement(db)),+]
+                vec![$($select.statement(is_postgres)),+]
             }
 
             fn found(self, rows: &[Vec<Row>]) -> Result<Self::Found, Error> {
@@ -94,7 +94,7 @@ selects!(A a 0, B b 1, C c 2, D d 3, E e 4, F f 5);
 impl Db {
     /// Runs several reading statements on one state of the store; returns what each found.
     pub async fn read_all<S: Selects>(&self, selects: S) -> Result<S::Found, Error> {
-        let statements = selects.statements(self);
+        let statements = selects.statements(self.is_shared());
         if let (Store::Postgres(postgres), None) = (&self.store, &self.moment) {
             return selects.found(&postgres.read_all(&statements).await?);
         }
@@ -109,17 +109,25 @@ impl Db {
 }
 
 impl Tx {
+    /// Runs several reading statements, which may lock rows. On PostgreSQL they see one state, the one before they
+    /// waited for a lock; of the rows that they lock, they see the state afterwards.
+    pub async fn query_all<S: Selects>(&mut self, selects: S) -> Result<S::Found, Error> {
+        let statements = selects.statements(self.is_on_postgres());
+        let all = self.answered(async |transaction| transaction.fetch_all(&statements).await).await?;
+        selects.found(&all)
+    }
+
     /// Runs several writing statements. None may see or change a row that another one of them writes; foreign
     /// keys between them are fine. Returns the number of rows that each changed.
     pub async fn execute_all(&mut self, statements: &[Statement]) -> Result<Vec<u64>, Error> {
         let mut changed = Vec::with_capacity(statements.len());
         for some in statements.chunks(TOGETHER_MAX) {
-            let (Begun::Postgres(_), true) = (&self.transaction, some.len() > 1) else {
+            if !self.is_on_postgres() || some.len() == 1 {
                 for statement in some {
                     changed.push(self.execute(statement.sql, &statement.values).await?);
                 }
                 continue;
-            };
+            }
             let (sql, values) = writes(some);
             let sql = Sql::Made(sql.into());
             let rows = self.answered(async |transaction| transaction.fetch(sql, &values).await).await?;
@@ -177,27 +185,82 @@ struct Part {
 
 impl postgres::Postgres {
     async fn read_all(&self, statements: &[Statement]) -> Result<Vec<Vec<Row>>, Error> {
-        let of = |statement: &Statement| (statement.sql.as_ptr() as usize, statement.sql.len());
-        let key: Key = statements.iter().map(of).collect();
-        let known = self.combined.0.lock().get(&key).map(Arc::clone);
-        let combined = match known {
+        let connections = &self.connections;
+        let combined = match connections.combined.known(statements) {
             Some(combined) => combined,
             None => {
                 let mut columns = Vec::with_capacity(statements.len());
                 for statement in statements {
-                    columns.push(self.connections.columns(statement.sql).await?);
+                    columns.push(connections.columns(statement.sql).await?);
                 }
-                let made = Arc::new(combine(statements, columns)?);
-                Arc::clone(self.combined.0.lock().entry(key).or_insert(made))
+                connections.combined.learn(statements, columns)?
             }
         };
-        let values: Vec<Value> = statements.iter().flat_map(|statement| &statement.values).cloned().collect();
-        let rows = self.connections.read(AssertSqlSafe(Arc::clone(&combined.sql)), &values).await?;
-        let mut all: Vec<Vec<Row>> = statements.iter().map(|_| Vec::new()).collect();
-        for row in &rows {
+        let rows = connections.read(combined.sql(), &values_of(statements)).await?;
+        combined.divide(&rows)
+    }
+}
+
+impl Begun {
+    async fn fetch_all(&mut self, statements: &[Statement]) -> Result<Vec<Vec<Row>>, Error> {
+        if let Begun::Postgres(tx) = self {
+            let combined = match tx.combined.known(statements) {
+                Some(combined) => combined,
+                None => {
+                    let mut columns = Vec::with_capacity(statements.len());
+                    for statement in statements {
+                        columns.push(postgres_pool::columns(tx.connection()?, statement.sql).await?);
+                    }
+                    tx.combined.learn(statements, columns)?
+                }
+            };
+            let rows = postgres::read(tx.connection()?, combined.sql(), &values_of(statements)).await?;
+            return combined.divide(&rows);
+        }
+        let mut all = Vec::with_capacity(statements.len());
+        for statement in statements {
+            all.push(self.fetch(statement.sql, &statement.values).await?);
+        }
+        Ok(all)
+    }
+}
+
+fn values_of(statements: &[Statement]) -> Vec<Value> {
+    statements.iter().flat_map(|statement| &statement.values).cloned().collect()
+}
+
+impl CombinedReads {
+    fn known(&self, statements: &[Statement]) -> Option<Arc<Combined>> {
+        self.0.lock().get(&key_of(statements)).map(Arc::clone)
+    }
+
+    /// Combines statements with columns of these names and types.
+    fn learn(
+        &self,
+        statements: &[Statement],
+        columns: Vec<Vec<(String, String)>>,
+    ) -> Result<Arc<Combined>, Error> {
+        let made = Arc::new(combine(statements, columns)?);
+        Ok(Arc::clone(self.0.lock().entry(key_of(statements)).or_insert(made)))
+    }
+}
+
+fn key_of(statements: &[Statement]) -> Key {
+    statements.iter().map(|statement| (statement.sql.as_ptr() as usize, statement.sql.len())).collect()
+}
+
+impl Combined {
+    fn sql(&self) -> AssertSqlSafe<Arc<str>> {
+        AssertSqlSafe(Arc::clone(&self.sql))
+    }
+
+    /// The rows of each part.
+    fn divide(&self, rows: &[PgRow]) -> Result<Vec<Vec<Row>>, Error> {
+        let mut all: Vec<Vec<Row>> = self.parts.iter().map(|_| Vec::new()).collect();
+        for row in rows {
             let number: i32 = row.try_get(0)?;
             let part = usize::try_from(number).unwrap_or(usize::MAX);
-            let (Some(part), Some(rows)) = (combined.parts.get(part), all.get_mut(part)) else {
+            let (Some(part), Some(rows)) = (self.parts.get(part), all.get_mut(part)) else {
                 return Err(Error::internal(anyhow::anyhow!("there is no statement {number}")));
             };
             rows.push(part.row(row)?);

@@ -52,7 +52,7 @@ pub fn part() -> Part<Agent> {
     Part {
         tags: &[
             ("nl2sql", "Topics, messages, and tasks whose events are streamed"),
-            ("mcp", "The agent's tools for other people's assistants"),
+            ("mcp", "The agent's tools for other agents, over the Model Context Protocol"),
         ],
         routes: routes(),
         workers: vec![Worker::new(Start::AfterSetUp, worker::run_worker)],

@@ -33,7 +33,7 @@ pub const SUCCESS: &str = "success";
 pub fn part() -> Part<Core> {
     let list = "List audit records, newest first";
     Part {
-        tags: &[("audit", "Who changed what")],
+        tags: &[("audit", "Records of all changes")],
         routes: vec![Route::new(Method::GET, "/api/v1/audit", Role::Admin, "listAudit", list, api::list)],
         retained: vec![RetentionRule::days(LOG, |settings: &RetentionSettings| settings.audit_days)],
         ..Part::default()

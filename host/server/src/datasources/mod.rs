@@ -33,8 +33,7 @@ pub use client::{DatasourceClient, Unanswered, limit};
 pub use definition::{ALL_DATABASES, databases_named};
 pub use servers::Servers;
 pub use store::{
-    Datasource, all_of, by_id, due, find, find_default, is_there, lock, next_due, own_id, set_last_sync,
-    set_next,
+    Datasource, all_of, by_id, due, find, find_default, kept, lock, next_due, own_id, set_last_sync, set_next,
 };
 
 /// The change log's topic of data sources.
@@ -93,7 +92,7 @@ const READ_SECRET: EncryptedColumn = EncryptedColumn {
 
 pub fn part() -> Part<Datasources> {
     Part {
-        tags: &[("datasources", "Physical databases")],
+        tags: &[("datasources", "Connections to databases")],
         routes: routes(),
         encrypted_columns: &[SECRET, READ_SECRET],
         error_codes: &["too_many_datasources"],

@@ -130,13 +130,13 @@ pub async fn lock_alone(tx: &mut Tx, id: i64) -> Result<Option<Datasource>, Erro
     tx.query(tx.words(LOCK), &[id.into()]).await?.first().map(datasource).transpose()
 }
 
-/// Whether it exists; prevents deletion until the transaction ends.
-pub async fn is_there(tx: &mut Tx, id: i64) -> Result<bool, Error> {
-    const THERE: Either = Either {
+/// Its id, if it exists; it cannot be deleted before the transaction ends.
+pub fn kept(id: Option<i64>) -> Select<i64> {
+    const KEPT: Either = Either {
         sqlite: "SELECT id FROM datasources WHERE id = $1",
         postgres: "SELECT id FROM datasources WHERE id = $1 FOR KEY SHARE",
     };
-    Ok(!tx.query(tx.words(THERE), &[id.into()]).await?.is_empty())
+    Select::new(KEPT, [id.into()], |row| row.get(0))
 }
 
 /// Serialises changes of the default, and creations: they lock the store's own row, which always exists.

@@ -2,7 +2,7 @@
 
 use lakeport_base::Error;
 use lakeport_http::Paging;
-use lakeport_store::{Db, Either, Row, Select, Tx, Value};
+use lakeport_store::{ByName, Db, Either, Row, Select, Tx, Value};
 use serde::{Deserialize, Serialize};
 
 use super::Run;
@@ -99,15 +99,17 @@ impl Status {
 
 impl Record {
     pub fn duration_ms(&self) -> Option<i64> {
-        Some((self.end_time_ms? - self.start_time_ms?).max(0))
+        duration_ms(self.start_time_ms, self.end_time_ms)
     }
+}
+
+pub fn duration_ms(start_time_ms: Option<i64>, end_time_ms: Option<i64>) -> Option<i64> {
+    Some((end_time_ms? - start_time_ms?).max(0))
 }
 
 /// Reads the columns of `columns!`.
 pub fn execution(row: &Row) -> Result<Execution, Error> {
     let mut row = row.by_name();
-    let status: String = row.get("status")?;
-    let unknown = || Error::internal(anyhow::anyhow!("the store holds an execution that is `{status}`"));
     Ok(Execution {
         id: row.get("id")?,
         run_id: row.get("run_id")?,
@@ -121,7 +123,7 @@ pub fn execution(row: &Row) -> Result<Execution, Error> {
             task_key: row.get("task_key")?,
             task_id: row.get("task_id")?,
             task_name: row.get("task_name")?,
-            status: Status::named(&status).ok_or_else(unknown)?,
+            status: status(&mut row)?,
             attempt: row.get("attempt")?,
             start_time_ms: row.get("start_time")?,
             end_time_ms: row.get("end_time")?,
@@ -132,6 +134,12 @@ pub fn execution(row: &Row) -> Result<Execution, Error> {
         created_at_ms: row.get("created_at")?,
         updated_at_ms: row.get("updated_at")?,
     })
+}
+
+pub fn status(row: &mut ByName<'_>) -> Result<Status, Error> {
+    let text: String = row.get("status")?;
+    let unknown = || Error::internal(anyhow::anyhow!("the store holds an execution that is `{text}`"));
+    Status::named(&text).ok_or_else(unknown)
 }
 
 pub async fn find(db: &Db, id: i64) -> Result<Option<Execution>, Error> {
@@ -190,30 +198,32 @@ pub async fn latest_of_task(db: &Db, task_id: i64) -> Result<Option<Execution>, 
     db.read(FIND, &[task_id.into()]).await?.first().map(execution).transpose()
 }
 
-/// The statement for the newest [`execution`] of each workflow of a selection, which is SQL with a column `id`.
-macro_rules! latest_of_each {
-    (sqlite, $($workflows:tt)+) => {
+/// Joins to a selection `w` of workflows the newest execution of each, as `latest` with the columns of
+/// [`ExecutionView::read`].
+///
+/// [`ExecutionView::read`]: super::ExecutionView::read
+macro_rules! join_latest {
+    (columns) => {
+        "id, workflow_id, workflow_name, task_id, task_name, instance_id, status, trigger_type, schedule_time, \
+         attempt, start_time, end_time, error_message, rows_affected, created_at, updated_at"
+    };
+    (sqlite) => {
         concat!(
-            "SELECT ",
-            $crate::execution_records::store::columns!(),
-            " FROM executions WHERE id IN (SELECT (SELECT max(e.id) FROM executions e \
-             WHERE e.workflow_id = w.id) FROM (",
-            $($workflows)+,
-            ") AS w)"
+            " LEFT JOIN (SELECT ",
+            $crate::execution_records::store::join_latest!(columns),
+            " FROM executions) AS latest \
+             ON latest.id = (SELECT max(e.id) FROM executions e WHERE e.workflow_id = w.id)"
         )
     };
-    (postgres, $($workflows:tt)+) => {
+    (postgres) => {
         concat!(
-            "SELECT ",
-            $crate::execution_records::store::columns!(),
-            " FROM (SELECT latest.* FROM (",
-            $($workflows)+,
-            ") AS w CROSS JOIN LATERAL (SELECT * FROM executions e WHERE e.workflow_id = w.id \
-             ORDER BY e.id DESC LIMIT 1) AS latest) AS latest"
+            " LEFT JOIN LATERAL (SELECT ",
+            $crate::execution_records::store::join_latest!(columns),
+            " FROM executions e WHERE e.workflow_id = w.id ORDER BY e.id DESC LIMIT 1) AS latest ON TRUE"
         )
     };
 }
-pub(crate) use {columns, latest_of_each};
+pub(crate) use join_latest;
 
 /// Those of these runs, by task key.
 pub async fn of_runs(db: &Db, run_ids: &[i64]) -> Result<Vec<Execution>, Error> {

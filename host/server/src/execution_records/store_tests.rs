@@ -95,18 +95,6 @@ async fn lists_are_newest_first_and_pages_are_cut() {
         assert_eq!(shown(of_workflow(7, 9).all(&db).await.unwrap()), [ids[1], ids[0]]);
         assert_eq!(latest_of_task(&db, 1).await.unwrap().unwrap().id, ids[2]);
         assert_eq!(latest_of_task(&db, 99).await.unwrap(), None);
-        const LATEST: Either = Either {
-            sqlite: latest_of_each!(sqlite, "SELECT value AS id FROM json_each($1)"),
-            postgres: latest_of_each!(
-                postgres,
-                "SELECT CAST(value AS BIGINT) AS id FROM json_array_elements_text(CAST($1 AS json))"
-            ),
-        };
-        let latest = |ids: &str| Select::new(LATEST, [ids.into()], execution).all(&db);
-        let mut latest_of_three = shown(latest("[7, 8, 9]").await.unwrap());
-        latest_of_three.sort();
-        assert_eq!(latest_of_three, [ids[1], ids[2]]);
-        assert_eq!(shown(latest("[]").await.unwrap()), [0; 0]);
     })
     .await;
 }

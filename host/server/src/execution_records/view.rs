@@ -1,11 +1,13 @@
 //! Executions in answers.
 
 use chrono_tz::Tz;
+use lakeport_base::Error;
 use lakeport_base::time::{self, SECOND_MS};
+use lakeport_store::ByName;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::store::{Execution, Status};
+use super::store::{self, Execution, Status};
 
 /// The execution of a task in a run; its attempts form one record.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -37,6 +39,39 @@ pub struct ExecutionView {
 }
 
 impl ExecutionView {
+    /// Reads the columns of `join_latest!`, which are the next in the row; `None`: there is no execution.
+    pub fn read(row: &mut ByName<'_>, zone: Tz) -> Result<Option<ExecutionView>, Error> {
+        let shown = |at_ms: i64| time::shown(at_ms, zone);
+        let Some(id) = row.get("id")? else { return Ok(None) };
+        let (workflow_id, workflow_name) = (row.get("workflow_id")?, row.get("workflow_name")?);
+        let (task_id, task_name) = (row.get("task_id")?, row.get("task_name")?);
+        let instance_id = row.get("instance_id")?;
+        let status = store::status(row)?;
+        let trigger_type = row.get("trigger_type")?;
+        let schedule_time = row.get::<Option<i64>>("schedule_time")?.map(shown);
+        let attempt = row.get("attempt")?;
+        let (start_ms, end_ms): (Option<i64>, Option<i64>) = (row.get("start_time")?, row.get("end_time")?);
+        Ok(Some(ExecutionView {
+            id,
+            workflow_id,
+            workflow_name,
+            task_id,
+            task_name,
+            instance_id,
+            status,
+            trigger_type,
+            schedule_time,
+            attempt,
+            start_time: start_ms.map(shown),
+            end_time: end_ms.map(shown),
+            duration_seconds: store::duration_ms(start_ms, end_ms).map(seconds),
+            error_message: row.get("error_message")?,
+            rows_affected: row.get("rows_affected")?,
+            created_at: shown(row.get("created_at")?),
+            updated_at: shown(row.get("updated_at")?),
+        }))
+    }
+
     pub fn new(execution: &Execution, zone: Tz) -> ExecutionView {
         let shown = |at_ms: i64| time::shown(at_ms, zone);
         let record = &execution.record;
@@ -53,13 +88,17 @@ impl ExecutionView {
             attempt: record.attempt,
             start_time: record.start_time_ms.map(shown),
             end_time: record.end_time_ms.map(shown),
-            duration_seconds: record.duration_ms().map(|ms| ms as f64 / SECOND_MS as f64),
+            duration_seconds: record.duration_ms().map(seconds),
             error_message: record.error_message.clone(),
             rows_affected: record.rows_affected,
             created_at: shown(execution.created_at_ms),
             updated_at: shown(execution.updated_at_ms),
         }
     }
+}
+
+fn seconds(ms: i64) -> f64 {
+    ms as f64 / SECOND_MS as f64
 }
 
 /// An execution with a part of its log.

@@ -56,7 +56,7 @@ impl Executions {
 
 pub fn part() -> Part<Executions> {
     Part {
-        tags: &[("executions", "What ran, when, and how it ended")],
+        tags: &[("executions", "Runs of workflows and tasks: status, logs, statistics")],
         routes: routes(),
         workers: vec![Worker::new(Start::AfterSetUp, watch::run_worker)],
         retained: vec![RetentionRule::days(runs::store::RETAINED, |settings| settings.executions_days)],

@@ -34,7 +34,7 @@ impl Lineage {
 
 pub fn part() -> Part<Lineage> {
     Part {
-        tags: &[("lineage", "Which table is made from which")],
+        tags: &[("lineage", "Dependencies between tables")],
         routes: routes(),
         workers: vec![Worker::new(Start::AtOnce, |lineage: Arc<Lineage>| async move {
             lineage.graph.follow().await;

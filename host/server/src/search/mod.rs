@@ -79,7 +79,11 @@ impl Search {
 }
 
 pub fn part() -> Part<Search> {
-    Part { tags: &[("search", "Tables and fields by words")], routes: routes(), ..Part::default() }
+    Part {
+        tags: &[("search", "Full-text search for tables and fields")],
+        routes: routes(),
+        ..Part::default()
+    }
 }
 
 /// A request to this module.

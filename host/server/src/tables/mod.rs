@@ -31,7 +31,7 @@ use crate::part::{Fate, InUse, Part, Resource, RetentionRule, Start, Worker};
 use crate::plugins::CALL_CODES;
 pub use definitions::Record;
 pub use definitions::list::page;
-pub use definitions::store::all_of as records_of;
+pub use definitions::store::{active_of, all_of as records_of};
 pub use definitions::view::TableView;
 pub use feed::Catalog;
 pub use fields::Field;
@@ -187,11 +187,6 @@ fn in_use<'a>(tx: &'a mut Tx, source: &'a Resource) -> BoxFuture<'a, Result<(), 
 
 /// A request to this module.
 pub type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Tables, P, Q, B>;
-
-/// The ids without a table, or with one in the recycle bin.
-pub async fn missing_of(tx: &mut Tx, ids: &[i64]) -> Result<Vec<i64>, Error> {
-    definitions::store::missing_of(tx, ids).await
-}
 
 /// The existing tables of these ids, without the recycle bin, in the order of the ids.
 pub async fn views(state: &Core, ids: &[i64]) -> Result<Vec<TableView>, Error> {

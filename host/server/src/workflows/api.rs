@@ -1,7 +1,5 @@
 //! Handlers of workflows.
 
-use std::collections::HashMap;
-
 use lakeport_base::error::{Detail, Error};
 use lakeport_http::form::Draft;
 use lakeport_http::{Data, Nothing, Page, Paging};
@@ -15,7 +13,7 @@ use super::view::{EdgeView, VersionView, WorkflowDetail, WorkflowView};
 use super::{Deployed, PublicationState, TOPIC, Workflow, WorkflowStatus, engine_lock, store};
 use crate::audit::{Change, Commit};
 use crate::engines::{self, EngineClient, EngineRecord};
-use crate::execution_records::{self, Execution, ExecutionView};
+use crate::execution_records::{self, ExecutionView};
 use crate::workflows::tasks::dependencies::{self, Bound};
 use crate::workflows::tasks::{self, TaskView};
 use crate::workflows::{Call, Workflows};
@@ -36,18 +34,15 @@ pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<WorkflowVi
     let (state, query) = (&call.state, &call.query);
     let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
     let keyword = query.keyword.as_deref().map(str::to_lowercase);
-    let page = store::page(&state.db, keyword.as_deref(), query.status, &paging).await?;
-    let (total, workflows, latest) = page;
-    let latest: HashMap<i64, &Execution> = latest.iter().map(|one| (one.workflow_id, one)).collect();
-    let shown = |workflow: &Workflow| {
-        let latest = latest.get(&workflow.id).map(|one| ExecutionView::new(one, state.config.time_zone));
-        view(state, workflow, latest)
-    };
-    Ok(Data::new(&paging.page(total, workflows.iter().map(shown).collect())))
+    let zone = state.config.time_zone;
+    let (total, page) = store::page(&state.db, keyword.as_deref(), query.status, &paging, zone).await?;
+    let now_ms = state.clock.now_ms();
+    let shown = |(workflow, latest)| WorkflowView::new(workflow, latest, zone, now_ms);
+    Ok(Data::new(&paging.page(total, page.into_iter().map(shown).collect())))
 }
 
 pub fn view(state: &Workflows, workflow: &Workflow, latest: Option<ExecutionView>) -> WorkflowView {
-    WorkflowView::new(workflow, latest, state.config.time_zone, state.clock.now_ms())
+    WorkflowView::of(workflow, latest, state.config.time_zone, state.clock.now_ms())
 }
 
 pub fn shown(state: &Workflows, workflow: &Workflow, latest: Option<ExecutionView>) -> Data<WorkflowView> {

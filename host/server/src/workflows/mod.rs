@@ -67,6 +67,24 @@ pub struct Workflow {
     pub updated_at_ms: i64,
 }
 
+/// What lists show of a workflow.
+pub struct Summary {
+    pub id: i64,
+    pub content: Content,
+    pub version: i64,
+    pub changed_version: i64,
+    pub status: WorkflowStatus,
+    pub publication: PublicationState,
+    pub published_version: Option<i64>,
+    /// Its code and its project in the engine; only meaningful once it is deployed.
+    pub engine_code: Option<String>,
+    pub engine_project: Option<String>,
+    pub created_by: String,
+    pub updated_by: String,
+    pub created_at_ms: i64,
+    pub updated_at_ms: i64,
+}
+
 /// The state of its newest publication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PublicationState {
@@ -164,8 +182,8 @@ impl Workflows {
 pub fn part() -> Part<Workflows> {
     Part {
         tags: &[
-            ("workflows", "Definitions, versions, publication, schedules, backfill"),
-            ("backfills", "Backfills under way and done"),
+            ("workflows", "Definitions, versions, publications, schedules, backfills"),
+            ("backfills", "Runs of past schedule times"),
             ("tasks", "Nodes of workflows, bound to the tables they read and write"),
         ],
         routes: routes(),

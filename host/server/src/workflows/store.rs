@@ -1,7 +1,9 @@
 //! Workflows in the store. A deleted one stays, hidden, for its publications.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
+use chrono_tz::Tz;
 use lakeport_base::Error;
 use lakeport_http::{PAGE_MAX_BYTES, Paging};
 use lakeport_store::{ByName, Db, Either, Row, Select, Statement, Tx, Value};
@@ -9,23 +11,17 @@ use lakeport_store::{ByName, Db, Either, Row, Select, Statement, Tx, Value};
 use super::definition::Content;
 use super::forms::WorkflowStatus;
 use super::versions::{Sum, Weight};
-use super::{Deployed, PublicationState, Workflow};
+use super::{Deployed, PublicationState, Summary, Workflow};
 use crate::engines::{EngineRecord, store as engines};
-use crate::execution_records::store::{Execution, execution, latest_of_each};
+use crate::execution_records::ExecutionView;
+use crate::execution_records::store::join_latest;
 
 /// Columns of a workflow, in the order of [`workflow`].
 macro_rules! columns {
     () => {
-        columns!("content")
-    };
-    ($content:literal) => {
-        concat!(
-            "id, ",
-            $content,
-            ", version, changed_version, schedule_version, parts, task_count, binding_count, text_bytes, \
+        "id, content, version, changed_version, schedule_version, parts, task_count, binding_count, text_bytes, \
          status, publication, published_version, engine, engine_name, engine_code, engine_project, \
          engine_revision, engine_state, created_by, updated_by, created_at, updated_at"
-        )
     };
 }
 
@@ -34,7 +30,7 @@ fn workflow(row: &Row) -> Result<Workflow, Error> {
     let id = row.get("id")?;
     Ok(Workflow {
         id,
-        content: serde_json::from_str(&row.get::<String>("content")?).map_err(Error::internal)?,
+        content: content(&mut row)?,
         version: row.get("version")?,
         changed_version: row.get("changed_version")?,
         schedule_version: row.get("schedule_version")?,
@@ -116,14 +112,17 @@ pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Workflow>, Error> {
     tx.query(tx.words(LOCK), &[id.into()]).await?.first().map(workflow).transpose()
 }
 
-/// One page, newest first, with the newest execution of each, and the total; 400 if it is too large to be sent
-/// at once.
+/// A workflow of a list, with its newest execution.
+pub type Listed = (Summary, Option<ExecutionView>);
+
+/// One page, newest first, and the total; 400 if it is too large to be sent at once.
 pub async fn page(
     db: &Db,
     keyword: Option<&str>,
     status: Option<WorkflowStatus>,
     paging: &Paging,
-) -> Result<(i64, Vec<Workflow>, Vec<Execution>), Error> {
+    zone: Tz,
+) -> Result<(i64, Vec<Listed>), Error> {
     macro_rules! filtered {
         ($contains:literal) => {
             concat!(
@@ -134,25 +133,8 @@ pub async fn page(
         };
     }
     macro_rules! page {
-        ($columns:expr, $contains:literal) => {
+        ($columns:literal, $contains:literal) => {
             concat!("SELECT ", $columns, filtered!($contains), " ORDER BY id DESC LIMIT $3 OFFSET $4")
-        };
-    }
-    // With the total and the size of the page in each row; without the contents of a page that is too large.
-    macro_rules! rows {
-        ($contains:literal) => {
-            concat!(
-                "WITH size AS MATERIALIZED (SELECT CAST(sum(bytes) AS BIGINT) AS bytes, \
-                 CAST(max(bytes) AS BIGINT) AS largest FROM (",
-                page!("octet_length(content) AS bytes", $contains),
-                ") AS page) SELECT ",
-                columns!("CASE WHEN (SELECT bytes FROM size) <= $5 THEN content END AS content"),
-                ", (SELECT bytes FROM size) AS bytes, (SELECT largest FROM size) AS largest, (SELECT count(*)",
-                filtered!($contains),
-                ") AS total",
-                filtered!($contains),
-                " ORDER BY id DESC LIMIT $3 OFFSET $4"
-            )
         };
     }
     macro_rules! count {
@@ -160,46 +142,90 @@ pub async fn page(
             concat!("SELECT count(*)", filtered!($contains))
         };
     }
-    const ROWS: Either = Either { sqlite: rows!("instr"), postgres: rows!("strpos") };
+    // Without contents above a limit.
+    macro_rules! rows {
+        ($store:ident, $contains:literal) => {
+            concat!(
+                "SELECT w.*, (",
+                count!($contains),
+                ") AS total, latest.* FROM (",
+                page!(
+                    "id, CASE WHEN octet_length(content) <= $5 THEN content END AS content, version, \
+                     changed_version, status, publication, published_version, engine_code, engine_project, \
+                     created_by, updated_by, created_at, updated_at",
+                    $contains
+                ),
+                ") AS w",
+                join_latest!($store)
+            )
+        };
+    }
+    macro_rules! sizes {
+        ($contains:literal) => {
+            concat!(
+                "SELECT CAST(sum(bytes) AS BIGINT), CAST(max(bytes) AS BIGINT) FROM (",
+                page!("octet_length(content) AS bytes", $contains),
+                ") AS page"
+            )
+        };
+    }
+    const ROWS: Either = Either { sqlite: rows!(sqlite, "instr"), postgres: rows!(postgres, "strpos") };
     const COUNT: Either = Either { sqlite: count!("instr"), postgres: count!("strpos") };
-    const LATEST: Either = Either {
-        sqlite: latest_of_each!(sqlite, page!("id", "instr")),
-        postgres: latest_of_each!(postgres, page!("id", "strpos")),
-    };
-    let values: [Value; 4] = [
+    const SIZES: Either = Either { sqlite: sizes!("instr"), postgres: sizes!("strpos") };
+    let mut values: Vec<Value> = vec![
         keyword.into(),
         status.map(WorkflowStatus::as_str).into(),
         paging.page_size.into(),
         paging.offset().into(),
     ];
-    let bounded: Vec<Value> = values.iter().cloned().chain([PAGE_MAX_BYTES.into()]).collect();
-    let selects = (Select::new(ROWS, bounded, listed), Select::new(LATEST, values.clone(), execution));
-    let (rows, latest) = db.read_all(selects).await?;
-    let Some(first) = rows.first() else {
-        // After the last page there is no row with the total.
-        let total = db.read(db.words(COUNT), &values[..2]).await?[0].get(0)?;
-        return Ok((total, Vec::new(), latest));
+    // A page of contents that each have their share is not too large.
+    values.push((PAGE_MAX_BYTES / paging.page_size).into());
+    let mut rows = db.read(db.words(ROWS), &values).await?;
+    let is_cut = |row: &Row| row.get::<Option<String>>(1).is_ok_and(|content| content.is_none());
+    if rows.iter().any(is_cut) {
+        let sizes = db.read(db.words(SIZES), &values[..4]).await?;
+        paging.refuse_over("pageSize", sizes[0].get(0)?, sizes[0].get(1)?)?;
+        values[4] = PAGE_MAX_BYTES.into();
+        rows = db.read(db.words(ROWS), &values).await?;
+    }
+    let mut total = None;
+    let mut page = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let mut row = row.by_name();
+        let summary = summary(&mut row)?;
+        total = row.get("total")?;
+        page.push((summary, ExecutionView::read(&mut row, zone)?));
+    }
+    // A join keeps no order by itself.
+    page.sort_by_key(|(summary, _)| Reverse(summary.id));
+    // After the last page there is no row with the total.
+    let total = match total {
+        Some(total) => total,
+        None => db.read(db.words(COUNT), &values[..2]).await?[0].get(0)?,
     };
-    paging.refuse_over("pageSize", first.bytes, first.largest)?;
-    let total = first.total;
-    Ok((total, rows.into_iter().filter_map(|row| row.workflow).collect(), latest))
+    Ok((total, page))
 }
 
-/// A row of a page.
-struct Listed {
-    total: i64,
-    /// Of the page's contents, all together and the largest.
-    bytes: i64,
-    largest: i64,
-    /// `None`: the page is too large.
-    workflow: Option<Workflow>,
+fn summary(row: &mut ByName<'_>) -> Result<Summary, Error> {
+    Ok(Summary {
+        id: row.get("id")?,
+        content: content(row)?,
+        version: row.get("version")?,
+        changed_version: row.get("changed_version")?,
+        status: status(&row.get::<String>("status")?)?,
+        publication: publication(&row.get::<String>("publication")?)?,
+        published_version: row.get("published_version")?,
+        engine_code: row.get("engine_code")?,
+        engine_project: row.get("engine_project")?,
+        created_by: row.get("created_by")?,
+        updated_by: row.get("updated_by")?,
+        created_at_ms: row.get("created_at")?,
+        updated_at_ms: row.get("updated_at")?,
+    })
 }
 
-fn listed(row: &Row) -> Result<Listed, Error> {
-    let mut named = row.by_name();
-    let (total, bytes, largest) = (named.get("total")?, named.get("bytes")?, named.get("largest")?);
-    let workflow = (bytes <= PAGE_MAX_BYTES).then(|| workflow(row)).transpose()?;
-    Ok(Listed { total, bytes, largest, workflow })
+fn content(row: &mut ByName<'_>) -> Result<Content, Error> {
+    serde_json::from_str(&row.get::<String>("content")?).map_err(Error::internal)
 }
 
 /// Inserts one; returns its id. 409 when the name is taken.

@@ -51,9 +51,9 @@ async fn pages_filter_by_name_and_status() {
         set_published(&mut tx, ids[0], 1).await.unwrap();
         tx.commit().await.unwrap();
         let found = async |keyword: Option<&str>, status| {
-            let (total, page, _) = page(&db, keyword, status, &page_of(1, 20)).await.unwrap();
+            let (total, page) = page(&db, keyword, status, &page_of(1, 20), Tz::UTC).await.unwrap();
             assert_eq!(total, page.len() as i64);
-            page.into_iter().map(|workflow| workflow.id).collect::<Vec<_>>()
+            page.into_iter().map(|(workflow, _)| workflow.id).collect::<Vec<_>>()
         };
         assert_eq!(found(None, None).await, [ids[2], ids[1], ids[0]]);
         assert_eq!(found(Some("orders"), None).await, [ids[1], ids[0]]);
@@ -61,8 +61,56 @@ async fn pages_filter_by_name_and_status() {
         assert_eq!(found(Some("äpfel"), None).await, [ids[2]]);
         assert_eq!(found(Some("orders"), Some(WorkflowStatus::Offline)).await, [ids[0]]);
         assert!(found(None, Some(WorkflowStatus::Online)).await.is_empty());
-        let (total, second, _) = page(&db, None, None, &page_of(2, 2)).await.unwrap();
-        assert_eq!((total, second.len(), second[0].id), (3, 1, ids[0]));
+        let (total, second) = page(&db, None, None, &page_of(2, 2), Tz::UTC).await.unwrap();
+        assert_eq!((total, second.len(), second[0].0.id), (3, 1, ids[0]));
+        assert_eq!(page(&db, None, None, &page_of(3, 2), Tz::UTC).await.unwrap().0, 3);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn lists_show_the_newest_execution_of_each() {
+    const RUN: &str = "INSERT INTO runs (id, engine, workflow_id, workflow_name, state, cause, asked_at) \
+        VALUES ($1, 'local', $1, 'w', 'success', 'manual', 1)";
+    const EXECUTION: &str = "INSERT INTO executions (run_id, task_key, engine, instance_id, workflow_id, \
+        workflow_name, task_name, status, trigger_type, attempt, start_time, end_time, tries, at, created_at, \
+        updated_at) VALUES ($1, $2, 'local', 'i', $1, 'w', $2, 'failed', 'manual', 2, 1000, 3500, '[]', 1, 1, 1)";
+    on_each_store(async |db| {
+        let (first, second) = (add(&db, named("a")).await.id, add(&db, named("b")).await.id);
+        db.execute(RUN, &[first.into()]).await.unwrap();
+        for task in ["earlier", "later"] {
+            db.execute(EXECUTION, &[first.into(), task.into()]).await.unwrap();
+        }
+        let (_, page) = page(&db, None, None, &page_of(1, 20), Tz::UTC).await.unwrap();
+        assert_eq!(page.iter().map(|(workflow, _)| workflow.id).collect::<Vec<_>>(), [second, first]);
+        assert!(page[0].1.is_none());
+        let latest = page[1].1.as_ref().unwrap();
+        assert_eq!((latest.workflow_id, latest.task_name.as_str(), latest.attempt), (first, "later", 2));
+        assert_eq!((latest.duration_seconds, latest.task_id), (Some(2.5), None));
+        assert_eq!(latest.start_time.as_deref(), Some("1970-01-01 00:00:01"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn large_definitions_are_listed_up_to_the_pages_limit() {
+    const GROW: &str = "UPDATE workflows SET content = $1 WHERE id = $2";
+    on_each_store(async |db| {
+        let id = add(&db, named("a")).await.id;
+        let share = PAGE_MAX_BYTES / 500;
+        for (bytes, is_listed) in [(share, true), (PAGE_MAX_BYTES - 200, true), (PAGE_MAX_BYTES, false)] {
+            let mut content = named("a").content;
+            content.description = Some("d".repeat(usize::try_from(bytes).unwrap()));
+            db.execute(GROW, &[content.text().into(), id.into()]).await.unwrap();
+            let listed = page(&db, None, None, &page_of(1, 500), Tz::UTC).await;
+            let length = |page: &[Listed]| page[0].0.content.description.as_ref().map(String::len);
+            match listed {
+                Ok((total, page)) => {
+                    assert_eq!((is_listed, total, length(&page)), (true, 1, Some(bytes as usize)))
+                }
+                Err(error) => assert_eq!((is_listed, error.code()), (false, "invalid_input")),
+            }
+        }
     })
     .await;
 }

@@ -10,7 +10,7 @@ use super::definition::{Content, Schedule};
 use super::forms::{FailureStrategy, GlobalParam, WarningType, WorkflowStatus};
 use super::publications::PublicationView;
 use super::versions::{Source, Version};
-use super::{PublicationState, Workflow};
+use super::{PublicationState, Summary, Workflow};
 use crate::execution_records::ExecutionView;
 use crate::workflows::tasks::TaskView;
 
@@ -31,8 +31,27 @@ pub enum PublishStatus {
     Outdated,
 }
 
-impl Workflow {
-    pub fn publish_status(&self) -> PublishStatus {
+impl Summary {
+    fn of(workflow: &Workflow) -> Summary {
+        let deployed = workflow.deployed.as_ref();
+        Summary {
+            id: workflow.id,
+            content: workflow.content.clone(),
+            version: workflow.version,
+            changed_version: workflow.changed_version,
+            status: workflow.status,
+            publication: workflow.publication,
+            published_version: workflow.published_version,
+            engine_code: deployed.and_then(|deployed| deployed.code.clone()),
+            engine_project: deployed.and_then(|deployed| deployed.project.clone()),
+            created_by: workflow.created_by.clone(),
+            updated_by: workflow.updated_by.clone(),
+            created_at_ms: workflow.created_at_ms,
+            updated_at_ms: workflow.updated_at_ms,
+        }
+    }
+
+    fn publish_status(&self) -> PublishStatus {
         match (self.publication, self.published_version) {
             (PublicationState::Pending, _) => PublishStatus::Pending,
             (PublicationState::Failed, _) => PublishStatus::Failed,
@@ -43,7 +62,9 @@ impl Workflow {
             (PublicationState::None, Some(_)) => PublishStatus::Published,
         }
     }
+}
 
+impl Workflow {
     pub fn etag(&self) -> String {
         etag_of(&Definition { id: self.id, version: self.version, content: &self.content })
     }
@@ -129,27 +150,31 @@ impl ScheduleView {
 }
 
 impl WorkflowView {
-    pub fn new(workflow: &Workflow, latest: Option<ExecutionView>, zone: Tz, now_ms: i64) -> WorkflowView {
-        let content = &workflow.content;
+    pub fn of(workflow: &Workflow, latest: Option<ExecutionView>, zone: Tz, now_ms: i64) -> WorkflowView {
+        WorkflowView::new(Summary::of(workflow), latest, zone, now_ms)
+    }
+
+    pub fn new(workflow: Summary, latest: Option<ExecutionView>, zone: Tz, now_ms: i64) -> WorkflowView {
+        let (publish_status, status) = (workflow.publish_status(), workflow.status);
+        let (content, is_deployed) = (workflow.content, status != WorkflowStatus::Draft);
+        let project = workflow.engine_project.filter(|_| is_deployed);
         let schedule = content.schedule.as_ref();
-        let deployed = workflow.in_engine();
-        let project = deployed.and_then(|deployed| deployed.project.as_deref());
         WorkflowView {
             id: workflow.id,
-            name: content.name.clone(),
-            description: content.description.clone(),
-            scheduler_engine: content.scheduler_engine.clone(),
-            workflow_code: deployed.and_then(|deployed| deployed.code.clone()),
+            schedule: schedule.map(|schedule| ScheduleView::new(schedule, status, zone, now_ms)),
+            name: content.name,
+            description: content.description,
+            scheduler_engine: content.scheduler_engine,
+            workflow_code: workflow.engine_code.filter(|_| is_deployed),
             project_code: project.and_then(|code| code.parse().ok()),
-            status: workflow.status,
-            publish_status: workflow.publish_status(),
+            status,
+            publish_status,
             current_version: workflow.version,
             published_version: workflow.published_version,
-            schedule: schedule.map(|schedule| ScheduleView::new(schedule, workflow.status, zone, now_ms)),
-            global_params: content.global_params.clone(),
+            global_params: content.global_params,
             latest_execution: latest,
-            created_by: workflow.created_by.clone(),
-            updated_by: workflow.updated_by.clone(),
+            created_by: workflow.created_by,
+            updated_by: workflow.updated_by,
             created_at: time::shown(workflow.created_at_ms, zone),
             updated_at: time::shown(workflow.updated_at_ms, zone),
         }

@@ -96,7 +96,7 @@ impl Tx {
             SELECT number FROM taken";
         let count = i64::try_from(self.changed.0.len()).expect("they are bounded");
         let later = std::mem::take(&mut self.later);
-        let is_one = matches!(self.transaction, Begun::Postgres(_)) && count > 0;
+        let is_one = self.is_on_postgres() && count > 0;
         if !is_one {
             self.execute_all(&later).await?;
         }

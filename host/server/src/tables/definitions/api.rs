@@ -118,7 +118,7 @@ pub async fn reserve_or<P, Q, B>(
     }
     let Some(other) = store::namesake(tx, wanted, but, ignored).await? else { return Ok(()) };
     let message = format!(
-        "there is a table {other} of this data source already, and its database takes no notice of case in names; \
+        "there is a table {other} of this data source already, and its database ignores case in names; \
          {hint}"
     );
     Err(Error::conflict("name_taken", message))

@@ -87,7 +87,7 @@ pub struct TableWithFields {
     pub drift: Vec<Drift>,
 }
 
-/// A difference between the database and the catalogue, or the result expected of a change.
+/// A difference between the catalogue, or the expected result of a change, and the database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Drift {
     /// The member, such as `fields[2].fieldType`, the fields counted from 0; `fields` alone: an additional

@@ -1,9 +1,7 @@
 //! Definitions in the store.
 
-use std::collections::BTreeSet;
-
 use lakeport_base::Error;
-use lakeport_store::{Db, Either, Row, Tx, Value};
+use lakeport_store::{Db, Either, Row, Select, Tx, Value};
 
 use super::{Definition, Drift, Record, TableWithFields};
 use crate::tables::fields::Field;
@@ -172,20 +170,15 @@ pub async fn deprecated(db: &Db, cluster_id: Option<i64>, limit: i64) -> Result<
     db.read(DEPRECATED, &[cluster_id.into(), limit.into()]).await?.iter().map(record).collect()
 }
 
-/// The ids without a table, or with one in the recycle bin.
-pub async fn missing_of(tx: &mut Tx, ids: &[i64]) -> Result<Vec<i64>, Error> {
-    const THERE: Either = Either {
+/// The ids of existing tables, without the recycle bin.
+// The array is wrapped, so that PostgreSQL plans the statement once and not for each array.
+pub fn active_of(ids: &[i64]) -> Select<i64> {
+    const ACTIVE: Either = Either {
         sqlite: "SELECT id FROM tables WHERE status = 'active' AND id IN (SELECT value FROM json_each($1))",
         postgres: "SELECT id FROM tables WHERE status = 'active' \
-            AND id = ANY($1)",
+            AND id = ANY(CAST((SELECT $1) AS BIGINT[]))",
     };
-    if ids.is_empty() {
-        return Ok(Vec::new());
-    }
-    let rows = tx.query(tx.words(THERE), &[ids.into()]).await?;
-    let there = rows.iter().map(|row| row.get(0)).collect::<Result<BTreeSet<i64>, Error>>()?;
-    let asked: BTreeSet<i64> = ids.iter().copied().collect();
-    Ok(asked.difference(&there).copied().collect())
+    Select::new(ACTIVE, [ids.into()], |row| row.get(0))
 }
 
 /// Inserts one; returns its id. 409 when the name is taken.

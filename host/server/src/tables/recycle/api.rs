@@ -185,8 +185,10 @@ impl TableChange for Purge<'_> {
 }
 
 fn not_there(definition: &Definition) -> Note {
-    let message =
-        format!("the database has no table {}: the catalogue alone forgets it", definition.table_name);
+    let message = format!(
+        "the database has no table {}; only its record in the catalogue is deleted",
+        definition.table_name
+    );
     Note { member: "tableName".to_owned(), message }
 }
 

@@ -88,7 +88,9 @@ async fn restoration(
 fn note(kept: &str, old: &str, table: &Option<Table>) -> Note {
     let message = match table {
         Some(_) => format!("the database has {old} in place of {kept}: nothing was to be renamed"),
-        None => format!("the database has neither {kept} nor {old}: the catalogue alone has the table now"),
+        None => {
+            format!("the database has neither {kept} nor {old}; the table is restored only in the catalogue")
+        }
     };
     Note { member: "tableName".to_owned(), message }
 }

@@ -81,8 +81,7 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTask>>) -> Result<D
     };
     let mut tx = state.db.begin().await?;
     let mut workflow = locked_workflow(&mut tx, workflow_id).await?;
-    lookup::refuse_missing(&mut tx, &task.content, None).await?;
-    if store::closes_circle(&mut tx, workflow_id, 0, &task.content).await? {
+    if lookup::check(&mut tx, &task, None).await? {
         drop(tx);
         return Err(circle_of(state, workflow_id, &task).await);
     }
@@ -206,10 +205,8 @@ async fn write(
     }
     if is_changed {
         after.updated_at_ms = now_ms;
-        lookup::refuse_missing(&mut tx, &after.content, Some(&before.content)).await?;
-        if let Some(id) = workflow_id
-            && store::closes_circle(&mut tx, id, after.id, &after.content).await?
-        {
+        let closes = lookup::check(&mut tx, &after, Some(&before.content)).await?;
+        if let (Some(id), true) = (workflow_id, closes) {
             drop(tx);
             return Err(circle_of(state, id, &after).await);
         }

@@ -11,6 +11,7 @@ use lakeport_store::Tx;
 use super::Task;
 use super::definition::{Content, Given, Kind, TABLES_MAX, Wanted};
 use super::part::{Names, TableName};
+use super::store;
 use crate::datasources::{self, Datasource};
 use crate::engines::EngineRecord;
 use crate::scheduler::parameters;
@@ -70,7 +71,9 @@ pub async fn look_up(
     let problems = parameters::check(&wanted.content.task_type, text, &params);
     wrong.extend(problems.into_iter().map(|why| Detail::new("task.sqlContent", why)));
     if !wrong.is_empty() || form.refuse(Vec::new()).is_err() {
-        wrong.extend(no_such_tables(&mut state.db.begin().await?, &wanted.content, before).await?);
+        let new = new_tables(&wanted.content, before);
+        let active = tables::active_of(&new).all(&state.db).await?;
+        wrong.extend(no_such_tables(&wanted.content, &new, &active));
         form.refuse(wrong)?;
     }
     if wanted.find_tables {
@@ -80,36 +83,39 @@ pub async fn look_up(
     Ok(Looked { wanted, names })
 }
 
-/// 400 for a data source or tables that no longer exist. Earlier references of the task count as existing: a
-/// table in the recycle bin must not prevent changing the task.
-pub async fn refuse_missing(tx: &mut Tx, content: &Content, before: Option<&Content>) -> Result<(), Error> {
-    let mut wrong = Vec::new();
-    if let Some(id) = content.datasource_id
-        && !datasources::is_there(tx, id).await?
-    {
-        wrong.push(no_such_datasource(id));
-    }
-    wrong.extend(no_such_tables(tx, content, before).await?);
-    if wrong.is_empty() { Ok(()) } else { Err(Error::invalid(wrong)) }
+/// Checks again, in the transaction, what [`look_up`] found before it: 400 for a data source or tables that no
+/// longer exist. Earlier references of the task count as existing: a table in the recycle bin must not prevent
+/// changing the task. Returns whether it closes a cycle in its workflow, which must be locked.
+pub async fn check(tx: &mut Tx, task: &Task, before: Option<&Content>) -> Result<bool, Error> {
+    let content = &task.content;
+    let new = new_tables(content, before);
+    let selects =
+        (datasources::kept(content.datasource_id), tables::active_of(&new), store::closed_circle(task));
+    let (source, active, circle) = tx.query_all(selects).await?;
+    let missing = content.datasource_id.filter(|_| source.is_empty());
+    let mut wrong: Vec<Detail> = missing.map(no_such_datasource).into_iter().collect();
+    wrong.extend(no_such_tables(content, &new, &active));
+    if wrong.is_empty() { Ok(!circle.is_empty()) } else { Err(Error::invalid(wrong)) }
 }
 
 fn no_such_datasource(id: i64) -> Detail {
     Detail::new("task.datasourceId", format!("there is no data source {id}"))
 }
 
-/// New references to tables that do not exist.
-async fn no_such_tables(
-    tx: &mut Tx,
-    content: &Content,
-    before: Option<&Content>,
-) -> Result<Vec<Detail>, Error> {
+/// The references to tables that the task did not have before.
+fn new_tables(content: &Content, before: Option<&Content>) -> Vec<i64> {
     let known: HashSet<i64> = before.into_iter().flat_map(Content::table_ids).collect();
     let mut new: Vec<i64> = content.table_ids().filter(|id| !known.contains(id)).collect();
     new.sort_unstable();
     new.dedup();
     // Longer lists are refused anyway.
     new.truncate(2 * TABLES_MAX);
-    let missing = tables::missing_of(tx, &new).await?;
+    new
+}
+
+/// Those of the new references that are not active.
+fn no_such_tables(content: &Content, new: &[i64], active: &[i64]) -> Vec<Detail> {
+    let missing: HashSet<i64> = new.iter().filter(|id| !active.contains(id)).copied().collect();
     let lists = [("inputTableIds", &content.input_table_ids), ("outputTableIds", &content.output_table_ids)];
     let wrong = lists.into_iter().filter_map(|(member, ids)| {
         let ids: Vec<String> = ids.iter().filter(|id| missing.contains(id)).map(i64::to_string).collect();
@@ -120,7 +126,7 @@ async fn no_such_tables(
         };
         Some(Detail::new(member, why))
     });
-    Ok(wrong.collect())
+    wrong.collect()
 }
 
 async fn find_tables(

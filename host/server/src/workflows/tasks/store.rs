@@ -281,35 +281,27 @@ pub async fn unbind_of(tx: &mut Tx, workflow_id: i64, now_ms: i64) -> Result<Vec
     rows.iter().map(|row| row.get(0)).collect()
 }
 
-/// Whether its outputs lead, over other tasks of the workflow, to one of its inputs. Visits each task at most
+/// One row, if its outputs lead, over other tasks of its workflow, to one of its inputs. Visits each task at most
 /// once.
 // The form of the join keeps both planners from scanning all tasks for each reached table.
-pub async fn closes_circle(
-    tx: &mut Tx,
-    workflow_id: i64,
-    task_id: i64,
-    bound: &Content,
-) -> Result<bool, Error> {
+pub fn closed_circle(task: &Task) -> Select<i64> {
     const WALK: Either = Either {
         sqlite: "WITH RECURSIVE reached (node) AS (\
             SELECT target FROM task_tables WHERE workflow_id = $1 AND source IN (SELECT value FROM json_each($3)) \
             AND target <> -$2 \
             UNION SELECT t.target FROM reached r CROSS JOIN task_tables t ON t.workflow_id = $1 AND t.source = r.node \
             WHERE t.target <> -$2) \
-            SELECT 1 FROM reached WHERE node IN (SELECT value FROM json_each($4)) LIMIT 1",
+            SELECT node FROM reached WHERE node IN (SELECT value FROM json_each($4)) LIMIT 1",
         postgres: "WITH RECURSIVE reached (node) AS (\
             SELECT target FROM task_tables WHERE workflow_id = $1 AND source = ANY($3) AND target <> -CAST($2 AS BIGINT) \
             UNION SELECT t.target FROM reached r CROSS JOIN LATERAL (SELECT target FROM task_tables \
             WHERE workflow_id = $1 AND source = r.node OFFSET 0) t WHERE t.target <> -CAST($2 AS BIGINT)) \
-            SELECT 1 FROM reached WHERE node = ANY($4) LIMIT 1",
+            SELECT node FROM reached WHERE node = ANY($4) LIMIT 1",
     };
-    if bound.input_table_ids.is_empty() || bound.output_table_ids.is_empty() {
-        return Ok(false);
-    }
     let (outputs, inputs) =
-        (bound.output_table_ids.as_slice().into(), bound.input_table_ids.as_slice().into());
-    let rows = tx.query(tx.words(WALK), &[workflow_id.into(), task_id.into(), outputs, inputs]).await?;
-    Ok(!rows.is_empty())
+        (task.content.output_table_ids.as_slice(), task.content.input_table_ids.as_slice());
+    let values = [task.workflow_id.into(), task.id.into(), outputs.into(), inputs.into()];
+    Select::new(WALK, values, |row| row.get(0))
 }
 
 /// The tables of all tasks of a workflow.
