@@ -3,6 +3,7 @@ use lakeport_store::testing::on_each_store;
 use super::*;
 use crate::workflows::tasks::dependencies::{self, Bound};
 use crate::workflows::tasks::forms::Priority;
+use crate::workflows::tasks::lookup;
 use crate::workflows::testing;
 
 const PAGE: Paging = Paging { page_num: 1, page_size: 100 };
