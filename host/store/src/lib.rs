@@ -303,7 +303,7 @@ fn uncertain(error: sqlx::Error) -> Error {
         return error.into();
     }
     tracing::warn!("the connection to the store was lost in a commit: {error}");
-    let message = "the connection to the store was lost while the change was committed, so it may have been made: \
+    let message = "the store did not say whether the change was kept, so it may have been made: \
         look before you try again, or repeat the request with the same Idempotency-Key";
     Error::unavailable("store_busy", message).retry_after(1)
 }

@@ -108,6 +108,19 @@ pub fn bind<'q>(sql: impl SqlSafeStr, values: &[Value]) -> Query<'q, sqlx::Postg
     })
 }
 
+/// The type that a value is bound as.
+pub fn type_of(value: &Value) -> PgTypeInfo {
+    match value {
+        Value::Null => Untyped::type_info(),
+        Value::Int(_) => <i64 as Type<sqlx::Postgres>>::type_info(),
+        Value::Real(_) => <f64 as Type<sqlx::Postgres>>::type_info(),
+        Value::Text(_) => <String as Type<sqlx::Postgres>>::type_info(),
+        Value::Bytes(_) => <Vec<u8> as Type<sqlx::Postgres>>::type_info(),
+        Value::Bool(_) => <bool as Type<sqlx::Postgres>>::type_info(),
+        Value::Ids(_) => <Vec<i64> as Type<sqlx::Postgres>>::type_info(),
+    }
+}
+
 /// A null whose type the server infers from its context: any fixed type would not fit the others.
 struct Untyped;
 

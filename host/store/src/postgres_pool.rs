@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use lakeport_base::error;
-use sqlx::postgres::{PgColumn, PgConnectOptions, PgRow};
+use sqlx::postgres::{PgColumn, PgConnectOptions, PgRow, PgTypeInfo};
 use sqlx::{
     Column as _, ConnectOptions, Connection as _, Executor as _, PgConnection, SqlSafeStr, SqlStr,
     Statement as _, TypeInfo as _,
@@ -16,7 +16,7 @@ use sqlx::{
 use tokio::time::Instant;
 
 use super::pool::{Lent, Pool};
-use super::together::CombinedReads;
+use super::together::{CombinedReads, Statement};
 use super::{BUSY_TIMEOUT, Value, postgres};
 
 /// Between two attempts to reach a server.
@@ -62,11 +62,11 @@ impl Connections {
     }
 
     /// See [`columns`].
-    pub async fn columns(&self, sql: &'static str) -> Result<Vec<(String, String)>, sqlx::Error> {
+    pub async fn columns(&self, statement: &Statement) -> Result<Vec<(String, String)>, sqlx::Error> {
         let mut lent = self.pool.take().await?;
         loop {
             let (connection, is_fresh) = self.open(&mut lent).await?;
-            match answer(columns(connection, sql)).await {
+            match answer(columns(connection, statement)).await {
                 Ok(columns) => {
                     lent.give_back();
                     return Ok(columns);
@@ -127,7 +127,7 @@ impl Connections {
     }
 
     /// After a failed statement that wrote nothing: the right to open another connection if the old one was
-    /// dead; otherwise the error.
+    /// dead; otherwise, and after a wait of [`ANSWER_TIMEOUT`], the error.
     fn replaced(
         &self,
         mut lent: Lent<PgConnection>,
@@ -201,8 +201,8 @@ impl Drop for Transaction {
     }
 }
 
-/// Bounds the wait for a server that vanished without a word. Afterwards the connection is in the middle of a
-/// statement.
+/// Bounds the wait for a server that vanished without a word. After that time the connection is in the middle of
+/// a statement.
 pub async fn answer<T, E: From<sqlx::Error>>(statement: impl Future<Output = Result<T, E>>) -> Result<T, E> {
     let Ok(answer) = tokio::time::timeout(ANSWER_TIMEOUT, statement).await else {
         tracing::warn!("PostgreSQL did not answer for {ANSWER_TIMEOUT:?}");
@@ -211,16 +211,21 @@ pub async fn answer<T, E: From<sqlx::Error>>(statement: impl Future<Output = Res
     answer
 }
 
+/// The error of [`answer`], not the kernel's of a dead connection.
 fn is_late(error: &sqlx::Error) -> bool {
-    matches!(error, sqlx::Error::Io(error) if error.kind() == ErrorKind::TimedOut)
+    let is_late =
+        |error: &std::io::Error| error.kind() == ErrorKind::TimedOut && error.raw_os_error().is_none();
+    matches!(error, sqlx::Error::Io(error) if is_late(error))
 }
 
 /// The names and types of a reading statement's columns.
+// With the types of its values: the driver keeps the prepared statement, and executes it with other values later.
 pub async fn columns(
     connection: &mut PgConnection,
-    sql: &'static str,
+    statement: &Statement,
 ) -> Result<Vec<(String, String)>, sqlx::Error> {
-    let statement = connection.prepare(SqlStr::from_static(sql)).await?;
+    let types: Vec<PgTypeInfo> = statement.values.iter().map(postgres::type_of).collect();
+    let statement = connection.prepare_with(SqlStr::from_static(statement.sql), &types).await?;
     let column = |column: &PgColumn| (column.name().to_owned(), column.type_info().name().to_owned());
     Ok(statement.columns().iter().map(column).collect())
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lakeport_base::Error;
 use tokio::sync::Mutex;
 
-use super::{Begun, Db, Row, Store, Value, postgres};
+use super::{Begun, Db, Row, Store, Value, postgres, postgres_pool};
 
 /// A handle whose reads all see the state of the first one. Drop it before anything that takes long: it holds
 /// a connection.
@@ -56,7 +56,8 @@ impl Moment {
                 Ok(ran?.rows)
             }
             Some(Begun::Postgres(mut transaction)) => {
-                let rows = postgres::fetch(transaction.connection()?, sql, values).await?;
+                let rows =
+                    postgres_pool::answer(postgres::fetch(transaction.connection()?, sql, values)).await?;
                 // After an error PostgreSQL refuses every other statement of the transaction.
                 *place = Some(Begun::Postgres(transaction));
                 Ok(rows)

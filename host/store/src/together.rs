@@ -191,7 +191,7 @@ impl postgres::Postgres {
             None => {
                 let mut columns = Vec::with_capacity(statements.len());
                 for statement in statements {
-                    columns.push(connections.columns(statement.sql).await?);
+                    columns.push(connections.columns(statement).await?);
                 }
                 connections.combined.learn(statements, columns)?
             }
@@ -209,7 +209,7 @@ impl Begun {
                 None => {
                     let mut columns = Vec::with_capacity(statements.len());
                     for statement in statements {
-                        columns.push(postgres_pool::columns(tx.connection()?, statement.sql).await?);
+                        columns.push(postgres_pool::columns(tx.connection()?, statement).await?);
                     }
                     tx.combined.learn(statements, columns)?
                 }
@@ -405,6 +405,36 @@ mod tests {
             let snapshot = db.snapshot().await.unwrap();
             let (names, down) = snapshot.read_all((names(), down())).await.unwrap();
             assert_eq!((names.len(), down.len()), (5, 3));
+        })
+        .await;
+    }
+
+    #[tokio::test]
+    async fn reads_in_a_transaction_lock_and_see_its_changes() {
+        const LOCKED: Either = Either {
+            sqlite: "SELECT id FROM things WHERE id = $1",
+            postgres: "SELECT id FROM things WHERE id = $1 FOR KEY SHARE",
+        };
+        const SOME: Either = Either {
+            sqlite: "SELECT id FROM things WHERE id IN (SELECT value FROM json_each($1)) ORDER BY id",
+            postgres: "SELECT id FROM things WHERE id = ANY(CAST((SELECT $1) AS BIGINT[])) ORDER BY id",
+        };
+        let id = |row: &Row| row.get::<i64>(0);
+        on_each_empty_store(async |db| {
+            fill(&db).await;
+            let mut tx = db.begin().await.unwrap();
+            tx.execute(THING, &[6.into(), "six".into(), Value::Null]).await.unwrap();
+            // Once without a value of a type, then with one.
+            for (one, found) in [(None, &[][..]), (Some(6), &[6][..]), (Some(7), &[])] {
+                let some = Select::new(SOME, [[2, 6, 9].as_slice().into()], id);
+                let (locked, some) =
+                    tx.query_all((Select::new(LOCKED, [one.into()], id), some)).await.unwrap();
+                assert_eq!((locked.as_slice(), some.as_slice()), (found, &[2, 6][..]));
+            }
+            // The same statement alone, on the same connection.
+            let alone = tx.query(tx.words(SOME), &[[1, 9].as_slice().into()]).await.unwrap();
+            assert_eq!(alone.iter().map(id).collect::<Result<Vec<_>, _>>().unwrap(), [1]);
+            tx.commit().await.unwrap();
         })
         .await;
     }

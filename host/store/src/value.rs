@@ -124,6 +124,10 @@ impl Row {
         ByName { row: self, next: 0 }
     }
 
+    pub fn is_null(&self, index: usize) -> bool {
+        matches!(self.values.get(index), Some(Value::Null))
+    }
+
     /// The column at `index`; the error names it.
     pub fn get<T: FromValue>(&self, index: usize) -> Result<T, Error> {
         let (Some(value), Some(column)) = (self.values.get(index), self.columns.get(index)) else {

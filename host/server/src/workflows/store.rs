@@ -163,7 +163,7 @@ pub async fn page(
     macro_rules! sizes {
         ($contains:literal) => {
             concat!(
-                "SELECT CAST(sum(bytes) AS BIGINT), CAST(max(bytes) AS BIGINT) FROM (",
+                "SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT), CAST(coalesce(max(bytes), 0) AS BIGINT) FROM (",
                 page!("octet_length(content) AS bytes", $contains),
                 ") AS page"
             )
@@ -178,11 +178,12 @@ pub async fn page(
         paging.page_size.into(),
         paging.offset().into(),
     ];
-    // A page of contents that each have their share is not too large.
+    // If no content is larger than its share, the page fits.
     values.push((PAGE_MAX_BYTES / paging.page_size).into());
     let mut rows = db.read(db.words(ROWS), &values).await?;
-    let is_cut = |row: &Row| row.get::<Option<String>>(1).is_ok_and(|content| content.is_none());
-    if rows.iter().any(is_cut) {
+    const CONTENT: usize = 1;
+    if rows.iter().any(|row| row.is_null(CONTENT)) {
+        let db = db.snapshot().await?;
         let sizes = db.read(db.words(SIZES), &values[..4]).await?;
         paging.refuse_over("pageSize", sizes[0].get(0)?, sizes[0].get(1)?)?;
         values[4] = PAGE_MAX_BYTES.into();

@@ -96,20 +96,25 @@ async fn lists_show_the_newest_execution_of_each() {
 async fn large_definitions_are_listed_up_to_the_pages_limit() {
     const GROW: &str = "UPDATE workflows SET content = $1 WHERE id = $2";
     on_each_store(async |db| {
-        let id = add(&db, named("a")).await.id;
-        let share = PAGE_MAX_BYTES / 500;
-        for (bytes, is_listed) in [(share, true), (PAGE_MAX_BYTES - 200, true), (PAGE_MAX_BYTES, false)] {
+        let ids = [add(&db, named("a")).await.id, add(&db, named("b")).await.id];
+        let (share, half) = (PAGE_MAX_BYTES / 500, PAGE_MAX_BYTES / 2);
+        for (bytes, is_listed) in [(share, true), (half - 200, true), (half, false)] {
             let mut content = named("a").content;
             content.description = Some("d".repeat(usize::try_from(bytes).unwrap()));
-            db.execute(GROW, &[content.text().into(), id.into()]).await.unwrap();
-            let listed = page(&db, None, None, &page_of(1, 500), Tz::UTC).await;
-            let length = |page: &[Listed]| page[0].0.content.description.as_ref().map(String::len);
-            match listed {
+            for id in ids {
+                db.execute(GROW, &[content.text().into(), id.into()]).await.unwrap();
+            }
+            let lengths = |page: Vec<Listed>| -> Vec<usize> {
+                page.iter().filter_map(|(one, _)| Some(one.content.description.as_ref()?.len())).collect()
+            };
+            match page(&db, None, None, &page_of(1, 500), Tz::UTC).await {
                 Ok((total, page)) => {
-                    assert_eq!((is_listed, total, length(&page)), (true, 1, Some(bytes as usize)))
+                    assert_eq!((is_listed, total, lengths(page)), (true, 2, vec![bytes as usize; 2]))
                 }
                 Err(error) => assert_eq!((is_listed, error.code()), (false, "invalid_input")),
             }
+            let (_, one) = page(&db, None, None, &page_of(1, 1), Tz::UTC).await.unwrap();
+            assert_eq!(lengths(one), [bytes as usize]);
         }
     })
     .await;

@@ -176,7 +176,7 @@ pub fn active_of(ids: &[i64]) -> Select<i64> {
     const ACTIVE: Either = Either {
         sqlite: "SELECT id FROM tables WHERE status = 'active' AND id IN (SELECT value FROM json_each($1))",
         postgres: "SELECT id FROM tables WHERE status = 'active' \
-            AND id = ANY(CAST((SELECT $1) AS BIGINT[]))",
+            AND id = ANY(CAST((SELECT CAST($1 AS BIGINT[])) AS BIGINT[]))",
     };
     Select::new(ACTIVE, [ids.into()], |row| row.get(0))
 }

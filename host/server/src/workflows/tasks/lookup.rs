@@ -85,7 +85,7 @@ pub async fn look_up(
 
 /// Checks again, in the transaction, what [`look_up`] found before it: 400 for a data source or tables that no
 /// longer exist. Earlier references of the task count as existing: a table in the recycle bin must not prevent
-/// changing the task. Returns whether it closes a cycle in its workflow, which must be locked.
+/// changing the task. Returns whether the task closes a cycle in its workflow, which must be locked.
 pub async fn check(tx: &mut Tx, task: &Task, before: Option<&Content>) -> Result<bool, Error> {
     let content = &task.content;
     let new = new_tables(content, before);
