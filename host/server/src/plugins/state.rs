@@ -374,6 +374,7 @@ async fn stage_bundled(registry: &Arc<Registry>) -> Vec<BundledPlugin> {
     let mut plugins = Vec::new();
     for component in lakeport_bundled::components() {
         let staged = registry.stage(component.bytes.to_vec(), Origin::Bundled).await;
+        component.leave_memory();
         let outcome = staged.map(|staged| staged.generation).map_err(|error| {
             tracing::error!(file = component.file_name, "a bundled plugin cannot be staged: {error}");
             error.to_string()
