@@ -24,11 +24,12 @@ impl Component {
     #[expect(unsafe_code, reason = "there is no safe call that does it")]
     pub fn leave_memory(&self) {
         let start = self.bytes.as_ptr().align_offset(PAGES);
-        let whole = self.bytes.get(start..).unwrap_or_default();
+        // A small component has no whole page.
+        let Some(whole) = self.bytes.get(start..) else { return };
         let Some(pages) = NonNull::new(whole.as_ptr().cast_mut().cast()) else { return };
         let length = whole.len() / PAGES * PAGES;
-        // SAFETY: the pages are the binary's constants, which nobody writes, so each read of them finds the same
-        // bytes. Without success they stay in memory.
+        // SAFETY: the pages hold constants of the binary's file, and nothing writes to them: the next read loads
+        // the same bytes. If the call fails, they stay in memory.
         let _ = unsafe { madvise(pages, length, MmapAdvise::MADV_DONTNEED) };
     }
 }
