@@ -92,8 +92,10 @@ pub trait Topic: Send + Sync {
     fn around(&self, request: GraphRequest) -> Answer<'_, Graph>;
 }
 
-/// Bytes that one instance may cache, keys and values together.
+/// Bytes that one instance may cache, keys, values and [`ENTRY_BYTES`] of each entry together.
 const MEMO_MAX_BYTES: usize = 64 * 1024;
+/// What an entry counts beside its texts, in bytes: about its size, so that it bounds their number, too.
+const ENTRY_BYTES: usize = 64;
 
 /// The cache of one configured instance. Its owner drops it when configuration, secrets or plugin change.
 #[derive(Debug, Default)]
@@ -108,6 +110,12 @@ struct Entry {
     until: Instant,
 }
 
+impl Entry {
+    fn bytes(&self) -> usize {
+        self.key.len() + self.value.len() + ENTRY_BYTES
+    }
+}
+
 impl Memo {
     pub(crate) fn get(&self, key: &str) -> Option<String> {
         let mut entries = self.entries.lock();
@@ -116,15 +124,20 @@ impl Memo {
         entries.iter().find(|entry| entry.key == key).map(|entry| entry.value.clone())
     }
 
+    /// Keeps an entry; the oldest ones make room for it. One that is larger than the cache is not kept.
     pub(crate) fn put(&self, key: String, value: String, keep: Duration) {
         let mut entries = self.entries.lock();
         entries.retain(|entry| entry.key != key);
         let Some(until) = Instant::now().checked_add(keep) else { return };
-        entries.push_back(Entry { key, value, until });
-        let size =
-            |entries: &VecDeque<Entry>| entries.iter().map(|e| e.key.len() + e.value.len()).sum::<usize>();
-        while size(&entries) > MEMO_MAX_BYTES {
-            entries.pop_front();
+        let entry = Entry { key, value, until };
+        if entry.bytes() > MEMO_MAX_BYTES {
+            return;
+        }
+        let mut bytes: usize = entries.iter().map(Entry::bytes).sum::<usize>() + entry.bytes();
+        entries.push_back(entry);
+        while bytes > MEMO_MAX_BYTES {
+            let Some(oldest) = entries.pop_front() else { break };
+            bytes -= oldest.bytes();
         }
     }
 }
@@ -143,6 +156,17 @@ mod tests {
         assert!(memo.get("b").is_some());
         memo.put("c".into(), "z".repeat(100_000), hour);
         assert_eq!(memo.get("c"), None);
+        assert!(memo.get("b").is_some(), "what is not kept evicts nothing");
+    }
+
+    #[test]
+    fn empty_entries_are_few_as_well() {
+        let memo = Memo::default();
+        for key in 0..20_000 {
+            memo.put(key.to_string(), String::new(), Duration::from_secs(3_600));
+        }
+        assert!(memo.entries.lock().len() <= MEMO_MAX_BYTES / ENTRY_BYTES);
+        assert!(memo.get("19999").is_some());
     }
 
     #[test]

@@ -17,6 +17,9 @@ pub const FIELD_MAX_BYTES: usize = 1_024;
 
 /// The most bytes that a plugin's log keeps.
 pub const LOG_MAX_BYTES: usize = 4 * 1024 * 1024;
+/// One call writes at most this part of a plugin's log, by lines and by bytes, so that lines of other calls
+/// stay.
+const CALLS_PART: usize = 4;
 
 /// The severity of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -100,12 +103,15 @@ pub struct CallLog {
     digest: Arc<str>,
     call: Arc<str>,
     left: u32,
+    bytes_left: usize,
     dropped: u64,
 }
 
 impl CallLog {
     pub(crate) fn new(log: Arc<PluginLog>, digest: Arc<str>, call: Arc<str>, lines_max: u32) -> Self {
-        CallLog { log, digest, call, left: lines_max, dropped: 0 }
+        let part = u32::try_from(log.capacity / CALLS_PART).unwrap_or(u32::MAX).max(1);
+        let bytes_left = LOG_MAX_BYTES / CALLS_PART;
+        CallLog { log, digest, call, left: lines_max.min(part), bytes_left, dropped: 0 }
     }
 
     pub(crate) fn write(&mut self, level: LogLevel, message: &str, fields: Vec<(String, String)>) {
@@ -121,14 +127,24 @@ impl CallLog {
             .collect();
         let message = plain(message, MESSAGE_MAX_BYTES);
         tracing::debug!(target: "lakeport::plugin", call = &*self.call, ?level, "{message}");
-        self.log.push(LogLine {
+        let line = LogLine {
             at_ms: now_ms(),
             level,
             message,
             fields,
             digest: self.digest.to_string(),
             call: self.call.to_string(),
-        });
+        };
+        match self.bytes_left.checked_sub(line.bytes()) {
+            Some(left) => {
+                self.bytes_left = left;
+                self.log.push(line);
+            }
+            None => {
+                self.left = 0;
+                self.dropped += 1;
+            }
+        }
     }
 }
 
@@ -178,7 +194,7 @@ mod tests {
     use super::*;
 
     fn log(lines_max: u32) -> (Arc<PluginLog>, CallLog) {
-        let log = Arc::new(PluginLog::new(5));
+        let log = Arc::new(PluginLog::new(20));
         let call = CallLog::new(log.clone(), "d".into(), "c".into(), lines_max);
         (log, call)
     }
@@ -209,6 +225,23 @@ mod tests {
         let lines = log.lines();
         assert!(lines.iter().map(LogLine::bytes).sum::<usize>() <= LOG_MAX_BYTES);
         assert!(lines.iter().all(|line| line.fields[0].1.len() <= FIELD_MAX_BYTES + 3));
+    }
+
+    #[test]
+    fn one_call_leaves_the_lines_of_others() {
+        let log = Arc::new(PluginLog::new(1_000));
+        let call = |id: &str| CallLog::new(log.clone(), "d".into(), id.into(), 1_000);
+        call("early").write(LogLevel::Info, "here", vec![]);
+        let fat = "x".repeat(FIELD_MAX_BYTES);
+        for fields in [vec![], vec![(fat.clone(), fat.clone()); FIELDS_MAX]] {
+            let mut flood = call("flood");
+            for _ in 0..100_000 {
+                flood.write(LogLevel::Info, "x", fields.clone());
+            }
+        }
+        assert_eq!(log.lines()[0].call, "early");
+        let flood = log.lines().into_iter().filter(|line| line.call == "flood");
+        assert!(flood.count() <= 2 * (1_000 / CALLS_PART + 1));
     }
 
     #[test]

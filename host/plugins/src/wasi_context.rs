@@ -12,7 +12,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::io::AsyncWrite;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
-use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
+use wasmtime_wasi::p2::{OutputStream, Pollable, StreamError, StreamResult};
 use wasmtime_wasi::random::Deterministic;
 use wasmtime_wasi::{HostMonotonicClock, HostWallClock, WasiCtx};
 
@@ -21,7 +21,7 @@ use crate::log::{CallLog, LogLevel};
 
 /// Longer lines of output are split into log lines of this many bytes.
 const PRINTED_LINE_MAX_BYTES: usize = 4_096;
-/// The most bytes of one write to a stream.
+/// The most bytes of one write to a stream, which is logged without a pause.
 const WRITE_MAX_BYTES: usize = 64 * 1024;
 /// The most random bytes of one request.
 const RANDOM_MAX_BYTES: u64 = 1024 * 1024;
@@ -135,6 +135,9 @@ impl Pollable for PrintedStream {
 
 impl OutputStream for PrintedStream {
     fn write(&mut self, bytes: Bytes) -> StreamResult<()> {
+        if bytes.len() > WRITE_MAX_BYTES {
+            return Err(StreamError::trap("it wrote more to a stream than `check-write` permits"));
+        }
         self.take(&bytes);
         Ok(())
     }
@@ -160,5 +163,26 @@ impl AsyncWrite for PrintedStream {
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::PluginLog;
+
+    #[test]
+    fn a_write_above_its_permit_traps() {
+        let log = Arc::new(PluginLog::new(10));
+        let call = Arc::new(Mutex::new(CallLog::new(log.clone(), "d".into(), "c".into(), 10)));
+        let mut stream = Printed { log: call, level: LogLevel::Info }.p2_stream();
+        let newlines = |count: usize| Bytes::from(b"x\n".repeat(count / 2));
+        let refused = stream.write(newlines(32 * 1024 * 1024));
+        assert!(matches!(refused, Err(StreamError::Trap(_))), "{refused:?}");
+        assert!(matches!(stream.write_zeroes(usize::MAX), Err(StreamError::Trap(_))));
+        assert!(log.lines().is_empty());
+        let permitted = stream.check_write().unwrap();
+        stream.write(newlines(permitted)).unwrap();
+        assert!(!log.lines().is_empty());
     }
 }
