@@ -137,7 +137,7 @@ async fn activate(registry: &Arc<Registry>, file: &str) -> anyhow::Result<Dialec
     let bytes = std::fs::read(&path).with_context(|| format!("reading {}", path.display()))?;
     let generation = registry.stage(bytes, Origin::Uploaded).await?.generation;
     registry.activate(&generation.id, &generation.digest, None)?;
-    Ok(registry.dialect(&generation.id.name))
+    Ok(registry.dialect(&generation.id.name, ""))
 }
 
 /// The same request in the types of either side of the contract.

@@ -1,6 +1,8 @@
 //! The plugin API over HTTP, against a real server (contract, section 5).
 
-use lakeport_tests::{Response, Server, component, stores, wasm_folder};
+use std::time::Duration;
+
+use lakeport_tests::{Response, Server, Session, Store, component, eventually, stores, wasm_folder};
 use serde_json::{Value, json};
 
 /// Stages a fixture; returns its digest.
@@ -248,4 +250,51 @@ fn what_a_plugin_prints_while_it_describes_itself_harms_nothing() {
     let logs = server.get("/api/v1/plugins/misbehave/logs");
     assert_eq!(logs.status, 200);
     assert!(logs.data().is_array());
+}
+
+/// Files of compiled code that the server's process has mapped.
+fn mapped_code(server: &Server) -> usize {
+    let maps = std::fs::read_to_string(format!("/proc/{}/maps", server.pid())).expect("it runs");
+    let mut files: Vec<&str> = maps.lines().filter_map(|line| line.split_whitespace().nth(5)).collect();
+    files.sort_unstable();
+    files.dedup();
+    files.into_iter().filter(|file| file.ends_with(".cwasm")).count()
+}
+
+#[test]
+fn components_are_loaded_when_first_used() {
+    let mut server = Server::start(&stores()[0]);
+    let digest = stage(&server, "greeter_v1");
+    activate(&server, "greeter", &digest);
+    server.restart();
+    let listed = server.get("/api/v1/plugins").data();
+    assert_eq!(listed.as_array().unwrap().iter().filter(|plugin| plugin["state"] == "active").count(), 11);
+    let unused = mapped_code(&server);
+    // The watcher of the embedded engine uses one.
+    assert!(unused <= 1, "{unused} components are loaded");
+    // The server's own store is a SQLite file, which the dialect identifies.
+    let own = server.get("/api/v1/datasources").data()["records"][0]["id"].clone();
+    let tested = server.post(&format!("/api/v1/datasources/{own}/test"), &json!({})).data();
+    assert_eq!(tested["ok"], json!(true), "{tested}");
+    assert_eq!(mapped_code(&server), unused + 1, "its dialect is loaded, and no other component");
+}
+
+#[test]
+fn calls_see_a_change_once_it_is_committed() {
+    let Some(store) = stores().into_iter().find(Store::is_postgres) else { return };
+    let server = Server::start(&store);
+    let digest = stage(&server, "greeter_v1");
+    let url = server.database_url().expect("PostgreSQL has one");
+    let (mut holder, mut watcher) = (Session::open(url).unwrap(), Session::open(url).unwrap());
+    holder.run("BEGIN; LOCK TABLE plugin_pointers IN EXCLUSIVE MODE");
+    let state = || server.get("/api/v1/plugins/greeter").data()["state"].clone();
+    std::thread::scope(|scope| {
+        let activating = scope.spawn(|| activate(&server, "greeter", &digest).status);
+        let waiting = "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'plugin_pointers'::regclass";
+        eventually("it waits to write", Duration::from_secs(20), || watcher.rows(waiting).pop());
+        assert_eq!(state(), "staged", "nothing is committed yet");
+        holder.run("ROLLBACK");
+        assert_eq!(activating.join().expect("an answer"), 200);
+    });
+    assert_eq!(state(), "active");
 }

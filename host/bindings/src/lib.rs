@@ -24,7 +24,7 @@ pub mod host {
         ",
         path: ["../../wit/host.wit"],
         imports: { default: async | trappable },
-        additional_derives: [PartialEq],
+        additional_derives: [PartialEq, serde::Serialize, serde::Deserialize],
         require_store_data_send: true,
     });
     pub use lakeport::host::*;
@@ -50,7 +50,7 @@ pub mod dialect {
         world: "lakeport:dialect/plugin@0.9.0",
         imports: { default: async | trappable },
         exports: { default: async },
-        additional_derives: [PartialEq],
+        additional_derives: [PartialEq, serde::Serialize, serde::Deserialize],
         require_store_data_send: true,
         with: {
             "lakeport:host/types@0.9.0": crate::host::types,
@@ -69,7 +69,7 @@ pub mod dialect_over_http {
         world: "lakeport:dialect/plugin-over-http@0.9.0",
         imports: { default: async | trappable },
         exports: { default: async },
-        additional_derives: [PartialEq],
+        additional_derives: [PartialEq, serde::Serialize, serde::Deserialize],
         require_store_data_send: true,
         with: {
             "lakeport:host/types@0.9.0": crate::host::types,
@@ -91,7 +91,7 @@ pub mod engine {
         world: "lakeport:engine/plugin-complete@0.9.0",
         imports: { default: async | trappable },
         exports: { default: async },
-        additional_derives: [PartialEq],
+        additional_derives: [PartialEq, serde::Serialize, serde::Deserialize],
         require_store_data_send: true,
         with: {
             "lakeport:host/types@0.9.0": crate::host::types,
@@ -116,7 +116,7 @@ pub mod tool {
         world: "lakeport:tool/plugin@0.9.0",
         imports: { default: async | trappable },
         exports: { default: async },
-        additional_derives: [PartialEq],
+        additional_derives: [PartialEq, serde::Serialize, serde::Deserialize],
         require_store_data_send: true,
         with: {
             "lakeport:host/types@0.9.0": crate::host::types,
@@ -144,7 +144,7 @@ pub mod runner {
         ",
         path: ["../../wit/host.wit", "../../wit/engine.wit", "../../wit/runner.wit"],
         imports: { default: async | trappable },
-        additional_derives: [PartialEq],
+        additional_derives: [PartialEq, serde::Serialize, serde::Deserialize],
         require_store_data_send: true,
         with: {
             "lakeport:host/types@0.9.0": crate::host::types,

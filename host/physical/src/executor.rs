@@ -37,6 +37,9 @@ mod look;
 /// Time limit of the commit.
 const OWN_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The function that reads tables, as the place of a refusal.
+const INSPECT: &str = "reader.inspect";
+
 /// A requested change.
 pub struct Request {
     /// The change. The current table in it (`current`, `before`) is read again.
@@ -148,7 +151,7 @@ pub enum RunError {
 pub struct PlanExecutor<'a> {
     /// The database.
     pub database: &'a Database,
-    /// The dialect.
+    /// The dialect. It stays with one generation.
     pub dialect: &'a Dialect,
     /// The data source's options, an object.
     pub options: &'a str,
@@ -176,7 +179,8 @@ impl PlanExecutor<'_> {
         let dry_run = request.dry_run;
         let prepared = self.prepare(request).await.inspect_err(|error| {
             if let RunError::Refused(refusal) = error {
-                self.dialect.blame(&self.id, &refusal.to_string());
+                let function = if refusal.place == INSPECT { INSPECT } else { "planner.plan" };
+                self.dialect.blame(function, &self.id, &refusal.to_string());
             }
         })?;
         let outcome = Outcome {
@@ -289,7 +293,7 @@ impl PlanExecutor<'_> {
         match found.pop() {
             Some(Ok(table)) if table.name == *name => Ok(Some(table)),
             Some(Ok(table)) => Err(RunError::Refused(Refusal {
-                place: "reader.inspect".to_owned(),
+                place: INSPECT.to_owned(),
                 token: None,
                 rule: "names",
                 message: format!("it was asked for {} and answered {}", name.name, table.name.name),
@@ -360,7 +364,6 @@ impl PlanExecutor<'_> {
 
     fn context(&self) -> CallContext {
         let mut context = CallContext::new(self.id.clone());
-        context.key = self.id.to_string();
         context.cancelled = self.cancelled.clone();
         context
     }

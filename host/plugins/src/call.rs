@@ -29,8 +29,6 @@ pub struct InstanceConfig {
 pub struct CallContext {
     /// Names the call in logs: printable ASCII, at most 64 bytes.
     pub id: Arc<str>,
-    /// The canary key: calls with equal keys, of one user or workflow, go to the same generation.
-    pub key: String,
     /// Ends the call earlier than the plugin's own limit.
     pub timeout: Option<Duration>,
     /// Set when the caller no longer waits for the answer.
@@ -50,7 +48,6 @@ impl CallContext {
     pub fn new(id: impl Into<Arc<str>>) -> Self {
         CallContext {
             id: id.into(),
-            key: String::new(),
             timeout: None,
             cancelled: Arc::new(AtomicBool::new(false)),
             instance: None,

@@ -1,7 +1,8 @@
 //! The compiled-code cache: machine code on disk, by digest. Loaded machine code runs without a sandbox, so
 //! the folder is private to its owner and each file ends with a keyed digest over its name, the engine's
 //! compatibility and its bytes. The digest is checked before the file is used; a file that fails is deleted
-//! and compiled again. Files are memory-mapped: code that never runs takes no memory.
+//! and compiled again. Files are memory-mapped: code that never runs takes no memory. Beside the code of a
+//! component lies its summary, with a keyed digest as well.
 
 use std::fs;
 use std::hash::{Hash, Hasher};
@@ -10,6 +11,7 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use rand::Rng as _;
@@ -31,6 +33,13 @@ const TAG_BYTES: usize = 32;
 const KEY_BYTES: usize = 32;
 const KEY_FILE: &str = "key";
 const SUFFIX: &str = "cwasm";
+const SUMMARY_SUFFIX: &str = "summary";
+/// A larger summary is not read: descriptions have a few schemas of 256 KiB.
+const SUMMARY_MAX_BYTES: u64 = 64 * 1024 * 1024;
+/// The names of files that are being written have this in them, then the number of their process.
+const PARTIAL: &str = "partial-";
+/// No write takes as long: an older partial file is left over, whatever process has its number now.
+const PARTIAL_MAX: Duration = Duration::from_secs(3_600);
 
 /// Machine code of components, in a private folder.
 #[derive(Debug)]
@@ -88,6 +97,7 @@ impl CompiledCache {
             Err(error) if error.kind() == io::ErrorKind::NotFound => write_key(folder).map_err(io)?,
             Err(error) => return Err(io(error)),
         };
+        remove_leftovers(folder);
         Ok(CompiledCache {
             folder: folder.to_owned(),
             key,
@@ -100,12 +110,11 @@ impl CompiledCache {
     /// Loads the component from the cache, or compiles it and adds it. Blocks: compiling takes from
     /// milliseconds to many seconds.
     pub fn load(&self, engine: &Engine, digest: &str, bytes: &[u8]) -> wasmtime::Result<Component> {
-        let name = self.name(engine, digest);
-        let path = self.folder.join(&name);
-        if let Some(component) = self.read(engine, &path, &name) {
-            self.hits.fetch_add(1, Ordering::Relaxed);
+        if let Some(component) = self.find(engine, digest) {
             return Ok(component);
         }
+        let name = self.name(engine, digest);
+        let path = self.folder.join(&name);
         self.misses.fetch_add(1, Ordering::Relaxed);
         let code = self.compiler.compile(engine, bytes)?;
         match self.write(&path, &name, &code) {
@@ -118,6 +127,41 @@ impl CompiledCache {
                 tracing::warn!("compiled code was not cached, the next start compiles it again: {error}");
                 adopt(engine, &code)
             }
+        }
+    }
+
+    /// Loads the component if the cache holds it.
+    pub(crate) fn find(&self, engine: &Engine, digest: &str) -> Option<Component> {
+        let name = self.name(engine, digest);
+        let component = self.read(engine, &self.folder.join(&name), &name)?;
+        self.hits.fetch_add(1, Ordering::Relaxed);
+        Some(component)
+    }
+
+    /// Whether it has a file of this component. Loading checks it.
+    pub(crate) fn has(&self, engine: &Engine, digest: &str) -> bool {
+        self.folder.join(self.name(engine, digest)).exists()
+    }
+
+    /// The summary of a component, if its keyed digest is valid.
+    pub(crate) fn summary(&self, engine: &Engine, digest: &str) -> Option<Vec<u8>> {
+        let name = summary_name(&self.name(engine, digest));
+        let file = fs::File::open(self.folder.join(&name)).ok()?;
+        let mut summary = Vec::new();
+        file.take(SUMMARY_MAX_BYTES).read_to_end(&mut summary).ok()?;
+        let tag = summary.split_off(summary.len().checked_sub(TAG_BYTES)?);
+        let mut mac = self.begin_tag(&name);
+        mac.update(&summary);
+        mac.verify_slice(&tag).is_ok().then_some(summary)
+    }
+
+    /// Keeps the summary of a component. Without it, the next start reads the component again.
+    pub(crate) fn keep_summary(&self, engine: &Engine, digest: &str, summary: &[u8]) {
+        let name = summary_name(&self.name(engine, digest));
+        let mut mac = self.begin_tag(&name);
+        mac.update(summary);
+        if let Err(error) = write_aside(&self.folder.join(&name), &[summary, &mac.finalize().into_bytes()]) {
+            tracing::warn!("what is known of a component was not cached: {error}");
         }
     }
 
@@ -225,6 +269,8 @@ impl CompiledCache {
                 break;
             }
             if fs::remove_file(&path).is_ok() {
+                // A summary without code is of no use; there may be none.
+                let _ = fs::remove_file(path.with_extension(SUMMARY_SUFFIX));
                 count -= 1;
                 bytes -= size;
             }
@@ -277,9 +323,34 @@ fn write_key(folder: &Path) -> io::Result<[u8; KEY_BYTES]> {
     Ok(key)
 }
 
+/// Removes files that processes which are gone were writing.
+fn remove_leftovers(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        if is_leftover(&entry) && fs::remove_file(entry.path()).is_ok() {
+            tracing::info!(file = %entry.path().display(), "removed what a process that was killed left over");
+        }
+    }
+}
+
+fn is_leftover(entry: &fs::DirEntry) -> bool {
+    let name = entry.file_name();
+    let Some((_, rest)) = name.to_str().and_then(|name| name.rsplit_once(PARTIAL)) else { return false };
+    let number = rest.split('-').next().unwrap_or_default();
+    // This process writes nothing before it has opened the cache; in a container all have the same number.
+    let is_over = number == std::process::id().to_string() || !Path::new("/proc").join(number).exists();
+    let age = entry.metadata().and_then(|file| file.modified()).ok().and_then(|time| time.elapsed().ok());
+    is_over || age.is_some_and(|age| age > PARTIAL_MAX)
+}
+
+/// `DIGEST-ENGINE.cwasm` as `DIGEST-ENGINE.summary`.
+fn summary_name(name: &str) -> String {
+    format!("{}{SUMMARY_SUFFIX}", name.strip_suffix(SUFFIX).unwrap_or(name))
+}
+
 /// Writes a file atomically: completely or not at all.
 fn write_aside(path: &Path, parts: &[&[u8]]) -> io::Result<()> {
-    let aside = path.with_extension(format!("partial-{}-{:x}", std::process::id(), rand::rng().next_u32()));
+    let aside = path.with_extension(format!("{PARTIAL}{}-{:x}", std::process::id(), rand::rng().next_u32()));
     let written = (|| {
         let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&aside)?;
         for part in parts {
@@ -369,6 +440,39 @@ mod tests {
         fs::rename(&file, folder.join(name)).unwrap();
         cache.load(&engine, &other, &bytes).unwrap();
         assert_eq!(cache.hits_and_misses(), (0, 2));
+    }
+
+    #[test]
+    fn a_summary_with_a_flipped_bit_is_unknown() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("compiled");
+        let (engine, _, digest) = component();
+        let cache = CompiledCache::open(&folder, Compiler::Inside).unwrap();
+        assert_eq!(cache.summary(&engine, &digest), None);
+        cache.keep_summary(&engine, &digest, b"what is known");
+        assert_eq!(cache.summary(&engine, &digest).as_deref(), Some(b"what is known".as_slice()));
+        let file = folder.join(summary_name(&cache.name(&engine, &digest)));
+        let mut bytes = fs::read(&file).unwrap();
+        bytes[0] ^= 1;
+        fs::write(&file, bytes).unwrap();
+        assert_eq!(cache.summary(&engine, &digest), None);
+    }
+
+    #[test]
+    fn leftovers_of_killed_processes_are_removed() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().join("compiled");
+        CompiledCache::open(&folder, Compiler::Inside).unwrap();
+        // The number of a process that lives, of one that cannot, and of this one.
+        for name in ["a.partial-1-f", "b.partial-4194305-f", "c.cwasm"] {
+            fs::write(folder.join(name), "x").unwrap();
+        }
+        fs::write(folder.join(format!("d.partial-{}-f", std::process::id())), "x").unwrap();
+        CompiledCache::open(&folder, Compiler::Inside).unwrap();
+        let left = |name: &str| folder.join(name).exists();
+        assert!(left("a.partial-1-f") && left("c.cwasm") && left(KEY_FILE));
+        assert!(!left("b.partial-4194305-f"));
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 3);
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! Counters of one generation: calls, errors by fault, durations.
+//! Counters of one generation: calls, errors, durations, and failures in a row.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -14,9 +15,29 @@ const LONGEST_US: u64 = 3_600_000_000;
 pub struct Counters {
     calls: AtomicU64,
     errors: AtomicU64,
-    in_a_row: AtomicU64,
+    rows: Mutex<HashMap<&'static str, Row>>,
     times_us: Mutex<Histogram<u64>>,
     memory_peak: AtomicU64,
+}
+
+/// Failures in a row of one function: a plugin whose `plan` always fails is not saved by its `server`.
+#[derive(Default)]
+struct Row {
+    failures: u64,
+    /// Breaches whose call has counted as a success: the host refuses an answer after it has returned. Each
+    /// takes away the next success.
+    breaches: u64,
+}
+
+/// What a call means for the plugin's failures in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It answered.
+    Success,
+    /// It failed, and is to blame.
+    Failure,
+    /// It failed, and is not to blame.
+    Excused,
 }
 
 /// The counters at one time.
@@ -41,7 +62,7 @@ impl Default for Counters {
         Counters {
             calls: AtomicU64::new(0),
             errors: AtomicU64::new(0),
-            in_a_row: AtomicU64::new(0),
+            rows: Mutex::default(),
             times_us: Mutex::new(times),
             memory_peak: AtomicU64::new(0),
         }
@@ -49,29 +70,46 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// Counts a call and returns the number of consecutive failures.
-    pub(crate) fn record(&self, took: Duration, plugin_failed: bool, memory_peak: usize) -> u64 {
+    /// Counts a call and returns the number of consecutive failures of the function.
+    pub(crate) fn record(
+        &self,
+        function: &'static str,
+        verdict: Verdict,
+        took: Duration,
+        memory_peak: usize,
+    ) -> u64 {
         self.calls.fetch_add(1, Ordering::Relaxed);
         let us = u64::try_from(took.as_micros()).unwrap_or(LONGEST_US).clamp(1, LONGEST_US);
         self.times_us.lock().saturating_record(us);
         self.memory_peak.fetch_max(memory_peak as u64, Ordering::Relaxed);
-        if plugin_failed {
+        if verdict == Verdict::Failure {
             self.errors.fetch_add(1, Ordering::Relaxed);
-            self.in_a_row.fetch_add(1, Ordering::Relaxed) + 1
-        } else {
-            self.in_a_row.store(0, Ordering::Relaxed);
-            0
         }
+        let mut rows = self.rows.lock();
+        let row = rows.entry(function).or_default();
+        match verdict {
+            Verdict::Failure => row.failures += 1,
+            Verdict::Success if row.breaches > 0 => row.breaches -= 1,
+            Verdict::Success => row.failures = 0,
+            Verdict::Excused => {}
+        }
+        row.failures
     }
 
-    /// Counts an answer that came in time but broke the contract.
-    pub(crate) fn blame(&self) {
+    /// Counts an answer that came in time but broke the contract, and returns the number of consecutive
+    /// failures of the function.
+    pub(crate) fn blame(&self, function: &'static str) -> u64 {
         self.errors.fetch_add(1, Ordering::Relaxed);
+        let mut rows = self.rows.lock();
+        let row = rows.entry(function).or_default();
+        row.failures += 1;
+        row.breaches += 1;
+        row.failures
     }
 
     /// Resets the consecutive failures, as when an operator releases the plugin.
     pub(crate) fn forgive(&self) {
-        self.in_a_row.store(0, Ordering::Relaxed);
+        self.rows.lock().clear();
     }
 
     pub fn snapshot(&self) -> CounterSnapshot {
@@ -96,12 +134,43 @@ mod tests {
     fn failures_in_a_row_end_with_a_success() {
         let counters = Counters::default();
         let took = Duration::from_millis(2);
-        assert_eq!(counters.record(took, true, 0), 1);
-        assert_eq!(counters.record(took, true, 0), 2);
-        assert_eq!(counters.record(took, false, 7), 0);
-        assert_eq!(counters.record(took, true, 3), 1);
+        let record = |verdict, peak| counters.record("plan", verdict, took, peak);
+        assert_eq!(record(Verdict::Failure, 0), 1);
+        assert_eq!(record(Verdict::Failure, 0), 2);
+        assert_eq!(record(Verdict::Success, 7), 0);
+        assert_eq!(record(Verdict::Failure, 3), 1);
         let read = counters.snapshot();
         assert_eq!((read.calls, read.errors, read.memory_peak_bytes), (4, 3, 7));
         assert!((read.p50_ms.unwrap() - 2.0).abs() < 0.1, "{read:?}");
+    }
+
+    #[test]
+    fn each_function_has_its_own_row() {
+        let counters = Counters::default();
+        let record = |function, verdict| counters.record(function, verdict, Duration::ZERO, 0);
+        for failures in 1..=3 {
+            record("server", Verdict::Success);
+            assert_eq!(record("plan", Verdict::Failure), failures);
+            assert_eq!(record("plan", Verdict::Excused), failures, "neither counts nor forgives");
+        }
+        counters.forgive();
+        assert_eq!(record("plan", Verdict::Failure), 1);
+    }
+
+    #[test]
+    fn a_breach_takes_its_success_back() {
+        let counters = Counters::default();
+        let answer = || counters.record("plan", Verdict::Success, Duration::ZERO, 0);
+        for failures in 1..=3 {
+            answer();
+            assert_eq!(counters.blame("plan"), failures);
+        }
+        counters.forgive();
+        // Two answers at the same time, both refused afterwards.
+        for failures in [1, 3, 5] {
+            assert_eq!((answer(), answer()), (failures - 1, failures - 1));
+            assert_eq!((counters.blame("plan"), counters.blame("plan")), (failures, failures + 1));
+        }
+        assert_eq!((answer(), answer(), answer()), (6, 6, 0), "good answers end the row");
     }
 }

@@ -16,53 +16,57 @@ use crate::call::{CallContext, CallError, CallFault};
 use crate::family::{Family, PluginId};
 use crate::lending::LentConnection;
 use crate::prepared::Description;
-use crate::registry::Registry;
+use crate::registry::{Pinned, Registry};
 use crate::state::CallState;
 
-/// A dialect by name. The generation that is active at the time of a call answers it.
+/// A dialect by name, for one task: the same generation describes itself and answers all calls.
 #[derive(Clone)]
-pub struct Dialect {
-    registry: Arc<Registry>,
-    id: PluginId,
-}
+pub struct Dialect(Pinned);
 
 impl Registry {
-    /// The dialect of this name, whether it is installed or not.
-    pub fn dialect(self: &Arc<Self>, name: &str) -> Dialect {
-        Dialect { registry: self.clone(), id: PluginId { family: Family::Dialect, name: name.to_owned() } }
+    /// The dialect of this name, whether it is installed or not. During a canary, tasks with equal keys get
+    /// the same generation.
+    pub fn dialect(self: &Arc<Self>, name: &str, key: &str) -> Dialect {
+        let id = PluginId { family: Family::Dialect, name: name.to_owned() };
+        Dialect(Pinned::new(self, id, key))
     }
 }
 
 impl Dialect {
-    /// The description of the active generation.
+    /// Its description.
     pub fn info(&self) -> Result<Arc<DialectInfo>, CallError> {
         self.described().map(|(info, _)| info)
     }
 
-    /// The description of the active generation, with its checked profile.
+    /// Its description, with its checked profile.
     pub fn described(&self) -> Result<(Arc<DialectInfo>, Arc<Profile>), CallError> {
-        let view = self.registry.view(&self.id);
-        let active = view.as_ref().and_then(|view| view.active.as_ref());
-        match active.map(|active| (&active.description, &active.profile)) {
-            Some((Description::Dialect(info), Some(profile))) => Ok((Arc::clone(info), Arc::clone(profile))),
-            _ => Err(CallError::NotActive(format!("no generation of the plugin {} is active", self.id))),
+        let generation = self.0.generation()?;
+        match (&generation.description, &generation.profile) {
+            (Description::Dialect(info), Some(profile)) => Ok((Arc::clone(info), Arc::clone(profile))),
+            _ => Err(CallError::NotActive(format!("the plugin {} is not a dialect", self.0.id()))),
         }
     }
 
-    /// Counts an answer of the active generation that the host rejected, and logs the reason in the plugin's
-    /// log.
-    pub fn blame(&self, call: &str, reason: &str) {
-        self.registry.blame(&self.id, call, reason);
+    /// Counts an answer that the host rejected, and logs the reason in the plugin's log.
+    pub fn blame(&self, function: &'static str, call: &str, reason: &str) {
+        self.0.blame(function, call, reason);
     }
 
-    /// `planner.parse-types`.
+    /// The same; returns the error of the call.
+    pub fn broke(&self, function: &'static str, call: &str, message: String) -> CallError {
+        self.0.broke(function, call, CallFault::Contract, message)
+    }
+
+    /// `planner.parse-types`: one answer per text, in the same order.
     pub async fn parse_types(
         &self,
         context: CallContext,
         server: Option<&ServerInfo>,
         texts: &[String],
     ) -> Result<Vec<Result<DataType, Problem>>, CallError> {
-        self.call(context, "planner.parse-types", (server, texts)).await
+        let call = context.id.clone();
+        let answer = self.call(context, "planner.parse-types", (server, texts)).await?;
+        self.0.as_many_as_asked("planner.parse-types", &call, texts.len(), answer)
     }
 
     /// `planner.plan`.
@@ -122,10 +126,11 @@ impl Dialect {
         tables: &[TableName],
         dependents: bool,
     ) -> Result<Vec<Result<Table, Error>>, CallError> {
+        let call = context.id.clone();
         let context = context.lending(connection);
         let params = (CallState::connection_handle(), server, tables, dependents);
         let answer = answered(self.call(context, "reader.inspect", params).await)?;
-        self.as_many_as_asked("reader.inspect", tables.len(), answer)
+        self.0.as_many_as_asked("reader.inspect", &call, tables.len(), answer)
     }
 
     /// `reader.ddl`.
@@ -149,10 +154,11 @@ impl Dialect {
         tables: &[TableName],
         fresh: bool,
     ) -> Result<Vec<Result<TableStatistics, Error>>, CallError> {
+        let call = context.id.clone();
         let context = context.lending(connection);
         let params = (CallState::connection_handle(), server, tables, fresh);
         let answer = answered(self.call(context, "reader.statistics", params).await)?;
-        self.as_many_as_asked("reader.statistics", tables.len(), answer)
+        self.0.as_many_as_asked("reader.statistics", &call, tables.len(), answer)
     }
 
     /// `reader.access`.
@@ -178,24 +184,7 @@ impl Dialect {
         Params: ComponentNamedList + Lower,
         Answer: Lift + 'static,
     {
-        self.registry.call(&self.id, function, context, params).await
-    }
-
-    fn as_many_as_asked<T>(
-        &self,
-        function: &'static str,
-        asked: usize,
-        answer: Vec<T>,
-    ) -> Result<Vec<T>, CallError> {
-        if answer.len() == asked {
-            return Ok(answer);
-        }
-        Err(CallError::Failed {
-            plugin: self.id.to_string(),
-            function,
-            fault: CallFault::Contract,
-            message: format!("it was asked for {asked} tables and returned {}", answer.len()),
-        })
+        self.0.call(context, function, params).await
     }
 }
 

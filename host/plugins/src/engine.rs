@@ -16,69 +16,39 @@ use wasmtime::component::{ComponentNamedList, Lift, Lower};
 use crate::call::{CallContext, CallError, CallFault};
 use crate::dialect::answered;
 use crate::family::{Family, PluginId};
-use crate::generation::Generation;
 use crate::prepared::Description;
-use crate::registry::Registry;
+use crate::registry::{Pinned, Registry};
 
-/// An engine by name. The generation that is active at the time of a call answers it.
+/// An engine by name, for one task: the same generation describes itself and answers all calls.
 #[derive(Clone)]
-pub struct Engine {
-    registry: Arc<Registry>,
-    id: PluginId,
-}
+pub struct Engine(Pinned);
 
 impl Registry {
-    /// The engine of this name, whether it is installed or not.
-    pub fn engine(self: &Arc<Self>, name: &str) -> Engine {
-        Engine { registry: self.clone(), id: PluginId { family: Family::Engine, name: name.to_owned() } }
+    /// The engine of this name, whether it is installed or not. During a canary, tasks with equal keys get the
+    /// same generation.
+    pub fn engine(self: &Arc<Self>, name: &str, key: &str) -> Engine {
+        Engine(Pinned::new(self, PluginId { family: Family::Engine, name: name.to_owned() }, key))
     }
 }
 
-/// The description of the active generation.
+/// Its description.
 impl Engine {
     pub fn info(&self) -> Result<Arc<EngineInfo>, CallError> {
-        match &self.active()?.description {
+        match &self.0.generation()?.description {
             Description::Engine(info) => Ok(Arc::new((**info).clone())),
-            _ => Err(self.not_active()),
+            _ => Err(CallError::NotActive(format!("the plugin {} is not an engine", self.0.id()))),
         }
     }
 
     /// Whether the engine has a timer. For an engine without one the host fires schedules.
     pub fn has_schedules(&self) -> Result<bool, CallError> {
-        Ok(self.active()?.prepared.has("schedules.set"))
+        Ok(self.0.generation()?.exports("schedules"))
     }
 
-    /// Counts an answer of the active generation that the host rejected, and logs the reason in the plugin's
-    /// log.
-    pub fn blame(&self, call: &str, reason: &str) {
-        self.registry.blame(&self.id, call, reason);
-    }
-
-    fn active(&self) -> Result<Arc<Generation>, CallError> {
-        let view = self.registry.view(&self.id);
-        view.and_then(|view| view.active.clone()).ok_or_else(|| self.not_active())
-    }
-
-    fn not_active(&self) -> CallError {
-        CallError::NotActive(format!("no generation of the plugin {} is active", self.id))
-    }
-
-    /// Checks that there is one answer per question, as the contract requires.
-    fn as_many_as_asked<T>(
-        &self,
-        function: &'static str,
-        asked: usize,
-        answer: Vec<T>,
-    ) -> Result<Vec<T>, CallError> {
-        if answer.len() == asked {
-            return Ok(answer);
-        }
-        Err(CallError::Failed {
-            plugin: self.id.to_string(),
-            function,
-            fault: CallFault::Contract,
-            message: format!("it was asked for {asked} runs and returned {}", answer.len()),
-        })
+    /// Counts an answer that the host rejected, logs the reason in the plugin's log, and returns the error of
+    /// the call.
+    pub fn broke(&self, function: &'static str, call: &str, message: String) -> CallError {
+        self.0.broke(function, call, CallFault::Contract, message)
     }
 }
 
@@ -126,8 +96,9 @@ impl Engine {
         context: CallContext,
         queries: &[RunQuery],
     ) -> Result<Vec<Option<Instance>>, CallError> {
+        let call = context.id.clone();
         let answer = answered(self.call(context, "runs.find", (queries,)).await)?;
-        self.as_many_as_asked("runs.find", queries.len(), answer)
+        self.0.as_many_as_asked("runs.find", &call, queries.len(), answer)
     }
 
     pub async fn cancel(
@@ -194,7 +165,7 @@ impl Engine {
         if self.has_schedules()? {
             return Ok(());
         }
-        let message = format!("the {} has no timer", self.id);
+        let message = format!("the {} has no timer", self.0.id());
         Err(CallError::Answered(error("unsupported", message)))
     }
 }
@@ -210,6 +181,6 @@ impl Engine {
         Params: ComponentNamedList + Lower,
         Answer: Lift + 'static,
     {
-        self.registry.call(&self.id, function, context, params).await
+        self.0.call(context, function, params).await
     }
 }

@@ -23,7 +23,6 @@ pub mod grants;
 mod imports;
 mod inspect;
 mod invocation;
-
 mod lending;
 mod limits;
 mod log;
@@ -32,6 +31,7 @@ mod prepared;
 mod registry;
 mod sandbox;
 mod state;
+mod summary;
 pub mod tool;
 mod usage;
 mod wasi_context;
@@ -43,7 +43,7 @@ pub use counters::{CounterSnapshot, Counters};
 pub use family::{Contract, Family, PluginId};
 pub use generation::Generation;
 pub use grants::{Policy, Refused};
-pub use inspect::{InspectError, Inspection, inspect};
+pub use inspect::{InspectError, Inspection, digest, inspect};
 pub use lending::{Answer, EmbeddedScheduler, LentConnection, Memo, Topic};
 pub use limits::Limits;
 pub use log::{LogLevel, LogLine, PluginLog};
@@ -53,3 +53,4 @@ pub use registry::{
     Canary, PluginView, Pointers, Quarantine, Registry, RegistryError, RegistrySettings, StageError, Staged,
 };
 pub use sandbox::{Sandbox, SandboxSettings};
+pub use summary::Components;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Semaphore;
+
 use crate::family::Family;
 use crate::log::PluginLog;
 
@@ -32,4 +34,6 @@ pub(crate) struct CallOrigin {
     /// Imported interfaces that the operator withholds.
     pub withheld: Arc<[String]>,
     pub log: Arc<PluginLog>,
+    /// The places for the plugin's concurrent calls.
+    pub places: Arc<Semaphore>,
 }

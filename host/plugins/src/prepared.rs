@@ -69,11 +69,6 @@ impl Prepared {
         self.pre.instantiate_async(store).await
     }
 
-    /// Whether it exports this function, `schedules.set`.
-    pub(crate) fn has(&self, function: &str) -> bool {
-        self.functions.contains_key(function)
-    }
-
     /// The index of an exported function, `planner.plan`.
     pub(crate) fn place(&self, function: &str) -> wasmtime::Result<&ComponentExportIndex> {
         self.functions

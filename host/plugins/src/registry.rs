@@ -3,6 +3,7 @@
 //! stores components and pointers and restores them at the start.
 
 mod errors;
+mod pinned;
 mod view;
 
 use std::collections::BTreeMap;
@@ -10,23 +11,27 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use lakeport_sql::Profile;
 use parking_lot::{Mutex, RwLock};
+use tokio::sync::Semaphore;
 use wasmtime::component::{ComponentNamedList, Lift, Lower};
 
 use self::errors::conflict;
 pub use self::errors::{RegistryError, StageError};
+pub(crate) use self::pinned::Pinned;
 pub use self::view::{Canary, PluginView, Pointers, Quarantine};
 use crate::call::{CallContext, CallError};
 use crate::compiler::Unfinished;
 use crate::family::{Family, PluginId};
 use crate::generation::{Generation, Parts, trial};
-use crate::grants::{self, Policy};
-use crate::inspect::inspect;
+use crate::grants::{self, Grants, Policy};
+use crate::inspect::{Inspection, inspect};
 use crate::limits::Limits;
 use crate::log::{CallLog, LogLevel, PluginLog, now_ms};
 use crate::origin::{CallOrigin, Origin};
-use crate::prepared::Description;
+use crate::prepared::{Description, Prepared};
 use crate::sandbox::Sandbox;
+use crate::summary::Components;
 
 /// The most generations of one plugin.
 pub const GENERATIONS_MAX: usize = 16;
@@ -48,7 +53,7 @@ pub struct RegistrySettings {
     pub history_max: usize,
     /// Lines that each plugin's log keeps.
     pub log_lines: usize,
-    /// Consecutive failed calls that quarantine a plugin. 0: never.
+    /// Consecutive failed calls of one function that quarantine a plugin. 0: never.
     pub quarantine_after: u64,
 }
 
@@ -77,6 +82,8 @@ struct Plugin {
     view: ArcSwap<PluginView>,
     changing: Mutex<()>,
     log: Arc<PluginLog>,
+    /// For the concurrent calls of all of its generations.
+    places: Arc<Semaphore>,
 }
 
 /// The listener for changes that the registry makes by itself.
@@ -90,6 +97,16 @@ pub struct Registry {
     /// Lines logged before the plugin's identity is known.
     trial_log: Arc<PluginLog>,
     told: OnceLock<Told>,
+    components: OnceLock<Arc<dyn Components>>,
+}
+
+/// A component that passed all checks.
+struct Known {
+    inspection: Inspection,
+    description: Description,
+    profile: Option<Profile>,
+    origin: Origin,
+    staged_at_ms: i64,
 }
 
 /// A staged component.
@@ -109,6 +126,7 @@ impl Registry {
             plugins: RwLock::new(BTreeMap::new()),
             trial_log,
             told: OnceLock::new(),
+            components: OnceLock::new(),
         }
     }
 
@@ -156,30 +174,82 @@ impl Registry {
             Ok(parts) => parts,
             Err(generation) => return Ok(Staged { generation, new: false }),
         };
-        let family = inspection.contract.family;
-        let mut call_origin = CallOrigin {
-            family,
-            digest: inspection.digest.as_str().into(),
-            withheld: grants.withheld.as_slice().into(),
-            log: self.trial_log.clone(),
-        };
+        let call_origin = self.call_origin(inspection.contract.family, &inspection.digest, &grants);
         let description = trial(&self.sandbox, &prepared, &call_origin, &self.settings.limits)
             .await
             .map_err(|(fault, message)| StageError::Trial { fault, message })?;
         // Checking a large description takes processor time, too.
-        let (description, checked) = tokio::task::spawn_blocking(move || {
+        let sandbox = self.sandbox.clone();
+        let (inspection, description, checked) = tokio::task::spawn_blocking(move || {
             let checked = crate::description::check(&description);
-            (description, checked)
+            if checked.is_ok() {
+                sandbox.remember(&inspection, &description);
+            }
+            (inspection, description, checked)
         })
         .await
         .map_err(|error| StageError::Link(format!("reading its description failed: {error}")))?;
         let profile = checked.map_err(StageError::Description)?;
+        // What its trial has loaded leaves memory again, if the first call can load it.
+        let can_be_loaded = self.components.get().is_some() && self.sandbox.has_compiled(&inspection.digest);
+        let known = Known { inspection, description, profile, origin, staged_at_ms };
+        self.accept(known, grants, call_origin, Some(prepared).filter(|_| !can_be_loaded))
+    }
+
+    /// Stages a component that this program has staged before, without reading or loading it: its first call
+    /// loads it. `None`: stage the component itself.
+    pub fn recall(
+        self: &Arc<Self>,
+        digest: &str,
+        origin: Origin,
+        staged_at_ms: i64,
+    ) -> Option<Result<Staged, StageError>> {
+        self.components.get()?;
+        let (inspection, description) = self.sandbox.recall(digest)?;
+        let profile = crate::description::check(&description).ok()?;
+        let family = inspection.contract.family;
+        Some(grants::check(&inspection, origin, &self.settings.policy).map_err(StageError::from).and_then(
+            |grants| {
+                let call_origin = self.call_origin(family, &inspection.digest, &grants);
+                let known = Known { inspection, description, profile, origin, staged_at_ms };
+                self.accept(known, grants, call_origin, None)
+            },
+        ))
+    }
+
+    /// Names where components can be read again. From then on, code is loaded when it is first called. Only
+    /// the first source is kept.
+    pub fn load_from(&self, components: Arc<dyn Components>) {
+        // Only the first one is kept.
+        let _ = self.components.set(components);
+    }
+
+    fn call_origin(&self, family: Family, digest: &str, grants: &Grants) -> CallOrigin {
+        CallOrigin {
+            family,
+            digest: digest.into(),
+            withheld: grants.withheld.as_slice().into(),
+            log: self.trial_log.clone(),
+            places: self.sandbox.places_of_plugin(family),
+        }
+    }
+
+    fn accept(
+        &self,
+        known: Known,
+        grants: Grants,
+        mut call_origin: CallOrigin,
+        prepared: Option<Prepared>,
+    ) -> Result<Staged, StageError> {
+        let Known { inspection, description, profile, origin, staged_at_ms } = known;
         if let Description::Tool(info) = &description {
             grants.check_optional(&info.optional_needs)?;
         }
+        let family = inspection.contract.family;
         let id = PluginId { family, name: description.name().to_owned() };
         let plugin = self.plugin_or_new(&id)?;
         call_origin.log = plugin.log.clone();
+        call_origin.places = plugin.places.clone();
         let generation = Arc::new(Generation::new(Parts {
             id,
             inspection,
@@ -229,6 +299,7 @@ impl Registry {
             view: ArcSwap::default(),
             changing: Mutex::new(()),
             log: Arc::new(PluginLog::new(self.settings.log_lines)),
+            places: self.sandbox.places_of_plugin(id.family),
         });
         plugins.insert(id.clone(), plugin.clone());
         Ok(plugin)
@@ -242,14 +313,21 @@ impl Registry {
         })
     }
 
-    /// Counts an answer that broke the contract against the active generation.
-    pub(crate) fn blame(&self, id: &PluginId, call: &str, reason: &str) {
-        let Some(plugin) = self.plugins.read().get(id).cloned() else { return };
-        if let Some(active) = &plugin.view.load().active {
-            active.counters.blame();
-            let mut log = CallLog::new(plugin.log.clone(), active.digest.clone(), call.into(), 1);
+    /// Counts an answer of a generation that broke the contract, and logs the reason in the plugin's log.
+    pub(crate) fn blame(
+        self: &Arc<Self>,
+        generation: &Generation,
+        function: &'static str,
+        call: &str,
+        reason: &str,
+    ) {
+        let id = &generation.id;
+        if let Some(plugin) = self.plugins.read().get(id) {
+            let mut log = CallLog::new(plugin.log.clone(), generation.digest.clone(), call.into(), 1);
             log.write(LogLevel::Error, &format!("the host refused its answer: {reason}"), Vec::new());
         }
+        let in_a_row = generation.counters.blame(function);
+        self.quarantine_if_failing(generation, function, in_a_row, || reason.to_owned());
     }
 
     /// All plugins, by family and name.
@@ -294,50 +372,12 @@ impl Registry {
         digest: &str,
         canary_percent: Option<u8>,
     ) -> Result<Arc<PluginView>, RegistryError> {
-        self.change(id, |view, registry| {
-            let generation = view.generation(id, digest)?;
-            let is_active = view.active.as_ref().is_some_and(|active| active.digest == generation.digest);
-            match canary_percent {
-                Some(percent @ 1..=99) => {
-                    if view.active.is_none() {
-                        return Err(conflict("no_active_generation", "a canary needs an active generation"));
-                    }
-                    if is_active {
-                        return Err(conflict("already_active", "this generation is already active"));
-                    }
-                    view.canary = Some(Canary { generation, percent });
-                }
-                Some(percent) => {
-                    return Err(conflict(
-                        "canary_percent_invalid",
-                        format!("canaryPercent is {percent}; it must be from 1 to 99"),
-                    ));
-                }
-                None => {
-                    view.canary = None;
-                    if !is_active {
-                        view.replace_active(generation, registry.settings.history_max);
-                    }
-                }
-            }
-            Ok(())
-        })
+        self.change(id, |view| view.activate(id, digest, canary_percent, self.settings.history_max))
     }
 
     /// Ends the canary, or else activates the previous generation.
     pub fn rollback(self: &Arc<Self>, id: &PluginId) -> Result<Arc<PluginView>, RegistryError> {
-        self.change(id, |view, _| {
-            if view.canary.take().is_some() {
-                return Ok(());
-            }
-            let before = view.history.pop().ok_or_else(|| {
-                conflict("no_previous_generation", format!("{id} has no previous generation"))
-            })?;
-            view.active = Some(before);
-            view.activated_at_ms = Some(now_ms());
-            view.lift_if_by_failures();
-            Ok(())
-        })
+        self.change(id, |view| view.roll_back(id))
     }
 
     /// Puts a plugin into quarantine. Running calls go on.
@@ -346,23 +386,15 @@ impl Registry {
         id: &PluginId,
         reason: &str,
     ) -> Result<Arc<PluginView>, RegistryError> {
-        self.change(id, |view, _| {
-            view.quarantine = Some(Quarantine { reason: reason.to_owned(), by_failures: false });
+        self.change(id, |view| {
+            view.put_in_quarantine(reason);
             Ok(())
         })
     }
 
     /// Releases a plugin from quarantine.
     pub fn release(self: &Arc<Self>, id: &PluginId) -> Result<Arc<PluginView>, RegistryError> {
-        self.change(id, |view, _| {
-            if view.quarantine.take().is_none() {
-                return Err(conflict("not_quarantined", format!("the plugin {id} is not quarantined")));
-            }
-            if let Some(active) = &view.active {
-                active.counters.forgive();
-            }
-            Ok(())
-        })
+        self.change(id, |view| view.release(id))
     }
 
     /// Checks whether [`Self::remove`] would succeed.
@@ -373,25 +405,34 @@ impl Registry {
 
     /// Removes a generation that is not active and has no running calls.
     pub fn remove(self: &Arc<Self>, id: &PluginId, digest: &str) -> Result<(), RegistryError> {
-        let view = self.change(id, |view, _| {
-            let generation = view.removable(id, digest)?;
-            *view = view.without(&generation.digest);
+        let view = self.view(id).ok_or_else(|| unknown(&id.to_string(), &self.plugins.read()))?;
+        let digest = view.removable(id, digest)?.digest.clone();
+        self.forget(id, &digest);
+        Ok(())
+    }
+
+    /// Removes a generation that its owner no longer stores. Calls that run on it, or will in tasks that
+    /// chose it, go on.
+    pub fn forget(self: &Arc<Self>, id: &PluginId, digest: &str) {
+        let forgotten = self.change(id, |view| {
+            *view = view.without(digest);
             Ok(())
-        })?;
-        if view.generations.is_empty() {
+        });
+        if forgotten.is_ok_and(|view| view.generations.is_empty()) {
             let mut plugins = self.plugins.write();
             if plugins.get(id).is_some_and(|plugin| plugin.view.load().generations.is_empty()) {
                 plugins.remove(id);
             }
         }
-        Ok(())
     }
 
-    /// Restores a plugin's stored pointers at a start. Digests that are not staged are skipped.
+    /// Makes a plugin's stored pointers its own, as at a start, or after this or another server stored them:
+    /// replaced generations are drained. Digests that are not staged are skipped.
     pub fn restore(&self, id: &PluginId, pointers: &Pointers) {
         let Some(plugin) = self.plugins.read().get(id).cloned() else { return };
         let _changing = plugin.changing.lock();
-        let mut view = PluginView::clone(&plugin.view.load());
+        let before = plugin.view.load_full();
+        let mut view = PluginView::clone(&before);
         let find = |digest: &str| view.generations.iter().find(|g| &*g.digest == digest).cloned();
         let active = pointers.active.as_deref().and_then(find);
         let history = pointers.history.iter().filter_map(|digest| find(digest)).collect();
@@ -404,7 +445,7 @@ impl Registry {
         view.history = history;
         view.canary = canary;
         view.quarantine = pointers.quarantine.clone();
-        plugin.view.store(Arc::new(view));
+        self.install(&plugin, &before, view);
     }
 
     /// Registers a listener for changes that the registry makes by itself, as when failures quarantine a
@@ -414,11 +455,11 @@ impl Registry {
         let _ = self.told.set(Box::new(told));
     }
 
-    /// Applies one change to a plugin's pointers and drains the generations that it deactivates.
+    /// Applies one change to a plugin's pointers.
     fn change(
-        self: &Arc<Self>,
+        &self,
         id: &PluginId,
-        apply: impl FnOnce(&mut PluginView, &Registry) -> Result<(), RegistryError>,
+        apply: impl FnOnce(&mut PluginView) -> Result<(), RegistryError>,
     ) -> Result<Arc<PluginView>, RegistryError> {
         let plugin = {
             let plugins = self.plugins.read();
@@ -427,13 +468,22 @@ impl Registry {
         let _changing = plugin.changing.lock();
         let before = plugin.view.load_full();
         let mut view = PluginView::clone(&before);
-        apply(&mut view, self)?;
+        apply(&mut view)?;
+        Ok(self.install(&plugin, &before, view))
+    }
+
+    /// Lets calls see a plugin's new pointers. A generation that begins to answer, or answers again after a
+    /// quarantine, has no failures in a row; one that no longer answers is drained.
+    fn install(&self, plugin: &Arc<Plugin>, before: &PluginView, view: PluginView) -> Arc<PluginView> {
+        for begins in view.in_service().filter(|g| !before.in_service().any(|then| then.digest == g.digest)) {
+            begins.counters.forgive();
+        }
         let view = Arc::new(view);
         plugin.view.store(view.clone());
         for gone in before.answering().filter(|g| !view.answering().any(|now| now.digest == g.digest)) {
             self.drain(plugin.clone(), gone.clone());
         }
-        Ok(view)
+        view
     }
 
     fn drain(&self, plugin: Arc<Plugin>, gone: Arc<Generation>) {
@@ -451,10 +501,10 @@ impl Registry {
         });
     }
 
-    /// Calls a function of the generation that serves `context.key`.
-    pub(crate) async fn call<Params, Answer>(
+    /// Calls a function of a generation.
+    async fn call<Params, Answer>(
         self: &Arc<Self>,
-        id: &PluginId,
+        generation: &Generation,
         function: &'static str,
         context: CallContext,
         params: Params,
@@ -463,38 +513,51 @@ impl Registry {
         Params: ComponentNamedList + Lower,
         Answer: Lift + 'static,
     {
-        let generation = self.answering_for(id, &context.key)?;
-        let (answer, in_a_row) = generation.call(&self.sandbox, function, context, params).await;
-        if self.settings.quarantine_after > 0 && in_a_row >= self.settings.quarantine_after {
-            self.quarantine_for_failures(id, &generation, in_a_row, answer.as_ref().err());
+        let (answer, in_a_row) =
+            generation.call((&self.sandbox, self.components.get()), function, context, params).await;
+        if let Err(error) = &answer {
+            self.quarantine_if_failing(generation, function, in_a_row, || error.to_string());
         }
         answer
     }
 
+    /// The generation that answers calls with this key, in quarantine or not.
     fn answering_for(&self, id: &PluginId, key: &str) -> Result<Arc<Generation>, CallError> {
-        let view = self.view(id).ok_or_else(|| {
-            CallError::NotActive(format!("unknown plugin {id}; see `lakeport plugin list`"))
-        })?;
-        if let Some(quarantine) = &view.quarantine {
-            return Err(CallError::Quarantined { plugin: id.to_string(), reason: quarantine.reason.clone() });
-        }
-        view.answering_for(key).cloned().ok_or_else(|| {
+        self.installed(id)?.answering_for(key).cloned().ok_or_else(|| {
             CallError::NotActive(format!(
                 "no generation of the plugin {id} is active; activate one of those staged"
             ))
         })
     }
 
-    fn quarantine_for_failures(
+    fn check_in_service(&self, id: &PluginId) -> Result<(), CallError> {
+        match &self.installed(id)?.quarantine {
+            Some(Quarantine { reason, .. }) => {
+                Err(CallError::Quarantined { plugin: id.to_string(), reason: reason.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn installed(&self, id: &PluginId) -> Result<Arc<PluginView>, CallError> {
+        self.view(id)
+            .ok_or_else(|| CallError::NotActive(format!("unknown plugin {id}; see `lakeport plugin list`")))
+    }
+
+    /// Takes a generation out of service once too many calls of one of its functions failed in a row.
+    fn quarantine_if_failing(
         self: &Arc<Self>,
-        id: &PluginId,
         failed: &Generation,
-        times: u64,
-        last: Option<&CallError>,
+        function: &str,
+        in_a_row: u64,
+        last: impl FnOnce() -> String,
     ) {
-        let last = last.map_or(String::new(), |error| format!("; the last: {error}"));
-        let reason = format!("{times} calls in a row failed{last}");
-        let done = self.change(id, |view, _| {
+        if self.settings.quarantine_after == 0 || in_a_row < self.settings.quarantine_after {
+            return;
+        }
+        let id = &failed.id;
+        let reason = format!("{in_a_row} calls in a row of {function} failed; the last: {}", last());
+        let done = self.change(id, |view| {
             let is_active = view.active.as_ref().is_some_and(|active| active.digest == failed.digest);
             let is_canary = view.canary.as_ref().is_some_and(|c| c.generation.digest == failed.digest);
             if is_canary {

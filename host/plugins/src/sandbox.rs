@@ -3,10 +3,11 @@
 //! plugin.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::Semaphore;
 use wasmtime::component::{Component, Linker};
 use wasmtime::{
     Config, Enabled, Engine, InstanceAllocationStrategy, PoolingAllocationConfig, Store, StoreContextMut,
@@ -15,7 +16,7 @@ use wasmtime::{
 
 use crate::call::{CallContext, CallFault, OverTime, fault_of, over_time};
 use crate::compiled::CompiledCache;
-use crate::cpu_turns::{CpuTurn, CpuTurns};
+use crate::cpu_turns::CpuTurns;
 use crate::family::Family;
 use crate::imports;
 use crate::inspect::Inspection;
@@ -23,13 +24,12 @@ use crate::invocation::Invocation;
 use crate::limits::Limits;
 use crate::log::CallLog;
 use crate::origin::CallOrigin;
-use crate::prepared::Prepared;
+use crate::prepared::{Description, Prepared};
 use crate::state::CallState;
+use crate::summary;
 
 /// The interval at which the sandbox checks running calls.
 const TICK: Duration = Duration::from_millis(10);
-/// Ticks of processor time that a call has before it needs a CPU turn.
-const FREE_TICKS: u64 = 2;
 /// Stack of guest code, bytes.
 const STACK_MAX_BYTES: usize = 512 * 1024;
 /// Stack of the fiber that a call runs on: the guest's and the host functions' above it, bytes.
@@ -42,7 +42,7 @@ const KEEP_RESIDENT_BYTES: usize = 512 * 1024;
 /// Settings of a sandbox.
 #[derive(Clone, Debug)]
 pub struct SandboxSettings {
-    /// Concurrent calls; further ones wait within their time limits.
+    /// Concurrent calls; further ones wait within their time limits. Each family has a share of its own.
     pub calls_max: u32,
     /// The most linear memory of a call, bytes; a plugin's `Limits` may lower it.
     pub memory_max_bytes: usize,
@@ -61,7 +61,32 @@ pub struct Sandbox {
     cache: Option<CompiledCache>,
     compiling: Mutex<()>,
     cpu_turns: CpuTurns,
-    room: Semaphore,
+    places: HashMap<Family, Places>,
+}
+
+/// A family's places for concurrent calls: calls of another family never take them.
+struct Places {
+    of_family: Semaphore,
+    of_plugin: usize,
+}
+
+/// A family's share of all places, in sixteenths. Together they are all places, so that a call with a place
+/// also finds an instance in the pool.
+fn share(family: Family) -> u32 {
+    match family {
+        Family::Dialect => 8,
+        Family::Engine => 3,
+        Family::Tool => 5,
+    }
+}
+
+impl Places {
+    fn of(family: Family, calls_max: u32) -> Places {
+        let of_family = (calls_max * share(family) / 16).max(1) as usize;
+        // A plugin leaves a quarter of its family's places to the others.
+        let of_plugin = (of_family * 3 / 4).max(1);
+        Places { of_family: Semaphore::new(of_family), of_plugin }
+    }
 }
 
 /// A failed call: its fault and a message for people.
@@ -103,8 +128,13 @@ impl Sandbox {
             cache,
             compiling: Mutex::new(()),
             cpu_turns: CpuTurns::new(),
-            room: Semaphore::new(settings.calls_max as usize),
+            places: Family::ALL.map(|family| (family, Places::of(family, settings.calls_max))).into(),
         })
+    }
+
+    /// The places of one plugin, for its concurrent calls.
+    pub(crate) fn places_of_plugin(&self, family: Family) -> Arc<Semaphore> {
+        Arc::new(Semaphore::new(self.places[&family].of_plugin))
     }
 
     pub fn cache(&self) -> Option<&CompiledCache> {
@@ -120,8 +150,38 @@ impl Sandbox {
                 None => Component::from_binary(&self.engine, bytes)?,
             }
         };
-        let pre = self.linkers[&inspection.contract.family].instantiate_pre(&component)?;
+        self.link(inspection, &component)
+    }
+
+    /// Loads and links a component from the compiled-code cache; `None` if it is not there. Blocks.
+    pub(crate) fn prepare_compiled(&self, inspection: &Inspection) -> Option<wasmtime::Result<Prepared>> {
+        let component = self.cache.as_ref()?.find(&self.engine, &inspection.digest)?;
+        Some(self.link(inspection, &component))
+    }
+
+    fn link(&self, inspection: &Inspection, component: &Component) -> wasmtime::Result<Prepared> {
+        let pre = self.linkers[&inspection.contract.family].instantiate_pre(component)?;
         Prepared::new(&inspection.contract, &inspection.exports, pre)
+    }
+
+    /// Whether the compiled-code cache has a component's code.
+    pub(crate) fn has_compiled(&self, digest: &str) -> bool {
+        self.cache.as_ref().is_some_and(|cache| cache.has(&self.engine, digest))
+    }
+
+    /// A component that this program has checked, if its code is in the compiled-code cache. Reads one file.
+    pub(crate) fn recall(&self, digest: &str) -> Option<(Inspection, Description)> {
+        let cache = self.cache.as_ref().filter(|cache| cache.has(&self.engine, digest))?;
+        summary::read(digest, &cache.summary(&self.engine, digest)?)
+    }
+
+    /// Keeps what is known of a checked component beside its code. Blocks.
+    pub(crate) fn remember(&self, inspection: &Inspection, description: &Description) {
+        if let Some(cache) = &self.cache
+            && let Some(summary) = summary::write(inspection, description)
+        {
+            cache.keep_summary(&self.engine, &inspection.digest, &summary);
+        }
     }
 
     /// Runs the invocation in a fresh store within the limits, then drops the store. `over` ends the call
@@ -136,19 +196,19 @@ impl Sandbox {
     ) -> (Result<I::Answer, Failure>, Measure) {
         let timeout = context.timeout.map_or(limits.timeout, |asked| asked.min(limits.timeout));
         let mut measure = Measure::default();
-        let cpu_turn = CpuTurn::default();
+        let cpu_turn = self.cpu_turns.call();
+        let deadline = cpu_turn.begun() + timeout;
         let work = async {
-            let Some(_room) = self.room_within(timeout).await else {
+            let place = tokio::time::timeout_at(deadline.into(), cpu_turn.waiting(self.place(origin)));
+            let Ok(Some(_place)) = place.await else {
                 return Err(Failure::new(CallFault::Busy, "too many concurrent calls; try again"));
             };
             let begun = Instant::now();
-            let answer = {
-                let state =
-                    CallState::new(origin, context, limits, begun + timeout, cpu_turn.clone(), |id| {
-                        CallLog::new(origin.log.clone(), origin.digest.clone(), id, limits.log_lines)
-                    });
-                tokio::time::timeout(timeout, self.call_within(state, limits, &mut measure, invocation)).await
-            };
+            let state = CallState::new(origin, context, limits, deadline, cpu_turn.clone(), |id| {
+                CallLog::new(origin.log.clone(), origin.digest.clone(), id, limits.log_lines)
+            });
+            let call = self.call_within(state, (limits, timeout), &mut measure, invocation);
+            let answer = tokio::time::timeout_at(deadline.into(), call).await;
             measure.took = begun.elapsed();
             answer.unwrap_or_else(|_| Err(Failure::new(CallFault::Timeout, over_time(timeout))))
         };
@@ -163,24 +223,24 @@ impl Sandbox {
         if let Err(failure) = &mut answer
             && failure.fault == CallFault::Timeout
         {
-            // A call that mostly waited for CPU turns of others is not to blame for its timeout.
+            // A call that mostly waited for others, such as a slow database, is not to blame for its timeout.
             failure.blame = cpu_turn.waited() < timeout / 2;
         }
         (answer, measure)
     }
 
-    /// A permit for one more call. Sets a timer only if it has to wait.
-    async fn room_within(&self, timeout: Duration) -> Option<SemaphorePermit<'_>> {
-        if let Ok(room) = self.room.try_acquire() {
-            return Some(room);
-        }
-        tokio::time::timeout(timeout, self.room.acquire()).await.ok()?.ok()
+    /// A place for one more call of this plugin, and of its family.
+    async fn place(&self, origin: &CallOrigin) -> Option<(impl Drop + use<>, impl Drop + use<'_>)> {
+        // A plugin that waits for its own places keeps none of its family's.
+        let of_plugin = origin.places.clone().acquire_owned().await.ok()?;
+        let of_family = self.places[&origin.family].of_family.acquire().await.ok()?;
+        Some((of_plugin, of_family))
     }
 
     async fn call_within<I: Invocation>(
         &self,
         state: CallState,
-        limits: &Limits,
+        (limits, timeout): (&Limits, Duration),
         measure: &mut Measure,
         invocation: I,
     ) -> Result<I::Answer, Failure> {
@@ -188,7 +248,7 @@ impl Sandbox {
         let answer = invocation.run(&mut store).await;
         measure.memory_peak = store.data().usage.memory_peak;
         answer.map_err(|error| {
-            let (fault, message) = fault_of(&error, limits.timeout);
+            let (fault, message) = fault_of(&error, timeout);
             Failure::new(fault, message)
         })
     }
@@ -198,14 +258,16 @@ impl Sandbox {
         store.limiter(|state| &mut state.usage);
         store.set_hostcall_fuel(limits.answer_bytes);
         store.set_max_component_handles(limits.handles);
-        store.set_epoch_deadline(FREE_TICKS);
-        let cpu_turns = self.cpu_turns.clone();
-        store.epoch_deadline_callback(move |context: StoreContextMut<'_, CallState>| {
+        store.set_epoch_deadline(1);
+        store.epoch_deadline_callback(|context: StoreContextMut<'_, CallState>| {
             let state = context.data();
             if Instant::now() >= state.deadline {
                 return Err(OverTime.into());
             }
-            Ok(UpdateDeadline::YieldCustom(1, Box::pin(cpu_turns.clone().next_turn(state.cpu_turn.clone()))))
+            if state.cpu_turn.is_free() {
+                return Ok(UpdateDeadline::Continue(1));
+            }
+            Ok(UpdateDeadline::YieldCustom(1, Box::pin(state.cpu_turn.clone().next())))
         });
         store
     }

@@ -20,7 +20,7 @@ use crate::wasi_context;
 
 /// The state of one call. Host imports reach only what is in it.
 pub struct CallState {
-    family: Family,
+    pub(crate) family: Family,
     /// Created at the guest's first WASI call; most calls make none.
     wasi: Option<WasiCtx>,
     table: ResourceTable,
@@ -64,6 +64,22 @@ impl CallState {
             topic: context.topic,
             withheld: origin.withheld.clone(),
         }
+    }
+
+    /// The state of a call to which nothing is lent.
+    #[cfg(test)]
+    pub(crate) fn for_test(family: Family) -> Self {
+        let origin = CallOrigin {
+            family,
+            digest: "d".into(),
+            withheld: Arc::default(),
+            log: Arc::new(crate::log::PluginLog::new(10)),
+            places: Arc::new(tokio::sync::Semaphore::new(1)),
+        };
+        let turn = crate::cpu_turns::CpuTurns::new().call();
+        CallState::new(&origin, CallContext::new("c"), &Limits::default(), Instant::now(), turn, |id| {
+            CallLog::new(origin.log.clone(), origin.digest.clone(), id, 10)
+        })
     }
 
     /// The handle of the connection lent to a dialect. A call has one at most.

@@ -8,7 +8,7 @@ use crate::call::{CallContext, CallError, CallFault};
 use crate::dialect::answered;
 use crate::family::{Family, PluginId};
 use crate::prepared::Description;
-use crate::registry::{PluginView, Registry};
+use crate::registry::{Pinned, PluginView, Registry};
 
 /// The contract's limit of artifacts per outcome.
 const ARTIFACTS_MAX: usize = 10;
@@ -16,17 +16,15 @@ const ARTIFACTS_MAX: usize = 10;
 const OUTPUT_MAX_BYTES: usize = 4 * 1024 * 1024;
 const FUNCTION: &str = "tool.call";
 
-/// A tool by name. The generation that is active at the time of a call answers it.
+/// A tool by name, for one task: the same generation describes itself and answers all calls.
 #[derive(Clone)]
-pub struct Tool {
-    registry: Arc<Registry>,
-    id: PluginId,
-}
+pub struct Tool(Pinned);
 
 impl Registry {
-    /// The tool of this name, whether it is installed or not.
-    pub fn tool(self: &Arc<Self>, name: &str) -> Tool {
-        Tool { registry: self.clone(), id: PluginId { family: Family::Tool, name: name.to_owned() } }
+    /// The tool of this name, whether it is installed or not. During a canary, tasks with equal keys get the
+    /// same generation.
+    pub fn tool(self: &Arc<Self>, name: &str, key: &str) -> Tool {
+        Tool(Pinned::new(self, PluginId { family: Family::Tool, name: name.to_owned() }, key))
     }
 
     /// The descriptions of all active tools, by name. Quarantined tools are left out.
@@ -41,13 +39,22 @@ impl Registry {
 }
 
 impl Tool {
-    /// The description of the active generation.
-    pub fn info(&self) -> Result<Arc<ToolInfo>, CallError> {
-        let view = self.registry.view(&self.id);
-        match view.as_ref().and_then(|view| view.active.as_ref()).map(|active| &active.description) {
-            Some(Description::Tool(info)) => Ok(Arc::new((**info).clone())),
-            _ => Err(CallError::NotActive(format!("no generation of the plugin {} is active", self.id))),
+    /// Its description.
+    pub fn info(&self) -> Result<&ToolInfo, CallError> {
+        match &self.0.generation()?.description {
+            Description::Tool(info) => Ok(info),
+            _ => Err(CallError::NotActive(format!("the plugin {} is not a tool", self.0.id()))),
         }
+    }
+
+    /// The digest of its component.
+    pub fn digest(&self) -> Result<&Arc<str>, CallError> {
+        self.0.generation().map(|generation| &generation.digest)
+    }
+
+    /// Counts an outcome that the host rejected, and logs the reason in the plugin's log.
+    pub fn blame(&self, call: &str, reason: &str) {
+        self.0.blame(FUNCTION, call, reason);
     }
 
     /// `tool.call`. The input is a JSON object that fits the tool's schema; the tool sees only the topic that
@@ -58,19 +65,12 @@ impl Tool {
         input: &str,
         about: &Context,
     ) -> Result<Outcome, CallError> {
-        let about_call = context.id.clone();
-        let answer = self.registry.call(&self.id, FUNCTION, context, (input, about)).await;
-        let outcome: Outcome = answered(answer)?;
-        self.within_bounds(&outcome).map_err(|message| {
-            self.registry.blame(&self.id, &about_call, &message);
-            CallError::Failed {
-                plugin: self.id.to_string(),
-                function: FUNCTION,
-                fault: CallFault::Answer,
-                message,
-            }
-        })?;
-        Ok(outcome)
+        let call = context.id.clone();
+        let outcome: Outcome = answered(self.0.call(context, FUNCTION, (input, about)).await)?;
+        match self.within_bounds(&outcome) {
+            Ok(()) => Ok(outcome),
+            Err(message) => Err(self.0.broke(FUNCTION, &call, CallFault::Answer, message)),
+        }
     }
 
     fn within_bounds(&self, outcome: &Outcome) -> Result<(), String> {

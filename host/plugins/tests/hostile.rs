@@ -2,11 +2,13 @@
 
 mod support;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use lakeport_plugins::{CallError, CallFault, Origin, RegistrySettings, StageError};
+use lakeport_plugins::{
+    CallContext, CallError, CallFault, Origin, Pointers, RegistrySettings, SandboxSettings, StageError,
+};
 
-use support::{ask, component, failed_with, host, host_with, stage_active, stage_error};
+use support::{about, ask, component, failed_with, host, host_of, host_with, stage_active, stage_error};
 
 /// Calls of a well-behaved plugin go on while another misbehaves.
 async fn the_greeter_answers(registry: &std::sync::Arc<lakeport_plugins::Registry>) {
@@ -134,7 +136,10 @@ async fn a_plugin_that_keeps_failing_is_quarantined_and_says_why() {
     }
     let error = ask(&registry, "misbehave", r#"{"do":"ok"}"#).await.unwrap_err();
     let CallError::Quarantined { reason, .. } = &error else { panic!("{error}") };
-    assert!(reason.contains("5 calls in a row failed") && reason.contains("trapped"), "{reason}");
+    assert!(
+        reason.contains("5 calls in a row of tool.call failed") && reason.contains("trapped"),
+        "{reason}"
+    );
     registry.release(&id).unwrap();
     ask(&registry, "misbehave", r#"{"do":"ok"}"#).await.expect("it is back");
 }
@@ -201,10 +206,117 @@ async fn a_canary_serves_its_share_until_rollback() {
 }
 
 #[tokio::test]
+async fn a_task_stays_with_one_generation() {
+    let registry = host();
+    let id = stage_active(&registry, "greeter_v1").await;
+    let second = registry.stage(component("greeter_v2"), Origin::Uploaded).await.unwrap().generation;
+    registry.activate(&id, &second.digest, Some(50)).unwrap();
+    for task in 0..40 {
+        let tool = registry.tool("greeter", &format!("topic-{task}"));
+        let version = tool.info().unwrap().version.clone();
+        // This task has begun on its generation; later ones get the second.
+        if task == 20 {
+            registry.activate(&id, &second.digest, None).unwrap();
+        }
+        let outcome = tool.call(CallContext::new("test"), "{}", &about()).await.unwrap();
+        assert!(outcome.output.contains(&version), "{version}: {}", outcome.output);
+    }
+    let tool = registry.tool("greeter", "topic");
+    let version = tool.info().unwrap().version.clone();
+    registry.rollback(&id).unwrap();
+    let outcome = tool.call(CallContext::new("test"), "{}", &about()).await.unwrap();
+    assert!(version == "2.0.0" && outcome.output.contains("2.0.0"), "{}", outcome.output);
+    registry.quarantine(&id, "a test").unwrap();
+    let error = tool.call(CallContext::new("test"), "{}", &about()).await.unwrap_err();
+    assert!(matches!(error, CallError::Quarantined { .. }), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn followed_pointers_drain_what_they_replace() {
+    let settings = RegistrySettings { drain: Duration::from_millis(100), ..RegistrySettings::default() };
+    let registry = host_with(settings);
+    let id = stage_active(&registry, "greeter_v1").await;
+    let second = registry.stage(component("greeter_v2"), Origin::Uploaded).await.unwrap().generation;
+    let first = registry.view(&id).unwrap().active.clone().unwrap();
+    let slow = {
+        let registry = registry.clone();
+        tokio::spawn(async move { ask(&registry, "greeter", r#"{"waitMs":4000}"#).await })
+    };
+    while first.running() == 0 {
+        tokio::task::yield_now().await;
+    }
+    registry.restore(&id, &Pointers { active: Some(second.digest.to_string()), ..Pointers::default() });
+    failed_with(&slow.await.unwrap().unwrap_err(), CallFault::Drained, "another generation");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_followed_release_forgives_failures() {
+    let registry = host_with(RegistrySettings { quarantine_after: 2, ..RegistrySettings::default() });
+    let id = stage_active(&registry, "misbehave").await;
+    for _ in 0..2 {
+        ask(&registry, "misbehave", r#"{"do":"trap"}"#).await.unwrap_err();
+    }
+    let view = registry.view(&id).unwrap();
+    assert_eq!(view.state(), "quarantined");
+    let active = view.active.as_ref().map(|generation| generation.digest.to_string());
+    registry.restore(&id, &Pointers { active, ..Pointers::default() });
+    ask(&registry, "misbehave", r#"{"do":"trap"}"#).await.unwrap_err();
+    ask(&registry, "misbehave", r#"{"do":"ok"}"#).await.expect("one failure is not two in a row");
+}
+
+/// Sixteen places: five for tools, three of them for one tool.
+const FEW: SandboxSettings = SandboxSettings { calls_max: 16, memory_max_bytes: 256 * 1024 * 1024 };
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_plugin_that_hangs_leaves_places_to_others() {
+    let mut settings = RegistrySettings { quarantine_after: 0, ..RegistrySettings::default() };
+    settings.limits.timeout = Duration::from_secs(3);
+    let registry = host_of(&FEW, None, settings);
+    stage_active(&registry, "greeter_v1").await;
+    let id = stage_active(&registry, "misbehave").await;
+    let hanging: Vec<_> = (0..40)
+        .map(|_| {
+            let registry = registry.clone();
+            tokio::spawn(async move { ask(&registry, "misbehave", r#"{"do":"sleep"}"#).await })
+        })
+        .collect();
+    let misbehave = registry.view(&id).unwrap().active.clone().unwrap();
+    while misbehave.running() < hanging.len() {
+        tokio::task::yield_now().await;
+    }
+    the_greeter_answers(&registry).await;
+    assert!(!hanging.iter().any(tokio::task::JoinHandle::is_finished), "all of them still hang or wait");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn waiting_for_a_place_is_part_of_the_time() {
+    const TIMEOUT: Duration = Duration::from_secs(1);
+    let mut settings = RegistrySettings { quarantine_after: 0, ..RegistrySettings::default() };
+    settings.limits.timeout = TIMEOUT;
+    let registry = host_of(&FEW, None, settings);
+    let id = stage_active(&registry, "misbehave").await;
+    let begun = Instant::now();
+    let hanging: Vec<_> = (0..6)
+        .map(|_| {
+            let registry = registry.clone();
+            tokio::spawn(async move { ask(&registry, "misbehave", r#"{"do":"sleep"}"#).await })
+        })
+        .collect();
+    for call in hanging {
+        let error = call.await.unwrap().unwrap_err();
+        let CallError::Failed { fault, .. } = &error else { panic!("{error}") };
+        assert!(matches!(fault, CallFault::Timeout | CallFault::Busy), "{error}");
+    }
+    assert!(begun.elapsed() < TIMEOUT.mul_f64(1.6), "a call took {:?} of {TIMEOUT:?}", begun.elapsed());
+    let counters = registry.view(&id).unwrap().active.as_ref().unwrap().counters.snapshot();
+    assert_eq!((counters.calls, counters.errors), (6, 3), "who found no place is not to blame");
+}
+
+#[tokio::test]
 async fn an_engine_describes_itself_without_its_optional_exports() {
     let registry = host();
     let id = stage_active(&registry, "engine_minimal").await;
-    let info = registry.engine(&id.name).info().unwrap();
+    let info = registry.engine(&id.name, "").info().unwrap();
     assert_eq!(info.name, "minimal");
     let view = registry.view(&id).unwrap();
     assert_eq!(view.state(), "active");

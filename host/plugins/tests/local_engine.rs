@@ -133,7 +133,7 @@ async fn local() -> (Engine, Arc<Notes>) {
     let generation = staged.unwrap_or_else(|error| panic!("{error}")).generation;
     assert_eq!(generation.grants.needed, ["lakeport:runner/runner"]);
     registry.activate(&generation.id, &generation.digest, None).expect("it was just staged");
-    (registry.engine("local"), Arc::new(Notes::default()))
+    (registry.engine("local", ""), Arc::new(Notes::default()))
 }
 
 fn lending(notes: &Arc<Notes>) -> CallContext {
@@ -238,7 +238,7 @@ async fn scheduler_refusals_and_bad_answers_are_reported() {
     let query = RunQuery { workflow: reference(), key: "k1".to_owned(), trigger: None, asked: 0 };
     assert_eq!(engine.find(lending(&notes), std::slice::from_ref(&query)).await.unwrap(), [None]);
     let error = engine.find(lending(&notes), &[query.clone(), query]).await.unwrap_err();
-    support::failed_with(&error, lakeport_plugins::CallFault::Contract, "asked for 2 runs");
+    support::failed_with(&error, lakeport_plugins::CallFault::Contract, "asked 2 questions");
     let backfill = Target::Backfill("b".to_owned());
     let error = engine.cancel(lending(&notes), &reference(), &backfill).await.unwrap_err();
     assert!(matches!(error, CallError::Answered(error) if error.code == "unsupported"));

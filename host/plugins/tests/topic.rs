@@ -3,6 +3,7 @@
 mod support;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -15,22 +16,22 @@ use lakeport_bindings::tool::query::{QueryRequest, QueryResult};
 use lakeport_bindings::tool::results::EarlierTable;
 use lakeport_bindings::tool::samples::FieldSample;
 use lakeport_bindings::tool::tables::TableHead;
-use lakeport_bindings::tool::tool::{Context, Outcome};
+use lakeport_bindings::tool::tool::Outcome;
 use lakeport_plugins::{Answer, CallContext, CallError, CallFault, Registry, RegistrySettings, Topic};
 use parking_lot::Mutex;
 
-use support::{component, failed_with, host, host_with, stage_active, stage_error};
+use support::{about, component, failed_with, host, host_with, stage_active, stage_error};
 
 /// Records each call and answers with one item of each kind.
 #[derive(Default)]
-struct Notes(Mutex<Vec<String>>);
+struct Notes(Mutex<Vec<String>>, Duration);
 
 impl Notes {
     fn say<T: Send + 'static>(&self, what: String, answer: T) -> BoxFuture<'_, T> {
         async move {
             self.0.lock().push(what);
             // A real topic waits, too.
-            tokio::task::yield_now().await;
+            tokio::time::sleep(self.1).await;
             answer
         }
         .boxed()
@@ -139,19 +140,9 @@ async fn ask(
     topic: Option<&Arc<Notes>>,
     input: &str,
 ) -> Result<Outcome, CallError> {
-    let about = Context {
-        call_id: "c".into(),
-        task_id: "t".into(),
-        topic_id: "p".into(),
-        question: String::new(),
-        language: "en".into(),
-        default_datasource: None,
-        max_rows: 10,
-        extra: None,
-    };
     let topic = topic.map(|topic| Arc::clone(topic) as Arc<dyn Topic>);
     let context = CallContext { topic, ..CallContext::new("test") };
-    registry.tool("asker").call(context, input, &about).await
+    registry.tool("asker", "").call(context, input, &about()).await
 }
 
 fn withholding(interface: &str) -> RegistrySettings {
@@ -224,5 +215,35 @@ async fn output_over_the_declared_limit_fails() {
     failed_with(&error, CallFault::Answer, "10000 at most");
     let tools = registry.tools();
     assert_eq!(tools.iter().map(|info| info.name.as_str()).collect::<Vec<_>>(), ["asker"]);
-    assert_eq!(registry.tool("asker").info().unwrap().optional_needs, ["samples", "results"]);
+    assert_eq!(registry.tool("asker", "").info().unwrap().optional_needs, ["samples", "results"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_database_is_not_the_tools_failure() {
+    let mut settings = RegistrySettings { quarantine_after: 1, ..RegistrySettings::default() };
+    settings.limits.timeout = Duration::from_millis(300);
+    let registry = host_with(settings);
+    let id = stage_active(&registry, "asker").await;
+    let slow = Arc::new(Notes(Mutex::default(), Duration::from_secs(3_600)));
+    for _ in 0..3 {
+        failed_with(&ask(&registry, Some(&slow), "{}").await.unwrap_err(), CallFault::Timeout, "300 ms");
+    }
+    let view = registry.view(&id).unwrap();
+    assert_eq!((view.state(), view.active.as_ref().unwrap().counters.snapshot().errors), ("active", 0));
+}
+
+#[tokio::test]
+async fn answers_that_break_the_contract_quarantine() {
+    let registry = host_with(RegistrySettings { quarantine_after: 3, ..RegistrySettings::default() });
+    let id = stage_active(&registry, "asker").await;
+    let topic = Arc::new(Notes::default());
+    let (good, bad) = (r#"{"sql":"SELECT 1"}"#, r#"{"sql":"SELECT 1","padding":20000}"#);
+    for input in [bad, bad, good, good, good, bad, bad] {
+        let _ = ask(&registry, Some(&topic), input).await;
+    }
+    assert_eq!(registry.view(&id).unwrap().state(), "active", "good answers end the row");
+    ask(&registry, Some(&topic), bad).await.unwrap_err();
+    let error = ask(&registry, Some(&topic), good).await.unwrap_err();
+    let CallError::Quarantined { reason, .. } = &error else { panic!("{error}") };
+    assert!(reason.contains("tool.call") && reason.contains("10000 at most"), "{reason}");
 }

@@ -25,14 +25,15 @@ pub fn component(name: &str) -> Vec<u8> {
         .unwrap_or_else(|error| panic!("{}: {error}; `cargo xtask build` builds it", path.display()))
 }
 
-/// The dialect of a component, staged and active.
+/// The dialect of a component, staged and active. It is never quarantined: some are attacked on purpose.
 pub async fn dialect_of(name: &str) -> Dialect {
     let sandbox = Sandbox::new(&SandboxSettings::default(), None).expect("the engine starts on this machine");
-    let registry = Arc::new(Registry::new(Arc::new(sandbox), RegistrySettings::default()));
+    let settings = RegistrySettings { quarantine_after: 0, ..RegistrySettings::default() };
+    let registry = Arc::new(Registry::new(Arc::new(sandbox), settings));
     let staged = registry.stage(component(name), Origin::Uploaded).await;
     let generation = staged.unwrap_or_else(|error| panic!("{name}: {error}")).generation;
     registry.activate(&generation.id, &generation.digest, None).expect("it was just staged");
-    registry.dialect(&generation.id.name)
+    registry.dialect(&generation.id.name, "")
 }
 
 /// One database and the dialect for it.

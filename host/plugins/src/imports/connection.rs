@@ -19,11 +19,11 @@ impl HostConnection for CallState {
         statement: Vec<Fragment>,
         limits: Limits,
     ) -> wasmtime::Result<Result<RowSet, Error>> {
-        self.cpu_turn.give_back();
+        let turn = self.cpu_turn.clone();
         let Some(connection) = self.connection.as_mut() else {
             return Ok(Err(error("unavailable", "the connection was taken back when its call ended")));
         };
-        Ok(connection.query(statement, limits).await)
+        Ok(turn.waiting(connection.query(statement, limits)).await)
     }
 
     async fn drop(&mut self, _session: Resource<Connection>) -> wasmtime::Result<()> {

@@ -15,9 +15,8 @@ use crate::lending::EmbeddedScheduler;
 use crate::state::CallState;
 
 impl CallState {
-    /// The scheduler lent to this call. The call is about to wait, so it gives its CPU turn back.
+    /// The scheduler lent to this call.
     fn lent_scheduler(&self) -> Result<Arc<dyn EmbeddedScheduler>, Error> {
-        self.cpu_turn.give_back();
         let missing = || error("unavailable", "the scheduler is not lent to this call");
         self.scheduler.clone().ok_or_else(missing)
     }
@@ -27,7 +26,7 @@ impl CallState {
 macro_rules! ask {
     ($state:ident, |$scheduler:ident| $asked:expr) => {
         match $state.lent_scheduler() {
-            Ok($scheduler) => Ok($asked.await),
+            Ok($scheduler) => Ok($state.cpu_turn.waiting($asked).await),
             Err(error) => Ok(Err(error)),
         }
     };

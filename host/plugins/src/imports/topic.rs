@@ -20,10 +20,8 @@ use crate::lending::Topic;
 use crate::state::CallState;
 
 impl CallState {
-    /// The topic lent to this call, for one of its interfaces. The call is about to wait, so it gives its CPU
-    /// turn back.
+    /// The topic lent to this call, for one of its interfaces.
     fn lent_topic(&self, interface: &str) -> Result<Arc<dyn Topic>, Error> {
-        self.cpu_turn.give_back();
         let name = format!("lakeport:tool/{interface}");
         if self.withheld.contains(&name) {
             return Err(error("not_granted", format!("the operator withholds {name}")));
@@ -36,7 +34,7 @@ impl CallState {
 macro_rules! ask {
     ($state:ident, $interface:literal, |$topic:ident| $asked:expr) => {
         match $state.lent_topic($interface) {
-            Ok($topic) => Ok($asked.await),
+            Ok($topic) => Ok($state.cpu_turn.waiting($asked).await),
             Err(error) => Ok(Err(error)),
         }
     };
@@ -47,7 +45,7 @@ impl tables::Host for CallState {}
 impl catalog::Host for CallState {
     async fn datasources(&mut self) -> wasmtime::Result<Vec<Datasource>> {
         let Ok(topic) = self.lent_topic("catalog") else { return Ok(Vec::new()) };
-        Ok(topic.datasources().await)
+        Ok(self.cpu_turn.waiting(topic.datasources()).await)
     }
 
     async fn search(
@@ -98,7 +96,7 @@ impl query::Host for CallState {
 impl results::Host for CallState {
     async fn tables(&mut self) -> wasmtime::Result<Vec<EarlierTable>> {
         let Ok(topic) = self.lent_topic("results") else { return Ok(Vec::new()) };
-        Ok(topic.results().await)
+        Ok(self.cpu_turn.waiting(topic.results()).await)
     }
 
     async fn rows(&mut self, call_id: String, max_rows: u32) -> wasmtime::Result<Result<RowSet, Error>> {

@@ -76,6 +76,11 @@ impl std::fmt::Debug for PluginView {
 }
 
 impl PluginView {
+    /// The generations that are called: none in a quarantine.
+    pub(super) fn in_service(&self) -> impl Iterator<Item = &Arc<Generation>> {
+        self.answering().filter(|_| self.quarantine.is_none())
+    }
+
     /// The active and the canary generation.
     pub fn answering(&self) -> impl Iterator<Item = &Arc<Generation>> {
         self.active.iter().chain(self.canary.iter().map(|canary| &canary.generation))
@@ -153,8 +158,73 @@ impl PluginView {
         self.active.as_ref().or(self.generations.last()).map(|generation| &generation.description)
     }
 
+    /// Makes a generation the active one; with `canary_percent`, for that share of keys only. Keeps
+    /// `history_max` earlier ones for a rollback.
+    pub fn activate(
+        &mut self,
+        id: &PluginId,
+        digest: &str,
+        canary_percent: Option<u8>,
+        history_max: usize,
+    ) -> Result<(), RegistryError> {
+        let generation = self.generation(id, digest)?;
+        let is_active = self.active.as_ref().is_some_and(|active| active.digest == generation.digest);
+        match canary_percent {
+            Some(percent @ 1..=99) => {
+                if self.active.is_none() {
+                    return Err(conflict("no_active_generation", "a canary needs an active generation"));
+                }
+                if is_active {
+                    return Err(conflict("already_active", "this generation is already active"));
+                }
+                self.canary = Some(Canary { generation, percent });
+            }
+            Some(percent) => {
+                return Err(conflict(
+                    "canary_percent_invalid",
+                    format!("canaryPercent is {percent}; it must be from 1 to 99"),
+                ));
+            }
+            None => {
+                self.canary = None;
+                if !is_active {
+                    self.replace_active(generation, history_max);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the canary, or else activates the previous generation.
+    pub fn roll_back(&mut self, id: &PluginId) -> Result<(), RegistryError> {
+        if self.canary.take().is_some() {
+            return Ok(());
+        }
+        let before = self
+            .history
+            .pop()
+            .ok_or_else(|| conflict("no_previous_generation", format!("{id} has no previous generation")))?;
+        self.active = Some(before);
+        self.activated_at_ms = Some(now_ms());
+        self.lift_if_by_failures();
+        Ok(())
+    }
+
+    /// Puts the plugin into quarantine.
+    pub fn put_in_quarantine(&mut self, reason: &str) {
+        self.quarantine = Some(Quarantine { reason: reason.to_owned(), by_failures: false });
+    }
+
+    /// Releases the plugin from quarantine.
+    pub fn release(&mut self, id: &PluginId) -> Result<(), RegistryError> {
+        match self.quarantine.take() {
+            Some(_) => Ok(()),
+            None => Err(conflict("not_quarantined", format!("the plugin {id} is not quarantined"))),
+        }
+    }
+
     /// Makes another generation the active one and keeps the previous one for a rollback.
-    pub(super) fn replace_active(&mut self, generation: Arc<Generation>, history_max: usize) {
+    fn replace_active(&mut self, generation: Arc<Generation>, history_max: usize) {
         self.history.retain(|g| g.digest != generation.digest);
         if let Some(before) = self.active.replace(generation) {
             self.history.push(before);
@@ -166,12 +236,9 @@ impl PluginView {
     }
 
     /// Ends a quarantine that consecutive failures caused.
-    pub(super) fn lift_if_by_failures(&mut self) {
+    fn lift_if_by_failures(&mut self) {
         if self.quarantine.as_ref().is_some_and(|quarantine| quarantine.by_failures) {
             self.quarantine = None;
-        }
-        if let Some(active) = &self.active {
-            active.counters.forgive();
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use lakeport_bindings::tool::tool::{Context, Outcome};
 use lakeport_plugins::{
-    CallContext, CallError, CallFault, Origin, PluginId, Registry, RegistrySettings, Sandbox,
+    CallContext, CallError, CallFault, CompiledCache, Origin, PluginId, Registry, RegistrySettings, Sandbox,
     SandboxSettings, StageError,
 };
 
@@ -20,7 +20,15 @@ pub fn host() -> Arc<Registry> {
 }
 
 pub fn host_with(settings: RegistrySettings) -> Arc<Registry> {
-    let sandbox = Sandbox::new(&SandboxSettings::default(), None).expect("the engine starts on this machine");
+    host_of(&SandboxSettings::default(), None, settings)
+}
+
+pub fn host_of(
+    sandbox: &SandboxSettings,
+    cache: Option<CompiledCache>,
+    settings: RegistrySettings,
+) -> Arc<Registry> {
+    let sandbox = Sandbox::new(sandbox, cache).expect("the engine starts on this machine");
     Arc::new(Registry::new(Arc::new(sandbox), settings))
 }
 
@@ -71,9 +79,12 @@ pub async fn ask_for(
     input: &str,
     key: &str,
 ) -> Result<Outcome, CallError> {
-    let mut context = CallContext::new("test");
-    context.key = key.to_owned();
-    let about = Context {
+    registry.tool(tool, key).call(CallContext::new("test"), input, &about()).await
+}
+
+/// The context of a task.
+pub fn about() -> Context {
+    Context {
         call_id: "c".into(),
         task_id: "t".into(),
         topic_id: "p".into(),
@@ -82,8 +93,7 @@ pub async fn ask_for(
         default_datasource: None,
         max_rows: 10,
         extra: None,
-    };
-    registry.tool(tool).call(context, input, &about).await
+    }
 }
 
 pub fn failed_with(error: &CallError, fault: CallFault, words: &str) {

@@ -13,6 +13,7 @@ use lakeport_base::Error;
 use lakeport_base::failpoints;
 use lakeport_store::jobs::{self, Jobs, Work};
 use lakeport_store::{Event, Held, leases};
+use parking_lot::Mutex;
 use tokio::task::JoinError;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -255,6 +256,7 @@ async fn answer(
         question: task.content.clone(),
         language: conversation.language,
         cancelled: flag,
+        plugins: Mutex::default(),
         state: Arc::clone(&state),
     };
     let agent = &state.config.agent;

@@ -443,7 +443,7 @@ pub const SETTINGS: &[Setting] = &[
     Setting {
         key: "plugins.quarantine_after",
         default: Default::Fixed("20"),
-        meaning: "calls in a row that fail by the plugin's own fault before it is quarantined; 0: never",
+        meaning: "calls of one function in a row that fail by the plugin's own fault before it is quarantined; 0: never",
         set: |config, text| {
             parse::number(text, 0, 1_000_000).map(|count| config.plugins.quarantine_after = count)
         },

@@ -17,7 +17,7 @@ use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::{Error as PluginError, Page, Problem};
 use lakeport_physical::{Database, Lent, Loan, PlanExecutor, Reading, SqliteDatabase, url};
 use lakeport_plugins::dialect::Dialect;
-use lakeport_plugins::{CallContext, CallError, CallFault, Description, Family};
+use lakeport_plugins::{CallContext, CallError, Description, Family};
 use lakeport_sql::{Profile, Transport};
 use lakeport_store::Address;
 use tokio::sync::{Mutex, OnceCell};
@@ -119,7 +119,8 @@ fn outside(config: &Config) -> String {
     )
 }
 
-/// A data source with its dialect, ready for calls.
+/// A data source with its dialect, ready for the calls of one task: one generation of the dialect answers all
+/// of them.
 pub struct DatasourceClient<'a> {
     state: &'a Datasources,
     dialect: Dialect,
@@ -131,8 +132,6 @@ pub struct DatasourceClient<'a> {
     session: Mutex<Option<(Reading, Instant)>>,
     /// Identifies its calls in logs.
     call: Arc<str>,
-    /// The canary key.
-    key: String,
 }
 
 /// The description and profile of its dialect.
@@ -160,14 +159,14 @@ impl<'a> DatasourceClient<'a> {
     ) -> DatasourceClient<'a> {
         DatasourceClient {
             state,
-            dialect: state.plugins.registry().dialect(&source.kind),
+            // A canary takes its share of data sources.
+            dialect: state.plugins.registry().dialect(&source.kind, &format!("datasource/{}", source.id)),
             source: source.clone(),
             account,
             described: OnceLock::new(),
             server: OnceCell::new(),
             session: Mutex::new(None),
             call: call.get(..CALL_MAX_BYTES).unwrap_or(call).into(),
-            key: format!("datasource/{}", source.id),
         }
     }
 
@@ -284,15 +283,9 @@ impl<'a> DatasourceClient<'a> {
 
     /// Parses users' types, one result each. Opens nothing.
     pub async fn parse_types(&self, texts: &[String]) -> Result<Vec<Result<DataType, Problem>>, Unanswered> {
-        const FUNCTION: &str = "planner.parse-types";
         let mut types = Vec::with_capacity(texts.len());
         for some in texts.chunks(TYPES_MAX) {
-            let parsed = self.dialect.parse_types(self.context(), None, some).await?;
-            if parsed.len() != some.len() {
-                let message = format!("it was asked for {} types and returned {}", some.len(), parsed.len());
-                return Err(self.broke(FUNCTION, message));
-            }
-            types.extend(parsed);
+            types.extend(self.dialect.parse_types(self.context(), None, some).await?);
         }
         Ok(types)
     }
@@ -390,7 +383,7 @@ impl<'a> DatasourceClient<'a> {
     }
 
     fn context(&self) -> CallContext {
-        CallContext { key: self.key.clone(), ..CallContext::new(Arc::clone(&self.call)) }
+        CallContext::new(Arc::clone(&self.call))
     }
 
     /// The next page's cursor, which must differ from this one's.
@@ -413,13 +406,7 @@ impl<'a> DatasourceClient<'a> {
 
     /// An answer that breaks the contract: it counts against the dialect.
     fn broke(&self, function: &'static str, message: String) -> Unanswered {
-        self.dialect.blame(&self.call, &message);
-        Unanswered::Plugin(CallError::Failed {
-            plugin: format!("{}:{}", Family::Dialect.as_str(), self.source.kind),
-            function,
-            fault: CallFault::Contract,
-            message,
-        })
+        self.dialect.broke(function, &self.call, message).into()
     }
 }
 

@@ -1,6 +1,7 @@
 //! Calls an engine: each call has the instance's settings, lends the embedded scheduler to the bundled plugin
 //! only, and maps failures to the host's errors.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use lakeport_base::error::{Detail, Error};
@@ -12,7 +13,10 @@ use lakeport_bindings::engine::model::{
 };
 use lakeport_bindings::host::types::Problem;
 use lakeport_plugins::engine::Engine;
-use lakeport_plugins::{CallContext, CallError, CallFault, EmbeddedScheduler, InstanceConfig, Memo};
+use lakeport_plugins::{
+    CallContext, CallError, CallFault, EmbeddedScheduler, InstanceConfig, Memo, Registry,
+};
+use parking_lot::Mutex;
 
 use super::store::EngineRecord;
 use crate::engines::Engines;
@@ -23,7 +27,10 @@ const CALL_MAX_BYTES: usize = 64;
 
 /// An engine, ready for calls.
 pub struct EngineClient {
-    engine: Engine,
+    registry: Arc<Registry>,
+    plugin: String,
+    /// The plugin for each workflow, and for the engine itself: each stays with one generation.
+    engines: Mutex<HashMap<Option<u64>, Engine>>,
     instance: Arc<InstanceConfig>,
     scheduler: Arc<dyn EmbeddedScheduler>,
     /// Identifies its calls in logs.
@@ -41,7 +48,9 @@ impl EngineClient {
             memo: Memo::default(),
         };
         EngineClient {
-            engine: state.plugins.registry().engine(&record.plugin),
+            registry: Arc::clone(state.plugins.registry()),
+            plugin: record.plugin.clone(),
+            engines: Mutex::default(),
             instance: Arc::new(instance),
             scheduler: Arc::clone(&state.scheduler),
             call: call_id.get(..CALL_MAX_BYTES).unwrap_or(call_id).into(),
@@ -50,39 +59,38 @@ impl EngineClient {
 
     /// Its description.
     pub async fn info(&self) -> Result<Arc<EngineInfo>, Error> {
-        self.engine.info().map_err(engine_failed)
+        self.engine(None).info().map_err(engine_failed)
     }
 
     /// Whether it has a timer.
     pub fn has_schedules(&self) -> Result<bool, Error> {
-        self.engine.has_schedules().map_err(engine_failed)
+        self.engine(None).has_schedules().map_err(engine_failed)
     }
 
     pub async fn test(&self) -> Result<TestReport, Error> {
-        self.engine.test(self.context(None)).await.map_err(engine_failed)
+        self.engine(None).test(self.context()).await.map_err(engine_failed)
     }
 
     pub async fn check(&self, workflow: &Workflow) -> Result<Vec<Problem>, Error> {
-        self.engine.check(self.context(Some(workflow.id)), workflow).await.map_err(engine_failed)
+        self.engine(Some(workflow.id)).check(self.context(), workflow).await.map_err(engine_failed)
     }
 
     pub async fn deploy(&self, request: &DeployRequest) -> Result<Deployment, Error> {
-        let context = self.context(Some(request.workflow.id));
-        self.engine.deploy(context, request).await.map_err(engine_failed)
+        self.engine(Some(request.workflow.id)).deploy(self.context(), request).await.map_err(engine_failed)
     }
 
     pub async fn status(&self, current: &WorkflowRef, revision: &str) -> Result<Deployment, Error> {
-        self.engine.status(self.context(Some(current.id)), current, revision).await.map_err(engine_failed)
+        self.engine(Some(current.id)).status(self.context(), current, revision).await.map_err(engine_failed)
     }
 
     pub async fn remove(&self, current: &WorkflowRef) -> Result<Receipt, Error> {
-        self.engine.remove(self.context(Some(current.id)), current).await.map_err(engine_failed)
+        self.engine(Some(current.id)).remove(self.context(), current).await.map_err(engine_failed)
     }
 
     /// Starts a run. If the outcome is unknown, looks for the run before it fails.
     pub async fn start(&self, request: &RunRequest, asked_at_ms: i64) -> Result<Started, Unstarted> {
-        let context = self.context(Some(request.workflow.id));
-        let error = match self.engine.start(context, request).await {
+        let engine = self.engine(Some(request.workflow.id));
+        let error = match engine.start(self.context(), request).await {
             Ok(started) => return Ok(started),
             Err(error) if may_have_applied(&error) => error,
             Err(error) => return Err(Unstarted::Refused(engine_failed(error))),
@@ -104,17 +112,17 @@ impl EngineClient {
 
     /// Runs by key or trigger code, in the requested order.
     pub async fn find(&self, queries: &[RunQuery]) -> Result<Vec<Option<Instance>>, Error> {
-        self.engine.find(self.context(None), queries).await.map_err(engine_failed)
+        self.engine(None).find(self.context(), queries).await.map_err(engine_failed)
     }
 
     pub async fn cancel(&self, workflow: &WorkflowRef, target: &Target) -> Result<Receipt, Error> {
-        self.engine.cancel(self.context(Some(workflow.id)), workflow, target).await.map_err(engine_failed)
+        self.engine(Some(workflow.id)).cancel(self.context(), workflow, target).await.map_err(engine_failed)
     }
 
     /// Repeats a finished run; `None` if the engine no longer knows it.
     pub async fn retry(&self, request: &RetryRequest) -> Result<Option<Started>, Error> {
-        let context = self.context(Some(request.instance.workflow.id));
-        match self.engine.retry(context, request).await {
+        let engine = self.engine(Some(request.instance.workflow.id));
+        match engine.retry(self.context(), request).await {
             Ok(started) => Ok(Some(started)),
             Err(CallError::Answered(error)) if error.code == "not_found" => Ok(None),
             Err(error) => Err(engine_failed(error)),
@@ -127,30 +135,32 @@ impl EngineClient {
         workflow: &WorkflowRef,
         schedule: Option<&Schedule>,
     ) -> Result<Receipt, Error> {
-        let context = self.context(Some(workflow.id));
-        self.engine.set_schedule(context, workflow, schedule).await.map_err(engine_failed)
+        self.engine(Some(workflow.id))
+            .set_schedule(self.context(), workflow, schedule)
+            .await
+            .map_err(engine_failed)
     }
 
     pub async fn online(&self, workflow: &WorkflowRef) -> Result<Receipt, Error> {
-        self.engine.online(self.context(Some(workflow.id)), workflow).await.map_err(engine_failed)
+        self.engine(Some(workflow.id)).online(self.context(), workflow).await.map_err(engine_failed)
     }
 
     pub async fn offline(&self, workflow: &WorkflowRef) -> Result<Receipt, Error> {
-        self.engine.offline(self.context(Some(workflow.id)), workflow).await.map_err(engine_failed)
+        self.engine(Some(workflow.id)).offline(self.context(), workflow).await.map_err(engine_failed)
     }
 
     pub async fn instances(&self, request: &WatchRequest) -> Result<WatchPage, Error> {
-        self.engine.instances(self.context(None), request).await.map_err(engine_failed)
+        self.engine(None).instances(self.context(), request).await.map_err(engine_failed)
     }
 
     pub async fn task_runs(&self, request: &TaskRunRequest) -> Result<TaskRunPage, Error> {
-        self.engine.task_runs(self.context(None), request).await.map_err(engine_failed)
+        self.engine(None).task_runs(self.context(), request).await.map_err(engine_failed)
     }
 
     /// A part of a log; `None` if the log no longer exists. 400 if the cursor is not one of the engine's.
     pub async fn log(&self, request: &LogRequest) -> Result<Option<LogPage>, Error> {
-        let context = self.context(Some(request.instance.workflow.id));
-        match self.engine.log(context, request).await {
+        let engine = self.engine(Some(request.instance.workflow.id));
+        match engine.log(self.context(), request).await {
             Ok(page) => Ok(Some(page)),
             Err(CallError::Answered(error)) if error.code == "not_found" => Ok(None),
             Err(CallError::Answered(error)) if error.code == "invalid_input" => {
@@ -160,21 +170,24 @@ impl EngineClient {
         }
     }
 
-    /// An answer that breaks the contract: it counts against the engine.
-    pub fn broke(&self, function: &'static str, message: String) -> Error {
-        self.engine.blame(&self.call, &message);
-        let plugin = format!("engine:{}", self.instance.name);
-        engine_failed(CallError::Failed { plugin, function, fault: CallFault::Contract, message })
+    /// An answer, about this workflow or about the engine, that breaks the contract: it counts against the
+    /// plugin.
+    pub fn broke(&self, function: &'static str, workflow_id: Option<u64>, message: String) -> Error {
+        engine_failed(self.engine(workflow_id).broke(function, &self.call, message))
     }
 
-    /// All calls of one workflow share a canary key.
-    fn context(&self, workflow_id: Option<u64>) -> CallContext {
-        let key = match workflow_id {
+    /// The plugin for a workflow, or for the engine itself. A canary takes its share of workflows.
+    fn engine(&self, workflow_id: Option<u64>) -> Engine {
+        let key = || match workflow_id {
             Some(id) => format!("workflow/{id}"),
             None => format!("engine/{}", self.instance.name),
         };
+        let mut engines = self.engines.lock();
+        engines.entry(workflow_id).or_insert_with(|| self.registry.engine(&self.plugin, &key())).clone()
+    }
+
+    fn context(&self) -> CallContext {
         CallContext {
-            key,
             instance: Some(Arc::clone(&self.instance)),
             scheduler: Some(Arc::clone(&self.scheduler)),
             ..CallContext::new(Arc::clone(&self.call))

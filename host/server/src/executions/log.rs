@@ -142,7 +142,7 @@ impl Reading {
             };
             if page.text.len() > PAGE_MAX_BYTES || page.next.len() > CURSOR_MAX_BYTES {
                 let message = "a part of a log, or its `next`, is larger than it may be".to_owned();
-                return Err(client.broke(FUNCTION, message));
+                return Err(client.broke(FUNCTION, Some(instance.workflow.id), message));
             }
             let is_end = page.text.is_empty();
             self.text.push_str(&page.text);

@@ -116,10 +116,9 @@ pub async fn activate(call: Call<PluginPath, Nothing, Json<Activate>>) -> Result
     let (id, _) = plugin(&call.state, &call.path.name)?;
     let body = &*call.body;
     let action = if body.canary_percent.is_some() { "canary" } else { "activate" };
-    let change = call
-        .state
-        .change(&id, action, |registry| registry.activate(&id, &body.digest, body.canary_percent))
-        .await?;
+    let history_max = call.state.registry().settings().history_max;
+    let activate = |view: &mut PluginView| view.activate(&id, &body.digest, body.canary_percent, history_max);
+    let change = call.state.change(&id, action, activate).await?;
     let answer = answer(&call.state, &id, &change.after)?;
     change.commit(&call, answer).await
 }
@@ -127,7 +126,7 @@ pub async fn activate(call: Call<PluginPath, Nothing, Json<Activate>>) -> Result
 /// `POST /api/v1/plugins/{name}/rollback`.
 pub async fn rollback(call: Call<PluginPath>) -> Result<Data<PluginAnswer>, Error> {
     let (id, _) = plugin(&call.state, &call.path.name)?;
-    let change = call.state.change(&id, "rollback", |registry| registry.rollback(&id)).await?;
+    let change = call.state.change(&id, "rollback", |view| view.roll_back(&id)).await?;
     let answer = answer(&call.state, &id, &change.after)?;
     change.commit(&call, answer).await
 }
@@ -152,7 +151,11 @@ pub async fn quarantine(
         let message = format!("must be one line of at most {REASON_MAX_CHARS} characters");
         return Err(Error::invalid(vec![Detail::new("reason", message)]));
     }
-    let change = call.state.change(&id, "quarantine", |registry| registry.quarantine(&id, &reason)).await?;
+    let quarantine = |view: &mut PluginView| {
+        view.put_in_quarantine(&reason);
+        Ok(())
+    };
+    let change = call.state.change(&id, "quarantine", quarantine).await?;
     let answer = answer(&call.state, &id, &change.after)?;
     change.commit(&call, answer).await
 }
@@ -160,7 +163,7 @@ pub async fn quarantine(
 /// `POST /api/v1/plugins/{name}/release`.
 pub async fn release(call: Call<PluginPath>) -> Result<Data<PluginAnswer>, Error> {
     let (id, _) = plugin(&call.state, &call.path.name)?;
-    let change = call.state.change(&id, "release", |registry| registry.release(&id)).await?;
+    let change = call.state.change(&id, "release", |view| view.release(&id)).await?;
     let answer = answer(&call.state, &id, &change.after)?;
     change.commit(&call, answer).await
 }

@@ -4,11 +4,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use lakeport_base::error::{Detail, Error};
 use lakeport_http::Answer;
 use lakeport_plugins::{
-    CallFault, CompiledCache, Compiler, Generation, Limits, Origin, PluginId, PluginView, Pointers, Policy,
-    Registry, RegistryError, RegistrySettings, Sandbox, SandboxSettings, StageError, Staged,
+    CallFault, CompiledCache, Compiler, Components, Generation, Limits, Origin, PluginId, PluginView,
+    Pointers, Policy, Registry, RegistryError, RegistrySettings, Sandbox, SandboxSettings, StageError,
+    Staged,
 };
 use lakeport_store::{Db, Tx};
 use tokio::sync::{Mutex, OwnedMutexGuard, Semaphore};
@@ -39,45 +41,31 @@ pub struct Plugins {
 
 type Own = parking_lot::Mutex<HashSet<PluginId>>;
 
-/// An uncommitted change.
+/// An uncommitted change. Calls see it once it is committed; dropping it before that changes nothing.
 pub struct PluginChange {
     tx: Tx,
+    registry: Arc<Registry>,
+    id: PluginId,
     /// The plugin after the change.
     pub after: Arc<PluginView>,
     action: &'static str,
-    /// A generation to remove once the change is committed.
+    /// A generation to remove.
     removed: Option<String>,
-    undo: Undo,
     _changing: OwnedMutexGuard<()>,
-}
-
-/// Reverts a change of the registry when dropped.
-struct Undo {
-    registry: Arc<Registry>,
-    id: PluginId,
-    before: Option<Pointers>,
-}
-
-impl Drop for Undo {
-    fn drop(&mut self) {
-        if let Some(before) = self.before.take() {
-            self.registry.restore(&self.id, &before);
-        }
-    }
 }
 
 impl PluginChange {
     /// Commits it with its audit record and its stored answer.
     pub async fn commit<P, Q, B, A: Answer>(self, call: &Call<P, Q, B>, answer: A) -> Result<A, Error> {
-        let PluginChange { tx, after, action, removed, mut undo, _changing } = self;
+        let PluginChange { tx, registry, id, after, action, removed, _changing } = self;
         let digest = after.active.as_ref().map(|generation| generation.digest.to_string());
-        let change = Change::of("plugin", &undo.id).after(&(action, &digest, after.state()));
+        let change = Change::of("plugin", &id).after(&(action, &digest, after.state()));
         let answer = call.commit(tx, change, answer).await?;
-        undo.before = None;
+        registry.restore(&id, &pointers_of(&after));
         if let Some(removed) = removed {
-            undo.registry.remove(&undo.id, &removed).map_err(registry_error)?;
+            registry.forget(&id, &removed);
         }
-        tracing::info!(plugin = %undo.id, action, digest, "plugin changed");
+        tracing::info!(plugin = %id, action, digest, "plugin changed");
         Ok(answer)
     }
 }
@@ -108,6 +96,26 @@ pub struct BundledPlugin {
     bytes: &'static [u8],
 }
 
+/// The components that are bundled or stored.
+struct Stored(Db);
+
+impl Components for Stored {
+    fn bytes<'a>(&'a self, digest: &'a str) -> BoxFuture<'a, Result<Vec<u8>, String>> {
+        Box::pin(async move {
+            for component in lakeport_bundled::components() {
+                let is_it = lakeport_plugins::digest(component.bytes) == digest;
+                let bytes = is_it.then(|| component.bytes.to_vec());
+                component.leave_memory();
+                if let Some(bytes) = bytes {
+                    return Ok(bytes);
+                }
+            }
+            let stored = store::component_bytes(&self.0, digest).await;
+            stored.map_err(|error| error.to_string())?.ok_or_else(|| "the store no longer has it".to_owned())
+        })
+    }
+}
+
 stands_on_core!(Plugins);
 
 impl Plugins {
@@ -118,10 +126,17 @@ impl Plugins {
         let sandbox = Sandbox::new(&SandboxSettings::default(), Some(cache))
             .map_err(|error| anyhow::anyhow!("the WebAssembly engine did not start: {error:#}"))?;
         let registry = Arc::new(Registry::new(Arc::new(sandbox), settings(config)));
-        let bundled = stage_bundled(&registry).await;
+        registry.load_from(Arc::new(Stored(db.clone())));
+        let bundled = stage_bundled(&registry, core.clock.now_ms()).await;
         for (digest, staged_at_ms) in store::component_digests(db).await? {
-            let Some(bytes) = store::component_bytes(db, &digest).await? else { continue };
-            if let Err(error) = registry.stage_as_of(bytes, Origin::Uploaded, staged_at_ms).await {
+            let staged = match registry.recall(&digest, Origin::Uploaded, staged_at_ms) {
+                Some(staged) => staged,
+                None => {
+                    let Some(bytes) = store::component_bytes(db, &digest).await? else { continue };
+                    registry.stage_as_of(bytes, Origin::Uploaded, staged_at_ms).await
+                }
+            };
+            if let Err(error) = staged {
                 tracing::error!(%digest, "a stored plugin can no longer be staged: {error}");
             }
         }
@@ -228,33 +243,44 @@ impl Plugins {
             .ok_or_else(|| Error::not_found("stored component", &generation.digest))
     }
 
-    /// Applies a change to a plugin's pointers, after other servers' changes, and writes it into a
-    /// transaction that the caller commits. Dropping it before that reverts it.
+    /// Plans a change of a plugin's pointers, after other servers' changes, and writes it into a transaction
+    /// that the caller commits.
     pub async fn change(
         &self,
         id: &PluginId,
         action: &'static str,
-        apply: impl FnOnce(&Arc<Registry>) -> Result<Arc<PluginView>, RegistryError>,
+        apply: impl FnOnce(&mut PluginView) -> Result<(), RegistryError>,
     ) -> Result<PluginChange, Error> {
         let changing = self.changing.clone().lock_owned().await;
         let mut tx = self.begin_change(id).await?;
-        let before = self.registry.view(id).map(|view| pointers_of(&view));
-        let after = apply(&self.registry).map_err(registry_error)?;
-        let undo = Undo { registry: self.registry.clone(), id: id.clone(), before };
+        self.registry.resolve(&id.to_string()).map_err(registry_error)?;
+        let mut after = self.registry.view(id).map(|view| PluginView::clone(&view)).unwrap_or_default();
+        apply(&mut after).map_err(registry_error)?;
         store::write_pointers(&mut tx, id, &after, action, self.clock.now_ms()).await?;
-        Ok(PluginChange { tx, after, action, removed: None, undo, _changing: changing })
+        Ok(self.planned(tx, id, after, action, None, changing))
     }
 
-    /// Removes a generation, in the store first, so that it does not return at the next start.
+    /// Plans the removal of a generation.
     pub async fn remove(&self, id: &PluginId, digest: &str) -> Result<PluginChange, Error> {
         let changing = self.changing.clone().lock_owned().await;
         let mut tx = self.begin_change(id).await?;
         self.registry.check_removal(id, digest).map_err(registry_error)?;
         let left = self.registry.view(id).map(|view| view.without(digest)).unwrap_or_default();
         store::delete_component(&mut tx, id, digest, &left, self.clock.now_ms()).await?;
-        let undo = Undo { registry: self.registry.clone(), id: id.clone(), before: None };
-        let removed = Some(digest.to_owned());
-        Ok(PluginChange { tx, after: Arc::new(left), action: "remove", removed, undo, _changing: changing })
+        Ok(self.planned(tx, id, left, "remove", Some(digest.to_owned()), changing))
+    }
+
+    fn planned(
+        &self,
+        tx: Tx,
+        id: &PluginId,
+        after: PluginView,
+        action: &'static str,
+        removed: Option<String>,
+        changing: OwnedMutexGuard<()>,
+    ) -> PluginChange {
+        let (registry, id, after) = (self.registry.clone(), id.clone(), Arc::new(after));
+        PluginChange { tx, registry, id, after, action, removed, _changing: changing }
     }
 
     /// A transaction that locks plugins against other servers, with the registry updated from the store.
@@ -370,10 +396,14 @@ fn settings(config: &Config) -> RegistrySettings {
     }
 }
 
-async fn stage_bundled(registry: &Arc<Registry>) -> Vec<BundledPlugin> {
+async fn stage_bundled(registry: &Arc<Registry>, now_ms: i64) -> Vec<BundledPlugin> {
     let mut plugins = Vec::new();
     for component in lakeport_bundled::components() {
-        let staged = registry.stage(component.bytes.to_vec(), Origin::Bundled).await;
+        let recalled = registry.recall(&lakeport_plugins::digest(component.bytes), Origin::Bundled, now_ms);
+        let staged = match recalled {
+            Some(staged) => staged,
+            None => registry.stage(component.bytes.to_vec(), Origin::Bundled).await,
+        };
         component.leave_memory();
         let outcome = staged.map(|staged| staged.generation).map_err(|error| {
             tracing::error!(file = component.file_name, "a bundled plugin cannot be staged: {error}");

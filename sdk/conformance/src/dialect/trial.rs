@@ -53,7 +53,7 @@ impl Trial {
         let profile = Profile::new(info)
             .map_err(|problems| LoadError::new(format!("the description is refused: {}", said(&problems))))?;
         Ok(Trial {
-            dialect: loaded.registry.dialect(&info.name),
+            dialect: loaded.registry.dialect(&info.name, ""),
             report: Report::new(format!("dialect {} {}", info.name, info.version)),
             server: ServerInfo { product: String::new(), version: String::new(), facts: "{}".to_owned() },
             extra: None,

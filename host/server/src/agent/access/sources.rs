@@ -10,7 +10,7 @@ use lakeport_catalog::Entry;
 
 use super::error;
 use crate::agent::Agent;
-use crate::datasources::{self, Datasource};
+use crate::datasources::{self, Datasource, DatasourceClient};
 
 /// The meaning of `database` if no dialect describes it.
 const DATABASE_TERM: &str = "database";
@@ -103,7 +103,7 @@ impl Sources {
     /// In the form for tools.
     pub fn shown(&self, state: &Agent) -> Vec<catalog::Datasource> {
         let show = |source: &Datasource| {
-            let info = state.plugins.registry().dialect(&source.kind).info().ok();
+            let info = DatasourceClient::of(&state.datasources, source, "topic").info().ok();
             catalog::Datasource {
                 name: source.name.clone(),
                 kind: source.kind.clone(),

@@ -1,6 +1,7 @@
 //! Tools: the plugins that the agent calls for one task. The tool's own schemas check inputs and outputs; a
 //! failure becomes a result that the model sees.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -8,10 +9,10 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use lakeport_base::text::shortened;
 use lakeport_bindings::host::types::Error as PluginError;
-use lakeport_bindings::tool::tool::{Artifact, Context, Outcome, ToolInfo};
-use lakeport_plugins::{
-    CallContext, CallError, CallFault, Description, Family, Generation, InstanceConfig, Memo, PluginId,
-};
+use lakeport_bindings::tool::tool::{Artifact, Context, Outcome};
+use lakeport_plugins::tool::Tool;
+use lakeport_plugins::{CallContext, CallError, CallFault, InstanceConfig, Memo};
+use parking_lot::Mutex;
 use serde_json::Value;
 
 use super::model::Language;
@@ -72,6 +73,8 @@ pub struct PluginTools {
     pub language: Language,
     /// Set when the caller no longer waits for the task.
     pub cancelled: Arc<AtomicBool>,
+    /// The plugins that it has called.
+    pub plugins: Mutex<HashMap<String, Tool>>,
 }
 
 impl Tools for PluginTools {
@@ -87,14 +90,9 @@ impl Tools for PluginTools {
 
 impl PluginTools {
     async fn try_call(&self, call_id: &str, tool: &str, input: &Value) -> Result<Called, ToolError> {
-        let registry = self.state.plugins.registry();
-        let id = PluginId { family: Family::Tool, name: tool.to_owned() };
-        let active = registry.view(&id).and_then(|view| view.active.clone());
-        let Some((generation, info)) = active.as_ref().and_then(|active| Some((active, info_of(active)?)))
-        else {
-            return Err(self.unknown(tool));
-        };
-        let schemas = self.state.schemas().of(&generation.digest, info);
+        let plugin = self.plugin(tool);
+        let (Ok(info), Ok(digest)) = (plugin.info(), plugin.digest()) else { return Err(self.unknown(tool)) };
+        let schemas = self.state.schemas().of(digest, info);
         schemas.check_input(input).map_err(|wrong| ToolError::new("invalid_input", wrong, true))?;
         let about = Context {
             call_id: call_id.to_owned(),
@@ -107,15 +105,28 @@ impl PluginTools {
             extra: None,
         };
         let context = CallContext {
-            key: format!("topic/{}", self.topic_id),
             timeout: (info.timeout_ms > 0).then(|| Duration::from_millis(info.timeout_ms.into())),
             cancelled: Arc::clone(&self.cancelled),
             instance: Some(Arc::new(self.instance(tool))),
             topic: Some(Arc::clone(&self.client) as _),
             ..CallContext::new(call_id)
         };
-        let outcome = registry.tool(tool).call(context, &input.to_string(), &about).await.map_err(failed)?;
+        let outcome = plugin.call(context, &input.to_string(), &about).await.map_err(failed)?;
         called(outcome, |output| schemas.check_output(output))
+            .inspect_err(|error| plugin.blame(call_id, &error.message))
+    }
+
+    /// The plugin of this name, the same generation for the whole task. A canary takes its share of topics.
+    fn plugin(&self, tool: &str) -> Tool {
+        if let Some(plugin) = self.plugins.lock().get(tool) {
+            return plugin.clone();
+        }
+        let plugin = self.state.plugins.registry().tool(tool, &format!("topic/{}", self.topic_id));
+        // A model's inventions are not kept.
+        if plugin.info().is_ok() {
+            self.plugins.lock().insert(tool.to_owned(), plugin.clone());
+        }
+        plugin
     }
 
     /// Tools have no settings yet; the instance only has the time zone.
@@ -138,13 +149,6 @@ impl PluginTools {
             format!("there is no tool `{tool}`; there are: {}", names.join(", ")),
             true,
         )
-    }
-}
-
-fn info_of(generation: &Generation) -> Option<&ToolInfo> {
-    match &generation.description {
-        Description::Tool(info) => Some(info),
-        _ => None,
     }
 }
 

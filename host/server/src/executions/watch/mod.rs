@@ -89,15 +89,15 @@ impl Watch<'_> {
         let count = page.instances.len() + page.gone.len();
         if count > request.limit as usize + request.open.len() {
             let message = format!("it was asked for {} runs and returned {count}", request.limit);
-            return Err(self.client.broke(FUNCTION, message));
+            return Err(self.client.broke(FUNCTION, None, message));
         }
         if page.cursor.len() > CURSOR_MAX_BYTES {
             let message = format!("its cursor has more than {CURSOR_MAX_BYTES} bytes");
-            return Err(self.client.broke(FUNCTION, message));
+            return Err(self.client.broke(FUNCTION, None, message));
         }
         if page.more && request.cursor.as_ref() == Some(&page.cursor) && page.instances.is_empty() {
             let message = "its cursor leads to the same part again".to_owned();
-            return Err(self.client.broke(FUNCTION, message));
+            return Err(self.client.broke(FUNCTION, None, message));
         }
         Ok(page)
     }
@@ -230,7 +230,7 @@ impl Watch<'_> {
             }
             if page.next.is_some() && page.next == request.cursor {
                 let message = "its `next` leads to the same page again".to_owned();
-                return Err(self.client.broke(FUNCTION, message));
+                return Err(self.client.broke(FUNCTION, None, message));
             }
             match page.next {
                 None => return Ok(Some(tries)),
