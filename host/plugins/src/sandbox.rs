@@ -330,3 +330,18 @@ pub(crate) fn code_config() -> Config {
         .wasm_backtrace_max_frames(std::num::NonZeroUsize::new(20));
     config
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_families_share_all_places() {
+        for calls_max in [16, 64, 160] {
+            let places = Family::ALL.map(|family| Places::of(family, calls_max));
+            let all: usize = places.iter().map(|places| places.of_family.available_permits()).sum();
+            assert_eq!(all, calls_max as usize);
+            assert!(places.iter().all(|places| places.of_plugin < places.of_family.available_permits()));
+        }
+    }
+}

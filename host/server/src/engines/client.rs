@@ -57,14 +57,14 @@ impl EngineClient {
         }
     }
 
-    /// Its description.
-    pub async fn info(&self) -> Result<Arc<EngineInfo>, Error> {
-        self.engine(None).info().map_err(engine_failed)
+    /// Its description, as the calls for this workflow, or for the engine itself, find it.
+    pub async fn info(&self, workflow_id: Option<u64>) -> Result<Arc<EngineInfo>, Error> {
+        self.engine(workflow_id).info().map_err(engine_failed)
     }
 
-    /// Whether it has a timer.
-    pub fn has_schedules(&self) -> Result<bool, Error> {
-        self.engine(None).has_schedules().map_err(engine_failed)
+    /// Whether it has a timer for this workflow.
+    pub fn has_schedules(&self, workflow_id: u64) -> Result<bool, Error> {
+        self.engine(Some(workflow_id)).has_schedules().map_err(engine_failed)
     }
 
     pub async fn test(&self) -> Result<TestReport, Error> {

@@ -75,11 +75,12 @@ async fn tell(
     deployed: &Deployed,
     schedule: &Schedule,
 ) -> Result<Option<Deployed>, Error> {
-    if !client.has_schedules()? {
+    let reference = deployed.reference();
+    if !client.has_schedules(reference.id)? {
         return Ok(None);
     }
-    let schedule = for_engine(client, schedule).await?;
-    let receipt = client.set_schedule(&deployed.reference(), Some(&schedule)).await?;
+    let schedule = for_engine(client, reference.id, schedule).await?;
+    let receipt = client.set_schedule(&reference, Some(&schedule)).await?;
     Ok(kept(deployed, receipt))
 }
 
@@ -88,8 +89,12 @@ fn kept(deployed: &Deployed, receipt: model::Receipt) -> Option<Deployed> {
 }
 
 /// In a plugin's form; 409 if its engine uses another form.
-pub async fn for_engine(client: &EngineClient, schedule: &Schedule) -> Result<model::Schedule, Error> {
-    let info = client.info().await?;
+pub async fn for_engine(
+    client: &EngineClient,
+    workflow_id: u64,
+    schedule: &Schedule,
+) -> Result<model::Schedule, Error> {
+    let info = client.info(Some(workflow_id)).await?;
     if info.cron_dialect != QUARTZ {
         let message = format!("schedules cannot be given to the engine {} yet", info.title);
         return Err(Error::conflict("unsupported_by_engine", message));
@@ -187,14 +192,14 @@ async fn tell_state(
     call_id: &str,
 ) -> Result<Option<Deployed>, Error> {
     let client = engine_client(state, &deployed.engine, call_id).await?;
-    if !client.has_schedules()? {
+    let reference = deployed.reference();
+    if !client.has_schedules(reference.id)? {
         let message = format!(
             "the engine `{}` has no timer of its own, and this version of Lakeport keeps none for it",
             deployed.engine
         );
         return Err(Error::not_yet(message));
     }
-    let reference = deployed.reference();
     let receipt = if status == WorkflowStatus::Online {
         client.online(&reference).await?
     } else {

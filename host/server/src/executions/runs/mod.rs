@@ -255,7 +255,7 @@ pub async fn find_unanswered(
     if lost.is_empty() {
         return Ok(());
     }
-    let settle_ms = i64::from(client.info().await?.settle_ms);
+    let settle_ms = i64::from(client.info(None).await?.settle_ms);
     let queries: Vec<RunQuery> = lost.iter().filter_map(|run| run.query(workflow(run))).collect();
     let found = client.find(&queries).await?;
     for (run, found) in lost.iter().zip(found) {

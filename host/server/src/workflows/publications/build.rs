@@ -87,14 +87,17 @@ impl Submitted {
 
     /// In the form for its engine.
     pub async fn for_engine(&self, id: i64, client: &EngineClient) -> Result<model::Workflow, Error> {
+        let engine_id = id.unsigned_abs();
         let schedule = match &self.content.schedule {
-            Some(schedule) if client.has_schedules()? => Some(schedules::for_engine(client, schedule).await?),
+            Some(schedule) if client.has_schedules(engine_id)? => {
+                Some(schedules::for_engine(client, engine_id, schedule).await?)
+            }
             _ => None,
         };
         let edges = self.edges().into_iter();
         let params = self.content.params().into_iter();
         Ok(model::Workflow {
-            id: id.unsigned_abs(),
+            id: engine_id,
             name: self.content.name.clone(),
             description: self.content.description.clone().unwrap_or_default(),
             revision: self.revision(),

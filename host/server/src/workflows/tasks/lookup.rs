@@ -40,7 +40,7 @@ pub async fn kinds(
     engine: Option<EngineRecord>,
 ) -> Result<Vec<Kind>, Error> {
     let client = workflows::client_of(state, &workflow.content.scheduler_engine, engine, "tasks")?;
-    let info = client.info().await?;
+    let info = client.info(Some(workflow.id.unsigned_abs())).await?;
     let kind = |kind: &lakeport_bindings::engine::about::TaskType| Kind {
         name: kind.name.clone(),
         body: kind.body.clone(),
