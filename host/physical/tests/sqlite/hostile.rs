@@ -8,13 +8,15 @@ use lakeport_physical::{Lent, Loan, Reading, RunError, RunStatus};
 use lakeport_plugins::{CallContext, CallError, CallFault};
 use sqlx::{Connection, Executor};
 
-use crate::support::{Bench, dialect_of, field, named, table};
+use crate::support::{Bench, dialect_of, dialect_quarantined_after, field, named, table};
 
 const VICTIM: &str = "CREATE TABLE victim (secret INTEGER)";
 const OWN: &str = "CREATE TABLE own (id INTEGER)";
 
+const HOSTILE: &str = "plugin-fixture/examples/hostile_dialect.wasm";
+
 async fn bench() -> Bench {
-    let dialect = dialect_of("plugin-fixture/examples/hostile_dialect.wasm").await;
+    let dialect = dialect_of(HOSTILE).await;
     Bench::with(dialect, &[VICTIM, "INSERT INTO victim VALUES (42)", OWN]).await
 }
 
@@ -28,6 +30,21 @@ fn creating(attack: &str) -> Change {
     let mut wanted = table("fresh", vec![field("a", "INTEGER")]);
     attack.clone_into(&mut wanted.comment);
     Change::CreateTable(wanted)
+}
+
+#[tokio::test]
+async fn refused_plans_quarantine_their_dialect() {
+    let bench = Bench::with(dialect_quarantined_after(3, HOSTILE).await, &[VICTIM, OWN]).await;
+    for attack in ["drop_head", "other_table", "many_steps"] {
+        let refused = bench.run(adding(attack)).await;
+        assert!(matches!(refused, Err(RunError::Refused(_))), "{attack}: {refused:?}");
+    }
+    match bench.run(adding("drop_head")).await {
+        Err(RunError::Dialect(CallError::Quarantined { reason, .. })) => {
+            assert!(reason.starts_with("3 calls in a row of planner.plan failed"), "{reason}");
+        }
+        other => panic!("{other:?}"),
+    }
 }
 
 #[tokio::test]

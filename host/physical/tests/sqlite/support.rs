@@ -27,8 +27,13 @@ pub fn component(name: &str) -> Vec<u8> {
 
 /// The dialect of a component, staged and active. It is never quarantined: some are attacked on purpose.
 pub async fn dialect_of(name: &str) -> Dialect {
+    dialect_quarantined_after(0, name).await
+}
+
+/// The dialect of a component, staged and active.
+pub async fn dialect_quarantined_after(quarantine_after: u64, name: &str) -> Dialect {
     let sandbox = Sandbox::new(&SandboxSettings::default(), None).expect("the engine starts on this machine");
-    let settings = RegistrySettings { quarantine_after: 0, ..RegistrySettings::default() };
+    let settings = RegistrySettings { quarantine_after, ..RegistrySettings::default() };
     let registry = Arc::new(Registry::new(Arc::new(sandbox), settings));
     let staged = registry.stage(component(name), Origin::Uploaded).await;
     let generation = staged.unwrap_or_else(|error| panic!("{name}: {error}")).generation;
