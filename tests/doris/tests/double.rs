@@ -370,6 +370,19 @@ fn a_series_of_days_comes_from_a_table_function() {
 }
 
 #[test]
+fn weeks_begin_on_monday() {
+    on(Settings::starrocks(), async |double| {
+        let mut client = Client::connect(double).await;
+        for (day, monday) in [("2026-11-22", "2026-11-16"), ("2026-11-23", "2026-11-23")] {
+            let asked = format!(
+                "SELECT DATE_FORMAT(DATE_SUB('{day}', INTERVAL ((DAYOFWEEK('{day}') + 5) % 7) DAY), '%Y-%m-%d') AS d"
+            );
+            assert_eq!(client.say(&asked).await.expect("told"), [[Some(monday.to_owned())]]);
+        }
+    });
+}
+
+#[test]
 fn an_unknown_table_has_the_code_of_its_product() {
     for (settings, code) in [(Settings::doris(), 1051), (Settings::starrocks(), 5502)] {
         on(settings, async |double| {
