@@ -34,6 +34,15 @@ fn starrocks_takes_what_is_asked() {
 }
 
 #[test]
+fn starrocks_takes_the_agents_series() {
+    let statements = statements(&read("tool-write-sql/golden/doris.sql"));
+    assert!(statements.len() > 3, "{} series", statements.len());
+    for (sql, verdict) in statements.iter().zip(judged("series", &statements)) {
+        assert_eq!(verdict, "taken", "{sql}");
+    }
+}
+
+#[test]
 fn it_refuses_statements_of_doris_alone() {
     let only_doris = ["MODIFY COMMENT", "MODIFY DISTRIBUTION", "MODIFY COLUMN `note` COMMENT"];
     let of_doris = statements(&golden("doris.sql"));
@@ -48,7 +57,12 @@ fn it_refuses_statements_of_doris_alone() {
 }
 
 fn golden(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins/dialect-doris/golden").join(name);
+    read(&format!("dialect-doris/golden/{name}"))
+}
+
+/// A file of a plugin.
+fn read(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugins").join(name);
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 

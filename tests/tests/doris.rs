@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lakeport_doris_double::{Double, Settings};
+use lakeport_doris_double::{Double, Product, Settings};
 use lakeport_tests::{Options, Response, Server, Store, eventually, id_of, stores};
 use serde_json::{Value, json};
 
@@ -373,6 +373,194 @@ fn deleted_tables_restore_or_enter_servers_bin() {
         let purge = format!("{}/purge-now?confirmTableName={name}", path(id));
         assert_eq!(lake.server.post(&purge, &json!({})).status, 200);
         assert_eq!(lake.there(&name), Value::Null);
+    }
+}
+
+#[test]
+fn accesses_come_from_the_audit_log() {
+    for (settings, _) in products() {
+        for new_catalogue in [false, true] {
+            let doris = settings.product == Product::Doris;
+            let lake = Lake::start(&stores()[0], Settings { new_catalogue, ..settings.clone() });
+            let id = lake.made(if doris { "UNIQUE" } else { "PRIMARY" });
+            let [time, is_query] = if doris { ["time", "is_query"] } else { ["timestamp", "isQuery"] };
+            let row = |ago_s: i64, user: &str, database: &str| {
+                json!({ time: ago_s, "user": user, "db": database, "state": "EOF", is_query: 1,
+                    "stmt": "SELECT count(*) FROM orders", "queried_tables_and_views": ["internal.ods.orders"] })
+            };
+            let mut rows = vec![row(90_000, "ana", "ods"), row(5_000, "ana", "ods"), row(60, "bob", "ods")];
+            if doris && new_catalogue {
+                rows.push(row(30, "root", "__internal_schema"));
+            }
+            lake.tell(json!({ "do": "audit", "rows": rows }));
+            let stats = lake.server.get(&format!("{}/access-stats?topUsers=5", path(id))).data();
+            assert_eq!((&stats["accessCount"], &stats["distinctUsers"]), (&json!(3), &json!(2)), "{stats}");
+            assert!(stats["lastAccessTime"].is_string() || stats["lastAccessTime"].is_number(), "{stats}");
+            assert_eq!(stats["topUsers"][0]["user"], "ana", "{stats}");
+            assert!(!stats["topUsers"][0]["lastAccessTime"].is_null(), "{stats}");
+        }
+    }
+}
+
+#[test]
+fn views_are_not_taken_for_tables() {
+    let lake = Lake::start(&stores()[0], Settings::doris());
+    let id = lake.made("UNIQUE");
+    let made = "CREATE TABLE `ods`.`daily` (`id` BIGINT NOT NULL) ENGINE = OLAP DUPLICATE KEY (`id`) \
+                DISTRIBUTED BY HASH (`id`) BUCKETS 1";
+    lake.tell(json!({ "do": "say", "sql": made }));
+    lake.tell(json!({ "do": "say", "sql": made.replace("daily", "plain") }));
+    lake.tell(json!({ "do": "materialized", "table": "ods.daily" }));
+    lake.tell(json!({ "do": "view", "table": "ods.v", "sql": "SELECT o.`id` FROM `ods`.`orders` AS o" }));
+    assert_eq!(lake.drift(id), json!([]));
+    let tables = lake.server.get(TABLES).data();
+    let names = tables["records"].as_array().unwrap_or_else(|| panic!("{tables}"));
+    let mut names: Vec<&str> = names.iter().filter_map(|table| table["tableName"].as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["orders", "plain"]);
+}
+
+#[test]
+fn buckets_of_the_servers_choice_get_a_number() {
+    let lake = Lake::start(&stores()[0], Settings { new_catalogue: true, ..Settings::doris() });
+    let id = lake.defined("UNIQUE");
+    lake.server.put(&path(id), &json!({ "bucketNum": null })).data();
+    lake.server.post(&format!("{}/physical", path(id)), &json!({})).data();
+    assert_eq!(lake.there("orders")["buckets"], Value::Null);
+    lake.server.put(&path(id), &json!({ "bucketNum": 32 })).data();
+    let there = lake.there("orders");
+    assert_eq!((&there["buckets"], &there["newBuckets"]), (&Value::Null, &json!(32)), "{there}");
+    assert_eq!(lake.drift(id), json!([]));
+    assert_eq!(lake.server.get(&path(id)).data()["bucketNum"], 32);
+}
+
+#[test]
+fn too_many_copies_change_nothing() {
+    for (settings, model) in products() {
+        let lake = Lake::start(&stores()[0], Settings { new_catalogue: true, ..settings });
+        let id = lake.made(model);
+        lake.tell(json!({ "do": "partition", "table": "ods.orders", "of": "2026-11-20" }));
+        let before = lake.there("orders");
+        failed(&lake.server.put(&path(id), &json!({ "replicaNum": 5 })));
+        assert_eq!(lake.there("orders"), before);
+        assert_eq!(lake.drift(id), json!([]));
+    }
+}
+
+#[test]
+fn counts_that_a_table_shares_are_refused() {
+    for (cloud, property) in [(true, None), (false, Some("colocate_with"))] {
+        let lake = Lake::start(&stores()[0], Settings { cloud, ..Settings::doris() });
+        let id = lake.made("UNIQUE");
+        if let Some(property) = property {
+            lake.property(property, "group");
+        }
+        let before = lake.there("orders");
+        for form in [json!({ "bucketNum": 32 }), json!({ "replicaNum": 2 })] {
+            let answer = lake.server.put(&path(id), &form);
+            let expected = (409, "unsupported_by_dialect".to_owned());
+            assert_eq!((answer.status, answer.error()), expected, "{answer:?}");
+        }
+        assert_eq!(lake.there("orders"), before);
+    }
+}
+
+#[test]
+fn variants_are_read_with_their_properties() {
+    let lake = Lake::start(&stores()[0], Settings::doris());
+    let id = lake.made("UNIQUE");
+    let form = json!({ "fieldName": "more", "fieldType": "VARIANT" });
+    lake.server.post(&format!("{}/fields", path(id)), &form).data();
+    let there = lake.there("orders")["columns"][4]["type"].clone();
+    assert!(there.as_str().is_some_and(|text| text.starts_with("variant<PROPERTIES")), "{there}");
+    assert_eq!(lake.drift(id), json!([]));
+    let field = lake.server.get(&lake.field(id, "more")).data();
+    assert_eq!(field["fieldType"], "VARIANT");
+}
+
+#[test]
+fn truth_values_keep_their_default() {
+    for (default, model) in [("1", "UNIQUE"), ("false", "UNIQUE")] {
+        let lake = Lake::start(&stores()[0], Settings::doris());
+        let id = lake.made(model);
+        let added =
+            format!("ALTER TABLE `ods`.`orders` ADD COLUMN `ok` BOOLEAN NOT NULL DEFAULT \"{default}\"");
+        lake.tell(json!({ "do": "say", "sql": added }));
+        lake.drift(id);
+        lake.server.put(&lake.field(id, "ok"), &json!({ "isNullable": true })).data();
+        let there = lake.there("orders")["columns"][4].clone();
+        assert_eq!((&there["nullable"], &there["default"]), (&json!(true), &json!(default)), "{there}");
+    }
+}
+
+#[test]
+fn defaults_that_do_not_fit_are_refused_beforehand() {
+    let lake = Lake::start(&stores()[0], Settings::doris());
+    let id = lake.made("UNIQUE");
+    let before = lake.there("orders");
+    lake.tell(json!({ "do": "clear" }));
+    for (type_text, default) in
+        [("FLOAT", "0.1"), ("VARCHAR(3)", "four"), ("DATE", "2026-02-30"), ("IPV4", "localhost")]
+    {
+        let form = json!({ "fieldName": "more", "fieldType": type_text, "defaultValue": default });
+        let answer = lake.server.post(&format!("{}/fields", path(id)), &form);
+        assert!(matches!(answer.status, 400 | 409), "{type_text}: {answer:?}");
+    }
+    assert_eq!(lake.there("orders"), before);
+    let record = lake.tell(json!({ "do": "record" }));
+    let tried = record
+        .as_array()
+        .expect("statements")
+        .iter()
+        .any(|one| one["sql"].to_string().contains("ADD COLUMN"));
+    assert!(!tried, "{record}");
+}
+
+#[test]
+fn a_drop_that_the_server_refuses_keeps_the_table() {
+    let lake = Lake::start(&stores()[0], Settings::doris());
+    let id = lake.made("UNIQUE");
+    let delete = format!("{}/soft-delete?confirmTableName=orders", path(id));
+    let name = lake.server.post(&delete, &json!({})).data()["tableName"].as_str().expect("a name").to_owned();
+    let table = format!("ods.{name}");
+    lake.tell(json!({ "do": "committed", "table": table, "transactions": 1 }));
+    let purge = format!("{}/purge-now?confirmTableName={name}", path(id));
+    let answer = failed(&lake.server.post(&purge, &json!({})));
+    assert!(answer.to_string().contains("COMMITTED"), "{answer}");
+    assert!(!lake.there(&name).is_null());
+    lake.tell(json!({ "do": "committed", "table": table, "transactions": 0 }));
+    assert_eq!(lake.server.post(&purge, &json!({})).status, 200);
+}
+
+#[test]
+fn the_agents_sql_is_understood() {
+    for (settings, model) in products() {
+        let lake = Lake::start(&stores()[0], settings);
+        lake.made(model);
+        lake.tell(json!({ "do": "rows", "table": "ods.orders", "rows": 3 }));
+        lake.tell(json!({ "do": "clear" }));
+        let client = lake.server.client();
+        let topic = client.post("/api/v1/nl2sql/topics", &json!({ "title": "orders" })).json();
+        for (question, part) in [
+            ("How many orders were there per day in the last 30 days?", "`digits`"),
+            ("How many orders were there per week?", "`ends`"),
+        ] {
+            let message = json!({ "topic_id": topic["topic_id"], "content": question });
+            let receipt = client.post("/api/v1/nl2sql/tasks/deliver-message", &message).json();
+            let task = format!("/api/v1/nl2sql/tasks/{}", receipt["task_id"].as_str().expect("an id"));
+            let task = eventually("the task ends", SOON, || {
+                let task = client.get(&task).json();
+                (!matches!(task["status"].as_str(), Some("waiting" | "running"))).then_some(task)
+            });
+            assert_eq!(task["status"], "success", "{question}: {task}");
+            let record = lake.tell(json!({ "do": "record" }));
+            let record = record.as_array().expect("statements");
+            let asked = record.iter().find(|one| one["sql"].as_str().is_some_and(|sql| sql.contains(part)));
+            assert!(asked.is_some(), "{question}: {record:?}");
+            for statement in record {
+                assert_eq!(statement["outcome"], "done", "{question}: {statement}");
+            }
+        }
     }
 }
 

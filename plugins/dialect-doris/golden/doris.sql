@@ -107,33 +107,33 @@ ALTER TABLE `ods`.`orders` MODIFY COMMENT "C:\dir";
 -- adds the field n to orders (metadata, brief)
 ALTER TABLE `ods`.`orders` ADD COLUMN `n` INT NOT NULL DEFAULT "0" COMMENT "how many" AFTER `note`;
 --   rests on: addColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 -- undo: ALTER TABLE `ods`.`orders` DROP COLUMN `n`;
 --   rests on: dropColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- a field is added last
 -- adds the field n to orders (metadata, brief)
 ALTER TABLE `ods`.`orders` ADD COLUMN `n` DATETIME NULL;
 --   rests on: addColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 -- undo: ALTER TABLE `ods`.`orders` DROP COLUMN `n`;
 --   rests on: dropColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- a field is added within the key
 -- adds the field n to orders (metadata, brief)
 ALTER TABLE `ods`.`orders` ADD COLUMN `n` INT NULL;
 --   rests on: addColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 -- undo: ALTER TABLE `ods`.`orders` DROP COLUMN `n`;
 --   rests on: dropColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 -- note: fieldOrder: the fields of the key stay together, so the new field comes last
 
@@ -151,14 +151,14 @@ ALTER TABLE `ods`.`orders` ADD COLUMN `n` INT NULL;
 -- changes the field note of orders (metadata, unknown)
 ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(128) NULL DEFAULT 'x"y\z' COMMENT "it's a note";
 --   rests on: modifyColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- a field gets a type that rewrites its data
 -- changes the field note of orders (rewrite, unknown)
 ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` STRING NULL DEFAULT 'x"y\z' COMMENT "it's a note";
 --   rests on: modifyColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- a field gets another spelling of its type
@@ -176,7 +176,7 @@ ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` STRING NULL DEFAULT 'x"y\z' COMM
 -- changes the field total of orders (rewrite, unknown)
 ALTER TABLE `ods`.`orders` MODIFY COLUMN `total` DECIMAL(18, 2) NULL DEFAULT "0";
 --   rests on: modifyColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- a field may no longer be NULL
@@ -196,11 +196,11 @@ ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` COMMENT 'say "so"';
 -- changes the comment of the field note of orders (metadata, brief)
 ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(64) NULL DEFAULT 'x"y\z' COMMENT "it's \"so\"";
 --   rests on: modifyColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 -- undo: ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(64) NULL DEFAULT 'x"y\z' COMMENT "it's a note";
 --   rests on: modifyColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- a field's comment has a backslash
@@ -231,7 +231,7 @@ ALTER TABLE `ods`.`orders` RENAME COLUMN `note` `remark`;
 -- changes the field note of orders (metadata, unknown)
 ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(128) NULL DEFAULT 'x"y\z';
 --   rests on: modifyColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 -- changes the comment of the field note of orders (metadata, brief)
 ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` COMMENT "C:\dir";
@@ -251,11 +251,11 @@ ALTER TABLE `ods`.`orders` RENAME COLUMN `note` `remark`;
 -- drops the field note of orders with its values (metadata, brief, destroys)
 ALTER TABLE `ods`.`orders` DROP COLUMN `note`;
 --   rests on: dropColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 -- undo: ALTER TABLE `ods`.`orders` ADD COLUMN `note` VARCHAR(64) NULL DEFAULT 'x"y\z' COMMENT "it's a note" AFTER `dt`;
 --   rests on: addColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- a field of the key is dropped
@@ -284,28 +284,28 @@ ALTER TABLE `ods`.`orders` MODIFY DISTRIBUTION DISTRIBUTED BY RANDOM BUCKETS 32;
 -- refused: bucketNum: unsupported_by_dialect: orders has no partitions, and Doris changes the number of buckets for partitions to come only; the table would have to be created again
 
 -- the number of copies changes
--- sets the copies of the partitions to come of orders to 1 (metadata, brief)
-ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "1");
---   rests on: setProperties
--- undo: ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "3");
---   rests on: setProperties
 -- sets the copies of all partitions of orders to 1 (metadata, brief)
 ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET ("replication_num" = "1");
 --   rests on: modifyPartition
 -- undo: ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET ("replication_num" = "3");
 --   rests on: modifyPartition
+-- sets the copies of the partitions to come of orders to 1 (metadata, brief)
+ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "1");
+--   rests on: setProperties
+-- undo: ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "3");
+--   rests on: setProperties
 -- note: replicaNum: Doris makes or removes the copies in the background; that takes as long as the data is large
 
 -- the number of copies is what it was
 -- refused: replicaNum: invalid_value: orders has 3 copies already; nothing would change
 
 -- partitions have different numbers of copies
--- sets the copies of the partitions to come of orders to 3 (metadata, brief)
-ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "3");
---   rests on: setProperties
 -- sets the copies of all partitions of orders to 3 (metadata, brief)
 ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET ("replication_num" = "3");
 --   rests on: modifyPartition
+-- sets the copies of the partitions to come of orders to 3 (metadata, brief)
+ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "3");
+--   rests on: setProperties
 -- note: replicaNum: Doris makes or removes the copies in the background; that takes as long as the data is large
 
 -- a data source says how many copies and how long partitions are
@@ -339,7 +339,7 @@ CREATE TABLE `ods`.`orders` (`id` BIGINT NOT NULL COMMENT "the order", `dt` DATE
 -- changes the field note of orders (metadata, unknown)
 ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(128) NULL DEFAULT 'x"y\z' COMMENT "it's a note";
 --   rests on: modifyColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- a field that follows each update gets another type
@@ -356,30 +356,65 @@ ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` COMMENT "other";
 -- drops the field note of orders with its values (metadata, brief, destroys)
 ALTER TABLE `ods`.`orders` DROP COLUMN `note`;
 --   rests on: dropColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- the server has chosen the number of buckets so far
 -- gives partitions to come of orders 32 buckets (metadata, brief)
 ALTER TABLE `ods`.`orders` MODIFY DISTRIBUTION DISTRIBUTED BY HASH (`id`) BUCKETS 32;
 --   rests on: modifyDistribution
--- note: bucketNum: Doris gives this number to partitions made from now on; so far it chose by itself (BUCKETS AUTO), which is not brought back
+-- note: bucketNum: Doris gives this number to partitions made from now on; so far it chose by itself (BUCKETS AUTO), which is not brought back and which most versions go on showing
 
 -- partitions are made ahead of time, and get other buckets
 -- refused: bucketNum: unsupported_by_dialect: Doris makes the partitions of orders ahead of time, by the property dynamic_partition.buckets, which this does not change
 
 -- partitions are made ahead of time, and get other copies
--- sets the copies of the partitions to come of orders to 1 (metadata, brief)
-ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "1");
---   rests on: setProperties
--- undo: ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "3");
---   rests on: setProperties
 -- sets the copies of all partitions of orders to 1 (metadata, brief)
 ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET ("replication_num" = "1");
 --   rests on: modifyPartition
 -- undo: ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET ("replication_num" = "3");
 --   rests on: modifyPartition
+-- sets the copies of the partitions to come of orders to 1 (metadata, brief)
+ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "1");
+--   rests on: setProperties
+-- undo: ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "3");
+--   rests on: setProperties
 -- note: replicaNum: Doris makes or removes the copies in the background; that takes as long as the data is large; partitions that it makes ahead of time keep the number of dynamic_partition
+
+-- a truth value is defined again as the server keeps it
+-- changes the field total of orders (rewrite, unknown)
+ALTER TABLE `ods`.`orders` MODIFY COLUMN `total` BOOLEAN NULL DEFAULT "1";
+--   rests on: modifyColumn
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
+--   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
+
+-- a required text becomes optional
+-- changes the field note of orders (metadata, unknown)
+ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(64) NULL;
+--   rests on: modifyColumn
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
+--   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
+
+-- defaults that only the server would refuse
+-- refused: fields[1].defaultValue: invalid_value: 0.1 is not exact as FLOAT, and Doris takes exact defaults only; DOUBLE keeps it
+-- refused: fields[2].defaultValue: invalid_value: the default has 4 bytes, and VARCHAR(3) takes 3
+-- refused: fields[3].defaultValue: invalid_value: "2026-02-30" is no DATE that there is; the form is 2026-01-31
+-- refused: fields[4].defaultValue: invalid_value: "2026-02-28" is no DATETIME that there is; the form is 2026-01-31 09:30:00
+-- refused: fields[5].defaultValue: invalid_value: "localhost" is no IPV4 that there is; the form is 192.0.2.1
+-- refused: fields[6].defaultValue: invalid_value: 3000000000 is outside of INT: -2147483648 to 2147483647
+-- refused: fields[7].defaultValue: invalid_value: 100 does not fit into DECIMAL(4,2): 2 digits before the point and 2 behind it
+
+-- a colocated table gets other buckets
+-- refused: bucketNum: unsupported_by_dialect: orders lies together with other tables (colocate_with), which all have the same buckets and copies; Doris does not change those of one
+
+-- a colocated table gets other copies
+-- refused: replicaNum: unsupported_by_dialect: orders lies together with other tables (colocate_with), which all have the same buckets and copies; Doris does not change those of one
+
+-- a table in shared storage gets other buckets
+-- refused: bucketNum: unsupported_by_dialect: orders lies in the storage that all nodes of this Doris share (cloud mode), where Doris changes neither buckets nor copies
+
+-- a table in shared storage gets other copies
+-- refused: replicaNum: unsupported_by_dialect: orders lies in the storage that all nodes of this Doris share (cloud mode), where Doris changes neither buckets nor copies
 
 -- copies lie by tags
 -- refused: replicaNum: unsupported_by_dialect: the copies of orders lie by tags (tag.location.default: 2, tag.location.b: 1); a number would put all on the default tag
@@ -392,32 +427,38 @@ CREATE TABLE `ods`.`orders` (`id` BIGINT NOT NULL COMMENT "the order", `dt` DATE
 --   rests on: dropTable
 
 -- an old server gives a table a comment with a backslash
--- refused: tableComment: not_representable: Doris keeps a backslash in ALTER TABLE from 3.1 on; an older one would read it as an escape
+-- refused: tableComment: not_representable: Doris keeps a backslash in ALTER TABLE from 4.0 on; an older one would read it as an escape
 
 -- an old server gives a field a comment with a backslash
--- refused: fieldComment: not_representable: Doris keeps a backslash in ALTER TABLE from 3.1 on; an older one would read it as an escape
+-- refused: fieldComment: not_representable: Doris keeps a backslash in ALTER TABLE from 4.0 on; an older one would read it as an escape
 
 -- an old server defines a field with a backslash in its default
--- refused: defaultValue: not_representable: Doris keeps a backslash in ALTER TABLE from 3.1 on; an older one would read it as an escape
+-- refused: defaultValue: not_representable: Doris keeps a backslash in ALTER TABLE from 4.0 on; an older one would read it as an escape
 
 -- an old server drops a field with a backslash in its default
 -- drops the field note of orders with its values (metadata, brief, destroys)
 ALTER TABLE `ods`.`orders` DROP COLUMN `note`;
 --   rests on: dropColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- an old server changes copies that it does not list by partition
--- sets the copies of the partitions to come of orders to 1 (metadata, brief)
-ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "1");
---   rests on: setProperties
--- undo: ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "3");
---   rests on: setProperties
 -- sets the copies of all partitions of orders to 1 (metadata, brief)
 ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET ("replication_num" = "1");
 --   rests on: modifyPartition
 -- undo: ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET ("replication_num" = "3");
 --   rests on: modifyPartition
 -- its undo does not bring everything back
+-- sets the copies of the partitions to come of orders to 1 (metadata, brief)
+ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "1");
+--   rests on: setProperties
+-- undo: ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "3");
+--   rests on: setProperties
 -- note: replicaNum: Doris makes or removes the copies in the background; that takes as long as the data is large
+
+-- 3.1 gives a table a comment with a backslash
+-- refused: tableComment: not_representable: Doris keeps a backslash in ALTER TABLE from 4.0 on; an older one would read it as an escape
+
+-- 3.1 defines a field with a backslash in its default
+-- refused: defaultValue: not_representable: Doris keeps a backslash in ALTER TABLE from 4.0 on; an older one would read it as an escape
 

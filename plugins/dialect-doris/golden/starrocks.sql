@@ -113,33 +113,33 @@ ALTER TABLE `ods`.`orders` COMMENT = "C:\\";
 -- adds the field n to orders (metadata, brief)
 ALTER TABLE `ods`.`orders` ADD COLUMN `n` INT NOT NULL DEFAULT "0" COMMENT "how many" AFTER `note`;
 --   rests on: addColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 -- undo: ALTER TABLE `ods`.`orders` DROP COLUMN `n`;
 --   rests on: dropColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- a field is added last
 -- adds the field n to orders (metadata, brief)
 ALTER TABLE `ods`.`orders` ADD COLUMN `n` DATETIME NULL;
 --   rests on: addColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 -- undo: ALTER TABLE `ods`.`orders` DROP COLUMN `n`;
 --   rests on: dropColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- a field is added within the key
 -- adds the field n to orders (metadata, brief)
 ALTER TABLE `ods`.`orders` ADD COLUMN `n` INT NULL;
 --   rests on: addColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 -- undo: ALTER TABLE `ods`.`orders` DROP COLUMN `n`;
 --   rests on: dropColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 -- note: fieldOrder: the fields of the key stay together, so the new field comes last
 
@@ -157,14 +157,14 @@ ALTER TABLE `ods`.`orders` ADD COLUMN `n` INT NULL;
 -- changes the field note of orders (metadata, unknown)
 ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(128) NULL DEFAULT "x""y'z\\" COMMENT "it's a note";
 --   rests on: modifyColumnClause
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- a field gets a type that rewrites its data
 -- changes the field note of orders (rewrite, unknown)
 ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(65533) NULL DEFAULT "x""y'z\\" COMMENT "it's a note";
 --   rests on: modifyColumnClause
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- a field gets another spelling of its type
@@ -182,7 +182,7 @@ ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(65533) NULL DEFAULT "x""
 -- changes the field total of orders (rewrite, unknown)
 ALTER TABLE `ods`.`orders` MODIFY COLUMN `total` DECIMAL(18, 2) NULL DEFAULT "0";
 --   rests on: modifyColumnClause
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- a field may no longer be NULL
@@ -195,44 +195,44 @@ ALTER TABLE `ods`.`orders` MODIFY COLUMN `total` DECIMAL(18, 2) NULL DEFAULT "0"
 -- changes the comment of the field note of orders (metadata, brief)
 ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(64) NULL DEFAULT "x""y'z\\" COMMENT 'say "so"';
 --   rests on: modifyColumnClause
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 -- undo: ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(64) NULL DEFAULT "x""y'z\\" COMMENT "it's a note";
 --   rests on: modifyColumnClause
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- a field's comment has both quotes
 -- changes the comment of the field note of orders (metadata, brief)
 ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(64) NULL DEFAULT "x""y'z\\" COMMENT "it's ""so""";
 --   rests on: modifyColumnClause
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 -- undo: ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(64) NULL DEFAULT "x""y'z\\" COMMENT "it's a note";
 --   rests on: modifyColumnClause
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- a field's comment has a backslash
 -- changes the comment of the field note of orders (metadata, brief)
 ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(64) NULL DEFAULT "x""y'z\\" COMMENT "C:\\dir";
 --   rests on: modifyColumnClause
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 -- undo: ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(64) NULL DEFAULT "x""y'z\\" COMMENT "it's a note";
 --   rests on: modifyColumnClause
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- a field's comment ends with a backslash
 -- changes the comment of the field note of orders (metadata, brief)
 ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(64) NULL DEFAULT "x""y'z\\" COMMENT "C:\\";
 --   rests on: modifyColumnClause
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 -- undo: ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(64) NULL DEFAULT "x""y'z\\" COMMENT "it's a note";
 --   rests on: modifyColumnClause
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- a field of the key gets another comment
@@ -249,7 +249,7 @@ ALTER TABLE `ods`.`orders` RENAME COLUMN `note` TO `remark`;
 -- changes the field note of orders (metadata, unknown)
 ALTER TABLE `ods`.`orders` MODIFY COLUMN `note` VARCHAR(128) NULL DEFAULT "x""y'z\\" COMMENT "C:\\dir";
 --   rests on: modifyColumnClause
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 -- renames the field note of orders to remark (metadata, brief)
 ALTER TABLE `ods`.`orders` RENAME COLUMN `note` TO `remark`;
@@ -264,11 +264,11 @@ ALTER TABLE `ods`.`orders` RENAME COLUMN `note` TO `remark`;
 -- drops the field note of orders with its values (metadata, brief, destroys)
 ALTER TABLE `ods`.`orders` DROP COLUMN `note`;
 --   rests on: dropColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 -- undo: ALTER TABLE `ods`.`orders` ADD COLUMN `note` VARCHAR(64) NULL DEFAULT "x""y'z\\" COMMENT "it's a note" AFTER `dt`;
 --   rests on: addColumn
---   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE COLUMN FROM `ods`.`orders`;
 
 -- a field of the key is dropped
@@ -278,11 +278,11 @@ ALTER TABLE `ods`.`orders` DROP COLUMN `note`;
 -- redistributes orders into 32 buckets (rewrite, unknown)
 ALTER TABLE `ods`.`orders` DISTRIBUTED BY HASH (`id`) BUCKETS 32;
 --   rests on: optimizeClause
---   asks: SHOW ALTER TABLE OPTIMIZE FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE OPTIMIZE FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE OPTIMIZE FROM `ods`.`orders`;
 -- undo: ALTER TABLE `ods`.`orders` DISTRIBUTED BY HASH (`id`) BUCKETS 10;
 --   rests on: optimizeClause
---   asks: SHOW ALTER TABLE OPTIMIZE FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE OPTIMIZE FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE OPTIMIZE FROM `ods`.`orders`;
 
 -- the number of buckets is what it was
@@ -292,47 +292,47 @@ ALTER TABLE `ods`.`orders` DISTRIBUTED BY HASH (`id`) BUCKETS 32;
 -- redistributes orders into 32 buckets (rewrite, unknown)
 ALTER TABLE `ods`.`orders` DISTRIBUTED BY RANDOM BUCKETS 32;
 --   rests on: optimizeClause
---   asks: SHOW ALTER TABLE OPTIMIZE FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE OPTIMIZE FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE OPTIMIZE FROM `ods`.`orders`;
 -- undo: ALTER TABLE `ods`.`orders` DISTRIBUTED BY RANDOM BUCKETS 10;
 --   rests on: optimizeClause
---   asks: SHOW ALTER TABLE OPTIMIZE FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE OPTIMIZE FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE OPTIMIZE FROM `ods`.`orders`;
 
 -- a table without partitions gets other buckets
 -- redistributes orders into 32 buckets (rewrite, unknown)
 ALTER TABLE `ods`.`orders` DISTRIBUTED BY HASH (`id`) BUCKETS 32;
 --   rests on: optimizeClause
---   asks: SHOW ALTER TABLE OPTIMIZE FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE OPTIMIZE FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE OPTIMIZE FROM `ods`.`orders`;
 -- undo: ALTER TABLE `ods`.`orders` DISTRIBUTED BY HASH (`id`) BUCKETS 10;
 --   rests on: optimizeClause
---   asks: SHOW ALTER TABLE OPTIMIZE FROM `ods` WHERE TableName = "orders" ORDER BY CreateTime DESC LIMIT 1;
+--   asks: SHOW ALTER TABLE OPTIMIZE FROM `ods` WHERE TableName = "orders" ORDER BY JobId DESC LIMIT 1;
 --   stops: CANCEL ALTER TABLE OPTIMIZE FROM `ods`.`orders`;
 
 -- the number of copies changes
--- sets the copies of the partitions to come of orders to 1 (metadata, brief)
-ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "1");
---   rests on: setProperties
--- undo: ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "3");
---   rests on: setProperties
 -- sets the copies of all partitions of orders to 1 (metadata, brief)
 ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET ("replication_num" = "1");
 --   rests on: modifyPartition
 -- undo: ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET ("replication_num" = "3");
 --   rests on: modifyPartition
+-- sets the copies of the partitions to come of orders to 1 (metadata, brief)
+ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "1");
+--   rests on: setProperties
+-- undo: ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "3");
+--   rests on: setProperties
 -- note: replicaNum: StarRocks makes or removes the copies in the background; that takes as long as the data is large
 
 -- the number of copies is what it was
 -- refused: replicaNum: invalid_value: orders has 3 copies already; nothing would change
 
 -- partitions have different numbers of copies
--- sets the copies of the partitions to come of orders to 3 (metadata, brief)
-ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "3");
---   rests on: setProperties
 -- sets the copies of all partitions of orders to 3 (metadata, brief)
 ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET ("replication_num" = "3");
 --   rests on: modifyPartition
+-- sets the copies of the partitions to come of orders to 3 (metadata, brief)
+ALTER TABLE `ods`.`orders` SET ("default.replication_num" = "3");
+--   rests on: setProperties
 -- note: replicaNum: StarRocks makes or removes the copies in the background; that takes as long as the data is large
 
 -- an old server cannot rename fields

@@ -234,6 +234,7 @@ fn sql() -> SqlHelp {
             "JSON: get_json_string(j, '$.a') or json_extract(j, '$.a').",
             "Casts are CAST(x AS INT | BIGINT | DOUBLE | DECIMAL(18,2) | VARCHAR | DATE | DATETIME).",
             "Window functions and WITH … AS are there; use LIMIT n OFFSET m with an ORDER BY.",
+            "WITH RECURSIVE is missing before 4.1: list days and numbers with SELECT … UNION ALL SELECT ….",
         ]),
     }
 }

@@ -14,6 +14,10 @@ pub struct TableExtra {
     pub dynamic: bool,
     /// The location of the replicas, if not all of them are on nodes with the default tag.
     pub allocation: Option<String>,
+    /// Whether it shares its buckets and replicas with a group of tables (`colocate_with`).
+    pub colocated: bool,
+    /// Whether its data lies in a storage that all nodes share, which has no replicas (Doris' cloud mode).
+    pub cloud: bool,
 }
 
 impl TableExtra {
@@ -24,6 +28,8 @@ impl TableExtra {
             random: extra["distribution"] == "RANDOM",
             dynamic: extra["dynamicPartitions"] == true,
             allocation: extra["replicaAllocation"].as_str().map(str::to_owned),
+            colocated: extra["colocated"] == true,
+            cloud: extra["cloud"] == true,
         }
     }
 
@@ -33,6 +39,8 @@ impl TableExtra {
             ("distribution", self.random.then(|| "RANDOM".into())),
             ("dynamicPartitions", self.dynamic.then_some(Value::Bool(true))),
             ("replicaAllocation", self.allocation.map(Value::String)),
+            ("colocated", self.colocated.then_some(Value::Bool(true))),
+            ("cloud", self.cloud.then_some(Value::Bool(true))),
         ])
     }
 }
@@ -46,6 +54,8 @@ pub struct FieldExtra {
     pub numbered: bool,
     /// Whether each update of its row sets it to the current time (`ON UPDATE CURRENT_TIMESTAMP`).
     pub stamped: bool,
+    /// The default as the server keeps it, if a definition would spell it otherwise: `1` for true.
+    pub default_text: Option<String>,
 }
 
 impl FieldExtra {
@@ -56,6 +66,7 @@ impl FieldExtra {
             aggregate: extra["aggregate"].as_str().map(str::to_owned),
             numbered: extra["autoIncrement"] == true,
             stamped: extra["onUpdate"] == true,
+            default_text: extra["defaultText"].as_str().map(str::to_owned),
         }
     }
 
@@ -65,6 +76,7 @@ impl FieldExtra {
             ("aggregate", self.aggregate.map(Value::String)),
             ("autoIncrement", self.numbered.then_some(Value::Bool(true))),
             ("onUpdate", self.stamped.then_some(Value::Bool(true))),
+            ("defaultText", self.default_text.map(Value::String)),
         ])
     }
 }

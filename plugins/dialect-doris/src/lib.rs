@@ -50,11 +50,11 @@ impl Dialect for Doris {
 
     fn tables(
         connection: Connection,
-        _server: ServerInfo,
+        server: ServerInfo,
         database: String,
         page: Page,
     ) -> Result<TablePage, Error> {
-        read::tables(&connection, &database, &page)
+        read::tables(&connection, &Server::of(&server), &database, &page)
     }
 
     fn inspect(

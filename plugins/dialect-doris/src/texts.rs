@@ -8,7 +8,7 @@
 //! | field comment in a definition | takes off the quotes, removes every backslash |
 //! | default in a definition, `MODIFY COMMENT`, `MODIFY COLUMN c COMMENT` | takes off the quotes and nothing else |
 //!
-//! Before 3.1 an older parser read `ALTER TABLE` and took every text for an ordinary literal. So does
+//! Before 4.0 an older parser read `ALTER TABLE` and took every text for an ordinary literal. So does
 //! StarRocks, everywhere. A text without backslashes, in quotes that it does not contain, is the same to all
 //! of them; it is written so wherever possible, and only other texts depend on the clause.
 
@@ -17,7 +17,7 @@ use lakeport_sdk::dialect::TextRule;
 use crate::server::{Product, Server, Version};
 
 /// The first version in which Doris reads `ALTER TABLE` by the same parser as `CREATE TABLE`.
-const DORIS_ONE_PARSER: Version = (3, 1, 0);
+const DORIS_ONE_PARSER: Version = (4, 0, 0);
 
 /// Ordinary literals: properties, values, and everything in StarRocks.
 pub const LITERAL: &str = "literal";
@@ -97,7 +97,7 @@ fn as_it_stands(server: &Server, clause: Clause, text: &str) -> Result<&'static 
     } else if text.ends_with('\\') {
         "Doris takes this text as it stands between its quotes: it may not end with a backslash"
     } else if alters && text.contains('\\') && !server.is_at_least(DORIS_ONE_PARSER) {
-        "Doris keeps a backslash in ALTER TABLE from 3.1 on; an older one would read it as an escape"
+        "Doris keeps a backslash in ALTER TABLE from 4.0 on; an older one would read it as an escape"
     } else {
         return Ok(PLAIN);
     };
@@ -183,8 +183,8 @@ mod tests {
         let doris = |version| Server { version, ..Server::default() };
         [
             doris(None),
-            doris(Some((3, 0, 6))),
-            doris(Some((3, 1, 0))),
+            doris(Some((3, 1, 4))),
+            doris(Some((4, 0, 0))),
             Server { product: Product::StarRocks, ..Server::default() },
         ]
     }

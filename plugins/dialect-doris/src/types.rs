@@ -138,10 +138,27 @@ pub fn parse(product: Product, text: &str) -> Result<DataType, Problem> {
 
 /// The server's type in the spelling used here; an unknown one stays as it is.
 pub fn read(product: Product, text: &str) -> String {
-    match parse::read_type(product, text) {
+    match parse::read_type(product, &without_variant_properties(text)) {
         Ok(read) => read.canonical(product),
         Err(_) => text.trim().to_owned(),
     }
+}
+
+/// Doris shows a VARIANT with the properties that a session gave it: `variant<PROPERTIES ("…" = "2048",)>`. With paths
+/// of types of their own (`variant<'a':int,PROPERTIES …>`) it stays a type that is not written here.
+fn without_variant_properties(text: &str) -> String {
+    const START: &str = "variant<properties";
+    const END: &str = ")>";
+    let mut written = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.to_ascii_lowercase().find(START) {
+        let Some(length) = rest[start..].find(END) else { break };
+        written.push_str(&rest[..start]);
+        written.push_str(Plain::Variant.entry().name);
+        rest = &rest[start + length + END.len()..];
+    }
+    written.push_str(rest);
+    written
 }
 
 impl Plain {

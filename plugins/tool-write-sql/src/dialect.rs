@@ -8,8 +8,10 @@ pub enum Dialect {
     #[default]
     Sqlite,
     Postgres,
-    /// MySQL, MariaDB, Doris, StarRocks.
+    /// MySQL, MariaDB.
     MySql,
+    /// Doris, StarRocks: MySQL's language without recursion, which Doris has from 4.1 on.
+    Doris,
 }
 
 impl Dialect {
@@ -18,7 +20,8 @@ impl Dialect {
         match kind {
             "sqlite" => Some(Dialect::Sqlite),
             "postgres" => Some(Dialect::Postgres),
-            "mysql" | "doris" | "starrocks" => Some(Dialect::MySql),
+            "mysql" => Some(Dialect::MySql),
+            "doris" | "starrocks" => Some(Dialect::Doris),
             _ => None,
         }
     }
@@ -26,7 +29,7 @@ impl Dialect {
     /// A quoted name.
     pub fn name(self, name: &str) -> String {
         match self {
-            Dialect::MySql => format!("`{}`", name.replace('`', "``")),
+            Dialect::MySql | Dialect::Doris => format!("`{}`", name.replace('`', "``")),
             _ => format!("\"{}\"", name.replace('"', "\"\"")),
         }
     }
@@ -35,7 +38,7 @@ impl Dialect {
     pub fn literal(self, text: &str) -> String {
         let text = text.replace('\'', "''").replace('\0', "");
         match self {
-            Dialect::MySql => format!("'{}'", text.replace('\\', "\\\\")),
+            Dialect::MySql | Dialect::Doris => format!("'{}'", text.replace('\\', "\\\\")),
             _ => format!("'{text}'"),
         }
     }
@@ -45,7 +48,7 @@ impl Dialect {
         match self {
             Dialect::Sqlite => format!("CAST({text} AS REAL)"),
             Dialect::Postgres => format!("CAST({text} AS DOUBLE PRECISION)"),
-            Dialect::MySql => format!("CAST({text} AS DOUBLE)"),
+            Dialect::MySql | Dialect::Doris => format!("CAST({text} AS DOUBLE)"),
         }
     }
 
@@ -85,15 +88,25 @@ impl Dialect {
                 let part = word(unit);
                 postgres_day(&format!("date_trunc('{part}', CAST({time} AS TIMESTAMP))"))
             }
-            Dialect::MySql => match unit {
+            Dialect::MySql | Dialect::Doris => match unit {
                 Unit::Day => format!("DATE_FORMAT({time}, '%Y-%m-%d')"),
                 Unit::Week => {
-                    format!("DATE_FORMAT(DATE_SUB({time}, INTERVAL WEEKDAY({time}) DAY), '%Y-%m-%d')")
+                    let past = match self {
+                        // Older StarRocks has no WEEKDAY.
+                        Dialect::Doris => format!("((DAYOFWEEK({time}) + 5) % 7)"),
+                        _ => format!("WEEKDAY({time})"),
+                    };
+                    format!("DATE_FORMAT(DATE_SUB({time}, INTERVAL {past} DAY), '%Y-%m-%d')")
                 }
                 Unit::Month => format!("DATE_FORMAT({time}, '%Y-%m-01')"),
                 Unit::Year => format!("DATE_FORMAT({time}, '%Y-01-01')"),
             },
         }
+    }
+
+    /// Whether a query can refer to itself (`WITH RECURSIVE`).
+    pub fn recurses(self) -> bool {
+        self != Dialect::Doris
     }
 
     /// The day `count` units later.
@@ -111,12 +124,21 @@ impl Dialect {
             Dialect::Postgres => {
                 postgres_day(&format!("CAST({day} AS TIMESTAMP) + INTERVAL '{count} {part}'"))
             }
-            Dialect::MySql => {
-                let part = part.to_uppercase();
-                format!("DATE_FORMAT(DATE_ADD({day}, INTERVAL {count} {part}), '%Y-%m-%d')")
-            }
+            Dialect::MySql | Dialect::Doris => date_add(day, &count.to_string(), unit),
         }
     }
+
+    /// The same of Doris, where an expression counts the units.
+    pub fn later_by(self, day: &str, count: &str, unit: Unit) -> String {
+        match unit {
+            Unit::Week => date_add(day, &format!("({count} * 7)"), Unit::Day),
+            unit => date_add(day, count, unit),
+        }
+    }
+}
+
+fn date_add(day: &str, count: &str, unit: Unit) -> String {
+    format!("DATE_FORMAT(DATE_ADD({day}, INTERVAL {count} {}), '%Y-%m-%d')", word(unit).to_uppercase())
 }
 
 fn postgres_day(time: &str) -> String {
@@ -151,6 +173,10 @@ mod tests {
         assert_eq!(
             Dialect::Postgres.start(Unit::Week, "t"),
             "to_char(date_trunc('week', CAST(t AS TIMESTAMP)), 'YYYY-MM-DD')"
+        );
+        assert_eq!(
+            Dialect::Doris.later_by("d", "n", Unit::Week),
+            "DATE_FORMAT(DATE_ADD(d, INTERVAL (n * 7) DAY), '%Y-%m-%d')"
         );
         assert_eq!(
             Dialect::MySql.later("d", 1, Unit::Year),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::calendar::{Range, Unit};
+use crate::calendar::{Day, Range, Unit};
 use crate::dialect::Dialect;
 use crate::joins::Step;
 use crate::labels::Labels;
@@ -108,12 +108,18 @@ impl Writer<'_> {
             })
             .collect();
         let of_calendar = format!("{calendar_name}.{start_name}");
+        let (with, calendar) = match self.dialect.recurses() {
+            true => {
+                let part =
+                    if self.counts_parts() { format!(", {}", self.name("part")) } else { String::new() };
+                let calendar = self.calendar(unit, range);
+                ("WITH RECURSIVE", format!("{calendar_name}({start_name}{part}) AS (\n  {calendar}\n)"))
+            }
+            false => ("WITH", self.counted_calendar(unit, range)),
+        };
         format!(
-            "WITH RECURSIVE {found_name} AS (\n  {found}\n), {calendar_name}({start_name}{}) AS (\n  {}\n)\n\
-             SELECT {} AS {}, {}\nFROM {calendar_name} LEFT JOIN {found_name} ON {found_name}.{start_name} = \
+            "{with} {found_name} AS (\n  {found}\n), {calendar}\nSELECT {} AS {}, {}\nFROM {calendar_name} LEFT JOIN {found_name} ON {found_name}.{start_name} = \
              {of_calendar}\nWHERE {of_calendar} IS NOT NULL\nORDER BY {of_calendar}",
-            if self.counts_parts() { format!(", {}", self.name("part")) } else { String::new() },
-            self.calendar(unit, range),
             shown_start(unit, &of_calendar),
             self.name(label),
             shown.join(", "),
@@ -129,19 +135,12 @@ impl Writer<'_> {
     fn calendar(&self, unit: Unit, range: Option<Range>) -> String {
         let dialect = self.dialect;
         let [found, calendar, start, part] = ["found", "calendar", "start", "part"].map(|one| self.name(one));
-        let ends =
-            range.and_then(|range| Some((unit.start(range.from?), unit.start(range.before?.plus(-1)))));
-        let (first, from, last) = match ends {
+        let (first, from, last) = match ends(unit, range) {
             Some((first, last)) => {
                 (dialect.literal(&first.to_string()), String::new(), dialect.literal(&last.to_string()))
             }
             None => {
-                let earliest = dialect.later(&format!("MAX({start})"), 1 - ROWS_MAX as i64, unit);
-                (
-                    dialect.greater(&format!("MIN({start})"), &earliest),
-                    format!(" FROM {found}"),
-                    format!("(SELECT MAX({start}) FROM {found})"),
-                )
+                (self.earliest(unit), format!(" FROM {found}"), format!("(SELECT MAX({start}) FROM {found})"))
             }
         };
         let next = dialect.later(&start, 1, unit);
@@ -155,6 +154,53 @@ impl Writer<'_> {
             "SELECT {first}{from}\n  UNION ALL\n  SELECT {next} FROM {calendar} WHERE {start} < {last} LIMIT \
              {CALENDAR_MAX}"
         )
+    }
+
+    /// The calendar without recursion: numbers are put together from digits and counted from the first unit.
+    fn counted_calendar(&self, unit: Unit, range: Option<Range>) -> String {
+        let [found, calendar, start, digits, digit, numbers, number, ends_name, first_name, last_name] =
+            ["found", "calendar", "start", "digits", "digit", "numbers", "number", "ends", "first", "last"]
+                .map(|one| self.name(one));
+        let (units, day, from, until) = match ends(unit, range) {
+            Some((first, last)) => {
+                let units = (1..CALENDAR_MAX).take_while(|part| unit.later(first, i64::from(*part)) <= last);
+                let day = self.dialect.literal(&first.to_string());
+                (1 + units.count(), day, numbers.clone(), String::new())
+            }
+            None => {
+                let day = format!("{ends_name}.{first_name}");
+                let later = self.dialect.later_by(&day, &number, unit);
+                let earliest = self.earliest(unit);
+                let from = format!(
+                    "(SELECT {earliest} AS {first_name}, MAX({start}) AS {last_name} FROM {found}) AS {ends_name} \
+                     CROSS JOIN {numbers}"
+                );
+                (ROWS_MAX as usize, day, from, format!(" AND {later} <= {ends_name}.{last_name}"))
+            }
+        };
+        let places = (units - 1).to_string().len();
+        let name = |place: usize| self.name(&format!("d{place}"));
+        let sum: Vec<String> = (0..places)
+            .map(|place| format!("{}.{digit} * {}", name(place), 10_u64.pow(place as u32)))
+            .collect();
+        let tables: Vec<String> = (0..places).map(|place| format!("{digits} AS {}", name(place))).collect();
+        let ten: Vec<String> = (1..10).map(|digit| format!("SELECT {digit}")).collect();
+        format!(
+            "{digits} AS (\n  SELECT 0 AS {digit} UNION ALL {}\n), {numbers} AS (\n  SELECT CAST({} AS INT) AS \
+             {number} FROM {}\n), {calendar} AS (\n  SELECT {} AS {start} FROM {from} WHERE {number} < \
+             {units}{until}\n)",
+            ten.join(" UNION ALL "),
+            sum.join(" + "),
+            tables.join(" CROSS JOIN "),
+            self.dialect.later_by(&day, &number, unit),
+        )
+    }
+
+    /// The first unit that has rows, of the latest ones.
+    fn earliest(&self, unit: Unit) -> String {
+        let start = self.name("start");
+        let earliest = self.dialect.later(&format!("MAX({start})"), 1 - ROWS_MAX as i64, unit);
+        self.dialect.greater(&format!("MIN({start})"), &earliest)
     }
 
     /// The part from FROM to WHERE.
@@ -287,6 +333,12 @@ impl Writer<'_> {
             Test::Present => format!("{field} IS NOT NULL"),
         }
     }
+}
+
+/// The first and the last unit of a range with two ends.
+fn ends(unit: Unit, range: Option<Range>) -> Option<(Day, Day)> {
+    let range = range?;
+    Some((unit.start(range.from?), unit.start(range.before?.plus(-1))))
 }
 
 fn push(sql: &mut String, word: &str, rest: &str) {

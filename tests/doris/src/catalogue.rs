@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::parse::Syntax;
 use crate::query::Value;
-use crate::refused;
+use crate::{Settings, refused};
 
 /// The emulated product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub struct Grammar {
     /// Whether an older parser reads `ALTER TABLE`, to which every text is an ordinary literal: Doris before
     /// 4.0.
     pub older_alter: bool,
+    /// The property that a VARIANT gets by default; 0: none.
+    pub variant_subcolumns: u32,
 }
 
 /// A column.
@@ -36,15 +38,51 @@ pub struct Column {
     pub comment: String,
 }
 
+/// The kind of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TableKind {
+    Table,
+    /// A view with its query.
+    View(String),
+    /// An asynchronous materialized view, which the catalogue hardly distinguishes from a table.
+    Materialized,
+}
+
+/// How a table is partitioned.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PartitionBy {
+    /// As `SHOW CREATE TABLE` writes it.
+    pub clause: String,
+    pub column: String,
+    /// `month`; `None`: a partition has one value.
+    pub unit: Option<String>,
+}
+
+/// A partition that is there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Partition {
+    pub name: String,
+    /// `VALUES …` as `SHOW CREATE TABLE` writes it; empty: the only one of a table without partitions.
+    pub values: String,
+    pub buckets: u32,
+    pub replicas: u32,
+}
+
+/// Buckets of a partition where the server chooses.
+const BUCKETS_CHOSEN: u32 = 10;
+
 /// A table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
+    pub kind: TableKind,
     pub columns: Vec<Column>,
     /// `DUPLICATE`, `UNIQUE`, `PRIMARY`.
     pub model: String,
     pub comment: String,
-    /// The clause as it was written, and its column; `None`: not partitioned.
-    pub partition: Option<(String, String)>,
+    /// `None`: not partitioned.
+    pub partition: Option<PartitionBy>,
+    /// Those that are there.
+    pub partitions: Vec<Partition>,
     /// Columns; empty: random.
     pub distribution: Vec<String>,
     /// `None`: chosen by the server.
@@ -53,12 +91,10 @@ pub struct Table {
     pub new_buckets: Option<u32>,
     /// For future partitions.
     pub default_replicas: u32,
-    /// For all existing partitions.
-    pub replicas: u32,
     /// The other properties, as given.
     pub properties: Vec<(String, String)>,
-    /// An asynchronous materialized view, which the catalogue hardly distinguishes from a table.
-    pub materialized: bool,
+    /// Transactions that are committed but not yet visible.
+    pub committed: u64,
     pub rows: u64,
     pub bytes: u64,
 }
@@ -66,6 +102,23 @@ pub struct Table {
 impl Table {
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
+    }
+
+    pub fn has_property(&self, wanted: &str) -> bool {
+        self.properties.iter().any(|(name, _)| name == wanted)
+    }
+
+    /// A partition, made now.
+    pub fn make_partition(&mut self, name: String, values: String) {
+        let buckets = self.new_buckets.or(self.buckets).unwrap_or(BUCKETS_CHOSEN);
+        let replicas = self.default_replicas;
+        self.partitions.push(Partition { name, values, buckets, replicas });
+    }
+
+    /// The replicas of the existing partitions if they are equal, otherwise of future ones.
+    fn replicas(&self) -> Option<u32> {
+        let first = self.partitions.first().map_or(self.default_replicas, |one| one.replicas);
+        self.partitions.iter().all(|one| one.replicas == first).then_some(first)
     }
 
     /// Whether rows replace rows when they are read, which the value columns then show.
@@ -88,8 +141,9 @@ impl Table {
             .collect();
         serde_json::json!({
             "columns": columns, "model": self.model, "comment": self.comment,
-            "partition": self.partition.as_ref().map(|(_, column)| column), "distribution": self.distribution,
-            "buckets": self.buckets, "defaultReplicas": self.default_replicas, "replicas": self.replicas,
+            "partition": self.partition.as_ref().map(|by| &by.column), "distribution": self.distribution,
+            "buckets": self.buckets, "newBuckets": self.new_buckets,
+            "defaultReplicas": self.default_replicas, "replicas": self.replicas(),
         })
     }
 }
@@ -98,6 +152,10 @@ const MERGE_ON_WRITE: &str = "enable_unique_key_merge_on_write";
 
 /// The first version in which Doris reads `ALTER TABLE` like `CREATE TABLE`.
 const ONE_PARSER: (u32, u32) = (4, 0);
+/// The first version in which a VARIANT has properties by default, and the number in them.
+const VARIANT_PROPERTIES: ((u32, u32), u32) = ((4, 0), 2_048);
+/// Jobs that are created within the same second.
+const JOBS_A_SECOND: u64 = 100;
 
 /// States of a job, in order.
 pub const STATES: [&str; 4] = ["PENDING", "WAITING_TXN", "RUNNING", "FINISHED"];
@@ -131,6 +189,7 @@ pub struct Catalogue {
     pub version: String,
     /// Whether information_schema has the columns of the newest versions.
     pub new_catalogue: bool,
+    pub cloud: bool,
     pub backends: u32,
     pub databases: BTreeMap<String, BTreeMap<String, Table>>,
     /// Tables that were dropped without FORCE.
@@ -142,12 +201,14 @@ pub struct Catalogue {
 }
 
 impl Catalogue {
-    pub fn new(product: Product, version: String, new_catalogue: bool) -> Catalogue {
+    pub fn new(settings: Settings) -> Catalogue {
+        let Settings { product, version, new_catalogue, cloud } = settings;
         let databases = ["information_schema", "__internal_schema", "mysql", "ods", "dwd"];
         Catalogue {
             product,
             version,
             new_catalogue,
+            cloud,
             backends: 3,
             databases: databases.iter().map(|name| ((*name).to_owned(), BTreeMap::new())).collect(),
             recycled: Vec::new(),
@@ -160,7 +221,13 @@ impl Catalogue {
     pub fn grammar(&self) -> Grammar {
         let mut numbers = self.version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
         let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-        Grammar { product: self.product, older_alter: self.product == Product::Doris && version < ONE_PARSER }
+        let doris = self.product == Product::Doris;
+        let (first, subcolumns) = VARIANT_PROPERTIES;
+        Grammar {
+            product: self.product,
+            older_alter: doris && version < ONE_PARSER,
+            variant_subcolumns: if doris && version >= first { subcolumns } else { 0 },
+        }
     }
 
     /// A table named by a statement or SHOW.
@@ -171,6 +238,18 @@ impl Catalogue {
         };
         let unknown = || (code, format!("errCode = 2, detailMessage = Unknown table '{table}'"));
         self.tables(database)?.get(table).ok_or_else(unknown)
+    }
+
+    /// A table that a statement changes: views and materialized views have statements of their own.
+    pub fn changed(&self, database: &str, name: &str) -> Result<&Table, Syntax> {
+        let table = self.table(database, name)?;
+        match table.kind {
+            TableKind::Table => Ok(table),
+            TableKind::View(_) => Err(refused(format!("Do not support alter VIEW table[{name}]"))),
+            TableKind::Materialized => {
+                Err(refused(format!("Do not support alter MATERIALIZED_VIEW table[{name}]")))
+            }
+        }
     }
 
     /// A table named by a query.
@@ -207,7 +286,7 @@ impl Catalogue {
             state: state.to_owned(),
             message: message.to_owned(),
             after,
-            created_s: 1_795_000_000 + self.next_job,
+            created_s: 1_795_000_000 + self.next_job / JOBS_A_SECOND,
             shown: false,
         });
         self.next_job

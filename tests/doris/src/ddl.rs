@@ -3,13 +3,16 @@
 
 mod alter;
 mod clauses;
+mod defaults;
 
-use crate::catalogue::{Catalogue, Product, Table};
+use crate::catalogue::{Catalogue, Product, Table, TableKind};
 use crate::lexer::Lexeme;
 use crate::parse::{Reader, Syntax};
 use crate::refused;
 use alter::alter;
 use clauses::{Clause, column, comment, distribution, partition, properties};
+
+const WRONG_OBJECT: u16 = 1347;
 
 /// How light schema changes behave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +41,9 @@ pub fn run(catalogue: &mut Catalogue, light: Light, lexemes: &[Lexeme]) -> Optio
     }
 }
 
+/// Properties of a new table besides its replicas.
+const PROPERTIES: [&str; 3] = ["enable_unique_key_merge_on_write", "light_schema_change", "colocate_with"];
+
 fn create(catalogue: &mut Catalogue, reader: &mut Reader) -> Result<(), Syntax> {
     let grammar = catalogue.grammar();
     let product = grammar.product;
@@ -61,17 +67,18 @@ fn create(catalogue: &mut Catalogue, reader: &mut Reader) -> Result<(), Syntax> 
     }
     let keys = reader.names()?;
     let mut table = Table {
+        kind: TableKind::Table,
         columns,
         model: model.to_owned(),
         comment: String::new(),
         partition: None,
+        partitions: Vec::new(),
         distribution: Vec::new(),
         buckets: None,
         new_buckets: None,
         default_replicas: 3,
-        replicas: 3,
         properties: Vec::new(),
-        materialized: false,
+        committed: 0,
         rows: 0,
         bytes: 0,
     };
@@ -85,15 +92,22 @@ fn create(catalogue: &mut Catalogue, reader: &mut Reader) -> Result<(), Syntax> 
         for (name, value) in properties(reader)? {
             match name.as_str() {
                 "replication_num" => {
-                    table.replicas = value.parse().map_err(|_| refused("Invalid replication num"))?;
+                    table.default_replicas = value.parse().map_err(|_| refused("Invalid replication num"))?;
                 }
-                _ => table.properties.push((name, value)),
+                name if PROPERTIES.contains(&name) => table.properties.push((name.to_owned(), value)),
+                _ => return Err(refused(format!("Unknown properties: {{{name}={value}}}"))),
             }
         }
-        table.default_replicas = table.replicas;
     }
     reader.end()?;
+    if catalogue.cloud {
+        // The storage keeps the copies, and the number is ignored.
+        table.default_replicas = 1;
+    }
     sound(catalogue, &mut table, &keys)?;
+    if table.partition.is_none() {
+        table.make_partition(name.clone(), String::new());
+    }
     if !catalogue.databases.contains_key(&database) {
         return Err((1049, format!("errCode = 2, detailMessage = Unknown database '{database}'")));
     }
@@ -132,7 +146,7 @@ fn sound(catalogue: &Catalogue, table: &mut Table, keys: &[String]) -> Result<()
     if let Some(name) = table.distribution.iter().find(|name| unkeyed(name)) {
         return Err(refused(format!("Distribution column[{name}] is not key column")));
     }
-    if let Some((_, name)) = &table.partition {
+    if let Some(name) = table.partition.as_ref().map(|by| &by.column) {
         let column = of(name).ok_or_else(|| refused(format!("partition column {name} doesn't exist")))?;
         if unkeyed(name) {
             return Err(refused(format!(
@@ -151,11 +165,11 @@ fn sound(catalogue: &Catalogue, table: &mut Table, keys: &[String]) -> Result<()
             ));
         }
     }
-    if table.replicas > catalogue.backends {
+    if table.default_replicas > catalogue.backends {
         return Err(refused(format!(
             "replication num should be less than the number of available backends. replication num is {}, \
              available backend num is {}",
-            table.replicas, catalogue.backends
+            table.default_replicas, catalogue.backends
         )));
     }
     Ok(())
@@ -166,6 +180,21 @@ fn drop(catalogue: &mut Catalogue, reader: &mut Reader) -> Result<(), Syntax> {
     let force = reader.takes("FORCE");
     reader.end()?;
     let table = catalogue.table(&database, &name)?.clone();
+    let other = match table.kind {
+        TableKind::Table => None,
+        TableKind::View(_) => Some("VIEW"),
+        TableKind::Materialized => Some("MATERIALIZED VIEW"),
+    };
+    if let Some(other) = other {
+        let message = format!("'{database}.{name}' is not TABLE. Use 'DROP {other} {database}.{name}'");
+        return Err((WRONG_OBJECT, format!("errCode = 2, detailMessage = {message}")));
+    }
+    if table.committed > 0 && !force {
+        return Err(refused(format!(
+            "There are still some transactions in the COMMITTED state waiting to be completed. The table [{name}] \
+             cannot be dropped. If you want to forcibly drop(cannot be recovered), please use \"DROP table FORCE\"."
+        )));
+    }
     catalogue.databases.entry(database.clone()).or_default().remove(&name);
     if !force {
         catalogue.recycled.push((database, name, table));

@@ -6,8 +6,9 @@
 //!
 //! Rules that it keeps, by clause: the three ways of texts (and the one of StarRocks, which is that of `ALTER TABLE`
 //! in Doris before 4.0), the key as a prefix, key and distribution types, distribution and partition within the key,
-//! NULL to NOT NULL, defaults that do not change, the servers' own matrix of types, texts that do not shrink, one job
-//! a table and no other ALTER meanwhile, buckets of partitioned tables only, `REPLACE` as the aggregate of values that
+//! NULL to NOT NULL, defaults that fit their type and do not change, the servers' own matrix of types, texts that do not shrink, one job
+//! a table and no other ALTER meanwhile, no change of views and materialized views, buckets of partitioned tables only,
+//! neither buckets nor copies of colocated tables and in cloud mode, nodes counted for existing partitions only, `REPLACE` as the aggregate of values that
 //! are merged on read, `ON UPDATE` that a definition without it takes away, `RENAME COLUMN` with `TO` in StarRocks
 //! alone, SET with constants only, no prepared statements, `NO_BACKSLASH_ESCAPES` (the lexing turns).
 
@@ -46,22 +47,24 @@ pub struct Settings {
     /// Whether `information_schema` has defaults and partitions, and for StarRocks layouts, as in the newest
     /// versions.
     pub new_catalogue: bool,
+    /// Whether data lies in a storage that all nodes share: Doris' cloud mode.
+    pub cloud: bool,
 }
 
 impl Settings {
     /// An Apache Doris.
     pub fn doris() -> Settings {
-        Settings { product: Product::Doris, version: "4.0.2".to_owned(), new_catalogue: false }
+        Settings { product: Product::Doris, version: "4.0.2".to_owned(), new_catalogue: false, cloud: false }
     }
 
     /// One whose `ALTER TABLE` an older parser reads.
     pub fn older_doris() -> Settings {
-        Settings { version: "3.0.6".to_owned(), ..Settings::doris() }
+        Settings { version: "3.1.4".to_owned(), ..Settings::doris() }
     }
 
     /// A StarRocks.
     pub fn starrocks() -> Settings {
-        Settings { product: Product::StarRocks, version: "3.5.8".to_owned(), new_catalogue: false }
+        Settings { product: Product::StarRocks, version: "3.5.8".to_owned(), ..Settings::doris() }
     }
 }
 
@@ -76,8 +79,7 @@ impl Double {
     /// Starts one on a free port of this machine. Databases `ods` and `dwd` exist.
     pub fn start(settings: Settings) -> io::Result<Double> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let Settings { product, version, new_catalogue } = settings;
-        let world = Arc::new(Mutex::new(World::new(Catalogue::new(product, version, new_catalogue))));
+        let world = Arc::new(Mutex::new(World::new(Catalogue::new(settings))));
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0"))?;
         let address = listener.local_addr()?;
         runtime.spawn(accept(listener, world.clone()));

@@ -1,6 +1,6 @@
 //! `SHOW` and `DESC`, in the front end's form.
 
-use crate::catalogue::{Catalogue, Product, STATES, Table};
+use crate::catalogue::{Catalogue, Product, STATES, Table, TableKind};
 use crate::parse::{Reader, Syntax};
 use crate::query::Relation;
 use crate::refused;
@@ -38,16 +38,36 @@ pub fn create_table(catalogue: &Catalogue, reader: &mut Reader) -> Result<Relati
     let (database, name) = reader.path()?;
     reader.end()?;
     let table = catalogue.table(&database, &name)?;
-    if table.materialized {
-        return Err(refused(
-            "not support async materialized view, please use `show create materialized view`",
-        ));
+    let set = || Some("utf8mb4".to_owned());
+    match &table.kind {
+        TableKind::Table => {
+            let text = create_text(catalogue, &name, table);
+            Ok(Relation::of_texts(&["Table", "Create Table"], vec![vec![Some(name), Some(text)]]))
+        }
+        TableKind::View(query) => {
+            let text = format!("CREATE VIEW `{name}` AS {query};");
+            let columns = ["View", "Create View", "character_set_client", "collation_connection"];
+            Ok(Relation::of_texts(&columns, vec![vec![Some(name), Some(text), set(), set()]]))
+        }
+        TableKind::Materialized => {
+            Err(refused("not support async materialized view, please use `show create materialized view`"))
+        }
     }
-    let text = create_text(catalogue.product, &name, table);
-    Ok(Relation::of_texts(&["Table", "Create Table"], vec![vec![Some(name), Some(text)]]))
 }
 
-fn create_text(product: Product, name: &str, table: &Table) -> String {
+/// Doris ends the clause with the partitions that are there, StarRocks makes them without naming them.
+fn partition_text(product: Product, table: &Table) -> String {
+    let Some(by) = &table.partition else { return String::new() };
+    if product == Product::StarRocks {
+        return format!("{}\n", by.clause);
+    }
+    let partitions: Vec<String> =
+        table.partitions.iter().map(|one| format!("PARTITION {} {}", one.name, one.values)).collect();
+    format!("{}\n({})\n", by.clause, partitions.join(",\n"))
+}
+
+fn create_text(catalogue: &Catalogue, name: &str, table: &Table) -> String {
+    let product = catalogue.product;
     let quoted = |text: &str| match product {
         Product::Doris => format!("'{}'", text.replace('"', "\\\"")),
         Product::StarRocks => format!("\"{}\"", text.replace('"', "\\\"")),
@@ -79,13 +99,18 @@ fn create_text(product: Product, name: &str, table: &Table) -> String {
         "" => String::new(),
         comment => format!("COMMENT {}\n", quoted(comment)),
     };
-    let partition = table.partition.as_ref().map(|(clause, _)| format!("{clause}\n()\n")).unwrap_or_default();
+    let partition = partition_text(product, table);
     let distribution = match table.distribution.as_slice() {
         [] => "RANDOM".to_owned(),
         columns => format!("HASH({})", list(&mut columns.iter())),
     };
-    let buckets = table.buckets.map_or("AUTO".to_owned(), |buckets| buckets.to_string());
+    let buckets = match (table.buckets, product) {
+        (Some(count), _) => format!(" BUCKETS {count}"),
+        (None, Product::Doris) => " BUCKETS AUTO".to_owned(),
+        (None, Product::StarRocks) => String::new(),
+    };
     let replicas = match product {
+        Product::Doris if catalogue.cloud => Some(("file_cache_ttl_seconds", "0".to_owned())),
         Product::Doris if table.properties.iter().any(|(name, _)| name == ALLOCATION) => None,
         Product::Doris => Some((ALLOCATION, format!("tag.location.default: {}", table.default_replicas))),
         Product::StarRocks => Some(("replication_num", table.default_replicas.to_string())),
@@ -98,8 +123,8 @@ fn create_text(product: Product, name: &str, table: &Table) -> String {
         .map(|(name, value)| format!("\"{name}\" = \"{value}\""))
         .collect();
     format!(
-        "CREATE TABLE `{name}` (\n{}\n) ENGINE=OLAP\n{} KEY({keys})\n{comment}{partition}DISTRIBUTED BY {distribution} \
-         BUCKETS {buckets}\nPROPERTIES (\n{}\n);",
+        "CREATE TABLE `{name}` (\n{}\n) ENGINE=OLAP\n{} KEY({keys})\n{comment}{partition}DISTRIBUTED BY \
+         {distribution}{buckets}\nPROPERTIES (\n{}\n);",
         columns.join(",\n"),
         table.model,
         properties.join(",\n")
@@ -115,8 +140,8 @@ pub fn variables(reader: &mut Reader, value: impl Fn(&str) -> Option<String>) ->
     Ok(Relation::of_texts(&["Variable_name", "Value"], rows.into_iter().collect()))
 }
 
-/// `SHOW ALTER TABLE COLUMN FROM db WHERE TableName = "t" ORDER BY CreateTime DESC LIMIT 1`, or by JobId. A
-/// job that is not held advances by one state each time it is shown.
+/// `SHOW ALTER TABLE COLUMN FROM db WHERE TableName = "t" ORDER BY JobId DESC LIMIT 1`, or by CreateTime, in whole
+/// seconds. A job that is not held advances by one state each time it is shown.
 pub fn jobs(
     catalogue: &mut Catalogue,
     jobs: &Jobs,
@@ -129,7 +154,8 @@ pub fn jobs(
     reader.symbol('=')?;
     let table = reader.text()?;
     reader.expects("ORDER BY")?;
-    if !reader.takes("CreateTime") {
+    let by_time = reader.takes("CreateTime");
+    if !by_time {
         reader.expects("JobId")?;
     }
     reader.expects("DESC LIMIT")?;
@@ -144,7 +170,10 @@ pub fn jobs(
         go_on(catalogue, jobs, job.id, &job.state);
     }
     let mut rows = Vec::new();
-    for job in catalogue.jobs.iter_mut().rev().filter(|job| own(&&**job)).take(limit) {
+    let mut listed: Vec<_> = catalogue.jobs.iter_mut().filter(|job| own(&&**job)).collect();
+    // Jobs of the same second stay in their order, the oldest first.
+    listed.sort_by_key(|job| std::cmp::Reverse(if by_time { job.created_s } else { job.id }));
+    for job in listed.into_iter().take(limit) {
         job.shown = true;
         let some = |text: &str| Some(text.to_owned());
         let time =

@@ -14,21 +14,25 @@
 //! | `{"do":"say","sql":…}` | runs a statement as another client would, and ends its job; it is not recorded |
 //! | `{"do":"property","table":"ods.t","name":…,"value":…}` | the table has a property, as if it had been made with it |
 //! | `{"do":"database","name":…}`, `{"do":"backends","count":1}`, `{"do":"unicode","on":true}` | databases, nodes (too many copies are refused), names beyond ASCII |
-//! | `{"do":"audit","rows":[{"time":"2026-11-01 08:00:00","user":…}]}` | what the audit log has, each row with all of its columns |
+//! | `{"do":"audit","rows":[{"time":"2026-11-01 08:00:00","user":…}]}` | what the audit log has, each row with all of its columns; a number as `time` is seconds ago |
 //! | `{"do":"materialized","table":"ods.t"}` | the table is an asynchronous materialized view |
+//! | `{"do":"view","table":"ods.v","sql":"SELECT …"}` | makes a view |
+//! | `{"do":"partition","table":"ods.t","of":"2026-11-20"}` | a row of this day arrives, for which the server makes a partition |
+//! | `{"do":"committed","table":"ods.t","transactions":1}` | transactions are committed but not visible |
 //! | `{"do":"table","table":"ods.t"}`, `{"do":"recycled"}` | a definition as it is kept; what was dropped without FORCE |
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::{Datelike, Months, NaiveDate};
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::catalogue::Catalogue;
+use crate::catalogue::{Catalogue, Column, Table, TableKind};
 use crate::ddl::{self, Light};
 use crate::lexer::lex;
-use crate::query::audit_row;
+use crate::query::{self, Context, audit_row};
 
 /// The course of new jobs.
 #[derive(Clone, Debug, PartialEq)]
@@ -189,7 +193,26 @@ impl World {
                 let (database, name) = place(&needed("table")?)?;
                 let mut table =
                     self.catalogue.table(&database, &name).map_err(|(_, message)| message)?.clone();
-                table.materialized = true;
+                table.kind = TableKind::Materialized;
+                self.catalogue.put(&database, &name, table);
+            }
+            "view" => {
+                let (database, name) = place(&needed("table")?)?;
+                let table = view(&self.catalogue, needed("sql")?)?;
+                self.catalogue.put(&database, &name, table);
+            }
+            "partition" => {
+                let (database, name) = place(&needed("table")?)?;
+                let mut table =
+                    self.catalogue.table(&database, &name).map_err(|(_, message)| message)?.clone();
+                partition(&mut table, &needed("of")?)?;
+                self.catalogue.put(&database, &name, table);
+            }
+            "committed" => {
+                let (database, name) = place(&needed("table")?)?;
+                let mut table =
+                    self.catalogue.table(&database, &name).map_err(|(_, message)| message)?.clone();
+                table.committed = number("transactions").ok_or("transactions are missing")?;
                 self.catalogue.put(&database, &name, table);
             }
             "table" => {
@@ -221,6 +244,59 @@ impl World {
         }
         Ok(())
     }
+}
+
+/// A view of a query, with the columns that the query has.
+fn view(catalogue: &Catalogue, query: String) -> Result<Table, String> {
+    let variable = |_: &str| None;
+    let found = query::answer(&Context::new(catalogue, &variable, 0, None), &query, true);
+    let columns = found.map_err(|(_, message)| message)?.columns.into_iter().map(|column| Column {
+        type_text: column.kind.type_text(),
+        name: column.name,
+        nullable: true,
+        key: false,
+        default: None,
+        stamped: false,
+        comment: String::new(),
+    });
+    Ok(Table {
+        columns: columns.collect(),
+        kind: TableKind::View(query),
+        model: "DUPLICATE".to_owned(),
+        comment: String::new(),
+        partition: None,
+        partitions: Vec::new(),
+        distribution: Vec::new(),
+        buckets: None,
+        new_buckets: None,
+        default_replicas: 0,
+        properties: Vec::new(),
+        committed: 0,
+        rows: 0,
+        bytes: 0,
+    })
+}
+
+/// The partition of a day, if it is not there. Only those of a unit of time are emulated.
+fn partition(table: &mut Table, day: &str) -> Result<(), String> {
+    let day = NaiveDate::parse_from_str(day, "%Y-%m-%d").map_err(|error| format!("{day}: {error}"))?;
+    let unit = table.partition.as_ref().and_then(|by| by.unit.as_deref());
+    let (first, months) = match unit {
+        Some("day") => (Some(day), 0),
+        Some("month") => (day.with_day(1), 1),
+        Some("year") => (day.with_day(1).and_then(|day| day.with_month(1)), 12),
+        other => return Err(format!("partitions by {other:?} are not emulated")),
+    };
+    let next = |first: NaiveDate| match months {
+        0 => first.succ_opt(),
+        months => first.checked_add_months(Months::new(months)),
+    };
+    let (first, next) = first.and_then(|first| Some((first, next(first)?))).ok_or("no such day")?;
+    let name = format!("p{}000000", first.format("%Y%m%d"));
+    if table.partitions.iter().all(|one| one.name != name) {
+        table.make_partition(name, format!("VALUES [('{first}'), ('{next}'))"));
+    }
+    Ok(())
 }
 
 fn place(text: &str) -> Result<(String, String), String> {

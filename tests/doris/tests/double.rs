@@ -11,7 +11,7 @@ const ORDERS: &str = "CREATE TABLE `ods`.`orders` (`id` BIGINT NOT NULL COMMENT 
                       ENGINE = OLAP UNIQUE KEY (`id`) COMMENT \"what was ordered\" \
                       DISTRIBUTED BY HASH (`id`) BUCKETS 4 PROPERTIES (\"replication_num\" = \"1\")";
 const JOBS: &str =
-    "SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = \"orders\" ORDER BY CreateTime DESC LIMIT 1";
+    "SHOW ALTER TABLE COLUMN FROM `ods` WHERE TableName = \"orders\" ORDER BY JobId DESC LIMIT 1";
 
 struct Client(MySqlConnection);
 
@@ -370,6 +370,19 @@ fn a_series_of_days_comes_from_a_table_function() {
 }
 
 #[test]
+fn weeks_begin_on_monday() {
+    on(Settings::starrocks(), async |double| {
+        let mut client = Client::connect(double).await;
+        for (day, monday) in [("2026-11-22", "2026-11-16"), ("2026-11-23", "2026-11-23")] {
+            let asked = format!(
+                "SELECT DATE_FORMAT(DATE_SUB('{day}', INTERVAL ((DAYOFWEEK('{day}') + 5) % 7) DAY), '%Y-%m-%d') AS d"
+            );
+            assert_eq!(client.say(&asked).await.expect("told"), [[Some(monday.to_owned())]]);
+        }
+    });
+}
+
+#[test]
 fn an_unknown_table_has_the_code_of_its_product() {
     for (settings, code) in [(Settings::doris(), 1051), (Settings::starrocks(), 5502)] {
         on(settings, async |double| {
@@ -406,12 +419,19 @@ fn buckets_that_the_server_chose_stay_its_choice() {
     on(Settings { new_catalogue: true, ..Settings::doris() }, async |double| {
         let mut client = Client::connect(double).await;
         client.say(&made).await.expect("made");
+        tell(double, json!({"do": "partition", "table": "ods.orders", "of": "2026-10-31"}));
         let said = "ALTER TABLE `ods`.`orders` MODIFY DISTRIBUTION DISTRIBUTED BY HASH (`id`) BUCKETS 8";
         client.say(said).await.expect("taken");
+        tell(double, json!({"do": "partition", "table": "ods.orders", "of": "2026-11-01"}));
+        tell(double, json!({"do": "partition", "table": "ods.orders", "of": "2026-11-30"}));
         let shown = client.say("SHOW CREATE TABLE `ods`.`orders`").await.expect("shown");
         assert!(shown[0][1].as_deref().is_some_and(|text| text.contains("BUCKETS AUTO")), "{shown:?}");
+        let partitions = "(PARTITION p20261001000000 VALUES [('2026-10-01'), ('2026-11-01')),\n\
+                          PARTITION p20261101000000 VALUES [('2026-11-01'), ('2026-12-01')))";
+        assert!(shown[0][1].as_deref().is_some_and(|text| text.contains(partitions)), "{shown:?}");
         let asked = "SELECT p.BUCKET_NUM AS n FROM information_schema.partitions AS p";
-        assert_eq!(client.say(asked).await.expect("told")[0][0].as_deref(), Some("8"));
+        let buckets = client.say(asked).await.expect("told");
+        assert_eq!(buckets, [[Some("10".to_owned())], [Some("8".to_owned())]]);
     });
 }
 
@@ -431,6 +451,123 @@ fn only_a_varchar_is_changed_without_a_job() {
             .expect("taken");
         assert_eq!(client.state().await.as_deref(), Some("PENDING"));
     });
+}
+
+#[test]
+fn jobs_of_one_second_differ_by_number() {
+    on(Settings::doris(), async |double| {
+        let mut client = Client::connect(double).await;
+        client.say(ORDERS).await.expect("made");
+        tell(double, json!({"do": "job", "table": "ods.orders", "state": "CANCELLED", "message": "old"}));
+        tell(double, json!({"do": "job", "table": "ods.orders", "state": "FINISHED"}));
+        assert_eq!(client.state().await.as_deref(), Some("FINISHED"));
+        let rows = client.say(&JOBS.replace("JobId", "CreateTime")).await.expect("a list of jobs");
+        assert_eq!(rows[0][5].as_deref(), Some("CANCELLED"));
+    });
+}
+
+#[test]
+fn views_are_read_and_not_altered() {
+    on(Settings::doris(), async |double| {
+        let mut client = Client::connect(double).await;
+        client.say(ORDERS).await.expect("made");
+        let query = "SELECT o.`id`, count(*) AS n FROM `ods`.`orders` AS o GROUP BY o.`id`";
+        tell(double, json!({"do": "view", "table": "ods.busy", "sql": query}));
+        assert!(double.tell(&json!({"do": "view", "table": "ods.no", "sql": "SELECT x"})).is_err());
+        tell(double, json!({"do": "rows", "table": "ods.orders", "rows": 2}));
+        let read = client.say("SELECT b.n FROM `ods`.`busy` AS b").await.expect("read");
+        assert_eq!(read, [[Some("2".to_owned())]]);
+        let asked = "SELECT t.TABLE_TYPE AS kind, t.ENGINE AS engine_name FROM information_schema.tables AS t \
+                     WHERE t.TABLE_NAME = 'busy'";
+        assert_eq!(
+            client.say(asked).await.expect("listed"),
+            [["VIEW", "View"].map(|cell| Some(cell.to_owned()))]
+        );
+        let shown = client.say("SHOW CREATE TABLE `ods`.`busy`").await.expect("shown");
+        assert_eq!(shown[0][1].as_deref(), Some(&*format!("CREATE VIEW `busy` AS {query};")));
+        for sql in ["ALTER TABLE `ods`.`busy` RENAME `other`", "DROP TABLE `ods`.`busy`"] {
+            assert!(client.say(sql).await.is_err(), "{sql}");
+        }
+    });
+}
+
+#[test]
+fn in_cloud_mode_copies_and_buckets_stay() {
+    on(Settings { cloud: true, ..Settings::doris() }, async |double| {
+        let mut client = Client::connect(double).await;
+        let made = ORDERS
+            .replace("`v` INT NULL", "`dt` DATE NOT NULL")
+            .replace("UNIQUE KEY (`id`)", "UNIQUE KEY (`id`, `dt`)")
+            .replace("DISTRIBUTED", "AUTO PARTITION BY RANGE (DATE_TRUNC(`dt`, 'month')) () DISTRIBUTED");
+        client.say(&made.replace("\"1\"", "\"9\"")).await.expect("the number is ignored");
+        let shown = client.say("SHOW CREATE TABLE `ods`.`orders`").await.expect("shown");
+        let text = shown[0][1].as_deref().unwrap_or_default();
+        assert!(text.contains("file_cache_ttl_seconds") && !text.contains("replication"), "{text}");
+        for sql in [
+            "ALTER TABLE `ods`.`orders` SET (\"default.replication_num\" = \"1\")",
+            "ALTER TABLE `ods`.`orders` MODIFY PARTITION (*) SET (\"replication_num\" = \"1\")",
+            "ALTER TABLE `ods`.`orders` MODIFY DISTRIBUTION DISTRIBUTED BY HASH (`id`) BUCKETS 8",
+        ] {
+            assert!(client.say(sql).await.is_err(), "{sql}");
+        }
+    });
+}
+
+#[test]
+fn defaults_are_checked_when_statements_run() {
+    on(Settings::doris(), async |double| {
+        let mut client = Client::connect(double).await;
+        client.say(ORDERS).await.expect("made");
+        let add = |definition: &str| format!("ALTER TABLE `ods`.`orders` ADD COLUMN {definition}");
+        for definition in [
+            "`a` FLOAT NULL DEFAULT \"0.1\"",
+            "`a` VARCHAR(3) NULL DEFAULT \"four\"",
+            "`a` DATE NULL DEFAULT \"2026-02-30\"",
+            "`a` DATETIME NULL DEFAULT \"soon\"",
+            "`a` IPV4 NULL DEFAULT \"localhost\"",
+            "`a` INT NULL DEFAULT \"3000000000\"",
+            "`a` BOOLEAN NULL DEFAULT \"yes\"",
+            "`a` JSON NULL DEFAULT \"{}\"",
+            "`a` DATE NULL DEFAULT CURRENT_TIMESTAMP",
+        ] {
+            assert!(client.say(&add(definition)).await.is_err(), "{definition}");
+        }
+        for definition in ["`a` FLOAT NULL DEFAULT \"0.5\"", "`b` BOOLEAN NULL DEFAULT \"1\""] {
+            client.say(&add(definition)).await.expect(definition);
+        }
+        let redefined =
+            "ALTER TABLE `ods`.`orders` MODIFY COLUMN `b` BOOLEAN NULL DEFAULT \"true\" COMMENT \"x\"";
+        let refused = client.say(redefined).await.expect_err("it is another text");
+        assert!(refused.contains("Can not change default value"), "{refused}");
+        assert!(client.say(&ORDERS.replace("replication_num", "strange")).await.is_err());
+    });
+}
+
+#[test]
+fn a_table_with_open_transactions_is_dropped_by_force() {
+    on(Settings::doris(), async |double| {
+        let mut client = Client::connect(double).await;
+        client.say(ORDERS).await.expect("made");
+        tell(double, json!({"do": "committed", "table": "ods.orders", "transactions": 1}));
+        let refused = client.say("DROP TABLE `ods`.`orders`").await.expect_err("it is busy");
+        assert!(refused.contains("COMMITTED"), "{refused}");
+        client.say("DROP TABLE `ods`.`orders` FORCE").await.expect("dropped");
+    });
+}
+
+#[test]
+fn a_variant_gets_properties_from_4_0_on() {
+    let added = "ALTER TABLE `ods`.`orders` ADD COLUMN `j` VARIANT NULL";
+    let with = "variant<PROPERTIES (\"variant_max_subcolumns_count\" = \"2048\")>";
+    for (settings, expected) in [(Settings::doris(), with), (Settings::older_doris(), "variant")] {
+        on(settings, async |double| {
+            let mut client = Client::connect(double).await;
+            client.say(ORDERS).await.expect("made");
+            client.say(added).await.expect("added");
+            let rows = client.say("DESC `ods`.`orders`").await.expect("described");
+            assert_eq!(rows[2][1].as_deref(), Some(expected));
+        });
+    }
 }
 
 #[test]

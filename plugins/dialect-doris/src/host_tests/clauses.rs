@@ -32,7 +32,7 @@ const COMMON: [Clause; 8] = [
         "modifyPartition: for the partitions that are there",
     ),
     clause(
-        &["SHOW ALTER TABLE COLUMN FROM `", "WHERE TableName = \"", "ORDER BY CreateTime DESC LIMIT 1"],
+        &["SHOW ALTER TABLE COLUMN FROM `", "WHERE TableName = \"", "ORDER BY JobId DESC LIMIT 1"],
         "showAlter: the newest job; State ends as FINISHED or CANCELLED, Msg has the reason",
     ),
     clause(&["CANCEL ALTER TABLE COLUMN FROM `"], "cancelAlter: stops a schema change"),
@@ -81,7 +81,7 @@ pub const STARROCKS: [Clause; 7] = [
         "optimizeClause: from 3.2; a job rewrites all data",
     ),
     clause(
-        &["SHOW ALTER TABLE OPTIMIZE FROM `", "WHERE TableName = \"", "ORDER BY CreateTime DESC LIMIT 1"],
+        &["SHOW ALTER TABLE OPTIMIZE FROM `", "WHERE TableName = \"", "ORDER BY JobId DESC LIMIT 1"],
         "showAlterStatement: the newest job that rewrites data",
     ),
     clause(&["CANCEL ALTER TABLE OPTIMIZE FROM `"], "cancelAlterTableStatement: stops it"),

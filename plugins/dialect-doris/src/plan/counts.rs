@@ -1,8 +1,8 @@
 //! Numbers of buckets and of replicas.
 //!
 //! The number of buckets differs between the products. In Doris it applies to future partitions, and a table
-//! without partitions has none; in StarRocks a change rewrites all data. The number of replicas of future
-//! partitions and of existing ones is set in two statements.
+//! without partitions has none; in StarRocks a change rewrites all data. The number of replicas of existing
+//! partitions and of future ones is set in two statements.
 
 use lakeport_sdk::dialect::{Action, ChangePlan, Problem, SetCount, Statement, Step, Table};
 
@@ -38,6 +38,9 @@ pub fn buckets(server: &Server, change: &SetCount) -> Result<ChangePlan, Vec<Pro
         problems
             .unsupported("bucketNum", "how the table is distributed could not be read, and it must stay so");
     }
+    if let Some(message) = decided_elsewhere(server, current) {
+        problems.unsupported("bucketNum", message);
+    }
     if current.buckets == Some(change.count) {
         let message =
             format!("{} has {} buckets already; nothing would change", current.name.name, change.count);
@@ -52,6 +55,23 @@ pub fn buckets(server: &Server, change: &SetCount) -> Result<ChangePlan, Vec<Pro
 /// Whether the layout of the table was understood.
 fn is_read(table: &Table) -> bool {
     TableExtra::of(table).random || !table.distribution.is_empty()
+}
+
+/// Why a table has no buckets and replicas of its own to change, if so.
+fn decided_elsewhere(server: &Server, table: &Table) -> Option<String> {
+    let (name, short, extra) = (&table.name.name, server.product.short(), TableExtra::of(table));
+    if extra.cloud {
+        return Some(format!(
+            "{name} lies in the storage that all nodes of this {short} share (cloud mode), where {short} changes \
+             neither buckets nor copies"
+        ));
+    }
+    extra.colocated.then(|| {
+        format!(
+            "{name} lies together with other tables (colocate_with), which all have the same buckets and copies; \
+             {short} does not change those of one"
+        )
+    })
 }
 
 /// In Doris the change only affects partitions created later, by a statement or for a row that fits none.
@@ -91,7 +111,7 @@ fn doris_buckets(current: &Table, count: u32) -> ChangePlan {
         Some(_) => "Doris gives this number to partitions made from now on; those that are there keep theirs",
         None => {
             "Doris gives this number to partitions made from now on; so far it chose by itself (BUCKETS AUTO), \
-             which is not brought back"
+             which is not brought back and which most versions go on showing"
         }
     };
     steps(vec![step], vec![adjusted("bucketNum", message)])
@@ -133,7 +153,9 @@ pub fn replicas(server: &Server, change: &SetCount) -> Result<ChangePlan, Vec<Pr
     if !(1..=REPLICAS_MAX).contains(&change.count) {
         problems.add("replicaNum", "invalid_value", format!("the number must be from 1 to {REPLICAS_MAX}"));
     }
-    if let Some(allocation) = &extra.allocation {
+    if let Some(message) = decided_elsewhere(server, current) {
+        problems.unsupported("replicaNum", message);
+    } else if let Some(allocation) = &extra.allocation {
         let message = format!(
             "the copies of {name} lie by tags ({allocation}); a number would put all on the default tag"
         );
@@ -166,10 +188,12 @@ pub fn replicas(server: &Server, change: &SetCount) -> Result<ChangePlan, Vec<Pr
     if extra.dynamic {
         message.push_str("; partitions that it makes ahead of time keep the number of dynamic_partition");
     }
+    // Doris counts its nodes for the partitions that are there alone. A number that is too large fails there, before
+    // the partitions to come have it.
     let both = vec![
-        step("the partitions to come of", &|count| of_partitions_to_come(current, count), true),
         // If partitions are not listed, one may have had another number than the table.
         step("all partitions of", &|count| of_all_partitions(current, count), server.partitions),
+        step("the partitions to come of", &|count| of_partitions_to_come(current, count), true),
     ];
     Ok(steps(both, vec![adjusted("replicaNum", message)]))
 }

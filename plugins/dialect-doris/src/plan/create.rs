@@ -80,6 +80,7 @@ fn columns(server: &Server, table: &Table, problems: &mut Problems) -> Vec<Colum
         let member = format!("{prefix}fieldName");
         problems.field_name(server, &member, &field.name);
         columns.extend(Column::of(server, Clause::NewField, field, &prefix, problems));
+        shape::default_fits(server, field, &prefix, problems);
         if table.fields[..index].iter().any(|other| same_name(&other.name, &field.name)) {
             let message =
                 format!("there are two fields {:?}; the case of letters does not count", field.name);

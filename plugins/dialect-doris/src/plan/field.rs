@@ -15,7 +15,7 @@ use crate::defaults;
 use crate::extra::FieldExtra;
 use crate::server::{Product, Server};
 use crate::texts::{Clause, comment_rule};
-use crate::types::{Refusal, Work, change};
+use crate::types::{Plain, Refusal, Type, Work, change};
 
 /// The first version in which StarRocks renames fields.
 const STARROCKS_RENAME: (u32, u32, u32) = (3, 3, 2);
@@ -27,6 +27,7 @@ pub fn add(server: &Server, request: &AddField) -> Result<ChangePlan, Vec<Proble
     problems.only_tables(table);
     problems.field_name(server, "fieldName", &field.name);
     let column = Column::of(server, Clause::Definition, field, "", &mut problems);
+    shape::default_fits(server, field, "", &mut problems);
     if let Some(other) = table.fields.iter().find(|other| same_name(&other.name, &field.name)) {
         let message =
             format!("there is a field {:?} already; the case of letters does not count", other.name);
@@ -110,9 +111,10 @@ fn reshapes(server: &Server, request: &AlterField, problems: &mut Problems) -> O
         problems.unsupported("defaultValue", message);
     }
     if before.type_text == after.type_text {
+        let parsed = shape::typed(server.product, before, "", &mut Problems::default());
         return nullability
-            .then_some(Work::Rewrite)
-            .inspect(|_| redefinition(request, "isNullable", problems));
+            .then_some(parsed.map_or(Work::Rewrite, |of| in_place(server, &of, Work::None)))
+            .inspect(|_| redefinition(server, request, "isNullable", problems));
     }
     let to = shape::typed(server.product, after, "", problems)?;
     let Some(from) = shape::typed(server.product, before, "", &mut Problems::default()) else {
@@ -124,7 +126,7 @@ fn reshapes(server: &Server, request: &AlterField, problems: &mut Problems) -> O
     let (shown_from, shown_to) = (from.canonical(server.product), to.canonical(server.product));
     let work = match change(&from, &to) {
         Ok(Work::None) if !nullability => return None,
-        Ok(_) if nullability => Work::Rewrite,
+        Ok(work) if nullability => in_place(server, &to, work),
         Ok(work) => work,
         Err(Refusal::Loses) => {
             let message = format!(
@@ -139,18 +141,29 @@ fn reshapes(server: &Server, request: &AlterField, problems: &mut Problems) -> O
             return None;
         }
     };
-    redefinition(request, "fieldType", problems);
+    redefinition(server, request, "fieldType", problems);
     Some(work)
 }
 
+/// The work of redefining a field of this type besides what its change of type takes. Doris changes a VARCHAR without
+/// touching the data, and rewrites any other field even for its comment.
+fn in_place(server: &Server, of: &Type, work: Work) -> Work {
+    let is_light = server.product == Product::Doris && of.plain() == Some(Plain::VarChar);
+    if is_light && work != Work::Rewrite { Work::Metadata } else { Work::Rewrite }
+}
+
 /// Problems of redefining a field.
-fn redefinition(request: &AlterField, member: &str, problems: &mut Problems) {
+fn redefinition(server: &Server, request: &AlterField, member: &str, problems: &mut Problems) {
     let (table, field) = (&request.current, &request.before);
     let (name, extra) = (&field.name, FieldExtra::of(field));
     if field.key || table.keys.contains(name) {
         problems.unsupported(member, format!("{name} belongs to the key, which is not changed"));
     } else if table.distribution.contains(name) || table.partition.contains(name) {
         problems.unsupported(member, format!("{name} decides where rows lie, and is not changed"));
+    } else if of_variant(server, field) {
+        let message =
+            format!("{name} is a VARIANT with properties of its own, which could not be said again");
+        problems.unsupported(member, message);
     } else if field.generated.is_some() {
         problems
             .unsupported(member, format!("{name} is generated, and its expression could not be said again"));
@@ -164,6 +177,11 @@ fn redefinition(request: &AlterField, member: &str, problems: &mut Problems) {
         let message = format!("how the values of {name} are put together could not be said again");
         problems.unsupported(member, message);
     }
+}
+
+fn of_variant(server: &Server, field: &Field) -> bool {
+    let parsed = shape::typed(server.product, field, "", &mut Problems::default());
+    parsed.is_some_and(|of| of.plain() == Some(Plain::Variant))
 }
 
 /// The aggregate function of a field's values, if its definition has one. In tables of other models than
@@ -185,7 +203,7 @@ fn can_say_aggregate(table: &Table, field: &Field) -> bool {
 fn redefine(server: &Server, request: &AlterField, work: Work, problems: &mut Problems) -> Vec<Step> {
     let (table, before, after) = (&request.current, &request.before, &request.after);
     // It still has its old name; the renaming comes last.
-    let field = Field { name: before.name.clone(), ..after.clone() };
+    let field = Field { name: before.name.clone(), extra: before.extra.clone(), ..after.clone() };
     let apart = comment_rule(server, Clause::Definition, &after.comment).is_err();
     let column = match apart {
         true => Column::without_comment(server, Clause::Definition, &field, "", problems),
@@ -229,7 +247,7 @@ fn recomment(server: &Server, request: &AlterField, problems: &mut Problems) -> 
         );
         problems.not_representable("fieldComment", message);
     }
-    redefinition(request, "fieldComment", problems);
+    redefinition(server, request, "fieldComment", problems);
     let with = |comment: &str, problems: &mut Problems| {
         let field = Field { comment: comment.to_owned(), ..before.clone() };
         let column = Column::of(server, Clause::Definition, &field, "", problems)?;
@@ -241,8 +259,12 @@ fn recomment(server: &Server, request: &AlterField, problems: &mut Problems) -> 
     let write =
         |column: &Column| job::action(shape::modify_column(&table.name, column), &table.name, Job::Column);
     let undo: Vec<Action> = back.as_ref().map(write).into_iter().collect();
+    let parsed = shape::typed(server.product, before, "", &mut Problems::default());
+    let rewrites = server.product == Product::Doris
+        && parsed.is_none_or(|of| in_place(server, &of, Work::None) == Work::Rewrite);
     vec![Step {
         action: write(&column),
+        cost: if rewrites { "rewrite" } else { "metadata" }.to_owned(),
         undo_complete: !undo.is_empty(),
         undo,
         ..Step::new(purpose(request), Statement::new())

@@ -1,6 +1,7 @@
 //! Jobs that continue after the statement was accepted: polling and cancelling them.
 //!
-//! The newest job of the table decides. A job that the host saw before the statement does not count, so that
+//! The newest job of the table decides: the one with the greatest number, since times of creation are whole
+//! seconds. A job that the host saw before the statement does not count, so that
 //! a change without a job is recognised as finished.
 
 use lakeport_sdk::dialect::{Action, Probe, ProbeRule, Query, Statement, TableName};
@@ -38,7 +39,7 @@ pub fn probe(table: &TableName, job: Job) -> Probe {
             .name([&table.database])
             .sql(" WHERE TableName = ")
             .value(table.name.as_str())
-            .sql(" ORDER BY CreateTime DESC LIMIT 1")
+            .sql(" ORDER BY JobId DESC LIMIT 1")
             .fragments(),
         key_column: Some("JobId".to_owned()),
         rules: vec![

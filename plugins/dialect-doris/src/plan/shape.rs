@@ -4,6 +4,7 @@ use lakeport_sdk::dialect::{DefaultValue, Field, Statement, TableName, TypeToken
 
 use super::problems::Problems;
 use crate::defaults;
+use crate::extra::FieldExtra;
 use crate::server::{Product, Server};
 use crate::texts::{Clause, PLAIN, comment_rule, default_rule};
 use crate::types::{Type, parse_type};
@@ -17,6 +18,7 @@ pub struct Column {
     nullable: bool,
     aggregate: Option<String>,
     default: (DefaultValue, &'static str),
+    default_text: Option<String>,
     comment: Option<(String, &'static str)>,
 }
 
@@ -70,6 +72,7 @@ impl Column {
             nullable: field.nullable,
             aggregate: None,
             default: (default.clone(), rule),
+            default_text: FieldExtra::of(field).default_text,
             comment: None,
         })
     }
@@ -86,7 +89,11 @@ impl Column {
             statement = statement.words(aggregate);
         }
         statement = statement.words(if self.nullable { "NULL" } else { "NOT NULL" });
-        statement = defaults::write(statement, self.product, &self.default.0, self.default.1);
+        // A default that is there is written as the server keeps it, or it would be another one.
+        statement = match &self.default_text {
+            Some(text) => statement.words("DEFAULT").text(PLAIN, text),
+            None => defaults::write(statement, self.product, &self.default.0, self.default.1),
+        };
         match &self.comment {
             Some((comment, rule)) => statement.words("COMMENT").text(*rule, comment),
             None => statement,
@@ -102,6 +109,14 @@ pub fn typed(product: Product, field: &Field, prefix: &str, problems: &mut Probl
             problems.add(format!("{prefix}fieldType"), "invalid_value", message);
             None
         }
+    }
+}
+
+/// Reports a new default that the server would refuse only when it executes the statement.
+pub fn default_fits(server: &Server, field: &Field, prefix: &str, problems: &mut Problems) {
+    let Ok(parsed) = parse_type(server.product, &field.type_text) else { return };
+    if let Some(message) = defaults::unfit(server.product, &parsed, &field.defaults_to) {
+        problems.add(format!("{prefix}defaultValue"), "invalid_value", message);
     }
 }
 

@@ -85,10 +85,39 @@ fn retyping_keeps_comments_needing_own_statement() {
         field.type_text = "BIGINT".to_owned();
     }
     let kept = Field { comment: "C:\\dir".to_owned(), ..field("v", "INT") };
-    assert_eq!(altered_by(Some((3, 1, 0)), "DUPLICATE", kept.clone(), widen).unwrap().steps.len(), 2);
+    assert_eq!(altered_by(Some((4, 0, 0)), "DUPLICATE", kept.clone(), widen).unwrap().steps.len(), 2);
+    let problem = one("fieldComment", "not_representable");
+    assert_eq!(refused(altered_by(Some((3, 1, 4)), "DUPLICATE", kept.clone(), widen)), problem);
     assert_eq!(refused(altered("DUPLICATE", kept, widen)), one("fieldComment", "not_representable"));
     let lost = Field { comment: "it's \"C:\\\"".to_owned(), ..field("v", "INT") };
     assert_eq!(refused(altered("DUPLICATE", lost, widen)), one("fieldComment", "not_representable"));
+}
+
+#[test]
+fn only_varchars_change_without_rewriting() {
+    let cost = |before: Field, edit: fn(&mut Field)| {
+        altered_by(Some((4, 0, 0)), "DUPLICATE", before, edit).unwrap().steps[0].cost.clone()
+    };
+    let required = |type_text: &str| Field { nullable: false, ..field("v", type_text) };
+    assert_eq!(cost(required("VARCHAR(9)"), |field| field.nullable = true), "metadata");
+    assert_eq!(cost(required("INT"), |field| field.nullable = true), "rewrite");
+    let longer: fn(&mut Field) = |field| {
+        field.type_text = "VARCHAR(19)".to_owned();
+        field.nullable = true;
+    };
+    assert_eq!(cost(required("VARCHAR(9)"), longer), "metadata");
+    // Both quotes need the whole definition.
+    let quotes: fn(&mut Field) = |field| field.comment = "it's \"so\"".to_owned();
+    assert_eq!(cost(field("v", "INT"), quotes), "rewrite");
+    assert_eq!(cost(field("v", "VARCHAR(9)"), quotes), "metadata");
+    assert_eq!(cost(field("v", "INT"), |field| field.comment = "so".to_owned()), "metadata");
+}
+
+#[test]
+fn a_variant_is_not_redefined() {
+    let required = Field { nullable: false, ..field("v", "VARIANT") };
+    let planned = altered("DUPLICATE", required, |field| field.nullable = true);
+    assert_eq!(refused(planned), one("isNullable", "unsupported_by_dialect"));
 }
 
 #[test]

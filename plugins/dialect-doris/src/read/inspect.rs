@@ -50,7 +50,7 @@ pub fn inspect(
         if head_in(&answers.heads, &table.name).is_none() {
             return Err(no_table(table));
         }
-        let of = apart(connection, answers, table).map_err(|error| missing(error, table))?;
+        let of = apart(connection, server, answers, table).map_err(|error| missing(error, table))?;
         table_of(server, table, answers, &of)
     };
     Ok(tables.iter().map(one).collect())
@@ -73,8 +73,14 @@ fn together(
     })
 }
 
-fn apart(connection: &Connection, answers: &Answers, table: &TableName) -> Result<Of, Error> {
-    let is_table = head_in(&answers.heads, &table.name).is_some_and(|row| kind_of(&row) == "table");
+fn apart(
+    connection: &Connection,
+    server: &Server,
+    answers: &Answers,
+    table: &TableName,
+) -> Result<Of, Error> {
+    let head = head_in(&answers.heads, &table.name);
+    let is_table = head.is_some_and(|row| kind_of(server.product, &row) == "table");
     Ok(Of {
         fields: fields_query(table).run(connection)?,
         shown: match (&answers.layout, is_table) {
@@ -157,7 +163,7 @@ pub(super) fn fields_query(table: &TableName) -> Query {
 /// Builds one table from the answers.
 pub fn table_of(server: &Server, table: &TableName, answers: &Answers, of: &Of) -> Result<Table, Error> {
     let head = head_in(&answers.heads, &table.name).ok_or_else(|| no_table(table))?;
-    let kind = kind_of(&head);
+    let kind = kind_of(server.product, &head);
     let comment = plain(&head, "comment_text").unwrap_or_default().into_owned();
     let fields = fields_of(server, table, answers, of)?;
     let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
@@ -210,14 +216,17 @@ fn field_of(
     };
     let extra = plain(row, "Extra").unwrap_or_default().to_ascii_uppercase();
     let default = plain(row, "Default").filter(|text| text != "\\N");
+    let defaults_to = defaults::read(server.product, &type_text, default.as_deref());
+    let default_text = default.as_deref().filter(|text| defaults::is_spelled_otherwise(&defaults_to, text));
+    let default_text = default_text.map(str::to_owned);
     Ok(Field {
         nullable: yes("Null"),
         key: yes("Key"),
         comment: comments.get(&name).cloned().unwrap_or_default(),
-        defaults_to: defaults::read(server.product, &type_text, default.as_deref()),
+        defaults_to,
         // Only the existence of an expression is reported here, not its text.
         generated: extra.contains("GENERATED").then(String::new),
-        extra: FieldExtra { stamped: stamped.contains(&name), ..extra_of(&extra) }.text(),
+        extra: FieldExtra { stamped: stamped.contains(&name), default_text, ..extra_of(&extra) }.text(),
         name,
         type_text,
     })
@@ -241,6 +250,7 @@ fn extra_of(extra: &str) -> FieldExtra {
         aggregate: words.clone().find(|word| AGGREGATES.contains(word)).map(str::to_owned),
         numbered: words.any(|word| word == "AUTO_INCREMENT"),
         stamped: false,
+        default_text: None,
     }
 }
 
@@ -278,19 +288,20 @@ fn layout_of(table: &TableName, answers: &Answers, of: &Of, comment: &str, field
     let Some(row) = head_in(layout, &table.name) else { return Shown::default() };
     let names = |column: &str| names_in(&plain(&row, column).unwrap_or_default(), fields);
     let random = plain(&row, "spread_kind").is_some_and(|kind| kind.eq_ignore_ascii_case("RANDOM"));
+    let properties: Value = from_str(&plain(&row, "property_text").unwrap_or_default()).unwrap_or_default();
+    let colocated = properties["colocate_with"].as_str().is_some_and(|group| !group.is_empty());
     Shown {
         model: plain(&row, "model").and_then(|word| model_named(&word)),
         partition: names("partition_key"),
         distribution: if random { Vec::new() } else { names("spread_by") },
         buckets: number(&row, "bucket_count").and_then(|number| u32::try_from(number).ok()),
-        replicas: replicas_in(&plain(&row, "property_text").unwrap_or_default()),
-        extra: TableExtra { random, ..TableExtra::default() },
+        replicas: replicas_in(&properties),
+        extra: TableExtra { random, colocated, ..TableExtra::default() },
     }
 }
 
 /// `{"replication_num":"3",…}`.
-fn replicas_in(properties: &str) -> Option<u32> {
-    let properties: Value = from_str(properties).ok()?;
+fn replicas_in(properties: &Value) -> Option<u32> {
     match &properties["replication_num"] {
         Value::String(digits) => digits.parse().ok(),
         number => number.as_u64().and_then(|number| u32::try_from(number).ok()),

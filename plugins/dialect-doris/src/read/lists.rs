@@ -6,6 +6,7 @@ use lakeport_sdk::dialect::{
 
 use super::{HOSTS, plain};
 use crate::describe::HIDDEN;
+use crate::server::{Product, Server};
 
 /// Databases except the hidden ones, ordered by name.
 pub fn databases(connection: &Connection, page: &Page) -> Result<DatabasePage, Error> {
@@ -27,9 +28,15 @@ pub(super) fn databases_query(page: &Page) -> Query {
 }
 
 /// Tables and views of a database, ordered by name.
-pub fn tables(connection: &Connection, database: &str, page: &Page) -> Result<TablePage, Error> {
+pub fn tables(
+    connection: &Connection,
+    server: &Server,
+    database: &str,
+    page: &Page,
+) -> Result<TablePage, Error> {
     let rows = tables_query(database, page).run_within(connection, HOSTS)?;
-    let (tables, next) = page_of(&rows, page.limit, |row| head_of(&row), |head| head.name.clone())?;
+    let (tables, next) =
+        page_of(&rows, page.limit, |row| head_of(server.product, &row), |head| head.name.clone())?;
     Ok(TablePage { tables, next })
 }
 
@@ -45,16 +52,17 @@ pub(super) fn tables_query(database: &str, page: &Page) -> Query {
     .value(i64::from(page.limit) + 1)
 }
 
-fn head_of(row: &lakeport_sdk::Row<'_>) -> Result<TableHead, Error> {
+fn head_of(product: Product, row: &lakeport_sdk::Row<'_>) -> Result<TableHead, Error> {
     Ok(TableHead {
         name: row.text("name")?.to_owned(),
-        kind: kind_of(row).to_owned(),
+        kind: kind_of(product, row).to_owned(),
         comment: plain(row, "comment_text").unwrap_or_default().into_owned(),
     })
 }
 
-/// A table's kind from its `kind` and `engine_name`.
-pub(super) fn kind_of(row: &lakeport_sdk::Row<'_>) -> &'static str {
+/// A table's kind from its `kind` and `engine_name`. Doris lists an asynchronous materialized view as a table
+/// without an engine.
+pub(super) fn kind_of(product: Product, row: &lakeport_sdk::Row<'_>) -> &'static str {
     let upper = |column: &str| plain(row, column).unwrap_or_default().to_ascii_uppercase();
     let (kind, engine) = (upper("kind"), upper("engine_name"));
     if engine.contains("MATERIALIZED") || kind.contains("MATERIALIZED") {
@@ -62,6 +70,9 @@ pub(super) fn kind_of(row: &lakeport_sdk::Row<'_>) -> &'static str {
     }
     if kind.contains("VIEW") {
         return "view";
+    }
+    if product == Product::Doris && plain(row, "engine_name").is_none() {
+        return "materialized_view";
     }
     match engine.as_str() {
         "" | "DORIS" | "STARROCKS" | "OLAP" | "CLOUD_NATIVE" => "table",

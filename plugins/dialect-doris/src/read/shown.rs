@@ -10,6 +10,10 @@ use lakeport_sdk::dialect::{Error, Query, RowSet, TableName};
 use super::plain;
 use crate::extra::TableExtra;
 
+/// A property that every table has in Doris' cloud mode, in place of its replicas.
+const CLOUD_PROPERTY: &str = "file_cache_ttl_seconds";
+/// The property of a group of tables that share their distribution.
+const COLOCATION: &str = "colocate_with";
 /// The default tag of nodes.
 const DEFAULT_TAG: &str = "tag.location.default";
 
@@ -72,6 +76,8 @@ pub fn shown(text: &str, comment: &str, fields: &[&str]) -> Option<Shown> {
             random,
             dynamic: property(properties, "dynamic_partition.enable") == Some("true"),
             allocation: property(properties, "replication_allocation").filter(|_| by_tags).map(str::to_owned),
+            colocated: property(properties, COLOCATION).is_some_and(|group| !group.is_empty()),
+            cloud: property(properties, CLOUD_PROPERTY).is_some() && tags.is_none() && number().is_none(),
         },
     })
 }

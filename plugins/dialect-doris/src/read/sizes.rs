@@ -63,7 +63,7 @@ pub(super) fn statistics_of(
 ) -> Result<TableStatistics, Error> {
     let named = |row: &lakeport_sdk::Row<'_>| row.text("name").is_ok_and(|name| name == table.name);
     let row = rows.iter().find(named).ok_or_else(|| no_table(table))?;
-    let kind = super::lists::kind_of(&row);
+    let kind = super::lists::kind_of(server.product, &row);
     if kind == "view" {
         return Ok(TableStatistics { note: "a view has no size".to_owned(), ..TableStatistics::unknown() });
     }

@@ -189,6 +189,21 @@ fn a_table_is_read_completely() {
 }
 
 #[test]
+fn a_boolean_default_keeps_its_spelling() {
+    let fields =
+        |default: &str| rows(&DESC, vec![texts(&["ok", "boolean", "Yes", "false", default, "NONE"])]);
+    let read = |default: &str| {
+        let of = Of { fields: fields(default), shown: None };
+        let table = table_of(&Server::default(), &orders(), &answers(""), &of).unwrap();
+        (table.fields[0].defaults_to.clone(), table.fields[0].extra.clone())
+    };
+    assert_eq!(read("true"), (DefaultValue::Boolean(true), None));
+    assert_eq!(read("1"), (DefaultValue::Boolean(true), Some("{\"defaultText\":\"1\"}".to_owned())));
+    assert_eq!(read("0"), (DefaultValue::Boolean(false), Some("{\"defaultText\":\"0\"}".to_owned())));
+    assert_eq!(read("NULL"), (DefaultValue::Absent, None));
+}
+
+#[test]
 fn a_uniform_replica_count_is_read() {
     let text = create_text("", "");
     let of = |least: &str, most: &str| {
@@ -203,12 +218,20 @@ fn a_uniform_replica_count_is_read() {
 }
 
 #[test]
-fn tagged_replicas_and_dynamic_partitions_are_kept() {
+fn facts_that_decide_counts_are_read() {
     let text = create_text("", PARTITION);
     let tagged = text.replace("default: 3", "default: 2, tag.location.b: 1");
     let tagged = read_text(&tagged, "", None);
     let extra = "{\"replicaAllocation\":\"tag.location.default: 2, tag.location.b: 1\"}";
     assert_eq!((tagged.replicas, tagged.extra.as_deref()), (Some(3), Some(extra)));
+    let colocated = text.replace("PROPERTIES (", "PROPERTIES (\n\"colocate_with\" = \"g\",");
+    assert_eq!(read_text(&colocated, "", None).extra.as_deref(), Some("{\"colocated\":true}"));
+    let cloud = text.replace(
+        "\"replication_allocation\" = \"tag.location.default: 3\"",
+        "\"file_cache_ttl_seconds\" = \"0\"",
+    );
+    let cloud = read_text(&cloud, "", None);
+    assert_eq!((cloud.replicas, cloud.extra.as_deref()), (None, Some("{\"cloud\":true}")));
     let ahead = |enabled: &str| {
         let properties = format!(
             "PROPERTIES (\n\"dynamic_partition.enable\" = \"{enabled}\",\n\"dynamic_partition.buckets\" = \"4\","
@@ -264,6 +287,9 @@ fn newer_starrocks_lists_layouts_in_bulk() {
         ("id,dt".to_owned(), "dt".to_owned())
     );
     assert_eq!((table.buckets, table.replicas, table.model.as_deref()), (Some(16), Some(2), Some("UNIQUE")));
+    let group = "{\"replication_num\":\"1\",\"colocate_with\":\"g\"}";
+    let table = read(&["orders", "PRI_KEYS", "id", "HASH", "16", "dt", group]);
+    assert_eq!(table.extra.as_deref(), Some("{\"colocated\":true}"));
     let table = read(&["orders", "PRI_KEYS", "", "RANDOM", "0", "date_trunc('dt', `dt`)", "{}"]);
     assert_eq!((table.partition.join(","), table.replicas, table.buckets), ("dt".to_owned(), None, None));
     assert_eq!(table.extra.as_deref(), Some("{\"distribution\":\"RANDOM\"}"));
@@ -279,14 +305,18 @@ fn only_tables_have_a_key_model() {
     assert_eq!((view.kind.as_str(), view.model, view.keys.len()), ("view", None, 0));
     let missing = table_of(&server, &TableName::new("ods", "nobody"), &given, &of).unwrap_err();
     assert_eq!(missing.code, "not_found");
-    for (kind, engine, expected) in [
-        ("BASE TABLE", "MATERIALIZED_VIEW", "materialized_view"),
-        ("BASE TABLE", "JDBC", "external"),
-        ("BASE TABLE", "StarRocks", "table"),
-        ("SYSTEM VIEW", "MEMORY", "view"),
+    for (product, kind, engine, expected) in [
+        (Product::StarRocks, "BASE TABLE", "MATERIALIZED_VIEW", "materialized_view"),
+        (Product::Doris, "BASE TABLE", "NULL", "materialized_view"),
+        (Product::StarRocks, "BASE TABLE", "NULL", "table"),
+        (Product::Doris, "BASE TABLE", "Doris", "table"),
+        (Product::Doris, "BASE TABLE", "JDBC", "external"),
+        (Product::StarRocks, "BASE TABLE", "StarRocks", "table"),
+        (Product::Doris, "VIEW", "View", "view"),
+        (Product::Doris, "SYSTEM VIEW", "MEMORY", "view"),
     ] {
         let heads = rows(&HEADS, vec![texts(&["t", kind, engine, ""])]);
-        assert_eq!(lists::kind_of(&heads.first().unwrap()), expected, "{kind} {engine}");
+        assert_eq!(lists::kind_of(product, &heads.first().unwrap()), expected, "{kind} {engine}");
     }
 }
 
@@ -325,5 +355,6 @@ fn an_unknown_table_is_not_a_failure() {
     };
     assert_eq!(answered("1146", "no such table"), "not_found");
     assert_eq!(answered("1105", "errCode = 2, detailMessage = Unknown table 'x'"), "not_found");
+    assert_eq!(answered("1051", "errCode = 2, detailMessage = x"), "not_found");
     assert_eq!(answered("1105", "errCode = 2, detailMessage = out of memory"), "upstream_failed");
 }

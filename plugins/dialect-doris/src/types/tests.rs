@@ -40,6 +40,10 @@ fn what_servers_say_is_read_for_what_it_means() {
         ("varchar(*)", "VARCHAR(65533)"),
         ("array<tinyint(1)>", "ARRAY<BOOLEAN>"),
         ("decimal(27, 9)", "DECIMAL(27,9)"),
+        ("variant", "VARIANT"),
+        ("variant<PROPERTIES (\"variant_max_subcolumns_count\" = \"2048\",)>", "VARIANT"),
+        ("variant<PROPERTIES (\"variant_max_subcolumns_count\" = \"9\", \"a\" = \"b\")>", "VARIANT"),
+        ("variant<'a':int,PROPERTIES (\"b\" = \"1\")>", "variant<'a':int,PROPERTIES (\"b\" = \"1\")>"),
         ("bitmap", "bitmap"),
         ("agg_state<max_by(int null)>", "agg_state<max_by(int null)>"),
     ] {

@@ -12,7 +12,7 @@ pub(super) fn alter(catalogue: &mut Catalogue, light: Light, reader: &mut Reader
     let product = grammar.product;
     let doris = product == Product::Doris;
     let (database, name) = reader.path()?;
-    let before = catalogue.table(&database, &name)?.clone();
+    let before = catalogue.changed(&database, &name)?.clone();
     if catalogue.open_job(&database, &name).is_some() {
         return Err(refused(format!(
             "Table[{name}]'s state(SCHEMA_CHANGE) is not NORMAL. Do not allow doing ALTER ops"
@@ -42,7 +42,8 @@ pub(super) fn alter(catalogue: &mut Catalogue, light: Light, reader: &mut Reader
         if before.partition.is_none() {
             return Err(refused("Only support change partitioned table's distribution."));
         }
-        apart(&before)?;
+        in_own_storage(catalogue, "default bucket number")?;
+        apart(&before, "default bucket number")?;
         same_columns(&before, &columns)?;
         // AUTO stays if it was AUTO; the number is for new partitions.
         match before.buckets {
@@ -51,12 +52,14 @@ pub(super) fn alter(catalogue: &mut Catalogue, light: Light, reader: &mut Reader
         }
     } else if !doris && reader.takes("DISTRIBUTED BY") {
         let (columns, buckets) = distribution(product, reader)?;
+        apart(&before, "distribution")?;
         same_columns(&before, &columns)?;
         after.buckets = buckets;
         job = Some(("OPTIMIZE", false));
     } else if reader.takes("SET") {
         let wanted = replicas(reader, "default.replication_num")?;
-        apart(&before)?;
+        in_own_storage(catalogue, "default.replication_num")?;
+        apart(&before, "replication allocation")?;
         // Doris checks the number of backends only when replicas are created at once.
         after.default_replicas = if doris { wanted } else { checked(catalogue, wanted)? };
     } else if reader.takes("MODIFY PARTITION") {
@@ -65,8 +68,10 @@ pub(super) fn alter(catalogue: &mut Catalogue, light: Light, reader: &mut Reader
         reader.symbol(')')?;
         reader.expects("SET")?;
         let wanted = replicas(reader, "replication_num")?;
-        apart(&before)?;
-        after.replicas = checked(catalogue, wanted)?;
+        in_own_storage(catalogue, "replication_num")?;
+        apart(&before, "replication allocation")?;
+        let wanted = checked(catalogue, wanted)?;
+        after.partitions.iter_mut().for_each(|one| one.replicas = wanted);
     } else {
         reader.expects("RENAME")?;
         let new = reader.name()?;
@@ -75,7 +80,10 @@ pub(super) fn alter(catalogue: &mut Catalogue, light: Light, reader: &mut Reader
             return Err(refused(format!("Table name[{new}] is already used")));
         }
         catalogue.databases.entry(database.clone()).or_default().remove(&name);
-        catalogue.put(&database, &new, before);
+        for only in after.partitions.iter_mut().filter(|one| one.values.is_empty()) {
+            only.name.clone_from(&new);
+        }
+        catalogue.put(&database, &new, after);
         return Ok(());
     }
     reader.end()?;
@@ -105,9 +113,17 @@ pub(super) fn checked(catalogue: &Catalogue, replicas: u32) -> Result<u32, Synta
 }
 
 /// A colocated table keeps its buckets and replicas.
-fn apart(table: &Table) -> Result<(), Syntax> {
-    if table.properties.iter().any(|(name, _)| name == "colocate_with") {
-        return Err(refused("Cannot change distribution or replication of a colocate table"));
+fn apart(table: &Table, what: &str) -> Result<(), Syntax> {
+    if table.has_property("colocate_with") {
+        return Err(refused(format!("Cannot change {what} of colocate table.")));
+    }
+    Ok(())
+}
+
+/// So does a table in cloud mode.
+fn in_own_storage(catalogue: &Catalogue, what: &str) -> Result<(), Syntax> {
+    if catalogue.cloud {
+        return Err(refused(format!("modifying property [{what}] is forbidden")));
     }
     Ok(())
 }
@@ -147,7 +163,7 @@ pub(super) fn drop_column(reader: &mut Reader, table: &mut Table) -> Result<(), 
         return Err(refused("Can not drop key column in Unique data model table"));
     }
     let holds =
-        table.distribution.contains(&name) || table.partition.as_ref().is_some_and(|(_, own)| *own == name);
+        table.distribution.contains(&name) || table.partition.as_ref().is_some_and(|by| by.column == name);
     if holds {
         return Err(refused(format!("Distribution or partition column[{name}] cannot be dropped")));
     }
@@ -195,7 +211,7 @@ pub(super) fn modify(
     let name = new.name.clone();
     let at = table.column(&name).ok_or_else(|| refused(format!("Column[{name}] does not exists")))?;
     let old = &table.columns[at];
-    if table.partition.as_ref().is_some_and(|(_, own)| *own == name) || table.distribution.contains(&name) {
+    if table.partition.as_ref().is_some_and(|by| by.column == name) || table.distribution.contains(&name) {
         return Err(refused(format!("Can not modify partition or distribution column[{name}]")));
     }
     if old.key {

@@ -1,6 +1,7 @@
 //! The clauses that statements share: comments, columns, types, partition, distribution, replicas.
 
-use crate::catalogue::{Column, Grammar, Product};
+use super::defaults;
+use crate::catalogue::{Column, Grammar, PartitionBy, Product};
 use crate::lexer::{Lexeme, escapes, literal};
 use crate::parse::{Reader, Syntax};
 use crate::refused;
@@ -37,13 +38,16 @@ pub(super) fn comment(grammar: Grammar, clause: Clause, (quote, inside): (char, 
 
 pub(super) fn column(grammar: Grammar, clause: Clause, reader: &mut Reader) -> Result<Column, Syntax> {
     let name = reader.name()?;
-    let type_text = type_text(grammar.product, reader)?;
+    let type_text = type_text(grammar, reader)?;
     let nullable = !reader.takes("NOT NULL");
     if nullable {
         reader.takes("NULL");
     }
     let default = if reader.takes("DEFAULT") { default(grammar, clause, reader)? } else { None };
     let doris = grammar.product == Product::Doris;
+    if let Some(text) = &default {
+        defaults::check(grammar.product, &type_text, text)?;
+    }
     let stamped = doris && reader.takes("ON UPDATE CURRENT_TIMESTAMP");
     let comment = match reader.takes("COMMENT") {
         true => comment(grammar, clause, reader.raw()?),
@@ -75,7 +79,7 @@ pub(super) const TYPES: &str = "BOOLEAN TINYINT SMALLINT INT BIGINT LARGEINT FLO
                      STRING JSON VARIANT IPV4 IPV6 VARBINARY ARRAY MAP STRUCT";
 
 /// A type in `DESC`'s form.
-pub(super) fn type_text(product: Product, reader: &mut Reader) -> Result<String, Syntax> {
+pub(super) fn type_text(grammar: Grammar, reader: &mut Reader) -> Result<String, Syntax> {
     let word = reader.name()?.to_ascii_uppercase();
     if !TYPES.split_ascii_whitespace().any(|known| known == word) {
         return Err(reader.error());
@@ -92,6 +96,9 @@ pub(super) fn type_text(product: Product, reader: &mut Reader) -> Result<String,
         reader.symbol(')')?;
         text = format!("{text}({})", numbers.join(","));
     }
+    if word == "VARIANT" {
+        return variant(grammar, reader);
+    }
     if !matches!(word.as_str(), "ARRAY" | "MAP" | "STRUCT") {
         return Ok(text);
     }
@@ -101,12 +108,12 @@ pub(super) fn type_text(product: Product, reader: &mut Reader) -> Result<String,
         parts.push(match word.as_str() {
             "STRUCT" => {
                 let name = reader.name()?;
-                if product == Product::Doris {
+                if grammar.product == Product::Doris {
                     reader.symbol(':')?;
                 }
-                format!("{name}:{}", type_text(product, reader)?)
+                format!("{name}:{}", type_text(grammar, reader)?)
             }
-            _ => type_text(product, reader)?,
+            _ => type_text(grammar, reader)?,
         });
         if !reader.takes_symbol(',') {
             break;
@@ -116,7 +123,30 @@ pub(super) fn type_text(product: Product, reader: &mut Reader) -> Result<String,
     Ok(format!("{text}<{}>", parts.join(",")))
 }
 
-pub(super) fn partition(product: Product, reader: &mut Reader) -> Result<Option<(String, String)>, Syntax> {
+/// A VARIANT has the session's properties if it has none of its own. Paths with types of their own are not emulated.
+fn variant(grammar: Grammar, reader: &mut Reader) -> Result<String, Syntax> {
+    const SUBCOLUMNS: &str = "variant_max_subcolumns_count";
+    if grammar.product == Product::StarRocks {
+        return Err(reader.error());
+    }
+    let mut subcolumns = grammar.variant_subcolumns;
+    if reader.takes_symbol('<') {
+        reader.expects("PROPERTIES")?;
+        subcolumns = match properties(reader)?.as_slice() {
+            [(name, count)] if name == SUBCOLUMNS => {
+                count.parse().map_err(|_| refused(format!("{SUBCOLUMNS} must be a number")))?
+            }
+            other => return Err(refused(format!("Invalid variant properties: {other:?}"))),
+        };
+        reader.symbol('>')?;
+    }
+    Ok(match subcolumns {
+        0 => "variant".to_owned(),
+        count => format!("variant<PROPERTIES (\"{SUBCOLUMNS}\" = \"{count}\")>"),
+    })
+}
+
+pub(super) fn partition(product: Product, reader: &mut Reader) -> Result<Option<PartitionBy>, Syntax> {
     let doris = product == Product::Doris;
     let truncated = |reader: &mut Reader| -> Result<(String, String), Syntax> {
         reader.expects("DATE_TRUNC")?;
@@ -143,23 +173,27 @@ pub(super) fn partition(product: Product, reader: &mut Reader) -> Result<Option<
         reader.symbol(')')?;
         reader.symbol('(')?;
         reader.symbol(')')?;
-        return Ok(Some((format!("AUTO PARTITION BY RANGE (date_trunc(`{column}`, '{unit}'))"), column)));
+        let clause = format!("AUTO PARTITION BY RANGE (date_trunc(`{column}`, '{unit}'))");
+        return Ok(Some(PartitionBy { clause, column, unit: Some(unit) }));
     }
     if doris && reader.takes("AUTO PARTITION BY LIST") {
         let names = reader.names()?;
         reader.symbol('(')?;
         reader.symbol(')')?;
-        return Ok(Some((format!("AUTO PARTITION BY LIST (`{}`)", names[0]), names[0].clone())));
+        let clause = format!("AUTO PARTITION BY LIST (`{}`)", names.join("`, `"));
+        return Ok(Some(PartitionBy { clause, column: names[0].clone(), unit: None }));
     }
     if doris || !reader.takes("PARTITION BY") {
         return Ok(None);
     }
     if reader.peek() == Some(&Lexeme::Symbol('(')) {
         let names = reader.names()?;
-        return Ok(Some((format!("PARTITION BY (`{}`)", names[0]), names[0].clone())));
+        let clause = format!("PARTITION BY (`{}`)", names.join("`, `"));
+        return Ok(Some(PartitionBy { clause, column: names[0].clone(), unit: None }));
     }
     let (unit, column) = truncated(reader)?;
-    Ok(Some((format!("PARTITION BY date_trunc('{unit}', `{column}`)"), column)))
+    let clause = format!("PARTITION BY date_trunc('{unit}', `{column}`)");
+    Ok(Some(PartitionBy { clause, column, unit: Some(unit) }))
 }
 
 /// The part after `DISTRIBUTED BY`.

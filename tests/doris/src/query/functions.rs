@@ -204,6 +204,9 @@ pub fn call(context: &Context, name: &str, arguments: Vec<Bound>) -> Result<Boun
         ("weekday", [time]) if is_time(*time) => lift(Kind::Integer, arguments, |values| {
             Some(Value::Integer(values[0].time()?.weekday().num_days_from_monday().into()))
         }),
+        ("dayofweek", [time]) if is_time(*time) => lift(Kind::Integer, arguments, |values| {
+            Some(Value::Integer(values[0].time()?.weekday().number_from_sunday().into()))
+        }),
         ("substr", [_, Kind::Integer] | [_, Kind::Integer, Kind::Integer]) if kinds[0] != Kind::Array => {
             let of = kinds[0];
             lift(Kind::Text, arguments, move |values| {
@@ -229,7 +232,7 @@ pub fn call(context: &Context, name: &str, arguments: Vec<Bound>) -> Result<Boun
     }
 }
 
-const KNOWN: [&str; 10] = [
+const KNOWN: [&str; 11] = [
     "connection_id",
     "date_format",
     "convert_tz",
@@ -237,6 +240,7 @@ const KNOWN: [&str; 10] = [
     "from_unixtime",
     "array_join",
     "weekday",
+    "dayofweek",
     "substr",
     "coalesce",
     "greatest",

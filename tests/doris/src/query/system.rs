@@ -1,9 +1,11 @@
 //! The relations that a query can name: tables of the catalogue, system tables, the audit log, and
 //! `numbers()`.
 
+use chrono::{NaiveDateTime, TimeDelta, Utc};
+
 use super::value::{Kind, Value};
-use super::{Column, Context, Relation};
-use crate::catalogue::{Catalogue, Product, Table};
+use super::{Column, Context, Relation, answer};
+use crate::catalogue::{Catalogue, Partition, Product, Table, TableKind};
 use crate::parse::Syntax;
 use crate::refused;
 
@@ -101,6 +103,9 @@ pub fn table(context: &Context, path: &[String]) -> Result<Relation, Syntax> {
         return Ok(relation(names, catalogue.audit.clone()));
     }
     let kept = catalogue.queried(database, table)?;
+    if let TableKind::View(query) = &kept.kind {
+        return answer(context, query, true);
+    }
     if kept.rows > ROWS_MAX {
         return Err(refused(format!("this server reads {ROWS_MAX} rows of a table at most")));
     }
@@ -145,7 +150,10 @@ pub fn audit_row(catalogue: &Catalogue, object: &serde_json::Value) -> Result<Ve
         let given = &object[*name];
         let value = match kind {
             Kind::Integer => given.as_i64().map(Value::Integer),
-            Kind::DateTime(_) => given.as_str().and_then(|time| text(time).time()).map(Value::Time),
+            Kind::DateTime(_) => match given.as_i64() {
+                Some(ago_s) => Some(Value::Time(before_now(ago_s))),
+                None => given.as_str().and_then(|time| text(time).time()).map(Value::Time),
+            },
             Kind::Array => given.as_array().map(|items| {
                 Value::Array(items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect())
             }),
@@ -154,6 +162,11 @@ pub fn audit_row(catalogue: &Catalogue, object: &serde_json::Value) -> Result<Ve
         value.ok_or_else(|| format!("{name} is missing or not of its type"))
     };
     audit_columns(catalogue).iter().map(cell).collect()
+}
+
+/// A time by the server's clock.
+fn before_now(ago_s: i64) -> NaiveDateTime {
+    Utc::now().with_timezone(&chrono_tz::Asia::Shanghai).naive_local() - TimeDelta::seconds(ago_s)
 }
 
 fn relation(names: Names, rows: Vec<Vec<Value>>) -> Relation {
@@ -198,15 +211,19 @@ fn own(catalogue: &Catalogue, name: &str) -> Result<Relation, Syntax> {
         ("partitions", true) if catalogue.new_catalogue => (
             PARTITIONS,
             each(&|database, name, table| {
-                let buckets = table.new_buckets.or(table.buckets);
-                let buckets = buckets.map_or(Value::Null, count);
-                vec![vec![text(database), text(name), text(name), buckets, count(table.replicas)]]
+                let partitions = table.partitions.iter().map(|one| {
+                    vec![text(database), text(name), text(&one.name), count(one.buckets), count(one.replicas)]
+                });
+                partitions.collect()
             }),
         ),
         ("partitions_meta", false) if catalogue.new_catalogue => (
             PARTITIONS_META,
             each(&|database, name, table| {
-                vec![vec![text(database), text(name), text(name), count(table.replicas)]]
+                let partitions = table.partitions.iter();
+                let row =
+                    |one: &Partition| vec![text(database), text(name), text(&one.name), count(one.replicas)];
+                partitions.map(row).collect()
             }),
         ),
         (other, _) => return Err(refused(format!("Unknown table 'information_schema.{other}'"))),
@@ -216,12 +233,18 @@ fn own(catalogue: &Catalogue, name: &str) -> Result<Relation, Syntax> {
 
 /// An asynchronous materialized view of Doris is a table without an engine here.
 fn table_row(doris: bool, database: &str, name: &str, table: &Table) -> Vec<Value> {
-    let engine = match (doris, table.materialized) {
-        (true, true) => Value::Null,
-        (true, false) => text("Doris"),
-        (false, _) => text("StarRocks"),
+    let engine = match (&table.kind, doris) {
+        (TableKind::Materialized, true) => Value::Null,
+        (TableKind::View(_), true) => text("View"),
+        (TableKind::View(_), false) => text(""),
+        (_, true) => text("Doris"),
+        (_, false) => text("StarRocks"),
     };
-    let kind = if table.materialized && !doris { "VIEW" } else { "BASE TABLE" };
+    let kind = match &table.kind {
+        TableKind::View(_) => "VIEW",
+        TableKind::Materialized if !doris => "VIEW",
+        _ => "BASE TABLE",
+    };
     let index = if doris { Value::Integer(0) } else { Value::Null };
     vec![
         text(database),
@@ -269,9 +292,16 @@ fn layout_row(database: &str, name: &str, table: &Table) -> Vec<Value> {
         text(&table.distribution.join(",")),
         text(if table.distribution.is_empty() { "RANDOM" } else { "HASH" }),
         count(table.buckets.unwrap_or(0)),
-        text(table.partition.as_ref().map_or("", |(_, column)| column)),
-        text(&format!("{{\"replication_num\":\"{}\"}}", table.default_replicas)),
+        text(table.partition.as_ref().map_or("", |by| &by.column)),
+        text(&properties_of(table)),
     ]
+}
+
+fn properties_of(table: &Table) -> String {
+    let mut all = serde_json::Map::new();
+    all.insert("replication_num".to_owned(), table.default_replicas.to_string().into());
+    all.extend(table.properties.iter().map(|(name, value)| (name.clone(), value.as_str().into())));
+    serde_json::Value::Object(all).to_string()
 }
 
 /// Columns of the catalogue's own tables, from which a client learns what it can query.

@@ -43,6 +43,21 @@ impl Kind {
         }
     }
 
+    /// The same the other way round, for a column of a view.
+    pub fn type_text(self) -> String {
+        match self {
+            Kind::Boolean => "boolean".to_owned(),
+            Kind::Integer => "bigint".to_owned(),
+            Kind::Decimal(scale) => format!("decimal(38,{scale})"),
+            Kind::Double => "double".to_owned(),
+            Kind::Text => "varchar(65533)".to_owned(),
+            Kind::Date => "date".to_owned(),
+            Kind::DateTime(0) => "datetime".to_owned(),
+            Kind::DateTime(digits) => format!("datetime({digits})"),
+            Kind::Array => "array<text>".to_owned(),
+        }
+    }
+
     pub fn is_number(self) -> bool {
         matches!(self, Kind::Boolean | Kind::Integer | Kind::Decimal(_) | Kind::Double)
     }

@@ -10,7 +10,8 @@ pub fn doris() -> Vec<Case> {
     let on = |server: ServerInfo| {
         move |(name, change): (&'static str, Make)| Case { name, server: server.clone(), change }
     };
-    let newest = server("Apache Doris", "3.1.2", "{\"partitions\":true,\"unicodeNames\":false}");
+    let newest = server("Apache Doris", "4.0.2", "{\"partitions\":true,\"unicodeNames\":false}");
+    let before_one_parser = server("Apache Doris", "3.1.4", "{\"partitions\":true,\"unicodeNames\":false}");
     let older = server("Apache Doris", "3.0.6", "{\"unicodeNames\":false}");
     let cluster =
         server("Apache Doris", "2.1.7", "{\"replicas\":1,\"partitionUnit\":\"day\",\"unicodeNames\":true}");
@@ -24,6 +25,7 @@ pub fn doris() -> Vec<Case> {
     cases.extend(own.into_iter().map(on(cluster)));
     cases.extend(of_doris().into_iter().map(on(newest)));
     cases.extend(of_older_doris().into_iter().map(on(older)));
+    cases.extend(of_doris_before_one_parser().into_iter().map(on(before_one_parser)));
     cases
 }
 
@@ -124,12 +126,100 @@ fn of_doris() -> Vec<(&'static str, Make)> {
             }),
         ),
         (
+            "a truth value is defined again as the server keeps it",
+            boxed(|| {
+                let mut table = orders();
+                table.fields[3] = Field {
+                    nullable: false,
+                    defaults_to: DefaultValue::Boolean(true),
+                    extra: Some("{\"defaultText\":\"1\"}".to_owned()),
+                    ..field("total", "BOOLEAN")
+                };
+                altered(table, "total", |field| field.nullable = true)
+            }),
+        ),
+        (
+            "a required text becomes optional",
+            boxed(|| {
+                let mut table = orders();
+                table.fields[2] = Field { nullable: false, ..field("note", "VARCHAR(64)") };
+                altered(table, "note", |field| field.nullable = true)
+            }),
+        ),
+        (
+            "defaults that only the server would refuse",
+            boxed(|| {
+                let with = |name: &str, of: &str, defaults_to: DefaultValue| Field {
+                    defaults_to,
+                    ..field(name, of)
+                };
+                let text = |text: &str| DefaultValue::Text(text.to_owned());
+                Change::CreateTable(Table {
+                    fields: vec![
+                        key("id", "INT"),
+                        with("a", "FLOAT", DefaultValue::Number("0.1".to_owned())),
+                        with("b", "VARCHAR(3)", text("four")),
+                        with("c", "DATE", text("2026-02-30")),
+                        with("d", "DATETIME", text("2026-02-28")),
+                        with("e", "IPV4", text("localhost")),
+                        with("f", "INT", DefaultValue::Number("3000000000".to_owned())),
+                        with("g", "DECIMAL(4,2)", DefaultValue::Number("100".to_owned())),
+                    ],
+                    keys: strings(&["id"]),
+                    partition: Vec::new(),
+                    ..orders()
+                })
+            }),
+        ),
+        (
+            "a colocated table gets other buckets",
+            boxed(|| {
+                let current = orders_with("", "{\"colocated\":true}");
+                Change::SetBuckets(SetCount { current, count: 32 })
+            }),
+        ),
+        (
+            "a colocated table gets other copies",
+            boxed(|| {
+                let current = orders_with("", "{\"colocated\":true}");
+                Change::SetReplicas(SetCount { current, count: 1 })
+            }),
+        ),
+        (
+            "a table in shared storage gets other buckets",
+            boxed(|| {
+                let current = Table { replicas: None, ..orders_with("", "{\"cloud\":true}") };
+                Change::SetBuckets(SetCount { current, count: 32 })
+            }),
+        ),
+        (
+            "a table in shared storage gets other copies",
+            boxed(|| {
+                let current = Table { replicas: None, ..orders_with("", "{\"cloud\":true}") };
+                Change::SetReplicas(SetCount { current, count: 1 })
+            }),
+        ),
+        (
             "copies lie by tags",
             boxed(|| {
                 let tags = "tag.location.default: 2, tag.location.b: 1";
                 let current = orders_with("", &format!("{{\"replicaAllocation\":\"{tags}\"}}"));
                 Change::SetReplicas(SetCount { current, count: 4 })
             }),
+        ),
+    ]
+}
+
+/// The cases of the last Doris whose ALTER TABLE reads backslashes.
+fn of_doris_before_one_parser() -> Vec<(&'static str, Make)> {
+    vec![
+        (
+            "3.1 gives a table a comment with a backslash",
+            boxed(|| Change::CommentTable(CommentTable { current: orders(), comment: "C:\\dir".to_owned() })),
+        ),
+        (
+            "3.1 defines a field with a backslash in its default",
+            boxed(|| altered(orders(), "note", |field| field.type_text = "VARCHAR(128)".to_owned())),
         ),
     ]
 }
