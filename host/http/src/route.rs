@@ -68,6 +68,8 @@ pub struct Operation {
     pub probe: bool,
     /// Its resource has an `ETag`; a change accepts `If-Match`.
     pub versioned: bool,
+    /// When it answers 204 instead of 200.
+    pub no_content: Option<&'static str>,
     /// Not implemented yet.
     pub not_yet: bool,
     /// With `?dryRun=true` it changes nothing, and viewers may call it.
@@ -203,6 +205,12 @@ impl<S: Send + Sync + 'static> Route<S> {
         self.with(|operation| Operation { versioned: true, ..operation })
     }
 
+    /// Says when it answers 204 instead of 200.
+    #[must_use]
+    pub fn no_content(self, when: &'static str) -> Self {
+        self.with(|operation| Operation { no_content: Some(when), ..operation })
+    }
+
     /// A scope that suffices to call it.
     #[must_use]
     pub fn scope(self, scope: &'static str) -> Self {
@@ -253,6 +261,7 @@ impl Operation {
             secret: false,
             probe: false,
             versioned: false,
+            no_content: None,
             not_yet: false,
             dry_run: false,
             scope: None,

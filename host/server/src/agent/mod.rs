@@ -218,7 +218,8 @@ fn tasks() -> Vec<Route<Agent>> {
             "streamTaskEvents",
             "Stream a task's events as server-sent events (TaskEvent): stored events first, then live ones; 204 after the end",
             tasks::api::events,
-        ),
+        )
+        .no_content("The task has ended and the reader has seen all its events"),
         Route::new(
             Method::POST,
             "/api/v1/nl2sql/tasks/{task_id}/cancel",
