@@ -2,13 +2,13 @@
 //! the description.
 
 use lakeport_tests::{Lake, Response, id_of, stores};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// Of a larger body only the first fault is named.
 const BODY_MAX_BYTES: usize = 256 * 1024;
 /// Longer, more and larger than any bound that a form should have without describing it.
 const MUCH: usize = 200_000;
-const MANY: usize = 5_000;
+const MANY: i64 = 5_000;
 const LARGE: i64 = 1 << 60;
 
 /// A way to a member: names, and `[]` for an item.
@@ -71,6 +71,22 @@ impl Stage {
         Stage { lake, table, field, source, workflow, task, topic }
     }
 
+    /// What a body must have so that its other members are looked at.
+    fn needed(&self, operation: &Value) -> Value {
+        match operation["operationId"].as_str().expect("an id") {
+            "createDatasource" => json!({ "name": "a", "kind": "postgres", "url": "postgres://a@192.0.2.1" }),
+            "createTable" => json!({ "tableName": "a", "dbName": "main" }),
+            "updateTables" => json!({ "ids": [self.table], "set": {} }),
+            "createTask" => json!({ "task": {
+                "workflowId": self.workflow, "taskName": "a", "taskType": "SQL", "datasourceId": self.source,
+                "sqlContent": "SELECT 1",
+            } }),
+            "createTopic" => json!({ "title": "a" }),
+            "decidePublication" => json!({ "status": "APPROVED" }),
+            _ => json!({}),
+        }
+    }
+
     fn filled(&self, path: &str) -> String {
         let id = match path.split('/').nth(3).unwrap_or_default() {
             "tables" => self.table,
@@ -91,6 +107,9 @@ impl Stage {
             .replace("{version}", "1")
     }
 }
+
+/// The first has an error code of its own; the second is told of the table that would have too many.
+const TRIED_ELSEWHERE: [&str; 2] = ["canaryPercent", "set.tags"];
 
 /// The schema behind references, and of an optional one that of the value.
 fn resolved<'d>(document: &'d Value, schema: &'d Value) -> &'d Value {
@@ -128,11 +147,17 @@ fn members<'d>(document: &'d Value, schema: &'d Value, way: &Way, found: &mut Ve
     }
 }
 
-fn body_of(way: &[String], value: Value) -> Value {
+/// The body with this member beside those that it needs.
+fn body_of(needed: Value, way: &[String], value: Value) -> Value {
     match way.split_first() {
         None => value,
-        Some((step, rest)) if step == "[]" => json!([body_of(rest, value)]),
-        Some((step, rest)) => Value::Object(Map::from_iter([(step.clone(), body_of(rest, value))])),
+        Some((step, rest)) if step == "[]" => json!([body_of(Value::Null, rest, value)]),
+        Some((step, rest)) => {
+            let mut members = needed.as_object().cloned().unwrap_or_default();
+            let inner = members.remove(step).unwrap_or_default();
+            members.insert(step.clone(), body_of(inner, rest, value));
+            Value::Object(members)
+        }
     }
 }
 
@@ -152,7 +177,7 @@ fn past(document: &Value, schema: &Value) -> Vec<Value> {
         values.push(json!("a".repeat(least as usize - 1)));
     }
     if let Some(most) = bound("maxItems") {
-        values.push(Value::Array(vec![item(document, schema); most as usize + 1]));
+        values.push(Value::Array((0..=most).map(|number| item(document, schema, number)).collect()));
     }
     values.extend(bound("maximum").and_then(|most| most.checked_add(1)).map(|number| json!(number)));
     values.extend(bound("minimum").map(|least| json!(least - 1)));
@@ -165,7 +190,7 @@ fn beyond(document: &Value, schema: &Value) -> Option<Value> {
     if is(schema, "string") && is_free && schema["maxLength"].is_null() {
         Some(json!("a".repeat(MUCH)))
     } else if is(schema, "array") && schema["maxItems"].is_null() {
-        Some(Value::Array((0..MANY).map(|_| item(document, schema)).collect()))
+        Some(Value::Array((0..MANY).map(|number| item(document, schema, number)).collect()))
     } else if is(schema, "integer") && schema["maximum"].is_null() {
         Some(json!(LARGE))
     } else {
@@ -173,14 +198,15 @@ fn beyond(document: &Value, schema: &Value) -> Option<Value> {
     }
 }
 
-fn item(document: &Value, schema: &Value) -> Value {
+/// Items differ, because some lists leave out what comes again.
+fn item(document: &Value, schema: &Value, number: i64) -> Value {
     let item = resolved(document, &schema["items"]);
     if is(item, "integer") {
-        json!(1)
+        json!(number + 1)
     } else if is(item, "string") {
-        json!("a")
+        json!(format!("a{number}"))
     } else {
-        json!({ "name": "a", "value": "a" })
+        json!({ "name": format!("a{number}"), "value": "a" })
     }
 }
 
@@ -198,7 +224,7 @@ fn bounds_are_described_and_described_bounds_hold() {
             let target = stage.filled(path);
             let json = [("Content-Type", "application/json")];
             let send = |way: &Way, value: Value| {
-                let body = body_of(way, value).to_string();
+                let body = body_of(stage.needed(operation), way, value).to_string();
                 client.send(&method.to_uppercase(), &target, &json, body.as_bytes())
             };
             let mut found = Vec::new();
@@ -206,6 +232,7 @@ fn bounds_are_described_and_described_bounds_hold() {
             if body.is_object() {
                 members(&document, body, &Vec::new(), &mut found);
             }
+            found.retain(|(way, _)| !TRIED_ELSEWHERE.contains(&field_of(way).as_str()));
             for (way, schema) in &found {
                 let probe =
                     |value| Probe { operation, field: field_of(way), schema, response: send(way, value) };

@@ -122,7 +122,7 @@ fn operation(route: &Operation, shape: Shape) -> Value {
     if route.changes && route.method == Method::POST {
         parameters.push(json!({ "$ref": "#/components/parameters/IdempotencyKey" }));
     }
-    if route.versioned && route.changes {
+    if takes_if_match(route) {
         parameters.push(json!({ "$ref": "#/components/parameters/IfMatch" }));
     }
     if route.versioned && route.method == Method::GET {
@@ -156,6 +156,10 @@ fn operation(route: &Operation, shape: Shape) -> Value {
     operation
 }
 
+fn takes_if_match(route: &Operation) -> bool {
+    route.versioned && [Method::PUT, Method::PATCH, Method::DELETE].contains(&route.method)
+}
+
 fn responses(route: &Operation, shape: &Shape) -> Value {
     let error = json!({ "$ref": "#/components/responses/Error" });
     let mut responses = Map::new();
@@ -174,8 +178,12 @@ fn responses(route: &Operation, shape: &Shape) -> Value {
         }
         responses.insert("200".to_owned(), success);
     }
-    if let Some(when) = route.no_content {
-        responses.insert("204".to_owned(), json!({ "description": when }));
+    if let Some((status, when)) = route.also {
+        let mut also = json!({ "description": when });
+        if let Some(answer) = shape.answer.as_ref().filter(|_| status != 204) {
+            also["content"] = json!({ answer.media: { "schema": answer.schema } });
+        }
+        responses.insert(status.to_string(), also);
     }
     if route.versioned && route.method == Method::GET {
         let description = "Not modified: `If-None-Match` names the version that there is";
@@ -207,7 +215,7 @@ fn codes(route: &Operation) -> Vec<&'static str> {
     if route.changes && route.method == Method::POST {
         codes.extend(["idempotency_key_invalid", "idempotency_key_reused"]);
     }
-    if route.versioned && route.changes {
+    if takes_if_match(route) {
         codes.insert("precondition_failed");
     }
     if [Method::PUT, Method::PATCH].contains(&route.method) {
