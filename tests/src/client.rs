@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::described;
+
 /// The time limit of one request; longer than any deadline of the server.
 const REQUEST_MAX: Duration = Duration::from_secs(60);
 
@@ -122,6 +124,7 @@ pub fn try_request(
     }
     let response = parse(&answer, method)?;
     record(method, path, response.status);
+    described::check(method, path, &response);
     Ok(response)
 }
 

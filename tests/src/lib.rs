@@ -5,6 +5,7 @@
 //! stopped by its pid.
 
 mod client;
+mod described;
 mod events;
 mod issuer;
 mod lake;

@@ -16,6 +16,7 @@ mod hostile;
 mod idempotency;
 mod interface;
 mod keys;
+mod limits;
 mod lineage;
 mod nl2sql;
 mod oidc;

@@ -99,7 +99,7 @@ fn a_data_source_is_made_read_changed_and_deleted() {
         let lake = Lake::start(&store);
         let server = &lake.server;
         let form = json!({
-            "name": "shop", "kind": "sqlite", "url": "sqlite:shop.db", "options": { "b": 1, "a": [true] },
+            "name": "shop", "kind": "sqlite", "url": "sqlite:shop.db", "options": { "databases": ["main"] },
             "syncCron": "0 30 2 * * ? *", "unknown": 1,
         });
         let made = server.post(SOURCES, &form);
@@ -108,7 +108,10 @@ fn a_data_source_is_made_read_changed_and_deleted() {
             (&data["name"], &data["kind"], &data["url"]),
             (&json!("shop"), &json!("sqlite"), &json!("sqlite:shop.db"))
         );
-        assert_eq!((&data["options"], &data["isDefault"]), (&json!({ "b": 1, "a": [true] }), &json!(false)));
+        assert_eq!(
+            (&data["options"], &data["isDefault"]),
+            (&json!({ "databases": ["main"] }), &json!(false))
+        );
         for absent in ["host", "port", "database", "username", "readUrl", "lastSyncTime"] {
             assert!(
                 data.as_object().expect("an object").contains_key(absent) && data[absent].is_null(),

@@ -253,6 +253,22 @@ fn request_smuggling_is_refused() {
     target.assert_unharmed();
 }
 
+#[test]
+fn announced_bodies_keep_no_room() {
+    let target = Target::start();
+    let announcing =
+        [&target.head(&format!("POST {FORM} HTTP/1.1"), &["Content-Length: 4194304"])[..], b"{"].concat();
+    let mut open: Vec<TcpStream> = (0..200).map(|_| target.connect()).collect();
+    for stream in &mut open {
+        stream.write_all(&announcing).expect("it listens");
+    }
+    for _ in 0..5 {
+        let answer = target.post(b"{}");
+        assert_eq!((answer.status, answer.error().as_str()), (400, "invalid_input"));
+    }
+    target.assert_unharmed();
+}
+
 /// Clients that disconnect before they have sent everything.
 fn drop_in_the_middle(target: &Target, bytes: &[u8]) {
     for _ in 0..50 {

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use lakeport_tests::{
-    Client, Event, EventStream, Lake, Options, Response, Server, eventually, refused, stores,
+    Client, Event, EventStream, Lake, Options, Response, Server, Session, eventually, refused, stores,
 };
 use serde_json::{Value, json};
 
@@ -380,6 +380,54 @@ fn cancelling_stops_a_query_within_a_second() {
         let count = rest.len() + 1;
         assert_eq!(stream(&lake.server, &id, &format!("?after={count}"), &[]).status, 204);
         ok(client.delete(&path));
+    }
+}
+
+#[test]
+fn a_stream_ends_with_its_callers_token() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        slow(&lake);
+        let local = lake.server.client();
+        let topic = topic(&local, "slow");
+        let id = deliver(&local, &topic, SLOW);
+        in_query(&lake.server, &id);
+        let of_local = stream(&lake.server, &id, "", &[]);
+        let admin = |name: &str| json!({ "role": "admin", "name": name });
+        let root = lake.server.post("/api/v1/tokens", &admin("root")).data()["token"].clone();
+        assert!(
+            of_local.all().iter().all(|event| event.kind != "error"),
+            "local mode has ended, not the task"
+        );
+
+        let root = lake.server.client_as(&text(&root));
+        let mut replica = store.is_postgres().then(|| lake.server.replica(Options::default()));
+        replica.iter_mut().for_each(Server::run);
+        let ann = root.post("/api/v1/tokens", &admin("ann")).data();
+        let soon = Session::open("sqlite::memory:")
+            .expect("a database")
+            .texts("SELECT datetime('now', '+2 seconds')");
+        let mut brief = admin("brief");
+        brief["expiresAt"] = json!(format!("{}Z", soon[0].replace(' ', "T")));
+        let brief = root.post("/api/v1/tokens", &brief).data();
+        for server in std::iter::once(&lake.server).chain(&replica) {
+            let stream_as = |token: &Value| {
+                let bearer = format!("Bearer {}", text(token));
+                eventually("the token is known", SOON, || {
+                    let stream = stream(server, &id, "", &[("Authorization", &bearer)]);
+                    (stream.status == 200).then_some(stream)
+                })
+            };
+            let revoked = root.post("/api/v1/tokens", &admin("bob")).data();
+            let (of_revoked, mut of_ann) = (stream_as(&revoked["token"]), stream_as(&ann["token"]));
+            root.delete(&format!("/api/v1/tokens/{}", revoked["id"])).data();
+            assert!(of_revoked.all().iter().all(|event| event.kind != "error"));
+            assert!(of_ann.next().is_some(), "another token's stream goes on");
+        }
+        let bearer = format!("Bearer {}", text(&brief["token"]));
+        let of_brief = stream(&lake.server, &id, "", &[("Authorization", &bearer)]);
+        assert!(of_brief.status == 401 || of_brief.all().iter().all(|event| event.kind != "error"));
+        assert_eq!(task(&root, &id)["status"], "running");
     }
 }
 

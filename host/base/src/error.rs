@@ -43,6 +43,7 @@ pub const CODES: &[&str] = &[
     "not_found",
     "not_running",
     "not_yet",
+    "nothing_to_change",
     "origin_not_allowed",
     "plugin_answer_too_large",
     "plugin_broke_contract",

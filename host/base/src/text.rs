@@ -1,11 +1,22 @@
 //! Texts for people.
 
+/// The minimum similarity of a suggested name; 1 is equality.
+const LIKENESS_MIN: f64 = 0.8;
+
 /// At most so many characters of a text; an ellipsis marks a cut.
 pub fn shortened(text: &str, chars_max: usize) -> String {
     match text.char_indices().nth(chars_max) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
     }
+}
+
+/// The most similar known name, if one is similar enough.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let likeness = |other: &str| strsim::jaro_winkler(&name.to_lowercase(), &other.to_lowercase());
+    let scored =
+        known.map(|other| (likeness(other), other)).filter(|(likeness, _)| *likeness >= LIKENESS_MIN);
+    scored.max_by(|left, right| left.0.total_cmp(&right.0)).map(|(_, other)| other)
 }
 
 #[cfg(test)]

@@ -60,6 +60,11 @@ pub fn parse(text: &str, zone: Tz) -> Result<i64, String> {
     Ok(at.ok_or_else(skipped)?.timestamp_millis())
 }
 
+/// Whether [`parse`] reads the text in some zone. The error continues the member's name.
+pub fn check(text: &str) -> Result<(), String> {
+    parse(text, Tz::UTC).map(drop)
+}
+
 /// The day of a time in the zone.
 pub fn day_of(at_ms: i64, zone: Tz) -> NaiveDate {
     DateTime::<Utc>::from_timestamp_millis(at_ms).unwrap_or_default().with_timezone(&zone).date_naive()

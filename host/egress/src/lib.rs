@@ -154,7 +154,8 @@ pub fn host_and_port(uri: &http::Uri) -> Option<(&str, u16)> {
 
 fn refused(what: String, allow: String) -> Error {
     let message = format!(
-        "{what}: connecting to it is not allowed; to allow it, add `{allow}` to the setting egress_allow"
+        "{what}: connecting to it is not allowed; to allow it, add `{allow}` to `egress_allow` in lakeport.toml, or to \
+         the variable LAKEPORT_EGRESS_ALLOW, and restart the server"
     );
     Error::forbidden("egress_refused", message)
 }
@@ -224,7 +225,15 @@ mod tests {
         let found = [at("127.0.0.1:80"), at("10.0.0.1:80"), at("[fe80::1]:80")];
         assert_eq!(policy(&[]).judge_all("x", &found).unwrap(), [at("10.0.0.1:80")]);
         let error = policy(&[]).judge_all("evil.example.com", &found[..1]).unwrap_err().to_string();
-        for part in ["127.0.0.1", "evil.example.com", "loopback", "egress_allow", "`127.0.0.1:80`"] {
+        for part in [
+            "127.0.0.1",
+            "evil.example.com",
+            "loopback",
+            "`127.0.0.1:80`",
+            "`egress_allow` in lakeport.toml",
+            "LAKEPORT_EGRESS_ALLOW",
+            "restart",
+        ] {
             assert!(error.contains(part), "{part} is missing in {error}");
         }
     }

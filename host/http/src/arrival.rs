@@ -44,11 +44,14 @@ impl Arrival {
             Some(nothing) => nothing,
             None => form::from_path(&self.parameters)?,
         };
-        let query = match nothing() {
+        let reads = self.method == Method::GET || self.method == Method::HEAD;
+        let query = self.uri.query().unwrap_or_default();
+        let query = match nothing().filter(|_| reads || query.is_empty()) {
             Some(nothing) => nothing,
-            None => form::from_query(self.uri.query().unwrap_or_default())?,
+            None if reads => form::from_query(query)?,
+            None => form::from_known_query(query)?,
         };
-        let body = B::read(&self.body, &self.headers)?;
+        let body = B::read(&self.body, &self.headers, &self.method)?;
         Ok(Call {
             state,
             caller: self.caller,

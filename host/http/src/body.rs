@@ -3,26 +3,31 @@
 
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use lakeport_base::Error;
 use tokio::time::timeout;
 
+use super::body_memory::HeldMemory;
+
 /// The most bytes to discard.
 const DRAIN_MAX_BYTES: usize = 64 * 1024 * 1024;
 /// The longest time to discard.
 const DRAIN_TIME: Duration = Duration::from_secs(2);
-/// The largest buffer that is allocated because of a Content-Length alone.
-const FIRST_ALLOCATION_MAX_BYTES: usize = 64 * 1024;
+/// The smallest buffer.
+const BUFFER_MIN_BYTES: usize = 4 * 1024;
 
-/// The whole body, or 413 when it is larger than `limit_bytes`.
-pub async fn read(body: &mut Incoming, limit_bytes: usize) -> Result<Bytes, Error> {
+/// The whole body, or 413 when it is larger than `limit_bytes`. Its buffer grows with what has arrived; 503 if
+/// there is no memory for it.
+pub async fn read(body: &mut Incoming, limit_bytes: usize, memory: &mut HeldMemory) -> Result<Bytes, Error> {
     let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
     if announced > limit_bytes {
         return Err(Error::too_large(limit_bytes));
     }
-    let mut whole = BytesMut::with_capacity(announced.min(FIRST_ALLOCATION_MAX_BYTES));
+    let at_most = body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
+    let at_most = at_most.unwrap_or(limit_bytes).min(limit_bytes);
+    let mut whole = Vec::new();
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|error| {
             Error::bad_request("body_incomplete", format!("the body is incomplete: {error}"))
@@ -31,9 +36,15 @@ pub async fn read(body: &mut Incoming, limit_bytes: usize) -> Result<Bytes, Erro
         if whole.len() + data.len() > limit_bytes {
             return Err(Error::too_large(limit_bytes));
         }
+        let needed = whole.len() + data.len();
+        if needed > whole.capacity() {
+            let capacity = (2 * whole.capacity()).max(BUFFER_MIN_BYTES).min(at_most).max(needed);
+            memory.grow_to(capacity).await?;
+            whole.reserve_exact(capacity - whole.len());
+        }
         whole.extend_from_slice(&data);
     }
-    Ok(whole.freeze())
+    Ok(whole.into())
 }
 
 /// Discards the rest of a body, within bounds.

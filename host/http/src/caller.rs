@@ -69,6 +69,8 @@ pub struct Caller {
     pub datasources: Option<Vec<String>>,
     /// If not empty, the caller may only do what these scopes allow.
     pub scopes: Vec<String>,
+    /// When its token or JWT expires, milliseconds since 1970; `None`: never.
+    pub expires_at_ms: Option<i64>,
 }
 
 impl Caller {
@@ -80,6 +82,7 @@ impl Caller {
             role: Role::Anyone,
             datasources: None,
             scopes: Vec::new(),
+            expires_at_ms: None,
         }
     }
 

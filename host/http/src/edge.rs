@@ -15,12 +15,12 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use lakeport_base::Error;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::arrival::Arrival;
+use super::body_memory::{self, BodyMemory, HeldMemory};
 use super::gate::{Attempt, Begun, Gate};
 use super::router::Found;
 use super::stats::{NO_OPERATION, OperationStats, Stats};
@@ -31,12 +31,6 @@ use super::{
 /// The header that lets a repeated POST return the first answer.
 static IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 const IDEMPOTENCY_KEY_MAX_CHARS: usize = 255;
-
-/// All bodies that are held at the same time, together: 512 MiB.
-const BODY_UNITS: usize = 128 * 1024;
-const BODY_UNIT_BYTES: usize = 4 * 1024;
-/// How long a request waits for space for its body.
-const BODY_ROOM_WAIT: Duration = Duration::from_secs(5);
 
 /// Limits that the operator sets.
 #[derive(Clone)]
@@ -65,9 +59,8 @@ pub struct Edge<G> {
     stopping: CancellationToken,
     /// Running changes, including those whose client is gone.
     changes: TaskTracker,
-    /// Space for bodies, in units of [`BODY_UNIT_BYTES`]: held from before a body is read until it is
-    /// dropped.
-    bodies: Arc<Semaphore>,
+    /// Held while a body is read, and until it is dropped.
+    bodies: BodyMemory,
     pub(super) stats: Stats,
     pub(super) settings: EdgeSettings,
 }
@@ -94,7 +87,8 @@ impl<G: Gate> Edge<G> {
         let operations = endpoints.iter().map(|endpoint| stats.of(endpoint.id)).collect();
         let unrouted = stats.of(NO_OPERATION);
         let router = Router::new(endpoints)?;
-        let (changes, bodies) = (TaskTracker::new(), Arc::new(Semaphore::new(BODY_UNITS)));
+        let bodies = BodyMemory::new(settings.body_max_bytes.max(settings.upload_max_bytes));
+        let changes = TaskTracker::new();
         Ok(Edge { gate, router, operations, unrouted, stopping, changes, bodies, stats, settings })
     }
 
@@ -178,8 +172,8 @@ impl<G: Gate> Edge<G> {
         let deadline = started + self.settings.request_timeout;
         let allowed = allow(&caller, needed, route.scope);
         // Refused changes are recorded as well, without their body.
-        let (body, room) = match &allowed {
-            Ok(()) => self.read_body(incoming, route.body_limit, deadline).await?,
+        let (body, memory) = match &allowed {
+            Ok(()) => self.read_body(incoming, route.body_limit, &caller, peer, deadline).await?,
             Err(_) => (Bytes::new(), None),
         };
         let mut arrival = Arrival {
@@ -198,9 +192,11 @@ impl<G: Gate> Edge<G> {
         };
         if !route.changes || is_dry_run {
             allowed?;
-            let _room = room;
+            let _memory = memory;
+            let caller = Arc::clone(&arrival.caller);
             let answering = async { route.run(arrival).await };
-            return self.guarded(answering, route.id, deadline).await;
+            let reply = self.guarded(answering, route.id, deadline).await?;
+            return Ok(reply.until(Arc::clone(&self.gate).ended(caller)));
         }
         let key = idempotency_key(&arrival.method, &arrival.headers)?;
         let attempt = Arc::new(arrival.to_attempt(key, route.secret));
@@ -210,7 +206,7 @@ impl<G: Gate> Edge<G> {
             Box::pin(self.gate.end(&attempt, Err(&error))).await;
             return Err(error);
         }
-        self.change(route.clone(), arrival, attempt, room, deadline).await
+        self.change(route.clone(), arrival, attempt, memory, deadline).await
     }
 
     /// Runs in a task of its own, so that a client that disconnects does not interrupt a change.
@@ -219,14 +215,14 @@ impl<G: Gate> Edge<G> {
         route: Endpoint,
         arrival: Arrival,
         attempt: Arc<Attempt>,
-        room: Option<OwnedSemaphorePermit>,
+        memory: Option<HeldMemory>,
         deadline: Instant,
     ) -> Result<Reply, Error> {
         let gate = Arc::clone(&self.gate);
         let operation = route.id;
         let timeout = self.settings.request_timeout;
         let work = self.changes.spawn(async move {
-            let _room = room;
+            let _memory = memory;
             match timeout_at(deadline, gate.begin(&attempt)).await {
                 Ok(Ok(Begun::Go)) => {}
                 Ok(Ok(Begun::Answered(reply))) => return Ok(reply),
@@ -281,8 +277,10 @@ impl<G: Gate> Edge<G> {
         &self,
         incoming: &mut Incoming,
         limit: BodyLimit,
+        caller: &Caller,
+        peer: SocketAddr,
         deadline: Instant,
-    ) -> Result<(Bytes, Option<OwnedSemaphorePermit>), Error> {
+    ) -> Result<(Bytes, Option<HeldMemory>), Error> {
         if hyper::body::Body::is_end_stream(incoming) {
             return Ok((Bytes::new(), None));
         }
@@ -290,26 +288,11 @@ impl<G: Gate> Edge<G> {
             BodyLimit::Standard => self.settings.body_max_bytes,
             BodyLimit::Upload => self.settings.upload_max_bytes,
         };
-        let room = self.room_for(incoming, limit_bytes).await?;
-        let reading = body::read(incoming, limit_bytes);
+        let mut memory = self.bodies.of(body_memory::Client::of(caller, peer));
+        let reading = body::read(incoming, limit_bytes, &mut memory);
         let whole = timeout_at(deadline, reading).await;
         let whole = whole.unwrap_or_else(|_| Err(deadline_exceeded(self.settings.request_timeout)))?;
-        Ok((whole, Some(room)))
-    }
-
-    /// Reserves space for the body's declared or largest size; 503 if none becomes free soon.
-    async fn room_for(&self, incoming: &Incoming, limit_bytes: usize) -> Result<OwnedSemaphorePermit, Error> {
-        let announced = hyper::body::Body::size_hint(incoming).upper();
-        let bytes = announced.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(limit_bytes);
-        let units = bytes.min(limit_bytes).div_ceil(BODY_UNIT_BYTES).clamp(1, BODY_UNITS);
-        let waiting = Arc::clone(&self.bodies).acquire_many_owned(units as u32);
-        match timeout(BODY_ROOM_WAIT, waiting).await {
-            Ok(room) => Ok(room.expect("the semaphore is never closed")),
-            Err(_) => {
-                let message = "the server is busy with other large requests; try again";
-                Err(Error::unavailable("server_busy", message).retry_after(1))
-            }
-        }
+        Ok((whole, Some(memory)))
     }
 }
 
@@ -384,12 +367,12 @@ pub(super) fn allow(caller: &Caller, needed: Role, enough: Option<&str>) -> Resu
     Err(Error::forbidden("insufficient_role", message))
 }
 
-/// Whether the query has `dryRun=true`, parsed as the handler will parse it.
+/// Whether the query has a true `dryRun`, parsed as the handler will parse it.
 fn is_dry_run(query: Option<&str>) -> bool {
     let mut given = form_urlencoded::parse(query.unwrap_or_default().as_bytes())
         .filter(|(name, _)| name == "dryRun")
         .map(|(_, value)| value);
-    given.next().is_some_and(|value| value == "true") && given.next().is_none()
+    given.next().is_some_and(|value| value == "true" || value == "1") && given.next().is_none()
 }
 
 /// For POST only: other methods are idempotent already.

@@ -38,14 +38,14 @@ impl Event {
 /// A reply that sends `events` until they end or the server stops.
 pub fn stream<E>(events: E, stopping: CancellationToken) -> Reply
 where
-    E: Stream<Item = Event> + Send + Sync + 'static,
+    E: Stream<Item = Event> + Send + 'static,
 {
     stream_with(events, stopping, COMMENT_INTERVAL)
 }
 
 fn stream_with<E>(events: E, stopping: CancellationToken, comment_interval: Duration) -> Reply
 where
-    E: Stream<Item = Event> + Send + Sync + 'static,
+    E: Stream<Item = Event> + Send + 'static,
 {
     let comment_at = Instant::now() + comment_interval;
     let reader = Reader { events: Box::pin(events), stopping, comment_interval, comment_at, ended: false };
@@ -56,7 +56,7 @@ where
         (HeaderName::from_static("x-accel-buffering"), "no"),
     ];
     let headers = headers.into_iter().map(|(name, value)| (name, HeaderValue::from_static(value))).collect();
-    Reply { status: StatusCode::OK, headers, content: Content::Stream(Box::pin(frames)) }
+    Reply { status: StatusCode::OK, headers, content: Content::stream(frames) }
 }
 
 struct Reader<E> {

@@ -22,6 +22,9 @@ pub trait Gate: Send + Sync + Sized + 'static {
         needed: Role,
     ) -> impl Future<Output = Result<Arc<Caller>, Error>> + Send;
 
+    /// Resolves when the caller's identity is no longer valid. Streams that it still reads end then.
+    fn ended(self: Arc<Self>, caller: Arc<Caller>) -> impl Future<Output = ()> + Send + 'static;
+
     /// Called before a change: a repeated one gets its first answer.
     fn begin(&self, attempt: &Attempt) -> impl Future<Output = Result<Begun, Error>> + Send;
 

@@ -9,6 +9,7 @@
 mod answer;
 mod arrival;
 mod body;
+mod body_memory;
 mod call;
 mod caller;
 mod compress;

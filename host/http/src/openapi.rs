@@ -57,7 +57,7 @@ pub fn document(about: &About, operations: &[Operation]) -> Value {
     paths.sort_keys();
     let tags: Vec<Value> =
         about.tags.iter().map(|(name, about)| json!({ "name": name, "description": about })).collect();
-    json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": { "title": about.title, "version": about.version, "description": about.description },
         "servers": [{ "url": "/" }],
@@ -77,6 +77,11 @@ pub fn document(about: &About, operations: &[Operation]) -> Value {
                     "description": "The ETag of the version that was read; 412 when the resource changed since",
                     "schema": { "type": "string" },
                 },
+                "IfNoneMatch": {
+                    "name": "If-None-Match", "in": "header", "required": false,
+                    "description": "The ETag of the version that was read; 304 when it is still the same",
+                    "schema": { "type": "string" },
+                },
             },
             "responses": {
                 "Error": {
@@ -86,7 +91,29 @@ pub fn document(about: &About, operations: &[Operation]) -> Value {
             },
             "schemas": schemas,
         },
-    })
+    });
+    add_bounds(&mut document);
+    document
+}
+
+/// Writes down the bounds of integers with less than 64 bits, which are read as such.
+fn add_bounds(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(add_bounds),
+        Value::Object(members) => {
+            members.values_mut().for_each(add_bounds);
+            let (low, high) = match members.get("format").and_then(Value::as_str) {
+                Some("uint8") => (0, u32::from(u8::MAX)),
+                Some("uint16") => (0, u32::from(u16::MAX)),
+                Some("uint32") => (0, u32::MAX),
+                _ => return,
+            };
+            for (bound, number) in [("minimum", low), ("maximum", high)] {
+                members.entry(bound).or_insert_with(|| json!(number));
+            }
+        }
+        _ => {}
+    }
 }
 
 fn operation(route: &Operation, shape: Shape) -> Value {
@@ -95,8 +122,11 @@ fn operation(route: &Operation, shape: Shape) -> Value {
     if route.changes && route.method == Method::POST {
         parameters.push(json!({ "$ref": "#/components/parameters/IdempotencyKey" }));
     }
-    if route.versioned && route.changes {
+    if takes_if_match(route) {
         parameters.push(json!({ "$ref": "#/components/parameters/IfMatch" }));
+    }
+    if route.versioned && route.method == Method::GET {
+        parameters.push(json!({ "$ref": "#/components/parameters/IfNoneMatch" }));
     }
     let mut operation = json!({
         "operationId": route.id,
@@ -126,6 +156,10 @@ fn operation(route: &Operation, shape: Shape) -> Value {
     operation
 }
 
+fn takes_if_match(route: &Operation) -> bool {
+    route.versioned && [Method::PUT, Method::PATCH, Method::DELETE].contains(&route.method)
+}
+
 fn responses(route: &Operation, shape: &Shape) -> Value {
     let error = json!({ "$ref": "#/components/responses/Error" });
     let mut responses = Map::new();
@@ -143,6 +177,17 @@ fn responses(route: &Operation, shape: &Shape) -> Value {
             }});
         }
         responses.insert("200".to_owned(), success);
+    }
+    if let Some((status, when)) = route.also {
+        let mut also = json!({ "description": when });
+        if let Some(answer) = shape.answer.as_ref().filter(|_| status != 204) {
+            also["content"] = json!({ answer.media: { "schema": answer.schema } });
+        }
+        responses.insert(status.to_string(), also);
+    }
+    if route.versioned && route.method == Method::GET {
+        let description = "Not modified: `If-None-Match` names the version that there is";
+        responses.insert("304".to_owned(), json!({ "description": description }));
     }
     responses.insert("default".to_owned(), error);
     Value::Object(responses)
@@ -170,8 +215,11 @@ fn codes(route: &Operation) -> Vec<&'static str> {
     if route.changes && route.method == Method::POST {
         codes.extend(["idempotency_key_invalid", "idempotency_key_reused"]);
     }
-    if route.versioned && route.changes {
+    if takes_if_match(route) {
         codes.insert("precondition_failed");
+    }
+    if [Method::PUT, Method::PATCH].contains(&route.method) {
+        codes.insert("nothing_to_change");
     }
     if route.not_yet {
         codes.insert("not_yet");
@@ -274,6 +322,18 @@ mod tests {
         assert_eq!(tag("/api/v1/nl2sql/topics"), "nl2sql");
         assert_eq!(tag("/health/live"), "operation");
         assert_eq!(tag("/mcp"), "mcp");
+    }
+
+    #[test]
+    fn small_integers_have_their_bounds() {
+        let mut schema =
+            json!({ "a": [{ "type": "integer", "format": "uint8", "minimum": 1 }], "format": {} });
+        add_bounds(&mut schema);
+        assert_eq!(
+            schema["a"][0],
+            json!({ "type": "integer", "format": "uint8", "minimum": 1, "maximum": 255 })
+        );
+        assert_eq!(schema["format"], json!({}));
     }
 
     #[test]

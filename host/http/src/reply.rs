@@ -5,11 +5,12 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt};
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, ETAG, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use hyper::body::{Body, Frame, SizeHint};
 use lakeport_base::Error;
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::json;
 
@@ -46,9 +47,26 @@ impl std::fmt::Debug for Content {
 }
 
 impl Content {
+    /// A body that is sent piece by piece.
+    pub fn stream(pieces: impl Stream<Item = Bytes> + Send + 'static) -> Content {
+        Content::Stream(Box::pin(Alone(Mutex::new(Box::pin(pieces)))))
+    }
+
     /// The bytes of a complete body.
     pub fn whole(&self) -> Option<&Bytes> {
         if let Content::Whole(bytes) = self { Some(bytes) } else { None }
+    }
+}
+
+/// A stream that is polled by one owner only. A reply must be shareable, which a stream that reads the store is
+/// not.
+struct Alone<S>(Mutex<Pin<Box<S>>>);
+
+impl<S: Stream> Stream for Alone<S> {
+    type Item = S::Item;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<S::Item>> {
+        self.get_mut().0.get_mut().as_mut().poll_next(context)
     }
 }
 
@@ -81,6 +99,15 @@ impl Reply {
     #[must_use]
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Reply {
         self.headers.insert(name, value);
+        self
+    }
+
+    /// Ends a stream once `ended` resolves; a complete body stays as it is.
+    #[must_use]
+    pub(super) fn until(mut self, ended: impl Future<Output = ()> + Send + 'static) -> Reply {
+        if let Content::Stream(pieces) = self.content {
+            self.content = Content::stream(pieces.take_until(ended));
+        }
         self
     }
 

@@ -66,8 +66,10 @@ pub struct Operation {
     pub secret: bool,
     /// Polled by machines: logged at `debug`.
     pub probe: bool,
-    /// Its resource has an `ETag`; a change accepts `If-Match`.
+    /// It answers with the `ETag` of its resource; PUT, PATCH and DELETE accept `If-Match`.
     pub versioned: bool,
+    /// Another status that it answers, with the same form or, if it is 204, without a body; and when.
+    pub also: Option<(u16, &'static str)>,
     /// Not implemented yet.
     pub not_yet: bool,
     /// With `?dryRun=true` it changes nothing, and viewers may call it.
@@ -197,10 +199,16 @@ impl<S: Send + Sync + 'static> Route<S> {
         self.with(|operation| Operation { dry_run: true, ..operation })
     }
 
-    /// Its resource has an `ETag`; a change accepts `If-Match`.
+    /// It answers with the `ETag` of its resource; PUT, PATCH and DELETE accept `If-Match`.
     #[must_use]
     pub fn versioned(self) -> Self {
         self.with(|operation| Operation { versioned: true, ..operation })
+    }
+
+    /// Describes another status that it answers, and when.
+    #[must_use]
+    pub fn also(self, status: u16, when: &'static str) -> Self {
+        self.with(|operation| Operation { also: Some((status, when)), ..operation })
     }
 
     /// A scope that suffices to call it.
@@ -253,6 +261,7 @@ impl Operation {
             secret: false,
             probe: false,
             versioned: false,
+            also: None,
             not_yet: false,
             dry_run: false,
             scope: None,

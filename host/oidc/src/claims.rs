@@ -55,14 +55,14 @@ impl Claims {
     }
 
     /// The caller's identity. 403 `role_claim_missing` if the JWT has no role.
-    pub fn identity(&self, settings: &OidcSettings) -> Result<OidcIdentity, Error> {
+    pub fn identity(&self, settings: &OidcSettings, expires_at_ms: i64) -> Result<OidcIdentity, Error> {
         let subject =
             self.text("sub").filter(|text| !text.is_empty() && text.chars().count() <= SUBJECT_MAX_CHARS);
         let subject = subject.ok_or_else(|| refused("has no valid `sub`"))?;
         let role = self.role(&settings.role_claim)?;
         let datasources = self.datasources(&settings.datasources_claim)?;
         let name = self.name(&settings.name_claim).unwrap_or_else(|| shown(subject));
-        Ok(OidcIdentity { subject: subject.to_owned(), name, role, datasources })
+        Ok(OidcIdentity { subject: subject.to_owned(), name, role, datasources, expires_at_ms })
     }
 
     /// The highest role in the claim; ignores names that are not roles.

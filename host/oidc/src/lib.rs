@@ -54,6 +54,8 @@ pub struct OidcIdentity {
     pub role: Role,
     /// Names; `None`: all.
     pub datasources: Option<Vec<String>>,
+    /// When the JWT expires, milliseconds since 1970.
+    pub expires_at_ms: i64,
 }
 
 pub struct Oidc {
@@ -117,7 +119,7 @@ impl Oidc {
             return Err(Error::unauthenticated("the JWT's signature is invalid"));
         }
         let until_ms = claims.check(&self.settings.audience, now_ms)?;
-        let identity = claims.identity(&self.settings)?;
+        let identity = claims.identity(&self.settings, until_ms)?;
         self.remember(digest, &identity, until_ms.min(now_ms + KNOWN_MS), now_ms);
         Ok(identity)
     }

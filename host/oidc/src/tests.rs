@@ -89,8 +89,13 @@ fn assert_refused(refusal: (u16, String), status: u16, part: &str) {
 async fn a_jwt_gives_identity_and_rights() {
     let stage = stage();
     let identity = stage.identify(json!({ "preferred_username": "ada" })).await.unwrap();
-    let expected =
-        OidcIdentity { subject: "u1".into(), name: "ada".into(), role: Role::Editor, datasources: None };
+    let expected = OidcIdentity {
+        subject: "u1".into(),
+        name: "ada".into(),
+        role: Role::Editor,
+        datasources: None,
+        expires_at_ms: identity.expires_at_ms,
+    };
     assert_eq!(identity, expected);
     let bound = stage.identify(json!({ "lakeport_datasources": ["a", "b"] })).await.unwrap();
     assert_eq!(bound.datasources, Some(vec!["a".to_owned(), "b".to_owned()]));

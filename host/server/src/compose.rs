@@ -206,6 +206,10 @@ impl Gate for ServerGate {
         self.auth.identify(parts, needed, &self.core.config.cors_origins).await
     }
 
+    async fn ended(self: Arc<Self>, caller: Arc<Caller>) {
+        self.auth.ended(&caller).await;
+    }
+
     async fn begin(&self, attempt: &Attempt) -> Result<Begun, Error> {
         idempotency::begin(&self.core, attempt).await
     }

@@ -19,7 +19,7 @@ use field::{
 };
 
 /// The longest text, in characters.
-const MAX_CHARS: usize = 200;
+pub const MAX_CHARS: usize = 200;
 /// The most local times that are tried for one that clocks show: no zone skips or repeats more.
 const SKIPPED_MAX: usize = 200_000;
 /// Before the first year in every zone.

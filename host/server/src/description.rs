@@ -16,12 +16,13 @@ use crate::part::Part;
 const ABOUT: &str = "Questions in natural language, workflows with publication and backfill, lineage, and the \
                      metadata of tables. Areas B and C answer with `{code, message, data}`, area A \
                      (`/api/v1/nl2sql`) with the bare object; every error has the same form. An operation \
-                     marked `x-not-yet` is not implemented yet and returns 501.";
+                     marked `x-not-yet` is not implemented yet and returns 501. Unknown members of a body are \
+                     ignored, unknown parameters of a query only by GET.";
 
 fn routes() -> Vec<Route<Description>> {
     let about = "Get this description of the interface";
     vec![
-        Route::new(Method::GET, "/openapi.json", Role::Anyone, "getOpenApi", about, document),
+        Route::new(Method::GET, "/openapi.json", Role::Anyone, "getOpenApi", about, document).versioned(),
         Route::new(
             Method::GET,
             "/docs",
@@ -29,7 +30,8 @@ fn routes() -> Vec<Route<Description>> {
             "getDocs",
             "Read and try the interface in a browser",
             page,
-        ),
+        )
+        .versioned(),
         Route::new(
             Method::GET,
             "/docs/app.js",
@@ -37,7 +39,8 @@ fn routes() -> Vec<Route<Description>> {
             "getDocsScript",
             "Get the script of the documentation page",
             script,
-        ),
+        )
+        .versioned(),
         Route::new(
             Method::GET,
             "/docs/style.css",
@@ -45,7 +48,8 @@ fn routes() -> Vec<Route<Description>> {
             "getDocsStyle",
             "Get the style of the documentation page",
             style,
-        ),
+        )
+        .versioned(),
     ]
 }
 
@@ -126,7 +130,8 @@ fn task_event() -> Value {
                 "duration_ms": { "type": "number" }, "truncated": { "type": "boolean" }, "error": error,
             })),
             event("message", json!({
-                "message_id": text, "content": text, "artifacts": { "type": "array", "items": {} },
+                "message_id": text, "content": text,
+                "artifacts": { "type": "array", "items": { "$ref": "#/components/schemas/Artifact" } },
             })),
             event("error", json!({ "code": text, "message": text, "retryable": { "type": "boolean" } })),
         ],

@@ -66,6 +66,7 @@ fn routes() -> Vec<Route<Health>> {
             "Check that the server can serve requests",
             ready,
         )
+        .also(503, "The server is not ready; the answer says why")
         .probe(),
         Route::new(
             get,
@@ -75,6 +76,7 @@ fn routes() -> Vec<Route<Health>> {
             "Check whether questions can be answered",
             ready,
         )
+        .also(503, "The server is not ready; the answer says why")
         .probe(),
     ]
 }

@@ -15,7 +15,7 @@ use tracing_subscriber::EnvFilter;
 use crate::compose::Server;
 use crate::config::{Config, LogFormat};
 use crate::demo;
-use crate::log::{FlushAtEnd, Log};
+use crate::log::{self, FlushAtEnd, Log};
 use crate::part::Start;
 
 /// How long changes whose client is gone may take to end.
@@ -75,7 +75,9 @@ fn start_log(config: &Config) -> anyhow::Result<FlushAtEnd> {
     let (lines, at_end) = Log::start(std::io::stderr())?;
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(lines);
     let started = match config.log_format {
-        LogFormat::Text => log.with_ansi(std::io::stderr().is_terminal()).try_init(),
+        LogFormat::Text => {
+            log.with_ansi(std::io::stderr().is_terminal()).fmt_fields(log::fields()).try_init()
+        }
         LogFormat::Json => log.json().try_init(),
     };
     started.map(|()| at_end).map_err(|error| anyhow!("the log cannot start: {error}"))

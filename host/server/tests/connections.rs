@@ -46,6 +46,10 @@ impl Gate for State {
         Ok(Arc::new(Caller { name: name.to_owned(), ..Caller::local() }))
     }
 
+    async fn ended(self: Arc<Self>, _: Arc<Caller>) {
+        std::future::pending().await
+    }
+
     async fn begin(&self, _: &Attempt) -> Result<Begun, Error> {
         Ok(Begun::Go)
     }

@@ -46,6 +46,8 @@ struct State {
     /// Ended changes with their statuses.
     ends: parking_lot::Mutex<Vec<(String, u16)>>,
     stopping: CancellationToken,
+    /// The caller's identity is not valid any more.
+    revoked: CancellationToken,
 }
 
 impl Gate for State {
@@ -60,6 +62,10 @@ impl Gate for State {
         let role = Role::named(role).ok_or_else(|| Error::unauthenticated("who are you?"))?;
         let scopes = if scope.is_empty() { Vec::new() } else { vec![scope.to_owned()] };
         Ok(Arc::new(Caller { role, scopes, ..Caller::local() }))
+    }
+
+    async fn ended(self: Arc<Self>, _: Arc<Caller>) {
+        self.revoked.cancelled().await;
     }
 
     async fn begin(&self, attempt: &Attempt) -> Result<Begun, Error> {
@@ -147,7 +153,15 @@ async fn steps(call: Call) -> Result<Data<String>, Error> {
     Ok(Data::new(&"ended".to_owned()))
 }
 
-async fn dry(call: Call<ItemPath>) -> Result<Data<bool>, Error> {
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct DryRun {
+    #[serde(default)]
+    #[expect(dead_code, reason = "the edge reads it")]
+    dry_run: bool,
+}
+
+async fn dry(call: Call<ItemPath, DryRun>) -> Result<Data<bool>, Error> {
     Ok(Data::new(&call.attempt.is_none()))
 }
 
@@ -636,9 +650,43 @@ async fn viewers_may_do_dry_runs() {
     let server = Server::start().await;
     let viewer = [("authorization", "viewer")];
     assert_eq!(server.send("PUT", "/items/1/dry?dryRun=true", &viewer, "").await.json()["data"], true);
-    for query in ["", "?dryRun=false", "?dryRun=1", "?dryRun=true&dryRun=true"] {
+    for query in ["", "?dryRun=false", "?dryRun=2", "?dryRun=true&dryRun=true"] {
         let refused = server.send("PUT", &format!("/items/1/dry{query}"), &viewer, "").await;
         refused.expect_error(403, "insufficient_role");
     }
     assert_eq!(server.send("PUT", "/items/1/dry", &[], "").await.json()["data"], false);
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_its_callers_rights() {
+    let server = Server::start().await;
+    let uri = format!("http://{}/stream", server.address).parse().unwrap();
+    let mut body = server.client.get(uri).await.unwrap().into_body();
+    let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
+    assert!(first.starts_with(b"id: 1"), "{first:?}");
+    server.state.revoked.cancel();
+    let rest = timeout(Duration::from_secs(10), body.collect()).await.expect("it ends").unwrap().to_bytes();
+    assert!(rest.is_empty(), "{rest:?}");
+}
+
+#[tokio::test]
+async fn an_unknown_parameter_of_a_change_is_refused() {
+    let server = Server::start().await;
+    let as_admin = [("authorization", "admin")];
+    for name in ["dryRun", "x"] {
+        let answer = server.send("POST", &format!("/bodyless?{name}=true"), &as_admin, "").await;
+        assert_eq!(answer.expect_error(400, "invalid_input")["details"][0]["field"], name);
+    }
+    assert_eq!(server.get("/long?x=1").await.status, 200, "a read ignores it");
+    for (query, is_dry) in
+        [("", false), ("?dryRun=false", false), ("?dryRun=1", true), ("?dryRun=true", true)]
+    {
+        let answer = server.send("PUT", &format!("/items/1/dry{query}"), &as_admin, "").await;
+        assert_eq!(answer.json()["data"], is_dry, "{query}");
+    }
+    let answer = server.send("PUT", "/items/1/dry?dryrun=true", &as_admin, "").await;
+    assert_eq!(
+        answer.expect_error(400, "invalid_input")["details"][0]["message"],
+        "is not a parameter of this operation; did you mean `dryRun`?"
+    );
 }

@@ -19,7 +19,7 @@ fn concurrent_requests_do_not_share_sessions() {
         let asked: Vec<_> = (0..AT_ONCE)
             .map(|number| {
                 let (client, target) = (lake.server.client(), format!("{field}?dryRun=true"));
-                let form = json!({ "comment": format!("number {number}") });
+                let form = json!({ "fieldComment": format!("number {number}") });
                 thread::spawn(move || client.put(&target, &form))
             })
             .collect();

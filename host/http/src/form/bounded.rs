@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use lakeport_base::time;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
 use serde::de::{self, Deserialize, Deserializer, Unexpected, Visitor};
@@ -107,6 +108,38 @@ impl<'de, const MIN: i64, const MAX: i64> Deserialize<'de> for Number<MIN, MAX> 
     }
 }
 
+/// A time in the notation of the interface; the reader knows the zone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimeText(pub String);
+
+struct Time;
+
+impl Visitor<'_> for Time {
+    type Value = String;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "a time written {}", time::FORM_SHOWN)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<String, E> {
+        time::check(text)
+            .map(|()| text.to_owned())
+            .map_err(|_| E::invalid_value(Unexpected::Str(text), &self))
+    }
+
+    /// Only a filler has bytes.
+    fn visit_bytes<E: de::Error>(self, _: &[u8]) -> Result<String, E> {
+        Ok(String::new())
+    }
+}
+
+// Requests bytes, because only a filler answers with bytes: this tells it from an empty text.
+impl<'de> Deserialize<'de> for TimeText {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_bytes(Time).map(TimeText)
+    }
+}
+
 macro_rules! described {
     ($(($($generics:tt)*) $type:ty => $schema:expr;)*) => {$(
         impl $($generics)* JsonSchema for $type {
@@ -128,6 +161,7 @@ macro_rules! described {
 described! {
     (<const MIN_CHARS: usize, const MAX_CHARS: usize>) Text<MIN_CHARS, MAX_CHARS> =>
         json_schema!({ "type": "string", "minLength": MIN_CHARS, "maxLength": MAX_CHARS });
+    () TimeText => json_schema!({ "type": "string" });
     (<const MIN: i64, const MAX: i64>) Number<MIN, MAX> =>
         json_schema!({ "type": "integer", "format": "int64", "minimum": MIN, "maximum": MAX });
 }

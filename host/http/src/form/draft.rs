@@ -42,6 +42,11 @@ impl<T> Draft<T> {
         self.wrong.iter().cloned().chain(found).collect()
     }
 
+    /// Whether all members could be read.
+    pub(super) fn is_whole(&self) -> bool {
+        self.wrong.is_empty()
+    }
+
     /// The form, if all members could be read.
     pub fn whole(self) -> Result<T, Error> {
         self.refuse(Vec::new()).map(|()| self.read)

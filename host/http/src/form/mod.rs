@@ -17,17 +17,18 @@ mod reading;
 use std::collections::BTreeSet;
 
 use lakeport_base::error::{Detail, Error};
+use lakeport_base::text::nearest;
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-pub use bounded::{Count, Number, Text};
+pub use bounded::{Count, Number, Text, TimeText};
 pub use draft::Draft;
 use error::FormError;
 pub use member::{Amend, Patch, uuid};
 use node::Node;
 use path::Path;
-use reading::{Kind, Reading};
+use reading::{Given, Kind, Reading};
 
 /// The most errors that are reported.
 const MAX_DETAILS: usize = 20;
@@ -35,9 +36,6 @@ const MAX_DETAILS: usize = 20;
 const LOOKED_THROUGH_MAX_BYTES: usize = 256 * 1024;
 /// The most parameters of a query.
 const MAX_QUERY_PARAMETERS: usize = 200;
-/// The notations of U+0000.
-const NUL_IN_JSON: &[u8] = b"\\u0000";
-const NUL_IN_QUERY: &str = "%00";
 /// The name of the whole body in an error without a member.
 const WHOLE: &str = "body";
 
@@ -46,22 +44,46 @@ pub fn from_json<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     draft_from_json(body)?.whole()
 }
 
-/// Reads a JSON body as far as possible.
+/// Reads a JSON body as far as possible. Unknown members are ignored.
 pub fn draft_from_json<T: DeserializeOwned>(body: &[u8]) -> Result<Draft<T>, Error> {
+    Ok(read_json(body)?.0)
+}
+
+/// The same, for a partial change: 400 `nothing_to_change` if it has members and knows none of them.
+pub fn change_from_json<T: DeserializeOwned>(body: &[u8]) -> Result<Draft<T>, Error> {
+    let (draft, given) = read_json(body)?;
+    if given.has_known.get() || given.unknown.borrow().is_empty() || !draft.is_whole() {
+        return Ok(draft);
+    }
+    let unknown = given.unknown("is not a member of this operation");
+    let shown: Vec<String> = unknown.iter().map(|one| format!("{}: {}", one.field, one.message)).collect();
+    let message = format!("no member of the body can be changed here: {}", shown.join("; "));
+    Err(Error::bad_request("nothing_to_change", message).with_details(unknown))
+}
+
+fn read_json<T: DeserializeOwned>(body: &[u8]) -> Result<(Draft<T>, Given), Error> {
     let value: Value = serde_json::from_slice(body).map_err(|error| {
         let place = format!("line {}, column {}", error.line(), error.column());
         Error::bad_request("invalid_json", format!("the body is not JSON ({place}): {}", reason(&error)))
     })?;
-    // JSON only allows U+0000 as an escape, so that most bodies need no search.
-    if body.windows(NUL_IN_JSON.len()).any(|window| window.eq_ignore_ascii_case(NUL_IN_JSON)) {
-        refuse_nul(&value)?;
-    }
     let details_max = if body.len() > LOOKED_THROUGH_MAX_BYTES { 1 } else { MAX_DETAILS };
     read(&value, Kind::Json, details_max)
 }
 
-/// Reads a query such as `pageNum=2&keyword=a`. A parameter given twice is a list.
+/// Reads a query such as `pageNum=2&keyword=a`. A parameter given twice is a list. Unknown ones are ignored.
 pub fn from_query<T: DeserializeOwned>(query: &str) -> Result<T, Error> {
+    read_query(query)?.0.whole()
+}
+
+/// The same, for a request that may change something: a parameter that is misspelled must not be missed.
+pub fn from_known_query<T: DeserializeOwned>(query: &str) -> Result<T, Error> {
+    let (draft, given) = read_query(query)?;
+    let unknown = given.unknown("is not a parameter of this operation");
+    draft.refuse(unknown)?;
+    draft.whole()
+}
+
+fn read_query<T: DeserializeOwned>(query: &str) -> Result<(Draft<T>, Given), Error> {
     let mut members = Map::new();
     for (index, (name, text)) in form_urlencoded::parse(query.as_bytes()).enumerate() {
         if index >= MAX_QUERY_PARAMETERS {
@@ -75,11 +97,7 @@ pub fn from_query<T: DeserializeOwned>(query: &str) -> Result<T, Error> {
             Some(first) => *first = Value::Array(vec![first.take(), text]),
         }
     }
-    let members = Value::Object(members);
-    if query.contains(NUL_IN_QUERY) {
-        refuse_nul(&members)?;
-    }
-    read(&members, Kind::Query, MAX_DETAILS)?.whole()
+    read(&Value::Object(members), Kind::Query, MAX_DETAILS)
 }
 
 /// Reads the parameters of a path, still percent-encoded.
@@ -91,45 +109,23 @@ pub fn from_path<T: DeserializeOwned>(parameters: &[(String, String)]) -> Result
             .map_err(|_| Error::invalid(vec![Detail::new(name.as_str(), "is not UTF-8 text")]))?;
         members.insert(name.clone(), Value::String(text.into_owned()));
     }
-    let members = Value::Object(members);
-    refuse_nul(&members)?;
-    read(&members, Kind::Query, MAX_DETAILS)?.whole()
+    read(&Value::Object(members), Kind::Query, MAX_DETAILS)?.0.whole()
 }
 
-/// Refuses texts with U+0000, which PostgreSQL cannot store. Names all members that have one.
-fn refuse_nul(value: &Value) -> Result<(), Error> {
-    let mut wrong = Vec::new();
-    find_nul(value, &Path::ROOT, &mut wrong);
-    if wrong.is_empty() { Ok(()) } else { Err(Error::invalid(wrong)) }
-}
-
-fn find_nul(value: &Value, path: &Path<'_>, wrong: &mut Vec<Detail>) {
-    match value {
-        _ if wrong.len() >= MAX_DETAILS => {}
-        Value::String(text) if text.contains('\0') => {
-            let field = Some(path.render()).filter(|field| !field.is_empty());
-            let field = field.unwrap_or_else(|| WHOLE.to_owned());
-            wrong.push(Detail::new(field, "must not hold the character U+0000"));
-        }
-        Value::Array(items) => {
-            items.iter().enumerate().for_each(|(index, item)| find_nul(item, &path.item(index), wrong));
-        }
-        Value::Object(members) => {
-            members.iter().for_each(|(name, member)| find_nul(member, &path.member(name), wrong));
-        }
-        _ => {}
-    }
-}
-
-fn read<T: DeserializeOwned>(value: &Value, kind: Kind, details_max: usize) -> Result<Draft<T>, Error> {
-    let mut reading = Reading { kind, fillers: BTreeSet::new() };
+fn read<T: DeserializeOwned>(
+    value: &Value,
+    kind: Kind,
+    details_max: usize,
+) -> Result<(Draft<T>, Given), Error> {
+    let mut reading = Reading { kind, fillers: BTreeSet::new(), given: Given::default() };
     let mut details = Vec::new();
     while details.len() < details_max {
         let root = Path::ROOT;
         let error = match T::deserialize(Node { value: Some(value), path: &root, reading: &reading }) {
-            Ok(read) => return Ok(Draft::new(read, details)),
+            Ok(read) => return Ok((Draft::new(read, details), reading.given)),
             Err(error) => error.at(&root),
         };
+        reading.given = Given::default();
         let FormError { field, message, .. } = error;
         let field = field.filter(|field| !field.is_empty()).unwrap_or_else(|| WHOLE.to_owned());
         // If the filler fails there, too, reading cannot continue.
@@ -143,6 +139,19 @@ fn read<T: DeserializeOwned>(value: &Value, kind: Kind, details_max: usize) -> R
         }
     }
     Err(Error::invalid(details))
+}
+
+impl Given {
+    /// What is wrong with each unknown member; `why` continues its name.
+    fn unknown(&self, why: &str) -> Vec<Detail> {
+        let detail = |(path, known): &(String, &'static [&'static str])| {
+            let name = path.rsplit('.').next().unwrap_or_default();
+            let near = nearest(name, known.iter().copied());
+            let hint = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            Detail::new(path.as_str(), format!("{why}{hint}"))
+        };
+        self.unknown.borrow().iter().map(detail).collect()
+    }
 }
 
 /// serde_json's message without its place, which is reported separately.
@@ -236,9 +245,11 @@ mod tests {
 
     #[test]
     fn a_text_with_a_nul_is_refused_wherever_it_stands() {
-        let body = br#"{"taskName":"a\u0000","kind":"SQL","inner":{"ok":true},"other":["\u0000"]}"#;
+        let body = br#"{"taskName":"a\u0000","kind":"SQL","inner":{"ok":3},"other":["\u0000"]}"#;
         let told = "must not hold the character U+0000";
-        assert_eq!(details(from_json::<Task>(body)), [pair("taskName", told), pair("other[0]", told)]);
+        let expected = [pair("taskName", told), pair("inner.ok", "expected true or false, got a number")];
+        assert_eq!(details(from_json::<Task>(body)), expected, "an unknown member is ignored");
+        assert_eq!(details(from_json::<Value>(br#"{"a":["\u0000"]}"#)), [pair("a[0]", told)]);
         assert_eq!(details(from_query::<Page>("keyword=a%00b")), [pair("keyword", told)]);
         let parameters = [("name".to_owned(), "%00".to_owned())];
         assert_eq!(details(from_path::<Value>(&parameters)), [pair("name", told)]);
@@ -288,6 +299,67 @@ mod tests {
         let expected = ["pageNum", "keyword", "exact"].map(|name| pair(name, "is given more than once"));
         let query = "pageNum=1&keyword=a&keyword=a&exact=true&pageNum=1&exact=true&other=1&other=1";
         assert_eq!(details(from_query::<Page>(query)), expected);
+    }
+
+    #[test]
+    fn a_query_takes_numbers_for_true_and_false() {
+        let exact = |query: &str| from_query::<Page>(query).map(|page| page.exact);
+        assert_eq!((exact("exact=1").unwrap(), exact("exact=0").unwrap()), (true, false));
+        for wrong in ["2", "TRUE", "yes", ""] {
+            assert!(exact(&format!("exact={wrong}")).is_err(), "{wrong}");
+        }
+        assert!(from_json::<Page>(br#"{"exact":1}"#).is_err());
+    }
+
+    #[test]
+    fn an_unknown_parameter_of_a_change_is_named() {
+        let expected = [
+            pair("pageNum", "expected an integer, got a string"),
+            pair("Exact", "is not a parameter of this operation; did you mean `exact`?"),
+            pair("zz", "is not a parameter of this operation"),
+        ];
+        assert_eq!(details(from_known_query::<Page>("Exact=true&zz=1&pageNum=x")), expected);
+        assert!(from_known_query::<Page>("exact=true").is_ok() && from_query::<Page>("zz=1").is_ok());
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "it is read for what is wrong with it")]
+    struct Change {
+        name: Option<String>,
+        inner: Option<InnerChange>,
+        map: Option<Map<String, Value>>,
+    }
+
+    #[derive(Debug, Deserialize)]
+    #[expect(dead_code, reason = "it is read for what is wrong with it")]
+    struct InnerChange {
+        ok: Option<bool>,
+    }
+
+    #[test]
+    fn a_change_without_a_known_member_is_refused() {
+        for (body, field) in [
+            (r#"{"nome":"a"}"#, "nome"),
+            (r#"{"inner":{"OK":true}}"#, "inner.OK"),
+            (r#"{"inner":{},"x":1}"#, "x"),
+        ] {
+            let Err(Error::Refused(refusal)) = change_from_json::<Change>(body.as_bytes()) else {
+                panic!("{body}")
+            };
+            assert_eq!((refusal.code, refusal.details[0].field.as_str()), ("nothing_to_change", field));
+            assert!(refusal.message.contains(field), "{}", refusal.message);
+        }
+        for body in [
+            "{}",
+            r#"{"inner":{}}"#,
+            r#"{"name":null,"x":1}"#,
+            r#"{"inner":{"ok":true,"x":1}}"#,
+            r#"{"map":{"x":1}}"#,
+        ] {
+            assert!(change_from_json::<Change>(body.as_bytes()).is_ok(), "{body}");
+        }
+        let wrong = change_from_json::<Task>(br#"{"x":1}"#).unwrap().whole();
+        assert_eq!(details(wrong).len(), 3, "missing members are named first");
     }
 
     #[test]

@@ -99,6 +99,10 @@ impl<'de> de::Deserializer<'de> for Node<'_> {
             None => Filler.deserialize_any(visitor),
             Some(Value::Null) => visitor.visit_unit(),
             Some(Value::Bool(value)) => visitor.visit_bool(*value),
+            // PostgreSQL cannot store it.
+            Some(Value::String(text)) if text.contains('\0') => {
+                Err(FormError::new("must not hold the character U+0000"))
+            }
             Some(Value::String(text)) => visitor.visit_str(text),
             // A list where a single value is expected.
             Some(Value::Array(_)) if self.is_query() => Err(repeated()),
@@ -125,8 +129,8 @@ impl<'de> de::Deserializer<'de> for Node<'_> {
         match self.value {
             None => Filler.deserialize_bool(visitor),
             Some(Value::String(text)) if self.is_query() => match text.as_str() {
-                "true" => visitor.visit_bool(true),
-                "false" => visitor.visit_bool(false),
+                "true" | "1" => visitor.visit_bool(true),
+                "false" | "0" => visitor.visit_bool(false),
                 _ => Err(de::Error::invalid_type(Unexpected::Str(text), &visitor)),
             },
             Some(_) => self.deserialize_any(visitor),
@@ -200,7 +204,11 @@ impl<'de> de::Deserializer<'de> for Node<'_> {
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, FormError> {
         match self.value {
             None => Filler.deserialize_map(visitor),
-            Some(_) => self.deserialize_any(visitor),
+            Some(_) => {
+                // Any member is known to it.
+                self.reading.given.has_known.set(true);
+                self.deserialize_any(visitor)
+            }
         }
     }
 
@@ -212,7 +220,12 @@ impl<'de> de::Deserializer<'de> for Node<'_> {
     ) -> Result<V::Value, FormError> {
         match self.value {
             None => Filler.deserialize_struct(name, fields, visitor),
-            Some(Value::Object(members)) => visitor.visit_map(self.members(members, fields)),
+            Some(Value::Object(members)) => {
+                for (name, value) in members {
+                    self.reading.given.note(self.path, name, value.is_object(), fields);
+                }
+                visitor.visit_map(self.members(members, fields))
+            }
             // serde would accept an array, member by member, in an order that no client knows.
             Some(Value::Array(_)) => Err(de::Error::invalid_type(Unexpected::Seq, &visitor)),
             Some(_) => self.deserialize_any(visitor),

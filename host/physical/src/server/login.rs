@@ -24,8 +24,8 @@ const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 pub type Resolve =
     Arc<dyn Fn(String, u16) -> BoxFuture<'static, Result<Vec<SocketAddr>, Error>> + Send + Sync>;
 
-/// The protection of the connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// The protection of the connection, the least first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tls {
     /// No TLS.
     Disable,

@@ -1,8 +1,7 @@
 //! The forms of requests of area A. Their members are `snake_case`, unlike those of the other areas.
 
-use lakeport_base::error::{Detail, Error};
-use lakeport_http::Paging;
-use lakeport_http::form::{self, Amend, Patch, Text};
+use lakeport_http::form::{self, Amend, Number, Patch, Text};
+use lakeport_http::{PageNum, Paging};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,8 +10,8 @@ use uuid::Uuid;
 /// The default page size.
 pub const PAGE_SIZE_DEFAULT: i64 = 50;
 pub const PAGE_SIZE_MAX: i64 = 200;
-/// The last page.
-const PAGE_MAX: i64 = 1_000_000_000;
+/// The most data sources of a topic.
+pub const DATASOURCES_MAX: usize = 200;
 /// Characters of a title.
 const TITLE_MAX: usize = 500;
 /// Characters of a question.
@@ -35,27 +34,17 @@ pub struct TaskPath {
 /// The page of topics (newest first) or of messages (oldest first).
 #[derive(Deserialize, JsonSchema)]
 pub struct ListQuery {
-    #[schemars(range(min = 1), extend("default" = 1))]
-    pub page: Option<i64>,
-    #[schemars(range(min = 1, max = PAGE_SIZE_MAX), extend("default" = PAGE_SIZE_DEFAULT))]
-    pub page_size: Option<i64>,
+    #[schemars(extend("default" = 1))]
+    pub page: Option<PageNum>,
+    #[schemars(extend("default" = PAGE_SIZE_DEFAULT))]
+    pub page_size: Option<Number<1, PAGE_SIZE_MAX>>,
 }
 
 impl ListQuery {
-    /// 400 names each parameter that is out of bounds.
-    pub fn paging(&self) -> Result<Paging, Error> {
-        let (page, size) = (self.page.unwrap_or(1), self.page_size.unwrap_or(PAGE_SIZE_DEFAULT));
-        let mut wrong = Vec::new();
-        if !(1..=PAGE_MAX).contains(&page) {
-            wrong.push(Detail::new("page", format!("must be from 1 to {PAGE_MAX}")));
-        }
-        if !(1..=PAGE_SIZE_MAX).contains(&size) {
-            wrong.push(Detail::new("page_size", format!("must be from 1 to {PAGE_SIZE_MAX}")));
-        }
-        if wrong.is_empty() {
-            Ok(Paging { page_num: page, page_size: size })
-        } else {
-            Err(Error::invalid(wrong))
+    pub fn paging(&self) -> Paging {
+        Paging {
+            page_num: self.page.map_or(1, i64::from),
+            page_size: self.page_size.map_or(PAGE_SIZE_DEFAULT, i64::from),
         }
     }
 }
@@ -65,6 +54,7 @@ pub struct CreateTopic {
     /// Not blank.
     pub title: Text<1, TITLE_MAX>,
     /// Names of the data sources that its questions may use; absent: all that the caller may read.
+    #[schemars(length(max = DATASOURCES_MAX))]
     pub datasources: Option<Vec<String>>,
 }
 
@@ -75,6 +65,7 @@ pub struct UpdateTopic {
     pub title: Amend<Text<1, TITLE_MAX>>,
     /// Null: all data sources that the caller may read.
     #[serde(default)]
+    #[schemars(length(max = DATASOURCES_MAX))]
     pub datasources: Patch<Vec<String>>,
 }
 
@@ -90,8 +81,7 @@ pub struct DeliverMessage {
 #[derive(Deserialize, JsonSchema)]
 pub struct StreamQuery {
     /// The `seq` of the last received event; the header `Last-Event-ID` takes precedence.
-    #[schemars(range(min = 0))]
-    pub after: Option<i64>,
+    pub after: Option<Number<0, { i64::MAX }>>,
 }
 
 /// One JSON-RPC message of the Model Context Protocol: a request, a notification or an answer.
@@ -113,15 +103,17 @@ pub struct McpMessage {
 
 #[cfg(test)]
 mod tests {
+    use lakeport_base::Error;
+
     use super::*;
 
     #[test]
     fn a_page_out_of_bounds_is_refused_naming_each_parameter() {
-        let paging = |page, page_size| ListQuery { page, page_size }.paging();
-        let Err(Error::Refused(refusal)) = paging(Some(0), Some(201)) else { panic!("a refusal") };
+        let paging = |query| form::from_query::<ListQuery>(query).map(|query| query.paging());
+        let Err(Error::Refused(refusal)) = paging("page=0&page_size=201") else { panic!("a refusal") };
         let fields: Vec<_> = refusal.details.iter().map(|detail| detail.field.as_str()).collect();
         assert_eq!(fields, ["page", "page_size"]);
-        assert_eq!(paging(None, None).unwrap(), Paging { page_num: 1, page_size: PAGE_SIZE_DEFAULT });
+        assert_eq!(paging("").unwrap(), Paging { page_num: 1, page_size: PAGE_SIZE_DEFAULT });
     }
 
     #[test]

@@ -151,6 +151,7 @@ fn topics() -> Vec<Route<Agent>> {
             "Create a topic",
             topics::api::create,
         )
+        .versioned()
         .refuses(&["datasource_not_allowed", "too_many_topics"]),
         Route::new(
             Method::GET,
@@ -218,7 +219,8 @@ fn tasks() -> Vec<Route<Agent>> {
             "streamTaskEvents",
             "Stream a task's events as server-sent events (TaskEvent): stored events first, then live ones; 204 after the end",
             tasks::api::events,
-        ),
+        )
+        .also(204, "The task has ended and the reader has seen all its events"),
         Route::new(
             Method::POST,
             "/api/v1/nl2sql/tasks/{task_id}/cancel",

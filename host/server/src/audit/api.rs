@@ -2,8 +2,8 @@
 
 use lakeport_base::error::{Detail, Error};
 use lakeport_base::time;
-use lakeport_http::Call;
-use lakeport_http::{Data, Nothing, Page, Paging};
+use lakeport_http::form::TimeText;
+use lakeport_http::{Call, Data, Nothing, Page, PageNum, PageSize, Paging};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,10 +15,10 @@ const PAGE_SIZE_DEFAULT: i64 = 50;
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditQuery {
-    #[schemars(range(min = 1))]
-    page_num: Option<i64>,
-    #[schemars(range(min = 1, max = 500))]
-    page_size: Option<i64>,
+    #[schemars(extend("default" = 1))]
+    page_num: Option<PageNum>,
+    #[schemars(extend("default" = PAGE_SIZE_DEFAULT))]
+    page_size: Option<PageSize>,
     /// The name of a token, a subject of the issuer, or `local`.
     actor: Option<String>,
     /// An `operationId` of the OpenAPI description.
@@ -28,9 +28,9 @@ pub struct AuditQuery {
     /// `success`, or the code of an error.
     outcome: Option<String>,
     /// yyyy-MM-dd HH:mm:ss
-    start_time: Option<String>,
+    start_time: Option<TimeText>,
     /// yyyy-MM-dd HH:mm:ss
-    end_time: Option<String>,
+    end_time: Option<TimeText>,
 }
 
 /// A change, or a refused one.
@@ -59,7 +59,7 @@ pub async fn list(call: Call<Core, Nothing, AuditQuery>) -> Result<Data<Page<Aud
     let (query, zone) = (call.query, call.state.config.time_zone);
     let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
     let mut wrong = Vec::new();
-    let mut time_of = |name: &str, text: Option<String>| match text.map(|text| time::parse(&text, zone)) {
+    let mut time_of = |name: &str, text: Option<TimeText>| match text.map(|text| time::parse(&text.0, zone)) {
         Some(Err(why)) => {
             wrong.push(Detail::new(name, why));
             None

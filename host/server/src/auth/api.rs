@@ -41,10 +41,11 @@ pub struct CreatedToken {
 #[serde(rename_all = "camelCase")]
 pub struct CreateToken {
     /// Stands in the audit log; no two live tokens share one.
-    #[schemars(length(min = 1, max = 100))]
+    #[schemars(length(min = 1, max = token::NAME_MAX_CHARS))]
     name: String,
     role: Role,
     /// Names of the data sources that it is restricted to; absent: all.
+    #[schemars(length(max = token::DATASOURCES_MAX))]
     datasources: Option<Vec<String>>,
     /// `lineage:write`: it may only send OpenLineage events.
     scopes: Option<Vec<String>>,

@@ -8,7 +8,7 @@ mod limits;
 pub mod store;
 pub mod token;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +21,8 @@ use arc_swap::ArcSwap;
 use lakeport_base::Error;
 use lakeport_http::{Caller, Identity, Nothing, Role, Route};
 use lakeport_oidc::Oidc;
+use tokio::sync::watch;
+use tokio::time::timeout;
 
 use crate::core::{Core, stands_on_core};
 use crate::part::{Part, Start, Worker};
@@ -29,6 +31,9 @@ use store::Token;
 
 /// The pause before a retry when the store failed.
 const RETRY_INTERVAL: Duration = Duration::from_millis(500);
+
+/// The longest time between two looks at the clock for whether a stream's caller has expired: the clock may be set.
+const EXPIRY_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The change log's topic of tokens.
 pub const TOPIC: &str = "tokens";
@@ -84,8 +89,9 @@ stands_on_core!(Auth);
 /// All valid identities.
 pub struct Auth {
     core: Arc<Core>,
-    /// By the digest of their text.
-    tokens: ArcSwap<HashMap<String, Known>>,
+    tokens: ArcSwap<Tokens>,
+    /// Told after each reload of the tokens.
+    reloaded: watch::Sender<()>,
     /// There was no token at the start, and none has been created since.
     local_mode: AtomicBool,
     local: Arc<Caller>,
@@ -96,9 +102,12 @@ pub struct Auth {
     reloading: tokio::sync::Mutex<()>,
 }
 
-struct Known {
-    caller: Arc<Caller>,
-    expires_at_ms: Option<i64>,
+/// The tokens that are not revoked.
+#[derive(Default)]
+struct Tokens {
+    /// By the digest of their text.
+    callers: HashMap<String, Arc<Caller>>,
+    ids: HashSet<i64>,
 }
 
 impl Auth {
@@ -109,6 +118,7 @@ impl Auth {
         let auth = Auth {
             core: Arc::clone(core),
             tokens: ArcSwap::default(),
+            reloaded: watch::Sender::new(()),
             local_mode: AtomicBool::new(oidc.is_none()),
             local: Arc::new(Caller::local()),
             anonymous: Arc::new(Caller::anonymous()),
@@ -127,18 +137,43 @@ impl Auth {
         if !tokens.is_empty() && self.local_mode.swap(false, Ordering::AcqRel) {
             tracing::info!("there is a token: from now on every request needs one");
         }
-        let known = |token: Token| {
+        let ids = tokens.iter().map(|token| token.id).collect();
+        let caller = |token: Token| {
             let caller = Caller {
                 identity: Identity::Token(token.id),
                 name: token.name,
                 role: token.role,
                 datasources: token.datasources,
                 scopes: token.scopes,
+                expires_at_ms: token.expires_at_ms,
             };
-            (token.digest, Known { caller: Arc::new(caller), expires_at_ms: token.expires_at_ms })
+            (token.digest, Arc::new(caller))
         };
-        self.tokens.store(Arc::new(tokens.into_iter().map(known).collect()));
+        let callers = tokens.into_iter().map(caller).collect();
+        self.tokens.store(Arc::new(Tokens { callers, ids }));
+        self.reloaded.send_replace(());
         Ok(())
+    }
+
+    /// Resolves when the caller's token is revoked or has expired, or its JWT has; for a caller of local mode, when
+    /// that ends.
+    pub async fn ended(&self, caller: &Caller) {
+        let mut reloaded = self.reloaded.subscribe();
+        loop {
+            let is_known = match caller.identity {
+                Identity::Anonymous | Identity::Oidc(_) => true,
+                Identity::Local => self.is_local_mode(),
+                Identity::Token(id) => self.tokens.load().ids.contains(&id),
+            };
+            let left_ms = caller.expires_at_ms.map(|end_ms| end_ms - self.clock.now_ms());
+            if !is_known || left_ms.is_some_and(|left_ms| left_ms <= 0) {
+                return;
+            }
+            let left =
+                left_ms.map_or(EXPIRY_INTERVAL, |left_ms| Duration::from_millis(left_ms.unsigned_abs()));
+            // An error would mean that this, which holds the sender, is gone.
+            let _ = timeout(left.min(EXPIRY_INTERVAL), reloaded.changed()).await;
+        }
     }
 
     /// Whether every caller from this machine is admin.
@@ -173,12 +208,12 @@ impl Auth {
 
     async fn bearer(&self, parts: &Parts) -> Result<Arc<Caller>, Error> {
         let text = bearer_text(parts)?;
-        if let Some(known) = self.tokens.load().get(&token::digest(text)) {
-            return match known.expires_at_ms {
+        if let Some(caller) = self.tokens.load().callers.get(&token::digest(text)) {
+            return match caller.expires_at_ms {
                 Some(end) if end <= self.clock.now_ms() => {
                     Err(Error::unauthenticated("the token has expired; ask an admin for a new one"))
                 }
-                _ => Ok(Arc::clone(&known.caller)),
+                _ => Ok(Arc::clone(caller)),
             };
         }
         match &self.oidc {
@@ -193,6 +228,7 @@ impl Auth {
                     role: identity.role,
                     datasources: identity.datasources,
                     scopes: Vec::new(),
+                    expires_at_ms: Some(identity.expires_at_ms),
                 }))
             }
             _ => Err(Error::unauthenticated("the token is not known here, or was revoked")),

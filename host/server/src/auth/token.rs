@@ -10,8 +10,8 @@ use sha2::{Digest, Sha256};
 pub const PREFIX: &str = "lkp_";
 /// Random bytes: too many to guess, so a plain digest suffices.
 const RANDOM_BYTES: usize = 32;
-const NAME_MAX_CHARS: usize = 100;
-const DATASOURCES_MAX: usize = 100;
+pub const NAME_MAX_CHARS: usize = 100;
+pub const DATASOURCES_MAX: usize = 100;
 
 /// Permits sending OpenLineage events only.
 pub const LINEAGE_WRITE: &str = "lineage:write";

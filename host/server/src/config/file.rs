@@ -5,9 +5,10 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use lakeport_base::text::nearest;
 use toml::de::{DeTable, DeValue};
 
-use super::{SETTINGS, parse};
+use super::SETTINGS;
 
 /// The largest settings file.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -53,7 +54,7 @@ fn collect(text: &str, prefix: &str, table: &DeTable<'_>, found: &mut FileSettin
 }
 
 fn unknown(key: &str, line: usize) -> String {
-    match parse::nearest(key, SETTINGS.iter().map(|setting| setting.key)) {
+    match nearest(key, SETTINGS.iter().map(|setting| setting.key)) {
         Some(near) => format!("line {line}: unknown setting `{key}`; did you mean `{near}`?"),
         None => format!("line {line}: unknown setting `{key}`; `lakeport config --explain` lists all"),
     }

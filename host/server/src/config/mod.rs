@@ -16,6 +16,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use chrono::NaiveTime;
 use chrono_tz::Tz;
+use lakeport_base::text::nearest;
 use lakeport_oidc::OidcSettings;
 
 pub use explain::{Explained, explain};
@@ -353,7 +354,7 @@ fn unknown_variables(environment: &Environment) -> Vec<String> {
         environment.0.keys().filter(|name| name.starts_with(ENV_PREFIX) && !known(name)).collect();
     unknown.sort();
     let variables: Vec<String> = SETTINGS.iter().map(Setting::variable).collect();
-    let hint = |name: &str| parse::nearest(name, variables.iter().map(String::as_str));
+    let hint = |name: &str| nearest(name, variables.iter().map(String::as_str));
     unknown
         .into_iter()
         .map(|name| match hint(name) {

@@ -6,12 +6,10 @@ use std::time::Duration;
 
 use chrono::NaiveTime;
 use chrono_tz::Tz;
+use lakeport_base::text::nearest;
 use tracing_subscriber::EnvFilter;
 
 use super::{Environment, LogFormat, ModelProvider};
-
-/// The minimum similarity of a suggested name; 1 is equality.
-const LIKENESS_MIN: f64 = 0.8;
 
 pub fn listen(text: &str) -> Result<SocketAddr, String> {
     let numeric = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
@@ -174,12 +172,4 @@ pub fn interfaces(text: &str) -> Result<Vec<String>, String> {
             })
         })
         .collect()
-}
-
-/// The most similar known name, if one is similar enough.
-pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let likeness = |other: &str| strsim::jaro_winkler(&name.to_lowercase(), &other.to_lowercase());
-    let scored =
-        known.map(|other| (likeness(other), other)).filter(|(likeness, _)| *likeness >= LIKENESS_MIN);
-    scored.max_by(|left, right| left.0.total_cmp(&right.0)).map(|(_, other)| other)
 }

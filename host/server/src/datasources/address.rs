@@ -8,7 +8,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_perc
 use crate::secrets::Secret;
 
 /// The longest address, in bytes.
-const MAX_BYTES: usize = 4_096;
+pub const MAX_BYTES: usize = 4_096;
 /// Characters that need no encoding in an address.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 /// Options that a query must not have: they have a member of their own, or are secrets.
@@ -117,10 +117,16 @@ impl ServerAddress {
         Ok(tls)
     }
 
-    /// Whether a password of the other address may be used for this one: the same server and user get it.
-    pub fn has_login_of(&self, other: &ServerAddress) -> bool {
-        (&self.scheme, &self.host, self.port, &self.username)
-            == (&other.scheme, &other.host, other.port, &other.username)
+    /// Whether a password of the other address may be used for this one: the same server and user get it, over a
+    /// connection with at least the same protection.
+    pub fn may_use_password_of(&self, other: &ServerAddress, transport: Transport) -> bool {
+        let is_same_login = (&self.scheme, &self.host, self.port, &self.username)
+            == (&other.scheme, &other.host, other.port, &other.username);
+        let is_as_safe = match (self.tls(transport), other.tls(transport)) {
+            (Ok(now), Ok(before)) => now >= before,
+            _ => false,
+        };
+        is_same_login && is_as_safe
     }
 }
 
@@ -200,13 +206,31 @@ mod tests {
 
     #[test]
     fn another_host_or_user_is_another_login() {
-        let of = |url| ServerAddress::parse(url).unwrap().0;
+        let of = |url: &str| ServerAddress::parse(url).unwrap().0;
         let known = of("postgres://u@h:5432/d");
-        assert!(of("postgres://u@h:5432/other?sslmode=require").has_login_of(&known));
+        let may = |one: &str, known: &ServerAddress| of(one).may_use_password_of(known, Transport::Postgres);
+        assert!(may("postgres://u@h:5432/other?sslmode=require", &known));
         for other in
             ["postgres://u@g:5432/d", "postgres://v@h:5432/d", "postgres://u@h/d", "mysql://u@h:5432/d"]
         {
-            assert!(!of(other).has_login_of(&known), "{other}");
+            assert!(!may(other, &known), "{other}");
         }
+    }
+
+    #[test]
+    fn less_protection_is_another_login() {
+        let modes = ["disable", "prefer", "require", "verify-ca", "verify-full"];
+        let of = |mode: &str| ServerAddress::parse(&format!("postgres://u@h/d?sslmode={mode}")).unwrap().0;
+        for (level, mode) in modes.iter().enumerate() {
+            for (stored_level, stored) in modes.iter().enumerate() {
+                let may = of(mode).may_use_password_of(&of(stored), Transport::Postgres);
+                assert_eq!(may, level >= stored_level, "{stored} to {mode}");
+            }
+        }
+        let plain = ServerAddress::parse("postgres://u@h/d").unwrap().0;
+        assert!(
+            !of("disable").may_use_password_of(&plain, Transport::Postgres),
+            "without a mode it is `prefer`"
+        );
     }
 }

@@ -60,8 +60,8 @@ pub async fn list(call: Call<Nothing, DatasourcesQuery>) -> Result<Data<Page<Dat
     let (before, size) = (paging.offset() as usize, paging.page_size as usize);
     let ids: Vec<i64> = names.iter().skip(before).take(size).map(|source| source.id).collect();
     let sources = store::all_of(&state.db, &ids).await?;
-    let zone = state.config.time_zone;
-    let views = sources.iter().map(|source| DatasourceView::new(source, zone)).collect();
+    let (kinds, zone) = (client::kinds(state), state.config.time_zone);
+    let views = sources.iter().map(|source| DatasourceView::new(source, &kinds, zone)).collect();
     Ok(Data::new(&paging.page(total, views)))
 }
 
@@ -72,7 +72,8 @@ pub async fn get(call: Call<DatasourcePath>) -> Result<Data<DatasourceView>, Err
 }
 
 fn shown(state: &Datasources, source: &Datasource) -> Data<DatasourceView> {
-    Data::new(&DatasourceView::new(source, state.config.time_zone)).with_etag(&Definition::of(source).etag())
+    let view = DatasourceView::new(source, &client::kinds(state), state.config.time_zone);
+    Data::new(&view).with_etag(&Definition::of(source).etag())
 }
 
 /// `POST /api/v1/datasources`

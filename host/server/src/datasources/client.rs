@@ -20,6 +20,7 @@ use lakeport_plugins::dialect::Dialect;
 use lakeport_plugins::{CallContext, CallError, Description, Family};
 use lakeport_sql::{Profile, Transport};
 use lakeport_store::Address;
+use serde_json::Value;
 use tokio::sync::{Mutex, OnceCell};
 
 use super::definition::{Kind, SQLITE_SCHEME};
@@ -80,7 +81,9 @@ pub fn kinds(state: &Datasources) -> Vec<Kind> {
             "mysql" => Transport::MySql,
             _ => return None,
         };
-        Some(Kind { name: id.name, transport })
+        let schema: Value = serde_json::from_str(&info.options_schema).unwrap_or_default();
+        let options = schema["properties"].as_object().map(|named| named.keys().cloned().collect());
+        Some(Kind { name: id.name, transport, options: options.unwrap_or_default() })
     };
     dialects.filter_map(kind).collect()
 }

@@ -2,6 +2,7 @@
 //! Pure functions.
 
 use lakeport_base::error::Detail;
+use lakeport_base::text::shortened;
 use lakeport_http::form::{Amend, Number, Patch};
 use lakeport_sql::Transport;
 use schemars::JsonSchema;
@@ -9,14 +10,16 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::OWN_NAME;
-use super::address::ServerAddress;
+use super::address::{MAX_BYTES as URL_MAX_BYTES, ServerAddress};
 use super::store::Datasource;
-use crate::cron::Cron;
+use crate::cron::{Cron, MAX_CHARS as CRON_MAX_CHARS};
 use crate::secrets::Secret;
 
 const NAME_MAX_CHARS: usize = 100;
 /// The longest options, written as JSON, in bytes.
 const OPTIONS_MAX_BYTES: usize = 16 * 1024;
+/// The most unknown options that an error names.
+const OPTIONS_SHOWN_MAX: usize = 20;
 /// The longest password, in bytes.
 const PASSWORD_MAX_BYTES: usize = 1_024;
 /// The option that lists the databases to sync.
@@ -33,11 +36,12 @@ pub type Port = Number<1, { u16::MAX as i64 }>;
 #[serde(rename_all = "camelCase")]
 pub struct CreateDatasource {
     /// Unique among data sources.
-    #[schemars(length(min = 1, max = 100))]
+    #[schemars(length(min = 1, max = NAME_MAX_CHARS))]
     name: String,
     /// The name of an active dialect, such as `sqlite`.
     kind: String,
     /// `sqlite:<path>` below the folders of the setting `sqlite_roots`, or `postgres://user:password@host:5432/database`.
+    #[schemars(length(max = URL_MAX_BYTES))]
     url: Option<String>,
     /// Instead of `url`, with the following members.
     host: Option<String>,
@@ -45,15 +49,18 @@ pub struct CreateDatasource {
     database: Option<String>,
     username: Option<String>,
     /// Never shown again.
+    #[schemars(length(max = PASSWORD_MAX_BYTES))]
     password: Option<String>,
-    /// Further options of the dialect; no secrets. `databases` lists the databases that a sync reads, `["*"]`
+    /// Options that the dialect knows; no secrets. `databases` lists the databases that a sync reads, `["*"]`
     /// all of them; by default, on a server of the MySQL protocol, that is the one in the address.
     options: Option<Map<String, Value>>,
     /// A second, read-only account; if set, all reads use it.
+    #[schemars(length(max = URL_MAX_BYTES))]
     read_url: Option<String>,
     /// Makes it the only default.
     is_default: Option<bool>,
     /// Quartz cron with seven fields: `0 30 2 * * ? *`. When its tables are synced into the catalogue.
+    #[schemars(length(max = CRON_MAX_CHARS))]
     sync_cron: Option<String>,
 }
 
@@ -62,11 +69,12 @@ pub struct CreateDatasource {
 #[serde(rename_all = "camelCase")]
 pub struct UpdateDatasource {
     #[serde(default)]
-    #[schemars(length(min = 1, max = 100))]
+    #[schemars(length(min = 1, max = NAME_MAX_CHARS))]
     pub name: Amend<String>,
     #[serde(default)]
     pub kind: Amend<String>,
     #[serde(default)]
+    #[schemars(length(max = URL_MAX_BYTES))]
     pub url: Amend<String>,
     /// Null: none, as for a file.
     #[serde(default)]
@@ -77,16 +85,19 @@ pub struct UpdateDatasource {
     pub database: Patch<String>,
     #[serde(default)]
     pub username: Patch<String>,
-    /// Required again when host or user change.
+    /// Required again when host, port or user change, or the connection gets less protection.
     #[serde(default)]
+    #[schemars(length(max = PASSWORD_MAX_BYTES))]
     pub password: Patch<String>,
     #[serde(default)]
     pub options: Patch<Map<String, Value>>,
     #[serde(default)]
+    #[schemars(length(max = URL_MAX_BYTES))]
     pub read_url: Patch<String>,
     #[serde(default)]
     pub is_default: Amend<bool>,
     #[serde(default)]
+    #[schemars(length(max = CRON_MAX_CHARS))]
     pub sync_cron: Patch<String>,
 }
 
@@ -117,6 +128,20 @@ pub struct Kind {
     /// The dialect's name.
     pub name: String,
     pub transport: Transport,
+    /// The names of its own options.
+    pub options: Vec<String>,
+}
+
+impl Kind {
+    /// The options of every kind.
+    const COMMON_OPTIONS: [&'static str; 1] = [DATABASES];
+
+    /// The names of all options of a data source of this kind; of a dialect that is not active only the common ones
+    /// are known.
+    fn options_of<'k>(kind: &str, kinds: &'k [Kind]) -> Vec<&'k str> {
+        let own = kinds.iter().filter(|known| known.name == kind).flat_map(|known| &known.options);
+        Kind::COMMON_OPTIONS.into_iter().chain(own.map(String::as_str)).collect()
+    }
 }
 
 /// The change of a password.
@@ -158,8 +183,8 @@ pub fn wanted(
     if transport.is_none() && !is_kept {
         wrong.push(Detail::new("kind", unknown_kind(&kind, kinds)));
     }
-    let options = options(&form, before).unwrap_or_else(|why| {
-        wrong.push(Detail::new("options", why));
+    let options = options(&form, before, &Kind::options_of(&kind, kinds)).unwrap_or_else(|details| {
+        wrong.extend(details);
         String::new()
     });
     if let Patch::Set(cron) = &form.sync_cron {
@@ -217,24 +242,42 @@ fn unknown_kind(kind: &str, kinds: &[Kind]) -> String {
     )
 }
 
-fn options(form: &UpdateDatasource, before: Option<&Datasource>) -> Result<String, String> {
-    let text = match &form.options {
+fn options(
+    form: &UpdateDatasource,
+    before: Option<&Datasource>,
+    known: &[&str],
+) -> Result<String, Vec<Detail>> {
+    let options = match &form.options {
         Patch::Keep => return Ok(before.map_or_else(|| "{}".to_owned(), |before| before.options.clone())),
-        Patch::Clear => "{}".to_owned(),
-        Patch::Set(options) => Value::Object(options.clone()).to_string(),
+        Patch::Clear => return Ok("{}".to_owned()),
+        Patch::Set(options) => options,
     };
+    let unknown = options.keys().filter(|name| !known.contains(&name.as_str()));
+    let mut wrong: Vec<Detail> = unknown
+        .take(OPTIONS_SHOWN_MAX)
+        .map(|name| {
+            let message = format!("is not an option of this kind; known: {}", known.join(", "));
+            Detail::new(format!("options.{}", shortened(name, NAME_MAX_CHARS)), message)
+        })
+        .collect();
+    let text = Value::Object(options.clone()).to_string();
     if text.len() > OPTIONS_MAX_BYTES {
-        return Err(format!("must have {OPTIONS_MAX_BYTES} bytes at most"));
+        wrong.push(Detail::new("options", format!("must have {OPTIONS_MAX_BYTES} bytes at most")));
     }
-    if text.contains("\\u0000") {
-        return Err("must have no NUL".to_owned());
+    if options.get(DATABASES).is_some_and(|databases| names_in(databases).is_none()) {
+        let message = format!("must be a list of names, or [\"{ALL_DATABASES}\"] for all");
+        wrong.push(Detail::new(format!("options.{DATABASES}"), message));
     }
-    if let Patch::Set(options) = &form.options
-        && options.get(DATABASES).is_some_and(|databases| names_in(databases).is_none())
-    {
-        return Err(format!("must have in `{DATABASES}` a list of names, or [\"{ALL_DATABASES}\"] for all"));
-    }
-    Ok(text)
+    if wrong.is_empty() { Ok(text) } else { Err(wrong) }
+}
+
+/// The stored options for answers: only those that the kind knows, so that nothing else, such as a secret from before
+/// they were checked, is shown.
+pub fn shown_options(source: &Datasource, kinds: &[Kind]) -> Map<String, Value> {
+    let mut options: Map<String, Value> = serde_json::from_str(&source.options).unwrap_or_default();
+    let known = Kind::options_of(&source.kind, kinds);
+    options.retain(|name, _| known.contains(&name.as_str()));
+    options
 }
 
 /// The names in an option; `None` if it is not a list of names.
@@ -393,20 +436,25 @@ fn server(
         None => (parts(form, address_before.clone(), transport)?, None),
     };
     let has_secret = before.is_some_and(|before| before.secret.is_some());
-    let password = password(
-        &form.password,
-        in_url,
-        address_before.is_some_and(|before| address.has_login_of(&before)),
-        has_secret,
-    );
+    // Without a written port the kind says which it is.
+    let is_same_kind =
+        before.is_some_and(|before| form.kind.0.as_ref().is_none_or(|kind| *kind == before.kind));
+    let may_keep = |address: &ServerAddress, stored: Option<ServerAddress>| {
+        (is_same_kind || address.port.is_some())
+            && stored.is_some_and(|stored| address.may_use_password_of(&stored, transport))
+    };
+    let password = password(&form.password, in_url, may_keep(&address, address_before), has_secret);
     let (read_url, read_password) = match &form.read_url {
+        Patch::Keep if !is_same_kind && before.is_some_and(|before| before.read_url.is_some()) => {
+            (None, Err("is required again with another kind; null removes it".to_owned()))
+        }
         Patch::Keep => (before.and_then(|before| before.read_url.clone()), Ok(Password::Keep)),
         Patch::Clear => (None, Ok(Password::None)),
         Patch::Set(url) => {
             let (address, in_url) = parsed("readUrl", url).map_err(|detail| vec![detail])?;
-            let is_same = read_before.is_some_and(|before| address.has_login_of(&before));
+            let may_keep = may_keep(&address, read_before);
             let has_secret = before.is_some_and(|before| before.read_secret.is_some());
-            (Some(address.url()), self::password(&Patch::Keep, in_url, is_same, has_secret))
+            (Some(address.url()), self::password(&Patch::Keep, in_url, may_keep, has_secret))
         }
     };
     let mut of = |member: &str, password: Result<Password, String>| {
@@ -452,14 +500,18 @@ fn parts(
         return Err(vec![Detail::new("url", "is missing; give it, or `host` and its like")]);
     }
     address.check().map_err(|why| vec![Detail::new("host", why)])?;
+    if address.url().len() > URL_MAX_BYTES {
+        let message = format!("makes, with its like, an address of more than {URL_MAX_BYTES} bytes");
+        return Err(vec![Detail::new("host", message)]);
+    }
     Ok(address)
 }
 
-/// A password is used only for the host and user for which it was set.
+/// A password is used only for the host and user for which it was set, and with no less protection.
 fn password(
     member: &Patch<String>,
     in_url: Option<Secret>,
-    is_same_login: bool,
+    may_keep: bool,
     has_secret: bool,
 ) -> Result<Password, String> {
     let set = match member {
@@ -473,11 +525,10 @@ fn password(
     match set {
         Some(secret) => Ok(Password::Set(secret)),
         None if !has_secret => Ok(Password::None),
-        None if is_same_login => Ok(Password::Keep),
-        None => {
-            Err("is required again: the stored one belongs to another host or user; null removes it"
-                .to_owned())
-        }
+        None if may_keep => Ok(Password::Keep),
+        None => Err("is required again: the stored one belongs to another host, port or user, or to a connection with \
+                     more protection; null removes it"
+            .to_owned()),
     }
 }
 

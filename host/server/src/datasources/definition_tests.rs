@@ -4,8 +4,10 @@ use super::*;
 
 fn kinds() -> Vec<Kind> {
     vec![
-        Kind { name: "sqlite".to_owned(), transport: Transport::Sqlite },
-        Kind { name: "postgres".to_owned(), transport: Transport::Postgres },
+        Kind { name: "sqlite".to_owned(), transport: Transport::Sqlite, options: Vec::new() },
+        Kind { name: "postgres".to_owned(), transport: Transport::Postgres, options: vec!["a".to_owned()] },
+        Kind { name: "mysql".to_owned(), transport: Transport::MySql, options: Vec::new() },
+        Kind { name: "doris".to_owned(), transport: Transport::MySql, options: Vec::new() },
     ]
 }
 
@@ -48,11 +50,11 @@ fn known() -> Datasource {
 #[test]
 fn every_wrong_member_is_named() {
     let form = json!({
-        "name": "", "kind": "oracle", "syncCron": "0 0 25 * * ? *", "options": { "a": "x".repeat(20_000) },
+        "name": "", "kind": "oracle", "syncCron": "0 0 25 * * ? *", "options": { "databases": ["x".repeat(20_000)] },
     });
     assert_eq!(fields(made(form)), ["name", "kind", "options", "syncCron"]);
     let kind = made(json!({ "name": "a", "kind": "oracle" })).unwrap_err().remove(0);
-    assert!(kind.message.contains("sqlite, postgres"), "{}", kind.message);
+    assert!(kind.message.contains("sqlite, postgres, mysql, doris"), "{}", kind.message);
     for name in ["a\nb".to_owned(), " a".to_owned(), "x".repeat(101)] {
         assert_eq!(fields(made(json!({ "name": name, "kind": "sqlite", "url": "sqlite:a" }))), ["name"]);
     }
@@ -91,12 +93,12 @@ fn a_file_has_an_address_and_nothing_else() {
 fn an_address_is_made_of_its_parts() {
     let parts = json!({
         "name": "a", "kind": "postgres", "host": "h", "port": 6432, "database": "d/e", "username": "ada",
-        "password": "hunter2", "options": { "b": 1, "a": [2] },
+        "password": "hunter2", "options": { "a": [2], "databases": ["b"] },
     });
     let made_of_parts = made(parts).unwrap();
     assert_eq!(made_of_parts.url, "postgres://ada@h:6432/d%2Fe");
     assert!(matches!(&made_of_parts.password, Password::Set(secret) if secret.text() == Some("hunter2")));
-    assert_eq!(made_of_parts.options, r#"{"b":1,"a":[2]}"#);
+    assert_eq!(made_of_parts.options, r#"{"a":[2],"databases":["b"]}"#);
     assert_eq!(fields(made(json!({ "name": "a", "kind": "postgres" }))), ["url"]);
     assert_eq!(fields(made(json!({ "name": "a", "kind": "postgres", "host": "a b" }))), ["host"]);
     let both = json!({ "name": "a", "kind": "postgres", "url": "postgres://h", "port": 1 });
@@ -145,6 +147,7 @@ fn changing_host_or_user_requires_the_password() {
         json!({ "username": "bob" }),
         json!({ "url": "postgres://ada@g:5432/d" }),
         json!({ "url": "postgres://h:5432/d" }),
+        json!({ "url": "postgres://ada@h:5432/d?sslmode=disable" }),
     ] {
         assert_eq!(fields(changed(&known(), form.clone())), ["password"], "{form}");
         let mut with = form.clone();
@@ -185,11 +188,46 @@ fn another_kind_needs_another_address() {
 #[test]
 fn databases_are_named_in_a_list() {
     for wrong in [json!("shop"), json!([]), json!([1]), json!([""]), json!({})] {
-        assert_eq!(fields(changed(&known(), json!({ "options": { "databases": wrong } }))), ["options"]);
+        assert_eq!(
+            fields(changed(&known(), json!({ "options": { "databases": wrong } }))),
+            ["options.databases"]
+        );
     }
     let set = changed(&known(), json!({ "options": { "databases": ["a", "b"] } })).unwrap();
     assert_eq!(databases_named(&set.options), Some(vec!["a".to_owned(), "b".to_owned()]));
     assert_eq!(databases_named("{}"), None);
+}
+
+#[test]
+fn unknown_options_are_refused_and_never_shown() {
+    let form = |options: Value| json!({ "name": "a", "kind": "postgres", "host": "h", "options": options });
+    let wrong = made(form(json!({ "a": 1, "password": "hunter2", "b": 1 }))).unwrap_err();
+    let named: Vec<&str> = wrong.iter().map(|detail| detail.field.as_str()).collect();
+    assert_eq!(named, ["options.password", "options.b"]);
+    assert!(wrong[0].message.ends_with("known: databases, a") && !format!("{wrong:?}").contains("hunter2"));
+    assert_eq!(
+        fields(made(json!({ "name": "a", "kind": "sqlite", "url": "sqlite:a", "options": { "a": 1 } }))),
+        ["options.a"]
+    );
+    let stored =
+        Datasource { options: r#"{"password":"hunter2","a":1,"databases":["b"]}"#.to_owned(), ..known() };
+    assert_eq!(Value::Object(shown_options(&stored, &kinds())), json!({ "a": 1, "databases": ["b"] }));
+    assert_eq!(Value::Object(shown_options(&stored, &[])), json!({ "databases": ["b"] }));
+}
+
+#[test]
+fn another_kind_may_mean_another_port() {
+    let stored = Datasource {
+        kind: "mysql".to_owned(),
+        url: "mysql://ada@h/d".to_owned(),
+        read_url: Some("mysql://eve@h/d".to_owned()),
+        ..known()
+    };
+    assert_eq!(fields(changed(&stored, json!({ "kind": "doris" }))), ["password", "readUrl"]);
+    let whole = json!({ "kind": "doris", "password": "new", "readUrl": null });
+    assert!(changed(&stored, whole).is_ok());
+    let written = Datasource { url: "mysql://ada@h:3306/d".to_owned(), read_url: None, ..stored };
+    assert!(matches!(changed(&written, json!({ "kind": "doris" })).unwrap().password, Password::Keep));
 }
 
 #[test]

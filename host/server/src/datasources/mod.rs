@@ -125,6 +125,7 @@ fn definitions() -> Vec<Route<Datasources>> {
             "Create a data source; it need not be reachable yet",
             api::create,
         )
+        .versioned()
         .refuses(&["name_taken", "too_many_datasources"]),
         Route::new(
             Method::GET,

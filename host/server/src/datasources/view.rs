@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
 use super::address::ServerAddress;
-use super::definition::SQLITE_SCHEME;
+use super::definition::{self, Kind, SQLITE_SCHEME};
 use super::store::Datasource;
 
 /// A physical database, without passwords.
@@ -42,7 +42,7 @@ pub struct DatasourceView {
 }
 
 impl DatasourceView {
-    pub fn new(source: &Datasource, zone: Tz) -> DatasourceView {
+    pub fn new(source: &Datasource, kinds: &[Kind], zone: Tz) -> DatasourceView {
         let is_file = source.url.starts_with(SQLITE_SCHEME);
         let address = if is_file { None } else { ServerAddress::parse(&source.url).ok() };
         let address = address.map(|(address, _)| address).unwrap_or_default();
@@ -56,7 +56,7 @@ impl DatasourceView {
             port: address.port,
             database: address.database,
             username: address.username,
-            options: serde_json::from_str(&source.options).unwrap_or_default(),
+            options: definition::shown_options(source, kinds),
             is_default: source.is_default,
             sync_cron: source.sync_cron.clone(),
             next_sync_time: source.next_sync_at_ms.map(|at| time::shown(at, zone)),

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::store::EngineRecord;
 use crate::secrets::{self, Keys};
 
-const NAME_MAX_BYTES: usize = 64;
+pub const NAME_MAX_BYTES: usize = 64;
 /// The longest settings, written as JSON, in bytes.
 const CONFIG_MAX_BYTES: usize = 64 * 1024;
 /// The most secrets of an engine.

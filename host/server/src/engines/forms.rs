@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::definition::NAME_MAX_BYTES;
+
 #[derive(Deserialize, JsonSchema)]
 pub struct EnginePath {
     pub name: String,
@@ -15,7 +17,7 @@ pub struct EnginePath {
 #[derive(Deserialize, JsonSchema)]
 pub struct CreateEngine {
     /// The name in `schedulerEngine` of workflows; unique among engines.
-    #[schemars(length(min = 1))]
+    #[schemars(length(min = 1, max = NAME_MAX_BYTES), regex(pattern = "^[a-z0-9-]+$"))]
     pub name: String,
     /// The name of an engine plugin: `local`, `dolphinscheduler`, `airflow`.
     pub plugin: String,

@@ -87,6 +87,7 @@ fn routes() -> Vec<Route<Engines>> {
             api::list,
         ),
         Route::new(Method::POST, "/api/v1/engines", Admin, "createEngine", "Create an engine", api::create)
+            .versioned()
             .refuses(&["name_taken", "built_in", "too_many_engines"]),
         Route::new(
             Method::PUT,

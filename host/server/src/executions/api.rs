@@ -2,10 +2,11 @@
 
 use lakeport_base::error::{Detail, Error};
 use lakeport_base::time;
+use lakeport_http::form::TimeText;
 use lakeport_http::{Data, Nothing, Page, Paging};
 
 use super::forms::{
-    DetailQuery, ExecutionPath, FAILED_MAX, FailedQuery, HistoryQuery, PAGE_SIZE_DEFAULT, StatisticsQuery,
+    DetailQuery, ExecutionPath, FailedQuery, HistoryQuery, PAGE_SIZE_DEFAULT, StatisticsQuery,
 };
 use super::statistics::{self, Asked, Statistics};
 use super::{control, log, runs, watch};
@@ -46,10 +47,7 @@ pub async fn running(call: Call) -> Result<Data<Vec<ExecutionView>>, Error> {
 
 /// `GET /api/v1/executions/failed`
 pub async fn failed(call: Call<Nothing, FailedQuery>) -> Result<Data<Vec<ExecutionView>>, Error> {
-    let (state, limit) = (&call.state, call.query.limit);
-    if !(1..=FAILED_MAX).contains(&limit) {
-        return Err(Error::invalid(vec![Detail::new("limit", format!("must be from 1 to {FAILED_MAX}"))]));
-    }
+    let (state, limit) = (&call.state, call.query.limit.0);
     let executions = store::with_status(&state.db, Status::Failed, limit).await?;
     Ok(Data::new(&views(state, &executions)))
 }
@@ -59,15 +57,15 @@ pub async fn statistics(call: Call<Nothing, StatisticsQuery>) -> Result<Data<Sta
     let (state, query) = (&call.state, &call.query);
     let zone = state.config.time_zone;
     let mut wrong = Vec::new();
-    let mut parsed = |field: &str, text: &Option<String>| match text.as_deref().map(|t| time::parse(t, zone))
-    {
-        Some(Ok(at_ms)) => Some(at_ms),
-        Some(Err(why)) => {
-            wrong.push(Detail::new(field, why));
-            None
-        }
-        None => None,
-    };
+    let mut parsed =
+        |field: &str, text: &Option<TimeText>| match text.as_ref().map(|text| time::parse(&text.0, zone)) {
+            Some(Ok(at_ms)) => Some(at_ms),
+            Some(Err(why)) => {
+                wrong.push(Detail::new(field, why));
+                None
+            }
+            None => None,
+        };
     let (start_ms, end_ms) = (parsed("startTime", &query.start_time), parsed("endTime", &query.end_time));
     if matches!((start_ms, end_ms), (Some(start), Some(end)) if start > end) {
         wrong.push(Detail::new("startTime", "must not be after endTime"));

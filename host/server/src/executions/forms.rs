@@ -1,5 +1,7 @@
 //! The forms of requests about executions.
 
+use lakeport_http::form::{Number, TimeText};
+use lakeport_http::{PageNum, PageSize};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -19,10 +21,10 @@ pub struct ExecutionPath {
 #[serde(rename_all = "camelCase")]
 pub struct HistoryQuery {
     pub task_id: Option<i64>,
-    #[schemars(range(min = 1), extend("default" = 1))]
-    pub page_num: Option<i64>,
-    #[schemars(range(min = 1, max = 500), extend("default" = PAGE_SIZE_DEFAULT))]
-    pub page_size: Option<i64>,
+    #[schemars(extend("default" = 1))]
+    pub page_num: Option<PageNum>,
+    #[schemars(extend("default" = PAGE_SIZE_DEFAULT))]
+    pub page_size: Option<PageSize>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -37,18 +39,17 @@ pub struct DetailQuery {
 pub struct StatisticsQuery {
     pub task_id: Option<i64>,
     /// yyyy-MM-dd HH:mm:ss
-    pub start_time: Option<String>,
+    pub start_time: Option<TimeText>,
     /// yyyy-MM-dd HH:mm:ss
-    pub end_time: Option<String>,
+    pub end_time: Option<TimeText>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 pub struct FailedQuery {
     #[serde(default = "failed_default")]
-    #[schemars(range(min = 1, max = FAILED_MAX))]
-    pub limit: i64,
+    pub limit: Number<1, FAILED_MAX>,
 }
 
-fn failed_default() -> i64 {
-    FAILED_DEFAULT
+fn failed_default() -> Number<1, FAILED_MAX> {
+    Number(FAILED_DEFAULT)
 }

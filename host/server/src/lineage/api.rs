@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use lakeport_base::error::{Detail, Error};
+use lakeport_base::Error;
 use lakeport_base::text::shortened;
 use lakeport_catalog::{Entry, Index};
 use lakeport_graph::{Among, Edge, Graph, Reached};
@@ -10,7 +10,7 @@ use lakeport_http::{Caller, Data, Nothing};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::forms::{Direction, GraphQuery, NODES_MAX};
+use super::forms::{Direction, GraphQuery};
 use crate::datasources;
 use crate::lineage::{Call, Lineage};
 
@@ -107,16 +107,12 @@ impl EdgeView {
 /// `GET /api/v1/lineage`
 pub async fn graph(call: Call<Nothing, GraphQuery>) -> Result<Data<GraphView>, Error> {
     let (state, query) = (&call.state, &call.query);
-    if !(1..=NODES_MAX).contains(&query.max_nodes) {
-        let message = format!("must be from 1 to {NODES_MAX}");
-        return Err(Error::invalid(vec![Detail::new("maxNodes", message)]));
-    }
     let sources = Sources::of(state, &call.caller).await?;
     state.catalog.caught_up().await?;
     state.graph.caught_up().await?;
     let (index, graph) = (state.catalog.read(), state.graph.read());
     let parts = parts(&index, &graph, &sources, query)?;
-    Ok(Data::new(&shown(&graph, parts, query.max_nodes as usize)))
+    Ok(Data::new(&shown(&graph, parts, query.max_nodes.0 as usize)))
 }
 
 /// The data sources whose tables the caller may see.

@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 
+use lakeport_http::form::Number;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// The default number of nodes.
-pub const NODES_DEFAULT: u32 = 2_000;
+pub const NODES_DEFAULT: i64 = 2_000;
 /// The most nodes of an answer.
-pub const NODES_MAX: u32 = 20_000;
+pub const NODES_MAX: i64 = 20_000;
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -41,8 +42,7 @@ pub struct GraphQuery {
     pub direction: Direction,
     /// The maximum number of returned tables, nearest first; `omitted` counts the others.
     #[serde(default = "nodes_default")]
-    #[schemars(range(min = 1, max = NODES_MAX))]
-    pub max_nodes: u32,
+    pub max_nodes: Number<1, NODES_MAX>,
     #[serde(default)]
     pub include_deprecated: bool,
 }
@@ -133,6 +133,6 @@ pub struct OpenLineageDataset {
     pub facets: Option<Map<String, Value>>,
 }
 
-fn nodes_default() -> u32 {
-    NODES_DEFAULT
+fn nodes_default() -> Number<1, NODES_MAX> {
+    Number(NODES_DEFAULT)
 }

@@ -135,7 +135,7 @@ pub async fn rollback(call: Call<PluginPath>) -> Result<Data<PluginAnswer>, Erro
 #[schemars(rename = "QuarantinePlugin")]
 pub struct QuarantineBody {
     /// One line, shown to callers.
-    #[schemars(length(max = 1000))]
+    #[schemars(length(max = REASON_MAX_CHARS))]
     reason: Option<String>,
 }
 

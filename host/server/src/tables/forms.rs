@@ -1,11 +1,15 @@
 //! The forms of requests about tables and their fields.
 
+use std::fmt;
+
 use lakeport_http::form::{Amend, Count, Number, Patch, Text};
 use lakeport_http::{PageNum, PageSize};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::{self, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
-use super::definitions::{NAME_MAX_CHARS, TAG_MAX_CHARS};
+use super::definitions::bulk::BULK_MAX;
+use super::definitions::{NAME_MAX_CHARS, TAG_MAX_CHARS, TAGS_MAX};
 
 /// The longest comment, type, default or list of names, in characters.
 const TEXT_MAX_CHARS: usize = 10_000;
@@ -99,11 +103,41 @@ pub enum SortField {
     UpdatedAt,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SortOrder {
     Asc,
     Desc,
+}
+
+struct OrderName;
+
+impl Visitor<'_> for OrderName {
+    type Value = SortOrder;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("asc or desc")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> Result<SortOrder, E> {
+        match name.to_ascii_lowercase().as_str() {
+            "asc" => Ok(SortOrder::Asc),
+            "desc" => Ok(SortOrder::Desc),
+            _ => Err(E::invalid_value(Unexpected::Str(name), &self)),
+        }
+    }
+
+    /// Only a filler has bytes.
+    fn visit_bytes<E: de::Error>(self, _: &[u8]) -> Result<SortOrder, E> {
+        Ok(SortOrder::Asc)
+    }
+}
+
+// Requests bytes, because only a filler answers with bytes: this tells it from an empty text.
+impl<'de> Deserialize<'de> for SortOrder {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<SortOrder, D::Error> {
+        deserializer.deserialize_bytes(OrderName)
+    }
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -124,7 +158,7 @@ pub struct ListQuery {
     pub tag: Option<String>,
     /// Absent: newest first.
     pub sort_field: Option<SortField>,
-    /// Absent: `asc`, if there is a `sortField`.
+    /// In upper or lower case. Absent: `asc`, if there is a `sortField`.
     pub sort_order: Option<SortOrder>,
 }
 
@@ -154,7 +188,8 @@ pub struct CreateTable {
     pub owner: Option<Word>,
     /// A description only in the catalogue; `tableComment` is stored in the database, too.
     pub description: Option<Description>,
-    /// At most 50, without duplicates.
+    /// Without duplicates.
+    #[schemars(length(max = TAGS_MAX))]
     pub tags: Option<Vec<Tag>>,
 }
 
@@ -199,13 +234,14 @@ pub struct UpdateTable {
     #[serde(default)]
     pub description: Patch<Description>,
     #[serde(default)]
+    #[schemars(length(max = TAGS_MAX))]
     pub tags: Patch<Vec<Tag>>,
 }
 
 /// A bulk change of tables.
 #[derive(Clone, Deserialize, JsonSchema)]
 pub struct UpdateTables {
-    /// At most 1,000.
+    #[schemars(length(min = 1, max = BULK_MAX))]
     pub ids: Vec<i64>,
     pub set: SetOnTables,
 }
@@ -226,6 +262,7 @@ pub struct SetOnTables {
     pub description: Patch<Description>,
     /// Replaces all tags; `removeTags` and `addTags` apply afterwards.
     #[serde(default)]
+    #[schemars(length(max = TAGS_MAX))]
     pub tags: Patch<Vec<Tag>>,
     pub remove_tags: Option<Vec<Tag>>,
     pub add_tags: Option<Vec<Tag>>,
@@ -382,6 +419,21 @@ mod tests {
         }
         let described = schemars::schema_for!(SortField);
         assert_eq!(described.get("enum"), Some(&serde_json::json!(SORT_FIELDS)));
+    }
+
+    #[test]
+    fn a_sort_order_takes_no_notice_of_case() {
+        for (order, expected) in
+            [("desc", SortOrder::Desc), ("DESC", SortOrder::Desc), ("Asc", SortOrder::Asc)]
+        {
+            let query: ListQuery = from_query(&format!("sortOrder={order}")).expect(order);
+            assert_eq!(query.sort_order, Some(expected));
+        }
+        let wrong = from_query::<ListQuery>("sortOrder=down&sortField=size&pageNum=0&clusterId=x").err();
+        let told = wrong.expect("all are wrong").to_string();
+        for field in ["sortOrder: expected asc or desc", "sortField: ", "pageNum: ", "clusterId: "] {
+            assert!(told.contains(field), "{field} is missing in {told}");
+        }
     }
 
     #[test]

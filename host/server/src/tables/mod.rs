@@ -217,6 +217,7 @@ fn definitions() -> Vec<Route<Tables>> {
             "Create a table in the catalogue only",
             definitions::api::create,
         )
+        .versioned()
         .refuses(&CREATED),
         Route::new(
             Method::PATCH,
@@ -271,6 +272,7 @@ fn physical() -> Vec<Route<Tables>> {
             "Create the physical table",
             physical::create,
         )
+        .versioned()
         .refuses(&CREATES)
         .dry_run(),
         Route::new(
@@ -340,6 +342,7 @@ fn recycle_bin() -> Vec<Route<Tables>> {
             "Restore a table from the recycle bin, under its old name",
             recycle::restore::restore,
         )
+        .versioned()
         .refuses(&RECYCLED)
         .dry_run(),
         Route::new(
@@ -373,6 +376,7 @@ fn fields() -> Vec<Route<Tables>> {
             "Add a field, in the database first",
             fields::api::create,
         )
+        .versioned()
         .refuses(&FIELDS)
         .dry_run(),
         Route::new(

@@ -16,9 +16,9 @@ use crate::cron::Cron;
 
 /// The default engine.
 const ENGINE_DEFAULT: &str = "local";
-const PARAMS_MAX: usize = 200;
-const PARAM_NAME_MAX_CHARS: usize = 100;
-const PARAM_VALUE_MAX_CHARS: usize = 4_000;
+pub const PARAMS_MAX: usize = 200;
+pub const PARAM_NAME_MAX_CHARS: usize = 100;
+pub const PARAM_VALUE_MAX_CHARS: usize = 4_000;
 /// The prefix of system parameters.
 const SYSTEM_PREFIX: &str = "system.";
 

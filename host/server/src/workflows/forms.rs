@@ -6,10 +6,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::definition::{PARAM_NAME_MAX_CHARS, PARAM_VALUE_MAX_CHARS, PARAMS_MAX};
+use crate::cron::MAX_CHARS as CRON_MAX_CHARS;
+
 /// The default page size.
 pub const PAGE_SIZE_DEFAULT: i64 = 20;
 /// Of a workflow's name.
 pub const NAME_MAX_CHARS: usize = 100;
+/// Of a publication's comment.
+pub const COMMENT_MAX_CHARS: usize = 2_000;
 /// Of a workflow's description.
 pub const DESCRIPTION_MAX_CHARS: usize = 10_000;
 
@@ -65,7 +70,9 @@ pub struct ListQuery {
 /// A value for `${name}` in tasks' texts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GlobalParam {
+    #[schemars(length(min = 1, max = PARAM_NAME_MAX_CHARS))]
     pub name: String,
+    #[schemars(length(max = PARAM_VALUE_MAX_CHARS))]
     pub value: String,
 }
 
@@ -77,6 +84,7 @@ pub struct CreateWorkflow {
     pub description: Option<Text<0, DESCRIPTION_MAX_CHARS>>,
     /// The name of an engine configuration; absent: `local`.
     pub scheduler_engine: Option<String>,
+    #[schemars(length(max = PARAMS_MAX))]
     pub global_params: Option<Vec<GlobalParam>>,
 }
 
@@ -90,6 +98,7 @@ pub struct UpdateWorkflow {
     #[serde(default)]
     pub scheduler_engine: Amend<String>,
     #[serde(default)]
+    #[schemars(length(max = PARAMS_MAX))]
     pub global_params: Patch<Vec<GlobalParam>>,
 }
 
@@ -158,6 +167,7 @@ pub struct ImportWorkflow {
 
 #[derive(Deserialize, JsonSchema)]
 pub struct PublishWorkflow {
+    #[schemars(length(max = COMMENT_MAX_CHARS))]
     pub comment: Option<String>,
 }
 
@@ -172,6 +182,7 @@ pub enum Decision {
 #[derive(Deserialize, JsonSchema)]
 pub struct DecidePublication {
     pub status: Decision,
+    #[schemars(length(max = COMMENT_MAX_CHARS))]
     pub comment: Option<String>,
 }
 
@@ -201,6 +212,7 @@ pub enum WarningType {
 pub struct SetSchedule {
     /// Quartz cron with seven fields, including seconds and year; either day-of-month or day-of-week is `?`.
     #[serde(default)]
+    #[schemars(length(max = CRON_MAX_CHARS))]
     pub crontab: Amend<String>,
     /// yyyy-MM-dd HH:mm:ss; null: at once.
     #[serde(default)]

@@ -272,6 +272,7 @@ fn definitions() -> Vec<Route<Workflows>> {
             "Create a workflow; nothing is deployed",
             api::create,
         )
+        .versioned()
         .refuses(&["name_taken"]),
         Route::new(
             Method::GET,
@@ -438,6 +439,7 @@ fn schedules() -> Vec<Route<Workflows>> {
             "Put a schedule online",
             schedules::online,
         )
+        .versioned()
         .refuses(&SWITCH_CODES),
         Route::new(
             Method::POST,
@@ -447,6 +449,7 @@ fn schedules() -> Vec<Route<Workflows>> {
             "Take a schedule offline",
             schedules::offline,
         )
+        .versioned()
         .refuses(&SWITCH_CODES),
     ]
 }

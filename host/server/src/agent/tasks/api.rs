@@ -103,7 +103,7 @@ pub async fn cancel(call: Call<TaskPath>) -> Result<Bare<CancelledTask>, Error> 
 /// `GET /api/v1/nl2sql/tasks/{task_id}/events/stream`
 pub async fn events(call: Call<TaskPath, StreamQuery>) -> Result<TaskEvents, Error> {
     let state = &call.state;
-    let after = stream::asked_after(&call.headers, call.query.after)?;
+    let after = stream::asked_after(&call.headers, call.query.after.map(i64::from))?;
     let task = readable(state, &call.caller, call.path.task_id).await?;
     stream::open(state, task, after).await
 }

@@ -1,14 +1,11 @@
 //! A task's events as a stream: what is stored first, then live, read from the store alone. So nothing is missed
 //! and nothing comes twice where the one goes over into the other, and a reader that is slow costs no memory.
 
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ::http::header::HeaderName;
 use ::http::{HeaderMap, StatusCode};
-use futures_util::Stream;
 use futures_util::stream::unfold;
 use lakeport_base::error::{Detail, Error};
 use lakeport_http::events::{self, Event};
@@ -50,15 +47,13 @@ impl Answer for TaskEvents {
 
 /// The number of the last event that the reader has seen. The header wins; 0: none.
 pub fn asked_after(headers: &HeaderMap, query: Option<i64>) -> Result<i64, Error> {
-    let wrong = |field: &str| Error::invalid(vec![Detail::new(field, "must be the id of an event, or 0")]);
     let Some(header) = headers.get(&LAST_EVENT_ID).filter(|value| !value.is_empty()) else {
-        return match query.unwrap_or(0) {
-            after if after >= 0 => Ok(after),
-            _ => Err(wrong("after")),
-        };
+        return Ok(query.unwrap_or(0));
     };
     let number = header.to_str().ok().and_then(|text| text.trim().parse::<u64>().ok());
-    number.and_then(|number| i64::try_from(number).ok()).ok_or_else(|| wrong("Last-Event-ID"))
+    number
+        .and_then(|number| i64::try_from(number).ok())
+        .ok_or_else(|| Error::invalid(vec![Detail::new("Last-Event-ID", "must be the id of an event, or 0")]))
 }
 
 /// 400 if the number is beyond the log; 204 if no more events follow.
@@ -83,8 +78,7 @@ pub async fn open(state: &Arc<Agent>, task: Task, after: i64) -> Result<TaskEven
         watch,
         has_ended: false,
     };
-    let events = Alone::from(Box::pin(unfold(reader, Reader::next)));
-    Ok(TaskEvents(events::stream(events, state.stopping.clone())))
+    Ok(TaskEvents(events::stream(unfold(reader, Reader::next), state.stopping.clone())))
 }
 
 struct Reader {
@@ -134,27 +128,6 @@ impl Reader {
     }
 }
 
-/// A stream that one at a time asks: the answer's body must be shareable, which what reads the store is not.
-struct Alone<S>(std::sync::Mutex<Pin<Box<S>>>);
-
-impl<S> From<Pin<Box<S>>> for Alone<S> {
-    fn from(stream: Pin<Box<S>>) -> Alone<S> {
-        Alone(stream.into())
-    }
-}
-
-impl<S: Stream> Stream for Alone<S> {
-    type Item = S::Item;
-
-    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<S::Item>> {
-        match self.get_mut().0.get_mut() {
-            Ok(stream) => stream.as_mut().poll_next(context),
-            // It panicked before.
-            Err(_) => Poll::Ready(None),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use ::http::HeaderValue;
@@ -166,7 +139,6 @@ mod tests {
         let mut headers = HeaderMap::new();
         assert_eq!(asked_after(&headers, None).unwrap(), 0);
         assert_eq!(asked_after(&headers, Some(7)).unwrap(), 7);
-        assert_eq!(asked_after(&headers, Some(-1)).unwrap_err().status(), 400);
         headers.insert(&LAST_EVENT_ID, HeaderValue::from_static("3"));
         assert_eq!(asked_after(&headers, Some(7)).unwrap(), 3);
         for wrong in ["x", "-1", "1.5", "99999999999999999999"] {

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::view::{DeletedTopic, List, MessageView, TopicView};
 use super::{Topic, check_owner, may_read, readable, store, unknown};
-use crate::agent::forms::{CreateTopic, ListQuery, TopicPath, UpdateTopic};
+use crate::agent::forms::{CreateTopic, DATASOURCES_MAX, ListQuery, TopicPath, UpdateTopic};
 use crate::agent::tasks;
 use crate::agent::{Agent, Call};
 use crate::audit::{Change, Commit};
@@ -16,12 +16,10 @@ use crate::datasources;
 
 /// The most topics of an owner.
 const TOPICS_MAX: i64 = 10_000;
-/// The most data sources of a topic.
-const DATASOURCES_MAX: usize = 200;
 
 /// `GET /api/v1/nl2sql/topics`
 pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Bare<List<TopicView>>, Error> {
-    let paging = call.query.paging()?;
+    let paging = call.query.paging();
     let (total, topics) = store::page(&call.state.db, &call.caller.key(), &paging).await?;
     Ok(Bare::new(&List::new(&paging, total, topics.iter().map(Topic::view).collect())))
 }
@@ -140,7 +138,7 @@ async fn refuse_busy(tx: &mut Tx, topic: &Topic) -> Result<(), Error> {
 /// `GET /api/v1/nl2sql/topics/{topic_id}/messages`
 pub async fn messages(call: Call<TopicPath, ListQuery>) -> Result<Bare<List<MessageView>>, Error> {
     let state = &call.state;
-    let paging = call.query.paging()?;
+    let paging = call.query.paging();
     let db = state.db.snapshot().await?;
     let topic = readable(&db, &call.caller, call.path.topic_id).await?;
     let (total, messages) = store::messages(&db, topic.id, &paging).await?;

@@ -99,9 +99,9 @@ pub struct MessageView {
 
 /// The output of a tool: `sql` with `datasource` and `sql`; `table` with `columns`, `rows` (arrays in column
 /// order), `row_count` and `truncated`; `chart` with `spec`, a Vega-Lite specification over the table. A tool
-/// may create other kinds with members of its own.
+/// may create other kinds with members of its own. It has the members of its kind alone.
 #[derive(JsonSchema)]
-#[schemars(rename = "Artifact")]
+#[schemars(rename = "Artifact", extend("required" = ["kind"]))]
 #[expect(dead_code, reason = "it describes what tools have made; nothing is read into it")]
 struct ArtifactView {
     kind: String,

@@ -16,7 +16,7 @@ use crate::tables::forms::{SetOnTables, UpdateTables};
 use crate::tables::{TOPIC, change};
 
 /// The most tables of one request.
-const TABLES_MAX: usize = 1_000;
+pub const BULK_MAX: usize = 1_000;
 
 /// The result of a bulk change: one outcome per table.
 #[derive(Serialize, JsonSchema)]
@@ -79,8 +79,8 @@ pub async fn update(call: Call<Nothing, Nothing, Draft<UpdateTables>>) -> Result
 
 fn problems(form: &UpdateTables) -> Vec<Detail> {
     let mut wrong = Vec::new();
-    if form.ids.is_empty() || form.ids.len() > TABLES_MAX {
-        wrong.push(Detail::new("ids", format!("must be 1 to {TABLES_MAX} ids")));
+    if form.ids.is_empty() || form.ids.len() > BULK_MAX {
+        wrong.push(Detail::new("ids", format!("must be 1 to {BULK_MAX} ids")));
     }
     if form.set == SetOnTables::default() {
         wrong.push(Detail::new("set", "names no member that could be set"));

@@ -24,7 +24,7 @@ pub const NAME_MAX_CHARS: usize = 64;
 /// The longest tag, in characters.
 pub const TAG_MAX_CHARS: usize = 64;
 /// The most tags of a table.
-const TAGS_MAX: usize = 50;
+pub const TAGS_MAX: usize = 50;
 
 /// The defined members of a table. Texts are never empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -11,11 +11,12 @@ use super::{Deployment, DeploymentState, Publication, PublicationView, Status, T
 use crate::audit::{Change, Commit};
 use crate::idempotency;
 use crate::workflows::api::unknown;
-use crate::workflows::forms::{DecidePublication, Decision, PublicationPath, PublishWorkflow, WorkflowPath};
+use crate::workflows::forms::{
+    COMMENT_MAX_CHARS, DecidePublication, Decision, PublicationPath, PublishWorkflow, WorkflowPath,
+};
 use crate::workflows::{self, PublicationState, Workflow, store as workflow_store, versions};
 use crate::workflows::{Call, Workflows};
 
-const COMMENT_MAX_CHARS: usize = 2_000;
 /// How long an approval's answer waits for the deployment's end.
 const WAIT: Duration = Duration::from_secs(2);
 

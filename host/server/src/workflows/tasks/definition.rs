@@ -9,16 +9,16 @@ use serde::{Deserialize, Serialize};
 use super::Task;
 use super::forms::{CreateTask, Priority, TaskChange, UpdateTask};
 
-const TYPE_MAX_CHARS: usize = 64;
+pub const TYPE_MAX_CHARS: usize = 64;
 /// The longest text of a task, in bytes.
-const TEXT_MAX_BYTES: usize = 1024 * 1024;
+pub const TEXT_MAX_BYTES: usize = 1024 * 1024;
 /// Tables in each of the two lists.
 pub const TABLES_MAX: usize = 500;
 /// Seconds: 30 days.
-const TIMEOUT_MAX_S: u32 = 30 * 24 * 3_600;
-const RETRIES_MAX: u32 = 100;
+pub const TIMEOUT_MAX_S: u32 = 30 * 24 * 3_600;
+pub const RETRIES_MAX: u32 = 100;
 /// Seconds: a day.
-const RETRY_INTERVAL_MAX_S: u32 = 24 * 3_600;
+pub const RETRY_INTERVAL_MAX_S: u32 = 24 * 3_600;
 
 /// The content of a task, as stored in versions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -5,6 +5,10 @@ use lakeport_http::{PageNum, PageSize};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::definition::{
+    RETRIES_MAX, RETRY_INTERVAL_MAX_S, TABLES_MAX, TEXT_MAX_BYTES, TIMEOUT_MAX_S, TYPE_MAX_CHARS,
+};
+
 /// The default page size.
 pub const PAGE_SIZE_DEFAULT: i64 = 20;
 /// Of a task's name.
@@ -50,7 +54,9 @@ pub enum Priority {
 #[serde(rename_all = "camelCase")]
 pub struct CreateTask {
     pub task: NewTask,
+    #[schemars(length(max = TABLES_MAX))]
     pub input_table_ids: Option<Vec<i64>>,
+    #[schemars(length(max = TABLES_MAX))]
     pub output_table_ids: Option<Vec<i64>>,
 }
 
@@ -61,20 +67,22 @@ pub struct NewTask {
     /// Unique within the workflow.
     pub task_name: Text<1, NAME_MAX_CHARS>,
     /// `SQL`, or another type of the engine's plugin, such as `SHELL`.
+    #[schemars(length(min = 1, max = TYPE_MAX_CHARS))]
     pub task_type: String,
     /// Required for `SQL`.
     pub datasource_id: Option<i64>,
-    /// The task's text, of any type; required for `SQL` and `SHELL`.
+    /// The task's text, of any type; required for `SQL` and `SHELL`. 1 MiB at most.
+    #[schemars(length(max = TEXT_MAX_BYTES))]
     pub sql_content: Option<String>,
     #[schemars(extend("default" = Priority::default()))]
     pub priority: Option<Priority>,
     /// Seconds; 0: none.
-    #[schemars(extend("default" = 0))]
+    #[schemars(range(max = TIMEOUT_MAX_S), extend("default" = 0))]
     pub timeout: Option<u32>,
-    #[schemars(extend("default" = 0))]
+    #[schemars(range(max = RETRIES_MAX), extend("default" = 0))]
     pub retry_times: Option<u32>,
     /// Seconds.
-    #[schemars(extend("default" = 0))]
+    #[schemars(range(max = RETRY_INTERVAL_MAX_S), extend("default" = 0))]
     pub retry_interval: Option<u32>,
 }
 
@@ -86,8 +94,10 @@ pub struct UpdateTask {
     #[serde(default)]
     pub task: Amend<TaskChange>,
     #[serde(default)]
+    #[schemars(length(max = TABLES_MAX))]
     pub input_table_ids: Patch<Vec<i64>>,
     #[serde(default)]
+    #[schemars(length(max = TABLES_MAX))]
     pub output_table_ids: Patch<Vec<i64>>,
 }
 
@@ -99,20 +109,25 @@ pub struct TaskChange {
     #[serde(default)]
     pub task_name: Amend<Text<1, NAME_MAX_CHARS>>,
     #[serde(default)]
+    #[schemars(length(min = 1, max = TYPE_MAX_CHARS))]
     pub task_type: Amend<String>,
     #[serde(default)]
     pub datasource_id: Patch<i64>,
     #[serde(default)]
+    #[schemars(length(max = TEXT_MAX_BYTES))]
     pub sql_content: Patch<String>,
     #[serde(default)]
     pub priority: Amend<Priority>,
     /// Seconds; 0: none.
     #[serde(default)]
+    #[schemars(range(max = TIMEOUT_MAX_S))]
     pub timeout: Amend<u32>,
     #[serde(default)]
+    #[schemars(range(max = RETRIES_MAX))]
     pub retry_times: Amend<u32>,
     /// Seconds.
     #[serde(default)]
+    #[schemars(range(max = RETRY_INTERVAL_MAX_S))]
     pub retry_interval: Amend<u32>,
 }
 

@@ -99,6 +99,7 @@ pub fn routes() -> Vec<Route<Workflows>> {
             "Add a task to a workflow and bind its tables",
             api::create,
         )
+        .versioned()
         .refuses(SAVE_CODES),
         Route::new(
             Method::PUT,
