@@ -19,8 +19,9 @@ static DESCRIPTION: LazyLock<Value> = LazyLock::new(|| {
 });
 
 /// The form of an answer, by operation and status; `None`: it has no JSON body.
-static FORMS: LazyLock<Mutex<HashMap<(String, u16), Option<&'static Validator>>>> =
-    LazyLock::new(Mutex::default);
+type Forms = HashMap<(String, u16), Option<&'static Validator>>;
+
+static FORMS: LazyLock<Mutex<Forms>> = LazyLock::new(Mutex::default);
 
 /// Panics if the description does not allow the answer. A path that is not described may answer anything.
 pub fn check(method: &str, path: &str, response: &Response) {
