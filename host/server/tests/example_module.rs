@@ -21,6 +21,10 @@ impl Gate for Open {
         Ok(Arc::new(Caller::local()))
     }
 
+    async fn ended(self: Arc<Self>, _: Arc<Caller>) {
+        std::future::pending().await
+    }
+
     async fn begin(&self, _: &Attempt) -> Result<Begun, Error> {
         Ok(Begun::Go)
     }
