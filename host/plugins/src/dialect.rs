@@ -10,7 +10,6 @@ use lakeport_bindings::dialect::reader::{
 use lakeport_bindings::dialect::schema::{ServerInfo, Table, TableName};
 use lakeport_bindings::host::types::{Error, Page, Problem};
 use lakeport_sql::Profile;
-use wasmtime::component::{ComponentNamedList, Lift, Lower};
 
 use crate::call::{CallContext, CallError, CallFault};
 use crate::family::{Family, PluginId};
@@ -65,7 +64,7 @@ impl Dialect {
         texts: &[String],
     ) -> Result<Vec<Result<DataType, Problem>>, CallError> {
         let call = context.id.clone();
-        let answer = self.call(context, "planner.parse-types", (server, texts)).await?;
+        let answer = self.0.call(context, "planner.parse-types", (server, texts)).await?;
         self.0.as_many_as_asked("planner.parse-types", &call, texts.len(), answer)
     }
 
@@ -76,7 +75,7 @@ impl Dialect {
         server: &ServerInfo,
         change: &Change,
     ) -> Result<Result<ChangePlan, Vec<Problem>>, CallError> {
-        self.call(context, "planner.plan", (server, change)).await
+        self.0.call(context, "planner.plan", (server, change)).await
     }
 
     /// `reader.server`.
@@ -87,7 +86,7 @@ impl Dialect {
         options: &str,
     ) -> Result<ServerInfo, CallError> {
         let context = context.lending(connection);
-        answered(self.call(context, "reader.server", (CallState::connection_handle(), options)).await)
+        answered(self.0.call(context, "reader.server", (CallState::connection_handle(), options)).await)
     }
 
     /// `reader.databases`.
@@ -100,7 +99,7 @@ impl Dialect {
     ) -> Result<DatabasePage, CallError> {
         let context = context.lending(connection);
         let params = (CallState::connection_handle(), server, page);
-        answered(self.call(context, "reader.databases", params).await)
+        answered(self.0.call(context, "reader.databases", params).await)
     }
 
     /// `reader.tables`.
@@ -114,7 +113,7 @@ impl Dialect {
     ) -> Result<TablePage, CallError> {
         let context = context.lending(connection);
         let params = (CallState::connection_handle(), server, database, page);
-        answered(self.call(context, "reader.tables", params).await)
+        answered(self.0.call(context, "reader.tables", params).await)
     }
 
     /// `reader.inspect`: one answer per table, in the same order.
@@ -129,7 +128,7 @@ impl Dialect {
         let call = context.id.clone();
         let context = context.lending(connection);
         let params = (CallState::connection_handle(), server, tables, dependents);
-        let answer = answered(self.call(context, "reader.inspect", params).await)?;
+        let answer = answered(self.0.call(context, "reader.inspect", params).await)?;
         self.0.as_many_as_asked("reader.inspect", &call, tables.len(), answer)
     }
 
@@ -142,7 +141,7 @@ impl Dialect {
         table: &TableName,
     ) -> Result<String, CallError> {
         let context = context.lending(connection);
-        answered(self.call(context, "reader.ddl", (CallState::connection_handle(), server, table)).await)
+        answered(self.0.call(context, "reader.ddl", (CallState::connection_handle(), server, table)).await)
     }
 
     /// `reader.statistics`: one answer per table, in the same order.
@@ -157,7 +156,7 @@ impl Dialect {
         let call = context.id.clone();
         let context = context.lending(connection);
         let params = (CallState::connection_handle(), server, tables, fresh);
-        let answer = answered(self.call(context, "reader.statistics", params).await)?;
+        let answer = answered(self.0.call(context, "reader.statistics", params).await)?;
         self.0.as_many_as_asked("reader.statistics", &call, tables.len(), answer)
     }
 
@@ -171,20 +170,7 @@ impl Dialect {
     ) -> Result<AccessPage, CallError> {
         let context = context.lending(connection);
         let params = (CallState::connection_handle(), server, request);
-        answered(self.call(context, "reader.access", params).await)
-    }
-
-    async fn call<Params, Answer>(
-        &self,
-        context: CallContext,
-        function: &'static str,
-        params: Params,
-    ) -> Result<Answer, CallError>
-    where
-        Params: ComponentNamedList + Lower,
-        Answer: Lift + 'static,
-    {
-        self.0.call(context, function, params).await
+        answered(self.0.call(context, "reader.access", params).await)
     }
 }
 

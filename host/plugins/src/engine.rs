@@ -11,7 +11,6 @@ use lakeport_bindings::engine::model::{
 };
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Problem;
-use wasmtime::component::{ComponentNamedList, Lift, Lower};
 
 use crate::call::{CallContext, CallError, CallFault};
 use crate::dialect::answered;
@@ -55,11 +54,11 @@ impl Engine {
 /// `deploys`
 impl Engine {
     pub async fn test(&self, context: CallContext) -> Result<TestReport, CallError> {
-        answered(self.call(context, "deploys.test", ()).await)
+        answered(self.0.call(context, "deploys.test", ()).await)
     }
 
     pub async fn check(&self, context: CallContext, workflow: &Workflow) -> Result<Vec<Problem>, CallError> {
-        self.call(context, "deploys.check", (workflow,)).await
+        self.0.call(context, "deploys.check", (workflow,)).await
     }
 
     pub async fn deploy(
@@ -67,7 +66,7 @@ impl Engine {
         context: CallContext,
         request: &DeployRequest,
     ) -> Result<Deployment, CallError> {
-        answered(self.call(context, "deploys.deploy", (request,)).await)
+        answered(self.0.call(context, "deploys.deploy", (request,)).await)
     }
 
     pub async fn status(
@@ -76,18 +75,18 @@ impl Engine {
         current: &WorkflowRef,
         revision: &str,
     ) -> Result<Deployment, CallError> {
-        answered(self.call(context, "deploys.status", (current, revision)).await)
+        answered(self.0.call(context, "deploys.status", (current, revision)).await)
     }
 
     pub async fn remove(&self, context: CallContext, current: &WorkflowRef) -> Result<Receipt, CallError> {
-        answered(self.call(context, "deploys.remove", (current,)).await)
+        answered(self.0.call(context, "deploys.remove", (current,)).await)
     }
 }
 
 /// `runs`
 impl Engine {
     pub async fn start(&self, context: CallContext, request: &RunRequest) -> Result<Started, CallError> {
-        answered(self.call(context, "runs.start", (request,)).await)
+        answered(self.0.call(context, "runs.start", (request,)).await)
     }
 
     /// One answer per query, in the same order.
@@ -97,7 +96,7 @@ impl Engine {
         queries: &[RunQuery],
     ) -> Result<Vec<Option<Instance>>, CallError> {
         let call = context.id.clone();
-        let answer = answered(self.call(context, "runs.find", (queries,)).await)?;
+        let answer = answered(self.0.call(context, "runs.find", (queries,)).await)?;
         self.0.as_many_as_asked("runs.find", &call, queries.len(), answer)
     }
 
@@ -107,11 +106,11 @@ impl Engine {
         workflow: &WorkflowRef,
         target: &Target,
     ) -> Result<Receipt, CallError> {
-        answered(self.call(context, "runs.cancel", (workflow, target)).await)
+        answered(self.0.call(context, "runs.cancel", (workflow, target)).await)
     }
 
     pub async fn retry(&self, context: CallContext, request: &RetryRequest) -> Result<Started, CallError> {
-        answered(self.call(context, "runs.retry", (request,)).await)
+        answered(self.0.call(context, "runs.retry", (request,)).await)
     }
 }
 
@@ -122,7 +121,7 @@ impl Engine {
         context: CallContext,
         request: &WatchRequest,
     ) -> Result<WatchPage, CallError> {
-        answered(self.call(context, "watch.instances", (request,)).await)
+        answered(self.0.call(context, "watch.instances", (request,)).await)
     }
 
     pub async fn task_runs(
@@ -130,11 +129,11 @@ impl Engine {
         context: CallContext,
         request: &TaskRunRequest,
     ) -> Result<TaskRunPage, CallError> {
-        answered(self.call(context, "watch.task-runs", (request,)).await)
+        answered(self.0.call(context, "watch.task-runs", (request,)).await)
     }
 
     pub async fn log(&self, context: CallContext, request: &LogRequest) -> Result<LogPage, CallError> {
-        answered(self.call(context, "watch.log", (request,)).await)
+        answered(self.0.call(context, "watch.log", (request,)).await)
     }
 }
 
@@ -147,17 +146,17 @@ impl Engine {
         schedule: Option<&Schedule>,
     ) -> Result<Receipt, CallError> {
         self.require_schedules()?;
-        answered(self.call(context, "schedules.set", (workflow, schedule)).await)
+        answered(self.0.call(context, "schedules.set", (workflow, schedule)).await)
     }
 
     pub async fn online(&self, context: CallContext, workflow: &WorkflowRef) -> Result<Receipt, CallError> {
         self.require_schedules()?;
-        answered(self.call(context, "schedules.online", (workflow,)).await)
+        answered(self.0.call(context, "schedules.online", (workflow,)).await)
     }
 
     pub async fn offline(&self, context: CallContext, workflow: &WorkflowRef) -> Result<Receipt, CallError> {
         self.require_schedules()?;
-        answered(self.call(context, "schedules.offline", (workflow,)).await)
+        answered(self.0.call(context, "schedules.offline", (workflow,)).await)
     }
 
     /// A missing capability is not a failure of the engine.
@@ -167,20 +166,5 @@ impl Engine {
         }
         let message = format!("the {} has no timer", self.0.id());
         Err(CallError::Answered(error("unsupported", message)))
-    }
-}
-
-impl Engine {
-    async fn call<Params, Answer>(
-        &self,
-        context: CallContext,
-        function: &'static str,
-        params: Params,
-    ) -> Result<Answer, CallError>
-    where
-        Params: ComponentNamedList + Lower,
-        Answer: Lift + 'static,
-    {
-        self.0.call(context, function, params).await
     }
 }

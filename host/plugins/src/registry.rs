@@ -220,7 +220,6 @@ impl Registry {
     /// Names where components can be read again. From then on, code is loaded when it is first called. Only
     /// the first source is kept.
     pub fn load_from(&self, components: Arc<dyn Components>) {
-        // Only the first one is kept.
         let _ = self.components.set(components);
     }
 

@@ -15,7 +15,7 @@ use crate::prepared::Description;
 
 /// The bytes of staged components, for the case that their machine code is no longer in the cache.
 pub trait Components: Send + Sync {
-    /// The component with this digest, or for people: why there is none.
+    /// The component with this digest. The error says why it cannot be read, for people.
     fn bytes<'a>(&'a self, digest: &'a str) -> BoxFuture<'a, Result<Vec<u8>, String>>;
 }
 

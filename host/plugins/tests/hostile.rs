@@ -2,16 +2,35 @@
 
 mod support;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use lakeport_bindings::tool::tool::Outcome;
 use lakeport_plugins::{
-    CallContext, CallError, CallFault, Origin, Pointers, RegistrySettings, SandboxSettings, StageError,
+    CallContext, CallError, CallFault, Generation, Origin, Pointers, Registry, RegistrySettings,
+    SandboxSettings, StageError,
 };
+use tokio::task::JoinHandle;
 
 use support::{about, ask, component, failed_with, host, host_of, host_with, stage_active, stage_error};
 
+/// A call of the greeter that waits so long; it runs on this generation when this returns.
+async fn running_call(
+    registry: &Arc<Registry>,
+    on: &Generation,
+    wait_ms: u32,
+) -> JoinHandle<Result<Outcome, CallError>> {
+    let registry = registry.clone();
+    let input = format!(r#"{{"waitMs":{wait_ms}}}"#);
+    let call = tokio::spawn(async move { ask(&registry, "greeter", &input).await });
+    while on.running() == 0 {
+        tokio::task::yield_now().await;
+    }
+    call
+}
+
 /// Calls of a well-behaved plugin go on while another misbehaves.
-async fn the_greeter_answers(registry: &std::sync::Arc<lakeport_plugins::Registry>) {
+async fn the_greeter_answers(registry: &Arc<Registry>) {
     let outcome = ask(registry, "greeter", "{}").await.expect("the harmless plugin answers");
     assert!(outcome.output.contains("1.0.0"), "{}", outcome.output);
 }
@@ -150,13 +169,7 @@ async fn calls_in_flight_end_on_the_generation_they_began_with() {
     let id = stage_active(&registry, "greeter_v1").await;
     let second = registry.stage(component("greeter_v2"), Origin::Uploaded).await.unwrap().generation;
     let first = registry.view(&id).unwrap().active.clone().unwrap();
-    let slow = {
-        let registry = registry.clone();
-        tokio::spawn(async move { ask(&registry, "greeter", r#"{"waitMs":1000}"#).await })
-    };
-    while first.running() == 0 {
-        tokio::task::yield_now().await;
-    }
+    let slow = running_call(&registry, &first, 1000).await;
     registry.activate(&id, &second.digest, None).unwrap();
     let now = ask(&registry, "greeter", "{}").await.unwrap();
     assert!(now.output.contains("2.0.0"), "{}", now.output);
@@ -176,13 +189,7 @@ async fn what_does_not_drain_in_time_is_ended() {
     let id = stage_active(&registry, "greeter_v1").await;
     let second = registry.stage(component("greeter_v2"), Origin::Uploaded).await.unwrap().generation;
     let first = registry.view(&id).unwrap().active.clone().unwrap();
-    let slow = {
-        let registry = registry.clone();
-        tokio::spawn(async move { ask(&registry, "greeter", r#"{"waitMs":4000}"#).await })
-    };
-    while first.running() == 0 {
-        tokio::task::yield_now().await;
-    }
+    let slow = running_call(&registry, &first, 4000).await;
     registry.activate(&id, &second.digest, None).unwrap();
     failed_with(&slow.await.unwrap().unwrap_err(), CallFault::Drained, "another generation");
     assert_eq!(first.counters.snapshot().errors, 0, "being replaced is not the plugin's failure");
@@ -238,13 +245,7 @@ async fn followed_pointers_drain_what_they_replace() {
     let id = stage_active(&registry, "greeter_v1").await;
     let second = registry.stage(component("greeter_v2"), Origin::Uploaded).await.unwrap().generation;
     let first = registry.view(&id).unwrap().active.clone().unwrap();
-    let slow = {
-        let registry = registry.clone();
-        tokio::spawn(async move { ask(&registry, "greeter", r#"{"waitMs":4000}"#).await })
-    };
-    while first.running() == 0 {
-        tokio::task::yield_now().await;
-    }
+    let slow = running_call(&registry, &first, 4000).await;
     registry.restore(&id, &Pointers { active: Some(second.digest.to_string()), ..Pointers::default() });
     failed_with(&slow.await.unwrap().unwrap_err(), CallFault::Drained, "another generation");
 }
