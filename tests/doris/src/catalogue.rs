@@ -100,6 +100,26 @@ pub struct Table {
 }
 
 impl Table {
+    /// Without partitions, rows and properties.
+    pub fn new(kind: TableKind, columns: Vec<Column>, model: &str, default_replicas: u32) -> Table {
+        Table {
+            kind,
+            columns,
+            model: model.to_owned(),
+            comment: String::new(),
+            partition: None,
+            partitions: Vec::new(),
+            distribution: Vec::new(),
+            buckets: None,
+            new_buckets: None,
+            default_replicas,
+            properties: Vec::new(),
+            committed: 0,
+            rows: 0,
+            bytes: 0,
+        }
+    }
+
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
     }

@@ -66,22 +66,7 @@ fn create(catalogue: &mut Catalogue, reader: &mut Reader) -> Result<(), Syntax> 
         return Err(reader.error());
     }
     let keys = reader.names()?;
-    let mut table = Table {
-        kind: TableKind::Table,
-        columns,
-        model: model.to_owned(),
-        comment: String::new(),
-        partition: None,
-        partitions: Vec::new(),
-        distribution: Vec::new(),
-        buckets: None,
-        new_buckets: None,
-        default_replicas: 3,
-        properties: Vec::new(),
-        committed: 0,
-        rows: 0,
-        bytes: 0,
-    };
+    let mut table = Table::new(TableKind::Table, columns, model, 3);
     if reader.takes("COMMENT") {
         table.comment = comment(grammar, Clause::NewTable, reader.raw()?);
     }

@@ -259,22 +259,7 @@ fn view(catalogue: &Catalogue, query: String) -> Result<Table, String> {
         stamped: false,
         comment: String::new(),
     });
-    Ok(Table {
-        columns: columns.collect(),
-        kind: TableKind::View(query),
-        model: "DUPLICATE".to_owned(),
-        comment: String::new(),
-        partition: None,
-        partitions: Vec::new(),
-        distribution: Vec::new(),
-        buckets: None,
-        new_buckets: None,
-        default_replicas: 0,
-        properties: Vec::new(),
-        committed: 0,
-        rows: 0,
-        bytes: 0,
-    })
+    Ok(Table::new(TableKind::View(query), columns.collect(), "DUPLICATE", 0))
 }
 
 /// The partition of a day, if it is not there. Only those of a unit of time are emulated.
