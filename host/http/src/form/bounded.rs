@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use chrono_tz::Tz;
+use lakeport_base::error::Detail;
 use lakeport_base::time;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
@@ -111,6 +113,14 @@ impl<'de, const MIN: i64, const MAX: i64> Deserialize<'de> for Number<MIN, MAX> 
 /// A time in the notation of the interface; the reader knows the zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TimeText(pub String);
+
+impl TimeText {
+    /// The time in the zone, milliseconds since 1970. A time that the zone's clocks skip is noted for the member.
+    pub fn read(text: Option<&TimeText>, member: &str, zone: Tz, wrong: &mut Vec<Detail>) -> Option<i64> {
+        let read = time::parse(&text?.0, zone);
+        read.map_err(|why| wrong.push(Detail::new(member, why))).ok()
+    }
+}
 
 struct Time;
 

@@ -1,6 +1,6 @@
 //! The handler of the audit log.
 
-use lakeport_base::error::{Detail, Error};
+use lakeport_base::Error;
 use lakeport_base::time;
 use lakeport_http::form::TimeText;
 use lakeport_http::{Call, Data, Nothing, Page, PageNum, PageSize, Paging};
@@ -59,16 +59,8 @@ pub async fn list(call: Call<Core, Nothing, AuditQuery>) -> Result<Data<Page<Aud
     let (query, zone) = (call.query, call.state.config.time_zone);
     let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
     let mut wrong = Vec::new();
-    let mut time_of = |name: &str, text: Option<TimeText>| match text.map(|text| time::parse(&text.0, zone)) {
-        Some(Err(why)) => {
-            wrong.push(Detail::new(name, why));
-            None
-        }
-        Some(Ok(at_ms)) => Some(at_ms),
-        None => None,
-    };
-    let from_ms = time_of("startTime", query.start_time);
-    let to_ms = time_of("endTime", query.end_time);
+    let from_ms = TimeText::read(query.start_time.as_ref(), "startTime", zone, &mut wrong);
+    let to_ms = TimeText::read(query.end_time.as_ref(), "endTime", zone, &mut wrong);
     if !wrong.is_empty() {
         return Err(Error::invalid(wrong));
     }

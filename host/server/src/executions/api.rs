@@ -1,7 +1,6 @@
 //! Handlers of executions.
 
 use lakeport_base::error::{Detail, Error};
-use lakeport_base::time;
 use lakeport_http::form::TimeText;
 use lakeport_http::{Data, Nothing, Page, Paging};
 
@@ -57,16 +56,8 @@ pub async fn statistics(call: Call<Nothing, StatisticsQuery>) -> Result<Data<Sta
     let (state, query) = (&call.state, &call.query);
     let zone = state.config.time_zone;
     let mut wrong = Vec::new();
-    let mut parsed =
-        |field: &str, text: &Option<TimeText>| match text.as_ref().map(|text| time::parse(&text.0, zone)) {
-            Some(Ok(at_ms)) => Some(at_ms),
-            Some(Err(why)) => {
-                wrong.push(Detail::new(field, why));
-                None
-            }
-            None => None,
-        };
-    let (start_ms, end_ms) = (parsed("startTime", &query.start_time), parsed("endTime", &query.end_time));
+    let start_ms = TimeText::read(query.start_time.as_ref(), "startTime", zone, &mut wrong);
+    let end_ms = TimeText::read(query.end_time.as_ref(), "endTime", zone, &mut wrong);
     if matches!((start_ms, end_ms), (Some(start), Some(end)) if start > end) {
         wrong.push(Detail::new("startTime", "must not be after endTime"));
     }
