@@ -116,6 +116,9 @@ fn operation(route: &Operation, shape: Shape) -> Value {
     if let Some(scope) = route.scope {
         operation["x-scope"] = json!(scope);
     }
+    if route.unbound {
+        operation["x-unbound"] = json!(true);
+    }
     if route.not_yet {
         operation["x-not-yet"] = json!(true);
     }
@@ -172,6 +175,9 @@ fn codes(route: &Operation) -> Vec<&'static str> {
     }
     if route.versioned && route.changes {
         codes.insert("precondition_failed");
+    }
+    if route.unbound {
+        codes.insert("datasource_not_allowed");
     }
     if route.not_yet {
         codes.insert("not_yet");
