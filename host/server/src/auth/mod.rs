@@ -54,7 +54,7 @@ fn routes() -> Vec<Route<Auth>> {
             api::create,
         )
         .secret()
-        .refuses(&["name_taken"]),
+        .refuses(&["datasource_not_allowed", "name_taken"]),
         Route::new(
             Method::DELETE,
             "/api/v1/tokens/{id}",
@@ -62,7 +62,8 @@ fn routes() -> Vec<Route<Auth>> {
             "revokeToken",
             "Revoke a token at once",
             api::revoke,
-        ),
+        )
+        .refuses(&["datasource_not_allowed"]),
     ]
 }
 

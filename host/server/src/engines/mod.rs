@@ -87,6 +87,7 @@ fn routes() -> Vec<Route<Engines>> {
             api::list,
         ),
         Route::new(Method::POST, "/api/v1/engines", Admin, "createEngine", "Create an engine", api::create)
+            .unbound()
             .refuses(&["name_taken", "built_in", "too_many_engines"]),
         Route::new(
             Method::PUT,
@@ -96,6 +97,7 @@ fn routes() -> Vec<Route<Engines>> {
             "Update the given members of an engine",
             api::update,
         )
+        .unbound()
         .versioned()
         .refuses(&["in_use", "built_in"]),
         Route::new(
@@ -106,6 +108,7 @@ fn routes() -> Vec<Route<Engines>> {
             "Delete an unused engine",
             api::delete,
         )
+        .unbound()
         .versioned()
         .refuses(&["in_use", "built_in"]),
         Route::new(
