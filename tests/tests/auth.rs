@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use lakeport_tests::{Options, Server, eventually, stores};
+use lakeport_tests::{Options, Server, eventually, named, stores};
 use serde_json::{Value, json};
 
 fn created(server: &Server, body: &Value) -> String {
@@ -42,7 +42,7 @@ fn the_first_token_ends_local_mode_permanently() {
 fn a_token_is_shown_once_and_listed_without_its_text() {
     for store in stores() {
         let server = Server::start(&store);
-        let body = json!({ "role": "viewer", "name": "reader", "datasources": ["sales"],
+        let body = json!({ "role": "viewer", "name": "reader", "datasources": ["lakeport"],
             "scopes": ["lineage:write"], "expiresAt": "2099-01-02 03:04:05" });
         let made = server.post("/api/v1/tokens", &json!({ "role": "admin", "name": "root" })).data();
         let root = server.client_as(made["token"].as_str().unwrap());
@@ -56,6 +56,13 @@ fn a_token_is_shown_once_and_listed_without_its_text() {
         assert_eq!(listed.data().as_array().unwrap().len(), 2);
 
         assert_eq!(root.post("/api/v1/tokens", &body).error(), "name_taken");
+        let unknown = json!({ "role": "viewer", "name": "lost", "datasources": ["lakeport", "sales", "hr"] });
+        let refused = root.post("/api/v1/tokens", &unknown);
+        assert_eq!(named(&refused), ["datasources"]);
+        assert!(
+            refused.json()["details"][0]["message"].as_str().unwrap().contains("sales, hr"),
+            "{refused:?}"
+        );
         let wrong = json!({ "role": "king", "name": "", "scopes": ["all"], "expiresAt": "tomorrow" });
         let refused = root.post("/api/v1/tokens", &wrong);
         assert_eq!((refused.status, refused.error().as_str()), (400, "invalid_input"));
@@ -93,6 +100,11 @@ fn command_line_tokens_work_at_once() {
         assert!(String::from_utf8_lossy(&refused.stderr).contains("viewer, editor, approver, admin"));
         let refused = server.command(&["token", "create", "--role", "admin", "--name", "root"]);
         assert!(String::from_utf8_lossy(&refused.stderr).contains("a token named `root` already exists"));
+        let unknown =
+            ["token", "create", "--role", "viewer", "--name", "x", "--datasources", "lakeport,sales"];
+        let refused = server.command(&unknown);
+        assert!(!refused.status.success());
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("unknown data sources: sales;"));
     }
 }
 

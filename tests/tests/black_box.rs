@@ -24,6 +24,7 @@ mod operation;
 mod plugins;
 mod recycle_bin;
 mod replicas;
+mod rights;
 mod schema_history;
 mod statistics;
 mod tables;

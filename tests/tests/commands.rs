@@ -141,3 +141,60 @@ fn the_doctor_checks_every_dependency() {
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert!(said(&output).contains("failed"), "{}", said(&output));
 }
+
+#[test]
+fn a_mistyped_data_folder_gets_no_store() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (missing, other) = (folder.path().join("missing"), folder.path().join("other"));
+    std::fs::create_dir(&other).unwrap();
+    std::fs::write(other.join("notes"), "of another program").unwrap();
+    let create = ["token", "create", "--role", "admin", "--name", "root"];
+    let file = folder.path().join("backup").display().to_string();
+    let commands: [&[&str]; 5] =
+        [&create, &["token", "list"], &["token", "revoke", "root"], &["backup", &file], &["key", "rotate"]];
+    let run = |command: &[&str], more: &[&str], data: &std::path::Path| {
+        let data = data.display().to_string();
+        lakeport(&[command, &["--data-dir", &data], more].concat())
+    };
+    for command in commands {
+        for data in [&missing, &other] {
+            let refused = run(command, &[], data);
+            assert_eq!(refused.status.code(), Some(1), "{command:?}");
+            assert!(said(&refused).contains("--data-dir"), "{command:?}: {}", said(&refused));
+        }
+    }
+    assert!(!missing.exists() && std::fs::read_dir(&other).unwrap().count() == 1);
+    ok(run(&create, &["--init"], &missing));
+    assert!(ok(run(&["token", "list"], &[], &missing)).contains("root"));
+    let empty = folder.path().join("empty");
+    std::fs::create_dir(&empty).unwrap();
+    assert!(said(&run(&["token", "list"], &[], &empty)).contains("--data-dir"));
+    let made = run(&create, &[], &empty);
+    assert!(made.status.success() && said(&made).contains("there was no store yet"), "{}", said(&made));
+}
+
+#[test]
+fn a_closed_reader_is_no_error() {
+    let closed = || {
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        writer
+    };
+    let file = fixture("misbehave").display().to_string();
+    let commands: [&[&str]; 5] = [
+        &["plugin", "inspect", &file],
+        &["plugin", "inspect", &file, "--json"],
+        &["openapi"],
+        &["config", "--explain"],
+        &["key", "new"],
+    ];
+    for command in commands {
+        let mut process = Command::new(binary());
+        process.args(command).env_clear().stdout(closed()).stderr(closed());
+        let status = process.status().unwrap_or_else(|error| panic!("{}: {error}", binary().display()));
+        assert_eq!(status.code(), Some(0), "{command:?}");
+    }
+    let mut process = Command::new(binary());
+    process.args(["plugin", "inspect", "/nowhere"]).env_clear().stdout(closed()).stderr(closed());
+    assert_eq!(process.status().expect("it runs").code(), Some(1), "its error had nobody to read it");
+}

@@ -376,9 +376,10 @@ fn roles_and_bindings_bound_who_may_do_what() {
         let admin = make(&lake.server.client(), json!({ "name": "root", "role": "admin" }));
         let admin = lake.server.client_as(&admin);
         let editor = lake.server.client_as(&make(&admin, json!({ "name": "e", "role": "editor" })));
+        let form = json!({ "name": "b.db", "kind": "sqlite", "url": "sqlite:a.db" });
+        let other = admin.post(SOURCES, &form).data();
         let bound = json!({ "name": "v", "role": "viewer", "datasources": ["b.db"] });
         let bound = lake.server.client_as(&make(&admin, bound));
-        let form = json!({ "name": "b.db", "kind": "sqlite", "url": "sqlite:a.db" });
         refused(&editor.post(SOURCES, &form), 403, "insufficient_role");
         refused(&editor.put(&path(id), &json!({})), 403, "insufficient_role");
         refused(&editor.delete(&path(id)), 403, "insufficient_role");
@@ -387,10 +388,10 @@ fn roles_and_bindings_bound_who_may_do_what() {
         }
         refused(&editor.delete(&format!("{}/sync", path(id))), 403, "insufficient_role");
         refused(&bound.get(&format!("{}/databases", path(id))), 403, "datasource_not_allowed");
-        assert_eq!(bound.get(SOURCES).data()["total"], 2);
-        let other = admin.post(SOURCES, &form).data();
+        assert_eq!(bound.get(SOURCES).data()["total"], 3);
         assert_eq!(bound.get(&format!("{}/databases", path(&other["id"]))).status, 200);
-        assert_eq!(bound.get(&format!("{}/sync", path(id))).data(), Value::Null);
+        refused(&bound.get(&format!("{}/sync", path(id))), 403, "datasource_not_allowed");
+        assert_eq!(bound.get(&format!("{}/sync", path(&other["id"]))).data(), Value::Null);
         refused(&lake.server.get(SOURCES), 401, "unauthenticated");
         let changes = admin.get("/api/v1/audit?resource=datasource&outcome=success").data();
         assert!(

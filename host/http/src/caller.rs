@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use lakeport_base::Error;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -116,24 +117,71 @@ impl Caller {
         }
     }
 
-    /// Whether it may bind a caller to these data sources, which must be among its own; `None`: all.
-    pub fn may_bind(&self, wanted: Option<&[String]>) -> bool {
-        match (&self.datasources, wanted) {
-            (None, _) => true,
-            (Some(_), None) => false,
-            (Some(_), Some(wanted)) => wanted.iter().all(|name| self.may_read(name)),
+    /// Whether it is bound to data sources.
+    pub fn is_bound(&self) -> bool {
+        self.datasources.is_some()
+    }
+
+    /// Whether it may use this data source: cause statements on it, and see its SQL, values, error texts and logs.
+    pub fn may_use(&self, datasource: &str) -> bool {
+        self.datasources.as_ref().is_none_or(|names| names.iter().any(|name| name == datasource))
+    }
+
+    /// 403 unless it may use this data source.
+    pub fn check_datasource(&self, name: &str) -> Result<(), Error> {
+        if self.may_use(name) {
+            return Ok(());
+        }
+        Err(not_allowed(format!("{} is bound to other data sources than `{name}`", self.name)))
+    }
+
+    /// 403 unless a token with this binding is as narrow as its own. `None`: all data sources.
+    pub fn check_binding(&self, wanted: Option<&[String]>) -> Result<(), Error> {
+        let outside = wanted.into_iter().flatten().find(|name| !self.may_use(name));
+        match (wanted, outside) {
+            (None, _) if self.is_bound() => {
+                Err(not_allowed(format!("{} is bound to data sources, and this token is not", self.name)))
+            }
+            (_, Some(name)) => self.check_datasource(name),
+            _ => Ok(()),
         }
     }
 
-    /// Whether it may read this data source.
-    pub fn may_read(&self, datasource: &str) -> bool {
-        self.datasources.as_ref().is_none_or(|names| names.iter().any(|name| name == datasource))
+    /// 403 if it is bound to data sources, because `what` concerns others.
+    pub fn check_unbound(&self, what: &str) -> Result<(), Error> {
+        if !self.is_bound() {
+            return Ok(());
+        }
+        let message = format!(
+            "{} is bound to data sources, and {what} concerns others; ask an admin who is not",
+            self.name
+        );
+        Err(not_allowed(message))
     }
+}
+
+fn not_allowed(message: String) -> Error {
+    Error::forbidden("datasource_not_allowed", message)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_binding_is_never_widened() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let bound = Caller { datasources: Some(names(&["a", "b"])), ..Caller::local() };
+        assert!(bound.check_binding(Some(&names(&["b"]))).is_ok());
+        assert!(bound.check_binding(Some(&[])).is_ok());
+        for wider in [None, Some(names(&["a", "c"]))] {
+            let error = bound.check_binding(wider.as_deref()).unwrap_err();
+            assert_eq!((error.status(), error.code()), (403, "datasource_not_allowed"));
+        }
+        assert!(Caller::local().check_binding(None).is_ok());
+        assert!(bound.check_datasource("a").is_ok() && bound.check_datasource("c").is_err());
+        assert!(bound.check_unbound("this").is_err() && Caller::local().check_unbound("this").is_ok());
+    }
 
     #[test]
     fn a_role_may_do_all_that_a_lower_one_may() {

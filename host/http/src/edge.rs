@@ -25,7 +25,8 @@ use super::gate::{Attempt, Begun, Gate};
 use super::router::Found;
 use super::stats::{NO_OPERATION, OperationStats, Stats};
 use super::{
-    BodyLimit, Caller, Endpoint, Reply, ReplyBody, RequestId, Role, Router, Tls, body, compress, cors,
+    BodyLimit, Caller, Endpoint, Operation, Reply, ReplyBody, RequestId, Role, Router, Tls, body, compress,
+    cors,
 };
 
 /// The header that lets a repeated POST return the first answer.
@@ -170,7 +171,7 @@ impl<G: Gate> Edge<G> {
             secret: route.secret,
         };
         let deadline = started + self.settings.request_timeout;
-        let allowed = allow(&caller, needed, route.scope);
+        let allowed = allow(&caller, needed, route);
         // Refused changes are recorded as well, without their body.
         let (body, memory) = match &allowed {
             Ok(()) => self.read_body(incoming, route.body_limit, &caller, peer, deadline).await?,
@@ -349,10 +350,10 @@ fn panicked(operation: &'static str) -> Error {
     Error::internal(anyhow::anyhow!("the handler of {operation} panicked"))
 }
 
-pub(super) fn allow(caller: &Caller, needed: Role, enough: Option<&str>) -> Result<(), Error> {
+pub(super) fn allow(caller: &Caller, needed: Role, route: &Operation) -> Result<(), Error> {
     if !caller.scopes.is_empty() && needed != Role::Anyone {
         let scopes = caller.scopes.join(", ");
-        return match enough {
+        return match route.scope {
             Some(scope) if caller.scopes.iter().any(|has| has == scope) => Ok(()),
             _ => {
                 let message = format!("{} is limited to its scopes: {scopes}", caller.name);
@@ -360,11 +361,11 @@ pub(super) fn allow(caller: &Caller, needed: Role, enough: Option<&str>) -> Resu
             }
         };
     }
-    if caller.role >= needed {
-        return Ok(());
+    if caller.role < needed {
+        let message = format!("the role {needed} is required; {} has {}", caller.name, caller.role);
+        return Err(Error::forbidden("insufficient_role", message));
     }
-    let message = format!("the role {needed} is required; {} has {}", caller.name, caller.role);
-    Err(Error::forbidden("insufficient_role", message))
+    if route.unbound { caller.check_unbound("this operation") } else { Ok(()) }
 }
 
 /// Whether the query has a true `dryRun`, parsed as the handler will parse it.

@@ -42,7 +42,7 @@ impl<G: Gate> InternalClient<G> {
         let uri: Uri = target.parse().map_err(Error::internal)?;
         let Found { place, parameters } = self.router.find(&method, uri.path())?;
         let route = &self.router.endpoints()[place];
-        allow(caller, route.role, route.scope)?;
+        allow(caller, route.role, route)?;
         let headers = HeaderMap::new();
         let started = Instant::now();
         let mut arrival = Arrival {

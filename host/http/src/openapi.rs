@@ -146,6 +146,9 @@ fn operation(route: &Operation, shape: Shape) -> Value {
     if let Some(scope) = route.scope {
         operation["x-scope"] = json!(scope);
     }
+    if route.unbound {
+        operation["x-unbound"] = json!(true);
+    }
     if route.not_yet {
         operation["x-not-yet"] = json!(true);
     }
@@ -220,6 +223,9 @@ fn codes(route: &Operation) -> Vec<&'static str> {
     }
     if [Method::PUT, Method::PATCH].contains(&route.method) {
         codes.insert("nothing_to_change");
+    }
+    if route.unbound {
+        codes.insert("datasource_not_allowed");
     }
     if route.not_yet {
         codes.insert("not_yet");

@@ -76,6 +76,8 @@ pub struct Operation {
     pub dry_run: bool,
     /// A scope that suffices to call it, whatever the role.
     pub scope: Option<&'static str>,
+    /// It concerns every data source: callers that are bound to some may not call it.
+    pub unbound: bool,
     /// Its own error codes, besides those of every route.
     pub refusals: &'static [&'static str],
     pub describe: fn(&mut Generators) -> Shape,
@@ -217,6 +219,12 @@ impl<S: Send + Sync + 'static> Route<S> {
         self.with(|operation| Operation { scope: Some(scope), ..operation })
     }
 
+    /// It concerns every data source: callers that are bound to some may not call it.
+    #[must_use]
+    pub fn unbound(self) -> Self {
+        self.with(|operation| Operation { unbound: true, ..operation })
+    }
+
     /// Sets its own error codes.
     #[must_use]
     pub fn refuses(self, codes: &'static [&'static str]) -> Self {
@@ -265,6 +273,7 @@ impl Operation {
             not_yet: false,
             dry_run: false,
             scope: None,
+            unbound: false,
             refusals: &[],
             describe,
         }

@@ -4,6 +4,9 @@
 //! earlier modules (`tests/structure.rs` has the order); only [`compose`] knows them all. The environment is
 //! read in [`config`] only; SQL is in `store.rs` files only; handlers never spawn.
 
+// They panic where nothing reads any more (`lakeport … | head`); `cli` has what does not.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod agent;
 pub mod audit;
 pub mod auth;

@@ -165,6 +165,11 @@ impl Db {
         migrate::version(self).await
     }
 
+    /// Whether it has no table at all, also none of another program.
+    pub async fn is_empty(&self) -> Result<bool, Error> {
+        migrate::is_empty(self).await
+    }
+
     /// `SQLite` or `PostgreSQL`.
     pub fn product(&self) -> &'static str {
         self.words(Either { sqlite: "SQLite", postgres: "PostgreSQL" })

@@ -86,6 +86,14 @@ pub async fn version(db: &Db) -> anyhow::Result<SchemaVersion> {
     Ok(SchemaVersion { stored: rows[0].get(0)?, program })
 }
 
+pub async fn is_empty(db: &Db) -> Result<bool, Error> {
+    const ANY: Either = Either {
+        sqlite: "SELECT 1 FROM sqlite_schema LIMIT 1",
+        postgres: "SELECT 1 FROM information_schema.tables WHERE table_schema = current_schema() LIMIT 1",
+    };
+    Ok(db.read(db.words(ANY), &[]).await?.is_empty())
+}
+
 pub(super) async fn apply(db: &Db, migrations: &[Migration]) -> anyhow::Result<()> {
     for migration in migrations {
         let mut tx = begin(db).await?;

@@ -51,6 +51,11 @@ impl<T> Select<T> {
         self.of(&db.read(db.words(self.sql), &self.values).await?)
     }
 
+    /// The same in a transaction.
+    pub async fn all_in(self, tx: &mut Tx) -> Result<Vec<T>, Error> {
+        self.of(&tx.query(tx.words(self.sql), &self.values).await?)
+    }
+
     fn of(&self, rows: &[Row]) -> Result<Vec<T>, Error> {
         rows.iter().map(self.row).collect()
     }

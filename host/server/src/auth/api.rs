@@ -12,6 +12,7 @@ use super::store::{self, NewToken, Token};
 use super::{TOPIC, token};
 use crate::audit::{Change, Commit};
 use crate::auth::Call;
+use crate::datasources;
 
 /// A token, without its text.
 #[derive(Serialize, JsonSchema)]
@@ -84,7 +85,8 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateToken>>) -> Result<
     let (state, body) = (&call.state, call.body.read());
     let (zone, now_ms) = (state.config.time_zone, state.clock.now_ms());
     let scopes = body.scopes.clone().unwrap_or_default();
-    let mut wrong = token::check(&body.name, body.datasources.as_deref(), &scopes);
+    let known = datasources::names(&state.db).await?;
+    let mut wrong = token::check(&body.name, body.datasources.as_deref(), &scopes, &known);
     let expires_at_ms = match body.expires_at.as_deref().map(|text| time::parse(text, zone)).transpose() {
         Ok(Some(at_ms)) if at_ms <= now_ms => {
             wrong.push(Detail::new("expiresAt", "must be in the future"));
@@ -97,10 +99,7 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateToken>>) -> Result<
         }
     };
     call.body.refuse(wrong)?;
-    if !call.caller.may_bind(body.datasources.as_deref()) {
-        let message = "you are bound to data sources, and a token that you make is bound to some of them";
-        return Err(Error::forbidden("datasource_not_allowed", message));
-    }
+    call.caller.check_binding(body.datasources.as_deref())?;
     let text = token::make()?;
     let new = NewToken {
         name: &body.name,
@@ -127,6 +126,7 @@ pub async fn revoke(call: Call<TokenPath>) -> Result<Data<Option<TokenView>>, Er
     let mut tx = state.db.begin().await?;
     let revoked = store::revoke(&mut tx, id, state.clock.now_ms()).await?;
     let revoked = revoked.ok_or_else(|| Error::not_found("token", id))?;
+    call.caller.check_binding(revoked.datasources.as_deref())?;
     tx.changed(TOPIC, id.to_string());
     let change = Change::of("token", id).before(&TokenView::new(&revoked, state.config.time_zone));
     let answer = call.commit(tx, change, Data::new(&None)).await?;

@@ -59,7 +59,7 @@ fn routes() -> Vec<Route<Auth>> {
             api::create,
         )
         .secret()
-        .refuses(&["name_taken"]),
+        .refuses(&["datasource_not_allowed", "name_taken"]),
         Route::new(
             Method::DELETE,
             "/api/v1/tokens/{id}",
@@ -67,7 +67,8 @@ fn routes() -> Vec<Route<Auth>> {
             "revokeToken",
             "Revoke a token at once",
             api::revoke,
-        ),
+        )
+        .refuses(&["datasource_not_allowed"]),
     ]
 }
 

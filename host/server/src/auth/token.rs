@@ -12,6 +12,8 @@ pub const PREFIX: &str = "lkp_";
 const RANDOM_BYTES: usize = 32;
 pub const NAME_MAX_CHARS: usize = 100;
 pub const DATASOURCES_MAX: usize = 100;
+/// The most unknown data sources in a message.
+const UNKNOWN_NAMED_MAX: usize = 20;
 
 /// Permits sending OpenLineage events only.
 pub const LINEAGE_WRITE: &str = "lineage:write";
@@ -31,8 +33,8 @@ pub fn digest(text: &str) -> String {
     hex::encode(Sha256::digest(text.as_bytes()))
 }
 
-/// The problems of all members.
-pub fn check(name: &str, datasources: Option<&[String]>, scopes: &[String]) -> Vec<Detail> {
+/// The problems of all members. `known`: the names of all data sources.
+pub fn check(name: &str, datasources: Option<&[String]>, scopes: &[String], known: &[String]) -> Vec<Detail> {
     let mut wrong = Vec::new();
     let chars = name.chars().count();
     if name.trim() != name || !(1..=NAME_MAX_CHARS).contains(&chars) || name.chars().any(char::is_control) {
@@ -43,6 +45,18 @@ pub fn check(name: &str, datasources: Option<&[String]>, scopes: &[String]) -> V
     let names = datasources.unwrap_or_default();
     if names.len() > DATASOURCES_MAX || names.iter().any(|name| name.trim().is_empty()) {
         let message = format!("must be at most {DATASOURCES_MAX} names; leave it out for all data sources");
+        wrong.push(Detail::new("datasources", message));
+    }
+    // A token for one that is made later would be a surprise to whoever makes it.
+    let unknown: Vec<&str> = names
+        .iter()
+        .filter(|name| !known.contains(name))
+        .map(String::as_str)
+        .take(UNKNOWN_NAMED_MAX)
+        .collect();
+    if wrong.iter().all(|detail| detail.field != "datasources") && !unknown.is_empty() {
+        let message =
+            format!("unknown data sources: {}; GET /api/v1/datasources lists them", unknown.join(", "));
         wrong.push(Detail::new("datasources", message));
     }
     if let Some(unknown) = scopes.iter().find(|scope| !SCOPES.contains(&scope.as_str())) {
@@ -66,9 +80,13 @@ mod tests {
 
     #[test]
     fn every_member_that_will_not_do_is_named() {
-        let wrong = check(" ", Some(&[String::new()]), &["all".to_owned()]);
+        let wrong = check(" ", Some(&[String::new()]), &["all".to_owned()], &[]);
         let fields: Vec<&str> = wrong.iter().map(|detail| detail.field.as_str()).collect();
         assert_eq!(fields, ["name", "datasources", "scopes"]);
-        assert!(check("ci", None, &[LINEAGE_WRITE.to_owned()]).is_empty());
+        assert!(check("ci", None, &[LINEAGE_WRITE.to_owned()], &[]).is_empty());
+        let names = ["shop", "lake", "sea"].map(str::to_owned);
+        assert!(check("ci", Some(&names), &[], &names).is_empty());
+        let wrong = check("ci", Some(&names), &[], &names[..1]);
+        assert!(wrong[0].field == "datasources" && wrong[0].message.contains("lake, sea;"), "{wrong:?}");
     }
 }

@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 use clap::Args;
 use lakeport_store::{Address, Db};
 
-use super::StoreOptions;
+use super::{StoreOptions, check_store};
 use crate::backup;
 use crate::backup::atomic_file::Aside;
 use crate::backup::format::Summary;
@@ -51,9 +51,7 @@ impl RestoreOptions {
 
 /// Writes the store to a file while servers keep running.
 pub async fn backup(config: &Config, file: &Path) -> anyhow::Result<()> {
-    if let Address::Sqlite(path) = &config.database.address {
-        ensure!(path.exists(), "no store {}; set its folder with --data-dir", path.display());
-    }
+    check_store(config)?;
     let started = Instant::now();
     let db = Db::connect(&config.database.address).await?;
     let (summary, file_bytes) = if file == Path::new(STANDARD_OUTPUT) {
@@ -101,7 +99,7 @@ pub async fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
 }
 
 fn say(line: String) {
-    eprintln!("{line}");
+    super::say(&line);
 }
 
 fn told(summary: &Summary, started: Instant) -> String {

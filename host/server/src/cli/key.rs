@@ -4,7 +4,7 @@ use anyhow::ensure;
 use clap::{Args, Subcommand};
 use lakeport_store::{Address, Db};
 
-use super::{StoreOptions, print};
+use super::{StoreOptions, check_store, print};
 use crate::audit;
 use crate::audit::store::{Actor, Entry};
 use crate::compose;
@@ -39,9 +39,7 @@ pub async fn run(options: KeyOptions, environment: &Environment) -> anyhow::Resu
 }
 
 async fn rotate(config: &Config) -> anyhow::Result<Rotated> {
-    if let Address::Sqlite(path) = &config.database.address {
-        ensure!(path.exists(), "no store at {}; set its folder with --data-dir", path.display());
-    }
+    check_store(config)?;
     let is_shared = matches!(config.database.address, Address::Postgres(_));
     let setting = config.key.as_ref().map(|key| key.0.as_str());
     ensure!(

@@ -11,8 +11,10 @@ use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::bail;
 use clap::{Args, Parser, Subcommand};
 use lakeport_plugins::{Compiler, compile_for_parent};
+use lakeport_store::Address;
 
 use crate::config::{Config, Environment, Explained, Overrides, explain};
 use crate::{doctor, serve};
@@ -158,7 +160,7 @@ async fn run(verb: Verb, environment: &Environment) -> anyhow::Result<ExitCode> 
         }
         Verb::Config(options) => {
             let config = Config::load(&options.store.overrides(None), environment)?;
-            config.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+            config.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
             print(&render_settings(&explain(&config), options.explain, options.json)?)?;
         }
     }
@@ -166,7 +168,7 @@ async fn run(verb: Verb, environment: &Environment) -> anyhow::Result<ExitCode> 
 }
 
 fn failed(error: &anyhow::Error) -> ExitCode {
-    eprintln!("error: {error:#}");
+    say(&format!("error: {error:#}"));
     ExitCode::FAILURE
 }
 
@@ -191,6 +193,23 @@ fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+/// Prints a line to standard error; a closed reader (`2>&1 | head`) is no error.
+fn say(line: &str) {
+    // There is nobody left to be told.
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// Fails if the configured store is a file that does not exist: a command must not make an empty one in a folder
+/// that was mistyped.
+fn check_store(config: &Config) -> anyhow::Result<()> {
+    match &config.database.address {
+        Address::Sqlite(path) if !path.exists() => {
+            bail!("there is no store {}; name its folder with --data-dir", path.display())
+        }
         _ => Ok(()),
     }
 }

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use ::http::Method;
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use bytes::Bytes;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -13,6 +13,7 @@ use super::print;
 use super::table::{columns, printable};
 use crate::client::{Client, segment};
 use crate::config::Environment;
+use crate::plugins::cli::inspect_file;
 
 const PLUGINS: &str = "/api/v1/plugins";
 /// The prefix of a digest in lists; `inspect` and `--json` show all of it.
@@ -84,7 +85,10 @@ pub async fn run(options: PluginOptions, environment: &Environment) -> anyhow::R
     if let PluginVerb::Inspect { what } = &verb
         && Path::new(what).is_file()
     {
-        return crate::plugins::cli::inspect_file(Path::new(what), json);
+        let described = inspect_file(Path::new(what), json)?;
+        print(&described.text)?;
+        ensure!(!described.is_refused, "this component would be refused");
+        return Ok(());
     }
     let url = url.unwrap_or_else(|| environment.server_url());
     let client = Client::new(&url, token.or_else(|| environment.token()))?;

@@ -1,9 +1,10 @@
 //! `lakeport token …`: tokens in the store itself, so that the first one can be created before the server
 //! listens, and another when all are lost. Running servers learn of it through the change log.
 
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use clap::{Args, Subcommand};
 use lakeport_base::error::{Detail, Error};
 use lakeport_base::time;
@@ -11,13 +12,14 @@ use lakeport_http::Role;
 use lakeport_store::{Address, Db, Tx};
 use serde_json::json;
 
-use super::print;
 use super::table::columns;
+use super::{check_store, print, say};
 use crate::audit;
 use crate::audit::store::{Actor, Entry};
 use crate::auth::store::{NewToken, Token};
 use crate::auth::{self, token};
-use crate::config::{self, Config};
+use crate::config::{self, Config, Source};
+use crate::datasources;
 
 /// The longest delay until a server reads the change log, after which a change is effective everywhere.
 const IN_FORCE_AFTER: Duration = Duration::from_millis(1_000);
@@ -52,6 +54,10 @@ enum TokenVerb {
         /// When it expires: yyyy-MM-dd HH:mm:ss [default: never]
         #[arg(long, value_name = "TIME")]
         expires_at: Option<String>,
+        /// Make the store if there is none: the first token, before a server was started [default: only in an empty
+        /// folder, an empty database, or the default data folder]
+        #[arg(long)]
+        init: bool,
     },
     /// List all tokens, without their texts
     List,
@@ -74,9 +80,12 @@ fn role(text: &str) -> Result<Role, String> {
 }
 
 pub async fn run(options: TokenOptions, config: &Config) -> anyhow::Result<()> {
-    let db = open(config).await?;
+    let db = match options.verb {
+        TokenVerb::Create { init, .. } => open_or_make(config, init).await?,
+        TokenVerb::List | TokenVerb::Revoke { .. } => open(config).await?,
+    };
     let done = match options.verb {
-        TokenVerb::Create { role, name, datasources, scopes, expires_at } => {
+        TokenVerb::Create { role, name, datasources, scopes, expires_at, .. } => {
             let wanted = Wanted { role, name, datasources, scopes, expires_at };
             create(&db, config, wanted, options.json).await
         }
@@ -89,15 +98,47 @@ pub async fn run(options: TokenOptions, config: &Config) -> anyhow::Result<()> {
 
 /// The configured store, migrated to this program's schema as at a start.
 async fn open(config: &Config) -> anyhow::Result<Db> {
-    config::make_data_dir(&config.data_dir)?;
+    check_store(config)?;
+    let db = Db::connect(&config.database.address).await?;
+    ensure!(db.schema_version().await?.stored > 0, "{}", no_store(config));
+    db.migrate().await?;
+    Ok(db)
+}
+
+/// The same for the first token: makes the store if it is to be made, or where nothing else can be meant.
+async fn open_or_make(config: &Config, init: bool) -> anyhow::Result<Db> {
     if let Address::Sqlite(path) = &config.database.address
-        && let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty())
+        && !path.exists()
     {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        ensure!(init || is_default(config) || is_empty(folder), "{}", no_store(config));
         config::make_data_dir(folder)?;
     }
     let db = Db::connect(&config.database.address).await?;
+    if db.schema_version().await?.stored == 0 {
+        ensure!(init || db.is_empty().await?, "{}", no_store(config));
+        say(&format!("there was no store yet: made {}", config.database.shown()));
+    }
     db.migrate().await?;
     Ok(db)
+}
+
+/// Whether nothing names another place than the default one.
+fn is_default(config: &Config) -> bool {
+    ["data_dir", "database_url"].iter().all(|key| matches!(config.source(key), Source::Default))
+}
+
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+fn no_store(config: &Config) -> String {
+    format!(
+        "there is no store {}; name its folder with --data-dir, or its database with --database-url. To make a new \
+         one there, start the server, or add --init to `token create`",
+        config.database.shown()
+    )
 }
 
 struct Wanted {
@@ -109,7 +150,8 @@ struct Wanted {
 }
 
 async fn create(db: &Db, config: &Config, wanted: Wanted, as_json: bool) -> anyhow::Result<String> {
-    let mut wrong = token::check(&wanted.name, wanted.datasources.as_deref(), &wanted.scopes);
+    let known = datasources::names(db).await?;
+    let mut wrong = token::check(&wanted.name, wanted.datasources.as_deref(), &wanted.scopes, &known);
     let now_ms = chrono::Utc::now().timestamp_millis();
     let expires_at_ms =
         match wanted.expires_at.as_deref().map(|text| time::parse(text, config.time_zone)).transpose() {
@@ -144,7 +186,7 @@ async fn create(db: &Db, config: &Config, wanted: Wanted, as_json: bool) -> anyh
         return Ok(format!("{shown:#}\n"));
     }
     // Only the text goes to standard output, for scripts.
-    eprintln!("token `{}` with the role {} was made; this is shown only now:", made.name, made.role);
+    say(&format!("token `{}` with the role {} was made; this is shown only now:", made.name, made.role));
     Ok(format!("{text}\n"))
 }
 

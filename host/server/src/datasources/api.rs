@@ -2,7 +2,7 @@
 
 use lakeport_base::error::{Detail, Error};
 use lakeport_http::form::{Amend, Draft, Patch};
-use lakeport_http::{Data, Nothing, Page, PageNum, PageSize, Paging};
+use lakeport_http::{Caller, Data, Nothing, Page, PageNum, PageSize, Paging};
 use lakeport_store::Tx;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -125,7 +125,9 @@ pub async fn update(
 ) -> Result<Data<DatasourceView>, Error> {
     let (state, id) = (&call.state, call.path.id);
     let form = call.body.read().clone();
-    super::get(state, id).await?.refuse_own()?;
+    let source = super::get(state, id).await?;
+    call.caller.check_datasource(&source.name)?;
+    source.refuse_own()?;
     let misplaced = misplaced(state, &form).await?;
     let now_ms = state.clock.now_ms();
     let mut tx = state.db.begin().await?;
@@ -136,6 +138,8 @@ pub async fn update(
     call.check_if_match(&Definition::of(&before).etag())?;
     let (wanted, next_sync_at_ms) = checked(state, &call.body, form, Some(&before), misplaced)?;
     refuse_reserved(&wanted.name)?;
+    call.caller.check_datasource(&before.name)?;
+    refuse_turned(&call.caller, &before, &wanted)?;
     let mut after = before.clone();
     after.next_sync_at_ms = next_sync_at_ms;
     refuse_moved(state, &mut tx, &before, &wanted).await?;
@@ -153,6 +157,7 @@ pub async fn delete(call: Call<DatasourcePath>) -> Result<Data<Option<Datasource
     let (state, id) = (&call.state, call.path.id);
     let mut tx = state.db.begin().await?;
     let source = store::lock_alone(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
+    call.caller.check_datasource(&source.name)?;
     source.refuse_own()?;
     call.check_if_match(&Definition::of(&source).etag())?;
     state.refuse_used(&mut tx, &source.resource(Fate::Deleted)).await?;
@@ -168,6 +173,15 @@ fn refuse_reserved(name: &str) -> Result<(), Error> {
     }
     let message = format!("`{OWN_NAME}` is the name of the server's own store; use another one");
     Err(Error::conflict("name_taken", message))
+}
+
+/// 403 if a caller that is bound to data sources would turn one into another: with another name or address it may
+/// be one that others are bound to, or that this caller is not.
+fn refuse_turned(caller: &Caller, before: &Datasource, wanted: &Wanted) -> Result<(), Error> {
+    let is_same = (&before.name, &before.kind, &before.url, &before.read_url, &before.options)
+        == (&wanted.name, &wanted.kind, &wanted.url, &wanted.read_url, &wanted.options)
+        && before.is_default == wanted.is_default;
+    if is_same { Ok(()) } else { caller.check_unbound("its name, address, account or default mark") }
 }
 
 /// Asks the users of a data source whether it may be moved or changed to another kind.
@@ -284,6 +298,7 @@ pub struct DatasourceTest {
 pub async fn test(call: Call<DatasourcePath>) -> Result<Data<DatasourceTest>, Error> {
     let state = &call.state;
     let source = super::get(state, call.path.id).await?;
+    call.caller.check_datasource(&source.name)?;
     let begun = Instant::now();
     let (product, version) = if source.is_own() {
         (state.db.product().to_owned(), store::own_version(&state.db).await?)
@@ -309,10 +324,7 @@ pub struct DatabaseView {
 pub async fn databases(call: Call<DatasourcePath>) -> Result<Data<Vec<DatabaseView>>, Error> {
     let state = &call.state;
     let source = super::get(state, call.path.id).await?;
-    if !call.caller.may_read(&source.name) {
-        let message = format!("{} is bound to other data sources than `{}`", call.caller.name, source.name);
-        return Err(Error::forbidden("datasource_not_allowed", message));
-    }
+    call.caller.check_datasource(&source.name)?;
     let databases = if source.is_own() {
         vec![(OWN_NAME.to_owned(), String::new())]
     } else {

@@ -9,6 +9,7 @@ mod address;
 mod api;
 mod client;
 mod definition;
+mod rights;
 mod servers;
 mod store;
 mod view;
@@ -31,6 +32,7 @@ pub use address::ServerAddress;
 pub use api::DatasourcePath;
 pub use client::{DatasourceClient, Unanswered, limit};
 pub use definition::{ALL_DATABASES, databases_named};
+pub use rights::Rights;
 pub use servers::Servers;
 pub use store::{
     Datasource, all_of, by_id, due, find, find_default, kept, lock, next_due, own_id, set_last_sync, set_next,
@@ -126,6 +128,7 @@ fn definitions() -> Vec<Route<Datasources>> {
             api::create,
         )
         .versioned()
+        .unbound()
         .refuses(&["name_taken", "too_many_datasources"]),
         Route::new(
             Method::GET,
@@ -145,7 +148,7 @@ fn definitions() -> Vec<Route<Datasources>> {
             api::update,
         )
         .versioned()
-        .refuses(&["in_use", "name_taken", "built_in", "sync_running"]),
+        .refuses(&["in_use", "name_taken", "built_in", "datasource_not_allowed", "sync_running"]),
         Route::new(
             Method::DELETE,
             "/api/v1/datasources/{id}",
@@ -155,13 +158,12 @@ fn definitions() -> Vec<Route<Datasources>> {
             api::delete,
         )
         .versioned()
-        .refuses(&["in_use", "built_in", "sync_running"]),
+        .refuses(&["in_use", "built_in", "datasource_not_allowed", "sync_running"]),
     ]
 }
 
 fn questions() -> Vec<Route<Datasources>> {
-    static DATABASES_CODES: LazyLock<Vec<&str>> =
-        LazyLock::new(|| [CALL_CODES, &["datasource_not_allowed"]].concat());
+    static CODES: LazyLock<Vec<&str>> = LazyLock::new(|| [CALL_CODES, &["datasource_not_allowed"]].concat());
     vec![
         Route::new(
             Method::POST,
@@ -172,7 +174,7 @@ fn questions() -> Vec<Route<Datasources>> {
             api::test,
         )
         .reading()
-        .refuses(CALL_CODES),
+        .refuses(&CODES),
         Route::new(
             Method::GET,
             "/api/v1/datasources/{id}/databases",
@@ -181,7 +183,7 @@ fn questions() -> Vec<Route<Datasources>> {
             "List the databases (or schemas) of a data source",
             api::databases,
         )
-        .refuses(&DATABASES_CODES),
+        .refuses(&CODES),
     ]
 }
 

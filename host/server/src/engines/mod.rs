@@ -88,6 +88,7 @@ fn routes() -> Vec<Route<Engines>> {
         ),
         Route::new(Method::POST, "/api/v1/engines", Admin, "createEngine", "Create an engine", api::create)
             .versioned()
+            .unbound()
             .refuses(&["name_taken", "built_in", "too_many_engines"]),
         Route::new(
             Method::PUT,
@@ -97,6 +98,7 @@ fn routes() -> Vec<Route<Engines>> {
             "Update the given members of an engine",
             api::update,
         )
+        .unbound()
         .versioned()
         .refuses(&["in_use", "built_in"]),
         Route::new(
@@ -107,6 +109,7 @@ fn routes() -> Vec<Route<Engines>> {
             "Delete an unused engine",
             api::delete,
         )
+        .unbound()
         .versioned()
         .refuses(&["in_use", "built_in"]),
         Route::new(

@@ -32,7 +32,10 @@ pub struct ExecutionView {
     pub start_time: Option<String>,
     pub end_time: Option<String>,
     pub duration_seconds: Option<f64>,
+    /// Null, too, if `withheld`.
     pub error_message: Option<String>,
+    /// The caller may not use a data source that the task has used: its error text and its log are left out.
+    pub withheld: bool,
     pub rows_affected: Option<i64>,
     pub created_at: String,
     pub updated_at: String,
@@ -66,10 +69,17 @@ impl ExecutionView {
             end_time: end_ms.map(shown),
             duration_seconds: store::duration_ms(start_ms, end_ms).map(seconds),
             error_message: row.get("error_message")?,
+            withheld: false,
             rows_affected: row.get("rows_affected")?,
             created_at: shown(row.get("created_at")?),
             updated_at: shown(row.get("updated_at")?),
         }))
+    }
+
+    /// Leaves out what shows data.
+    pub fn withhold(&mut self) {
+        self.error_message = None;
+        self.withheld = true;
     }
 
     pub fn new(execution: &Execution, zone: Tz) -> ExecutionView {
@@ -90,6 +100,7 @@ impl ExecutionView {
             end_time: record.end_time_ms.map(shown),
             duration_seconds: record.duration_ms().map(seconds),
             error_message: record.error_message.clone(),
+            withheld: false,
             rows_affected: record.rows_affected,
             created_at: shown(execution.created_at_ms),
             updated_at: shown(execution.updated_at_ms),
@@ -107,7 +118,8 @@ fn seconds(ms: i64) -> f64 {
 pub struct ExecutionDetail {
     #[serde(flatten)]
     pub execution: ExecutionView,
-    pub log: LogView,
+    /// Null if `withheld`.
+    pub log: Option<LogView>,
 }
 
 /// A part of a log.
@@ -123,17 +135,4 @@ pub struct LogView {
     pub complete: bool,
     /// The error that stopped the reading of the log; null: none.
     pub error: Option<String>,
-}
-
-impl LogView {
-    /// A note instead of a log that the caller may not see.
-    pub fn withheld() -> LogView {
-        LogView {
-            text: "(the log is left out: it may show rows of a data source that you may not read)\n"
-                .to_owned(),
-            next_offset: "0".to_owned(),
-            complete: true,
-            error: None,
-        }
-    }
 }

@@ -2,16 +2,18 @@
 
 use lakeport_base::error::{Detail, Error};
 use lakeport_http::form::TimeText;
-use lakeport_http::{Data, Nothing, Page, Paging};
+use lakeport_http::{Caller, Data, Nothing, Page, Paging};
 
 use super::forms::{
     DetailQuery, ExecutionPath, FailedQuery, HistoryQuery, PAGE_SIZE_DEFAULT, StatisticsQuery,
 };
 use super::statistics::{self, Asked, Statistics};
 use super::{control, log, runs, watch};
+use crate::datasources::Rights;
 use crate::execution_records::store::{self, Execution, Status};
 use crate::execution_records::{ExecutionDetail, ExecutionView};
 use crate::executions::{Call, Executions};
+use crate::workflows::rights;
 
 /// The most running executions of an answer.
 const RUNNING_MAX: i64 = 500;
@@ -21,12 +23,22 @@ async fn found(state: &Executions, id: i64) -> Result<Execution, Error> {
     store::find(&state.db, id).await?.ok_or_else(|| Error::not_found("execution", id))
 }
 
-fn views(state: &Executions, executions: &[Execution]) -> Vec<ExecutionView> {
-    executions.iter().map(|execution| ExecutionView::new(execution, state.config.time_zone)).collect()
+async fn views(
+    state: &Executions,
+    caller: &Caller,
+    executions: &[Execution],
+) -> Result<Vec<ExecutionView>, Error> {
+    let zone = state.config.time_zone;
+    let mut views: Vec<ExecutionView> =
+        executions.iter().map(|execution| ExecutionView::new(execution, zone)).collect();
+    rights::withhold(&state.db, &Rights::of(&state.db, caller).await?, &mut views).await?;
+    Ok(views)
 }
 
-fn shown(state: &Executions, execution: &Execution) -> Data<ExecutionView> {
-    Data::new(&ExecutionView::new(execution, state.config.time_zone))
+async fn view(state: &Executions, caller: &Caller, execution: &Execution) -> Result<ExecutionView, Error> {
+    let mut view = ExecutionView::new(execution, state.config.time_zone);
+    rights::withhold(&state.db, &Rights::of(&state.db, caller).await?, [&mut view]).await?;
+    Ok(view)
 }
 
 /// `GET /api/v1/executions/history`
@@ -34,21 +46,21 @@ pub async fn history(call: Call<Nothing, HistoryQuery>) -> Result<Data<Page<Exec
     let (state, query) = (&call.state, &call.query);
     let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
     let (total, executions) = store::page(&state.db, query.task_id, &paging).await?;
-    Ok(Data::new(&paging.page(total, views(state, &executions))))
+    Ok(Data::new(&paging.page(total, views(state, &call.caller, &executions).await?)))
 }
 
 /// `GET /api/v1/executions/running`
 pub async fn running(call: Call) -> Result<Data<Vec<ExecutionView>>, Error> {
     let state = &call.state;
     let executions = store::with_status(&state.db, Status::Running, RUNNING_MAX).await?;
-    Ok(Data::new(&views(state, &executions)))
+    Ok(Data::new(&views(state, &call.caller, &executions).await?))
 }
 
 /// `GET /api/v1/executions/failed`
 pub async fn failed(call: Call<Nothing, FailedQuery>) -> Result<Data<Vec<ExecutionView>>, Error> {
     let (state, limit) = (&call.state, call.query.limit.0);
     let executions = store::with_status(&state.db, Status::Failed, limit).await?;
-    Ok(Data::new(&views(state, &executions)))
+    Ok(Data::new(&views(state, &call.caller, &executions).await?))
 }
 
 /// `GET /api/v1/executions/statistics`
@@ -73,9 +85,12 @@ pub async fn get(call: Call<ExecutionPath, DetailQuery>) -> Result<Data<Executio
     let state = &call.state;
     let execution = found(state, call.path.id).await?;
     let offset = call.query.log_offset.as_deref();
-    let log = log::read(state, &call.caller, &execution, offset, call.request_id.as_str()).await?;
-    let execution = ExecutionView::new(&execution, state.config.time_zone);
-    Ok(Data::new(&ExecutionDetail { execution, log }))
+    let view = view(state, &call.caller, &execution).await?;
+    let log = match view.withheld {
+        true => None,
+        false => Some(log::read(state, &execution, offset, call.request_id.as_str()).await?),
+    };
+    Ok(Data::new(&ExecutionDetail { execution: view, log }))
 }
 
 /// `POST /api/v1/executions/{id}/sync`
@@ -85,19 +100,23 @@ pub async fn sync(call: Call<ExecutionPath>) -> Result<Data<ExecutionView>, Erro
     let run = runs::store::find(&state.db, execution.run_id).await?;
     let run = run.ok_or_else(|| Error::not_found("execution", id))?;
     watch::look_at(state, &run, call.request_id.as_str()).await?;
-    Ok(shown(state, &found(state, id).await?))
+    Ok(Data::new(&view(state, &call.caller, &found(state, id).await?).await?))
 }
 
 /// `POST /api/v1/executions/{id}/cancel`
 pub async fn cancel(call: Call<ExecutionPath>) -> Result<Data<ExecutionView>, Error> {
     let state = &call.state;
     let execution = found(state, call.path.id).await?;
-    Ok(shown(state, &control::cancel(state, execution, call.request_id.as_str()).await?))
+    rights::check_ever(&state.db, &call.caller, execution.workflow_id).await?;
+    let cancelled = control::cancel(state, execution, call.request_id.as_str()).await?;
+    Ok(Data::new(&view(state, &call.caller, &cancelled).await?))
 }
 
 /// `POST /api/v1/executions/{id}/retry`
 pub async fn retry(call: Call<ExecutionPath>) -> Result<Data<ExecutionView>, Error> {
     let state = &call.state;
     let execution = found(state, call.path.id).await?;
-    Ok(shown(state, &control::retry(state, execution, call.request_id.as_str()).await?))
+    rights::check_ever(&state.db, &call.caller, execution.workflow_id).await?;
+    let again = control::retry(state, execution, call.request_id.as_str()).await?;
+    Ok(Data::new(&view(state, &call.caller, &again).await?))
 }

@@ -36,9 +36,8 @@ use crate::workflows::tasks;
 /// The change log's topic of executions; the key is the id.
 pub const TOPIC: &str = "executions";
 
-/// Error codes of starting a run; for [`Route::refuses`].
-pub static START_CODES: LazyLock<Vec<&str>> =
-    LazyLock::new(|| [ENGINE_CALL_CODES, &["not_deployed"]].concat());
+static EXECUTE_CODES: LazyLock<Vec<&str>> =
+    LazyLock::new(|| [ENGINE_CALL_CODES, &["datasource_not_allowed", "not_deployed"]].concat());
 
 /// Runs of workflows, and their engines.
 pub struct Executions {
@@ -100,7 +99,7 @@ fn routes() -> Vec<Route<Executions>> {
             "Run a deployed workflow now; returns the engine's id of the run",
             execute,
         )
-        .refuses(&START_CODES),
+        .refuses(&EXECUTE_CODES),
     );
     routes
 }
@@ -144,9 +143,10 @@ fn lists() -> Vec<Route<Executions>> {
 
 fn single() -> Vec<Route<Executions>> {
     static CANCEL_CODES: LazyLock<Vec<&str>> =
-        LazyLock::new(|| [ENGINE_CALL_CODES, &["not_running"]].concat());
-    static RETRY_CODES: LazyLock<Vec<&str>> =
-        LazyLock::new(|| [ENGINE_CALL_CODES, &["not_deployed", "not_retryable"]].concat());
+        LazyLock::new(|| [ENGINE_CALL_CODES, &["datasource_not_allowed", "not_running"]].concat());
+    static RETRY_CODES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+        [ENGINE_CALL_CODES, &["datasource_not_allowed", "not_deployed", "not_retryable"]].concat()
+    });
     vec![
         Route::new(
             Method::GET,
@@ -190,6 +190,7 @@ fn single() -> Vec<Route<Executions>> {
 async fn execute(call: Call<WorkflowPath>) -> Result<Data<String>, Error> {
     let state = &call.state;
     let workflow = workflows::get(state, call.path.id).await?;
+    workflows::rights::check(&state.db, &call.caller, &workflow).await?;
     let deployed = workflows::deployed_of(&workflow)?;
     let repeat = call.attempt.as_deref().and_then(idempotency::name_of);
     let run = runs::start_run(state, deployed, "manual", None, repeat, call.request_id.as_str()).await?;

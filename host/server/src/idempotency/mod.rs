@@ -65,7 +65,7 @@ pub fn part() -> Part<Core> {
 /// Claims the attempt's key, if it has one; waits while the first request runs.
 pub async fn begin(core: &Core, attempt: &Attempt) -> Result<Begun, Error> {
     let Some(key) = &attempt.idempotency_key else { return Ok(Begun::Go) };
-    let repeated = [attempt.query.as_bytes(), b"\n", &attempt.body].concat();
+    let repeated = repeated(attempt);
     let digest = core.keys.digest(&repeated);
     let mut found = claim(core, attempt, key, &digest).await?;
     loop {
@@ -87,6 +87,16 @@ pub async fn begin(core: &Core, attempt: &Attempt) -> Result<Begun, Error> {
             None => claim(core, attempt, key, &digest).await?,
         };
     }
+}
+
+/// The parts of a request that its repeats share. The caller's data sources are among them: where a claim of the
+/// issuer changed, the first answer may show what the caller may not see any more.
+fn repeated(attempt: &Attempt) -> Vec<u8> {
+    let mut repeated = [attempt.query.as_bytes(), b"\n", &attempt.body].concat();
+    for name in attempt.caller.datasources.iter().flatten() {
+        repeated.extend([b"\n", name.as_bytes()].concat());
+    }
+    repeated
 }
 
 async fn claim(core: &Core, attempt: &Attempt, key: &str, digest: &str) -> Result<Claimed, Error> {

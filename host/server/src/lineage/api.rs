@@ -141,9 +141,9 @@ impl Sources {
         let Some(id) = entry.cluster_id else { return Sight::Seen };
         match self.names.get(&id) {
             Some(name) if name == datasources::OWN_NAME => Sight::None,
-            Some(name) if !self.caller.may_read(name) => Sight::Counted,
+            Some(name) if !self.caller.may_use(name) => Sight::Counted,
             // Its data source was just deleted: only callers without restriction see its tables.
-            None if self.caller.datasources.is_some() => Sight::Counted,
+            None if self.caller.is_bound() => Sight::Counted,
             _ => Sight::Seen,
         }
     }

@@ -7,8 +7,15 @@ use anyhow::Context as _;
 use lakeport_plugins::{Origin, Policy, grants, inspect};
 use serde_json::json;
 
-/// Prints a component's description and the permissions that it would get.
-pub fn inspect_file(path: &Path, as_json: bool) -> anyhow::Result<()> {
+/// A component file as it is described.
+pub struct Described {
+    pub text: String,
+    /// It imports what it may not have.
+    pub is_refused: bool,
+}
+
+/// Describes a component and the permissions that it would get.
+pub fn inspect_file(path: &Path, as_json: bool) -> anyhow::Result<Described> {
     let bytes = std::fs::read(path).with_context(|| format!("reading {}", path.display()))?;
     let inspection = inspect(&bytes)?;
     let judged = grants::check(&inspection, Origin::Uploaded, &Policy::default());
@@ -29,24 +36,19 @@ pub fn inspect_file(path: &Path, as_json: bool) -> anyhow::Result<()> {
             "grantsNeeded": grants,
             "refused": listed,
         });
-        println!("{answer:#}");
-        anyhow::ensure!(refused.is_empty(), "this component would be refused");
-        return Ok(());
+        return Ok(Described { text: format!("{answer:#}\n"), is_refused: !refused.is_empty() });
     }
-    println!("contract  {}", inspection.contract);
-    println!("digest    {}", inspection.digest);
-    println!("size      {} bytes", inspection.size);
-    println!("exports   {}", inspection.exports.join(" "));
-    println!("imports   {}", inspection.imports.join("\n          "));
+    let mut lines = vec![
+        format!("contract  {}", inspection.contract),
+        format!("digest    {}", inspection.digest),
+        format!("size      {} bytes", inspection.size),
+        format!("exports   {}", inspection.exports.join(" ")),
+        format!("imports   {}", inspection.imports.join("\n          ")),
+    ];
     if refused.is_empty() {
-        println!(
-            "grants    {}",
-            if grants.is_empty() { "none are needed".to_owned() } else { grants.join(" ") }
-        );
+        let grants = if grants.is_empty() { "none are needed".to_owned() } else { grants.join(" ") };
+        lines.push(format!("grants    {grants}"));
     }
-    for import in &refused {
-        println!("refused   {}: {}", import.import, import.reason);
-    }
-    anyhow::ensure!(refused.is_empty(), "this component would be refused");
-    Ok(())
+    lines.extend(refused.iter().map(|import| format!("refused   {}: {}", import.import, import.reason)));
+    Ok(Described { text: lines.join("\n") + "\n", is_refused: !refused.is_empty() })
 }

@@ -104,6 +104,7 @@ fn routes() -> Vec<Route<Plugins>> {
             "Check and stage a component; the body is the component",
             api::stage,
         )
+        .unbound()
         .upload()
         .refuses(api::STAGING_CODES),
         Route::new(
@@ -123,6 +124,7 @@ fn routes() -> Vec<Route<Plugins>> {
             "Get the last lines of a plugin's log, oldest first",
             api::logs,
         )
+        .unbound()
         .refuses(&["name_ambiguous"]),
         Route::new(
             Method::POST,
@@ -132,6 +134,7 @@ fn routes() -> Vec<Route<Plugins>> {
             "Activate a generation, fully or as a canary",
             api::activate,
         )
+        .unbound()
         .refuses(&[
             "already_active",
             "canary_percent_invalid",
@@ -148,6 +151,7 @@ fn routes() -> Vec<Route<Plugins>> {
             "End a canary, or roll back to the previous generation",
             api::rollback,
         )
+        .unbound()
         .refuses(&["name_ambiguous", "no_previous_generation"]),
         Route::new(
             Method::POST,
@@ -157,6 +161,7 @@ fn routes() -> Vec<Route<Plugins>> {
             "Quarantine a plugin",
             api::quarantine,
         )
+        .unbound()
         .refuses(&["name_ambiguous", "already_quarantined"]),
         Route::new(
             Method::POST,
@@ -166,6 +171,7 @@ fn routes() -> Vec<Route<Plugins>> {
             "Release a quarantined plugin",
             api::release,
         )
+        .unbound()
         .refuses(&["name_ambiguous", "not_quarantined"]),
         Route::new(
             get,
@@ -184,6 +190,7 @@ fn routes() -> Vec<Route<Plugins>> {
             "Delete an unused generation",
             api::remove,
         )
+        .unbound()
         .refuses(&[
             "digest_ambiguous",
             "digest_invalid",

@@ -127,8 +127,8 @@ impl Seen {
         // A table without a data source is visible to all.
         let Some(id) = cluster_id else { return true };
         match self.names.get(&id) {
-            Some(name) => name != datasources::OWN_NAME && self.caller.may_read(name),
-            None => self.caller.datasources.is_none(),
+            Some(name) => name != datasources::OWN_NAME && self.caller.may_use(name),
+            None => !self.caller.is_bound(),
         }
     }
 }

@@ -12,7 +12,7 @@ use super::store::{self, State, Sync, SyncError};
 use super::{TOPIC, running};
 use crate::audit::{Change, Commit};
 use crate::datasources::lock;
-use crate::datasources::{self, DatasourcePath};
+use crate::datasources::{self, Datasource, DatasourcePath};
 use crate::idempotency;
 use crate::sync::{Call, Syncs};
 use crate::tables::reconcile::Counts;
@@ -71,10 +71,17 @@ fn view(state: &Syncs, sync: Sync) -> SyncView {
     }
 }
 
+/// The data source, or 404; 403 if the caller may not use it.
+async fn open(call: &Call<DatasourcePath>) -> Result<Datasource, Error> {
+    let source = datasources::get(&call.state, call.path.id).await?;
+    call.caller.check_datasource(&source.name)?;
+    Ok(source)
+}
+
 /// `POST /api/v1/datasources/{id}/sync`
 pub async fn start(call: Call<DatasourcePath>) -> Result<Data<SyncView>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    datasources::get(state, id).await?.refuse_own()?;
+    open(&call).await?.refuse_own()?;
     let mut tx = state.db.begin().await?;
     // A concurrent deletion waits for this lock, or came first.
     lock(&mut tx, id).await?.ok_or_else(|| Error::not_found("data source", id))?;
@@ -111,7 +118,7 @@ pub async fn start(call: Call<DatasourcePath>) -> Result<Data<SyncView>, Error> 
 /// `GET /api/v1/datasources/{id}/sync`
 pub async fn get(call: Call<DatasourcePath>) -> Result<Data<Option<SyncView>>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    datasources::get(state, id).await?;
+    open(&call).await?;
     let last = store::last(&state.db, id).await?;
     Ok(Data::new(&last.map(|sync| view(state, sync))))
 }
@@ -119,7 +126,7 @@ pub async fn get(call: Call<DatasourcePath>) -> Result<Data<Option<SyncView>>, E
 /// `DELETE /api/v1/datasources/{id}/sync`: from then on it writes nothing more; its worker stops.
 pub async fn cancel(call: Call<DatasourcePath>) -> Result<Data<SyncView>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    datasources::get(state, id).await?.refuse_own()?;
+    open(&call).await?.refuse_own()?;
     let mut tx = state.db.begin().await?;
     let cancelled = store::cancel(&mut tx, id, state.clock.now_ms()).await?;
     let none = || Error::conflict("not_running", "the tables of this data source are not being read in");

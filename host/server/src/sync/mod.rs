@@ -76,7 +76,7 @@ fn routes() -> Vec<Route<Syncs>> {
             "Start a sync of tables and fields into the catalogue; returns at its end, or after 20 s while it continues",
             api::start,
         )
-        .refuses(&["built_in", "sync_running"]),
+        .refuses(&["built_in", "datasource_not_allowed", "sync_running"]),
         Route::new(
             Method::GET,
             PATH,
@@ -84,9 +84,10 @@ fn routes() -> Vec<Route<Syncs>> {
             "getSync",
             "Get the progress of the last sync; null if there was none",
             api::get,
-        ),
+        )
+        .refuses(&["datasource_not_allowed"]),
         Route::new(Method::DELETE, PATH, Admin, "cancelSync", "Cancel the running sync", api::cancel)
-            .refuses(&["not_running", "built_in"]),
+            .refuses(&["not_running", "built_in", "datasource_not_allowed"]),
     ]
 }
 

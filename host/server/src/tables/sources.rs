@@ -8,7 +8,7 @@ use lakeport_sql::{Profile, names};
 use super::change::failure;
 use super::definitions::store::Ignored;
 use super::definitions::{Definition, TableWithFields};
-use crate::datasources::{self, Datasource, DatasourceClient};
+use crate::datasources::{self, Datasource, DatasourceClient, Rights};
 use crate::tables::Tables;
 
 /// 409 if the table has another data source than the request names.
@@ -43,7 +43,7 @@ pub async fn of_table(
             Error::conflict("no_datasource", message)
         })?,
     };
-    refuse_unreadable(caller, &source)?;
+    caller.check_datasource(&source.name)?;
     Ok(source)
 }
 
@@ -56,7 +56,7 @@ pub async fn given(state: &Tables, caller: &Caller, id: i64) -> Result<Datasourc
             Err(wrong("names the server's own store, which has no tables of the catalogue".to_owned()))
         }
         Some(source) => {
-            refuse_unreadable(caller, &source)?;
+            caller.check_datasource(&source.name)?;
             Ok(source)
         }
     }
@@ -69,18 +69,8 @@ pub async fn refuse_hidden(
     table: &TableWithFields,
     others: impl Iterator<Item = i64>,
 ) -> Result<(), Error> {
-    let ids: Vec<i64> = table.record.definition.cluster_id.into_iter().chain(others).collect();
-    let sources = datasources::all_of(&state.db, &ids).await?;
-    sources.iter().try_for_each(|source| refuse_unreadable(caller, source))
-}
-
-/// 403 if the caller is restricted to other data sources.
-fn refuse_unreadable(caller: &Caller, source: &Datasource) -> Result<(), Error> {
-    if caller.may_read(&source.name) {
-        return Ok(());
-    }
-    let message = format!("{} is bound to other data sources than `{}`", caller.name, source.name);
-    Err(Error::forbidden("datasource_not_allowed", message))
+    let rights = Rights::of(&state.db, caller).await?;
+    rights.check([table.record.definition.cluster_id].into_iter().chain(others.map(Some)))
 }
 
 /// The data source of a physical table; an error if the table is not physical, or the caller may not read it.

@@ -10,8 +10,9 @@ use super::forms::{CreateWorkflow, DeleteQuery, ListQuery, PAGE_SIZE_DEFAULT, Up
 use super::publications::{self, PublicationView};
 use super::versions::{self, Made, Source, Sum, Weight};
 use super::view::{EdgeView, VersionView, WorkflowDetail, WorkflowView};
-use super::{Deployed, PublicationState, TOPIC, Workflow, WorkflowStatus, engine_lock, store};
+use super::{Deployed, PublicationState, TOPIC, Workflow, WorkflowStatus, engine_lock, rights, store};
 use crate::audit::{Change, Commit};
+use crate::datasources::Rights;
 use crate::engines::{self, EngineClient, EngineRecord};
 use crate::execution_records::{self, ExecutionView};
 use crate::workflows::tasks::dependencies::{self, Bound};
@@ -35,7 +36,10 @@ pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<WorkflowVi
     let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
     let keyword = query.keyword.as_deref().map(str::to_lowercase);
     let zone = state.config.time_zone;
-    let (total, page) = store::page(&state.db, keyword.as_deref(), query.status, &paging, zone).await?;
+    let page = store::page(&state.db, keyword.as_deref(), query.status, &paging, zone).await?;
+    let (total, mut page) = page;
+    let latest = page.iter_mut().filter_map(|(_, latest)| latest.as_mut());
+    rights::withhold(&state.db, &Rights::of(&state.db, &call.caller).await?, latest).await?;
     let now_ms = state.clock.now_ms();
     let shown = |(workflow, latest)| WorkflowView::new(workflow, latest, zone, now_ms);
     Ok(Data::new(&paging.page(total, page.into_iter().map(shown).collect())))
@@ -65,8 +69,15 @@ pub async fn get(call: Call<WorkflowPath>) -> Result<Data<WorkflowDetail>, Error
         state.db.read_all(selects).await?;
     let workflow = workflow.into_iter().next().ok_or_else(|| unknown(id))?;
     tasks::bind(&mut tasks, tables);
-    let recent_executions: Vec<ExecutionView> =
+    let rights = Rights::of(&state.db, &call.caller).await?;
+    let mut recent_executions: Vec<ExecutionView> =
         executions.iter().map(|one| ExecutionView::new(one, zone)).collect();
+    rights::withhold(&state.db, &rights, &mut recent_executions).await?;
+    let mut publications: Vec<PublicationView> =
+        publications.iter().map(|record| PublicationView::new(record, zone)).collect();
+    if !rights::may_see(&state.db, &rights, id).await? {
+        publications.iter_mut().for_each(PublicationView::withhold);
+    }
     let bound: Vec<Bound<'_>> = tasks.iter().map(tasks::Task::bound).collect();
     let mut edges = dependencies::edges(&bound, EDGES_MAX);
     edges.truncate(EDGES_MAX);
@@ -74,9 +85,9 @@ pub async fn get(call: Call<WorkflowPath>) -> Result<Data<WorkflowDetail>, Error
     let detail = WorkflowDetail {
         workflow: view(state, &workflow, recent_executions.first().cloned()),
         edges: edges.into_iter().map(|(source, target)| EdgeView { source, target }).collect(),
-        tasks: tasks.into_iter().map(|task| TaskView::new(task, Some(name), zone)).collect(),
+        tasks: tasks.into_iter().map(|task| TaskView::new(task, Some(name), &rights, zone)).collect(),
         versions: versions.into_iter().map(|version| VersionView::new(version, zone)).collect(),
-        publications: publications.iter().map(|record| PublicationView::new(record, zone)).collect(),
+        publications,
         recent_executions,
     };
     Ok(Data::new(&detail).with_etag(&workflow.etag()))
@@ -123,9 +134,11 @@ pub async fn update(
 ) -> Result<Data<WorkflowView>, Error> {
     let (state, id) = (&call.state, call.path.id);
     let engines = engines::names(&state.db).await?;
-    let latest = execution_records::latest_of_workflow(state, id).await?;
+    let rights = Rights::of(&state.db, &call.caller).await?;
+    let latest = latest(state, &rights, id).await?;
     let mut tx = state.db.begin().await?;
     let before = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
+    rights::check_version(&mut tx, &rights, before.id, before.version).await?;
     call.check_if_match(&before.etag())?;
     let content = call.body.checked(|form| definition::changed(form, &before.content, &engines))?;
     refuse_moved(&before, &content.scheduler_engine)?;
@@ -140,6 +153,13 @@ pub async fn update(
     }
     let change = Change::of("workflow", id).before(&before.definition()).after(&after.definition());
     call.commit(tx, change, shown(state, &after, latest)).await
+}
+
+/// The workflow's newest execution, as the caller may see it.
+pub async fn latest(state: &Workflows, rights: &Rights<'_>, id: i64) -> Result<Option<ExecutionView>, Error> {
+    let mut latest = execution_records::latest_of_workflow(state, id).await?;
+    rights::withhold(&state.db, rights, &mut latest).await?;
+    Ok(latest)
 }
 
 /// An engine may be deleted after the form was checked.
@@ -168,7 +188,9 @@ fn refuse_moved(before: &Workflow, engine: &str) -> Result<(), Error> {
 /// `DELETE /api/v1/workflows/{id}`: removes it from the engine first; if the engine refuses, nothing is lost.
 pub async fn delete(call: Call<WorkflowPath, DeleteQuery>) -> Result<Data<Option<WorkflowView>>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    call.check_if_match(&super::get(state, id).await?.etag())?;
+    let workflow = super::get(state, id).await?;
+    rights::check(&state.db, &call.caller, &workflow).await?;
+    call.check_if_match(&workflow.etag())?;
     let turn = engine_lock::take(state, id).await?;
     let deleted = delete_in_turn(&call, &turn).await;
     engine_lock::give_back(turn).await;
@@ -181,6 +203,7 @@ async fn delete_in_turn(
 ) -> Result<Data<Option<WorkflowView>>, Error> {
     let (state, id) = (&call.state, call.path.id);
     let workflow = super::get(state, id).await?;
+    rights::check(&state.db, &call.caller, &workflow).await?;
     call.check_if_match(&workflow.etag())?;
     if let Some(deployed) = &workflow.deployed {
         let removed = engine_client(state, &deployed.engine, call.request_id.as_str()).await?;

@@ -7,6 +7,7 @@ pub mod definition;
 mod engine_lock;
 pub mod forms;
 mod publications;
+pub mod rights;
 mod schedules;
 mod store;
 pub mod tasks;
@@ -154,14 +155,11 @@ pub async fn find_deployed(db: &Db, id: i64) -> Result<Option<Deployed>, Error> 
     Ok(find(db, id).await?.and_then(|workflow| workflow.in_engine().cloned()))
 }
 
-static ENGINE_CODES: LazyLock<Vec<&str>> =
-    LazyLock::new(|| [ENGINE_CALL_CODES, &["deployment_running", "lease_lost"]].concat());
+static ENGINE_CODES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    [ENGINE_CALL_CODES, &["datasource_not_allowed", "deployment_running", "lease_lost"]].concat()
+});
 static SWITCH_CODES: LazyLock<Vec<&str>> = LazyLock::new(|| {
-    [
-        ENGINE_CALL_CODES,
-        &["deployment_running", "lease_lost", "no_schedule", "not_deployed", "not_yet", "schedule_expired"],
-    ]
-    .concat()
+    [&ENGINE_CODES[..], &["no_schedule", "not_deployed", "not_yet", "schedule_expired"]].concat()
 });
 
 /// Workflows and their tasks, with their engines and their tables.
@@ -292,7 +290,7 @@ fn definitions() -> Vec<Route<Workflows>> {
             api::update,
         )
         .versioned()
-        .refuses(&["name_taken", "not_changeable"]),
+        .refuses(&["datasource_not_allowed", "name_taken", "not_changeable"]),
         Route::new(
             Method::DELETE,
             "/api/v1/workflows/{id}",
@@ -365,7 +363,7 @@ fn publications() -> Vec<Route<Workflows>> {
             "Submit the current version for approval",
             publications::publish,
         )
-        .refuses(&["no_tasks", "publication_pending"]),
+        .refuses(&["datasource_not_allowed", "no_tasks", "publication_pending"]),
         Route::not_yet::<WorkflowPath, Nothing, Nothing>(
             Method::GET,
             "/api/v1/workflows/{id}/publish/preview",
@@ -381,7 +379,7 @@ fn publications() -> Vec<Route<Workflows>> {
             "Approve or reject a submitted version; an approved version is deployed at once",
             publications::decide,
         )
-        .refuses(&["already_decided", "deployment_running", "four_eyes"]),
+        .refuses(&["already_decided", "datasource_not_allowed", "deployment_running", "four_eyes"]),
     ]
 }
 

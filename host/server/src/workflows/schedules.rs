@@ -8,15 +8,15 @@ use lakeport_http::form::Draft;
 use lakeport_http::{Data, Nothing};
 use lakeport_store::Held;
 
-use super::api::{deployed, engine_client, shown, unknown};
+use super::api::{deployed, engine_client, latest, shown, unknown};
 use super::definition::{self, Schedule};
 use super::forms::{SetSchedule, WorkflowPath, WorkflowStatus};
 use super::versions::{self, Made, Source};
 use super::view::WorkflowView;
-use super::{Deployed, TOPIC, Workflow, engine_lock, store};
+use super::{Deployed, TOPIC, Workflow, engine_lock, rights, store};
 use crate::audit::{Change, Commit};
+use crate::datasources::Rights;
 use crate::engines::EngineClient;
-use crate::execution_records;
 use crate::workflows::{Call, Workflows};
 
 /// The cron dialect of schedules.
@@ -27,7 +27,9 @@ type SetCall = Call<WorkflowPath, Nothing, Draft<SetSchedule>>;
 /// `PUT /api/v1/workflows/{id}/schedule`
 pub async fn set(call: SetCall) -> Result<Data<WorkflowView>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    check(&call, &super::get(state, id).await?)?;
+    let workflow = super::get(state, id).await?;
+    rights::check(&state.db, &call.caller, &workflow).await?;
+    check(&call, &workflow)?;
     let turn = engine_lock::take(state, id).await?;
     let set = set_in_turn(&call, &turn).await;
     engine_lock::give_back(turn).await;
@@ -43,8 +45,9 @@ fn check(call: &SetCall, workflow: &Workflow) -> Result<Schedule, Error> {
 async fn set_in_turn(call: &SetCall, turn: &Held) -> Result<Data<WorkflowView>, Error> {
     let (state, id) = (&call.state, call.path.id);
     let workflow = super::get(state, id).await?;
+    rights::check(&state.db, &call.caller, &workflow).await?;
     let schedule = check(call, &workflow)?;
-    let latest = execution_records::latest_of_workflow(state, id).await?;
+    let latest = latest(state, &Rights::of(&state.db, &call.caller).await?, id).await?;
     let told = match workflow.in_engine() {
         Some(deployed) => {
             let client = engine_client(state, &deployed.engine, call.request_id.as_str()).await?;
@@ -122,7 +125,9 @@ pub async fn offline(call: Call<WorkflowPath>) -> Result<Data<WorkflowView>, Err
 
 async fn switch(call: &Call<WorkflowPath>, status: WorkflowStatus) -> Result<Data<WorkflowView>, Error> {
     let (state, id) = (&call.state, call.path.id);
-    refuse_without(state, &super::get(state, id).await?, status)?;
+    let workflow = super::get(state, id).await?;
+    rights::check(&state.db, &call.caller, &workflow).await?;
+    refuse_without(state, &workflow, status)?;
     let turn = engine_lock::take(state, id).await?;
     let switched = switch_in_turn(call, status, &turn).await;
     engine_lock::give_back(turn).await;
@@ -168,8 +173,9 @@ async fn switch_in_turn(
 ) -> Result<Data<WorkflowView>, Error> {
     let (state, id) = (&call.state, call.path.id);
     let workflow = super::get(state, id).await?;
+    rights::check(&state.db, &call.caller, &workflow).await?;
     let deployed = refuse_without(state, &workflow, status)?;
-    let latest = execution_records::latest_of_workflow(state, id).await?;
+    let latest = latest(state, &Rights::of(&state.db, &call.caller).await?, id).await?;
     let told = tell_state(state, deployed, status, call.request_id.as_str());
     let told = engine_lock::asked(turn, told).await?;
     let mut tx = state.db.begin().await?;

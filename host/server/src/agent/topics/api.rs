@@ -61,10 +61,7 @@ async fn check_datasources(state: &Agent, caller: &Caller, names: Option<&[Strin
         let message = format!("names {} data sources; {DATASOURCES_MAX} at most", names.len());
         return Err(Error::invalid(vec![Detail::new("datasources", message)]));
     }
-    if let Some(name) = names.iter().find(|name| !caller.may_read(name)) {
-        let message = format!("{} is bound to other data sources than `{name}`", caller.name);
-        return Err(Error::forbidden("datasource_not_allowed", message));
-    }
+    names.iter().try_for_each(|name| caller.check_datasource(name))?;
     let known = datasources::names(&state.db).await?;
     let wrong: Vec<Detail> = names
         .iter()

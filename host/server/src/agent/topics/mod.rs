@@ -65,7 +65,7 @@ pub async fn readable(db: &Db, caller: &Caller, topic_id: Uuid) -> Result<Topic,
 /// Whether the caller may see this owner's topics. A caller restricted to data sources may not, because
 /// answers may contain rows of others.
 pub fn may_read(caller: &Caller, owner: &str) -> bool {
-    caller.key() == owner || (caller.role == Role::Admin && caller.datasources.is_none())
+    caller.key() == owner || (caller.role == Role::Admin && !caller.is_bound())
 }
 
 /// 403 for an admin, who may only read others' topics.

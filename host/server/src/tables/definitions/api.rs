@@ -166,6 +166,7 @@ async fn changed<B: Body>(
 ) -> Result<Submission<Update<'_, B>>, Error> {
     before.refuse_deprecated()?;
     sources::refuse_wrong(&before, call.query.cluster_id)?;
+    sources::refuse_hidden(&call.state, &call.caller, &before, std::iter::empty()).await?;
     call.check_if_match(&before.etag())?;
     let definition = &before.record.definition;
     // A form that could not be read is reported first.

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{Definition, Record, api, store};
 use crate::audit::{Change, Commit};
-use crate::datasources;
+use crate::datasources::Rights;
 use crate::tables::Call;
 use crate::tables::forms::{SetOnTables, UpdateTables};
 use crate::tables::{TOPIC, change};
@@ -49,11 +49,11 @@ pub async fn update(call: Call<Nothing, Nothing, Draft<UpdateTables>>) -> Result
     call.body.refuse(problems(form))?;
     let ids: Vec<i64> = form.ids.iter().copied().collect::<BTreeSet<i64>>().into_iter().collect();
     let now_ms = state.clock.now_ms();
-    let names = datasources::names_by_id(&state.db).await?;
+    let rights = Rights::of(&state.db, &call.caller).await?;
     let mut tx = state.db.begin().await?;
     let records = store::lock_all(&mut tx, &ids).await?;
     refuse_unknown(&form.ids, &records)?;
-    refuse_hidden(&call.caller, &names, &form.ids, &records)?;
+    refuse_hidden(&rights, &call.caller, &form.ids, &records)?;
     let running = change::store::running_of(&mut tx, &ids).await?;
     let why = "another change of it is running in its database; try again";
     refuse_some(Error::conflict, "change_running", why, &form.ids, &running)?;
@@ -123,18 +123,18 @@ fn refuse_some(
     Err(refuse(code, format!("the table {first} {why}")).with_details(details.collect()))
 }
 
-/// 403 naming every table whose data source the caller may not read. `names`: the names of all data sources.
+/// 403 naming every table whose data source the caller may not use.
 fn refuse_hidden(
+    rights: &Rights<'_>,
     caller: &Caller,
-    names: &HashMap<i64, String>,
     asked: &[i64],
     records: &[Record],
 ) -> Result<(), Error> {
-    let is_hidden = |record: &&Record| {
-        let name = record.definition.cluster_id.and_then(|id| names.get(&id));
-        name.is_some_and(|name| !caller.may_read(name))
-    };
-    let hidden: Vec<i64> = records.iter().filter(is_hidden).map(|record| record.id).collect();
+    let hidden: Vec<i64> = records
+        .iter()
+        .filter(|record| !rights.may_use(record.definition.cluster_id))
+        .map(|record| record.id)
+        .collect();
     let why = format!("lies in a data source that {} may not read", caller.name);
     refuse_some(Error::forbidden, "datasource_not_allowed", &why, asked, &hidden)
 }

@@ -7,7 +7,7 @@ use lakeport_store::Tx;
 use super::name::{self, Limit};
 use super::view::{PendingView, PurgedTable, SoftDeleted, TaskView};
 use super::{client, refuse_active, source_of, spec, store};
-use crate::datasources::{self, DatasourceClient};
+use crate::datasources::{self, DatasourceClient, Rights};
 use crate::tables::Call;
 use crate::tables::change::spec::{ChangeSpec, Step};
 use crate::tables::change::store as changes;
@@ -100,10 +100,13 @@ pub async fn pending(call: Call<Nothing, PendingQuery>) -> Result<Data<Vec<Pendi
     let records = definitions::store::deprecated(&state.db, call.query.cluster_id, LISTED_MAX).await?;
     let ids: Vec<i64> = records.iter().map(|record| record.id).collect();
     let mut failures = changes::last_failures(&state.db, Step::Purge.kind(), &ids).await?;
+    let rights = Rights::of(&state.db, &call.caller).await?;
     let (now_ms, zone) = (state.clock.now_ms(), state.config.time_zone);
     let view = |record: definitions::Record| {
         let failure = failures.remove(&record.id);
-        PendingView::new(record, failure, now_ms, zone)
+        let is_open = rights.may_use(record.definition.cluster_id);
+        let view = PendingView::new(record, failure, now_ms, zone);
+        if is_open { view } else { view.withhold() }
     };
     Ok(Data::new(&records.into_iter().map(view).collect()))
 }

@@ -29,6 +29,8 @@ pub struct PendingView {
     remaining_days: i64,
     /// The error of the last failed attempt to drop the table; the server tries again.
     purge_error: Option<PurgeError>,
+    /// The caller may not use the data source: `purgeError` is left out.
+    withheld: bool,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -71,6 +73,11 @@ pub struct PurgedTable {
 }
 
 impl PendingView {
+    /// For a caller who may not use the data source.
+    pub fn withhold(self) -> PendingView {
+        PendingView { purge_error: None, withheld: true, ..self }
+    }
+
     pub fn new(record: Record, failure: Option<(Failure, i64)>, now_ms: i64, zone: Tz) -> PendingView {
         let shown = |at_ms: Option<i64>| at_ms.map(|at_ms| time::shown(at_ms, zone)).unwrap_or_default();
         let left_ms = record.purge_at_ms.map_or(0, |at_ms| at_ms - now_ms);
@@ -86,6 +93,7 @@ impl PendingView {
             deprecated_at: shown(record.deprecated_at_ms),
             purge_at: shown(record.purge_at_ms),
             remaining_days: (left_ms.max(0) + DAY_MS - 1) / DAY_MS,
+            withheld: false,
             purge_error: failure.map(|(failure, at_ms)| PurgeError {
                 code: failure.code,
                 message: failure.message,

@@ -9,12 +9,13 @@ use tokio::time::Instant;
 
 use super::{Deployment, DeploymentState, Publication, PublicationView, Status, TOPIC, store};
 use crate::audit::{Change, Commit};
+use crate::datasources::Rights;
 use crate::idempotency;
 use crate::workflows::api::unknown;
 use crate::workflows::forms::{
     COMMENT_MAX_CHARS, DecidePublication, Decision, PublicationPath, PublishWorkflow, WorkflowPath,
 };
-use crate::workflows::{self, PublicationState, Workflow, store as workflow_store, versions};
+use crate::workflows::{self, PublicationState, Workflow, rights, store as workflow_store, versions};
 use crate::workflows::{Call, Workflows};
 
 /// How long an approval's answer waits for the deployment's end.
@@ -27,8 +28,10 @@ pub async fn publish(
     let (state, id) = (&call.state, call.path.id);
     let comment = call.body.0.as_ref().and_then(|form| form.comment.clone());
     check_comment(comment.as_deref())?;
+    let rights = Rights::of(&state.db, &call.caller).await?;
     let mut tx = state.db.begin().await?;
     let workflow = workflow_store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
+    rights::check_version(&mut tx, &rights, workflow.id, workflow.version).await?;
     if workflow.weight.tasks == 0 {
         return Err(Error::conflict("no_tasks", "the workflow has no task; there is nothing to publish"));
     }
@@ -85,11 +88,13 @@ pub async fn decide(
     check_comment(form.comment.as_deref())?;
     workflows::get(state, path.id).await?;
     let engine = engine_of(state, path).await?;
+    let rights = Rights::of(&state.db, &call.caller).await?;
     let now_ms = state.clock.now_ms();
     let mut tx = state.db.begin().await?;
     let workflow = workflow_store::lock(&mut tx, path.id).await?.ok_or_else(|| unknown(path.id))?;
     let before = store::lock(&mut tx, path.id, path.record_id).await?;
     let before = before.ok_or_else(|| Error::not_found("publication", path.record_id))?;
+    rights::check_version(&mut tx, &rights, workflow.id, before.version).await?;
     refuse_decided(&mut tx, &before, form.status).await?;
     if form.status == Decision::Approved {
         refuse_moved(&workflow, &engine)?;

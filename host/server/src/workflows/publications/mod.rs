@@ -93,19 +93,30 @@ pub struct PublicationView {
 struct DeploymentView {
     state: DeploymentState,
     workflow_code: Option<String>,
-    /// Why it failed; approve it again to retry.
+    /// Why it failed; approve it again to retry. Null, too, if `withheld`.
     error: Option<String>,
+    /// A task of the workflow has used a data source that the caller may not use: the error text is left out.
+    withheld: bool,
     started_at: String,
     finished_at: Option<String>,
 }
 
 impl PublicationView {
+    /// Leaves out what may show a task's text.
+    pub fn withhold(&mut self) {
+        if let Some(deployment) = &mut self.deployment {
+            deployment.error = None;
+            deployment.withheld = true;
+        }
+    }
+
     pub fn new(record: &Publication, zone: Tz) -> PublicationView {
         let shown = |at: i64| time::shown(at, zone);
         let deployment = record.deployment.as_ref().map(|deployment| DeploymentView {
             state: deployment.state,
             workflow_code: deployment.code.clone(),
             error: deployment.error.clone(),
+            withheld: false,
             started_at: shown(deployment.started_at_ms),
             finished_at: deployment.finished_at_ms.map(shown),
         });

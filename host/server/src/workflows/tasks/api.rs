@@ -7,16 +7,16 @@ use lakeport_store::Tx;
 
 use super::definition::{self, Content, Kind, Wanted};
 use super::forms::{CreateTask, ListQuery, PAGE_SIZE_DEFAULT, TaskPath, UpdateTask};
-use super::lookup::{self, Looked, Sight};
+use super::lookup::{self, Looked};
 use super::store::{self, Filter};
 use super::view::{ExecutionStatus, TaskLineage, TaskView};
 use super::{TOPIC, Task, dependencies, part};
 use crate::audit::{Change, Commit};
-use crate::datasources::{self, Datasource};
+use crate::datasources::{self, Datasource, Rights};
 use crate::execution_records;
 use crate::tables;
 use crate::workflows::versions::{self, Made, PartChange, Source};
-use crate::workflows::{self, Workflow};
+use crate::workflows::{self, Workflow, rights};
 use crate::workflows::{Call, Workflows};
 
 pub fn unknown(id: i64) -> Error {
@@ -44,16 +44,17 @@ pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<TaskView>>
     let (total, tasks) = store::page(&state.db, &filter, &paging).await?;
     let ids: Vec<i64> = tasks.iter().filter_map(|task| task.workflow_id).collect();
     let names = workflows::names(&state.db, &ids).await?;
+    let rights = Rights::of(&state.db, &call.caller).await?;
     let view = |task: Task| {
         let name = task.workflow_id.and_then(|id| names.get(&id));
-        TaskView::new(task, name.map(String::as_str), state.config.time_zone)
+        TaskView::new(task, name.map(String::as_str), &rights, state.config.time_zone)
     };
     Ok(Data::new(&paging.page(total, tasks.into_iter().map(view).collect())))
 }
 
-fn shown(state: &Workflows, task: &Task, workflow: Option<&Workflow>) -> Data<TaskView> {
+fn shown(state: &Workflows, task: &Task, rights: &Rights<'_>, workflow: Option<&Workflow>) -> Data<TaskView> {
     let name = workflow.map(|workflow| workflow.content.name.as_str());
-    Data::new(&TaskView::new(task.clone(), name, state.config.time_zone)).with_etag(&task.etag())
+    Data::new(&TaskView::new(task.clone(), name, rights, state.config.time_zone)).with_etag(&task.etag())
 }
 
 /// `POST /api/v1/tasks`
@@ -61,6 +62,7 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTask>>) -> Result<D
     let (state, form) = (&call.state, call.body.read());
     let workflow_id = form.task.workflow_id;
     let (place, source) = place(state, workflow_id, form.task.datasource_id).await?;
+    let rights = rights_on(&call, source.as_ref()).await?;
     // Without its workflow, it is checked as far as possible.
     let wanted = definition::created(form, place.as_ref().ok().map(|(_, kinds)| kinds.as_slice()));
     let workflow = match place {
@@ -90,7 +92,18 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTask>>) -> Result<D
     versions::change_parts(&mut tx, &mut workflow, &[change], made(&call.caller.name, now_ms)).await?;
     tell(&mut tx, task.id, &[workflow_id]);
     let change = Change::of("task", task.id).after(&task.definition());
-    call.commit(tx, change, shown(state, &task, Some(&workflow))).await
+    call.commit(tx, change, shown(state, &task, &rights, Some(&workflow))).await
+}
+
+/// The caller's rights; 403 unless they include this data source.
+async fn rights_on<'c, P, Q, B>(
+    call: &'c Call<P, Q, B>,
+    source: Option<&Datasource>,
+) -> Result<Rights<'c>, Error> {
+    if let Some(source) = source {
+        call.caller.check_datasource(&source.name)?;
+    }
+    Rights::of(&call.state.db, &call.caller).await
 }
 
 /// A task's workflow with the task types of its engine, or why there are none.
@@ -166,6 +179,7 @@ type UpdateCall = Call<TaskPath, Nothing, Draft<UpdateTask>>;
 pub async fn update(call: UpdateCall) -> Result<Data<TaskView>, Error> {
     let (state, id, form) = (&call.state, call.path.id, call.body.read());
     let before = super::get(state, id).await?;
+    Rights::of(&state.db, &call.caller).await?.check([before.content.datasource_id])?;
     call.check_if_match(&before.etag())?;
     let workflow_id = form.task.0.as_ref().and_then(|task| task.workflow_id.0).or(before.workflow_id);
     let place = match workflow_id {
@@ -179,9 +193,10 @@ pub async fn update(call: UpdateCall) -> Result<Data<TaskView>, Error> {
         Err(error) => return Err(call.body.refuse(wanted.1).err().unwrap_or(error)),
     };
     let source = source_of(state, &wanted.0.content).await?;
+    let rights = rights_on(&call, source.as_ref()).await?;
     let content = Some(&before.content);
     let looked = lookup::look_up(state, &call.body, wanted, source, content, workflow.as_ref()).await?;
-    write(&call, &before, workflow_id, looked).await
+    write(&call, &before, workflow_id, looked, &rights).await
 }
 
 async fn write(
@@ -189,6 +204,7 @@ async fn write(
     before: &Task,
     workflow_id: Option<i64>,
     looked: Looked,
+    rights: &Rights<'_>,
 ) -> Result<Data<TaskView>, Error> {
     let (state, now_ms) = (&call.state, call.state.clock.now_ms());
     let Wanted { content, given, .. } = looked.wanted;
@@ -201,7 +217,7 @@ async fn write(
     let is_changed = is_moved || before.digest != after.digest;
     if !is_changed && before.given == after.given {
         let change = Change::of("task", before.id).before(&before.definition()).after(&before.definition());
-        return call.commit(tx, change, shown(state, before, workflows.get(workflow_id))).await;
+        return call.commit(tx, change, shown(state, before, rights, workflows.get(workflow_id))).await;
     }
     if is_changed {
         after.updated_at_ms = now_ms;
@@ -221,7 +237,7 @@ async fn write(
         tell(&mut tx, before.id, &told);
     }
     let change = Change::of("task", before.id).before(&before.definition()).after(&after.definition());
-    call.commit(tx, change, shown(state, &after, workflows.get(workflow_id))).await
+    call.commit(tx, change, shown(state, &after, rights, workflows.get(workflow_id))).await
 }
 
 /// The look-ups refer to the task as it was read: a concurrent change must not be overwritten.
@@ -289,6 +305,7 @@ impl Locked {
 pub async fn delete(call: Call<TaskPath>) -> Result<Data<Option<TaskView>>, Error> {
     let (state, id) = (&call.state, call.path.id);
     let before = super::get(state, id).await?;
+    Rights::of(&state.db, &call.caller).await?.check([before.content.datasource_id])?;
     call.check_if_match(&before.etag())?;
     let mut tx = state.db.begin().await?;
     let mut workflows = Locked::of(&mut tx, [before.workflow_id, None]).await?;
@@ -306,7 +323,9 @@ pub async fn delete(call: Call<TaskPath>) -> Result<Data<Option<TaskView>>, Erro
 pub async fn execution_status(call: Call<TaskPath>) -> Result<Data<ExecutionStatus>, Error> {
     let (state, id) = (&call.state, call.path.id);
     super::get(state, id).await?;
-    Ok(Data::new(&ExecutionStatus::of(execution_records::latest_of_task(state, id).await?)))
+    let mut latest = execution_records::latest_of_task(state, id).await?;
+    rights::withhold(&state.db, &Rights::of(&state.db, &call.caller).await?, &mut latest).await?;
+    Ok(Data::new(&ExecutionStatus::of(latest)))
 }
 
 /// `GET /api/v1/tasks/{id}/lineage`
@@ -314,10 +333,10 @@ pub async fn lineage(call: Call<TaskPath>) -> Result<Data<TaskLineage>, Error> {
     let state = &call.state;
     let task = super::get(state, call.path.id).await?;
     let content = &task.content;
-    let sight = Sight::of(state, &call.caller).await?;
-    let mut warnings = lookup::warnings(state, &sight, &task).await?;
-    let inputs = sight.open(state, &content.input_table_ids, &mut warnings);
-    let outputs = sight.open(state, &content.output_table_ids, &mut warnings);
+    let rights = Rights::of(&state.db, &call.caller).await?;
+    let mut warnings = lookup::warnings(state, &rights, &task).await?;
+    let inputs = lookup::open(state, &rights, &content.input_table_ids, &mut warnings);
+    let outputs = lookup::open(state, &rights, &content.output_table_ids, &mut warnings);
     Ok(Data::new(&TaskLineage {
         input_tables: tables::views(state, &inputs).await?,
         output_tables: tables::views(state, &outputs).await?,

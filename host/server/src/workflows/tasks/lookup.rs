@@ -5,14 +5,14 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use lakeport_base::error::{Detail, Error};
 use lakeport_catalog::Index;
-use lakeport_http::{Body, Caller};
+use lakeport_http::Body;
 use lakeport_store::Tx;
 
 use super::Task;
 use super::definition::{Content, Given, Kind, TABLES_MAX, Wanted};
 use super::part::{Names, TableName};
 use super::store;
-use crate::datasources::{self, Datasource};
+use crate::datasources::{self, Datasource, Rights};
 use crate::engines::EngineRecord;
 use crate::scheduler::parameters;
 use crate::sql_tables::{self, ParseError, ParsedName, ParsedSql};
@@ -182,7 +182,7 @@ async fn names(state: &Workflows, source: Option<&Datasource>, content: &Content
 
 /// Warnings about the task's SQL: unparsed statements, surprising interpretations, and differences between
 /// the given and the derived tables.
-pub async fn warnings(state: &Workflows, sight: &Sight, task: &Task) -> Result<Vec<String>, Error> {
+pub async fn warnings(state: &Workflows, rights: &Rights<'_>, task: &Task) -> Result<Vec<String>, Error> {
     let (content, sql) = (&task.content, task.content.sql_content.as_deref().unwrap_or_default());
     if content.task_type != SQL || sql.is_empty() {
         return Ok(Vec::new());
@@ -193,10 +193,12 @@ pub async fn warnings(state: &Workflows, sight: &Sight, task: &Task) -> Result<V
     };
     let parsed = parse(state, source.as_ref(), sql).await?;
     let index = state.catalog.read();
-    let mut warnings: Vec<String> = parsed.errors.iter().map(|error| not_read(error, task.given)).collect();
+    let mut warnings = Vec::new();
     let mut unseen = 0;
-    let is_source_open = source.as_ref().is_none_or(|source| !sight.closed.contains(&source.id));
-    let surprises = parsed.warnings.iter().map(|warning| (is_source_open, warning.clone()));
+    let is_source_open = rights.may_use(content.datasource_id);
+    // What could not be read is quoted from the SQL.
+    let errors = parsed.errors.iter().map(|error| not_read(error, task.given));
+    let surprises = errors.chain(parsed.warnings.iter().cloned()).map(|warning| (is_source_open, warning));
     // If one list was given, neither is derived from the SQL.
     let compared = [
         (&content.input_table_ids, &parsed.inputs, "reads", "inputTableIds"),
@@ -205,7 +207,7 @@ pub async fn warnings(state: &Workflows, sight: &Sight, task: &Task) -> Result<V
     let compared = compared.into_iter().filter(|_| task.given.any());
     let differences = compared.flat_map(|(ids, found, verb, list)| compare(&index, ids, found, verb, list));
     let differences = differences.map(|difference| {
-        let is_open = difference.table_id.map_or(is_source_open, |id| sight.is_open(&index, id));
+        let is_open = difference.table_id.map_or(is_source_open, |id| is_open(rights, &index, id));
         (is_open, difference.warning)
     });
     for (is_open, warning) in surprises.chain(differences) {
@@ -252,36 +254,18 @@ fn compare(index: &Index, ids: &[i64], found: &[ParsedName], verb: &str, list: &
     differences
 }
 
-/// A caller's visibility.
-pub struct Sight {
-    /// Data sources that it may not read.
-    closed: HashSet<i64>,
+/// Whether the caller may use the data source of a table.
+fn is_open(rights: &Rights<'_>, index: &Index, table_id: i64) -> bool {
+    rights.may_use(index.get(table_id).and_then(|entry| entry.cluster_id))
 }
 
-impl Sight {
-    pub async fn of(state: &Workflows, caller: &Caller) -> Result<Sight, Error> {
-        if caller.datasources.is_none() {
-            return Ok(Sight { closed: HashSet::new() });
-        }
-        let names = datasources::names_by_id(&state.db).await?;
-        let closed = names.into_iter().filter(|(_, name)| !caller.may_read(name)).map(|(id, _)| id);
-        Ok(Sight { closed: closed.collect() })
+/// Those of these tables whose data source the caller may use; reports the number of others.
+pub fn open(state: &Workflows, rights: &Rights<'_>, ids: &[i64], warnings: &mut Vec<String>) -> Vec<i64> {
+    let index = state.catalog.read();
+    let open: Vec<i64> = ids.iter().copied().filter(|id| is_open(rights, &index, *id)).collect();
+    if open.len() < ids.len() {
+        let count = ids.len() - open.len();
+        warnings.push(format!("{count} tables are left out: they lie in data sources that you may not read"));
     }
-
-    fn is_open(&self, index: &Index, table_id: i64) -> bool {
-        let cluster = index.get(table_id).and_then(|entry| entry.cluster_id);
-        cluster.is_none_or(|id| !self.closed.contains(&id))
-    }
-
-    /// The visible ones of these tables; reports the number of others.
-    pub fn open(&self, state: &Workflows, ids: &[i64], warnings: &mut Vec<String>) -> Vec<i64> {
-        let index = state.catalog.read();
-        let open: Vec<i64> = ids.iter().copied().filter(|id| self.is_open(&index, *id)).collect();
-        if open.len() < ids.len() {
-            let count = ids.len() - open.len();
-            warnings
-                .push(format!("{count} tables are left out: they lie in data sources that you may not read"));
-        }
-        open
-    }
+    open
 }

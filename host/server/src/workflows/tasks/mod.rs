@@ -72,6 +72,7 @@ pub async fn leave(tx: &mut Tx, workflow_id: i64, are_deleted: bool, now_ms: i64
 }
 
 static SAVE_CODES: &[&str] = &[
+    "datasource_not_allowed",
     "dependency_cycle",
     "engine_failed",
     "name_taken",
@@ -119,7 +120,8 @@ pub fn routes() -> Vec<Route<Workflows>> {
             "Delete a task; creates a workflow version",
             api::delete,
         )
-        .versioned(),
+        .versioned()
+        .refuses(&["datasource_not_allowed"]),
         Route::new(
             Method::GET,
             "/api/v1/tasks/{id}/execution-status",

@@ -4,7 +4,7 @@ use lakeport_base::Error;
 use lakeport_http::{Data, Json, Nothing};
 
 use super::forms::ParseSql;
-use crate::datasources;
+use crate::datasources::{self, Rights};
 use crate::sql_tables::{self, ParsedSql};
 use crate::workflows::Call;
 
@@ -21,22 +21,18 @@ pub async fn parse(call: Call<Nothing, Nothing, Json<ParseSql>>) -> Result<Data<
             Some(source.ok_or_else(|| Error::not_found("data source", id))?)
         }
     };
-    if let Some(source) = source.as_ref().filter(|source| !call.caller.may_read(&source.name)) {
-        let message = format!("{} is bound to other data sources than `{}`", call.caller.name, source.name);
-        return Err(Error::forbidden("datasource_not_allowed", message));
+    if let Some(source) = &source {
+        call.caller.check_datasource(&source.name)?;
     }
     let dialect = form.dialect.as_deref().filter(|dialect| !dialect.is_empty());
     let dialect = dialect.or(source.as_ref().map(|source| source.kind.as_str())).unwrap_or(DEFAULT_DIALECT);
     let mut parsed =
         sql_tables::bindings_in(&state.catalog, source.as_ref(), dialect, &form.sql_content).await?;
-    if source.is_none() && call.caller.datasources.is_some() {
-        // Without a data source all are searched; tables in those that the caller may not read are hidden.
-        let names = datasources::names_by_id(&state.db).await?;
+    if source.is_none() && call.caller.is_bound() {
+        // Without a data source all are searched; tables in those that the caller may not use are hidden.
+        let rights = Rights::of(&state.db, &call.caller).await?;
         let index = state.catalog.read();
-        let may_see = |id: i64| {
-            let source = index.get(id).and_then(|entry| entry.cluster_id);
-            source.is_none_or(|id| names.get(&id).is_some_and(|name| call.caller.may_read(name)))
-        };
+        let may_see = |id: i64| rights.may_use(index.get(id).and_then(|entry| entry.cluster_id));
         for name in parsed.inputs.iter_mut().chain(&mut parsed.outputs) {
             name.table_id = name.table_id.filter(|id| may_see(*id));
         }

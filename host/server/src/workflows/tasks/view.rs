@@ -10,6 +10,7 @@ use super::Task;
 use super::definition::Content;
 use super::dependencies::Bound;
 use super::forms::Priority;
+use crate::datasources::Rights;
 use crate::execution_records::ExecutionView;
 use crate::tables::TableView;
 
@@ -25,8 +26,10 @@ pub struct TaskView {
     task_name: String,
     task_type: String,
     datasource_id: Option<i64>,
-    /// The task's text, of any type.
+    /// The task's text, of any type. Null, too, if `withheld`.
     sql_content: Option<String>,
+    /// The caller may not use the task's data source: its text is left out.
+    withheld: bool,
     priority: Priority,
     /// Seconds; 0: none.
     timeout: u32,
@@ -40,8 +43,9 @@ pub struct TaskView {
 }
 
 impl TaskView {
-    pub fn new(task: Task, workflow_name: Option<&str>, zone: Tz) -> TaskView {
+    pub fn new(task: Task, workflow_name: Option<&str>, rights: &Rights<'_>, zone: Tz) -> TaskView {
         let content = task.content;
+        let is_open = rights.may_use(content.datasource_id);
         TaskView {
             id: task.id,
             workflow_id: task.workflow_id,
@@ -49,7 +53,8 @@ impl TaskView {
             task_name: content.task_name,
             task_type: content.task_type,
             datasource_id: content.datasource_id,
-            sql_content: content.sql_content,
+            sql_content: content.sql_content.filter(|_| is_open),
+            withheld: !is_open,
             priority: content.priority,
             timeout: content.timeout,
             retry_times: content.retry_times,

@@ -21,7 +21,8 @@ use sha2::{Digest, Sha256};
 use super::definition::Content;
 use super::{Workflow, store as workflows};
 pub use store::{
-    Part, Version, content_at, count_of_datasource, current_part, datasources_of, newest, parts_at,
+    Part, Version, content_at, count_of_datasource, current_part, datasources_ever, datasources_in,
+    datasources_of, newest, parts_at,
 };
 
 /// The most tasks of a workflow.

@@ -1,7 +1,7 @@
 //! Versions in the store; rows are only added, and a task's row is closed once.
 
 use lakeport_base::Error;
-use lakeport_store::{Db, Row, Select, Statement, Tx, Value};
+use lakeport_store::{Db, Either, Row, Select, Statement, Tx, Value};
 
 use super::{Made, Source, digest};
 use crate::workflows::Workflow;
@@ -119,13 +119,34 @@ pub async fn current_part(tx: &mut Tx, workflow_id: i64, task_id: i64) -> Result
     tx.query(CURRENT, &[workflow_id.into(), task_id.into()]).await?.first().map(part).transpose()
 }
 
-/// The data sources that a task of the workflow has ever referred to, without duplicates; `None`: it had
-/// none.
-pub async fn datasources_of(db: &Db, workflow_id: i64, task_id: i64) -> Result<Vec<Option<i64>>, Error> {
-    const DATASOURCES: &str =
-        "SELECT DISTINCT datasource_id FROM task_versions WHERE workflow_id = $1 AND task_id = $2";
-    let rows = db.read(DATASOURCES, &[workflow_id.into(), task_id.into()]).await?;
-    rows.iter().map(|row| row.get(0)).collect()
+/// The data sources that these tasks, each with its workflow, have ever referred to, without duplicates; `None`:
+/// the task had none.
+pub fn datasources_of(tasks: &[(i64, i64)]) -> Select<(i64, i64, Option<i64>)> {
+    const OF: Either = Either {
+        sqlite: "SELECT DISTINCT v.workflow_id, v.task_id, v.datasource_id FROM json_each($1) AS given \
+            CROSS JOIN task_versions AS v ON v.workflow_id = json_extract(given.value, '$[0]') \
+            AND v.task_id = json_extract(given.value, '$[1]')",
+        postgres: "SELECT DISTINCT v.workflow_id, v.task_id, v.datasource_id \
+            FROM json_array_elements(CAST($1 AS json)) AS list (given) \
+            JOIN task_versions AS v ON v.workflow_id = CAST(given ->> 0 AS BIGINT) \
+            AND v.task_id = CAST(given ->> 1 AS BIGINT)",
+    };
+    let given = serde_json::to_string(tasks).expect("numbers are JSON");
+    Select::new(OF, [given.into()], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+}
+
+/// The data sources of a workflow's tasks in two versions, without duplicates.
+pub fn datasources_in(workflow_id: i64, versions: [i64; 2]) -> Select<Option<i64>> {
+    const IN: &str = "SELECT DISTINCT datasource_id FROM task_versions WHERE workflow_id = $1 \
+        AND ((from_version <= $2 AND (to_version IS NULL OR to_version > $2)) \
+        OR (from_version <= $3 AND (to_version IS NULL OR to_version > $3)))";
+    Select::new(IN, [workflow_id.into(), versions[0].into(), versions[1].into()], |row| row.get(0))
+}
+
+/// The data sources of a workflow's tasks in all versions, without duplicates.
+pub fn datasources_ever(workflow_id: i64) -> Select<Option<i64>> {
+    const EVER: &str = "SELECT DISTINCT datasource_id FROM task_versions WHERE workflow_id = $1";
+    Select::new(EVER, [workflow_id.into()], |row| row.get(0))
 }
 
 /// Tasks that refer to a data source in a version that is deployed, or submitted and may be.
