@@ -100,6 +100,7 @@ pub fn routes() -> Vec<Route<Workflows>> {
             api::create,
         )
         .refuses(SAVE_CODES),
+        Route::new(Method::GET, "/api/v1/tasks/{id}", Viewer, "getTask", "Get a task", api::get).versioned(),
         Route::new(
             Method::PUT,
             "/api/v1/tasks/{id}",
