@@ -6,6 +6,7 @@ mod access;
 mod auth;
 mod catalogue;
 mod commands;
+mod concurrency;
 mod databases;
 mod datasources;
 mod demo;

@@ -1,9 +1,13 @@
 //! `Idempotency-Key`: repeating a POST changes nothing more.
 
+use std::time::Duration;
+
 use lakeport_tests::{Server, stores};
 use serde_json::json;
 
 const TOKENS: &str = "/api/v1/tokens";
+const TABLES: &str = "/api/v1/tables";
+const SOON: Duration = Duration::from_secs(20);
 
 #[test]
 fn a_key_replays_only_its_own_request() {
@@ -59,5 +63,49 @@ fn concurrent_repeats_share_one_answer() {
         });
         assert!(answers.iter().all(|answer| *answer == answers[0]), "{answers:?}");
         assert_eq!(server.client_as(text).get(TOKENS).data().as_array().unwrap().len(), 2);
+    }
+}
+
+/// A server that is killed before the commit has made nothing: the next one executes the repeat, and does not wait for
+/// what nobody does any more.
+#[test]
+fn a_repeat_does_not_wait_for_the_dead() {
+    for store in stores() {
+        let mut server = Server::start(&store);
+        server.stop();
+        server.set("LAKEPORT_KILL_AT", "changes.before_commit");
+        server.run();
+        let key = [("Idempotency-Key", "once")];
+        let form = json!({ "tableName": "orders", "dbName": "main" }).to_string();
+        let died = server.client().try_send("POST", TABLES, &key, form.as_bytes());
+        assert!(died.is_err(), "{died:?}");
+        assert!(server.wait(SOON).is_some());
+        server.kill();
+        server.set("LAKEPORT_KILL_AT", "");
+        server.run();
+        // Otherwise it would wait until its deadline, which is before the end of the dead one's claim.
+        let made = server.client().send("POST", TABLES, &key, form.as_bytes()).data();
+        assert_eq!(server.client().send("POST", TABLES, &key, form.as_bytes()).data(), made);
+        assert_eq!(server.get(TABLES).data()["total"], 1);
+    }
+}
+
+#[test]
+fn a_repeat_shows_the_dead_servers_commit() {
+    for store in stores() {
+        let mut server = Server::start(&store);
+        server.stop();
+        server.set("LAKEPORT_KILL_AT", "changes.committed");
+        server.run();
+        let key = [("Idempotency-Key", "once")];
+        let form = json!({ "tableName": "orders", "dbName": "main" }).to_string();
+        assert!(server.client().try_send("POST", TABLES, &key, form.as_bytes()).is_err());
+        assert!(server.wait(SOON).is_some());
+        server.kill();
+        server.set("LAKEPORT_KILL_AT", "");
+        server.run();
+        let id = server.get(TABLES).data()["records"][0]["id"].clone();
+        assert_eq!(server.client().send("POST", TABLES, &key, form.as_bytes()).data()["id"], id);
+        assert_eq!(server.get(TABLES).data()["total"], 1);
     }
 }

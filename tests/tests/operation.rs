@@ -185,3 +185,24 @@ fn the_audit_log_cannot_be_edited() {
         assert!(edited.is_err_and(|error| error.contains("only added")));
     }
 }
+
+/// A SQLite file has one server, whatever data folder each has: they would take each other's work.
+#[test]
+fn a_second_server_finds_the_store_locked() {
+    let files = tempfile::tempdir().unwrap();
+    let (file, link) = (files.path().join("store.db"), files.path().join("link.db"));
+    let on = |path: &std::path::Path| {
+        let url = format!("sqlite:{}", path.display());
+        let environment = &[("LAKEPORT_DATABASE_URL", url.as_str())];
+        Server::prepare(&Store::Sqlite, Options { environment, ..Options::default() })
+    };
+    let mut first = on(&file);
+    first.run();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    for path in [&file, &link] {
+        let said = on(path).ends_at_start();
+        assert!(said.contains("another Lakeport is using the store") && said.contains(".db"), "{said}");
+    }
+    first.kill();
+    on(&link).run();
+}

@@ -373,6 +373,34 @@ fn the_job_purges_expired_and_shows_failures() {
     }
 }
 
+/// The name has the time in seconds: the next free second is taken.
+#[test]
+fn deletions_within_a_second_have_names() {
+    for (lake, shop) in everywhere() {
+        let planned = || lake.table_of(&shop, "planned", &fields(&shop));
+        let ids: Vec<(i64, &str)> = (0..3)
+            .flat_map(|_| {
+                let ids = [(planned(), "planned"), (made(&lake, &shop, "orders"), "orders")];
+                for (id, name) in ids {
+                    let entry = soft_delete(&lake, id, name).data();
+                    let moment: String =
+                        text(&entry, "deprecatedAt").chars().filter(char::is_ascii_digit).collect();
+                    assert_eq!(entry["tableName"], format!("{name}_deprecated_{moment}"));
+                }
+                ids
+            })
+            .collect();
+        let mut names: Vec<String> =
+            pending(&lake).iter().map(|entry| text(entry, "tableName").to_owned()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), ids.len(), "{names:?}");
+        assert_eq!(shop.tables().len(), 3);
+        let (last, name) = ids[1];
+        assert_eq!(restore(&lake, last).data()["tableName"], name);
+    }
+}
+
 #[test]
 fn a_killed_server_leaves_the_bin_consistent() {
     for (mut lake, shop) in everywhere() {

@@ -98,7 +98,7 @@ fn committed_changes_of_dead_servers_spread() {
 #[test]
 fn a_repeat_makes_an_uncommitted_change() {
     let Some(store) = postgres() else { return };
-    let environment = &[("LAKEPORT_KILL_AT", "changes.before_commit"), ("LAKEPORT_REQUEST_TIMEOUT_S", "1")];
+    let environment = &[("LAKEPORT_KILL_AT", "changes.before_commit")];
     let dies = Options { environment, ..Options::default() };
     let mut one = Server::prepare(&store, Options::default());
     let token = one.token("admin", "root");
@@ -115,7 +115,7 @@ fn a_repeat_makes_an_uncommitted_change() {
     });
     assert!(asked.is_err(), "it died before it answered");
     assert!(two.wait(Duration::from_secs(5)).is_some());
-    // The dead server's claim expires a while after its request's deadline; until then the repeat waits.
+    // Before its own deadline: the dead server's lease runs out first.
     let root = one.client_as(&token);
     root.send("POST", "/api/v1/tokens", &key, body.as_bytes()).data();
     assert_eq!(root.get("/api/v1/tokens").data().as_array().unwrap().len(), 2);

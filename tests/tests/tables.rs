@@ -573,6 +573,73 @@ fn an_unfinished_change_is_answered_200() {
     }
 }
 
+/// What only the catalogue has is changed beside a physical change, and both stay.
+#[test]
+fn descriptions_change_while_the_database_does() {
+    for store in stores() {
+        let mut lake = Lake::start(&store);
+        let source = lake.source("shop.db");
+        let id = lake.physical_table(source, "orders", &[("id", "INTEGER")]);
+        let field = lake.server.get(&format!("{}/fields", path(id))).data()[0]["id"].clone();
+        let field = format!("{}/fields/{field}", path(id));
+        lake.server.stop();
+        lake.server.set("LAKEPORT_REQUEST_TIMEOUT_S", "2");
+        lake.server.run();
+        let held = Hold::new(&lake, &store, NOT_CLAIMED);
+        let running = lake.server.put(&path(id), &json!({ "tableName": "sales", "owner": "ann" })).data();
+        assert_eq!(running["change"]["state"], "running", "{running}");
+        let both = json!({ "description": "what was sold", "tags": ["money"] });
+        let described = lake.server.put(&path(id), &both).data();
+        assert_eq!((&described["tableName"], &described["owner"]), (&json!("orders"), &Value::Null));
+        assert_eq!(lake.server.put(&field, &json!({ "description": "its number" })).status, 200);
+        let some = json!({ "ids": [id], "set": { "dataDomain": "sales" } });
+        assert_eq!(lake.server.client().send("PATCH", TABLES, &[], some.to_string().as_bytes()).status, 200);
+        for (method, path, form) in [
+            ("PUT", path(id), json!({ "tableName": "other" })),
+            ("PUT", field.clone(), json!({ "fieldName": "number" })),
+            ("POST", format!("{}/fields", path(id)), json!({ "fieldName": "f", "fieldType": "TEXT" })),
+        ] {
+            let answer = lake.server.client().send(method, &path, &[], form.to_string().as_bytes());
+            refused(&answer, 409, "change_running");
+        }
+        held.lift();
+        let table = eventually("the change ends", SOON, || {
+            let table = lake.server.get(&path(id)).data();
+            (table["tableName"] == "sales").then_some(table)
+        });
+        for (member, value) in [("owner", "ann"), ("description", "what was sold"), ("dataDomain", "sales")] {
+            assert_eq!(table[member], value, "{table}");
+        }
+        assert_eq!((&table["tags"], &table["drift"]), (&json!(["money"]), &json!([])), "{table}");
+        assert_eq!(table["fields"][0]["description"], "its number", "{table}");
+    }
+}
+
+/// The table is not physical yet: only its description may change meanwhile.
+#[test]
+fn a_table_is_described_while_it_is_made() {
+    for store in stores() {
+        let mut lake = Lake::start(&store);
+        let source = lake.source("shop.db");
+        lake.run("shop.db", "");
+        let id = lake.table(source, "orders", &[("id", "INTEGER")]);
+        lake.server.stop();
+        lake.server.set("LAKEPORT_REQUEST_TIMEOUT_S", "2");
+        lake.server.run();
+        let held = Hold::new(&lake, &store, NOT_CLAIMED);
+        let running = lake.server.post(&format!("{}/physical", path(id)), &json!({})).data();
+        assert_eq!(running["change"]["state"], "running", "{running}");
+        assert_eq!(lake.server.put(&path(id), &json!({ "description": "sold" })).status, 200);
+        refused(&lake.server.put(&path(id), &json!({ "tableName": "other" })), 409, "change_running");
+        held.lift();
+        let table = eventually("it is made", SOON, || {
+            let table = lake.server.get(&path(id)).data();
+            (table["physical"] == true).then_some(table)
+        });
+        assert_eq!((&table["description"], &table["tableName"]), (&json!("sold"), &json!("orders")));
+    }
+}
+
 #[test]
 fn a_changes_result_survives_store_failure() {
     for store in stores() {

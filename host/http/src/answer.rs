@@ -4,16 +4,11 @@
 use std::marker::PhantomData;
 
 use bytes::Bytes;
-use http::header::ETAG;
 use http::{HeaderValue, StatusCode};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
-use sha2::{Digest, Sha256};
 
-use super::Reply;
-
-/// Bytes of the digest in an `ETag`.
-const ETAG_BYTES: usize = 12;
+use super::{Reply, etag};
 
 /// The return type of a handler.
 pub trait Answer: Send + 'static {
@@ -45,10 +40,10 @@ impl<T: Serialize> Data<T> {
         Data(Reply::json(&Envelope { code: 200, message: "success", data }), PhantomData)
     }
 
-    /// Adds the `ETag` of the resource, made by [`etag_of`] from its own definition.
+    /// Adds the `ETag` of the resource, from that of its own definition; see [`crate::etag_of`].
     #[must_use]
-    pub fn with_etag(self, etag: &str) -> Data<T> {
-        Data(tagged(self.0, etag), PhantomData)
+    pub fn with_etag(self, definition: &str) -> Data<T> {
+        Data(tagged(self.0, definition), PhantomData)
     }
 }
 
@@ -89,9 +84,10 @@ impl<T: Serialize> Bare<T> {
         Bare(self.0.status(status), PhantomData)
     }
 
+    /// Adds the `ETag` of the resource, from that of its own definition; see [`crate::etag_of`].
     #[must_use]
-    pub fn with_etag(self, etag: &str) -> Bare<T> {
-        Bare(tagged(self.0, etag), PhantomData)
+    pub fn with_etag(self, definition: &str) -> Bare<T> {
+        Bare(tagged(self.0, definition), PhantomData)
     }
 }
 
@@ -157,9 +153,10 @@ impl<M: Media> File<M> {
         File(self.0.header(name, value), PhantomData)
     }
 
+    /// Adds the `ETag` of the bytes; see [`crate::etag_of_bytes`].
     #[must_use]
     pub fn with_etag(self, etag: &str) -> File<M> {
-        File(tagged(self.0, etag), PhantomData)
+        File(self.0.etagged(etag), PhantomData)
     }
 }
 
@@ -178,17 +175,8 @@ impl<M: Media> Answer for File<M> {
     }
 }
 
-/// The `ETag` of a resource's own definition: the same content gives the same tag.
-pub fn etag_of<T: Serialize>(definition: &T) -> String {
-    let text = serde_json::to_vec(definition).expect("definitions are plain data with text keys");
-    etag_of_bytes(&text)
-}
-
-/// The `ETag` of bytes.
-pub fn etag_of_bytes(bytes: &[u8]) -> String {
-    format!("\"{}\"", hex::encode(&Sha256::digest(bytes)[..ETAG_BYTES]))
-}
-
-fn tagged(reply: Reply, etag: &str) -> Reply {
-    reply.header(ETAG, HeaderValue::from_str(etag).expect("an ETag is hex in quotes"))
+fn tagged(reply: Reply, definition: &str) -> Reply {
+    let body = reply.content.whole().map_or(&[][..], |body| body);
+    let etag = etag::with_answer(definition, body);
+    reply.etagged(&etag)
 }

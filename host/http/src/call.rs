@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, IF_MATCH};
+use http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
 use http::{HeaderMap, HeaderName, Method};
 use lakeport_base::error::{Detail, Error};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::form::Draft;
 use super::gate::Attempt;
-use super::{Caller, RequestId, form};
+use super::{Caller, RequestId, etag, form};
 
 /// One part in so many of a request's time is reserved for the answer after a wait.
 const ANSWER_SHARE: u32 = 10;
@@ -168,19 +168,20 @@ impl<S, P, Q, B> Call<S, P, Q, B> {
         self.started + at_most.min(whole - whole / ANSWER_SHARE)
     }
 
-    /// 412 when `If-Match` names another version of the resource.
-    pub fn check_if_match(&self, etag: &str) -> Result<(), Error> {
-        let mut named = self.headers.get_all(IF_MATCH).iter().peekable();
-        if named.peek().is_none() {
-            return Ok(());
-        }
-        let fits = |text: &str| text.split(',').map(str::trim).any(|tag| tag == "*" || tag == etag);
-        if named.any(|value| value.to_str().is_ok_and(fits)) {
+    /// 412 when the request is for another version of the resource, by `If-Match` or `If-None-Match`. `definition` is
+    /// the tag of the resource's own definition.
+    pub fn check_if_match(&self, definition: &str) -> Result<(), Error> {
+        if etag::may_change(&self.headers, definition) {
             return Ok(());
         }
         Err(Error::stale(
             "it has changed since you read it; read it again and repeat your change with the new ETag",
         ))
+    }
+
+    /// Whether the request is for one version of the resource only.
+    pub fn is_conditional(&self) -> bool {
+        self.headers.contains_key(IF_MATCH) || self.headers.contains_key(IF_NONE_MATCH)
     }
 }
 

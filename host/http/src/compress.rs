@@ -1,5 +1,5 @@
 //! Compresses text that is large enough. An answer with a secret stays uncompressed: its compressed length
-//! would leak information.
+//! would leak information. A compressed answer has an `ETag` of its own.
 
 use std::io::Write;
 
@@ -9,8 +9,8 @@ use flate2::write::GzEncoder;
 use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, VARY};
 use http::{HeaderMap, HeaderValue};
 
-use super::Reply;
 use super::reply::Content;
+use super::{Reply, etag};
 
 /// Shorter answers stay uncompressed.
 const WORTH_BYTES: usize = 1024;
@@ -43,6 +43,11 @@ pub async fn compress(reply: Reply, accepted: &HeaderMap) -> Reply {
         }
     };
     reply.content = Content::Whole(packed);
+    let etag = reply.etag().map(etag::compressed);
+    let reply = match etag {
+        Some(etag) => reply.etagged(&etag),
+        None => reply,
+    };
     reply.header(CONTENT_ENCODING, HeaderValue::from_static("gzip"))
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::poll_immediate;
-use http::header::IF_NONE_MATCH;
+use http::header::{ACCEPT_ENCODING, IF_NONE_MATCH};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
@@ -26,7 +26,7 @@ use super::router::Found;
 use super::stats::{NO_OPERATION, OperationStats, Stats};
 use super::{
     BodyLimit, Caller, Endpoint, Operation, Reply, ReplyBody, RequestId, Role, Router, Tls, body, compress,
-    cors,
+    cors, etag,
 };
 
 /// The header that lets a repeated POST return the first answer.
@@ -300,40 +300,35 @@ impl<G: Gate> Edge<G> {
 /// The parts of a request that decide the form of its answer.
 struct Client {
     origin: Option<http::HeaderValue>,
-    known: Option<http::HeaderValue>,
-    /// Only `Accept-Encoding`.
-    accepted: HeaderMap,
+    /// Only `Accept-Encoding` and `If-None-Match`.
+    asked: HeaderMap,
 }
 
 impl Client {
     fn of(headers: &HeaderMap, cors_origins: &[String]) -> Client {
-        let mut accepted = HeaderMap::new();
-        for value in headers.get_all(http::header::ACCEPT_ENCODING) {
-            accepted.append(http::header::ACCEPT_ENCODING, value.clone());
+        let mut asked = HeaderMap::new();
+        for name in [ACCEPT_ENCODING, IF_NONE_MATCH] {
+            for value in headers.get_all(&name) {
+                asked.append(name.clone(), value.clone());
+            }
         }
-        Client {
-            origin: cors::allowed_origin(headers, cors_origins).cloned(),
-            known: headers.get(IF_NONE_MATCH).cloned(),
-            accepted,
-        }
+        Client { origin: cors::allowed_origin(headers, cors_origins).cloned(), asked }
     }
 
     async fn finish(self, reply: Reply, method: &Method, secret: bool) -> Reply {
         let reply = self.unless_known(reply, method);
-        let reply = if secret { reply } else { compress::compress(reply, &self.accepted).await };
+        let reply = if secret { reply } else { compress::compress(reply, &self.asked).await };
         match self.origin {
             Some(origin) => cors::admit(reply, origin),
             None => reply,
         }
     }
 
-    /// 304 when the client has this version already.
+    /// 304 when the client has this answer already.
     fn unless_known(&self, mut reply: Reply, method: &Method) -> Reply {
         let reads = method == Method::GET || method == Method::HEAD;
-        let known = self.known.as_ref().and_then(|value| value.to_str().ok());
-        let (Some(known), Some(etag)) = (known, reply.etag()) else { return reply };
-        let same = |tag: &str| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag;
-        if reads && reply.status == StatusCode::OK && known.split(',').map(str::trim).any(same) {
+        let is_known = reply.etag().is_some_and(|etag| etag::is_known(&self.asked, etag));
+        if reads && reply.status == StatusCode::OK && is_known {
             reply.status = StatusCode::NOT_MODIFIED;
             reply.headers.remove(http::header::CONTENT_TYPE);
             reply.content = super::Content::Whole(Bytes::new());

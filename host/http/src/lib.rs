@@ -15,6 +15,7 @@ mod caller;
 mod compress;
 mod cors;
 mod edge;
+mod etag;
 pub mod events;
 pub mod form;
 mod gate;
@@ -31,12 +32,12 @@ mod stats;
 mod tls;
 
 pub use answer::{
-    Answer, AnswerShape, Bare, Data, Document, File, Html, Media, Metrics, Script, Style, Wasm, etag_of,
-    etag_of_bytes,
+    Answer, AnswerShape, Bare, Data, Document, File, Html, Media, Metrics, Script, Style, Wasm,
 };
 pub use call::{Body, Call, Json, Nothing, OptionalJson, Raw};
 pub use caller::{Caller, Identity, Role};
 pub use edge::{Edge, EdgeSettings};
+pub use etag::{etag_of, etag_of_bytes};
 pub use gate::{Attempt, Begun, Gate};
 pub use internal_client::InternalClient;
 pub use local::check as check_local;

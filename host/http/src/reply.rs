@@ -111,6 +111,12 @@ impl Reply {
         self
     }
 
+    /// Sets the `ETag`, given with its quotes.
+    #[must_use]
+    pub(super) fn etagged(self, etag: &str) -> Reply {
+        self.header(ETAG, HeaderValue::from_str(etag).expect("an ETag is ASCII in quotes"))
+    }
+
     /// The `ETag`, with its quotes.
     pub fn etag(&self) -> Option<&str> {
         self.headers.get(ETAG).and_then(|value| value.to_str().ok())

@@ -4,7 +4,7 @@
 //! state dereferences to the core, so that all modules access it in the same way.
 
 use std::fs::{File, TryLockError};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use anyhow::Context;
@@ -20,12 +20,15 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{self, Config};
 use crate::part::{InUse, Resource};
 use crate::secrets::Keys;
+use crate::turns::Turns;
 
 pub struct Core {
     pub config: Config,
     pub db: Db,
     pub changes: Changes,
     pub leases: Leases,
+    /// The order of requests that change the same resource.
+    pub turns: Turns,
     pub keys: Keys,
     /// Decides which addresses this server connects to.
     pub egress: Policy,
@@ -35,8 +38,10 @@ pub struct Core {
     pub stopping: CancellationToken,
     /// The `in_use` checks of all modules; set once they are composed.
     in_use: OnceLock<Vec<InUse>>,
-    /// Held as long as the server lives: a data folder has one server at most.
-    _data_lock: File,
+    /// Held as long as the server lives: a data folder and a SQLite file have one server at most.
+    _locks: Locks,
+    /// Cancelled when this server no longer shows others that it lives.
+    closing: CancellationToken,
 }
 
 /// The state of a module that dereferences to the core it holds.
@@ -74,7 +79,7 @@ impl Core {
         {
             config::make_data_dir(folder)?;
         }
-        let data_lock = lock_data_dir(&config.data_dir)?;
+        let locks = Locks::take(&config)?;
         let is_shared = matches!(config.database.address, Address::Postgres(_));
         let key = config.key.as_ref().map(|key| key.0.as_str());
         let keys = Keys::open(key, &config.data_dir, is_shared)?;
@@ -87,6 +92,8 @@ impl Core {
         if !is_shared {
             leases.take_over_everything().await?;
         }
+        let closing = CancellationToken::new();
+        leases.show_alive(closing.clone()).await?;
         let egress = Policy::parse(&config.egress_allow).map_err(anyhow::Error::msg)?;
         let clock = Clock::system();
         Ok(Core {
@@ -95,12 +102,14 @@ impl Core {
             db,
             changes,
             leases,
+            turns: Turns::default(),
             keys,
             egress,
             clock,
             stopping: CancellationToken::new(),
             in_use: OnceLock::new(),
-            _data_lock: data_lock,
+            _locks: locks,
+            closing,
         })
     }
 
@@ -133,6 +142,7 @@ impl Core {
 
     /// Releases leases and locks, and closes the store.
     pub async fn close(&self) {
+        self.closing.cancel();
         if let Err(error) = self.leases.release_all().await {
             tracing::warn!("the leases were not given back; they run out by themselves: {error}");
         }
@@ -140,19 +150,64 @@ impl Core {
     }
 }
 
-/// Prevents two servers in one folder, whose caches would differ. The lock ends with the process.
-pub fn lock_data_dir(folder: &Path) -> anyhow::Result<File> {
-    let path = folder.join("lock");
-    let file = File::options().create(true).truncate(false).write(true).open(&path);
-    let file = file.with_context(|| {
-        format!("cannot write to the data folder {}; set data_dir to one you may write", folder.display())
-    })?;
+/// Prevents two servers on one data folder, whose caches would differ, and on one SQLite file, whose leases they
+/// would take from each other. Other programs may open the file. The locks end with the process.
+pub struct Locks {
+    _data_dir: File,
+    /// Beside a SQLite file.
+    _store: Option<File>,
+}
+
+impl Locks {
+    /// The folders must exist.
+    pub fn take(config: &Config) -> anyhow::Result<Locks> {
+        let folder = &config.data_dir;
+        let used = || {
+            let folder = folder.display();
+            format!(
+                "another Lakeport is using the data folder {folder}: stop it, or use another with --data-dir"
+            )
+        };
+        let data_dir = lock(&folder.join("lock"), used).with_context(|| {
+            format!("cannot use the data folder {}; set data_dir to one you may write", folder.display())
+        })?;
+        let Address::Sqlite(path) = &config.database.address else {
+            return Ok(Locks { _data_dir: data_dir, _store: None });
+        };
+        let used = || {
+            let path = path.display();
+            format!(
+                "another Lakeport is using the store {path}: stop it, or use another file with --database-url; several \
+                 servers can share a PostgreSQL"
+            )
+        };
+        let store = lock(&beside(path), used)?;
+        Ok(Locks { _data_dir: data_dir, _store: Some(store) })
+    }
+}
+
+/// The lock file of a SQLite file: beside the file itself, whatever links lead there. Closing the file itself would
+/// end SQLite's own locks of this process.
+fn beside(store: &Path) -> PathBuf {
+    let real = store.canonicalize().unwrap_or_else(|_| {
+        let folder = store.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+        folder
+            .ok()
+            .zip(store.file_name())
+            .map_or_else(|| store.to_owned(), |(folder, name)| folder.join(name))
+    });
+    let mut name = real.into_os_string();
+    name.push(".lock");
+    name.into()
+}
+
+fn lock(path: &Path, used: impl FnOnce() -> String) -> anyhow::Result<File> {
+    let file = File::options().create(true).truncate(false).write(true).open(path);
+    let file = file.with_context(|| format!("cannot write {}", path.display()))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => anyhow::bail!(
-            "another Lakeport is using the data folder {}: stop it, or use another with --data-dir",
-            folder.display()
-        ),
+        Err(TryLockError::WouldBlock) => anyhow::bail!(used()),
         Err(TryLockError::Error(error)) => {
             Err(error).with_context(|| format!("cannot lock {}", path.display()))
         }

@@ -41,4 +41,5 @@ mod serve;
 pub mod sql_tables;
 pub mod sync;
 pub mod tables;
+pub mod turns;
 pub mod workflows;

@@ -8,6 +8,7 @@ const ORDER: &[&str] = &[
     "secrets",
     "config",
     "part",
+    "turns",
     "core",
     "idempotency",
     "audit",

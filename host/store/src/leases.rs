@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use lakeport_base::Error;
 use lakeport_base::failpoints;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::{Db, Either, Tx, Value};
@@ -33,6 +33,9 @@ macro_rules! by_the_stores_clock {
         }
     };
 }
+
+/// The start of the name of a lease that shows that a server lives; the rest is its owner.
+const SERVER: &str = "server/";
 
 /// The leases that one server may claim.
 #[derive(Clone)]
@@ -91,6 +94,54 @@ impl Leases {
         failpoints::reach("leases.claimed");
         let (name, owner) = (name.to_owned(), self.owner.clone());
         Ok(Some(Lease { db: self.db.clone(), name, owner, epoch, ttl, runs_out }))
+    }
+
+    /// The name of this process among all owners.
+    pub fn owner(&self) -> &str {
+        &self.owner
+    }
+
+    /// Shows other servers of a shared store that this one lives, until `over` is cancelled; see
+    /// [`Leases::lives`]. Removes what dead servers left.
+    pub async fn show_alive(&self, over: CancellationToken) -> Result<(), Error> {
+        const SWEEP: Either = by_the_stores_clock!(
+            "DELETE FROM leases WHERE substr(name, 1, length($1)) = $1 AND expires_at < ",
+            now,
+            ""
+        );
+        if !self.db.is_shared() {
+            return Ok(());
+        }
+        self.db.execute(self.db.words(SWEEP), &[SERVER.into()]).await?;
+        let (leases, name) = (self.clone(), format!("{SERVER}{}", self.owner));
+        let mut held = leases.claim(&name, TTL).await?.map(Lease::hold);
+        tokio::spawn(over.run_until_cancelled_owned(async move {
+            loop {
+                if let Some(held) = held.take() {
+                    held.lost().cancelled().await;
+                }
+                match leases.claim(&name, TTL).await {
+                    Ok(lease) => held = lease.map(Lease::hold),
+                    Err(error) => tracing::warn!("other servers may take this one for dead: {error}"),
+                }
+                if held.is_none() {
+                    sleep(RETRY).await;
+                }
+            }
+        }));
+        Ok(())
+    }
+
+    /// Whether the process that owns leases under this name may still be working. A store that is not shared has
+    /// one server at a time: this one.
+    pub async fn lives(&self, owner: &str) -> Result<bool, Error> {
+        const LIVES: Either =
+            by_the_stores_clock!("SELECT 1 FROM leases WHERE name = $1 AND expires_at > ", now, "");
+        if owner == self.owner || !self.db.is_shared() {
+            return Ok(owner == self.owner);
+        }
+        let rows = self.db.read(self.db.words(LIVES), &[format!("{SERVER}{owner}").into()]).await?;
+        Ok(!rows.is_empty())
     }
 
     /// Releases all leases of this server, so that others need not wait until they expire.
@@ -312,6 +363,26 @@ mod tests {
         )
         .await?;
         tx.commit().await
+    }
+
+    #[tokio::test]
+    async fn a_server_lives_while_it_shows_so() {
+        on_each_store(async |db| {
+            let (first, second) = two(&db);
+            let over = CancellationToken::new();
+            assert!(first.lives("first").await.unwrap());
+            assert!(!second.lives("first").await.unwrap());
+            first.show_alive(over.clone()).await.unwrap();
+            // A store that is not shared has one server.
+            assert_eq!(second.lives("first").await.unwrap(), db.is_shared());
+            expire(&db).await;
+            assert!(!second.lives("first").await.unwrap());
+            second.show_alive(over.clone()).await.unwrap();
+            over.cancel();
+            let left = db.read("SELECT name FROM leases WHERE expires_at = 1", &[]).await.unwrap();
+            assert!(left.is_empty(), "what the dead one left is removed");
+        })
+        .await;
     }
 
     #[tokio::test]

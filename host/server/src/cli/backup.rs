@@ -14,7 +14,7 @@ use crate::backup;
 use crate::backup::atomic_file::Aside;
 use crate::backup::format::Summary;
 use crate::config::{self, Config, Environment};
-use crate::core::lock_data_dir;
+use crate::core::Locks;
 
 /// Standard output instead of a file.
 const STANDARD_OUTPUT: &str = "-";
@@ -80,12 +80,12 @@ pub async fn restore(config: &Config, file: &Path) -> anyhow::Result<()> {
     let opened = File::open(file).with_context(|| format!("cannot read {}", file.display()))?;
     let started = Instant::now();
     config::make_data_dir(&config.data_dir)?;
-    let _data_lock = lock_data_dir(&config.data_dir)?;
     if let Address::Sqlite(path) = &config.database.address
         && let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty())
     {
         config::make_data_dir(folder)?;
     }
+    let _locks = Locks::take(config)?;
     let db = Db::connect(&config.database.address).await?;
     let restored = backup::restore(&db, opened, &mut say).await;
     db.close().await;
@@ -156,7 +156,7 @@ mod tests {
         let to = config(folder.path());
         let file = folder.path().join("backup");
         File::create(&file).unwrap();
-        let _server = lock_data_dir(folder.path()).unwrap();
+        let _server = Locks::take(&to).unwrap();
         let error = refused(restore(&to, &file)).await;
         assert!(error.contains("another Lakeport is using"), "{error}");
         assert!(!folder.path().join("lakeport.db").exists());

@@ -1,6 +1,8 @@
 //! `Idempotency-Key`: a repeated POST gets the first one's answer. The first request claims the key; its
 //! answer is stored in the transaction of its change, so that a server that dies in between leaves either
-//! both or none. A claim that outlives its request's deadline belongs to a dead server and is taken over.
+//! both or none. A claim without an answer is taken over once its server is dead: on a store that is not shared,
+//! when it belongs to another process; otherwise when its server's lease has run out. The claim fences: a server that
+//! only seemed dead cannot commit.
 
 mod store;
 
@@ -27,6 +29,8 @@ const KEPT_MS: i64 = DAY_MS;
 const SECRET_KEPT_MS: i64 = 10 * MINUTE_MS;
 /// The margin after a request's deadline for its last statement.
 const CLAIM_MARGIN_MS: i64 = 15_000;
+/// Between the server and the id of a claim.
+const OWNER_END: char = '/';
 /// The polling interval while the first request runs.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 /// The headers that are stored with the answer.
@@ -67,24 +71,30 @@ pub async fn begin(core: &Core, attempt: &Attempt) -> Result<Begun, Error> {
     let Some(key) = &attempt.idempotency_key else { return Ok(Begun::Go) };
     let repeated = repeated(attempt);
     let digest = core.keys.digest(&repeated);
-    let mut found = claim(core, attempt, key, &digest).await?;
+    let mut found = claim(core, attempt, key, &digest, None).await?;
     loop {
-        match found {
+        let theirs = match found {
             Claimed::Ours => return Ok(Begun::Go),
-            Claimed::Theirs { body_digest, .. } if !core.keys.is_digest_of(&body_digest, &repeated) => {
+            Claimed::Theirs(theirs) if !core.keys.is_digest_of(&theirs.body_digest, &repeated) => {
                 return Err(Error::conflict(
                     "idempotency_key_reused",
                     "this Idempotency-Key came with another request before; take a new key for a new request",
                 ));
             }
-            Claimed::Theirs { answer: Some(kept), .. } => {
-                return Ok(Begun::Answered(reply_of(core, attempt, kept)?));
+            Claimed::Theirs(theirs) => theirs,
+        };
+        let is_alive = theirs.is_open() && lives(core, &theirs.claim).await?;
+        found = match theirs.answer {
+            // Of a dead server, the answer of its commit is the last one.
+            Some(kept) if !is_alive => return Ok(Begun::Answered(reply_of(core, attempt, kept)?)),
+            None if !is_alive => claim(core, attempt, key, &digest, Some(&theirs.claim)).await?,
+            _ => {
+                sleep(LOOK_INTERVAL).await;
+                match store::look(&core.db, attempt, key, core.clock.now_ms()).await? {
+                    Some(found) => found,
+                    None => claim(core, attempt, key, &digest, None).await?,
+                }
             }
-            Claimed::Theirs { answer: None, .. } => sleep(LOOK_INTERVAL).await,
-        }
-        found = match store::look(&core.db, attempt, key, core.clock.now_ms()).await? {
-            Some(found) => found,
-            None => claim(core, attempt, key, &digest).await?,
         };
     }
 }
@@ -99,11 +109,38 @@ fn repeated(attempt: &Attempt) -> Vec<u8> {
     repeated
 }
 
-async fn claim(core: &Core, attempt: &Attempt, key: &str, digest: &str) -> Result<Claimed, Error> {
+/// Claims the key if it is free, expired, or still claimed by `dead` without an answer.
+async fn claim(
+    core: &Core,
+    attempt: &Attempt,
+    key: &str,
+    digest: &str,
+    dead: Option<&str>,
+) -> Result<Claimed, Error> {
     let now_ms = core.clock.now_ms();
     let timeout_ms = i64::try_from(core.config.request_timeout.as_millis()).unwrap_or(i64::MAX / 2);
-    let expires_at_ms = now_ms + timeout_ms + CLAIM_MARGIN_MS;
-    store::claim(&core.db, attempt, key, digest, now_ms, expires_at_ms).await
+    let new = store::NewClaim {
+        claim: &claim_of(core, attempt),
+        body_digest: digest,
+        now_ms,
+        expires_at_ms: now_ms + timeout_ms + CLAIM_MARGIN_MS,
+        dead,
+    };
+    store::claim(&core.db, attempt, key, &new).await
+}
+
+/// The attempt's claim: its server and its own id.
+fn claim_of(core: &Core, attempt: &Attempt) -> String {
+    format!("{}{OWNER_END}{}", core.leases.owner(), attempt.claim)
+}
+
+/// Whether the server of a claim may still be working on it. Earlier versions did not name it: other servers of a
+/// shared store may be such ones, until the claim expires.
+async fn lives(core: &Core, claim: &str) -> Result<bool, Error> {
+    match claim.split_once(OWNER_END) {
+        Some((owner, _)) => core.leases.lives(owner).await,
+        None => Ok(core.db.is_shared()),
+    }
 }
 
 /// Stores the answer in the change's own transaction. Fails if the claim was lost, so that the change is not
@@ -149,7 +186,7 @@ async fn keep_if_ours(
         encrypted: attempt.secret,
     };
     let waits_until_ms = waits.map(|waits| now_ms + i64::try_from(waits.as_millis()).unwrap_or(i64::MAX / 2));
-    store::keep(tx, attempt, key, &kept, now_ms + kept_ms, waits_until_ms).await
+    store::keep(tx, attempt, (key, &claim_of(core, attempt)), &kept, now_ms + kept_ms, waits_until_ms).await
 }
 
 /// After a change that did not store its answer itself: stores it if its status is below 500; otherwise frees
@@ -163,7 +200,7 @@ pub async fn end(core: &Core, attempt: &Attempt, outcome: Result<&Reply, &Error>
             failed = Reply::error(error, &attempt.request_id);
             &failed
         }
-        Err(_) => return store::free(&core.db, attempt, key).await,
+        Err(_) => return store::free(&core.db, attempt, key, &claim_of(core, attempt)).await,
     };
     let mut tx = core.db.begin().await?;
     // A request that was refused before it claimed its key stores nothing.
@@ -174,7 +211,7 @@ pub async fn end(core: &Core, attempt: &Attempt, outcome: Result<&Reply, &Error>
 /// After work that was answered at its start, and then failed: a repeat tries again.
 pub async fn forget(core: &Core, attempt: &Attempt) -> Result<(), Error> {
     match &attempt.idempotency_key {
-        Some(key) => store::forget(&core.db, attempt, key).await,
+        Some(key) => store::forget(&core.db, attempt, key, &claim_of(core, attempt)).await,
         None => Ok(()),
     }
 }

@@ -188,13 +188,6 @@ fn in_use<'a>(tx: &'a mut Tx, source: &'a Resource) -> BoxFuture<'a, Result<(), 
 /// A request to this module.
 pub type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Tables, P, Q, B>;
 
-/// The existing tables of these ids, without the recycle bin, in the order of the ids.
-pub async fn views(state: &Core, ids: &[i64]) -> Result<Vec<TableView>, Error> {
-    let records = definitions::store::all_of(&state.db, ids).await?;
-    let zone = state.config.time_zone;
-    Ok(records.into_iter().map(|record| TableView::new(record, zone)).collect())
-}
-
 fn routes() -> Vec<Route<Tables>> {
     [definitions(), physical(), recycle_bin(), fields(), figures()].into_iter().flatten().collect()
 }
@@ -227,7 +220,7 @@ fn definitions() -> Vec<Route<Tables>> {
             "Update catalogue-only members of many tables, all or none",
             definitions::bulk::update,
         )
-        .refuses(&["change_running", "datasource_not_allowed", "deprecated"]),
+        .refuses(&["datasource_not_allowed", "deprecated"]),
         Route::new(
             Method::GET,
             "/api/v1/tables/{id}",

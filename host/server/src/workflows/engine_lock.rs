@@ -2,6 +2,7 @@
 //! state matches the last request to the engine. It is a lease with an owner of its own: an aborted request
 //! releases it, a dead or stalled process loses it by timeout, and the lease guards the following writes.
 
+use std::ops::Deref;
 use std::time::Duration;
 
 use lakeport_base::Error;
@@ -9,19 +10,35 @@ use lakeport_store::{Held, Leases, leases};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
+use crate::turns::Turn;
 use crate::workflows::Workflows;
 
-/// How long a request waits for the lock.
+/// How long a request waits for the lock, once the earlier requests of this server are done.
 const WAIT: Duration = Duration::from_secs(10);
 /// The polling interval.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
+/// The lock as a request has it; the next request of this server gets it afterwards.
+pub struct EngineTurn {
+    held: Held,
+    _turn: Turn,
+}
+
+impl Deref for EngineTurn {
+    type Target = Held;
+
+    fn deref(&self) -> &Held {
+        &self.held
+    }
+}
+
 /// The lock, or 409 if another change takes longer than a request waits.
-pub async fn take(state: &Workflows, workflow_id: i64) -> Result<Held, Error> {
+pub async fn take(state: &Workflows, workflow_id: i64) -> Result<EngineTurn, Error> {
+    let turn = state.turns.take("engine of workflow", workflow_id).await;
     let deadline = Instant::now() + WAIT;
     loop {
-        if let Some(turn) = try_take(state, workflow_id).await? {
-            return Ok(turn);
+        if let Some(held) = try_take(state, workflow_id).await? {
+            return Ok(EngineTurn { held, _turn: turn });
         }
         if Instant::now() >= deadline {
             return Err(running());
@@ -39,8 +56,8 @@ pub async fn try_take(state: &Workflows, workflow_id: i64) -> Result<Option<Held
 }
 
 /// Releases it. If the store fails, it expires by itself.
-pub async fn give_back(turn: Held) {
-    if let Err(error) = turn.release().await {
+pub async fn give_back(turn: EngineTurn) {
+    if let Err(error) = turn.held.release().await {
         tracing::debug!("the turn of a workflow was not given back: {error}");
     }
 }

@@ -58,6 +58,10 @@ async fn set_in_turn(call: &SetCall, turn: &Held) -> Result<Data<WorkflowView>, 
     let mut tx = state.db.begin().await?;
     tx.guard(turn).await?;
     let before = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
+    if told.is_none() {
+        // Otherwise the engine has the schedule already: it was set for the version that was compared before.
+        call.check_if_match(&before.etag())?;
+    }
     let mut after = before.clone();
     let mut content = before.content.clone();
     content.schedule = Some(schedule);

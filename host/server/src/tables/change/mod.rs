@@ -2,7 +2,8 @@
 //!
 //! Every such request goes through [`submit`]: it locks the table, refuses a change while another one is
 //! running, answers a dry run, stores the change as a row with its steps, and waits for its end. The requests
-//! differ in their [`TableChange`]. The worker that holds the table's lease runs the steps, reads the table
+//! differ in their [`TableChange`]. What only the catalogue has may change while a change is running, which then
+//! writes only what it is about. The worker that holds the table's lease runs the steps, reads the table
 //! back, and writes the outcome and the updated catalogue in one transaction. If its server dies, the row
 //! stays: the next worker inspects the database and runs nothing again.
 

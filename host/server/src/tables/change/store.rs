@@ -5,14 +5,14 @@ use std::collections::HashMap;
 use lakeport_base::Error;
 use lakeport_store::Retained;
 use lakeport_store::{Db, Either, Row, Tx, Value};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::failure::Failure;
 use super::plan::Planned;
 use super::spec::ChangeSpec;
 use super::view::{Note, State, Statement};
-use crate::tables::definitions::{Drift, Record};
+use crate::tables::definitions::{Definition, Drift, Record};
 
 /// The most changes of one table that are shown.
 const LISTED_MAX: i64 = 100;
@@ -49,6 +49,9 @@ pub struct ChangeRow {
     pub new_name: String,
     pub kind: String,
     pub wanted: ChangeSpec,
+    /// The definition that it was made from; changes of the catalogue alone may follow meanwhile. `None`: a change of
+    /// an earlier version.
+    pub base: Option<Definition>,
     pub state: State,
     pub statements: Vec<Statement>,
     pub notes: Vec<Note>,
@@ -57,6 +60,15 @@ pub struct ChangeRow {
     pub requested_by: String,
     pub started_at_ms: i64,
     pub finished_at_ms: Option<i64>,
+}
+
+/// A specification as it is stored.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    #[serde(flatten)]
+    wanted: ChangeSpec,
+    #[serde(default)]
+    base: Option<Definition>,
 }
 
 /// The result of a change.
@@ -87,6 +99,7 @@ fn kept(row: &Row) -> Result<ChangeRow, Error> {
     let mut row = row.by_name();
     let state: String = row.get("state")?;
     let unknown = || Error::internal(anyhow::anyhow!("the store holds a change that is `{state}`"));
+    let Stored { wanted, base } = from_json(&row.get::<String>("wanted")?)?;
     Ok(ChangeRow {
         id: row.get("id")?,
         table_id: row.get("table_id")?,
@@ -95,7 +108,8 @@ fn kept(row: &Row) -> Result<ChangeRow, Error> {
         table_name: row.get("table_name")?,
         new_name: row.get("new_name")?,
         kind: row.get("kind")?,
-        wanted: from_json(&row.get::<String>("wanted")?)?,
+        wanted,
+        base,
         state: State::named(&state).ok_or_else(unknown)?,
         statements: from_json(&row.get::<String>("statements")?)?,
         notes: from_json(&row.get::<String>("notes")?)?,
@@ -124,6 +138,7 @@ pub async fn start(
          ON CONFLICT (table_id) WHERE state = 'running' DO NOTHING RETURNING ",
         columns!()
     );
+    let stored = Stored { wanted: wanted.clone(), base: Some(table.definition.clone()) };
     let values: [Value; 11] = [
         table.id.into(),
         cluster_id.into(),
@@ -131,7 +146,7 @@ pub async fn start(
         table.definition.table_name.as_str().into(),
         wanted.table.table_name.as_str().into(),
         wanted.kind().into(),
-        json(wanted)?,
+        json(&stored)?,
         json(&planned.statements_to_come())?,
         json(&planned.notes)?,
         requested_by.into(),
@@ -181,16 +196,6 @@ pub async fn running(db: &Db) -> Result<Vec<ChangeRow>, Error> {
 pub async fn refuse_running(tx: &mut Tx, table_id: i64) -> Result<(), Error> {
     const ONE: &str = "SELECT id FROM table_changes WHERE table_id = $1 AND state = 'running'";
     if tx.query(ONE, &[table_id.into()]).await?.is_empty() { Ok(()) } else { Err(super::running()) }
-}
-
-/// Those of these tables with a running change.
-pub async fn running_of(tx: &mut Tx, table_ids: &[i64]) -> Result<Vec<i64>, Error> {
-    const RUNNING: Either = Either {
-        sqlite: "SELECT table_id FROM table_changes WHERE state = 'running' \
-            AND table_id IN (SELECT value FROM json_each($1))",
-        postgres: "SELECT table_id FROM table_changes WHERE state = 'running' AND table_id = ANY($1)",
-    };
-    tx.query(tx.words(RUNNING), &[table_ids.into()]).await?.iter().map(|row| row.get(0)).collect()
 }
 
 /// Records that a server starts it; returns whether an earlier one had. `None` if it is no longer running.

@@ -18,9 +18,8 @@ use crate::idempotency;
 use crate::tables::Call;
 use crate::tables::definitions::{self, TableWithFields};
 use crate::tables::history::{self, Source};
+use crate::turns::TRIES;
 
-/// How often a change is prepared again because another writer interfered.
-const TRIES: usize = 5;
 /// How long an answer waits for the end, since the request began.
 const WAIT: Duration = Duration::from_secs(25);
 
@@ -38,6 +37,11 @@ pub struct Submission<C> {
 /// The difference between one kind of change and the others.
 pub trait TableChange {
     type Answer: Serialize + JsonSchema + Send + 'static;
+
+    /// Whether it changes nothing that a database has or may get: then it is made while a physical change is running.
+    fn is_of_catalogue(&self, _before: &TableWithFields, _spec: &ChangeSpec) -> bool {
+        false
+    }
 
     /// Takes the locks that precede the one of the table's row, such as that of its new name.
     async fn reserve(&self, tx: &mut Tx, before: &TableWithFields, spec: &ChangeSpec) -> Result<(), Error>;
@@ -65,11 +69,20 @@ pub async fn submit<P, Q, B, C: TableChange, F: Future<Output = Result<Submissio
     is_dry_run: bool,
     prepare: impl Fn(TableWithFields) -> F,
 ) -> Result<Data<Changed<C::Answer>>, Error> {
+    let mut turn = None;
     for _ in 0..TRIES {
         let before = definitions::get(&call.state, id).await?;
         let submission = prepare(before).await?;
+        let is_physical = submission.source_id.is_some();
+        if is_physical {
+            // It may take long: nothing waits for it.
+            turn = None;
+        }
         if let Some(answer) = attempt(call, submission, is_dry_run).await? {
             return Ok(answer);
+        }
+        if !is_physical && turn.is_none() {
+            turn = Some(call.state.turns.take("table", id).await);
         }
     }
     Err(overtaken())
@@ -91,7 +104,15 @@ async fn attempt<P, Q, B, C: TableChange>(
     let now_ms = state.clock.now_ms();
     let mut tx = state.db.begin().await?;
     change.reserve(&mut tx, &before, &spec).await?;
-    if unchanged(&mut tx, &before).await?.is_none() {
+    let now = definitions::store::lock(&mut tx, id).await?;
+    if source_id.is_some() || !change.is_of_catalogue(&before, &spec) {
+        store::refuse_running(&mut tx, id).await?;
+    }
+    // A plan stays right if only the catalogue's own members changed.
+    let is_enough = source_id.is_some() && !call.is_conditional();
+    let is_same =
+        |now: &TableWithFields| now.etag() == before.etag() || (is_enough && now.is_as_in_database(&before));
+    if !now.as_ref().is_some_and(is_same) {
         return Ok(None);
     }
     // After all checks, so that a dry run is refused like the change itself.

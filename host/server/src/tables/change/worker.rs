@@ -27,7 +27,7 @@ use super::store::{self, ChangeResult, ChangeRow};
 use super::view::StatementOutcome;
 use crate::datasources::{self, Datasource, DatasourceClient};
 use crate::tables::Tables;
-use crate::tables::definitions::{self, Definition, Drift, Record};
+use crate::tables::definitions::{self, Definition, Drift, Record, TableWithFields};
 use crate::tables::history::{self, Source};
 use crate::tables::reconcile::{self, FoundTable, Snapshot};
 use crate::tables::{TOPIC as TABLES_TOPIC, fields, recycle};
@@ -336,7 +336,7 @@ impl Attempt {
             tx.changed(TABLES_TOPIC, change.table_id.to_string());
         } else if let Some(before) = before {
             if tried.end.failure.is_none() {
-                self.write_wanted(&mut tx, now_ms).await?;
+                self.write_wanted(&mut tx, &before, now_ms).await?;
             } else if tried.found.is_some() || tried.is_unknown {
                 self.write_place(&mut tx, &before.record, now_ms).await?;
             }
@@ -378,13 +378,22 @@ impl Attempt {
         definitions::store::update(tx, before.id, &placed, before.is_physical, now_ms).await
     }
 
-    async fn write_wanted(&self, tx: &mut Tx, now_ms: i64) -> Result<(), Error> {
+    /// Writes what the change is about: the rest may have been changed meanwhile.
+    async fn write_wanted(&self, tx: &mut Tx, now: &TableWithFields, now_ms: i64) -> Result<(), Error> {
         let (change, wanted) = (&self.change, &self.change.wanted);
-        definitions::store::update(tx, change.table_id, &wanted.table, true, now_ms).await?;
+        let definition = change.base.as_ref().map_or_else(
+            || wanted.table.clone(),
+            |base| now.record.definition.with_change(base, &wanted.table),
+        );
+        definitions::store::update(tx, change.table_id, &definition, true, now_ms).await?;
         for step in &wanted.steps {
             match step {
                 Step::AddField { field } => _ = fields::store::insert(tx, field, now_ms).await?,
-                Step::AlterField { after, .. } => fields::store::update(tx, after, now_ms).await?,
+                Step::AlterField { before, after } => {
+                    let field = now.fields.iter().find(|field| field.id == after.id);
+                    let field = field.map(|field| field.with_change(before, after));
+                    fields::store::update(tx, field.as_ref().unwrap_or(after), now_ms).await?;
+                }
                 Step::DropField { field } => fields::store::delete(tx, field).await?,
                 Step::SoftDelete { at_ms, .. } => {
                     let deprecated_at_ms = at_ms.unwrap_or(change.started_at_ms);

@@ -191,6 +191,11 @@ async fn changed<B: Body>(
 impl<B> TableChange for Update<'_, B> {
     type Answer = TableDetail;
 
+    fn is_of_catalogue(&self, before: &TableWithFields, spec: &ChangeSpec) -> bool {
+        let Record { definition, is_physical, .. } = &before.record;
+        spec.steps.is_empty() && (*is_physical || definition.is_as_in_database(&spec.table))
+    }
+
     async fn reserve(&self, tx: &mut Tx, before: &TableWithFields, spec: &ChangeSpec) -> Result<(), Error> {
         let name = |of: &Definition| (of.cluster_id, of.db_name.clone(), of.table_name.clone());
         if name(&before.record.definition) == name(&spec.table) {

@@ -109,6 +109,15 @@ impl TableWithFields {
         (id, definition, is_deprecated, is_physical, &self.fields)
     }
 
+    /// Whether the two are equal for a database: they differ at most in what only the catalogue has.
+    pub fn is_as_in_database(&self, other: &TableWithFields) -> bool {
+        let flags = |of: &TableWithFields| (of.record.id, of.record.is_deprecated, of.record.is_physical);
+        flags(self) == flags(other)
+            && self.record.definition.is_as_in_database(&other.record.definition)
+            && self.fields.len() == other.fields.len()
+            && self.fields.iter().zip(&other.fields).all(|(one, other)| one.is_as_in_database(other))
+    }
+
     /// 409 for a table in the recycle bin.
     pub fn refuse_deprecated(&self) -> Result<(), Error> {
         if !self.record.is_deprecated {
@@ -213,6 +222,49 @@ impl Definition {
             ("replicaNum", is_cleared(self.replica_num, after.replica_num)),
         ];
         members.into_iter().filter(|(_, differs)| *differs).map(|(member, _)| member).collect()
+    }
+
+    /// Whether the two are equal for a database: they differ at most in members that only the catalogue has.
+    pub fn is_as_in_database(&self, other: &Definition) -> bool {
+        let stored = |of: &Definition| Definition {
+            layer: None,
+            business_domain: None,
+            data_domain: None,
+            owner: None,
+            description: None,
+            tags: Vec::new(),
+            ..of.clone()
+        };
+        stored(self) == stored(other)
+    }
+
+    /// This definition with what changed from `before` to `after`.
+    pub fn with_change(&self, before: &Definition, after: &Definition) -> Definition {
+        macro_rules! members {
+            ($($member:ident),+) => {
+                Definition {
+                    $($member: if before.$member == after.$member { self } else { after }.$member.clone()),+
+                }
+            };
+        }
+        members!(
+            table_name,
+            db_name,
+            table_comment,
+            layer,
+            cluster_id,
+            table_model,
+            distribution_column,
+            bucket_num,
+            replica_num,
+            key_columns,
+            partition_column,
+            business_domain,
+            data_domain,
+            owner,
+            description,
+            tags
+        )
     }
 
     pub fn keys(&self) -> Vec<String> {

@@ -165,6 +165,11 @@ where
 {
     type Answer = T;
 
+    fn is_of_catalogue(&self, before: &TableWithFields, spec: &ChangeSpec) -> bool {
+        let is_alteration = matches!(self.edit, Edit::Alter { .. });
+        is_alteration && spec.steps.is_empty() && (before.record.is_physical || self.edit.step().is_none())
+    }
+
     async fn reserve(&self, _: &mut Tx, _: &TableWithFields, _: &ChangeSpec) -> Result<(), Error> {
         Ok(())
     }

@@ -75,6 +75,18 @@ impl Field {
         Field { description: None, ..self.clone() } == Field { description: None, ..other.clone() }
     }
 
+    /// This field with what changed from `before` to `after`.
+    pub fn with_change(&self, before: &Field, after: &Field) -> Field {
+        macro_rules! members {
+            ($($member:ident),+) => {
+                Field {
+                    $($member: if before.$member == after.$member { self } else { after }.$member.clone()),+
+                }
+            };
+        }
+        members!(id, table_id, name, type_text, comment, is_key, is_nullable, default, place, description)
+    }
+
     pub fn etag(&self) -> String {
         etag_of(self)
     }

@@ -1,6 +1,7 @@
 //! Handlers of the recycle bin.
 
 use lakeport_base::error::{Detail, Error};
+use lakeport_base::time::SECOND_MS;
 use lakeport_http::{Data, Nothing};
 use lakeport_store::Tx;
 
@@ -25,9 +26,22 @@ const TASKS_NAMED_MAX: i64 = 1_000;
 
 type Confirmed = Call<TablePath, ConfirmedChangeQuery>;
 
+/// How many seconds a name in the recycle bin may be later than the deletion, because an earlier one is taken.
+const SECONDS_LATER_MAX: i64 = 60;
+
 /// `POST /api/v1/tables/{id}/soft-delete`
 pub async fn soft_delete(call: Confirmed) -> Result<Data<Changed<SoftDeleted>>, Error> {
-    change::submit(&call, call.path.id, call.query.dry_run, |table| deletion(&call, table)).await
+    let (id, is_dry_run, now_ms) = (call.path.id, call.query.dry_run, call.state.clock.now_ms());
+    let mut later = 0;
+    loop {
+        let at_ms = now_ms + later * SECOND_MS;
+        let deleted = change::submit(&call, id, is_dry_run, |table| deletion(&call, table, at_ms)).await;
+        match deleted {
+            // A table of this name was deleted in the same second, or one whose name was shortened to the same.
+            Err(error) if error.code() == "name_taken" && later < SECONDS_LATER_MAX => later += 1,
+            deleted => return deleted,
+        }
+    }
 }
 
 /// The deletion of a table into the recycle bin.
@@ -38,8 +52,12 @@ struct Deletion<'c> {
     bound: Vec<(i64, String)>,
 }
 
-async fn deletion(call: &Confirmed, before: TableWithFields) -> Result<Submission<Deletion<'_>>, Error> {
-    let (state, at_ms) = (&call.state, call.state.clock.now_ms());
+async fn deletion(
+    call: &Confirmed,
+    before: TableWithFields,
+    at_ms: i64,
+) -> Result<Submission<Deletion<'_>>, Error> {
+    let state = &call.state;
     let definition = &before.record.definition;
     if before.record.is_deprecated {
         let message = format!("{} lies in the recycle bin already", definition.table_name);
@@ -64,7 +82,12 @@ impl TableChange for Deletion<'_> {
     type Answer = SoftDeleted;
 
     async fn reserve(&self, tx: &mut Tx, before: &TableWithFields, spec: &ChangeSpec) -> Result<(), Error> {
-        reserve_or(self.call, tx, &spec.table, before.record.id, "try again").await
+        reserve_or(self.call, tx, &spec.table, before.record.id, "try again").await?;
+        if store::has(tx, &spec.table).await? {
+            let message = format!("the recycle bin has a table {} already; try again", spec.table.table_name);
+            return Err(Error::conflict("name_taken", message));
+        }
+        Ok(())
     }
 
     async fn write(

@@ -3,6 +3,7 @@
 use lakeport_base::Error;
 use lakeport_store::{Db, Tx};
 
+use crate::tables::definitions::Definition;
 use crate::tables::recycle::RETENTION_MS;
 
 /// Records the original name and the time of a table that was renamed for the recycle bin.
@@ -12,6 +13,18 @@ pub async fn put_in(tx: &mut Tx, id: i64, origin: &str, deprecated_at_ms: i64) -
     let purge_at_ms = deprecated_at_ms + RETENTION_MS;
     let values = [id.into(), origin.into(), deprecated_at_ms.into(), purge_at_ms.into()];
     tx.execute(PUT, &values).await.map(drop)
+}
+
+/// Whether the bin has a table of this name in the same database.
+pub async fn has(tx: &mut Tx, wanted: &Definition) -> Result<bool, Error> {
+    const HAS: &str = "SELECT id FROM tables WHERE status = 'deprecated' AND coalesce(cluster_id, 0) = $1 \
+        AND db_name = $2 AND table_name = $3 LIMIT 1";
+    let values = [
+        wanted.cluster_id.unwrap_or_default().into(),
+        wanted.db_name.as_str().into(),
+        wanted.table_name.as_str().into(),
+    ];
+    Ok(!tx.query(HAS, &values).await?.is_empty())
 }
 
 /// Restores the original name.

@@ -1,4 +1,5 @@
-//! Handlers of tasks. All look-ups happen before a change begins: there is one writer.
+//! Handlers of tasks. All look-ups happen before a change begins: there is one writer. A change of a task that was
+//! changed since is prepared again; changes of one task go one after the other.
 
 use lakeport_base::Error;
 use lakeport_http::form::Draft;
@@ -14,7 +15,8 @@ use super::{TOPIC, Task, dependencies, part};
 use crate::audit::{Change, Commit};
 use crate::datasources::{self, Datasource, Rights};
 use crate::execution_records;
-use crate::tables;
+use crate::tables::{self, TableView};
+use crate::turns;
 use crate::workflows::versions::{self, Made, PartChange, Source};
 use crate::workflows::{self, Workflow, rights};
 use crate::workflows::{Call, Workflows};
@@ -173,10 +175,43 @@ async fn way_of(state: &Workflows, workflow_id: i64, task: &Task) -> Result<Stri
     Ok(way.iter().map(name).collect::<Vec<_>>().join(" → "))
 }
 
+/// `GET /api/v1/tasks/{id}`
+pub async fn get(call: Call<TaskPath>) -> Result<Data<TaskView>, Error> {
+    let (state, id) = (&call.state, call.path.id);
+    let selects = (store::by_id(id), store::tables_of(id), store::workflow_name_of(id));
+    let (mut tasks, tables, names) = state.db.read_all(selects).await?;
+    store::bind(&mut tasks, tables);
+    let task = tasks.pop().ok_or_else(|| unknown(id))?;
+    let etag = task.etag();
+    let rights = Rights::of(&state.db, &call.caller).await?;
+    let view = TaskView::new(task, names.first().map(String::as_str), &rights, state.config.time_zone);
+    Ok(Data::new(&view).with_etag(&etag))
+}
+
 type UpdateCall = Call<TaskPath, Nothing, Draft<UpdateTask>>;
+
+/// The kind of the turns of tasks.
+const TURN: &str = "task";
 
 /// `PUT /api/v1/tasks/{id}`
 pub async fn update(call: UpdateCall) -> Result<Data<TaskView>, Error> {
+    let _turn = call.state.turns.take(TURN, call.path.id).await;
+    for _ in 0..turns::TRIES {
+        if let Some(answer) = try_update(&call).await? {
+            return Ok(answer);
+        }
+    }
+    Err(overtaken())
+}
+
+/// Other servers interfered with every attempt.
+fn overtaken() -> Error {
+    let message = "others are changing the task; nothing was changed, try again";
+    Error::unavailable("store_busy", message).retry_after(1)
+}
+
+/// `None`: another request came in between.
+async fn try_update(call: &UpdateCall) -> Result<Option<Data<TaskView>>, Error> {
     let (state, id, form) = (&call.state, call.path.id, call.body.read());
     let before = super::get(state, id).await?;
     Rights::of(&state.db, &call.caller).await?.check([before.content.datasource_id])?;
@@ -193,10 +228,10 @@ pub async fn update(call: UpdateCall) -> Result<Data<TaskView>, Error> {
         Err(error) => return Err(call.body.refuse(wanted.1).err().unwrap_or(error)),
     };
     let source = source_of(state, &wanted.0.content).await?;
-    let rights = rights_on(&call, source.as_ref()).await?;
+    let rights = rights_on(call, source.as_ref()).await?;
     let content = Some(&before.content);
     let looked = lookup::look_up(state, &call.body, wanted, source, content, workflow.as_ref()).await?;
-    write(&call, &before, workflow_id, looked, &rights).await
+    write(call, &before, workflow_id, looked, &rights).await
 }
 
 async fn write(
@@ -205,19 +240,23 @@ async fn write(
     workflow_id: Option<i64>,
     looked: Looked,
     rights: &Rights<'_>,
-) -> Result<Data<TaskView>, Error> {
+) -> Result<Option<Data<TaskView>>, Error> {
     let (state, now_ms) = (&call.state, call.state.clock.now_ms());
     let Wanted { content, given, .. } = looked.wanted;
     let digest = versions::part_digest(&part::text(&content));
     let mut after = Task { workflow_id, content, given, digest, ..before.clone() };
     let mut tx = state.db.begin().await?;
-    let mut workflows = Locked::of(&mut tx, [before.workflow_id, workflow_id]).await?;
-    unchanged_since(call, &mut tx, before).await?;
+    let locked = Locked::of(&mut tx, [before.workflow_id, workflow_id]).await?;
+    let Some(mut workflows) = locked else { return Ok(None) };
+    if !is_unchanged(&mut tx, before).await? {
+        return Ok(None);
+    }
     let is_moved = before.workflow_id != workflow_id;
     let is_changed = is_moved || before.digest != after.digest;
     if !is_changed && before.given == after.given {
         let change = Change::of("task", before.id).before(&before.definition()).after(&before.definition());
-        return call.commit(tx, change, shown(state, before, rights, workflows.get(workflow_id))).await;
+        let answer = shown(state, before, rights, workflows.get(workflow_id));
+        return call.commit(tx, change, answer).await.map(Some);
     }
     if is_changed {
         after.updated_at_ms = now_ms;
@@ -237,33 +276,29 @@ async fn write(
         tell(&mut tx, before.id, &told);
     }
     let change = Change::of("task", before.id).before(&before.definition()).after(&after.definition());
-    call.commit(tx, change, shown(state, &after, rights, workflows.get(workflow_id))).await
+    call.commit(tx, change, shown(state, &after, rights, workflows.get(workflow_id))).await.map(Some)
 }
 
 /// The look-ups refer to the task as it was read: a concurrent change must not be overwritten.
-async fn unchanged_since<Q, B>(call: &Call<TaskPath, Q, B>, tx: &mut Tx, before: &Task) -> Result<(), Error> {
-    let now = store::lock(tx, before.id).await?.ok_or_else(|| unknown(before.id))?;
-    call.check_if_match(&now.etag())?;
-    if now == *before {
-        return Ok(());
-    }
-    let message = "another request has changed the task; nothing was changed, try again";
-    Err(Error::unavailable("store_busy", message).retry_after(1))
+async fn is_unchanged(tx: &mut Tx, before: &Task) -> Result<bool, Error> {
+    Ok(store::lock(tx, before.id).await?.as_ref() == Some(before))
 }
 
 /// The one or two affected workflows, locked in the order of their ids.
 struct Locked(Vec<Workflow>);
 
 impl Locked {
-    async fn of(tx: &mut Tx, ids: [Option<i64>; 2]) -> Result<Locked, Error> {
+    /// `None`: one was deleted.
+    async fn of(tx: &mut Tx, ids: [Option<i64>; 2]) -> Result<Option<Locked>, Error> {
         let mut ids: Vec<i64> = ids.into_iter().flatten().collect();
         ids.sort_unstable();
         ids.dedup();
         let mut locked = Vec::with_capacity(ids.len());
         for id in ids {
-            locked.push(locked_workflow(tx, id).await?);
+            let Some(workflow) = workflows::lock(tx, id).await? else { return Ok(None) };
+            locked.push(workflow);
         }
-        Ok(Locked(locked))
+        Ok(Some(Locked(locked)))
     }
 
     fn get(&self, id: Option<i64>) -> Option<&Workflow> {
@@ -303,20 +338,34 @@ impl Locked {
 
 /// `DELETE /api/v1/tasks/{id}`
 pub async fn delete(call: Call<TaskPath>) -> Result<Data<Option<TaskView>>, Error> {
+    let _turn = call.state.turns.take(TURN, call.path.id).await;
+    for _ in 0..turns::TRIES {
+        if let Some(answer) = try_delete(&call).await? {
+            return Ok(answer);
+        }
+    }
+    Err(overtaken())
+}
+
+/// `None`: another request came in between.
+async fn try_delete(call: &Call<TaskPath>) -> Result<Option<Data<Option<TaskView>>>, Error> {
     let (state, id) = (&call.state, call.path.id);
     let before = super::get(state, id).await?;
     Rights::of(&state.db, &call.caller).await?.check([before.content.datasource_id])?;
     call.check_if_match(&before.etag())?;
     let mut tx = state.db.begin().await?;
-    let mut workflows = Locked::of(&mut tx, [before.workflow_id, None]).await?;
-    unchanged_since(&call, &mut tx, &before).await?;
+    let locked = Locked::of(&mut tx, [before.workflow_id, None]).await?;
+    let Some(mut workflows) = locked else { return Ok(None) };
+    if !is_unchanged(&mut tx, &before).await? {
+        return Ok(None);
+    }
     store::delete(&mut tx, id).await?;
     let made = made(&call.caller.name, state.clock.now_ms());
     let old = Some(part::held(&before));
     workflows.change(&mut tx, before.workflow_id, None, id, (old, None), made).await?;
     tell(&mut tx, id, before.workflow_id.as_slice());
     let change = Change::of("task", id).before(&before.definition());
-    call.commit(tx, change, Data::new(&None)).await
+    call.commit(tx, change, Data::new(&None)).await.map(Some)
 }
 
 /// `GET /api/v1/tasks/{id}/execution-status`
@@ -331,15 +380,20 @@ pub async fn execution_status(call: Call<TaskPath>) -> Result<Data<ExecutionStat
 /// `GET /api/v1/tasks/{id}/lineage`
 pub async fn lineage(call: Call<TaskPath>) -> Result<Data<TaskLineage>, Error> {
     let state = &call.state;
-    let task = super::get(state, call.path.id).await?;
+    let db = state.db.snapshot().await?;
+    let task = store::find(&db, call.path.id).await?.ok_or_else(|| unknown(call.path.id))?;
     let content = &task.content;
+    let inputs = tables::records_of(&db, &content.input_table_ids).await?;
+    let outputs = tables::records_of(&db, &content.output_table_ids).await?;
+    drop(db);
     let rights = Rights::of(&state.db, &call.caller).await?;
     let mut warnings = lookup::warnings(state, &rights, &task).await?;
-    let inputs = lookup::open(state, &rights, &content.input_table_ids, &mut warnings);
-    let outputs = lookup::open(state, &rights, &content.output_table_ids, &mut warnings);
-    Ok(Data::new(&TaskLineage {
-        input_tables: tables::views(state, &inputs).await?,
-        output_tables: tables::views(state, &outputs).await?,
-        warnings,
-    }))
+    let mut shown = |mut tables: Vec<tables::Record>, ids: &[i64]| -> Vec<TableView> {
+        let open = lookup::open(state, &rights, ids, &mut warnings);
+        tables.retain(|table| open.contains(&table.id));
+        tables.into_iter().map(|table| TableView::new(table, state.config.time_zone)).collect()
+    };
+    let input_tables = shown(inputs, &content.input_table_ids);
+    let output_tables = shown(outputs, &content.output_table_ids);
+    Ok(Data::new(&TaskLineage { input_tables, output_tables, warnings }))
 }

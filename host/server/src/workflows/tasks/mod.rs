@@ -102,6 +102,7 @@ pub fn routes() -> Vec<Route<Workflows>> {
         )
         .versioned()
         .refuses(SAVE_CODES),
+        Route::new(Method::GET, "/api/v1/tasks/{id}", Viewer, "getTask", "Get a task", api::get).versioned(),
         Route::new(
             Method::PUT,
             "/api/v1/tasks/{id}",

@@ -63,9 +63,29 @@ fn word<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
 }
 
 pub async fn find(db: &Db, id: i64) -> Result<Option<Task>, Error> {
+    let (mut tasks, tables) = db.read_all((by_id(id), tables_of(id))).await?;
+    bind(&mut tasks, tables);
+    Ok(tasks.pop())
+}
+
+/// One task; its tables are put in by [`bind`].
+pub fn by_id(id: i64) -> Select<Task> {
     const FIND: &str = concat!("SELECT ", columns!(), " FROM tasks WHERE id = $1");
-    let tasks = with_tables(db, &db.read(FIND, &[id.into()]).await?).await?;
-    Ok(tasks.into_iter().next())
+    Select::new(FIND, [id.into()], task)
+}
+
+/// The tables of one task.
+pub fn tables_of(id: i64) -> Select<BoundTable> {
+    const TABLES: &str = "SELECT task_id, direction, table_id FROM task_tables WHERE task_id = $1 \
+        ORDER BY direction, place";
+    Select::new(TABLES, [id.into()], bound_table)
+}
+
+/// The name of its workflow; none without one.
+pub fn workflow_name_of(id: i64) -> Select<String> {
+    const NAME: &str = "SELECT name FROM workflows WHERE deleted_at IS NULL \
+        AND id = (SELECT workflow_id FROM tasks WHERE id = $1)";
+    Select::new(NAME, [id.into()], |row| row.get(0))
 }
 
 /// All of a workflow, by id; their tables are put in by [`bind`].
@@ -124,12 +144,13 @@ pub async fn page(db: &Db, filter: &Filter, paging: &Paging) -> Result<(i64, Vec
         filter.upstream_task_id.into(),
         filter.downstream_task_id.into(),
     ];
+    let db = db.snapshot().await?;
     let total = db.read(db.words(COUNT), &values).await?[0].get(0)?;
     values.extend([paging.page_size.into(), paging.offset().into()]);
     let bytes = db.read(db.words(BYTES), &values).await?;
     paging.refuse_over("pageSize", bytes[0].get(0)?, bytes[0].get(1)?)?;
     let rows = db.read(db.words(PAGE), &values).await?;
-    Ok((total, with_tables(db, &rows).await?))
+    Ok((total, with_tables(&db, &rows).await?))
 }
 
 async fn with_tables(db: &Db, rows: &[Row]) -> Result<Vec<Task>, Error> {
