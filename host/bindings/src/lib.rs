@@ -24,7 +24,8 @@ pub mod host {
         ",
         path: ["../../wit/host.wit"],
         imports: { default: async | trappable },
-        additional_derives: [PartialEq],
+        // Worker processes receive and return these types.
+        additional_derives: [PartialEq, serde::Serialize, serde::Deserialize],
         require_store_data_send: true,
     });
     pub use lakeport::host::*;
