@@ -24,6 +24,7 @@ pub mod host {
         ",
         path: ["../../wit/host.wit"],
         imports: { default: async | trappable },
+        // Worker processes receive and return these types.
         additional_derives: [PartialEq, serde::Serialize, serde::Deserialize],
         require_store_data_send: true,
     });

@@ -1,5 +1,6 @@
 //! A database that can be opened for reading or for changes.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use lakeport_sql::Transport;
 
 use crate::server::{Purpose, ServerDatabase};
 use crate::session::{Session, SqliteSession};
+use crate::worker::WorkerProcesses;
 
 /// A physical database.
 #[derive(Clone, Debug)]
@@ -19,15 +21,22 @@ pub enum Database {
 }
 
 /// A SQLite file whose path was located below a granted root.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct SqliteDatabase {
     path: Arc<Path>,
+    processes: WorkerProcesses,
+}
+
+impl fmt::Debug for SqliteDatabase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path.fmt(f)
+    }
 }
 
 impl SqliteDatabase {
-    /// The file at a checked path.
-    pub fn at(path: PathBuf) -> Self {
-        SqliteDatabase { path: path.into() }
+    /// The file at a checked path, to be opened by worker processes.
+    pub fn at(path: PathBuf, processes: WorkerProcesses) -> Self {
+        SqliteDatabase { path: path.into(), processes }
     }
 
     /// The file's path.
@@ -69,9 +78,9 @@ impl Database {
 
     async fn open(&self, purpose: Purpose) -> Result<Arc<Session>, Error> {
         Ok(Arc::new(match self {
-            Database::Sqlite(file) => {
-                Session::Sqlite(SqliteSession::open(file.path(), purpose == Purpose::Read).await?)
-            }
+            Database::Sqlite(file) => Session::Sqlite(
+                SqliteSession::open(&file.processes, file.path(), purpose == Purpose::Read).await?,
+            ),
             Database::Server(server) => Session::Server(server.open(purpose).await?),
         }))
     }

@@ -3,15 +3,23 @@
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::{Error, Upstream};
 
+/// A statement that its worker process could not carry: memory, a value that is too long, or it could not be
+/// stopped.
+pub const STATEMENT_TOO_HEAVY: &str = "statement_too_heavy";
+/// A database whose answers break its own protocol.
+pub const PROTOCOL_ERROR: &str = "protocol_error";
+
 const SYSTEM: &str = "SQLite";
 const POSTGRES: &str = "PostgreSQL";
 const MYSQL: &str = "MySQL";
 /// SQLite's primary result codes that are mapped one by one.
 const SQLITE_BUSY: u32 = 5;
 const SQLITE_LOCKED: u32 = 6;
+const SQLITE_NOMEM: u32 = 7;
 const SQLITE_READONLY: u32 = 8;
 const SQLITE_INTERRUPT: u32 = 9;
 const SQLITE_CANTOPEN: u32 = 14;
+const SQLITE_TOOBIG: u32 = 18;
 const SQLITE_NOTADB: u32 = 26;
 /// Extended result codes for a file that must be written before it can be read: a program died within a
 /// transaction.
@@ -93,6 +101,10 @@ pub(crate) fn of_sqlite(cause: &sqlx::Error) -> Error {
         SQLITE_CANTOPEN => ("unreachable", "the database file cannot be opened".to_owned()),
         SQLITE_NOTADB => ("upstream_failed", "the file is not a SQLite database".to_owned()),
         SQLITE_READONLY => ("forbidden", "the session is read-only".to_owned()),
+        SQLITE_NOMEM | SQLITE_TOOBIG => (
+            STATEMENT_TOO_HEAVY,
+            format!("a value or the statement needs more memory than it may use ({})", said.message()),
+        ),
         _ => ("upstream_failed", format!("the database refused the statement: {}", said.message())),
     };
     Error {
@@ -175,8 +187,11 @@ fn of_server(system: &str, word: &str, code: String, message: &str) -> Error {
 /// Maps errors that do not come from the server: no connection, no encryption, an unreadable answer.
 fn of_driver(cause: &sqlx::Error) -> Error {
     match cause {
-        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::Protocol(_) | sqlx::Error::WorkerCrashed => {
+        sqlx::Error::Io(_) | sqlx::Error::Tls(_) | sqlx::Error::WorkerCrashed => {
             Error { retryable: true, ..error("unreachable", format!("cannot reach the database: {cause}")) }
+        }
+        sqlx::Error::Protocol(why) => {
+            error(PROTOCOL_ERROR, format!("the database's answer breaks its protocol: {why}"))
         }
         _ => error("upstream_failed", format!("cannot read the database's answer: {cause}")),
     }

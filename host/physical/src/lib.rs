@@ -1,5 +1,7 @@
 //! Physical databases: read-only sessions lent to dialects, and the plan executor.
 //!
+//! Databases are open in worker processes alone ([`WorkerProcesses`]), which can be ended at any time.
+//!
 //! A [`Database`] is opened for one purpose at a time. [`Lent`] puts the guard and bounds in front of a
 //! session and lends it to a plugin for one call. The [`executor`] gets a plan from a dialect, checks it, runs
 //! it and reads the result back. A [`TaskSession`] runs a task's judged statements; nothing else here changes
@@ -21,10 +23,11 @@ mod server;
 mod session;
 mod task;
 pub mod url;
+mod worker;
 
 pub use compare::Difference;
 pub use database::{Database, SqliteDatabase};
-pub use errors::is_locked;
+pub use errors::{PROTOCOL_ERROR, STATEMENT_TOO_HEAVY, is_locked};
 pub use executor::{Outcome, PlanExecutor, Request, RunError, RunStatus, StatementOutcome, StatementStatus};
 pub use lent::{Lent, Loan, Reading};
 pub use query::{QueryLimits, QuerySession};
@@ -32,3 +35,4 @@ pub use script::{Ran, Shown};
 pub use server::{Login, Recipes, Resolve, ServerDatabase, Tls};
 pub use session::{Base, View, Views};
 pub use task::TaskSession;
+pub use worker::{WorkerProcesses, run_worker};

@@ -10,6 +10,7 @@ use sqlx::{AssertSqlSafe, Connection, Executor, SqliteConnection};
 use super::*;
 use crate::database::SqliteDatabase;
 use crate::session::{Base, View};
+use crate::worker::WorkerProcesses;
 
 const LIMITS: QueryLimits =
     QueryLimits { max_rows: 100, max_bytes: 1024 * 1024, timeout: Duration::from_secs(5) };
@@ -35,13 +36,13 @@ async fn file() -> File {
         INSERT INTO tokens (digest) VALUES ('d1'), ('d2'); CREATE INDEX tokens_by_digest ON tokens (digest)";
     connection.execute(AssertSqlSafe(script)).await.unwrap();
     connection.close().await.unwrap();
-    File { _folder: folder, database: Database::Sqlite(SqliteDatabase::at(path)) }
+    File { _folder: folder, database: Database::Sqlite(SqliteDatabase::at(path, WorkerProcesses::inside())) }
 }
 
 fn views() -> Views {
     let select = "SELECT w.id, w.name, s.name AS source FROM main.workflows w \
         LEFT JOIN main.sources s ON s.id = w.source WHERE w.deleted = 0";
-    let views = vec![View { name: "workflows", select: select.to_owned() }];
+    let views = vec![View { name: "workflows".into(), select: select.to_owned() }];
     Views::new(views, BASES, SECRET.to_owned())
 }
 
@@ -82,7 +83,10 @@ async fn a_hot_journal_is_rolled_back_first() {
     connection.close().await.unwrap();
     let before = std::fs::metadata(&dead).unwrap().len();
 
-    let file = File { _folder: folder, database: Database::Sqlite(SqliteDatabase::at(dead.clone())) };
+    let file = File {
+        _folder: folder,
+        database: Database::Sqlite(SqliteDatabase::at(dead.clone(), WorkerProcesses::inside())),
+    };
     let session = open(&file, None).await;
     let answer = ask(&session, "SELECT n, s FROM t").await.unwrap();
     assert_eq!(answer.rows, [[Cell::Integer(1), Cell::Text("one".to_owned())]]);

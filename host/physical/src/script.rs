@@ -2,8 +2,10 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// Limits of one reading statement.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Bounds {
     pub max_rows: usize,
     pub max_bytes: usize,
@@ -11,7 +13,7 @@ pub(crate) struct Bounds {
 }
 
 /// How much of a statement's rows is kept.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Shown {
     /// Rows.
     pub rows: usize,
@@ -20,7 +22,7 @@ pub struct Shown {
 }
 
 /// The result of one statement.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ran {
     /// The number of returned rows.
     pub rows: u64,

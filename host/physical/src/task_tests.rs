@@ -6,6 +6,7 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::*;
 use crate::database::SqliteDatabase;
+use crate::worker::WorkerProcesses;
 
 const SHOWN: Shown = Shown { rows: 2, cell_chars: 5 };
 /// Counts far longer than any test waits.
@@ -17,7 +18,7 @@ async fn file(folder: &Path) -> Database {
     let mut connection = options.connect().await.unwrap();
     sqlx::raw_sql("CREATE TABLE t (a, b); CREATE TABLE log (a);").execute(&mut connection).await.unwrap();
     connection.close().await.unwrap();
-    Database::Sqlite(SqliteDatabase::at(path.canonicalize().unwrap()))
+    Database::Sqlite(SqliteDatabase::at(path.canonicalize().unwrap(), WorkerProcesses::inside()))
 }
 
 async fn run(

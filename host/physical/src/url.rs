@@ -6,16 +6,22 @@ use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 
 use crate::database::{Database, SqliteDatabase};
+use crate::worker::WorkerProcesses;
 
 /// The longest address, in bytes.
 const URL_MAX_BYTES: usize = 4_096;
 
 /// The database at an address such as `sqlite:sales/2026.db`. Its file, with links followed, must be below
-/// one of `roots` and below none of `forbidden`.
+/// one of `roots` and below none of `forbidden`. Worker processes open it.
 ///
 /// Codes: `invalid_input` (the address) · `forbidden` (outside) · `unreachable` (no such file) ·
 /// `unsupported` (another kind of database).
-pub async fn locate(url: &str, roots: &[PathBuf], forbidden: &[PathBuf]) -> Result<Database, Error> {
+pub async fn locate(
+    url: &str,
+    roots: &[PathBuf],
+    forbidden: &[PathBuf],
+    processes: &WorkerProcesses,
+) -> Result<Database, Error> {
     let path = sqlite_path(url)?;
     let place = place(&path, roots, forbidden).await?;
     // Opening a pipe would block until it has a writer.
@@ -23,7 +29,7 @@ pub async fn locate(url: &str, roots: &[PathBuf], forbidden: &[PathBuf]) -> Resu
         && tokio::fs::metadata(&file).await.is_ok_and(|found| found.is_file())
         && companions_are_files(&file).await
     {
-        return Ok(Database::Sqlite(SqliteDatabase::at(file)));
+        return Ok(Database::Sqlite(SqliteDatabase::at(file, processes.clone())));
     }
     let message = format!("no file {} in the folders for SQLite databases", path.display());
     Err(error("unreachable", message))
@@ -147,7 +153,9 @@ mod tests {
             .expect("a link");
         let roots = [root.path().to_owned()];
         let forbidden = [root.path().join("data")];
-        let code = async |url: &str| locate(url, &roots, &forbidden).await.err().map(|error| error.code);
+        let code = async |url: &str| {
+            locate(url, &roots, &forbidden, &WorkerProcesses::inside()).await.err().map(|error| error.code)
+        };
         assert_eq!(code("sqlite:a.db").await, None);
         assert_eq!(code(&format!("sqlite:{}", root.path().join("a.db").display())).await, None);
         assert_eq!(code("sqlite:link.db").await.as_deref(), Some("forbidden"));
@@ -171,7 +179,9 @@ mod tests {
         let gone = one.path().join("gone");
         let roots = [gone, one.path().to_owned(), other.path().to_owned()];
         for url in [format!("sqlite:{}", file.display()), "sqlite:b.db".to_owned()] {
-            let Database::Sqlite(found) = locate(&url, &roots, &[]).await.expect("it is there") else {
+            let Database::Sqlite(found) =
+                locate(&url, &roots, &[], &WorkerProcesses::inside()).await.expect("it is there")
+            else {
                 panic!("a file is no server");
             };
             assert_eq!(found.path(), file.canonicalize().expect("it is there"));

@@ -11,6 +11,7 @@ use lakeport_http::{
     Attempt, Begun, Caller, Edge, EdgeSettings, Endpoint, Gate, InternalClient, Operation, Reply, Role,
     Stats, Tls,
 };
+use lakeport_physical::WorkerProcesses;
 use lakeport_plugins::Compiler;
 use tokio_util::task::TaskTracker;
 
@@ -106,14 +107,18 @@ pub struct Server {
 stands_on_core!(Server);
 
 impl Server {
-    /// Opens the store, stages the plugins, compiled by `compiler`, and composes the modules. When it returns, the
-    /// server is ready.
-    pub async fn start(config: Config, compiler: Compiler) -> anyhow::Result<Server> {
+    /// Opens the store, stages the plugins, compiled by `compiler`, and composes the modules. Statements on data
+    /// sources run in `processes`. When it returns, the server is ready.
+    pub async fn start(
+        config: Config,
+        compiler: Compiler,
+        processes: WorkerProcesses,
+    ) -> anyhow::Result<Server> {
         let core = Arc::new(Core::open(config).await?);
         let plugins = Plugins::open(&core, compiler).await.context("the plugin host cannot start")?;
         let plugins = Arc::new(plugins);
         let auth = Arc::new(Auth::open(&core).await?);
-        let datasources = Arc::new(Datasources::open(&core, &plugins).await?);
+        let datasources = Arc::new(Datasources::open(&core, &plugins, processes).await?);
         let catalog = Arc::new(Catalog::open(&core.db, &core.changes).await?);
         let graph = Arc::new(LineageGraph::open(&core.db, &core.changes).await?);
         let local_scheduler =

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
+use lakeport_physical::WorkerProcesses;
 use lakeport_plugins::Compiler;
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
@@ -22,13 +23,18 @@ use crate::part::Start;
 const SETTLE: Duration = Duration::from_secs(10);
 
 /// Runs until the process gets a termination signal; with the example company, if requested.
-pub async fn run(config: Config, compiler: Compiler, with_demo: bool) -> anyhow::Result<()> {
+pub async fn run(
+    config: Config,
+    compiler: Compiler,
+    processes: WorkerProcesses,
+    with_demo: bool,
+) -> anyhow::Result<()> {
     // Dropped last, so that the final log lines of the others are written.
     let _written_at_end = start_log(&config)?;
     config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     lakeport_base::failpoints::arm(config.kill_at.as_deref())?;
     let listener = bind(config.listen).await?;
-    let server = Arc::new(Server::start(config, compiler).await?);
+    let server = Arc::new(Server::start(config, compiler, processes).await?);
     server.modules.auth.refuse_wide_listening(server.config.listen)?;
     let edge = Arc::new(server.edge()?);
     let mut stop = pin!(lakeport_http::terminated()?);

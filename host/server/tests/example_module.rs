@@ -11,6 +11,7 @@ use lakeport::compose::{self, Server};
 use lakeport::config::{Config, Environment, Overrides};
 use lakeport_base::Error;
 use lakeport_http::{Attempt, Begun, Caller, Gate, InternalClient, Reply, Role};
+use lakeport_physical::WorkerProcesses;
 use lakeport_plugins::Compiler;
 
 /// Admits all callers, and records nothing.
@@ -37,7 +38,8 @@ async fn server(folder: &Path) -> Server {
     std::fs::write(&file, "time_zone = 'UTC'\n").unwrap();
     let settings = vec![("data_dir", folder.join("data").display().to_string())];
     let overrides = Overrides { config_file: Some(file), settings };
-    Server::start(Config::load(&overrides, &Environment::default()).unwrap(), Compiler::Inside).await.unwrap()
+    let config = Config::load(&overrides, &Environment::default()).unwrap();
+    Server::start(config, Compiler::Inside, WorkerProcesses::inside()).await.unwrap()
 }
 
 #[tokio::test]

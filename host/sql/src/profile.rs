@@ -33,7 +33,7 @@ const WORDS_MAX_BYTES: usize = 200;
 const ESCAPES: [&str; 5] = ["double", "double_and_backslash", "backslash", "backslash_quote", "verbatim"];
 
 /// How a database is reached.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Transport {
     /// The host's SQLite.
     Sqlite,

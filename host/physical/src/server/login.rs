@@ -14,7 +14,7 @@ use lakeport_bindings::host::types::Error;
 use lakeport_sql::{
     HostValues, Profile, ReadStatement, Statement, Transport, check_cancel, check_session, read_statement,
 };
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// How long a session waits for a lock, if its dialect leaves it to the host: shorter for read-only sessions,
 /// so that the error arrives before the call's deadline; longer for changes.
@@ -25,7 +25,7 @@ pub type Resolve =
     Arc<dyn Fn(String, u16) -> BoxFuture<'static, Result<Vec<SocketAddr>, Error>> + Send + Sync>;
 
 /// The protection of the connection, the least first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Tls {
     /// No TLS.
     Disable,
@@ -55,7 +55,7 @@ impl Tls {
 }
 
 /// The server and the user.
-#[derive(Clone)]
+#[derive(Clone, Serialize, Deserialize)]
 pub struct Login {
     pub transport: Transport,
     pub host: String,
@@ -123,7 +123,7 @@ fn values(session_id: Option<u64>) -> HostValues {
 }
 
 /// The driver's own settings on connecting.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct DriverSettings {
     /// Statements are never prepared.

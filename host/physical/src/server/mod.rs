@@ -10,6 +10,7 @@ mod login;
 mod mysql;
 mod postgres;
 mod session;
+mod worker_connection;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -26,10 +27,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 pub(crate) use self::connection::Connection;
-pub(crate) use self::login::Purpose;
+pub(crate) use self::login::{DriverSettings, Purpose};
 pub use self::login::{Login, Recipes, Resolve, Tls};
 pub(crate) use self::session::ServerSession;
+use self::worker_connection::{Place, WorkerConnection};
 use crate::errors::is_lost;
+use crate::script::Bounds;
+use crate::worker::WorkerProcesses;
 
 /// How long opening a session may take, from resolving the host to the last setting.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(15);
@@ -60,6 +64,7 @@ struct Inner {
     login: Login,
     recipes: Recipes,
     resolve: Resolve,
+    processes: WorkerProcesses,
     turns: Arc<Semaphore>,
     resting: Mutex<Resting>,
 }
@@ -79,7 +84,7 @@ struct Rested {
 
 /// A connection with its settings applied.
 pub(crate) struct Link {
-    connection: Connection,
+    connection: WorkerConnection,
     address: SocketAddr,
     /// The server's id of the session; `None` if the recipes do not query it.
     id: Option<u64>,
@@ -92,10 +97,21 @@ impl fmt::Debug for ServerDatabase {
 }
 
 impl ServerDatabase {
-    /// Does not connect yet.
-    pub fn new(login: Login, recipes: Recipes, resolve: Resolve) -> ServerDatabase {
-        let turns = Arc::new(Semaphore::new(SESSIONS_MAX));
-        ServerDatabase(Arc::new(Inner { login, recipes, resolve, turns, resting: Mutex::default() }))
+    /// Does not connect yet. Connections are held by worker processes.
+    pub fn new(
+        login: Login,
+        recipes: Recipes,
+        resolve: Resolve,
+        processes: WorkerProcesses,
+    ) -> ServerDatabase {
+        let (turns, resting) = (Arc::new(Semaphore::new(SESSIONS_MAX)), Mutex::default());
+        ServerDatabase(Arc::new(Inner { login, recipes, resolve, processes, turns, resting }))
+    }
+
+    /// A connection to one address, without session settings.
+    async fn connection(&self, place: Place, address: SocketAddr) -> Result<WorkerConnection, Error> {
+        let Inner { login, recipes, processes, .. } = &*self.0;
+        WorkerConnection::open(processes, place, login, address, recipes.driver).await
     }
 
     pub(crate) fn transport(&self) -> Transport {
@@ -159,10 +175,10 @@ impl ServerDatabase {
     }
 
     async fn connected(&self, purpose: Purpose) -> Result<Link, Error> {
-        let Inner { login, recipes, resolve, .. } = &*self.0;
+        let Inner { login, resolve, .. } = &*self.0;
         let mut failed = error("unreachable", format!("the host {} has no address", login.host));
         for address in resolve(login.host.clone(), login.port).await? {
-            let connecting = timeout(CONNECT_TIMEOUT, Connection::open(login, address, recipes.driver));
+            let connecting = timeout(CONNECT_TIMEOUT, self.connection(Place::Shared, address));
             match connecting.await {
                 Ok(Ok(connection)) => return self.set_up(connection, address, purpose).await,
                 // Another address would give the same error.
@@ -179,14 +195,15 @@ impl ServerDatabase {
 
     async fn set_up(
         &self,
-        mut connection: Connection,
+        mut connection: WorkerConnection,
         address: SocketAddr,
         purpose: Purpose,
     ) -> Result<Link, Error> {
         let recipes = &self.0.recipes;
         let statements = if purpose == Purpose::Read { &recipes.reading } else { &recipes.changing };
         for statement in statements {
-            let done = timeout(SETUP_TIMEOUT, connection.execute(statement.as_str())).await;
+            let done = connection.execute(statement.as_str(), SETUP_TIMEOUT);
+            let done = timeout(SETUP_TIMEOUT, done).await;
             let done = done.unwrap_or_else(|_| Err(error("timeout", "it took too long")));
             done.map_err(|cause| Error {
                 message: format!("the session could not be set up ({statement}): {}", cause.message),
@@ -204,11 +221,10 @@ impl ServerDatabase {
     /// Cancels the statement in the session with this id, at the same address: another front end would not
     /// know it.
     pub(crate) async fn cancel(&self, address: SocketAddr, id: u64) {
-        let Inner { login, recipes, .. } = &*self.0;
-        let Some(statement) = recipes.cancelling(id) else { return };
+        let Some(statement) = self.0.recipes.cancelling(id) else { return };
         let cancelling = async {
-            let mut connection = Connection::open(login, address, recipes.driver).await?;
-            let done = connection.execute(statement.as_str()).await;
+            let mut connection = self.connection(Place::Extra, address).await?;
+            let done = connection.execute(statement.as_str(), CANCEL_TIMEOUT).await;
             connection.close().await;
             done
         };
@@ -239,8 +255,7 @@ impl ServerDatabase {
 
     /// Whether the server runs a statement in the session with this id.
     async fn is_at_work(&self, address: SocketAddr, id: u64) -> Result<bool, Error> {
-        let Inner { login, recipes, .. } = &*self.0;
-        let sql = match login.transport {
+        let sql = match self.transport() {
             Transport::Postgres => {
                 format!("SELECT pid FROM pg_catalog.pg_stat_activity WHERE pid = {id} AND state = 'active'")
             }
@@ -250,8 +265,8 @@ impl ServerDatabase {
         };
         let question = ReadStatement { sql, binds: Vec::new() };
         let asking = async {
-            let mut connection = Connection::open(login, address, recipes.driver).await?;
-            let answer = connection.read(&question, 1, SESSION_ID_MAX_BYTES).await;
+            let mut connection = self.connection(Place::Extra, address).await?;
+            let answer = connection.read(&question, SESSION_ID).await;
             connection.close().await;
             answer.map(|answer| !answer.rows.rows.is_empty())
         };
@@ -279,8 +294,8 @@ async fn watch(database: Weak<Inner>) {
     }
 }
 
-async fn session_id(connection: &mut Connection, question: &ReadStatement) -> Result<u64, Error> {
-    let answer = connection.read(question, 1, SESSION_ID_MAX_BYTES).await?.rows;
+async fn session_id(connection: &mut WorkerConnection, question: &ReadStatement) -> Result<u64, Error> {
+    let answer = connection.read(question, SESSION_ID).await?.rows;
     let id = match answer.rows.first().and_then(|row| row.first()) {
         Some(Cell::Integer(id)) => u64::try_from(*id).ok(),
         Some(Cell::Text(id)) => id.parse().ok(),
@@ -289,5 +304,5 @@ async fn session_id(connection: &mut Connection, question: &ReadStatement) -> Re
     id.ok_or_else(|| error("invalid_response", "the server did not report the session's id"))
 }
 
-/// The size limit of the answer with a session's id.
-const SESSION_ID_MAX_BYTES: usize = 1_024;
+/// The limits of the answer with a session's id.
+const SESSION_ID: Bounds = Bounds { max_rows: 1, max_bytes: 1_024, timeout: SETUP_TIMEOUT };

@@ -13,8 +13,8 @@ use lakeport_sql::{ReadStatement, Transport};
 use tokio::sync::{Mutex, OwnedSemaphorePermit};
 use tokio::time::{interval, sleep, timeout};
 
-use super::{Connection, Link, Purpose, ServerDatabase};
-use crate::errors::is_lost;
+use super::worker_connection::{WorkerConnection, breaks};
+use super::{Link, Purpose, ServerDatabase};
 use crate::script::{Bounds, Ran, Shown};
 
 /// The interval of checking the flag.
@@ -114,9 +114,8 @@ impl ServerSession {
     }
 
     pub async fn read(&self, statement: &ReadStatement, bounds: Bounds) -> Result<RowSet, Error> {
-        let Bounds { max_rows, max_bytes, timeout } = bounds;
-        let read = async |connection: &mut Connection| connection.read(statement, max_rows, max_bytes).await;
-        let answer = self.within(timeout, read).await?;
+        let read = async |connection: &mut WorkerConnection| connection.read(statement, bounds).await;
+        let answer = self.within(bounds.timeout, read).await?;
         if answer.has_more {
             self.let_go_of_the_rest().await;
         }
@@ -125,7 +124,8 @@ impl ServerSession {
 
     /// Runs a judged statement, or the host's own; returns the number of changed rows.
     pub async fn execute(&self, sql: &str, timeout: Duration) -> Result<u64, Error> {
-        self.within(timeout, async |connection: &mut Connection| connection.execute(sql).await).await
+        let execute = async |connection: &mut WorkerConnection| connection.execute(sql, timeout).await;
+        self.within(timeout, execute).await
     }
 
     pub async fn script(
@@ -135,7 +135,9 @@ impl ServerSession {
         shown: Shown,
         timeout: Duration,
     ) -> Result<Ran, Error> {
-        let script = async |connection: &mut Connection| connection.script(sql, changes_rows, shown).await;
+        let script = async |connection: &mut WorkerConnection| {
+            connection.script(sql, changes_rows, shown, timeout).await
+        };
         self.within(timeout, script).await
     }
 
@@ -169,7 +171,7 @@ impl ServerSession {
     async fn within<T>(
         &self,
         limit: Duration,
-        work: impl AsyncFnOnce(&mut Connection) -> Result<T, Error>,
+        work: impl AsyncFnOnce(&mut WorkerConnection) -> Result<T, Error>,
     ) -> Result<T, Error> {
         let mut place = self.link.lock().await;
         let Some(link) = place.take() else {
@@ -207,13 +209,14 @@ impl ServerSession {
         if was_stopped && !is_broken {
             // The cancellation may arrive after this statement has ended; it must not hit the next one.
             let resting = async {
-                let _ = connection.execute(AT_REST).await;
-                let _ = connection.execute(AT_REST).await;
+                let _ = connection.execute(AT_REST, STOP_PATIENCE).await;
+                let _ = connection.execute(AT_REST, STOP_PATIENCE).await;
             };
             is_broken = timeout(STOP_PATIENCE, resting).await.is_err();
         }
         let link = working.link.take();
-        if !is_broken && !result.as_ref().is_err_and(is_lost) {
+        let is_lost = link.as_ref().is_none_or(|link| link.connection.is_lost());
+        if !is_broken && !is_lost && !result.as_ref().is_err_and(breaks) {
             *place = link;
         }
         result
@@ -245,8 +248,8 @@ impl ServerSession {
         let Some(id) = link.id.filter(|_| self.database.is_cancellable()) else { return };
         let resting = async {
             self.database.cancel(link.address, id).await;
-            let _ = link.connection.execute(AT_REST).await;
-            link.connection.execute(AT_REST).await
+            let _ = link.connection.execute(AT_REST, STOP_PATIENCE).await;
+            link.connection.execute(AT_REST, STOP_PATIENCE).await
         };
         if matches!(timeout(STOP_PATIENCE, resting).await, Ok(Ok(_))) {
             *place = Some(link);

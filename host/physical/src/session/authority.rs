@@ -6,12 +6,14 @@
 //! SQLite must report a read on behalf of that one for it to reach a table of the file. Otherwise a common
 //! table expression could take the name that SQLite reports.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use libsqlite3_sys as sqlite;
+use serde::{Deserialize, Serialize};
 use sqlx::sqlite::LockedSqliteHandle;
 
 /// The largest value of a query, bytes. Searching in a text takes a time that grows with the square of its
@@ -44,10 +46,10 @@ const SYSTEM_PREFIXES: &[&str] = &["sqlite_", "pragma_"];
 const SYSTEM_TABLES: &[&str] = &["bytecode", "dbstat", "tables_used"];
 
 /// A view over tables of the file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct View {
     /// The name that a query uses.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// Its `SELECT`, with `main.` before tables of the file.
     pub select: String,
 }
@@ -62,17 +64,21 @@ pub struct Base {
 }
 
 /// All that a session may read instead of the tables of the file.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Views {
     views: Vec<View>,
-    bases: &'static [Base],
+    /// Tables and their columns; none: all.
+    bases: BTreeMap<String, BTreeSet<String>>,
     secret: String,
 }
 
 impl Views {
     /// `secret`: unguessable letters and digits, different for each session.
-    pub fn new(views: Vec<View>, bases: &'static [Base], secret: String) -> Views {
-        Views { views, bases, secret }
+    pub fn new(views: Vec<View>, bases: &[Base], secret: String) -> Views {
+        let owned = |base: &Base| {
+            (base.table.to_owned(), base.columns.iter().map(|&column| column.to_owned()).collect())
+        };
+        Views { views, bases: bases.iter().map(owned).collect(), secret }
     }
 
     fn inner(&self, view: &View) -> String {
@@ -88,7 +94,7 @@ impl Views {
     /// The statements that create them.
     pub(crate) fn statements(&self) -> Vec<String> {
         let of = |view: &View| {
-            let (name, inner, select) = (view.name, self.inner(view), &view.select);
+            let (name, inner, select) = (&view.name, self.inner(view), &view.select);
             [
                 format!("CREATE TEMP VIEW \"{inner}\" AS {select}"),
                 format!("CREATE TEMP VIEW \"{name}\" AS SELECT * FROM temp.\"{inner}\""),
@@ -106,7 +112,7 @@ pub(crate) enum Authority {
     Views {
         outer: BTreeSet<String>,
         inner: BTreeSet<String>,
-        bases: BTreeMap<&'static str, &'static [&'static str]>,
+        bases: BTreeMap<String, BTreeSet<String>>,
         /// Names of the file's tables, lower case.
         tables: BTreeSet<String>,
     },
@@ -116,9 +122,9 @@ impl Authority {
     pub fn new(views: Option<&Views>, tables: &[String]) -> Authority {
         let Some(views) = views else { return Authority::Tables };
         Authority::Views {
-            outer: views.views.iter().map(|view| view.name.to_owned()).collect(),
+            outer: views.views.iter().map(|view| view.name.clone().into_owned()).collect(),
             inner: views.views.iter().map(|view| views.inner(view)).collect(),
-            bases: views.bases.iter().map(|base| (base.table, base.columns)).collect(),
+            bases: views.bases.clone(),
             tables: tables.iter().map(|name| name.to_lowercase()).collect(),
         }
     }
@@ -141,8 +147,9 @@ impl Authority {
             return !is_system;
         };
         if inner.contains(view) {
-            let is_column =
-                |columns: &&[&str]| columns.is_empty() || column.is_empty() || columns.contains(&column);
+            let is_column = |columns: &BTreeSet<String>| {
+                columns.is_empty() || column.is_empty() || columns.contains(column)
+            };
             return database == "main" && bases.get(table).is_some_and(is_column);
         }
         let is_view = outer.contains(table) || inner.contains(table);
@@ -156,6 +163,13 @@ impl Authority {
             _ => false,
         }
     }
+}
+
+/// Sets the largest value of a connection, in bytes.
+#[expect(unsafe_code, reason = "the driver does not offer SQLite's limits; the handle is locked meanwhile")]
+pub(crate) fn limit_values(handle: &mut LockedSqliteHandle<'_>, bytes: c_int) {
+    // SAFETY: the connection is open and no other code uses it while the handle is locked.
+    unsafe { sqlite::sqlite3_limit(handle.as_raw_handle().as_ptr(), sqlite::SQLITE_LIMIT_LENGTH, bytes) };
 }
 
 /// Makes SQLite ask the authority about each access from now on.

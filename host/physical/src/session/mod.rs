@@ -3,6 +3,7 @@
 mod authority;
 mod cells;
 mod sqlite;
+mod sqlite_file;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -16,6 +17,7 @@ use lakeport_sql::{ReadStatement, Statement, Transport};
 
 pub use self::authority::{Base, View, Views};
 pub(crate) use self::sqlite::SqliteSession;
+pub(crate) use self::sqlite_file::SqliteFile;
 use crate::script::{Bounds, Ran, Shown};
 use crate::server::ServerSession;
 
@@ -51,7 +53,10 @@ impl Session {
 
     /// Whether the connection was lost.
     pub fn is_broken(&self) -> bool {
-        matches!(self, Session::Server(session) if session.is_broken())
+        match self {
+            Session::Sqlite(session) => session.is_broken(),
+            Session::Server(session) => session.is_broken(),
+        }
     }
 
     /// Cancels running statements once the flag is set.
@@ -90,18 +95,17 @@ impl Session {
         shown: Shown,
         timeout: Duration,
     ) -> Result<Ran, Error> {
+        let (sql, changes_rows) = (statement.as_str(), statement.changes_rows());
         match self {
-            Session::Sqlite(session) => session.script(statement, shown, timeout).await,
-            Session::Server(session) => {
-                session.script(statement.as_str(), statement.changes_rows(), shown, timeout).await
-            }
+            Session::Sqlite(session) => session.script(sql, changes_rows, shown, timeout).await,
+            Session::Server(session) => session.script(sql, changes_rows, shown, timeout).await,
         }
     }
 
     /// Runs a statement of a checked plan.
     pub async fn change(&self, statement: &Statement, timeout: Duration) -> Result<(), Error> {
         match self {
-            Session::Sqlite(session) => session.change(statement, timeout).await,
+            Session::Sqlite(session) => session.execute(statement.as_str(), timeout).await,
             Session::Server(session) => session.execute(statement.as_str(), timeout).await.map(drop),
         }
     }
@@ -131,9 +135,9 @@ impl Session {
                 if beginning.rebuilds {
                     // SQLite ignores this pragma within a transaction, so it comes first. The check before
                     // the commit replaces it.
-                    session.own("PRAGMA foreign_keys = OFF", OWN_TIMEOUT).await?;
+                    session.execute("PRAGMA foreign_keys = OFF", OWN_TIMEOUT).await?;
                 }
-                session.own("BEGIN IMMEDIATE", OWN_TIMEOUT).await
+                session.execute("BEGIN IMMEDIATE", OWN_TIMEOUT).await
             }
             Session::Server(session) => {
                 session.begin("BEGIN", OWN_TIMEOUT).await?;
@@ -154,7 +158,7 @@ impl Session {
     /// Makes the session read-only within a change, so that a dialect may borrow it.
     pub async fn begin_reading(&self, is_in_transaction: bool) -> Result<(), Error> {
         match self {
-            Session::Sqlite(session) => session.own("PRAGMA query_only = ON", OWN_TIMEOUT).await,
+            Session::Sqlite(session) => session.execute("PRAGMA query_only = ON", OWN_TIMEOUT).await,
             // In PostgreSQL a transaction stays read-only until a savepoint is rolled back.
             Session::Server(session) if session.transport() == Transport::Postgres => {
                 if is_in_transaction {
@@ -172,7 +176,7 @@ impl Session {
     /// Ends the effect of [`Session::begin_reading`].
     pub async fn end_reading(&self, is_in_transaction: bool) -> Result<(), Error> {
         match self {
-            Session::Sqlite(session) => session.own("PRAGMA query_only = OFF", OWN_TIMEOUT).await,
+            Session::Sqlite(session) => session.execute("PRAGMA query_only = OFF", OWN_TIMEOUT).await,
             Session::Server(session) if session.transport() == Transport::Postgres => {
                 if is_in_transaction {
                     session.execute("ROLLBACK TO SAVEPOINT reading", OWN_TIMEOUT).await.map(drop)
@@ -189,7 +193,7 @@ impl Session {
     pub async fn begin_task(&self, writes: bool, timeout: Duration) -> Result<(), Error> {
         match self {
             Session::Sqlite(session) => {
-                session.own(if writes { "BEGIN IMMEDIATE" } else { "BEGIN" }, timeout).await
+                session.execute(if writes { "BEGIN IMMEDIATE" } else { "BEGIN" }, timeout).await
             }
             Session::Server(session) => {
                 session.keep_from_others();
@@ -201,21 +205,21 @@ impl Session {
     /// Shortens the lock wait, so that a statement reacts soon once the flag is set.
     pub async fn wait_shortly(&self, timeout: Duration) -> Result<(), Error> {
         match self {
-            Session::Sqlite(session) => session.own("PRAGMA busy_timeout = 200", timeout).await,
+            Session::Sqlite(session) => session.execute("PRAGMA busy_timeout = 200", timeout).await,
             Session::Server(_) => Ok(()),
         }
     }
 
     pub async fn commit(&self, timeout: Duration) -> Result<(), Error> {
         match self {
-            Session::Sqlite(session) => session.own("COMMIT", timeout).await,
+            Session::Sqlite(session) => session.execute("COMMIT", timeout).await,
             Session::Server(session) => session.end("COMMIT", timeout).await,
         }
     }
 
     pub async fn roll_back(&self) -> Result<(), Error> {
         match self {
-            Session::Sqlite(session) => session.own("ROLLBACK", OWN_TIMEOUT).await,
+            Session::Sqlite(session) => session.execute("ROLLBACK", OWN_TIMEOUT).await,
             Session::Server(session) => session.end("ROLLBACK", OWN_TIMEOUT).await,
         }
     }

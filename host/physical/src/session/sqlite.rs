@@ -1,297 +1,125 @@
-//! One session on a SQLite file. A running statement is interrupted in the database itself: at its deadline,
-//! when its future is dropped, or when enough rows were read. It is never just abandoned.
-//!
-//! A limitation remains: the driver has no limit on the size of a single value, so a value can grow to
-//! SQLite's own limit, 1 GB. The guard denies the functions that make such a value at once; a query that
-//! doubles a text repeatedly ends at that limit or at the deadline. Few rows are in flight at a time, and
-//! values larger than the answer's limit are not copied.
+//! A session on a SQLite file, which a worker process has open.
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use futures_util::TryStreamExt;
-use lakeport_bindings::host::data::{Column, RowSet};
+use lakeport_bindings::host::data::RowSet;
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
-use lakeport_sql::script::ScriptStatement;
-use lakeport_sql::{ReadStatement, Statement};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
-use sqlx::{
-    AssertSqlSafe, Column as _, ConnectOptions, Connection, Either, Executor, SqlSafeStr, Statement as _,
-    TypeInfo,
-};
+use lakeport_sql::ReadStatement;
 use tokio::sync::Mutex;
+use tokio::time::{interval, sleep};
 
-use super::authority::{self, Authority};
-use super::cells::{Collector, arguments, shown_cells};
-use super::{Bounds, Views};
-use crate::errors::{is_unfinished, of_sqlite};
-use crate::script::{Ran, Shown};
+use super::Views;
+use crate::errors::STATEMENT_TOO_HEAVY;
+use crate::script::{Bounds, Ran, Shown};
+use crate::worker::{Key, Reply, Request, Target, Worker, WorkerProcesses};
 
-/// How long to wait for another program's lock.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long opening may take, that wait included.
-const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
-/// Virtual machine steps between two deadline checks: well below a millisecond.
-const STEPS_BETWEEN_LOOKS: i32 = 1_000;
-/// Rows that SQLite may compute ahead: each may be large.
-const ROWS_AHEAD: usize = 1;
-/// A deadline in the past.
-const NOW_MS: u64 = 0;
-/// No deadline.
-const NEVER_MS: u64 = u64::MAX;
+/// The worker ends a statement at its deadline; one that cannot be interrupted has this long until the worker
+/// is killed.
+const KILL_AFTER: Duration = Duration::from_secs(2);
+/// How long opening may take: longer than the worker's own limit.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(12);
+/// The interval of checking the flag.
+const LOOK: Duration = Duration::from_millis(20);
 
-/// When a statement must end. Checked from within SQLite.
-struct Watch {
-    opened: Instant,
-    /// Milliseconds since `opened`.
-    deadline_ms: AtomicU64,
-    /// Set when the waiting future was dropped.
-    abandoned: AtomicBool,
-    /// Set by the caller from outside.
-    cancelled: std::sync::Mutex<Option<Arc<AtomicBool>>>,
-}
-
-impl Watch {
-    fn may_go_on(&self) -> bool {
-        let cancelled = self.cancelled.lock().expect("no panic while it is held");
-        !self.abandoned.load(Ordering::Relaxed)
-            && !cancelled.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
-            && !self.is_late()
-    }
-
-    fn is_late(&self) -> bool {
-        self.elapsed_ms() >= self.deadline_ms.load(Ordering::Relaxed)
-    }
-
-    fn elapsed_ms(&self) -> u64 {
-        u64::try_from(self.opened.elapsed().as_millis()).unwrap_or(NEVER_MS)
-    }
-}
-
-/// Interrupts the running statement when the waiting future is dropped.
-struct Waiting<'a>(&'a Watch, bool);
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.deadline_ms.store(NEVER_MS, Ordering::Relaxed);
-        if !self.1 {
-            self.0.abandoned.store(true, Ordering::Relaxed);
-        }
-    }
-}
-
-/// A session on a file.
 pub(crate) struct SqliteSession {
-    connection: Mutex<SqliteConnection>,
-    watch: Arc<Watch>,
+    worker: Mutex<Worker>,
+    cancelled: parking_lot::Mutex<Option<Arc<AtomicBool>>>,
 }
 
 impl SqliteSession {
     /// Opens an existing file.
-    pub async fn open(path: &Path, read_only: bool) -> Result<SqliteSession, Error> {
-        // SQLite's own error does not distinguish a missing file from one that may not be opened.
-        if !tokio::fs::try_exists(path).await.unwrap_or(false) {
-            return Err(error("unreachable", "the database file does not exist"));
-        }
-        let opening = async {
-            match SqliteSession::connect(path, read_only).await {
-                // SQLite rolls back the transaction of a program that died, which a read-only session may not
-                // do.
-                Err(cause) if read_only && is_unfinished(&cause) => {
-                    SqliteSession::connect(path, false).await?.close().await;
-                    SqliteSession::connect(path, true).await
-                }
-                opened => opened,
-            }
-        };
-        tokio::time::timeout(OPEN_TIMEOUT, opening)
-            .await
-            .unwrap_or_else(|_| Err(error("timeout", "the database could not be opened in time")))
+    pub async fn open(
+        processes: &WorkerProcesses,
+        path: &Path,
+        read_only: bool,
+    ) -> Result<SqliteSession, Error> {
+        let mut worker = processes.take(Key::File(path.to_owned())).await?;
+        let target = Target::Sqlite { path: path.to_owned(), read_only };
+        worker.ask_until(&Request::Open(target), too_long(OPEN_TIMEOUT)).await?;
+        Ok(SqliteSession { worker: Mutex::new(worker), cancelled: parking_lot::Mutex::new(None) })
     }
 
-    async fn connect(path: &Path, read_only: bool) -> Result<SqliteSession, Error> {
-        let mut options = SqliteConnectOptions::new()
-            .filename(path)
-            .read_only(read_only)
-            .create_if_missing(false)
-            .busy_timeout(BUSY_TIMEOUT)
-            .row_buffer_size(ROWS_AHEAD)
-            .foreign_keys(true)
-            .pragma("trusted_schema", "OFF")
-            .disable_statement_logging();
-        if read_only {
-            options = options.pragma("query_only", "ON");
-        }
-        let mut connection = options.connect().await.map_err(|cause| of_sqlite(&cause))?;
-        let watch = Arc::new(Watch {
-            opened: Instant::now(),
-            deadline_ms: AtomicU64::new(NEVER_MS),
-            abandoned: AtomicBool::new(false),
-            cancelled: std::sync::Mutex::new(None),
-        });
-        let looking = watch.clone();
-        connection
-            .lock_handle()
-            .await
-            .map_err(|cause| of_sqlite(&cause))?
-            .set_progress_handler(STEPS_BETWEEN_LOOKS, move || looking.may_go_on());
-        // The path was judged with its links followed; the opened file must be the same one.
-        let opened: Option<String> =
-            sqlx::query_scalar("SELECT file FROM pragma_database_list WHERE name = 'main'")
-                .fetch_optional(&mut connection)
-                .await
-                .map_err(|cause| of_sqlite(&cause))?;
-        if opened.as_deref().map(Path::new) != Some(path) {
-            return Err(error("forbidden", "the file was replaced while it was opened"));
-        }
-        // Only the first access to the schema shows whether the file is a database.
-        connection
-            .fetch_all("SELECT 1 FROM sqlite_schema LIMIT 1")
-            .await
-            .map_err(|cause| of_sqlite(&cause))?;
-        Ok(SqliteSession { connection: Mutex::new(connection), watch })
+    /// Whether the worker is gone. A worker at work is not.
+    pub fn is_broken(&self) -> bool {
+        self.worker.try_lock().is_ok_and(|worker| worker.is_lost())
     }
 
     /// Interrupts running statements once the flag is set.
     pub fn cancelled_by(&self, flag: Arc<AtomicBool>) {
-        *self.watch.cancelled.lock().expect("no panic while it is held") = Some(flag);
+        *self.cancelled.lock() = Some(flag);
     }
 
     /// Installs SQLite's authorizer. Creates the views first, in this session's own memory: that is its only
     /// write.
     pub async fn restrict(&self, views: Option<&Views>, timeout: Duration) -> Result<(), Error> {
-        let statements = views.map(Views::statements).unwrap_or_default();
-        self.within(timeout, async |connection: &mut SqliteConnection| {
-            let said = |cause: sqlx::Error| of_sqlite(&cause);
-            if !statements.is_empty() {
-                connection.execute("PRAGMA query_only = OFF").await.map_err(said)?;
-                for statement in statements {
-                    let made = connection.execute(AssertSqlSafe(statement)).await;
-                    made.map_err(said)?;
-                }
-                connection.execute("PRAGMA query_only = ON").await.map_err(said)?;
-            }
-            let tables: Vec<String> =
-                sqlx::query_scalar("SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view')")
-                    .fetch_all(&mut *connection)
-                    .await
-                    .map_err(said)?;
-            let mut handle = connection.lock_handle().await.map_err(said)?;
-            authority::install(&mut handle, Authority::new(views, &tables))
-        })
-        .await
+        self.ask(Request::Restrict { views: views.cloned(), timeout }, timeout).await.map(drop)
     }
 
     /// Runs a reading statement that passed the guard.
     pub async fn read(&self, statement: &ReadStatement, bounds: Bounds) -> Result<RowSet, Error> {
-        let arguments = arguments(&statement.binds)?;
-        let sql = AssertSqlSafe(statement.sql.clone()).into_sql_str();
-        self.within(bounds.timeout, async |connection: &mut SqliteConnection| {
-            let columns = columns(connection.prepare(sql.clone()).await.map_err(|cause| of_sqlite(&cause))?);
-            let mut collector = Collector::new(columns, bounds.max_rows, bounds.max_bytes);
-            let mut rows = sqlx::query_with(sql, arguments).fetch(connection);
-            while let Some(row) = rows.try_next().await.map_err(|cause| of_sqlite(&cause))? {
-                if !collector.take(&row)? {
-                    break;
-                }
-            }
-            Ok(collector.rows)
-        })
-        .await
+        let ReadStatement { sql, binds } = statement.clone();
+        match self.ask(Request::Read { sql, binds, bounds }, bounds.timeout).await? {
+            Reply::Rows { rows, .. } => Ok(rows),
+            _ => Err(Worker::astray()),
+        }
     }
 
     /// Runs a judged statement of a task, to its last row.
     pub async fn script(
         &self,
-        statement: &ScriptStatement,
+        sql: &str,
+        changes_rows: bool,
         shown: Shown,
         timeout: Duration,
     ) -> Result<Ran, Error> {
-        let sql = AssertSqlSafe(statement.as_str().to_owned()).into_sql_str();
-        self.within(timeout, async |connection: &mut SqliteConnection| {
-            let columns = connection.prepare(sql.clone()).await.map_err(|cause| of_sqlite(&cause))?;
-            let columns = columns.columns().iter().map(|column| column.name().to_owned()).collect();
-            let mut ran = Ran { columns, ..Ran::default() };
-            let mut stream = connection.fetch_many(sqlx::query(sql).persistent(false));
-            while let Some(step) = stream.try_next().await.map_err(|cause| of_sqlite(&cause))? {
-                match step {
-                    Either::Right(row) => {
-                        if ran.first.len() < shown.rows {
-                            ran.first.push(shown_cells(&row, shown.cell_chars)?);
-                        }
-                        ran.rows += 1;
-                    }
-                    Either::Left(done) if statement.changes_rows() => ran.changed += done.rows_affected(),
-                    Either::Left(_) => {}
-                }
-            }
-            Ok(ran)
-        })
-        .await
+        let request = Request::Script { sql: sql.to_owned(), changes_rows, shown, timeout };
+        match self.ask(request, timeout).await? {
+            Reply::Ran(ran) => Ok(ran),
+            _ => Err(Worker::astray()),
+        }
     }
 
-    /// Runs a statement of a checked plan.
-    pub async fn change(&self, statement: &Statement, timeout: Duration) -> Result<(), Error> {
-        let sql = AssertSqlSafe(statement.as_str().to_owned()).into_sql_str();
-        self.within(timeout, async |connection: &mut SqliteConnection| {
-            connection.execute(sqlx::query(sql)).await.map(|_| ()).map_err(|cause| of_sqlite(&cause))
-        })
-        .await
-    }
-
-    /// Runs one of the host's own statements.
-    pub async fn own(&self, statement: &'static str, timeout: Duration) -> Result<(), Error> {
-        self.within(timeout, async |connection: &mut SqliteConnection| {
-            connection.execute(statement).await.map(|_| ()).map_err(|cause| of_sqlite(&cause))
-        })
-        .await
+    /// Runs a statement of a checked plan, or one of the host's own.
+    pub async fn execute(&self, sql: &str, timeout: Duration) -> Result<(), Error> {
+        self.ask(Request::Execute { sql: sql.to_owned(), timeout }, timeout).await.map(drop)
     }
 
     /// Closes the session cleanly.
     pub async fn close(self) {
-        if let Err(cause) = self.connection.into_inner().close().await {
-            tracing::warn!(%cause, "a database session did not close in order");
-        }
+        self.worker.into_inner().close().await;
     }
 
-    async fn within<T>(
-        &self,
-        timeout: Duration,
-        work: impl AsyncFnOnce(&mut SqliteConnection) -> Result<T, Error>,
-    ) -> Result<T, Error> {
-        let mut connection = self.connection.lock().await;
-        let timeout_ms = u64::try_from(timeout.as_millis()).unwrap_or(NEVER_MS);
-        let deadline_ms = self.watch.elapsed_ms().saturating_add(timeout_ms);
-        self.watch.deadline_ms.store(deadline_ms, Ordering::Relaxed);
-        let mut waiting = Waiting(&self.watch, false);
-        let result = work(&mut connection).await;
-        let late = self.watch.is_late();
-        // If not all rows were read, SQLite computes the next one, which may not exist: interrupts it and
-        // waits. A broken connection shows at the next statement.
-        self.watch.deadline_ms.store(NOW_MS, Ordering::Relaxed);
-        let _ = connection.lock_handle().await;
-        waiting.1 = true;
-        drop(waiting);
-        result.map_err(|cause| match cause.code.as_str() {
-            "cancelled" if late => Error {
-                retryable: true,
-                upstream: cause.upstream,
-                ..error("timeout", format!("the statement was stopped after {timeout_ms} ms"))
-            },
-            _ => cause,
-        })
+    async fn ask(&self, request: Request, timeout: Duration) -> Result<Reply, Error> {
+        let mut worker = self.worker.lock().await;
+        let flag = self.cancelled.lock().clone();
+        let stop = async {
+            tokio::select! {
+                () = is_set(flag) => error("cancelled", "the statement was stopped"),
+                late = too_long(timeout.saturating_add(KILL_AFTER)) => late,
+            }
+        };
+        worker.ask_until(&request, stop).await
     }
 }
 
-fn columns(statement: sqlx::sqlite::SqliteStatement) -> Vec<Column> {
-    let described = statement.columns().iter().map(|column| {
-        let declared = column.type_info().name();
-        // A computed column has no declared type.
-        let type_text = if declared == "NULL" { "" } else { declared };
-        Column { name: column.name().to_owned(), type_text: type_text.to_owned() }
-    });
-    described.collect()
+async fn is_set(flag: Option<Arc<AtomicBool>>) {
+    let Some(flag) = flag else { return std::future::pending().await };
+    let mut looks = interval(LOOK);
+    while !flag.load(Ordering::Relaxed) {
+        looks.tick().await;
+    }
+}
+
+async fn too_long(limit: Duration) -> Error {
+    sleep(limit).await;
+    let message = format!(
+        "the statement ran longer than {} s and could not be interrupted, so its worker process was ended: search \
+         smaller texts",
+        limit.as_secs()
+    );
+    error(STATEMENT_TOO_HEAVY, message)
 }

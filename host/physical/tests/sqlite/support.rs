@@ -6,7 +6,9 @@ use std::sync::atomic::AtomicBool;
 
 use lakeport_bindings::dialect::planner::Change;
 use lakeport_bindings::dialect::schema::{DefaultValue, Field, Table, TableName};
-use lakeport_physical::{Database, Outcome, PlanExecutor, Request, RunError, SqliteDatabase};
+use lakeport_physical::{
+    Database, Outcome, PlanExecutor, Request, RunError, SqliteDatabase, WorkerProcesses,
+};
 use lakeport_plugins::dialect::Dialect;
 use lakeport_plugins::{Origin, Registry, RegistrySettings, Sandbox, SandboxSettings};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
@@ -70,7 +72,7 @@ impl Bench {
     }
 
     pub fn database(&self) -> Database {
-        Database::Sqlite(SqliteDatabase::at(self.path()))
+        Database::Sqlite(SqliteDatabase::at(self.path(), WorkerProcesses::inside()))
     }
 
     pub async fn connect(&self, create: bool) -> SqliteConnection {

@@ -13,6 +13,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 use clap::{Args, Parser, Subcommand};
+use lakeport_physical::{WorkerProcesses, run_worker};
 use lakeport_plugins::{Compiler, compile_for_parent};
 use lakeport_store::Address;
 
@@ -53,13 +54,27 @@ enum Verb {
     /// Compile a component from standard input: the server's own child process.
     #[command(name = COMPILE, hide = true)]
     CompileComponent,
+    /// Run statements for the server at standard input: the server's own child process.
+    #[command(name = WORKER, hide = true)]
+    Worker { memory_mib: u64 },
 }
 
 const COMPILE: &str = "compile-component";
+const WORKER: &str = "worker";
 
-/// Compiles components in a child process of this binary, also where its file has been replaced since the start.
+/// This binary, also where its file has been replaced since the start.
+const THIS_BINARY: &str = "/proc/self/exe";
+
+/// Compiles components in a child process.
 fn compiler() -> Compiler {
-    Compiler::Child("/proc/self/exe".into(), &[COMPILE])
+    Compiler::Child(THIS_BINARY.into(), &[COMPILE])
+}
+
+/// Runs statements in child processes.
+fn worker_processes(config: &Config) -> WorkerProcesses {
+    let memory_mib = config.worker_memory_mib;
+    let arguments = vec![WORKER.to_owned(), memory_mib.to_string()];
+    WorkerProcesses::new(THIS_BINARY.into(), arguments, memory_mib)
 }
 
 /// The locations of settings and state.
@@ -123,6 +138,11 @@ impl StoreOptions {
 /// Runs the command of this process.
 pub fn main() -> ExitCode {
     let command = Command::parse();
+    match command.verb {
+        Verb::CompileComponent => return compile_for_parent().into(),
+        Verb::Worker { memory_mib } => return run_worker(memory_mib).into(),
+        _ => {}
+    }
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error.into()),
@@ -138,7 +158,8 @@ async fn run(verb: Verb, environment: &Environment) -> anyhow::Result<ExitCode> 
     match verb {
         Verb::Serve(options) => {
             let config = Config::load(&options.store.overrides(options.listen), environment)?;
-            serve::run(config, compiler(), options.demo).await?;
+            let processes = worker_processes(&config);
+            serve::run(config, compiler(), processes, options.demo).await?;
         }
         Verb::Plugin(options) => plugin::run(options, environment).await?,
         Verb::Token(mut options) => {
@@ -147,7 +168,9 @@ async fn run(verb: Verb, environment: &Environment) -> anyhow::Result<ExitCode> 
         }
         Verb::Backup(options) => options.run(environment).await?,
         Verb::Restore(options) => options.run(environment).await?,
-        Verb::CompileComponent => return Ok(compile_for_parent().into()),
+        Verb::CompileComponent | Verb::Worker { .. } => {
+            unreachable!("the server's children run without this")
+        }
         Verb::Openapi => print(&(serde_json::to_string_pretty(&crate::compose::describe())? + "\n"))?,
         Verb::Key(options) => key::run(options, environment).await?,
         Verb::Doctor(options) => {

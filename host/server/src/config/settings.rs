@@ -270,6 +270,14 @@ pub const SETTINGS: &[Setting] = &[
         shown: |config| parse::shown_path(config.egress_ca_file.as_deref()),
     },
     Setting {
+        key: "worker_memory_mib",
+        default: Default::Fixed("512"),
+        meaning: "memory, in MiB, of each process that runs statements on data sources; a statement that needs more \
+                  fails with `statement_too_heavy`",
+        set: |config, text| parse::number(text, 64, 65_536).map(|mib| config.worker_memory_mib = mib),
+        shown: |config| config.worker_memory_mib.to_string(),
+    },
+    Setting {
         key: "oidc.issuer",
         default: Default::Fixed(""),
         meaning: "URL of an OIDC issuer whose JWTs are accepted besides tokens",

@@ -189,7 +189,7 @@ impl<'a> DatasourceClient<'a> {
             Address::Sqlite(path) => {
                 let path = tokio::fs::canonicalize(path).await;
                 let path = path.map_err(|_| error("unreachable", "the server's own store is not there"))?;
-                Ok(Database::Sqlite(SqliteDatabase::at(path)))
+                Ok(Database::Sqlite(SqliteDatabase::at(path, self.state.processes.clone())))
             }
             Address::Postgres(url) => {
                 self.state.servers.own(&self.source, url, &self.opening()?).map(Database::Server)
@@ -368,7 +368,8 @@ impl<'a> DatasourceClient<'a> {
             return state.servers.database(source, account, &self.opening()?).map(Database::Server);
         }
         let config = &state.config;
-        let located = url::locate(&source.url, &config.sqlite_roots, &forbidden(config)).await;
+        let (roots, forbidden) = (&config.sqlite_roots, forbidden(config));
+        let located = url::locate(&source.url, roots, &forbidden, &state.processes).await;
         located.map_err(|error| match error.code.as_str() {
             "forbidden" => PluginError { message: format!("the file {}", outside(config)), ..error },
             _ => error,
@@ -382,7 +383,8 @@ impl<'a> DatasourceClient<'a> {
             Unanswered::Plugin(cause) => error("unavailable", cause.to_string()),
         })?;
         let Core { config, keys, egress, .. } = &**self.state;
-        Ok(Opening { config, keys, egress, info, profile })
+        let processes = &self.state.processes;
+        Ok(Opening { config, keys, egress, processes, info, profile })
     }
 
     fn context(&self) -> CallContext {

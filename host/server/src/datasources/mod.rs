@@ -21,6 +21,7 @@ use ::http::Method;
 use lakeport_base::Error;
 use lakeport_http::Role::{Admin, Viewer};
 use lakeport_http::{Nothing, Route};
+use lakeport_physical::WorkerProcesses;
 use lakeport_store::{Db, Either};
 
 use crate::core::{Core, stands_on_core};
@@ -57,20 +58,26 @@ pub fn accounts_of(source: &Datasource) -> Vec<String> {
     names
 }
 
-/// Data sources, and the servers with open sessions.
+/// Data sources, the servers with open sessions, and the processes that hold these.
 pub struct Datasources {
     core: Arc<Core>,
     plugins: Arc<Plugins>,
     servers: Servers,
+    processes: WorkerProcesses,
 }
 
 stands_on_core!(Datasources);
 
 impl Datasources {
     /// Creates the data source of the store itself if it does not exist.
-    pub async fn open(core: &Arc<Core>, plugins: &Arc<Plugins>) -> Result<Datasources, Error> {
+    pub async fn open(
+        core: &Arc<Core>,
+        plugins: &Arc<Plugins>,
+        processes: WorkerProcesses,
+    ) -> Result<Datasources, Error> {
         store::ensure_own(&core.db, core.db.words(OWN_KIND), OWN_URL, core.clock.now_ms()).await?;
-        Ok(Datasources { core: Arc::clone(core), plugins: Arc::clone(plugins), servers: Servers::default() })
+        let (core, plugins, servers) = (Arc::clone(core), Arc::clone(plugins), Servers::default());
+        Ok(Datasources { core, plugins, servers, processes })
     }
 }
 

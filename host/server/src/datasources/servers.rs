@@ -12,7 +12,7 @@ use lakeport_bindings::dialect::about::DialectInfo;
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error as PluginError;
 use lakeport_egress::Policy;
-use lakeport_physical::{Login, Recipes, Resolve, ServerDatabase, Tls};
+use lakeport_physical::{Login, Recipes, Resolve, ServerDatabase, Tls, WorkerProcesses};
 use lakeport_sql::{Profile, Transport};
 use parking_lot::Mutex;
 
@@ -66,6 +66,7 @@ pub struct Opening<'o> {
     pub config: &'o Config,
     pub keys: &'o Keys,
     pub egress: &'o Policy,
+    pub processes: &'o WorkerProcesses,
     pub info: &'o DialectInfo,
     pub profile: &'o Arc<Profile>,
 }
@@ -96,7 +97,12 @@ impl Servers {
             };
             let login = login(source, url, password, opening)?;
             let recipes = Recipes::of(Arc::clone(opening.profile), opening.info)?;
-            Ok(ServerDatabase::new(login, recipes, resolver(opening.egress.clone())))
+            Ok(ServerDatabase::new(
+                login,
+                recipes,
+                resolver(opening.egress.clone()),
+                opening.processes.clone(),
+            ))
         })
     }
 
@@ -127,7 +133,7 @@ impl Servers {
                 ca_file: options.get("sslrootcert").or(options.get("ssl-root-cert")).map(PathBuf::from),
             };
             let recipes = Recipes::of(Arc::clone(opening.profile), opening.info)?;
-            Ok(ServerDatabase::new(login, recipes, plain_resolver()))
+            Ok(ServerDatabase::new(login, recipes, plain_resolver(), opening.processes.clone()))
         })
     }
 

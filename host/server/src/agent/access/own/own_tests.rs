@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use chrono_tz::Tz;
 use lakeport_base::time::shown;
-use lakeport_physical::{Database, QueryLimits, QuerySession, SqliteDatabase, Views};
+use lakeport_physical::{Database, QueryLimits, QuerySession, SqliteDatabase, Views, WorkerProcesses};
 use lakeport_sql::ReadStatement;
 use lakeport_store::Address;
 
@@ -20,7 +20,7 @@ async fn store() -> (tempfile::TempDir, Database) {
     let db = lakeport_store::Db::connect(&Address::Sqlite(path.clone())).await.unwrap();
     db.migrate().await.unwrap();
     db.close().await;
-    (folder, Database::Sqlite(SqliteDatabase::at(path)))
+    (folder, Database::Sqlite(SqliteDatabase::at(path, WorkerProcesses::inside())))
 }
 
 async fn open(database: &Database, datasources: Option<&[i64]>) -> QuerySession {

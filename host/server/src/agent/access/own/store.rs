@@ -57,7 +57,7 @@ impl Store {
             ("lineage", lineage(&seen)),
             ("access", access(at, &seen)),
         ];
-        views.map(|(name, select)| View { name, select: self.placed(select) }).into()
+        views.map(|(name, select)| View { name: name.into(), select: self.placed(select) }).into()
     }
 
     /// Tables in a view have the prefix `main.`.

@@ -1,0 +1,111 @@
+//! One connection to a server, which a worker process holds.
+//!
+//! If the future of a statement is dropped, the connection is lost: its worker is killed with it. The timeouts
+//! are the caller's.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use lakeport_bindings::host::types::Error;
+use lakeport_sql::ReadStatement;
+
+use super::connection::Answer;
+use super::login::{DriverSettings, Login};
+use crate::errors::PROTOCOL_ERROR;
+use crate::script::{Bounds, Ran, Shown};
+use crate::worker::{Key, Reply, Request, Target, Worker, WorkerProcesses};
+
+/// An open connection.
+pub(crate) struct WorkerConnection(Worker);
+
+/// How a worker for a connection is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Among those of all sessions; waits for one.
+    Shared,
+    /// Besides them: it cancels a statement of one of them.
+    Extra,
+}
+
+impl WorkerConnection {
+    /// Connects to one address, without session settings.
+    pub async fn open(
+        processes: &WorkerProcesses,
+        place: Place,
+        login: &Login,
+        address: SocketAddr,
+        driver: DriverSettings,
+    ) -> Result<WorkerConnection, Error> {
+        let key = Key::Server { address, username: login.username.clone() };
+        let mut worker = match place {
+            Place::Shared => processes.take(key).await?,
+            Place::Extra => processes.extra(key)?,
+        };
+        let target = Target::Server { login: login.clone(), address, driver };
+        match worker.ask(&Request::Open(target)).await {
+            Ok(_) => Ok(WorkerConnection(worker)),
+            Err(failed) => {
+                // The process is not to blame.
+                worker.close().await;
+                Err(failed)
+            }
+        }
+    }
+
+    /// Whether it can no longer be used.
+    pub fn is_lost(&self) -> bool {
+        self.0.is_lost()
+    }
+
+    /// Applies and checks the settings that the host itself relies on, whatever the dialect set.
+    pub async fn check_set_up(&mut self, reads_only: bool) -> Result<(), Error> {
+        self.0.ask(&Request::SetUp { reads_only }).await.map(drop)
+    }
+
+    /// Checks that the server still answers.
+    pub async fn check(&mut self) -> Result<(), Error> {
+        self.0.ask(&Request::Check).await.map(drop)
+    }
+
+    /// Runs a judged statement, or the host's own, which may take so long; returns the number of changed rows.
+    pub async fn execute(&mut self, sql: &str, timeout: Duration) -> Result<u64, Error> {
+        match self.0.ask(&Request::Execute { sql: sql.to_owned(), timeout }).await? {
+            Reply::Changed(rows) => Ok(rows),
+            _ => Err(Worker::astray()),
+        }
+    }
+
+    /// Reads the rows of a judged statement.
+    pub async fn read(&mut self, statement: &ReadStatement, bounds: Bounds) -> Result<Answer, Error> {
+        let ReadStatement { sql, binds } = statement.clone();
+        match self.0.ask(&Request::Read { sql, binds, bounds }).await? {
+            Reply::Rows { rows, has_more } => Ok(Answer { rows, has_more }),
+            _ => Err(Worker::astray()),
+        }
+    }
+
+    /// Runs a judged statement of a task, to its last row.
+    pub async fn script(
+        &mut self,
+        sql: &str,
+        changes_rows: bool,
+        shown: Shown,
+        timeout: Duration,
+    ) -> Result<Ran, Error> {
+        let request = Request::Script { sql: sql.to_owned(), changes_rows, shown, timeout };
+        match self.0.ask(&request).await? {
+            Reply::Ran(ran) => Ok(ran),
+            _ => Err(Worker::astray()),
+        }
+    }
+
+    /// Closes the connection; the worker waits for another one.
+    pub async fn close(self) {
+        self.0.close().await;
+    }
+}
+
+/// After these errors the connection is of no further use.
+pub(super) fn breaks(cause: &Error) -> bool {
+    crate::errors::is_lost(cause) || cause.code == PROTOCOL_ERROR
+}

@@ -1,0 +1,165 @@
+//! A worker process as the server sees it.
+
+use std::future::Future;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use lakeport_bindings::host::error;
+use lakeport_bindings::host::types::Error;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::process::Child;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::timeout;
+
+use super::message::{Reply, Request, receive, send};
+use super::{Key, WorkerProcesses};
+use crate::errors::STATEMENT_TOO_HEAVY;
+
+/// How long a worker may take to end a statement that was cancelled.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
+/// How long the exit status of a worker that closed its stream is waited for.
+const EXIT_PATIENCE: Duration = Duration::from_secs(2);
+
+/// A running worker. Dropping it kills the process, whatever it does.
+pub(crate) struct Worker {
+    processes: WorkerProcesses,
+    key: Key,
+    reading: OwnedReadHalf,
+    writing: OwnedWriteHalf,
+    /// `None`: the work is done in this process.
+    child: Option<Child>,
+    /// The worker ended, or its answer was not waited for.
+    is_lost: bool,
+    /// Counts while it is not dropped. `None`: it is idle, or besides the others.
+    place: Option<OwnedSemaphorePermit>,
+}
+
+impl Worker {
+    pub(super) fn new(
+        processes: WorkerProcesses,
+        key: Key,
+        (reading, writing): (OwnedReadHalf, OwnedWriteHalf),
+        child: Option<Child>,
+        place: Option<OwnedSemaphorePermit>,
+    ) -> Worker {
+        Worker { processes, key, reading, writing, child, is_lost: false, place }
+    }
+
+    pub(super) fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// Whether it can still be used.
+    pub fn is_lost(&self) -> bool {
+        self.is_lost
+    }
+
+    /// Whether the process is there and no answer is outstanding.
+    pub(super) fn is_ready(&mut self) -> bool {
+        !self.is_lost && self.child.as_mut().is_none_or(|child| matches!(child.try_wait(), Ok(None)))
+    }
+
+    /// One request and its answer. If the future is dropped meanwhile, the worker is lost.
+    pub async fn ask(&mut self, request: &Request) -> Result<Reply, Error> {
+        self.ask_until(request, std::future::pending()).await
+    }
+
+    /// The same, until `stop`: then the worker is asked to cancel, and is lost if it does not do so soon.
+    pub async fn ask_until(
+        &mut self,
+        request: &Request,
+        stop: impl Future<Output = Error>,
+    ) -> Result<Reply, Error> {
+        if std::mem::replace(&mut self.is_lost, true) {
+            return Err(error("unreachable", "the database session is broken"));
+        }
+        match send(&mut self.writing, request).await {
+            Err(cause) if cause.code == "limit_exceeded" => {
+                self.is_lost = false;
+                return Err(cause);
+            }
+            Err(_) => return Err(self.ended(request).await),
+            Ok(()) => {}
+        }
+        let answer = {
+            let mut answering = std::pin::pin!(receive::<Reply>(&mut self.reading));
+            tokio::select! {
+                biased;
+                answer = &mut answering => answer,
+                why = stop => {
+                    let cancelling = async {
+                        send(&mut self.writing, &Request::Cancel).await?;
+                        answering.await
+                    };
+                    match timeout(CANCEL_PATIENCE, cancelling).await {
+                        Ok(answer) => answer,
+                        // It was not seen to stop.
+                        Err(_) => return Err(Error { may_have_applied: request.changes(), ..why }),
+                    }
+                }
+            }
+        };
+        match answer {
+            Ok(reply) => {
+                self.is_lost = false;
+                match reply {
+                    Reply::Failed(failed) => Err(failed),
+                    reply => Ok(reply),
+                }
+            }
+            Err(_) => Err(self.ended(request).await),
+        }
+    }
+
+    /// The answer was one to another request: a fault of the program.
+    pub fn astray() -> Error {
+        error("internal", "a worker process gave the answer to another request")
+    }
+
+    pub(super) fn occupy(&mut self, place: OwnedSemaphorePermit) {
+        self.place = Some(place);
+    }
+
+    pub(super) fn vacate(&mut self) {
+        self.place = None;
+    }
+
+    /// Closes the database and keeps the process for the next one.
+    pub async fn close(mut self) {
+        if self.is_ready() && self.ask(&Request::Close).await.is_ok() {
+            self.processes.clone().keep(self);
+        }
+    }
+
+    /// Why it ended: most likely its memory was not enough.
+    async fn ended(&mut self, request: &Request) -> Error {
+        let status = match &mut self.child {
+            Some(child) => timeout(EXIT_PATIENCE, child.wait()).await.ok().and_then(Result::ok),
+            None => None,
+        };
+        let status = status.as_ref().map_or_else(|| "no status".to_owned(), ExitStatus::to_string);
+        let limit = self.processes.memory_mib();
+        let message = match request {
+            Request::Open(_) => format!(
+                "the worker process ended while it opened the database ({status}; it may use {limit} MiB): the file \
+                 or the server is not what it should be"
+            ),
+            _ => format!(
+                "the worker process of the statement ended ({status}; it may use {limit} MiB): read fewer rows at a \
+                 time, or smaller values"
+            ),
+        };
+        let code = match request {
+            Request::Open(_) => crate::errors::PROTOCOL_ERROR,
+            _ => STATEMENT_TOO_HEAVY,
+        };
+        Error { may_have_applied: request.changes(), ..error(code, message) }
+    }
+}
+
+impl Request {
+    /// Whether a database may have changed although no answer came.
+    fn changes(&self) -> bool {
+        matches!(self, Request::Execute { .. } | Request::Script { .. })
+    }
+}
