@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use lakeport_sql::AddedFunctions;
 use parking_lot::{Mutex, RwLock};
 use wasmtime::component::{ComponentNamedList, Lift, Lower};
 
@@ -42,6 +43,8 @@ pub struct RegistrySettings {
     pub tool_timeout: Option<Duration>,
     /// The interfaces that the operator withholds.
     pub policy: Policy,
+    /// Functions of data sources that the operator allows besides the host's lists.
+    pub functions: AddedFunctions,
     /// How long running calls may go on after their generation was replaced.
     pub drain: Duration,
     /// How many earlier active generations are kept for a rollback.
@@ -58,6 +61,7 @@ impl Default for RegistrySettings {
             limits: Limits::default(),
             tool_timeout: None,
             policy: Policy::default(),
+            functions: AddedFunctions::default(),
             drain: Duration::from_secs(30),
             history_max: 3,
             log_lines: 1_000,
@@ -166,10 +170,11 @@ impl Registry {
         let description = trial(&self.sandbox, &prepared, &call_origin, &self.settings.limits)
             .await
             .map_err(|(fault, message)| StageError::Trial { fault, message })?;
+        let functions = self.settings.functions.clone();
         // Checking a large description takes processor time, too.
         let (description, checked) = tokio::task::spawn_blocking(move || {
             let checked = crate::description::check(&description);
-            (description, checked)
+            (description, checked.map(|profile| profile.map(|profile| profile.allowing(&functions))))
         })
         .await
         .map_err(|error| StageError::Link(format!("reading its description failed: {error}")))?;

@@ -17,6 +17,7 @@ use anyhow::{Context, bail};
 use chrono::NaiveTime;
 use chrono_tz::Tz;
 use lakeport_oidc::OidcSettings;
+use lakeport_sql::AddedFunctions;
 
 pub use explain::{Explained, explain};
 pub use settings::{SETTINGS, Setting};
@@ -66,6 +67,8 @@ pub struct Config {
     /// `None`: statistics are not collected automatically.
     pub statistics_daily_at: Option<NaiveTime>,
     pub runner_tasks_at_once: usize,
+    /// Functions of data sources that queries may call besides the lists of `lakeport-sql`.
+    pub sql_functions_allow: AddedFunctions,
     pub egress_allow: Vec<String>,
     pub egress_ca_file: Option<PathBuf>,
     pub oidc: OidcSettings,
@@ -265,6 +268,7 @@ impl Config {
             publication_four_eyes: true,
             statistics_daily_at: None,
             runner_tasks_at_once: 0,
+            sql_functions_allow: AddedFunctions::default(),
             egress_allow: Vec::new(),
             egress_ca_file: None,
             oidc: OidcSettings::default(),
