@@ -117,7 +117,7 @@ impl<'a> Walk<'a> {
             );
         }
         let parts: Vec<String> = idents.iter().map(|ident| self.folded(ident)).collect();
-        if self.author == Author::User && self.functions.is_system(&parts) {
+        if self.author == Author::User && !function && self.functions.is_system(&parts) {
             let message = format!("{name} belongs to the database's system and may not be read here");
             return stop("not_permitted", message, name.span().start);
         }
