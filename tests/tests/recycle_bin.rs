@@ -198,6 +198,28 @@ fn odd_names(kind: Kind) -> Vec<String> {
 }
 
 #[test]
+fn sql_words_as_table_names_are_restored() {
+    const NAMES: [&str; 5] = ["select", "from", "create", "end", "paid"];
+    for (lake, shop) in everywhere() {
+        let ids = NAMES.map(|name| made(&lake, &shop, name));
+        if shop.kind == Kind::Sqlite {
+            // Their texts hold all of the names as words, texts and fields, and two of them as tables.
+            shop.run(
+                "CREATE TABLE log (paid, x); \
+                 CREATE VIEW report AS SELECT id AS paid, 'paid' AS \"create\" FROM \"select\"; \
+                 CREATE TRIGGER noted AFTER INSERT ON \"from\" BEGIN \
+                 INSERT INTO log (paid) SELECT CASE WHEN new.total > 1 THEN 'paid' END; END",
+            );
+        }
+        for (id, name) in ids.into_iter().zip(NAMES) {
+            soft_delete(&lake, id, name).data();
+            let back = restore(&lake, id).data();
+            assert_eq!((text(&back, "tableName"), text(&back, "status")), (name, "active"));
+        }
+    }
+}
+
+#[test]
 fn an_overlong_name_is_refused_before_sending() {
     for (lake, shop) in everywhere() {
         let too_long = match shop.kind {

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use lakeport_sql::Profile;
+use lakeport_sql::{AddedFunctions, Profile};
 use parking_lot::{Mutex, RwLock};
 use tokio::sync::Semaphore;
 use wasmtime::component::{ComponentNamedList, Lift, Lower};
@@ -47,6 +47,8 @@ pub struct RegistrySettings {
     pub tool_timeout: Option<Duration>,
     /// The interfaces that the operator withholds.
     pub policy: Policy,
+    /// Functions of data sources that the operator allows besides the host's lists.
+    pub functions: AddedFunctions,
     /// How long running calls may go on after their generation was replaced.
     pub drain: Duration,
     /// How many earlier active generations are kept for a rollback.
@@ -63,6 +65,7 @@ impl Default for RegistrySettings {
             limits: Limits::default(),
             tool_timeout: None,
             policy: Policy::default(),
+            functions: AddedFunctions::default(),
             drain: Duration::from_secs(30),
             history_max: 3,
             log_lines: 1_000,
@@ -254,7 +257,7 @@ impl Registry {
             inspection,
             grants,
             description,
-            profile: profile.map(Arc::new),
+            profile: profile.map(|profile| Arc::new(profile.allowing(&self.settings.functions))),
             origin,
             staged_at_ms,
             prepared,

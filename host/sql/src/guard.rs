@@ -1,7 +1,7 @@
 //! Judges SQL that must only read, whether it comes from a plugin, a user or a model.
 //!
-//! It parses and never matches text. It accepts one statement, of a reading kind at every depth, without
-//! denied functions, over permitted objects; it resolves names of common table expressions by scope. It
+//! It parses and never matches text. It accepts one statement, of a reading kind at every depth, that calls only
+//! listed functions, over permitted objects; it resolves names of common table expressions by scope. It
 //! refuses text that two servers could read differently (comments that some servers run, literals whose end
 //! depends on a setting). It runs nothing; read-only sessions and the account's privileges are further lines
 //! of defence.
@@ -16,6 +16,7 @@ use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Location, Token, Tokenizer};
 
 use crate::bounds::begins_with;
+use crate::functions::{Author, Functions};
 use crate::lex::{Kind, Lexeme, Lexing, lex};
 use crate::scope::Walk;
 
@@ -29,6 +30,27 @@ const DEPTH_MAX: usize = 100;
 /// is parsed on a stack of its own. In bytes; 20,000 levels of a debug build fit, and unused stack costs
 /// nothing.
 const LONG_STACK_BYTES: usize = 256 * 1024 * 1024;
+
+/// Keywords and types that may stand before a parenthesis, sorted. `operator` is not among them: it may name one of
+/// another schema.
+#[rustfmt::skip]
+const BEFORE_PARENTHESES: &[&str] = &[
+    "against", "all", "analyze", "and", "anti", "any", "array", "as", "asc", "bernoulli", "between",
+    "bigint", "binary", "bit", "blob", "bpchar", "by", "case", "cast", "char", "character", "check",
+    "columns", "convert", "cross", "cube", "date", "datetime", "dec", "decimal", "desc", "distinct", "div",
+    "double", "else", "end", "escape", "except", "exists", "explain", "extract", "fetch", "filter", "float",
+    "force", "from", "glob", "group", "grouping", "having", "ignore", "ilike", "in", "index", "inner",
+    "int", "integer", "intersect", "interval", "is", "isnull", "join", "key", "largeint", "lateral", "left",
+    "like", "limit", "match", "materialized", "mediumint", "member", "minus", "mod", "natural", "nchar",
+    "not", "notnull", "number", "numeric", "nvarchar", "of", "offset", "on", "only", "or", "order",
+    "ordinality", "outer", "over", "overlaps", "partition", "position", "precision", "qualify", "range",
+    "real", "regexp", "repeatable", "returning", "right", "rlike", "rollup", "row", "rows", "select",
+    "semi", "separator", "sets", "signed", "similar", "smallint", "some", "straight_join", "string",
+    "struct", "substring", "system", "tablesample", "text", "then", "time", "timestamp", "timestamptz",
+    "timetz", "tinyint", "to", "trim", "union", "unique", "unnest", "unsigned", "use", "using", "values",
+    "varbinary", "varbit", "varchar", "varying", "view", "when", "where", "window", "with", "within", "xor",
+    "year", "zone",
+];
 
 /// The host's parsers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,8 +121,10 @@ pub struct Guard<'a> {
     pub parser: Option<SqlParser>,
     /// All ways in which the server may read the text; they must agree.
     pub readings: &'a [Lexing],
-    /// Functions denied besides the host's list, lower case.
-    pub denied: &'a BTreeSet<String>,
+    /// The functions of the database that it may call.
+    pub functions: &'a Functions,
+    /// Whose statement it is.
+    pub author: Author,
     /// Heads of statements that no parser reads (`SHOW FULL COLUMNS`), upper case.
     pub heads: &'a [String],
     /// Decides which objects may be read.
@@ -123,6 +147,7 @@ impl Guard<'_> {
         match on_long_stack(|| self.parsed(&sql, &lexemes)) {
             Ok(objects) => Ok(Judged { sql, objects, parsed: true }),
             Err(error) if self.has_allowed_head(&sql, &lexemes) && may_be_unparsed(&error) => {
+                self.calls(&sql, &lexemes, &BTreeSet::new())?;
                 Ok(Judged { sql, objects: BTreeSet::new(), parsed: false })
             }
             Err(error) => Err(error),
@@ -194,22 +219,63 @@ impl Guard<'_> {
         let [statement] = statements.as_slice() else {
             return Err(refused("one_statement", "exactly one statement is allowed", None));
         };
-        self.judge(parser, sql, statement)
+        self.judge(parser, sql, lexemes, statement)
     }
 
-    fn judge(&self, parser: SqlParser, sql: &str, statement: &Statement) -> Result<BTreeSet<Object>, Error> {
-        let mut walk = Walk::new(parser, self.denied);
+    fn judge(
+        &self,
+        parser: SqlParser,
+        sql: &str,
+        lexemes: &[Lexeme],
+        statement: &Statement,
+    ) -> Result<BTreeSet<Object>, Error> {
+        let mut walk = Walk::new(parser, self.functions, self.author);
         if let std::ops::ControlFlow::Break(broken) = statement.visit(&mut walk) {
             return Err(refused(broken.rule, broken.message, broken.at.and_then(|at| position(sql, at))));
         }
-        let found = walk.finish().map_err(|broken| refused(broken.rule, broken.message, None))?;
-        for (object, at) in &found {
+        let walked = walk.finish().map_err(|broken| refused(broken.rule, broken.message, None))?;
+        for (object, at) in &walked.objects {
             if !(self.allowed)(object) {
                 let message = format!("{} may not be read here", object.dotted());
                 return Err(refused("not_permitted", message, position(sql, *at)));
             }
         }
-        Ok(found.into_iter().map(|(object, _)| object).collect())
+        let lines = Lines::of(sql);
+        self.calls(sql, lexemes, &walked.seen.iter().filter_map(|at| lines.position(*at)).collect())?;
+        Ok(walked.objects.into_iter().map(|(object, _)| object).collect())
+    }
+
+    /// Refuses a name before a parenthesis that is neither a keyword nor a listed function, unless the walk `seen`
+    /// it: a call in a place that the parser's tree does not show.
+    fn calls(&self, sql: &str, lexemes: &[Lexeme], seen: &BTreeSet<usize>) -> Result<(), Error> {
+        let is = |place: usize, symbol: char| {
+            lexemes.get(place).is_some_and(|lexeme| lexeme.kind == Kind::Symbol(symbol))
+        };
+        let mut unknown = Vec::new();
+        for (place, lexeme) in lexemes.iter().enumerate().filter(|(place, _)| is(place + 1, '(')) {
+            let written = &sql[lexeme.span.clone()];
+            let is_qualified = place > 0 && is(place - 1, '.');
+            let is_known = match &lexeme.kind {
+                Kind::Word if !is_qualified => {
+                    let name = [written.to_lowercase()];
+                    let keyword = BEFORE_PARENTHESES.binary_search(&name[0].as_str()).is_ok();
+                    keyword || self.functions.may_call(self.author, &name)
+                }
+                Kind::Word | Kind::Name(_) => false,
+                _ => true,
+            };
+            if !is_known {
+                unknown.push((lexeme.span.start, written));
+            }
+        }
+        let places = characters_at(sql, unknown.iter().map(|(at, _)| *at));
+        for (at, (_, written)) in places.into_iter().zip(unknown) {
+            if !at.is_some_and(|at| seen.contains(&at)) {
+                let message = self.functions.refusal("the function", written);
+                return Err(refused("denied_function", message, at));
+            }
+        }
+        Ok(())
     }
 
     fn has_allowed_head(&self, sql: &str, lexemes: &[Lexeme]) -> bool {

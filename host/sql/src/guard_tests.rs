@@ -12,14 +12,30 @@ fn judged(parser: SqlParser, sql: &str) -> Result<Judged, String> {
             "orders" | "main.orders" | "pragma_table_xinfo" | "generate_series"
         )
     };
-    let denied = BTreeSet::from(["secret_function".to_owned()]);
+    let functions = Functions::new("mine", &[list_of(parser).to_owned()], &["secret_function".to_owned()]);
     let heads = ["SHOW FULL COLUMNS".to_owned()];
-    let guard = Guard { parser: Some(parser), readings, denied: &denied, heads: &heads, allowed: &allowed };
+    let guard = Guard {
+        parser: Some(parser),
+        readings,
+        functions: &functions,
+        author: Author::Dialect,
+        heads: &heads,
+        allowed: &allowed,
+    };
     guard.check(sql).map_err(|error| {
         assert_eq!(error.code, "guard_refused");
         assert_eq!(error.context[0].0, "rule");
         error.context[0].1.clone()
     })
+}
+
+fn list_of(parser: SqlParser) -> &'static str {
+    match parser {
+        SqlParser::Sqlite => "sqlite",
+        SqlParser::Postgres => "postgres",
+        SqlParser::MySql => "mysql",
+        SqlParser::Ansi => "ansi",
+    }
 }
 
 const ALL: [SqlParser; 4] = [SqlParser::Sqlite, SqlParser::Postgres, SqlParser::MySql, SqlParser::Ansi];
@@ -173,11 +189,12 @@ fn what_no_parser_reads_must_begin_as_declared() {
 #[test]
 fn settings_that_move_the_end_of_a_literal_are_seen() {
     let readings = [Lexing::MYSQL, Lexing::MYSQL_PLAIN];
-    let denied = BTreeSet::new();
+    let functions = Functions::new("mysql", &["mysql".to_owned()], &[]);
     let guard = Guard {
         parser: Some(SqlParser::MySql),
         readings: &readings,
-        denied: &denied,
+        functions: &functions,
+        author: Author::User,
         heads: &[],
         allowed: &|_| true,
     };
@@ -190,11 +207,12 @@ fn settings_that_move_the_end_of_a_literal_are_seen() {
 
 #[test]
 fn positions_count_characters_from_one() {
-    let denied = BTreeSet::new();
+    let functions = Functions::new("sqlite", &["sqlite".to_owned()], &[]);
     let guard = Guard {
         parser: Some(SqlParser::Sqlite),
         readings: &[Lexing::SQLITE],
-        denied: &denied,
+        functions: &functions,
+        author: Author::User,
         heads: &[],
         allowed: &|_| false,
     };
@@ -239,4 +257,81 @@ fn large_and_deep_statements_end_in_an_answer() {
     }
     let nots = format!("SELECT {} 1", "NOT ".repeat(15_000));
     assert!(judged(SqlParser::Sqlite, &nots).is_err());
+}
+
+/// The cases of `cases/`, by the list of functions, and the lexing of its servers.
+const CASES: [(&str, SqlParser, Lexing, &str); 5] = [
+    ("sqlite", SqlParser::Sqlite, Lexing::SQLITE, include_str!("../cases/sqlite.txt")),
+    ("postgres", SqlParser::Postgres, Lexing::POSTGRES, include_str!("../cases/postgres.txt")),
+    ("mysql", SqlParser::MySql, Lexing::MYSQL, include_str!("../cases/mysql.txt")),
+    ("doris", SqlParser::MySql, Lexing::MYSQL, include_str!("../cases/doris.txt")),
+    ("ansi", SqlParser::Ansi, Lexing::POSTGRES, include_str!("../cases/ansi.txt")),
+];
+
+/// The tables that the cases may read.
+fn is_sample(object: &Object) -> bool {
+    let is_named = |name: &str| ["orders", "customers", "items", "notes"].contains(&name);
+    match object.parts.as_slice() {
+        _ if object.function => false,
+        [name] => is_named(name),
+        [database, name] => matches!(database.as_str(), "shop" | "main") && is_named(name),
+        _ => false,
+    }
+}
+
+#[test]
+fn users_statements_are_judged_as_the_cases_say() {
+    let mut wrong = Vec::new();
+    for (list, parser, lexing, cases) in CASES {
+        let functions = Functions::new(list, &[list.to_owned()], &[]);
+        let guard = Guard {
+            parser: Some(parser),
+            readings: &[lexing],
+            functions: &functions,
+            author: Author::User,
+            heads: &[],
+            allowed: &is_sample,
+        };
+        for line in cases.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let (verdict, sql) = line.split_once(": ").expect("a verdict and a statement");
+            let said = match guard.check(sql) {
+                Ok(_) => "allowed".to_owned(),
+                Err(error) => error.context[0].1.clone(),
+            };
+            if said != verdict && (verdict != "refused" || said == "allowed") {
+                let why = guard.check(sql).err().map(|error| error.message).unwrap_or_default();
+                wrong.push(format!("{list}: {said} and not {line}\n    {why}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_refusal_names_the_function_and_the_setting() {
+    let functions = Functions::new("warehouse", &["postgres".to_owned()], &[]);
+    let guard = Guard {
+        parser: Some(SqlParser::Postgres),
+        readings: &[Lexing::POSTGRES],
+        functions: &functions,
+        author: Author::User,
+        heads: &[],
+        allowed: &is_sample,
+    };
+    let error = guard.check("SELECT 1, geo.distance(1, 2)").expect_err("not listed");
+    assert!(error.message.contains("geo.distance") && error.message.contains("`warehouse:geo.distance`"));
+    assert!(error.message.contains("sql_functions_allow"), "{}", error.message);
+    assert!(error.context.contains(&("position".to_owned(), "11".to_owned())), "{:?}", error.context);
+    let entries = ["warehouse:geo.distance".to_owned()];
+    let added = crate::AddedFunctions::parse(&entries).expect("sound");
+    let functions = functions.clone().allowing(&added);
+    let allowing = Guard { functions: &functions, ..guard };
+    assert!(allowing.check("SELECT 1, geo.distance(1, 2)").is_ok());
+    assert!(allowing.check("SELECT * FROM geo.distance(1, 2)").is_ok());
+    assert!(allowing.check("SELECT geo.distance2(1, 2)").is_err());
+}
+
+#[test]
+fn keywords_before_parentheses_are_sorted() {
+    assert!(BEFORE_PARENTHESES.windows(2).all(|pair| pair[0] < pair[1]));
 }

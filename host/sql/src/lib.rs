@@ -5,8 +5,8 @@
 //! again as the server will. Reading statements pass the [`guard`], which parses them and never matches text.
 
 pub mod bounds;
-mod denied;
 mod expression;
+pub mod functions;
 pub mod guard;
 pub mod lex;
 pub mod lineage;
@@ -27,6 +27,7 @@ mod subject;
 mod testing;
 pub mod write;
 
+pub use functions::{AddedFunctions, Author, Functions};
 pub use guard::{Guard, Judged, Object, SqlParser};
 pub use lex::Lexing;
 pub use mentions::fields_named;

@@ -11,6 +11,7 @@ use lakeport_bindings::host::types::Problem;
 use regex::Regex;
 
 use crate::bounds;
+use crate::functions::{AddedFunctions, Functions};
 use crate::guard::SqlParser;
 use crate::lex::Lexing;
 use crate::pattern;
@@ -97,8 +98,8 @@ pub struct Profile {
     pub placeholders: Placeholders,
     /// The host's parser for it; `None`: free SQL is refused.
     pub parser: Option<SqlParser>,
-    /// Functions denied besides the host's own list, lower case.
-    pub denied_functions: BTreeSet<String>,
+    /// The functions that statements may call.
+    pub functions: Functions,
     /// Accepted reading statements.
     pub(crate) remembered: Remembered,
 }
@@ -125,13 +126,18 @@ impl Profile {
             reads_from: reads_from(&info.reads_from, &mut found),
             placeholders: placeholders(info, transport, &mut found),
             parser: info.sql.parsers.iter().find_map(|name| SqlParser::named(name)),
-            denied_functions: info.sql.denied_functions.iter().map(|name| name.to_lowercase()).collect(),
+            functions: Functions::new(&info.name, &info.sql.parsers, &info.sql.denied_functions),
             remembered: Remembered::default(),
         };
         if found.0.is_empty() {
             recipes(&profile, info, &mut found);
         }
         if found.0.is_empty() { Ok(profile) } else { Err(found.0) }
+    }
+
+    /// The same with the functions that the operator allows.
+    pub fn allowing(self, added: &AddedFunctions) -> Profile {
+        Profile { functions: self.functions.allowing(added), ..self }
     }
 
     /// All ways in which its servers may read a text; if there are several, they must agree.

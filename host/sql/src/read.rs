@@ -8,6 +8,7 @@ use lakeport_bindings::dialect::statements::Fragment;
 use lakeport_bindings::host::data::Cell;
 use lakeport_bindings::host::types::Error;
 
+use crate::functions::Author;
 use crate::guard::{Guard, Object, SqlParser, refused};
 use crate::profile::{Placeholders, Profile, Transport};
 use crate::write::{is_number, quote_name, quote_text};
@@ -48,7 +49,8 @@ pub fn read_statement(
     let guard = Guard {
         parser: profile.parser,
         readings: &readings,
-        denied: &profile.denied_functions,
+        functions: &profile.functions,
+        author: Author::Dialect,
         heads,
         allowed: &allowed,
     };

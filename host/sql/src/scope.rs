@@ -1,16 +1,22 @@
 //! Walks a parsed statement for the guard: finds all objects that it reads, resolves the scopes of common
 //! table expressions, and stops at the first construct that does not merely read.
 
-use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, Ident, ObjectName, Query, Select, SetExpr, Spanned, Statement, TableFactor, Visitor,
+    ArrayElemTypeDef, BinaryOperator, DataType, Expr, Function, FunctionArgumentClause, FunctionArguments,
+    Ident, JsonTableColumn, ObjectName, Query, Select, SetExpr, Spanned, Statement, TableAlias, TableFactor,
+    Visitor,
 };
 use sqlparser::tokenizer::Location;
 
-use crate::denied::{is_denied, is_large_in_sqlite};
+use crate::functions::{Author, Functions};
 use crate::guard::{Object, SqlParser};
+
+/// Begins a variable of MySQL: `@a`, `@@sql_mode`.
+const VARIABLE: char = '@';
+/// The schema of PostgreSQL's own operators.
+const OWN_SCHEMA: &str = "pg_catalog";
 
 /// Why the walk stopped.
 pub(crate) struct Broken {
@@ -28,24 +34,42 @@ struct Frame {
     recursive: bool,
 }
 
+/// What a walk found, with the first places.
+pub(crate) struct Walked {
+    pub objects: Vec<(Object, Location)>,
+    pub seen: Vec<Location>,
+}
+
 /// The walk.
 pub(crate) struct Walk<'a> {
     parser: SqlParser,
-    denied: &'a BTreeSet<String>,
+    functions: &'a Functions,
+    author: Author,
     frames: Vec<Frame>,
     found: Vec<(Object, Location)>,
+    /// Names that may stand before a parenthesis: judged functions, aliases with columns, types.
+    seen: Vec<Location>,
     /// Table factors minus relations: a relation anywhere else is unknown.
     tables: usize,
     relations: usize,
 }
 
 impl<'a> Walk<'a> {
-    pub fn new(parser: SqlParser, denied: &'a BTreeSet<String>) -> Self {
-        Walk { parser, denied, frames: Vec::new(), found: Vec::new(), tables: 0, relations: 0 }
+    pub fn new(parser: SqlParser, functions: &'a Functions, author: Author) -> Self {
+        Walk {
+            parser,
+            functions,
+            author,
+            frames: Vec::new(),
+            found: Vec::new(),
+            seen: Vec::new(),
+            tables: 0,
+            relations: 0,
+        }
     }
 
-    /// All objects with their first places.
-    pub fn finish(self) -> Result<Vec<(Object, Location)>, Broken> {
+    /// All objects, and the names that were judged.
+    pub fn finish(self) -> Result<Walked, Broken> {
         if self.tables != self.relations {
             return Err(Broken {
                 rule: "reads_only",
@@ -53,15 +77,11 @@ impl<'a> Walk<'a> {
                 at: None,
             });
         }
-        Ok(self.found)
+        Ok(Walked { objects: self.found, seen: self.seen })
     }
 
-    /// Resolves a name as the server does: PostgreSQL folds unquoted names, the others keep them.
     fn folded(&self, ident: &Ident) -> String {
-        match (self.parser, ident.quote_style) {
-            (SqlParser::Postgres, None) => ident.value.to_lowercase(),
-            _ => ident.value.clone(),
-        }
+        folded(self.parser, ident)
     }
 
     fn same(&self, one: &Ident, other: &Ident) -> bool {
@@ -97,19 +117,128 @@ impl<'a> Walk<'a> {
             );
         }
         let parts: Vec<String> = idents.iter().map(|ident| self.folded(ident)).collect();
-        if function && parts.last().is_some_and(|name| self.denies(name)) {
-            return self.denied_function(name);
+        if self.author == Author::User && !function && self.functions.is_system(&parts) {
+            let message = format!("{name} belongs to the database's system and may not be read here");
+            return stop("not_permitted", message, name.span().start);
+        }
+        if function {
+            self.see(name);
+            if self.functions.may_be_table(self.author, &parts) {
+                return ControlFlow::Continue(());
+            }
+            // What a dialect may ask for is on the host's list and on its own.
+            if self.author != Author::Dialect || !self.functions.may_call(self.author, &parts) {
+                return self.refused("the table function", name);
+            }
         }
         self.found.push((Object { parts, function }, name.span().start));
         ControlFlow::Continue(())
     }
 
-    fn denies(&self, function: &str) -> bool {
-        is_denied(function, self.denied) || self.parser == SqlParser::Sqlite && is_large_in_sqlite(function)
+    fn see(&mut self, name: &ObjectName) {
+        let last = name.0.last().and_then(|part| part.as_ident());
+        self.seen.extend(last.map(|ident| ident.span.start));
     }
 
-    fn denied_function(&self, name: &ObjectName) -> ControlFlow<Broken> {
-        stop("denied_function", format!("the function {name} may not be called"), name.span().start)
+    fn refused(&self, what: &str, name: &ObjectName) -> ControlFlow<Broken> {
+        let message = self.functions.refusal(what, &name.to_string());
+        stop("denied_function", message, name.span().start)
+    }
+
+    fn call(&mut self, function: &Function) -> ControlFlow<Broken> {
+        let name = &function.name;
+        let parts = parts(self.parser, name);
+        if !parts.is_some_and(|parts| self.functions.may_call(self.author, &parts)) {
+            return self.refused("the function", name);
+        }
+        self.see(name);
+        let FunctionArguments::List(list) = &function.args else { return ControlFlow::Continue(()) };
+        list.clauses.iter().try_for_each(|clause| match clause {
+            FunctionArgumentClause::JsonReturningClause(returning) => self.data_type(&returning.data_type),
+            _ => ControlFlow::Continue(()),
+        })
+    }
+
+    /// A name without parentheses may be a call (`CURRENT_USER`) or a variable.
+    fn word(&self, idents: &[Ident]) -> ControlFlow<Broken> {
+        let [first, rest @ ..] = idents else { return ControlFlow::Continue(()) };
+        let written = idents.iter().map(|ident| ident.value.as_str()).collect::<Vec<_>>().join(".");
+        let is_variable = self.parser == SqlParser::MySql && first.value.starts_with(VARIABLE);
+        if is_variable && !self.functions.may_read_variable(self.author, &written) {
+            let message = format!("the variable {written} may not be read here");
+            return stop("denied_function", message, first.span.start);
+        }
+        let is_word = rest.is_empty() && first.quote_style.is_none();
+        if is_word && self.functions.is_refused_word(self.author, &first.value) {
+            return stop(
+                "denied_function",
+                self.functions.refusal("the function", &written),
+                first.span.start,
+            );
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn data_type(&mut self, data_type: &DataType) -> ControlFlow<Broken> {
+        let name = match data_type {
+            DataType::Custom(name, _) => name.clone(),
+            DataType::Regclass => ObjectName::from(vec![Ident::new("regclass")]),
+            DataType::Array(
+                ArrayElemTypeDef::SquareBracket(inner, _)
+                | ArrayElemTypeDef::AngleBracket(inner)
+                | ArrayElemTypeDef::Parenthesis(inner),
+            ) => return self.data_type(inner),
+            _ => return ControlFlow::Continue(()),
+        };
+        let parts = parts(self.parser, &name);
+        if !parts.is_some_and(|parts| self.functions.may_cast_to(self.author, &parts)) {
+            return self.refused("the type", &name);
+        }
+        self.see(&name);
+        ControlFlow::Continue(())
+    }
+
+    fn alias(&mut self, alias: &TableAlias) -> ControlFlow<Broken> {
+        self.seen.push(alias.name.span.start);
+        alias
+            .columns
+            .iter()
+            .filter_map(|column| column.data_type.as_ref())
+            .try_for_each(|of| self.data_type(of))
+    }
+
+    fn json_columns(&mut self, columns: &[JsonTableColumn]) -> ControlFlow<Broken> {
+        columns.iter().try_for_each(|column| match column {
+            JsonTableColumn::Named(column) => self.data_type(&column.r#type),
+            JsonTableColumn::Nested(nested) => self.json_columns(&nested.columns),
+            JsonTableColumn::ForOrdinality(_) => ControlFlow::Continue(()),
+        })
+    }
+}
+
+/// Resolves a name as the server does: PostgreSQL folds unquoted names, the others keep them.
+fn folded(parser: SqlParser, ident: &Ident) -> String {
+    match (parser, ident.quote_style) {
+        (SqlParser::Postgres, None) => ident.value.to_lowercase(),
+        _ => ident.value.clone(),
+    }
+}
+
+/// The parts of a name as the server resolves them; `None` for one that is worked out when it runs.
+pub(crate) fn parts(parser: SqlParser, name: &ObjectName) -> Option<Vec<String>> {
+    name.0.iter().map(|part| part.as_ident().map(|ident| folded(parser, ident))).collect()
+}
+
+fn alias_of(factor: &TableFactor) -> Option<&TableAlias> {
+    match factor {
+        TableFactor::Table { alias, .. }
+        | TableFactor::Derived { alias, .. }
+        | TableFactor::TableFunction { alias, .. }
+        | TableFactor::Function { alias, .. }
+        | TableFactor::UNNEST { alias, .. }
+        | TableFactor::JsonTable { alias, .. }
+        | TableFactor::NestedJoin { alias, .. } => alias.as_ref(),
+        _ => None,
     }
 }
 
@@ -157,6 +286,9 @@ impl Visitor for Walk<'_> {
         }
         let with = query.with.as_ref();
         let expressions = with.map(|with| with.cte_tables.as_slice()).unwrap_or_default();
+        for expression in expressions {
+            self.alias(&expression.alias)?;
+        }
         self.frames.push(Frame {
             expressions: expressions
                 .iter()
@@ -202,6 +334,9 @@ impl Visitor for Walk<'_> {
     }
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<Broken> {
+        if let Some(alias) = alias_of(factor) {
+            self.alias(alias)?;
+        }
         match factor {
             TableFactor::Table { name, args, .. } => {
                 self.tables += 1;
@@ -214,19 +349,29 @@ impl Visitor for Walk<'_> {
             TableFactor::TableFunction { expr: Expr::Function(function), .. } => {
                 self.object(&function.name, true)
             }
-            TableFactor::Derived { .. }
-            | TableFactor::NestedJoin { .. }
-            | TableFactor::UNNEST { .. }
-            | TableFactor::JsonTable { .. } => ControlFlow::Continue(()),
+            TableFactor::Derived { .. } | TableFactor::NestedJoin { .. } | TableFactor::UNNEST { .. } => {
+                ControlFlow::Continue(())
+            }
+            TableFactor::JsonTable { columns, .. } => self.json_columns(columns),
             other => stop("parse", "this form of a table is not known here", other.span().start),
         }
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Broken> {
-        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
-        match function.name.0.last().and_then(|part| part.as_ident()) {
-            Some(ident) if !self.denies(&ident.value) => ControlFlow::Continue(()),
-            _ => self.denied_function(&function.name),
+        match expr {
+            Expr::Function(function) => self.call(function),
+            Expr::Identifier(ident) => self.word(std::slice::from_ref(ident)),
+            Expr::CompoundIdentifier(idents) => self.word(idents),
+            Expr::Cast { data_type, .. } | Expr::Convert { data_type: Some(data_type), .. } => {
+                self.data_type(data_type)
+            }
+            Expr::TypedString(typed) => self.data_type(&typed.data_type),
+            Expr::BinaryOp { op: BinaryOperator::PGCustomBinaryOperator(name), .. } if !matches!(name.as_slice(), [_] | [_, _] if name.len() == 1 || name[0] == OWN_SCHEMA) =>
+            {
+                let message = self.functions.refusal("the operator", &name.join("."));
+                stop("denied_function", message, expr.span().start)
+            }
+            _ => ControlFlow::Continue(()),
         }
     }
 }

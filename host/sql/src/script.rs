@@ -5,7 +5,7 @@
 //! statement of an unlisted kind is refused, and the whole text with it: nothing is sent. So is text that the
 //! server's tokenizer could read differently from the lexer here: its placeholders, which may swallow quotes.
 
-use crate::denied::is_denied_in_sqlite;
+use crate::functions::reaches_out_of_sqlite;
 use crate::lex::{Kind, Lexeme, Lexing, lex};
 
 /// Statements of one text.
@@ -184,7 +184,7 @@ impl Judge<'_> {
             return Err("there is a byte order mark in it".to_owned());
         }
         let is_called = self.lexemes.get(place + 1).is_some_and(|behind| behind.kind == Kind::Symbol('('));
-        if is_called && is_denied_in_sqlite(&lower) || lower.starts_with(PRAGMA_FUNCTIONS) {
+        if is_called && reaches_out_of_sqlite(&lower) || lower.starts_with(PRAGMA_FUNCTIONS) {
             return Err(format!("{name} may not be used"));
         }
         Ok(())

@@ -3,7 +3,7 @@
 use lakeport_bindings::dialect::statements::{Token, TypeToken};
 
 use crate::bounds::{self, Bounds, begins_with};
-use crate::expression;
+use crate::expression::{self, Wrong};
 use crate::profile::{Profile, Transport, Words, words};
 use crate::session::HostValues;
 use crate::subject::Subject;
@@ -291,8 +291,10 @@ impl<'a> Check<'a> {
         let Some(parser) = self.profile.parser else {
             return Err(fault("expression", "the host has no parser to check expressions of this dialect"));
         };
-        expression::check(text, parser, &self.profile.denied_functions)
-            .map_err(|message| fault("expression", message))
+        expression::check(text, parser, &self.profile.functions).map_err(|wrong| match wrong {
+            Wrong::Shape(message) => fault("expression", message),
+            Wrong::Function(message) => Fault { not_representable: true, ..fault("expression", message) },
+        })
     }
 }
 

@@ -108,15 +108,97 @@ fn number_length(rest: &str) -> usize {
     rest.len()
 }
 
-/// Whether a statement contains this name, quoted in any way. Texts count: SQLite accepts them as names in
-/// some places.
+/// Whether the statement of a view or a trigger uses a table of this name, quoted in any way. Texts count: SQLite
+/// accepts them as names in some places. A name counts only in the place of a table: renaming a table changes those
+/// and leaves fields, texts and keywords (`FROM`, for a table `from`) alone.
 pub fn mentions(sql: &str, name: &str) -> bool {
-    let Ok(lexemes) = lex(sql) else { return true };
-    lexemes.iter().any(|lexeme| match &lexeme.kind {
-        Kind::Word => sql[lexeme.span.clone()].eq_ignore_ascii_case(name),
-        Kind::QuotedName(text) | Kind::Text(text) => text.eq_ignore_ascii_case(name),
-        _ => false,
-    })
+    let Ok(mut lexemes) = lex(sql) else { return true };
+    lexemes.retain(|lexeme| lexeme.kind != Kind::Comment);
+    let statement = Statement { sql, lexemes: &lexemes };
+    (0..lexemes.len()).any(|place| statement.is_named(place, name) && statement.is_table(place))
+}
+
+/// Keywords that may stand in the place of a table without being one.
+const NO_NAMES: [&str; 5] = ["OF", "OR", "SELECT", "VALUES", "WITH"];
+/// Words that begin a clause in which no table is named.
+const OTHER_CLAUSES: [&str; 11] =
+    ["BY", "GROUP", "HAVING", "LIMIT", "ORDER", "RETURNING", "SELECT", "SET", "VALUES", "WHERE", "WINDOW"];
+
+struct Statement<'a> {
+    sql: &'a str,
+    lexemes: &'a [Lexeme],
+}
+
+impl Statement<'_> {
+    fn is_named(&self, place: usize, name: &str) -> bool {
+        match &self.lexemes[place].kind {
+            Kind::Word => {
+                let word = &self.sql[self.lexemes[place].span.clone()];
+                word.eq_ignore_ascii_case(name) && !NO_NAMES.contains(&self.word(place).as_str())
+            }
+            Kind::QuotedName(text) | Kind::Text(text) => text.eq_ignore_ascii_case(name),
+            _ => false,
+        }
+    }
+
+    /// Whether a table is named here.
+    fn is_table(&self, place: usize) -> bool {
+        // Behind the name of a schema.
+        let place = if self.before_is('.', place) { place.saturating_sub(2) } else { place };
+        let Some(before) = place.checked_sub(1) else { return false };
+        let further = |count: usize| place.checked_sub(1 + count).map(|at| self.word(at)).unwrap_or_default();
+        match (&self.lexemes[before].kind, self.word(before).as_str()) {
+            (_, "FROM") => further(1) != "DISTINCT",
+            (_, "IN" | "INTO" | "JOIN" | "UPDATE") => true,
+            (_, "ABORT" | "FAIL" | "IGNORE" | "REPLACE" | "ROLLBACK") => further(1) == "OR",
+            // Of a trigger: the ON of a join comes later.
+            (_, "ON") => {
+                (0..before).any(|at| self.word(at) == "TRIGGER")
+                    && (0..before).all(|at| self.word(at) != "ON")
+            }
+            (Kind::Symbol('(' | ','), _) => self.is_among_tables(before),
+            _ => false,
+        }
+    }
+
+    /// Whether the comma or parenthesis at this place stands in a FROM clause.
+    fn is_among_tables(&self, place: usize) -> bool {
+        let mut depth = 0;
+        let opens = self.lexemes[place].kind == Kind::Symbol('(');
+        let from = if opens { place + 1 } else { place };
+        for at in (0..from).rev() {
+            match (&self.lexemes[at].kind, self.word(at).as_str()) {
+                (Kind::Symbol(')'), _) => depth += 1,
+                (Kind::Symbol('('), _) if depth > 0 => depth -= 1,
+                (Kind::Symbol('('), _) => {
+                    let Some(before) = at.checked_sub(1) else { return false };
+                    return match (&self.lexemes[before].kind, self.word(before).as_str()) {
+                        (_, "FROM" | "JOIN") => true,
+                        (Kind::Symbol('(' | ','), _) => self.is_among_tables(before),
+                        _ => false,
+                    };
+                }
+                (_, "FROM" | "JOIN") if depth == 0 => return true,
+                (_, word) if depth == 0 && OTHER_CLAUSES.contains(&word) => return false,
+                _ => {}
+            }
+        }
+        false
+    }
+
+    fn before_is(&self, symbol: char, place: usize) -> bool {
+        place.checked_sub(1).is_some_and(|before| self.lexemes[before].kind == Kind::Symbol(symbol))
+    }
+
+    /// The bare word at a place, upper case; empty for anything else.
+    fn word(&self, place: usize) -> String {
+        let lexeme = &self.lexemes[place];
+        if lexeme.kind == Kind::Word {
+            self.sql[lexeme.span.clone()].to_ascii_uppercase()
+        } else {
+            String::new()
+        }
+    }
 }
 
 #[cfg(test)]
@@ -172,5 +254,36 @@ mod tests {
         assert!(mentions("SELECT * FROM \"we\"\"ird\"", "we\"ird"));
         assert!(!mentions("SELECT * FROM orders_old -- orders", "orders"));
         assert!(mentions("SELECT 'open", "orders"));
+    }
+
+    #[test]
+    fn only_a_table_is_a_mention() {
+        let trigger = "CREATE TRIGGER t AFTER INSERT ON orders FOR EACH ROW WHEN new.a IS NOT NULL BEGIN \
+            INSERT INTO log (paid, x) SELECT replace(new.a, 'paid', o.paid), CASE WHEN a IS DISTINCT FROM paid THEN 2 END \
+            FROM other AS o JOIN more ON paid > 1 WHERE a IN (SELECT paid FROM (VALUES (paid))) ORDER BY a, paid; END";
+        let keywords = ["select", "from", "Create", "trigger", "end", "row", "replace", "values", "or", "on"];
+        for other in keywords.into_iter().chain(["paid", "o", "a", "x", "t", "new"]) {
+            assert!(!mentions(trigger, other), "{other}");
+        }
+        for used in ["orders", "log", "other", "more"] {
+            assert!(mentions(trigger, used), "{used}");
+        }
+        for (sql, name) in [
+            ("CREATE VIEW v AS SELECT * FROM \"select\"", "select"),
+            ("CREATE VIEW v AS SELECT * FROM 'select'", "select"),
+            ("CREATE VIEW v AS SELECT * FROM [From]", "from"),
+            ("CREATE VIEW v AS SELECT * FROM view", "view"),
+            ("CREATE VIEW v AS SELECT * FROM a, row", "row"),
+            ("CREATE VIEW v AS SELECT * FROM a JOIN b ON a.x = f(b.x, 1), c", "c"),
+            ("CREATE VIEW v AS SELECT * FROM (a JOIN (b, c) USING (x))", "c"),
+            ("CREATE VIEW v AS SELECT * FROM ((a))", "a"),
+            ("CREATE VIEW v AS SELECT x, (SELECT max(y) FROM main.end), z FROM q", "end"),
+            ("CREATE VIEW v AS SELECT x IN orders FROM q", "orders"),
+            ("CREATE TRIGGER t INSTEAD OF UPDATE OF a, b ON trigger BEGIN SELECT 1; END", "trigger"),
+            ("CREATE TRIGGER t AFTER INSERT ON x BEGIN UPDATE OR IGNORE plan SET a = 1; END", "plan"),
+            ("CREATE TRIGGER t AFTER INSERT ON x BEGIN UPDATE /* it */ \"set\" SET a = 1; END", "set"),
+        ] {
+            assert!(mentions(sql, name), "{sql}");
+        }
     }
 }

@@ -23,9 +23,10 @@ use super::driver::{Collector, Driver};
 use super::login::{Login, Tls};
 use crate::errors::of_postgres;
 
-/// The host's own settings: read-only, and a check that ends statements whose client is gone.
-const READ_ONLY: &str =
-    "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; SET statement_timeout TO 120000";
+/// The host's own settings: read-only, a check that ends statements whose client is gone, and no search path: the
+/// guard permits names of PostgreSQL's own functions, which must not mean those of another schema.
+const READ_ONLY: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; SET statement_timeout TO 120000; \
+                         SET search_path TO ''";
 const CHANGES: &str = "SET statement_timeout TO 900000; SET idle_in_transaction_session_timeout TO 900000";
 /// Reading texts relies on it.
 const MUST_BE: &str = "SELECT current_setting('standard_conforming_strings')";

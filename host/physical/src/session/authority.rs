@@ -12,6 +12,7 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
+use lakeport_sql::functions::may_be_called_in_sqlite;
 use libsqlite3_sys as sqlite;
 use serde::{Deserialize, Serialize};
 use sqlx::sqlite::LockedSqliteHandle;
@@ -26,20 +27,11 @@ const PATTERN_MAX_BYTES: c_int = 1_000;
 /// The key under which the connection keeps its authority; it frees it when it is closed.
 const CLIENT_DATA: &CStr = c"lakeport authority";
 
-/// Functions that reach out of the database, or produce a value of up to 1 GB.
-const DENIED_FUNCTIONS: &[&str] = &[
-    "edit",
-    "format",
-    "fsdir",
-    "fts3_tokenizer",
-    "load_extension",
-    "printf",
-    "randomblob",
-    "readfile",
-    "writefile",
-    "zeroblob",
-    "zipfile",
-];
+/// Pragmas without an argument that virtual tables ask while they answer: whether the file changed, and the size of
+/// its pages.
+const INNER_PRAGMAS: &[&str] = &["data_version", "page_size"];
+/// SQLite's table-valued functions that read their argument alone.
+const VALUE_TABLES: &[&str] = &["json_each", "json_tree", "jsonb_each", "jsonb_tree"];
 /// Prefixes of system tables and virtual tables.
 const SYSTEM_PREFIXES: &[&str] = &["sqlite_", "pragma_"];
 /// Other virtual tables that expose the file's internals.
@@ -134,7 +126,8 @@ impl Authority {
     fn allows(&self, action: c_int, one: &str, other: &str, database: &str, view: &str) -> bool {
         match action {
             sqlite::SQLITE_SELECT | sqlite::SQLITE_RECURSIVE => true,
-            sqlite::SQLITE_FUNCTION => !DENIED_FUNCTIONS.contains(&other.to_lowercase().as_str()),
+            sqlite::SQLITE_FUNCTION => may_be_called_in_sqlite(other),
+            sqlite::SQLITE_PRAGMA => other.is_empty() && INNER_PRAGMAS.contains(&one),
             sqlite::SQLITE_READ => self.may_read(&one.to_lowercase(), other, database, view),
             _ => false,
         }
@@ -157,7 +150,10 @@ impl Authority {
             "temp" => is_view,
             // When SQLite flattens a view, it reports the tables of which it reads no column, without naming
             // the view. Such a read reveals only the number of rows.
-            "main" => column.is_empty() && bases.contains_key(table),
+            "main" => {
+                column.is_empty() && bases.contains_key(table)
+                    || VALUE_TABLES.contains(&table) && !tables.contains(table)
+            }
             // A table of which no column is read: SQLite reports only the name in the statement.
             "" => column.is_empty() && (is_view || !tables.contains(table) && !is_system),
             _ => false,

@@ -18,6 +18,7 @@ use chrono::NaiveTime;
 use chrono_tz::Tz;
 use lakeport_base::text::nearest;
 use lakeport_oidc::OidcSettings;
+use lakeport_sql::AddedFunctions;
 
 pub use explain::{Explained, explain};
 pub use settings::{SETTINGS, Setting};
@@ -67,6 +68,8 @@ pub struct Config {
     /// `None`: statistics are not collected automatically.
     pub statistics_daily_at: Option<NaiveTime>,
     pub runner_tasks_at_once: usize,
+    /// Functions of data sources that queries may call besides the lists of `lakeport-sql`.
+    pub sql_functions_allow: AddedFunctions,
     pub egress_allow: Vec<String>,
     pub egress_ca_file: Option<PathBuf>,
     pub worker_memory_mib: u64,
@@ -267,6 +270,7 @@ impl Config {
             publication_four_eyes: true,
             statistics_daily_at: None,
             runner_tasks_at_once: 0,
+            sql_functions_allow: AddedFunctions::default(),
             egress_allow: Vec::new(),
             egress_ca_file: None,
             worker_memory_mib: 0,

@@ -249,6 +249,17 @@ pub const SETTINGS: &[Setting] = &[
         shown: |config| config.publication_four_eyes.to_string(),
     },
     Setting {
+        key: "sql_functions_allow",
+        default: Default::Fixed(""),
+        meaning: "functions and types of data sources that queries and defaults may use besides the built-in lists: \
+                  kind:schema.function, such as postgres:geo.distance, with commas between",
+        set: |config, text| {
+            lakeport_sql::AddedFunctions::parse(&parse::list(text))
+                .map(|functions| config.sql_functions_allow = functions)
+        },
+        shown: |config| config.sql_functions_allow.to_string(),
+    },
+    Setting {
         key: "egress_allow",
         default: Default::Fixed(""),
         meaning: "internal addresses that may be reached though they are loopback, link-local or reserved: \

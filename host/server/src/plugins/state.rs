@@ -389,6 +389,7 @@ fn settings(config: &Config) -> RegistrySettings {
         },
         tool_timeout: Some(Duration::from_millis(plugins.tool_timeout_ms)),
         policy: Policy { withhold: plugins.withhold.iter().cloned().collect() },
+        functions: config.sql_functions_allow.clone(),
         drain: Duration::from_secs(plugins.drain_s),
         history_max: plugins.keep_generations,
         log_lines: plugins.log_lines,

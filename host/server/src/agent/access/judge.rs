@@ -7,7 +7,7 @@ use std::sync::Arc;
 use lakeport_bindings::host::types::Error as PluginError;
 use lakeport_bindings::tool::guard::{UsedTable, Verdict};
 use lakeport_catalog::{Entry, Index};
-use lakeport_sql::{Guard, Object, Profile, ReadStatement, Transport, fields_named};
+use lakeport_sql::{Author, Guard, Object, Profile, ReadStatement, Transport, fields_named};
 use parking_lot::Mutex;
 
 use super::own;
@@ -114,6 +114,8 @@ impl TopicAccess {
         let mut known: BTreeSet<String> = fields.map(|field| field.name.to_lowercase()).collect();
         if profile.transport == Transport::Sqlite {
             known.extend(ROW_IDS.iter().map(|name| (*name).to_owned()));
+            // A full-text table is searched by its name, as if that were a field: `notes MATCH 'x'`.
+            known.extend(reads.iter().filter_map(|used| used.parts.last()).map(|name| name.to_lowercase()));
         }
         let named = fields_named(parser, sql);
         Ok(named.into_iter().filter(|name| !known.contains(&name.to_lowercase())).collect())
@@ -136,7 +138,8 @@ impl OwnedGuard<'_> {
         let guard = Guard {
             parser: self.profile.parser,
             readings: &self.readings,
-            denied: &self.profile.denied_functions,
+            functions: &self.profile.functions,
+            author: Author::User,
             // A statement that no parser reads is refused: its tables are unknown.
             heads: &[],
             allowed: self.allowed,
@@ -147,9 +150,6 @@ impl OwnedGuard<'_> {
 
 fn unknown(object: &Object, source: &Datasource) -> String {
     let name = object.dotted();
-    if object.function {
-        return format!("the table function {name} may not be used here");
-    }
     format!(
         "there is no table `{name}` to be read in the data source `{}`; the catalogue says which there are",
         source.name
