@@ -21,7 +21,7 @@ pub use client::{Response, named, refused, request};
 pub use events::{Event, EventStream};
 pub use issuer::{Issuer, SigningKey};
 pub use lake::{Lake, everywhere, id_of, on_servers, on_sqlite};
-pub use server::{Client, KEY, Options, Server, eventually};
+pub use server::{Client, KEY, Options, Server, eventually, memory_bytes};
 pub use session::{Cells, Session};
 pub use store::{Store, stores};
 pub use warehouse::{Kind, PASSWORD, Warehouse};

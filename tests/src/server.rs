@@ -367,6 +367,13 @@ impl Client {
     }
 }
 
+/// A figure of `/proc/<pid>/status`, such as `VmRSS:`, in bytes.
+pub fn memory_bytes(pid: u32, name: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let line = status.lines().find(|line| line.starts_with(name)).expect("the line is there");
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).expect("a number") * 1024
+}
+
 /// Polls until there is a result; panics with `what` if that takes too long.
 pub fn eventually<T>(what: &str, at_most: Duration, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = std::time::Instant::now() + at_most;

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use lakeport_tests::{Response, Server, request, stores};
+use lakeport_tests::{Response, Server, memory_bytes, request, stores};
 
 /// The most that the server may grow under attack.
 const GROWTH_MAX_BYTES: u64 = 64 * 1024 * 1024;
@@ -27,30 +27,17 @@ impl Target {
         target.assert_answers();
         // Resets the peak memory, which compiling the plugins has raised.
         std::fs::write(format!("/proc/{}/clear_refs", target.server.pid()), "5").expect("it is our process");
-        Target { at_rest_bytes: target.memory_bytes("VmRSS:"), ..target }
+        Target { at_rest_bytes: memory_bytes(target.server.pid(), "VmRSS:"), ..target }
     }
 
     fn address(&self) -> SocketAddr {
         self.server.address()
     }
 
-    fn memory_bytes(&self, name: &str) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.server.pid())).expect("it runs");
-        let line = status.lines().find(|line| line.starts_with(name)).expect("the line is there");
-        line.split_whitespace().nth(1).and_then(|kib| kib.parse::<u64>().ok()).expect("a number") * 1024
-    }
-
-    fn assert_answers(&self) {
-        let begun = Instant::now();
-        let answer = request(self.address(), "GET", "/health/live", &[], b"");
-        assert_eq!(answer.status, 200, "{answer:?}");
-        assert!(begun.elapsed() < Duration::from_secs(5), "others are answered meanwhile");
-    }
-
     /// Checked at the end of an attack.
     fn assert_unharmed(&self) {
         self.assert_answers();
-        let grown = self.memory_bytes("VmHWM:").saturating_sub(self.at_rest_bytes);
+        let grown = memory_bytes(self.server.pid(), "VmHWM:").saturating_sub(self.at_rest_bytes);
         assert!(grown < GROWTH_MAX_BYTES, "the server was {grown} bytes larger than at rest");
     }
 

@@ -5,6 +5,7 @@
 use lakeport_base::Error;
 use lakeport_base::text::shortened;
 use lakeport_bindings::host::types::Error as PluginError;
+use lakeport_physical::{PROTOCOL_ERROR, STATEMENT_TOO_HEAVY};
 use lakeport_plugins::{CallError, CallFault};
 
 /// The address is not permitted.
@@ -23,6 +24,8 @@ pub const CALL_CODES: &[&str] = &[
     "plugin_stack_exceeded",
     "plugin_timeout",
     "plugin_trapped",
+    PROTOCOL_ERROR,
+    STATEMENT_TOO_HEAVY,
     "unreachable",
     "unsupported_by_dialect",
     "upstream_denied",
@@ -99,6 +102,8 @@ pub fn answered(error: &PluginError) -> Error {
         "unavailable" | "rate_limited" => {
             Error::unavailable("upstream_unavailable", message).retry_after(wait_s(error))
         }
+        PROTOCOL_ERROR => Error::bad_gateway(PROTOCOL_ERROR, message),
+        STATEMENT_TOO_HEAVY => Error::bad_gateway(STATEMENT_TOO_HEAVY, message),
         "unsupported" | "unsupported_by_dialect" => Error::conflict("unsupported_by_dialect", message),
         _ => Error::bad_gateway("upstream_failed", message),
     }
@@ -160,6 +165,8 @@ mod tests {
             (said("unauthorized"), 502, "upstream_denied"),
             (said("rate_limited"), 503, "upstream_unavailable"),
             (said("unsupported"), 409, "unsupported_by_dialect"),
+            (said(PROTOCOL_ERROR), 502, "protocol_error"),
+            (said(STATEMENT_TOO_HEAVY), 502, "statement_too_heavy"),
             (said("not_found"), 502, "upstream_failed"),
             (said("made_up"), 502, "upstream_failed"),
             (failed(CallFault::Busy), 503, "plugin_busy"),

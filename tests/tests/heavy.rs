@@ -1,0 +1,194 @@
+//! Statements that cannot be interrupted, or want more memory than there is (tests/adversary/statements.txt). Each
+//! ends with its own error; the server stays small, answers others, and stops when it is told to.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use lakeport_tests::{Event, EventStream, Kind, Lake, eventually, memory_bytes, on_servers, stores};
+use serde_json::{Value, json};
+
+const STATEMENTS: &str = include_str!("../adversary/statements.txt");
+const EXECUTIONS: &str = "/api/v1/executions";
+const SOON: Duration = Duration::from_secs(30);
+/// The timeout of each statement's task, seconds.
+const TIMEOUT_S: u64 = 2;
+/// How long a statement may go on after its timeout, or its cancellation, on a busy machine.
+const STOPPED_WITHIN: Duration = Duration::from_secs(15);
+/// The most that the server itself may grow.
+const GROWTH_MAX_BYTES: u64 = 96 * 1024 * 1024;
+/// Runs for minutes within one operation.
+const STUCK: &str = "SELECT instr(printf('%.*c', 100000000, 'a'), printf('%.*c', 50000000, 'a') || 'b')";
+
+fn statements() -> Vec<(&'static str, &'static str)> {
+    let lines = STATEMENTS.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    lines
+        .map(|line| line.split_once(" | ").map(|(name, sql)| (name.trim(), sql.trim())).expect("two parts"))
+        .collect()
+}
+
+/// A workflow with one task for each statement; none depends on another one.
+fn workflow(lake: &Lake, statements: &[(&str, &str)], timeout_s: u64) -> i64 {
+    let source = lake.source("shop.db");
+    lake.run("shop.db", "CREATE TABLE t (a)");
+    let workflow = lake.workflow("heavy");
+    for (name, sql) in statements {
+        let task = json!({ "workflowId": workflow, "taskName": name, "taskType": "SQL", "datasourceId": source,
+            "sqlContent": sql, "timeout": timeout_s });
+        let form = json!({ "task": task, "inputTableIds": [], "outputTableIds": [] });
+        lake.server.post("/api/v1/tasks", &form).data();
+    }
+    lake.deploy(workflow);
+    workflow
+}
+
+fn grown(lake: &Lake, at_rest_bytes: u64) -> u64 {
+    memory_bytes(lake.server.pid(), "VmHWM:").saturating_sub(at_rest_bytes)
+}
+
+/// The processes whose parent is this server.
+fn children(lake: &Lake) -> Vec<u32> {
+    let pid = lake.server.pid();
+    let listed = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let of_threads = std::fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    let all: String = of_threads.collect::<Vec<_>>().join(" ") + " " + &listed;
+    let mut all: Vec<u32> = all.split_whitespace().filter_map(|pid| pid.parse().ok()).collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+#[test]
+fn each_heavy_statement_costs_its_own_task_alone() {
+    let lake = Lake::start(&stores()[0]);
+    let statements = statements();
+    let workflow = workflow(&lake, &statements, TIMEOUT_S);
+    let at_rest_bytes = memory_bytes(lake.server.pid(), "VmRSS:");
+    let run = lake.execute(workflow);
+    let begun = Instant::now();
+    let executions = eventually("all end", Duration::from_secs(240), || {
+        let asked = Instant::now();
+        assert_eq!(lake.server.get("/health/live").status, 200);
+        assert!(asked.elapsed() < Duration::from_secs(5), "others are answered meanwhile");
+        thread::sleep(Duration::from_millis(100));
+        let all = lake.executions(&run);
+        let is_over = |one: &Value| !matches!(one["status"].as_str(), Some("pending" | "running"));
+        (all.len() == statements.len() && all.iter().all(is_over)).then_some(all)
+    });
+    eprintln!("{} statements took {:?}", statements.len(), begun.elapsed());
+    for one in &executions {
+        eprintln!("{}: {} {}", one["taskName"], one["duration"], one["errorMessage"]);
+        assert_eq!(one["status"], "failed", "{one}");
+        assert!(one["errorMessage"].as_str().is_some_and(|text| !text.contains("panicked")), "{one}");
+    }
+    let grown = grown(&lake, at_rest_bytes);
+    assert!(grown < GROWTH_MAX_BYTES, "the server was {grown} bytes larger than at rest");
+    lake.run("shop.db", "INSERT INTO t VALUES (1)");
+}
+
+/// Its worker is killed, and nothing is left of it.
+#[test]
+fn a_statement_that_cannot_be_interrupted_is_cancelled() {
+    let lake = Lake::start(&stores()[0]);
+    let workflow = workflow(&lake, &[("stuck", STUCK)], 600);
+    let run = lake.execute(workflow);
+    let running = eventually("it runs", SOON, || {
+        let running = lake.server.get(&format!("{EXECUTIONS}/running")).data();
+        (running[0]["status"] == "running").then(|| running[0].clone())
+    });
+    thread::sleep(Duration::from_secs(1));
+    let begun = Instant::now();
+    lake.server.post(&format!("{EXECUTIONS}/{}/cancel", running["id"]), &json!({})).data();
+    let executions = lake.ended(&run, 1);
+    assert!(begun.elapsed() < STOPPED_WITHIN, "{:?}", begun.elapsed());
+    assert_eq!(executions[0]["status"], "killed", "{executions:?}");
+    lake.run("shop.db", "INSERT INTO t VALUES (1)");
+    eventually("its worker is gone", SOON, || children(&lake).is_empty().then_some(()));
+}
+
+#[test]
+fn the_server_stops_while_such_a_statement_runs() {
+    let mut lake = Lake::start(&stores()[0]);
+    let workflow = workflow(&lake, &[("stuck", STUCK)], 600);
+    lake.execute(workflow);
+    let workers = eventually("its worker is there", SOON, || {
+        let running = lake.server.get(&format!("{EXECUTIONS}/running")).data();
+        let workers = children(&lake);
+        (running[0]["status"] == "running" && !workers.is_empty()).then_some(workers)
+    });
+    thread::sleep(Duration::from_secs(1));
+    let begun = Instant::now();
+    lake.server.stop();
+    assert!(begun.elapsed() < STOPPED_WITHIN, "{:?}", begun.elapsed());
+    for worker in workers {
+        eventually("the worker is gone", SOON, || {
+            (!std::path::Path::new(&format!("/proc/{worker}")).exists()).then_some(())
+        });
+    }
+}
+
+/// Also after a kill: the workers see that their server is gone.
+#[test]
+fn a_killed_server_leaves_no_workers() {
+    let mut lake = Lake::start(&stores()[0]);
+    let workflow = workflow(&lake, &[("stuck", STUCK)], 600);
+    lake.execute(workflow);
+    let workers = eventually("its worker is there", SOON, || {
+        let running = lake.server.get(&format!("{EXECUTIONS}/running")).data();
+        let workers = children(&lake);
+        (running[0]["status"] == "running" && !workers.is_empty()).then_some(workers)
+    });
+    thread::sleep(Duration::from_secs(1));
+    lake.server.kill();
+    for worker in workers {
+        let gone = || {
+            let stat = std::fs::read_to_string(format!("/proc/{worker}/stat")).unwrap_or_default();
+            // A zombie waits for a parent that is not this test.
+            (stat.is_empty() || stat.contains(") Z ")).then_some(())
+        };
+        eventually("the worker is gone", SOON, gone);
+    }
+}
+
+const TOPICS: &str = "/api/v1/nl2sql/topics";
+const TASKS: &str = "/api/v1/nl2sql/tasks";
+
+/// Values of 1 GB in a server's table: read by a question.
+#[test]
+fn a_value_of_one_gigabyte_costs_its_question_alone() {
+    for (lake, shop) in on_servers() {
+        if shop.kind == Kind::Mariadb {
+            // It refuses values beyond its max_allowed_packet, 16 MiB.
+            continue;
+        }
+        shop.run("CREATE TABLE orders (id integer PRIMARY KEY, note text)");
+        shop.run("INSERT INTO orders VALUES (1, repeat('a', 1000000000)), (2, 'small')");
+        lake.read_in(shop.source);
+        let at_rest_bytes = memory_bytes(lake.server.pid(), "VmRSS:");
+        let events = ask(&lake, &shop.name, "Show all orders");
+        let ran =
+            events.iter().rev().find(|event| event.kind == "tool_result" && event.data["tool"] == "run_sql");
+        let ran = &ran.unwrap_or_else(|| panic!("{events:?}")).data;
+        assert_eq!(
+            (&ran["ok"], &ran["error"]["code"]),
+            (&json!(false), &json!("statement_too_heavy")),
+            "{ran}"
+        );
+        let grown = grown(&lake, at_rest_bytes);
+        assert!(grown < GROWTH_MAX_BYTES, "the server was {grown} bytes larger than at rest");
+        // The next statement works.
+        lake.server.post(&format!("/api/v1/datasources/{}/test", shop.source), &json!({})).data();
+    }
+}
+
+fn ask(lake: &Lake, name: &str, question: &str) -> Vec<Event> {
+    let client = lake.server.client();
+    let topic = client.post(TOPICS, &json!({ "title": "heavy", "datasources": [name] })).json();
+    let form = json!({ "topic_id": topic["topic_id"], "content": question });
+    let receipt = client.post(&format!("{TASKS}/deliver-message"), &form).json();
+    let path = format!("{TASKS}/{}/events/stream", receipt["task_id"].as_str().expect("an id"));
+    EventStream::open(lake.server.address(), &path, &[]).all()
+}
