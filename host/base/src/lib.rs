@@ -5,6 +5,7 @@
 pub mod clock;
 pub mod error;
 pub mod failpoints;
+pub mod process_limits;
 pub mod text;
 pub mod time;
 

@@ -107,6 +107,10 @@ impl CompiledCache {
         })
     }
 
+    pub(crate) fn compiler(&self) -> &Compiler {
+        &self.compiler
+    }
+
     /// Loads the component from the cache, or compiles it and adds it. Blocks: compiling takes from
     /// milliseconds to many seconds.
     pub fn load(&self, engine: &Engine, digest: &str, bytes: &[u8]) -> wasmtime::Result<Component> {

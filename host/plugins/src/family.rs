@@ -84,12 +84,27 @@ impl FromStr for Family {
 }
 
 /// A family's package at a version: `lakeport:dialect@0.9.0`.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Contract {
     /// The family.
     pub family: Family,
     /// The package's version.
+    #[serde(with = "version_text")]
     pub version: Version,
+}
+
+mod version_text {
+    use semver::Version;
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(version: &Version, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(version)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Version, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(D::Error::custom)
+    }
 }
 
 impl fmt::Display for Contract {

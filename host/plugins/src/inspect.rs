@@ -1,9 +1,11 @@
 //! Reads a component without running or compiling it: its family and contract version from its exports, its
 //! required interfaces from its imports. Pure functions of bytes.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use semver::Version;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use wasmparser::{Encoding, Parser, Payload, Validator, WasmFeatures};
 
@@ -15,7 +17,7 @@ pub const COMPONENT_MAX_BYTES: usize = 64 * 1024 * 1024;
 pub const EXTERNS_MAX: usize = 500;
 
 /// The description of a component by its outermost imports and exports.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Inspection {
     /// SHA-256 over all bytes, 64 hex digits.
     pub digest: String,
@@ -30,7 +32,7 @@ pub struct Inspection {
 }
 
 /// Why bytes are not a plugin. Each message says what to do.
-#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InspectError {
     /// The body was empty.
     #[error("the file is empty; send the component itself, as `cargo build --target wasm32-wasip2` makes it")]
@@ -68,6 +70,14 @@ pub enum InspectError {
         offset: usize,
         /// The parser's message.
         message: String,
+    },
+    /// Its process came to the end of what it may use.
+    #[error("{step} the component takes more than {why}; make it smaller and less deeply nested")]
+    TooCostly {
+        /// What was not finished.
+        step: Cow<'static, str>,
+        /// The bound.
+        why: String,
     },
     /// No family's interface is exported.
     #[error(
@@ -127,6 +137,7 @@ impl InspectError {
             InspectError::CoreModule => "component_core_module",
             InspectError::NotWasm => "component_not_wasm",
             InspectError::Malformed { .. } => "component_malformed",
+            InspectError::TooCostly { .. } => "component_too_costly",
             InspectError::NoFamily { .. } => "component_no_family",
             InspectError::SeveralContracts { .. } => "component_several_contracts",
             InspectError::UnknownVersion { .. } => "contract_version_unknown",
@@ -170,7 +181,7 @@ pub fn inspect(bytes: &[u8]) -> Result<Inspection, InspectError> {
     })
 }
 
-fn refuse_by_first_bytes(bytes: &[u8]) -> Result<(), InspectError> {
+pub(crate) fn refuse_by_first_bytes(bytes: &[u8]) -> Result<(), InspectError> {
     if bytes.is_empty() {
         return Err(InspectError::Empty);
     }

@@ -38,7 +38,7 @@ mod wasi_context;
 
 pub use call::{CallContext, CallError, CallFault, InstanceConfig};
 pub use compiled::CompiledCache;
-pub use compiler::{Compiler, compile_for_parent};
+pub use compiler::{Compiler, ComponentProcesses, compile_for_parent, inspect_for_parent};
 pub use counters::{CounterSnapshot, Counters};
 pub use family::{Contract, Family, PluginId};
 pub use generation::Generation;

@@ -21,7 +21,6 @@ pub use self::errors::{RegistryError, StageError};
 pub(crate) use self::pinned::Pinned;
 pub use self::view::{Canary, PluginView, Pointers, Quarantine};
 use crate::call::{CallContext, CallError};
-use crate::compiler::Unfinished;
 use crate::family::{Family, PluginId};
 use crate::generation::{Generation, Parts, trial};
 use crate::grants::{self, Grants, Policy};
@@ -158,17 +157,12 @@ impl Registry {
         let this = self.clone();
         // Inspecting and compiling take processor time, up to many seconds: not on a thread of the runtime.
         let prepared = tokio::task::spawn_blocking(move || {
-            let inspection = inspect(&bytes)?;
+            let inspection = this.sandbox.inspect(&bytes)?;
             if let Some(generation) = this.by_digest(&inspection.digest) {
                 return Ok(Err(generation));
             }
             let grants = grants::check(&inspection, origin, &this.settings.policy)?;
-            let prepared = this.sandbox.prepare(&inspection, &bytes).map_err(|error| {
-                match error.downcast_ref::<Unfinished>() {
-                    Some(unfinished) => StageError::Unfinished(unfinished.to_string()),
-                    None => StageError::Link(format!("{error:#}")),
-                }
-            })?;
+            let prepared = this.sandbox.prepare(&inspection, &bytes).map_err(StageError::of_compiler)?;
             Ok::<_, StageError>(Ok((inspection, grants, prepared)))
         })
         .await

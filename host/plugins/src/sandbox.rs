@@ -16,6 +16,7 @@ use wasmtime::{
 
 use crate::call::{CallContext, CallFault, OverTime, fault_of, over_time};
 use crate::compiled::CompiledCache;
+use crate::compiler::{Compiler, ReadError};
 use crate::cpu_turns::CpuTurns;
 use crate::family::Family;
 use crate::imports;
@@ -139,6 +140,12 @@ impl Sandbox {
 
     pub fn cache(&self) -> Option<&CompiledCache> {
         self.cache.as_ref()
+    }
+
+    /// Reads and checks a component without compiling it, one at a time. Blocks.
+    pub(crate) fn inspect(&self, bytes: &[u8]) -> Result<Inspection, ReadError> {
+        let _one_at_a_time = self.compiling.lock();
+        self.cache.as_ref().map_or(&Compiler::Inside, CompiledCache::compiler).inspect(bytes)
     }
 
     /// Compiles and links an inspected component, one at a time, without running it. Blocks.

@@ -6,10 +6,9 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::{Arc, LazyLock};
 
 use futures_util::future::BoxFuture;
-use semver::Version;
 use serde::{Deserialize, Serialize};
 
-use crate::family::{Contract, Family};
+use crate::family::Family;
 use crate::inspect::Inspection;
 use crate::prepared::Description;
 
@@ -23,11 +22,7 @@ pub trait Components: Send + Sync {
 struct Summary {
     /// The program that checked the component: another one checks it again.
     checked_by: String,
-    size: usize,
-    family: Family,
-    version: String,
-    imports: Vec<String>,
-    exports: Vec<String>,
+    inspection: Inspection,
     description: serde_json::Value,
 }
 
@@ -46,11 +41,7 @@ pub fn write(inspection: &Inspection, description: &Description) -> Option<Vec<u
     };
     let summary = Summary {
         checked_by: PROGRAM.clone()?,
-        size: inspection.size,
-        family: inspection.contract.family,
-        version: inspection.contract.version.to_string(),
-        imports: inspection.imports.clone(),
-        exports: inspection.exports.clone(),
+        inspection: inspection.clone(),
         description: description.ok()?,
     };
     serde_json::to_vec(&summary).ok()
@@ -58,22 +49,14 @@ pub fn write(inspection: &Inspection, description: &Description) -> Option<Vec<u
 
 /// The component of this digest, if this program has checked it.
 pub fn read(digest: &str, bytes: &[u8]) -> Option<(Inspection, Description)> {
-    let summary: Summary = serde_json::from_slice(bytes).ok()?;
-    if Some(&summary.checked_by) != PROGRAM.as_ref() {
+    let Summary { checked_by, inspection, description: described } = serde_json::from_slice(bytes).ok()?;
+    if Some(&checked_by) != PROGRAM.as_ref() || inspection.digest != digest {
         return None;
     }
-    let described = summary.description;
-    let description = match summary.family {
+    let description = match inspection.contract.family {
         Family::Dialect => Description::Dialect(Arc::new(serde_json::from_value(described).ok()?)),
         Family::Engine => Description::Engine(Box::new(serde_json::from_value(described).ok()?)),
         Family::Tool => Description::Tool(Box::new(serde_json::from_value(described).ok()?)),
-    };
-    let inspection = Inspection {
-        digest: digest.to_owned(),
-        size: summary.size,
-        contract: Contract { family: summary.family, version: Version::parse(&summary.version).ok()? },
-        imports: summary.imports,
-        exports: summary.exports,
     };
     Some((inspection, description))
 }

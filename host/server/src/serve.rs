@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use lakeport_physical::WorkerProcesses;
-use lakeport_plugins::Compiler;
+use lakeport_plugins::{Compiler, ComponentProcesses};
 use tokio::net::TcpListener;
 use tokio_util::task::TaskTracker;
 use tracing_subscriber::EnvFilter;
@@ -25,7 +25,7 @@ const SETTLE: Duration = Duration::from_secs(10);
 /// Runs until the process gets a termination signal; with the example company, if requested.
 pub async fn run(
     config: Config,
-    compiler: Compiler,
+    components: ComponentProcesses,
     processes: WorkerProcesses,
     with_demo: bool,
 ) -> anyhow::Result<()> {
@@ -34,10 +34,14 @@ pub async fn run(
     config.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
     lakeport_base::failpoints::arm(config.kill_at.as_deref())?;
     let listener = bind(config.listen).await?;
-    let server = Arc::new(Server::start(config, compiler, processes).await?);
+    let server = Arc::new(Server::start(config, Compiler::Child(components.clone()), processes).await?);
     server.modules.auth.refuse_wide_listening(server.config.listen)?;
     let edge = Arc::new(server.edge()?);
-    let mut stop = pin!(lakeport_http::terminated()?);
+    let terminated = lakeport_http::terminated()?;
+    let mut stop = pin!(async move {
+        terminated.await;
+        components.stop();
+    });
     // A termination signal during the set-up ends the process before it serves.
     let workers = tokio::select! {
         biased;

@@ -15,6 +15,7 @@ use lakeport_bindings::host::types::{Error, Page};
 use lakeport_bindings::tool::catalog::Filter;
 use lakeport_bindings::tool::lineage::GraphRequest;
 use lakeport_bindings::tool::query::{QueryRequest, QueryResult};
+use lakeport_physical::WorkerProcesses;
 use lakeport_plugins::Compiler;
 use lakeport_plugins::Topic;
 use sqlx::sqlite::SqliteConnectOptions;
@@ -83,7 +84,9 @@ impl Server {
         std::fs::write(&file, format!("time_zone = 'Asia/Shanghai'\n{key}")).unwrap();
         let overrides = Overrides { config_file: Some(file), settings };
         let config = Config::load(&overrides, &Environment::default()).unwrap();
-        let app = Arc::new(compose::Server::start(config, Compiler::Inside).await.unwrap());
+        let app = Arc::new(
+            compose::Server::start(config, Compiler::Inside, WorkerProcesses::inside()).await.unwrap(),
+        );
         fill(&app).await;
         shop(&place).await;
         let workers = TaskTracker::new();

@@ -12,6 +12,7 @@ use lakeport_bindings::engine::model::{
     Datasource, Edge, Instance, InstanceRef, LogRequest, Param, RetryRequest, RunQuery, RunRequest, Schedule,
     Task, TaskRun, TaskRunRequest, WatchRequest, Workflow, WorkflowRef,
 };
+use lakeport_physical::WorkerProcesses;
 use lakeport_plugins::Compiler;
 use lakeport_plugins::EmbeddedScheduler;
 use lakeport_store::{Changes, Subscription};
@@ -41,7 +42,9 @@ impl Server {
         std::fs::write(&file, "time_zone = 'UTC'\n").unwrap();
         let overrides = Overrides { config_file: Some(file), settings };
         let config = Config::load(&overrides, &Environment::default()).unwrap();
-        let app = Arc::new(compose::Server::start(config, Compiler::Inside).await.unwrap());
+        let app = Arc::new(
+            compose::Server::start(config, Compiler::Inside, WorkerProcesses::inside()).await.unwrap(),
+        );
         const ADD: &str = "INSERT INTO datasources (id, name, kind, url, created_at, updated_at) \
             VALUES (50, 'shop', 'sqlite', 'sqlite:shop.db', 0, 0), (51, 'far', 'mysql', 'mysql://h/d', 0, 0), \
             (52, 'gone', 'sqlite', 'sqlite:gone.db', 0, 0) ON CONFLICT DO NOTHING";

@@ -11,6 +11,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use lakeport::compose::Server;
 use lakeport::config::{Config, Environment, Overrides};
+use lakeport_physical::WorkerProcesses;
 use lakeport_plugins::Compiler;
 use serde_json::Value;
 use tokio::net::TcpListener;
@@ -41,7 +42,9 @@ async fn get(url: &str, path: &str) -> (StatusCode, Value) {
 #[tokio::test]
 async fn a_started_server_is_live_and_ready() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Arc::new(Server::start(config(folder.path()), Compiler::Inside).await.unwrap());
+    let server = Arc::new(
+        Server::start(config(folder.path()), Compiler::Inside, WorkerProcesses::inside()).await.unwrap(),
+    );
     let url = serve(&server).await;
     assert_eq!(get(&url, "/health/live").await, (StatusCode::OK, serde_json::json!({ "status": "live" })));
     let (status, ready) = get(&url, "/health/ready").await;
@@ -57,7 +60,9 @@ async fn a_started_server_is_live_and_ready() {
 #[tokio::test]
 async fn without_its_store_a_server_is_live_but_not_ready() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Arc::new(Server::start(config(folder.path()), Compiler::Inside).await.unwrap());
+    let server = Arc::new(
+        Server::start(config(folder.path()), Compiler::Inside, WorkerProcesses::inside()).await.unwrap(),
+    );
     let url = serve(&server).await;
     server.db.close().await;
     assert_eq!(get(&url, "/health/live").await.0, StatusCode::OK);
@@ -73,7 +78,8 @@ async fn without_its_store_a_server_is_live_but_not_ready() {
 #[tokio::test]
 async fn files_are_private_and_survive_restarts() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Server::start(config(folder.path()), Compiler::Inside).await.unwrap();
+    let server =
+        Server::start(config(folder.path()), Compiler::Inside, WorkerProcesses::inside()).await.unwrap();
     let mode = |path: &str| folder.path().join(path).metadata().unwrap().permissions().mode() & 0o777;
     assert_eq!(mode("data"), 0o700);
     assert_eq!(mode("data/lakeport.db"), 0o600);
@@ -81,7 +87,8 @@ async fn files_are_private_and_survive_restarts() {
     assert_eq!(mode("data/compiled"), 0o700);
     server.db.close().await;
     drop(server);
-    let again = Server::start(config(folder.path()), Compiler::Inside).await.unwrap();
+    let again =
+        Server::start(config(folder.path()), Compiler::Inside, WorkerProcesses::inside()).await.unwrap();
     let version = again.db.schema_version().await.unwrap();
     assert_eq!(version.stored, version.program);
 }

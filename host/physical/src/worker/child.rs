@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
+use lakeport_base::process_limits;
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use lakeport_sql::ReadStatement;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
-use super::limits;
 use super::message::{Reply, Request, Target, bounded, receive, send};
 use crate::errors::PROTOCOL_ERROR;
 use crate::server::Connection;
@@ -32,8 +32,8 @@ pub fn run_worker(memory_mib: u64) -> u8 {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let socket = std::os::unix::net::UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
         socket.set_nonblocking(true)?;
-        limits::enter(memory_mib)?;
-        runtime.block_on(async { Ok(serve(UnixStream::from_std(socket)?, limits::allow_cpu).await) })
+        process_limits::enter(memory_mib)?;
+        runtime.block_on(async { Ok(serve(UnixStream::from_std(socket)?, process_limits::allow_cpu).await) })
     };
     match serving() {
         Ok(()) => {}

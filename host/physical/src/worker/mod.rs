@@ -6,7 +6,6 @@
 //! and nobody else anything. If the server ends, the socket closes and the worker ends.
 
 mod child;
-mod limits;
 mod message;
 mod process;
 

@@ -3,6 +3,7 @@
 use lakeport_bindings::host::types::Problem;
 
 use crate::call::CallFault;
+use crate::compiler::{ReadError, Unfinished};
 use crate::grants::Refused;
 use crate::inspect::InspectError;
 
@@ -18,7 +19,7 @@ pub enum StageError {
     /// It does not compile or link.
     #[error("the component cannot be linked with this host: {0}")]
     Link(String),
-    /// The compiler ended early.
+    /// The process that reads or compiles it ended early.
     #[error("{0}")]
     Unfinished(String),
     /// Its `describe` failed.
@@ -37,7 +38,26 @@ pub enum StageError {
     Full(String),
 }
 
+impl From<ReadError> for StageError {
+    fn from(error: ReadError) -> StageError {
+        match error {
+            ReadError::Inspect(error) => StageError::Inspect(error),
+            ReadError::Unfinished(error) => StageError::Unfinished(error.to_string()),
+        }
+    }
+}
+
 impl StageError {
+    pub(super) fn of_compiler(error: wasmtime::Error) -> StageError {
+        match error.downcast::<InspectError>() {
+            Ok(error) => StageError::Inspect(error),
+            Err(error) => match error.downcast_ref::<Unfinished>() {
+                Some(unfinished) => StageError::Unfinished(unfinished.to_string()),
+                None => StageError::Link(format!("{error:#}")),
+            },
+        }
+    }
+
     /// The stable code of this error in answers.
     pub fn code(&self) -> &'static str {
         match self {

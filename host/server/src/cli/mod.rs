@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::{Args, Parser, Subcommand};
 use lakeport_physical::{WorkerProcesses, run_worker};
-use lakeport_plugins::{Compiler, compile_for_parent};
+use lakeport_plugins::{Compiler, ComponentProcesses, compile_for_parent, inspect_for_parent};
 use lakeport_store::Address;
 
 use crate::config::{Config, Environment, Explained, Overrides, explain};
@@ -54,20 +54,24 @@ enum Verb {
     /// Compile a component from standard input: the server's own child process.
     #[command(name = COMPILE, hide = true)]
     CompileComponent,
+    /// Read the component at standard input: the server's own child process.
+    #[command(name = INSPECT, hide = true)]
+    InspectComponent,
     /// Run statements for the server at standard input: the server's own child process.
     #[command(name = WORKER, hide = true)]
     Worker { memory_mib: u64 },
 }
 
 const COMPILE: &str = "compile-component";
+const INSPECT: &str = "inspect-component";
 const WORKER: &str = "worker";
 
 /// This binary, also where its file has been replaced since the start.
 const THIS_BINARY: &str = "/proc/self/exe";
 
-/// Compiles components in a child process.
-fn compiler() -> Compiler {
-    Compiler::Child(THIS_BINARY.into(), &[COMPILE])
+/// Reads and compiles components in child processes.
+fn component_processes() -> ComponentProcesses {
+    ComponentProcesses::new(THIS_BINARY.into(), INSPECT, COMPILE)
 }
 
 /// Runs statements in child processes.
@@ -140,6 +144,7 @@ pub fn main() -> ExitCode {
     let command = Command::parse();
     match command.verb {
         Verb::CompileComponent => return compile_for_parent().into(),
+        Verb::InspectComponent => return inspect_for_parent().into(),
         Verb::Worker { memory_mib } => return run_worker(memory_mib).into(),
         _ => {}
     }
@@ -159,7 +164,7 @@ async fn run(verb: Verb, environment: &Environment) -> anyhow::Result<ExitCode> 
         Verb::Serve(options) => {
             let config = Config::load(&options.store.overrides(options.listen), environment)?;
             let processes = worker_processes(&config);
-            serve::run(config, compiler(), processes, options.demo).await?;
+            serve::run(config, component_processes(), processes, options.demo).await?;
         }
         Verb::Plugin(options) => plugin::run(options, environment).await?,
         Verb::Token(mut options) => {
@@ -168,7 +173,7 @@ async fn run(verb: Verb, environment: &Environment) -> anyhow::Result<ExitCode> 
         }
         Verb::Backup(options) => options.run(environment).await?,
         Verb::Restore(options) => options.run(environment).await?,
-        Verb::CompileComponent | Verb::Worker { .. } => {
+        Verb::CompileComponent | Verb::InspectComponent | Verb::Worker { .. } => {
             unreachable!("the server's children run without this")
         }
         Verb::Openapi => print(&(serde_json::to_string_pretty(&crate::compose::describe())? + "\n"))?,

@@ -27,6 +27,7 @@ pub const STAGING_CODES: &[&str] = &[
     "component_not_wasm",
     "component_precompiled",
     "component_several_contracts",
+    "component_too_costly",
     "component_too_large",
     "contract_version_unknown",
     "description_invalid",

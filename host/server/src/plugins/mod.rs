@@ -53,6 +53,7 @@ pub fn part() -> Part<Plugins> {
             "component_not_wasm",
             "component_precompiled",
             "component_several_contracts",
+            "component_too_costly",
             "component_too_large",
             "contract_version_unknown",
             "description_invalid",
