@@ -34,6 +34,13 @@ impl Target {
         self.server.address()
     }
 
+    fn assert_answers(&self) {
+        let begun = Instant::now();
+        let answer = request(self.address(), "GET", "/health/live", &[], b"");
+        assert_eq!(answer.status, 200, "{answer:?}");
+        assert!(begun.elapsed() < Duration::from_secs(5), "others are answered meanwhile");
+    }
+
     /// Checked at the end of an attack.
     fn assert_unharmed(&self) {
         self.assert_answers();

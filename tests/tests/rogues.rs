@@ -15,6 +15,8 @@ const SOURCES: &str = "/api/v1/datasources";
 const IN_TIME: Duration = Duration::from_secs(30);
 /// The most that the server may grow by all of them.
 const GROWTH_MAX_BYTES: u64 = 64 * 1024 * 1024;
+/// How often the last turn is sent again.
+const AGAIN_MAX: usize = 50;
 /// The codes of a database that cannot be used.
 const CODES: &[&str] = &[
     "protocol_error",
@@ -126,7 +128,8 @@ fn serve(rogue: &Rogue) -> u16 {
 fn play(mut stream: TcpStream, turns: &[Turn], speaks_first: bool) {
     stream.set_read_timeout(Some(IN_TIME)).expect("a time above zero");
     let mut buffer = [0; 65_536];
-    for (number, turn) in turns.iter().enumerate() {
+    let again = std::iter::repeat_n(turns.last().expect("a turn"), AGAIN_MAX);
+    for (number, turn) in turns.iter().chain(again).enumerate() {
         if (number > 0 || !speaks_first) && !matches!(stream.read(&mut buffer), Ok(1..)) {
             return;
         }
@@ -136,6 +139,7 @@ fn play(mut stream: TcpStream, turns: &[Turn], speaks_first: bool) {
         if turn.ends {
             // What the client still sends is read, so that what was sent to it is not discarded by a reset.
             let _ = stream.shutdown(Shutdown::Write);
+            break;
         }
     }
     while matches!(stream.read(&mut buffer), Ok(1..)) {}

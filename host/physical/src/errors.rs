@@ -191,8 +191,32 @@ fn of_driver(cause: &sqlx::Error) -> Error {
             Error { retryable: true, ..error("unreachable", format!("cannot reach the database: {cause}")) }
         }
         sqlx::Error::Protocol(why) => {
+            let why = without_places(why);
             error(PROTOCOL_ERROR, format!("the database's answer breaks its protocol: {why}"))
         }
         _ => error("upstream_failed", format!("cannot read the database's answer: {cause}")),
+    }
+}
+
+/// A message of the driver without the places in its source, which it appends in parentheses.
+fn without_places(mut message: &str) -> &str {
+    while let Some((before, place)) = message.rsplit_once(" (sqlx_")
+        && place.ends_with(')')
+        && !place.contains(' ')
+    {
+        message = before;
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drivers_message_does_not_name_its_source() {
+        let message = "expected NUL (sqlx_core::io::buf:25) (sqlx_postgres::message:139)";
+        assert_eq!(without_places(message), "expected NUL");
+        assert_eq!(without_places("a (sqlx_x:1) b)"), "a (sqlx_x:1) b)");
     }
 }

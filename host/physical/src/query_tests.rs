@@ -221,7 +221,10 @@ async fn full_text_tables_answer_match() {
         CREATE VIRTUAL TABLE places USING rtree(id, x0, x1); INSERT INTO places VALUES (1, 0, 2), (2, 5, 6)";
     connection.execute(AssertSqlSafe(script)).await.unwrap();
     connection.close().await.unwrap();
-    let file = File { _folder: folder, database: Database::Sqlite(SqliteDatabase::at(path)) };
+    let file = File {
+        _folder: folder,
+        database: Database::Sqlite(SqliteDatabase::at(path, WorkerProcesses::inside())),
+    };
     let session = open(&file, None).await;
     for (sql, rows) in [
         ("SELECT title, bm25(five) FROM five WHERE five MATCH 'port' ORDER BY rank", 2),

@@ -24,7 +24,7 @@ use crate::call::{CallContext, CallError};
 use crate::family::{Family, PluginId};
 use crate::generation::{Generation, Parts, trial};
 use crate::grants::{self, Grants, Policy};
-use crate::inspect::{Inspection, inspect};
+use crate::inspect::Inspection;
 use crate::limits::Limits;
 use crate::log::{CallLog, LogLevel, PluginLog, now_ms};
 use crate::origin::{CallOrigin, Origin};

@@ -33,18 +33,21 @@ pub fn run_worker(memory_mib: u64) -> u8 {
         let socket = std::os::unix::net::UnixStream::from(std::io::stdin().as_fd().try_clone_to_owned()?);
         socket.set_nonblocking(true)?;
         process_limits::enter(memory_mib)?;
-        runtime.block_on(async { Ok(serve(UnixStream::from_std(socket)?, process_limits::allow_cpu).await) })
+        runtime.block_on(async {
+            serve(UnixStream::from_std(socket)?, process_limits::allow_cpu).await;
+            Ok::<(), std::io::Error>(())
+        })?;
+        // A statement may still run on a thread of its own; it ends with the process.
+        runtime.shutdown_background();
+        Ok::<(), std::io::Error>(())
     };
     match serving() {
-        Ok(()) => {}
+        Ok(()) => 0,
         Err(error) => {
-            let error: std::io::Error = error;
             eprintln!("the worker process cannot work: {error}");
-            return 1;
+            1
         }
     }
-    // A statement may still run on a thread of its own; it ends with the process.
-    std::process::exit(0)
 }
 
 /// Serves one server until it closes the stream. `begins` is called with the time of each statement.

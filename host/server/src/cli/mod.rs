@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use clap::{Args, Parser, Subcommand};
 use lakeport_physical::{WorkerProcesses, run_worker};
-use lakeport_plugins::{Compiler, ComponentProcesses, compile_for_parent, inspect_for_parent};
+use lakeport_plugins::{ComponentProcesses, compile_for_parent, inspect_for_parent};
 use lakeport_store::Address;
 
 use crate::config::{Config, Environment, Explained, Overrides, explain};
