@@ -38,6 +38,10 @@ pub fn check(method: &str, path: &str, response: &Response) {
     let form = *forms.entry((id, response.status)).or_insert_with(|| form(described));
     drop(forms);
     let Some(form) = form else { return };
+    if response.header("content-encoding").is_some() {
+        // The same body without it is checked elsewhere.
+        return;
+    }
     let body = response.json();
     let faults: Vec<String> = form
         .iter_errors(&body)

@@ -254,14 +254,11 @@ fn a_status_is_news_and_no_conflict() {
 fn poll_and_change(lake: &Lake, path: &str, status: impl Fn()) {
     let client = lake.server.client();
     let poll = |tag: &str| client.send("GET", path, &[("If-None-Match", tag)], b"");
-    let put = |tag: &str, name: &str| {
-        let body = if path.contains("datasources") {
-            json!({ "name": name })
-        } else {
-            json!({ "description": name })
-        };
-        client.send("PUT", path, &[("If-Match", tag)], body.to_string().as_bytes())
+    let put_if = |header: (&str, &str), name: &str| {
+        let member = if path.contains("datasources") { "name" } else { "description" };
+        client.send("PUT", path, &[header], json!({ member: name }).to_string().as_bytes())
     };
+    let put = |tag: &str, name: &str| put_if(("If-Match", tag), name);
     let first = client.get(path).header("etag").expect("an ETag").to_owned();
     let known = poll(&first);
     assert_eq!((known.status, known.header("etag"), known.body.len()), (304, Some(&*first), 0), "{path}");
@@ -281,8 +278,7 @@ fn poll_and_change(lake: &Lake, path: &str, status: impl Fn()) {
     let third = changed.header("etag").expect("an ETag").to_owned();
     assert_eq!(put(&format!("\"other\", {third}"), "third").status, 200, "{path}: one of a list");
     assert_eq!(put("*", "any").status, 200, "{path}");
-    let create = [("If-None-Match", "*")];
-    assert_eq!(client.send("PUT", path, &create, br#"{"name":"new"}"#).status, 412, "{path}: it exists");
+    assert_eq!(put_if(("If-None-Match", "*"), "new").status, 412, "{path}: it exists");
 }
 
 #[test]

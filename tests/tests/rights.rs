@@ -105,6 +105,7 @@ const OPERATIONS: &[Line] = &[
 
     ("createWorkflow", Free, &[], r#"{"name": "of <name>"}"#),
     ("listTasks", Withheld, &["?workflowId=<workflow>"], ""),
+    ("getTask", Withheld, &["<task>"], ""),
     ("createTask", Refused, &[], r#"{"task": {"workflowId": <workflow>, "taskName": "more", "taskType": "SQL",
         "datasourceId": <source>, "sqlContent": "SELECT 1"}}"#),
     ("parseTaskSql", Refused, &[], r#"{"datasourceId": <source>, "sqlContent": "SELECT 1"}"#),
