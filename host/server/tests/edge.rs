@@ -104,11 +104,19 @@ struct NumberPath {
     number: i64,
 }
 
+fn shown(call: &Call<ItemPath, Page>) -> Value {
+    json!({ "id": call.path.id, "pageNum": call.query.page_num })
+}
+
 async fn item(call: Call<ItemPath, Page>) -> Result<Data<Value>, Error> {
-    let item = json!({ "id": call.path.id, "pageNum": call.query.page_num });
-    let etag = etag_of(&item);
-    call.check_if_match(&etag)?;
-    Ok(Data::new(&item).with_etag(&etag))
+    let item = shown(&call);
+    Ok(Data::new(&item).with_etag(&etag_of(&item)))
+}
+
+async fn delete_item(call: Call<ItemPath, Page>) -> Result<Data<Value>, Error> {
+    let item = shown(&call);
+    call.check_if_match(&etag_of(&item))?;
+    Ok(Data::new(&item))
 }
 
 async fn number(call: Call<NumberPath>) -> Result<Bare<i64>, Error> {
@@ -196,7 +204,7 @@ fn routes() -> Vec<Route<State>> {
     let post = || Method::POST;
     vec![
         Route::new(Method::GET, "/items/{id}", Role::Viewer, "getItem", "", item),
-        Route::new(Method::DELETE, "/items/{id}", Role::Editor, "deleteItem", "", item),
+        Route::new(Method::DELETE, "/items/{id}", Role::Editor, "deleteItem", "", delete_item),
         Route::new(Method::GET, "/numbers/{number}", Role::Viewer, "getNumber", "", number),
         Route::new(post(), "/forms", Role::Editor, "createForm", "", form).scope("forms:write"),
         Route::new(post(), "/uploads", Role::Admin, "upload", "", upload).upload(),

@@ -201,6 +201,7 @@ fn a_session_may_be_asked_for_its_id() {
     ] {
         let mut profile = profile_of(transport, SETTINGS);
         profile.parser = crate::SqlParser::named(parser);
+        profile.functions = crate::functions::Functions::new(transport, &[parser.to_owned()], &[]);
         read_statement(&profile, &[Fragment::Sql(sql.to_owned())], &[]).expect(sql);
     }
 }
