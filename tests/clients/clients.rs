@@ -70,6 +70,9 @@ fn fuzz(name: &str, is_wanted: impl Fn(&Store) -> bool) {
     for file in ["fuzzer/schemathesis.toml", "fuzzer/hooks.py"] {
         work.copy(file);
     }
+    if std::env::var("LAKEPORT_TEST_TIER").is_ok_and(|tier| tier == "slow") {
+        work.fuzz_for_long();
+    }
     let server = work.start(&store);
     let (token, token_id) = prepare(&server, &work.database());
     let description = format!("{}/openapi.json", server.url());
@@ -113,6 +116,19 @@ impl Work {
         let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
         let name = from.file_name().expect("a file has a name");
         fs::copy(&from, self.folder.join(name)).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
+    }
+
+    /// Makes the fuzzer send more requests, and others each time.
+    fn fuzz_for_long(&self) {
+        let path = self.folder.join("schemathesis.toml");
+        let mut text = fs::read_to_string(&path).expect("it was copied");
+        for (short, long) in
+            [("deterministic = true", "deterministic = false"), ("max-examples = 50", "max-examples = 200")]
+        {
+            assert!(text.contains(short), "{short}");
+            text = text.replace(short, long);
+        }
+        fs::write(&path, text).expect("it can be written");
     }
 
     /// A server that may open the databases here. The log, with thousands of successful requests, is shown

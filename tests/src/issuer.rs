@@ -239,6 +239,14 @@ impl SigningKey {
         format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature))
     }
 
+    /// An HMAC with the public key as its secret, as an attacker who confuses the algorithms makes it.
+    pub fn hmac_with_public_key(&self, text: &str) -> String {
+        let public = self.jwk()["n"].as_str().unwrap_or_default().to_owned();
+        let secret = URL_SAFE_NO_PAD.decode(public).expect("base64");
+        let key = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &secret);
+        URL_SAFE_NO_PAD.encode(ring::hmac::sign(&key, text.as_bytes()))
+    }
+
     fn signature(&self, algorithm: &str, text: &[u8]) -> Vec<u8> {
         let random = SystemRandom::new();
         match &self.pair {

@@ -26,6 +26,16 @@ pub use session::{Cells, Session};
 pub use store::{Store, stores};
 pub use warehouse::{Kind, PASSWORD, Warehouse};
 
+/// The lines of a table in tests/adversary: columns between `|`, comments after `#` at the beginning of a line.
+pub fn rows<const N: usize>(table: &'static str) -> Vec<[&'static str; N]> {
+    let lines = table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let row = |line: &'static str| -> [&'static str; N] {
+        let columns: Vec<&str> = line.splitn(N, " | ").map(str::trim).collect();
+        columns.try_into().unwrap_or_else(|columns| panic!("{N} columns, not {columns:?}"))
+    };
+    lines.map(row).collect()
+}
+
 /// A fixture component's bytes; `misbehave`, `greeter_v1`. `cargo xtask test` builds them.
 pub fn component(name: &str) -> Vec<u8> {
     let path = wasm_folder().join("plugin-fixture/examples").join(format!("{name}.wasm"));

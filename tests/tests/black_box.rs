@@ -3,6 +3,7 @@
 //! One subject: `cargo test --profile ci -p lakeport-tests --test black_box tables::`.
 
 mod access;
+mod adversary;
 mod auth;
 mod catalogue;
 mod commands;

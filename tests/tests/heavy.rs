@@ -4,7 +4,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lakeport_tests::{Event, EventStream, Kind, Lake, eventually, memory_bytes, on_servers, stores};
+use lakeport_tests::{Event, EventStream, Kind, Lake, eventually, memory_bytes, on_servers, rows, stores};
 use serde_json::{Value, json};
 
 const STATEMENTS: &str = include_str!("../adversary/statements.txt");
@@ -19,19 +19,12 @@ const GROWTH_MAX_BYTES: u64 = 96 * 1024 * 1024;
 /// Runs for minutes within one operation.
 const STUCK: &str = "SELECT instr(printf('%.*c', 100000000, 'a'), printf('%.*c', 50000000, 'a') || 'b')";
 
-fn statements() -> Vec<(&'static str, &'static str)> {
-    let lines = STATEMENTS.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    lines
-        .map(|line| line.split_once(" | ").map(|(name, sql)| (name.trim(), sql.trim())).expect("two parts"))
-        .collect()
-}
-
 /// A workflow with one task for each statement; none depends on another one.
-fn workflow(lake: &Lake, statements: &[(&str, &str)], timeout_s: u64) -> i64 {
+fn workflow(lake: &Lake, statements: &[[&str; 2]], timeout_s: u64) -> i64 {
     let source = lake.source("shop.db");
     lake.run("shop.db", "CREATE TABLE t (a)");
     let workflow = lake.workflow("heavy");
-    for (name, sql) in statements {
+    for [name, sql] in statements {
         let task = json!({ "workflowId": workflow, "taskName": name, "taskType": "SQL", "datasourceId": source,
             "sqlContent": sql, "timeout": timeout_s });
         let form = json!({ "task": task, "inputTableIds": [], "outputTableIds": [] });
@@ -64,7 +57,7 @@ fn children(lake: &Lake) -> Vec<u32> {
 #[test]
 fn each_heavy_statement_costs_its_own_task_alone() {
     let lake = Lake::start(&stores()[0]);
-    let statements = statements();
+    let statements = rows(STATEMENTS);
     let workflow = workflow(&lake, &statements, TIMEOUT_S);
     let at_rest_bytes = memory_bytes(lake.server.pid(), "VmRSS:");
     let run = lake.execute(workflow);
@@ -93,7 +86,7 @@ fn each_heavy_statement_costs_its_own_task_alone() {
 #[test]
 fn a_statement_that_cannot_be_interrupted_is_cancelled() {
     let lake = Lake::start(&stores()[0]);
-    let workflow = workflow(&lake, &[("stuck", STUCK)], 600);
+    let workflow = workflow(&lake, &[["stuck", STUCK]], 600);
     let run = lake.execute(workflow);
     let running = eventually("it runs", SOON, || {
         let running = lake.server.get(&format!("{EXECUTIONS}/running")).data();
@@ -112,7 +105,7 @@ fn a_statement_that_cannot_be_interrupted_is_cancelled() {
 #[test]
 fn the_server_stops_while_such_a_statement_runs() {
     let mut lake = Lake::start(&stores()[0]);
-    let workflow = workflow(&lake, &[("stuck", STUCK)], 600);
+    let workflow = workflow(&lake, &[["stuck", STUCK]], 600);
     lake.execute(workflow);
     let workers = eventually("its worker is there", SOON, || {
         let running = lake.server.get(&format!("{EXECUTIONS}/running")).data();
@@ -134,7 +127,7 @@ fn the_server_stops_while_such_a_statement_runs() {
 #[test]
 fn a_killed_server_leaves_no_workers() {
     let mut lake = Lake::start(&stores()[0]);
-    let workflow = workflow(&lake, &[("stuck", STUCK)], 600);
+    let workflow = workflow(&lake, &[["stuck", STUCK]], 600);
     lake.execute(workflow);
     let workers = eventually("its worker is there", SOON, || {
         let running = lake.server.get(&format!("{EXECUTIONS}/running")).data();

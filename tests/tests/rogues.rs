@@ -6,7 +6,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lakeport_tests::{Lake, memory_bytes, stores};
+use lakeport_tests::{Lake, memory_bytes, rows, stores};
 use serde_json::json;
 
 const ROGUES: &str = include_str!("../adversary/rogues.txt");
@@ -44,16 +44,11 @@ struct Turn {
 }
 
 fn rogues() -> Vec<Rogue> {
-    let lines = ROGUES.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let rogues = lines.map(|line| {
-        let parts: Vec<&str> = line.splitn(4, '|').map(str::trim).collect();
-        let [protocol, name, code, turns] = parts[..] else { panic!("four parts: {line}") };
-        Rogue {
-            protocol: protocol.to_owned(),
-            name: name.to_owned(),
-            code: code.to_owned(),
-            turns: turns.split('>').map(turn).collect(),
-        }
+    let rogues = rows(ROGUES).into_iter().map(|[protocol, name, code, turns]| Rogue {
+        protocol: protocol.to_owned(),
+        name: name.to_owned(),
+        code: code.to_owned(),
+        turns: turns.split('>').map(turn).collect(),
     });
     rogues.collect()
 }
