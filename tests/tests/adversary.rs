@@ -92,6 +92,9 @@ fn forbidden_addresses_are_never_connected_to() {
         }
     }
     assert!(failures.is_empty(), "{failures:#?}");
+    let usual = json!({ "name": "usual", "kind": "postgres", "url": "postgres://u:p@127.0.0.1/d" });
+    let refused = server.post(SOURCES, &usual).message();
+    assert!(refused.contains("add `127.0.0.1:5432` to"), "the usual port: {refused}");
 }
 
 #[test]

@@ -27,6 +27,9 @@ const UNUSED: Duration = Duration::from_secs(60 * 60);
 const KEPT_MAX: usize = 200;
 
 const POSTGRES_PORT: u16 = 5432;
+const MYSQL_PORT: u16 = 3306;
+/// The port for queries of a front end of Doris or StarRocks.
+const FRONT_END_PORT: u16 = 9030;
 
 /// One of a data source's two accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -183,9 +186,8 @@ fn login(
 fn usual_port(kind: &str, transport: Transport) -> u16 {
     match transport {
         Transport::Postgres => POSTGRES_PORT,
-        // A front end's port for queries.
-        _ if matches!(kind, "doris" | "starrocks") => 9030,
-        _ => 3306,
+        _ if matches!(kind, "doris" | "starrocks") => FRONT_END_PORT,
+        _ => MYSQL_PORT,
     }
 }
 
@@ -220,11 +222,14 @@ fn unresolved(cause: Error) -> PluginError {
 }
 
 /// 403 `egress_refused` if an IP address in the URL is not permitted. Names are resolved when they are
-/// needed.
+/// needed. Without a port, one of the usual ports must be permitted: the address is judged again at each connection.
 pub fn check_address(policy: &Policy, url: &str) -> Result<(), Error> {
     let Ok((address, _)) = ServerAddress::parse(url) else { return Ok(()) };
-    match address.host.parse() {
-        Ok(ip) => policy.judge(None, SocketAddr::new(ip, address.port.unwrap_or_default())),
-        Err(_) => Ok(()),
+    let Ok(ip) = address.host.parse() else { return Ok(()) };
+    let judge = |port| policy.judge(None, SocketAddr::new(ip, port));
+    match address.port {
+        Some(port) => judge(port),
+        None if address.scheme.starts_with("postgres") => judge(POSTGRES_PORT),
+        None => judge(MYSQL_PORT).or_else(|refused| judge(FRONT_END_PORT).map_err(|_| refused)),
     }
 }
