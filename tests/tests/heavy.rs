@@ -4,7 +4,9 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use lakeport_tests::{Event, EventStream, Kind, Lake, eventually, memory_bytes, on_servers, rows, stores};
+use lakeport_tests::{
+    Event, EventStream, Kind, Lake, component, eventually, memory_bytes, on_servers, refused, rows, stores,
+};
 use serde_json::{Value, json};
 
 const STATEMENTS: &str = include_str!("../adversary/statements.txt");
@@ -52,6 +54,15 @@ fn children(lake: &Lake) -> Vec<u32> {
     all.sort_unstable();
     all.dedup();
     all
+}
+
+/// Waits for the end of a process.
+fn gone(pid: u32) {
+    eventually("the process is gone", SOON, || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // A zombie waits for a parent that is not this test.
+        (stat.is_empty() || stat.contains(") Z ")).then_some(())
+    });
 }
 
 #[test]
@@ -117,9 +128,7 @@ fn the_server_stops_while_such_a_statement_runs() {
     lake.server.stop();
     assert!(begun.elapsed() < STOPPED_WITHIN, "{:?}", begun.elapsed());
     for worker in workers {
-        eventually("the worker is gone", SOON, || {
-            (!std::path::Path::new(&format!("/proc/{worker}")).exists()).then_some(())
-        });
+        gone(worker);
     }
 }
 
@@ -137,12 +146,57 @@ fn a_killed_server_leaves_no_workers() {
     thread::sleep(Duration::from_secs(1));
     lake.server.kill();
     for worker in workers {
-        let gone = || {
-            let stat = std::fs::read_to_string(format!("/proc/{worker}/stat")).unwrap_or_default();
-            // A zombie waits for a parent that is not this test.
-            (stat.is_empty() || stat.contains(") Z ")).then_some(())
-        };
-        eventually("the worker is gone", SOON, gone);
+        gone(worker);
+    }
+}
+
+/// A component that looks like a tool and has one function of so many loops, each within the one before.
+fn loops(count: usize) -> Vec<u8> {
+    let (loops, ends) = ("loop ".repeat(count), "end ".repeat(count));
+    let text = format!(
+        "(component (core module (func {loops}{ends})) (instance $i) (export \"lakeport:tool/tool@0.9.0\" (instance $i)))"
+    );
+    wat::parse_str(text).expect("a component")
+}
+
+/// Its compiler wants gigabytes; the server does not.
+#[test]
+fn a_component_that_is_too_costly_is_refused() {
+    let lake = Lake::start(&stores()[0]);
+    let at_rest_bytes = memory_bytes(lake.server.pid(), "VmRSS:");
+    let answer = lake.server.post_bytes("/api/v1/plugins", "application/wasm", &loops(160_000));
+    refused(&answer, 400, "component_too_costly");
+    assert!(answer.message().contains("compiling the component takes more than"), "{answer:?}");
+    let grown = grown(&lake, at_rest_bytes);
+    assert!(grown < GROWTH_MAX_BYTES, "the server was {grown} bytes larger than at rest");
+    let good = lake.server.post_bytes("/api/v1/plugins", "application/wasm", &component("greeter_v1"));
+    assert_eq!(good.status, 200, "the next one is compiled: {good:?}");
+}
+
+#[test]
+fn the_server_stops_while_a_component_is_compiled() {
+    let mut lake = Lake::start(&stores()[0]);
+    let client = lake.server.client();
+    let uploading = thread::spawn(move || {
+        let headers = [("Content-Type", "application/wasm")];
+        std::panic::catch_unwind(move || {
+            client.send("POST", "/api/v1/plugins", &headers, &loops(20_000)).status
+        })
+    });
+    let compilers = eventually("the compiler runs", SOON, || {
+        let children = children(&lake);
+        (!children.is_empty()).then_some(children)
+    });
+    thread::sleep(Duration::from_secs(1));
+    let begun = Instant::now();
+    lake.server.stop();
+    assert!(begun.elapsed() < STOPPED_WITHIN, "{:?}", begun.elapsed());
+    // It was told so, or cut off.
+    if let Ok(status) = uploading.join().expect("a thread") {
+        assert_eq!(status, 503);
+    }
+    for compiler in compilers {
+        gone(compiler);
     }
 }
 

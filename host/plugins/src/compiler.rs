@@ -23,7 +23,7 @@ const INSPECTING: Bounds =
     Bounds { memory_mib: 1024, cpu: Duration::from_secs(30), time: Duration::from_secs(60) };
 /// What compiling one component may take. A component of 10 MiB takes 20 s of processor time and 500 MiB.
 const COMPILING: Bounds =
-    Bounds { memory_mib: 2048, cpu: Duration::from_secs(240), time: Duration::from_secs(240) };
+    Bounds { memory_mib: 2048, cpu: Duration::from_secs(120), time: Duration::from_secs(120) };
 /// How much of the child's message is read.
 const MESSAGE_MAX_BYTES: u64 = 64 * 1024;
 /// How much of the child's output is read: machine code.
