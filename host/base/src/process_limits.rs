@@ -1,12 +1,18 @@
 //! Limits of a child process that works on what cannot be trusted, set by itself before it begins. They cannot be
 //! raised again.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
+use nix::libc;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
 use nix::sys::signal::Signal;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
+    TargetArch,
+};
 
 /// Open files and sockets: a database, its journals, temporary files, a connection.
 const FILES_MAX: u64 = 64;
@@ -31,7 +37,29 @@ pub fn enter(memory_mib: u64) -> io::Result<()> {
     setrlimit(Resource::RLIMIT_AS, memory, memory)?;
     setrlimit(Resource::RLIMIT_NOFILE, FILES_MAX, FILES_MAX)?;
     setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
-    Ok(())
+    forbid_processes().map_err(io::Error::other)
+}
+
+/// From now on this thread, and those that it starts, start neither processes nor programs; threads they may.
+fn forbid_processes() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    // The other architectures have no such filter.
+    let Ok(arch) = TargetArch::try_from(std::env::consts::ARCH) else { return Ok(()) };
+    let install = |rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32| {
+        let refused = SeccompAction::Errno(errno.unsigned_abs());
+        let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)?;
+        seccompiler::apply_filter(&BpfProgram::try_from(filter)?)?;
+        Ok(())
+    };
+    let thread = libc::CLONE_THREAD.unsigned_abs().into();
+    let is_process = SeccompCondition::new(0, SeccompCmpArgLen::Qword, SeccompCmpOp::MaskedEq(thread), 0)?;
+    let mut refused: BTreeMap<i64, Vec<SeccompRule>> =
+        [libc::SYS_execve, libc::SYS_execveat, libc::SYS_ptrace].map(|call| (call, Vec::new())).into();
+    #[cfg(target_arch = "x86_64")]
+    refused.extend([libc::SYS_fork, libc::SYS_vfork].map(|call| (call, Vec::new())));
+    refused.insert(libc::SYS_clone, vec![SeccompRule::new(vec![is_process])?]);
+    install(refused, libc::EPERM)?;
+    // Its flags lie in memory, where a filter cannot look. The C library then calls `clone`.
+    install([(libc::SYS_clone3, Vec::new())].into(), libc::ENOSYS)
 }
 
 /// Lets this process use this much more processor time; beyond it the kernel ends the process.
@@ -45,4 +73,25 @@ pub fn allow_cpu(time: Duration) {
     };
     // The parent ends this process at its deadline in any case.
     let _ = allow();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_may_begin_and_processes_may_not() {
+        let tried = std::thread::spawn(|| {
+            forbid_processes().unwrap();
+            let process = std::process::Command::new("/bin/true").status();
+            let thread = std::thread::Builder::new().spawn(|| {
+                let started = std::process::Command::new("/bin/true").status();
+                started.map_err(|error| error.kind())
+            });
+            (process.map_err(|error| error.kind()), thread.unwrap().join().unwrap())
+        });
+        let (process, of_thread) = tried.join().unwrap();
+        assert_eq!(process.unwrap_err(), io::ErrorKind::PermissionDenied);
+        assert_eq!(of_thread.unwrap_err(), io::ErrorKind::PermissionDenied);
+    }
 }
