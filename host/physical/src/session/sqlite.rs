@@ -9,6 +9,7 @@ use lakeport_bindings::host::data::RowSet;
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use lakeport_sql::ReadStatement;
+use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 use tokio::time::{interval, sleep};
 
@@ -26,7 +27,8 @@ const OPEN_TIMEOUT: Duration = Duration::from_secs(12);
 const LOOK: Duration = Duration::from_millis(20);
 
 pub(crate) struct SqliteSession {
-    worker: Mutex<Worker>,
+    /// `None`: it was given back.
+    worker: Mutex<Option<Worker>>,
     cancelled: parking_lot::Mutex<Option<Arc<AtomicBool>>>,
 }
 
@@ -40,12 +42,12 @@ impl SqliteSession {
         let mut worker = processes.take(Key::File(path.to_owned())).await?;
         let target = Target::Sqlite { path: path.to_owned(), read_only };
         worker.ask_until(&Request::Open(target), too_long(OPEN_TIMEOUT)).await?;
-        Ok(SqliteSession { worker: Mutex::new(worker), cancelled: parking_lot::Mutex::new(None) })
+        Ok(SqliteSession { worker: Mutex::new(Some(worker)), cancelled: parking_lot::Mutex::new(None) })
     }
 
     /// Whether the worker is gone. A worker at work is not.
     pub fn is_broken(&self) -> bool {
-        self.worker.try_lock().is_ok_and(|worker| worker.is_lost())
+        self.worker.try_lock().is_ok_and(|worker| worker.as_ref().is_none_or(Worker::is_lost))
     }
 
     /// Interrupts running statements once the flag is set.
@@ -89,12 +91,15 @@ impl SqliteSession {
     }
 
     /// Closes the session cleanly.
-    pub async fn close(self) {
-        self.worker.into_inner().close().await;
+    pub async fn close(mut self) {
+        if let Some(worker) = self.worker.get_mut().take() {
+            worker.close().await;
+        }
     }
 
     async fn ask(&self, request: Request, timeout: Duration) -> Result<Reply, Error> {
         let mut worker = self.worker.lock().await;
+        let worker = worker.as_mut().ok_or_else(|| error("unreachable", "the database session is closed"))?;
         let flag = self.cancelled.lock().clone();
         let stop = async {
             tokio::select! {
@@ -103,6 +108,18 @@ impl SqliteSession {
             }
         };
         worker.ask_until(&request, stop).await
+    }
+}
+
+impl Drop for SqliteSession {
+    /// Most sessions are dropped: their workers are for the next ones. One at work is lost, and ends.
+    fn drop(&mut self) {
+        if let Some(worker) = self.worker.get_mut().take()
+            && !worker.is_lost()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(worker.close());
+        }
     }
 }
 
