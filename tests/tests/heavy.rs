@@ -18,6 +18,8 @@ const TIMEOUT_S: u64 = 2;
 const STOPPED_WITHIN: Duration = Duration::from_secs(15);
 /// The most that the server itself may grow.
 const GROWTH_MAX_BYTES: u64 = 96 * 1024 * 1024;
+/// Workers in use; see docs/security.md.
+const WORKERS_MAX: usize = 64;
 /// Runs for minutes within one operation.
 const STUCK: &str = "SELECT instr(printf('%.*c', 100000000, 'a'), printf('%.*c', 50000000, 'a') || 'b')";
 
@@ -197,6 +199,21 @@ fn the_server_stops_while_a_component_is_compiled() {
     }
     for compiler in compilers {
         gone(compiler);
+    }
+}
+
+/// Their sessions rest afterwards, and leave their workers to others.
+#[test]
+fn more_databases_than_workers_are_all_served() {
+    const DATABASES: usize = 100;
+    for (lake, shop) in on_servers() {
+        for number in 0..DATABASES {
+            let form =
+                json!({ "name": format!("again {number}"), "kind": shop.kind.dialect(), "url": shop.url });
+            let id = lake.server.post("/api/v1/datasources", &form).data()["id"].clone();
+            lake.server.post(&format!("/api/v1/datasources/{id}/test"), &json!({})).data();
+        }
+        assert!(children(&lake).len() <= 2 * WORKERS_MAX, "{:?}", children(&lake).len());
     }
 }
 

@@ -123,6 +123,7 @@ impl ServerDatabase {
         let turn = self.turn().await?;
         // A session that ended while idle shows it only when it is checked.
         while let Some(mut link) = self.rested(purpose) {
+            link.connection.wake().await?;
             if matches!(timeout(CHECK_TIMEOUT, link.connection.check()).await, Ok(Ok(()))) {
                 return Ok(ServerSession::new(self.clone(), purpose, link, turn));
             }
@@ -154,11 +155,13 @@ impl ServerDatabase {
     }
 
     /// Returns an idle link to the pool.
-    fn rest(&self, link: Link, purpose: Purpose) {
+    fn rest(&self, mut link: Link, purpose: Purpose) {
         // Without a runtime no task could close it when it has been idle too long.
         let Ok(runtime) = Handle::try_current() else { return };
         let mut resting = self.0.resting.lock();
-        if resting.sessions.iter().filter(|one| one.purpose == purpose).count() >= RESTING_MAX {
+        if resting.sessions.iter().filter(|one| one.purpose == purpose).count() >= RESTING_MAX
+            || !link.connection.rest()
+        {
             return;
         }
         resting.sessions.push(Rested { link, purpose, since: Instant::now() });

@@ -99,6 +99,16 @@ impl WorkerConnection {
         }
     }
 
+    /// Leaves its worker's place to others. False: it must not rest.
+    pub fn rest(&mut self) -> bool {
+        self.0.rest()
+    }
+
+    /// Takes a place again.
+    pub async fn wake(&mut self) -> Result<(), Error> {
+        self.0.wake().await
+    }
+
     /// Closes the connection; the worker waits for another one.
     pub async fn close(self) {
         self.0.close().await;

@@ -30,11 +30,13 @@ pub(crate) use self::process::Worker;
 
 /// Time limit of opening, closing and checking in a worker.
 const OWN_TIMEOUT: Duration = Duration::from_secs(60);
-/// WorkerProcesses with a session, for all databases.
+/// Workers with a session in use, for all databases.
 const WORKERS_MAX: usize = 64;
 /// How long to wait for one of them.
 const PLACE_TIMEOUT: Duration = Duration::from_secs(20);
-/// Idle workers, and how long they are kept.
+/// Workers with an open session that nobody uses, for all databases.
+const RESTING_MAX: usize = 32;
+/// Idle workers without a database, and how long they are kept.
 const IDLE_MAX: usize = 8;
 const IDLE: Duration = Duration::from_secs(30);
 
@@ -52,6 +54,7 @@ pub struct WorkerProcesses(Arc<Inner>);
 struct Inner {
     start: Start,
     places: Arc<Semaphore>,
+    resting: Arc<Semaphore>,
     idle: Mutex<Idle>,
 }
 
@@ -73,7 +76,7 @@ struct Idle {
 }
 
 impl WorkerProcesses {
-    /// WorkerProcesses are this program with these arguments; it calls [`run_worker`] with the same `memory_mib`.
+    /// Workers are this program with these arguments; it calls [`run_worker`] with the same `memory_mib`.
     pub fn new(program: PathBuf, arguments: Vec<String>, memory_mib: u64) -> WorkerProcesses {
         WorkerProcesses::starting(Start::Process { program, arguments, memory_mib })
     }
@@ -84,8 +87,9 @@ impl WorkerProcesses {
     }
 
     fn starting(start: Start) -> WorkerProcesses {
-        let places = Arc::new(Semaphore::new(WORKERS_MAX));
-        WorkerProcesses(Arc::new(Inner { start, places, idle: Mutex::default() }))
+        let (places, resting) = (Semaphore::new(WORKERS_MAX), Semaphore::new(RESTING_MAX));
+        let (places, resting) = (Arc::new(places), Arc::new(resting));
+        WorkerProcesses(Arc::new(Inner { start, places, resting, idle: Mutex::default() }))
     }
 
     /// The memory of one worker; 0: not limited.
@@ -98,11 +102,7 @@ impl WorkerProcesses {
 
     /// A worker for a session; waits for a place if too many are at work.
     pub(crate) async fn take(&self, key: Key) -> Result<Worker, Error> {
-        let place = timeout(PLACE_TIMEOUT, Arc::clone(&self.0.places).acquire_owned()).await;
-        let place = place.ok().and_then(Result::ok).ok_or_else(|| Error {
-            retryable: true,
-            ..error("unavailable", format!("all {WORKERS_MAX} worker processes are in use"))
-        })?;
+        let place = self.place().await?;
         while let Some(mut worker) = self.idle(&key) {
             if worker.is_ready() {
                 worker.occupy(place);
@@ -110,6 +110,14 @@ impl WorkerProcesses {
             }
         }
         self.started(key, Some(place))
+    }
+
+    async fn place(&self) -> Result<OwnedSemaphorePermit, Error> {
+        let place = timeout(PLACE_TIMEOUT, Arc::clone(&self.0.places).acquire_owned()).await;
+        place.ok().and_then(Result::ok).ok_or_else(|| Error {
+            retryable: true,
+            ..error("unavailable", format!("all {WORKERS_MAX} worker processes are in use"))
+        })
     }
 
     /// A worker besides the places, for cancelling the statement of another one: it must not wait for it.

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::process::ExitStatus;
+use std::sync::Arc;
 use std::time::Duration;
 
 use lakeport_bindings::host::error;
@@ -17,6 +18,8 @@ use crate::errors::STATEMENT_TOO_HEAVY;
 
 /// How long a worker may take to end a statement that was cancelled.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
+/// How long a database may take to close: SQLite may have a long write-ahead log to copy.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
 /// How long the exit status of a worker that closed its stream is waited for.
 const EXIT_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -30,7 +33,7 @@ pub(crate) struct Worker {
     child: Option<Child>,
     /// The worker ended, or its answer was not waited for.
     is_lost: bool,
-    /// Counts while it is not dropped. `None`: it is idle, or besides the others.
+    /// Counts while it is not dropped, as one in use or as a resting one. `None`: it is idle, or besides the others.
     place: Option<OwnedSemaphorePermit>,
 }
 
@@ -124,9 +127,25 @@ impl Worker {
         self.place = None;
     }
 
-    /// Closes the database and keeps the process for the next one.
+    /// Leaves its place to others, with its database open. False: too many rest.
+    pub fn rest(&mut self) -> bool {
+        match Arc::clone(&self.processes.0.resting).try_acquire_owned() {
+            Ok(place) => self.place = Some(place),
+            Err(_) => return false,
+        }
+        true
+    }
+
+    /// Takes a place again after [`Self::rest`].
+    pub async fn wake(&mut self) -> Result<(), Error> {
+        self.place = Some(self.processes.place().await?);
+        Ok(())
+    }
+
+    /// Closes the database and keeps the process for the next one. A database may not let itself be closed: then the
+    /// process ends.
     pub async fn close(mut self) {
-        if self.is_ready() && self.ask(&Request::Close).await.is_ok() {
+        if self.is_ready() && matches!(timeout(CLOSE_PATIENCE, self.ask(&Request::Close)).await, Ok(Ok(_))) {
             self.processes.clone().keep(self);
         }
     }
