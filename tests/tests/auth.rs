@@ -104,7 +104,7 @@ fn command_line_tokens_work_at_once() {
             ["token", "create", "--role", "viewer", "--name", "x", "--datasources", "lakeport,sales"];
         let refused = server.command(&unknown);
         assert!(!refused.status.success());
-        assert!(String::from_utf8_lossy(&refused.stderr).contains("unknown data sources: sales;"));
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("unknown data sources, sales;"));
     }
 }
 

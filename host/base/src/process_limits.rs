@@ -8,7 +8,8 @@ use std::time::Duration;
 use nix::libc;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{SigSet, Signal};
+use nix::unistd::{SysconfVar, sysconf};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
     TargetArch,
@@ -18,9 +19,6 @@ use seccompiler::{
 const FILES_MAX: u64 = 64;
 /// Processor time besides what is allowed, seconds: for opening, and for rounding.
 const CPU_SPARE_S: u64 = 10;
-/// The size of a page as `/proc/self/statm` counts, bytes.
-const PAGE_BYTES: u64 = 4096;
-
 /// Ends this process with the thread that started it, which must wait for it.
 pub fn end_with_parent() -> io::Result<()> {
     Ok(set_pdeathsig(Signal::SIGKILL)?)
@@ -28,11 +26,13 @@ pub fn end_with_parent() -> io::Result<()> {
 
 /// Sets the limits of this process. `memory_mib`: address space besides what it has now.
 pub fn enter(memory_mib: u64) -> io::Result<()> {
+    // A service manager may tell all processes of a service to end: the parent decides when this one does.
+    SigSet::from_iter([Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP]).thread_block()?;
     // If memory runs out, the kernel ends this process first.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     let statm = std::fs::read_to_string("/proc/self/statm")?;
     let pages: Option<u64> = statm.split(' ').next().and_then(|pages| pages.parse().ok());
-    let present = pages.ok_or_else(|| io::Error::other("/proc/self/statm has no size"))? * PAGE_BYTES;
+    let present = pages.ok_or_else(|| io::Error::other("/proc/self/statm has no size"))? * page_bytes();
     let memory = present + memory_mib * 1024 * 1024;
     setrlimit(Resource::RLIMIT_AS, memory, memory)?;
     setrlimit(Resource::RLIMIT_NOFILE, FILES_MAX, FILES_MAX)?;
@@ -62,6 +62,12 @@ fn forbid_processes() -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     install(refused, libc::EPERM)?;
     // Its flags lie in memory, where a filter cannot look. The C library then calls `clone`.
     install([(libc::SYS_clone3, Vec::new())].into(), libc::ENOSYS)
+}
+
+/// The size of a page as `/proc/self/statm` counts, bytes.
+fn page_bytes() -> u64 {
+    let bytes = sysconf(SysconfVar::PAGE_SIZE).ok().flatten();
+    bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(4096)
 }
 
 /// Lets this process use this much more processor time; beyond it the kernel ends the process.

@@ -175,7 +175,8 @@ impl<S, P, Q, B> Call<S, P, Q, B> {
             return Ok(());
         }
         Err(Error::stale(
-            "it has changed since you read it; read it again and repeat your change with the new ETag",
+            "the tag of If-Match or If-None-Match does not fit: the resource has changed since you read it, or the tag is \
+             weak or of another resource; read it again and repeat your change with its ETag",
         ))
     }
 

@@ -327,8 +327,12 @@ impl Client {
     /// 304 when the client has this answer already.
     fn unless_known(&self, mut reply: Reply, method: &Method) -> Reply {
         let reads = method == Method::GET || method == Method::HEAD;
-        let is_known = reply.etag().is_some_and(|etag| etag::is_known(&self.asked, etag));
-        if reads && reply.status == StatusCode::OK && is_known {
+        let known = reply.etag().and_then(|etag| etag::known(&self.asked, etag));
+        if reads
+            && reply.status == StatusCode::OK
+            && let Some(etag) = known
+        {
+            reply = reply.etagged(&etag);
             reply.status = StatusCode::NOT_MODIFIED;
             reply.headers.remove(http::header::CONTENT_TYPE);
             reply.content = super::Content::Whole(Bytes::new());

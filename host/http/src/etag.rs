@@ -63,12 +63,14 @@ pub(super) fn may_change(headers: &HeaderMap, definition: &str) -> bool {
     is_matched && !is_excluded
 }
 
-/// Whether `If-None-Match` names this answer; weak tags count.
-pub(super) fn is_known(headers: &HeaderMap, etag: &str) -> bool {
+/// The tag by which the client knows this answer, if `If-None-Match` names it; weak tags count.
+pub(super) fn known(headers: &HeaderMap, etag: &str) -> Option<String> {
     let wanted = unquoted(etag);
-    named(headers, &IF_NONE_MATCH).any(|tag| match tag {
-        Named::Any => true,
-        Named::Tag { text, .. } => text.strip_suffix(GZIP).unwrap_or(text) == wanted,
+    named(headers, &IF_NONE_MATCH).find_map(|tag| match tag {
+        Named::Any => Some(etag.to_owned()),
+        Named::Tag { text, .. } if text == wanted => Some(etag.to_owned()),
+        Named::Tag { text, .. } if text.strip_suffix(GZIP) == Some(wanted) => Some(compressed(etag)),
+        Named::Tag { .. } => None,
     })
 }
 
@@ -175,7 +177,7 @@ mod tests {
 
     #[test]
     fn if_none_match_compares_the_whole_answer() {
-        let knows = |values: &[&str]| is_known(&headers(IF_NONE_MATCH, values), "\"def.one\"");
+        let knows = |values: &[&str]| known(&headers(IF_NONE_MATCH, values), "\"def.one\"").is_some();
         for known in [
             &["\"def.one\""][..],
             &["W/\"def.one\""],

@@ -26,6 +26,7 @@ const SQLITE_NOTADB: u32 = 26;
 const SQLITE_READONLY_RECOVERY: u32 = 264;
 const SQLITE_READONLY_ROLLBACK: u32 = 776;
 const SQLITE_READONLY_CANTINIT: u32 = 1_288;
+const UNFINISHED: [u32; 3] = [SQLITE_READONLY_RECOVERY, SQLITE_READONLY_ROLLBACK, SQLITE_READONLY_CANTINIT];
 /// The part of an extended result code that is the primary code.
 const PRIMARY: u32 = 0xff;
 
@@ -75,8 +76,11 @@ pub(crate) fn is_busy(cause: &Error) -> bool {
 
 /// Whether an abandoned transaction must be rolled back before the file can be read.
 pub(crate) fn is_unfinished(cause: &Error) -> bool {
-    let unfinished = [SQLITE_READONLY_RECOVERY, SQLITE_READONLY_ROLLBACK, SQLITE_READONLY_CANTINIT];
-    code(cause).is_some_and(|code| unfinished.contains(&code))
+    code(cause).is_some_and(|code| UNFINISHED.contains(&code))
+}
+
+fn is_recovery(code: Option<&str>) -> bool {
+    code.and_then(|code| code.parse().ok()).is_some_and(|code: u32| UNFINISHED.contains(&code))
 }
 
 fn code(cause: &Error) -> Option<u32> {
@@ -100,6 +104,11 @@ pub(crate) fn of_sqlite(cause: &sqlx::Error) -> Error {
         SQLITE_INTERRUPT => ("cancelled", "the statement was stopped".to_owned()),
         SQLITE_CANTOPEN => ("unreachable", "the database file cannot be opened".to_owned()),
         SQLITE_NOTADB => ("upstream_failed", "the file is not a SQLite database".to_owned()),
+        SQLITE_READONLY if is_recovery(code.as_deref()) => (
+            "unavailable",
+            "another program ended in the middle of a change; the file is recovered when it is opened again: try again"
+                .to_owned(),
+        ),
         SQLITE_READONLY => ("forbidden", "the session is read-only".to_owned()),
         SQLITE_NOMEM | SQLITE_TOOBIG => (
             STATEMENT_TOO_HEAVY,

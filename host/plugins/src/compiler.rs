@@ -91,8 +91,6 @@ enum Failed {
     TooCostly(String),
     /// The machine's failure, or the server's end.
     Unfinished(String),
-    /// There was no process.
-    NotStarted(io::Error),
 }
 
 /// Why a component was not read.
@@ -112,12 +110,6 @@ impl Compiler {
         refuse_by_first_bytes(component)?;
         let answer = match processes.run(processes.inspect, INSPECTING, component) {
             Ok(answer) => answer,
-            Err(Failed::NotStarted(error)) => {
-                tracing::warn!(
-                    "reading a component in this process: the child process did not start: {error}"
-                );
-                return Ok(inspect(component)?);
-            }
             Err(Failed::TooCostly(why)) => {
                 return Err(InspectError::TooCostly { step: "reading".into(), why }.into());
             }
@@ -134,16 +126,12 @@ impl Compiler {
     /// [`Unfinished`], or the compiler's.
     pub(crate) fn compile(&self, serving: &Engine, component: &[u8]) -> wasmtime::Result<Vec<u8>> {
         let Compiler::Child(processes) = self else { return compile(serving, component) };
-        processes.run(processes.compile, COMPILING, component).or_else(|failed| match failed {
-            Failed::Refused(why) => Err(wasmtime::Error::msg(why)),
+        processes.run(processes.compile, COMPILING, component).map_err(|failed| match failed {
+            Failed::Refused(why) => wasmtime::Error::msg(why),
             Failed::TooCostly(why) => {
-                Err(wasmtime::Error::new(InspectError::TooCostly { step: "compiling".into(), why }))
+                wasmtime::Error::new(InspectError::TooCostly { step: "compiling".into(), why })
             }
-            Failed::Unfinished(why) => Err(wasmtime::Error::new(Unfinished(why))),
-            Failed::NotStarted(error) => {
-                tracing::warn!("compiling in this process: the child process did not start: {error}");
-                compile(serving, component)
-            }
+            Failed::Unfinished(why) => wasmtime::Error::new(Unfinished(why)),
         })
     }
 }
@@ -223,11 +211,12 @@ fn run(
     stopping: &AtomicBool,
 ) -> Result<Vec<u8>, Failed> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().map_err(Failed::NotStarted)?;
+    let not_started = |cause: io::Error| Failed::Unfinished(format!("its process did not start: {cause}"));
+    let mut child = command.spawn().map_err(not_started)?;
     let (Some(mut input), Some(output), Some(errors)) =
         (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
-        return Err(Failed::NotStarted(io::Error::other("its input and output are not piped")));
+        return Err(not_started(io::Error::other("its input and output are not piped")));
     };
     let (send, ended) = mpsc::channel::<()>();
     let deadline = Instant::now() + bounds.time;
@@ -302,7 +291,7 @@ fn wait(ended: &mpsc::Receiver<()>, deadline: Instant, stopping: &AtomicBool) ->
 /// The child process ended before it had read or compiled a component.
 #[derive(Debug, thiserror::Error)]
 #[error("the component was not read to its end ({0}); try again, or give the machine more memory")]
-pub(crate) struct Unfinished(String);
+pub(crate) struct Unfinished(pub(crate) String);
 
 #[cfg(test)]
 mod tests {
@@ -342,12 +331,11 @@ mod tests {
     }
 
     #[test]
-    fn a_server_without_the_process_works_inside() {
+    fn without_the_process_nothing_is_read() {
         let bytes = wat::parse_str(r#"(component (core module (func (export "f"))))"#).unwrap();
-        let engine = Engine::default();
         let compiler = Compiler::Child(ComponentProcesses::new("/missing".into(), "inspect", "compile"));
-        assert!(!compiler.compile(&engine, &bytes).unwrap().is_empty());
-        let refused = compiler.inspect(&bytes).unwrap_err();
-        assert!(matches!(refused, ReadError::Inspect(InspectError::NoFamily { .. })), "{refused}");
+        let error = compiler.compile(&Engine::default(), &bytes).unwrap_err();
+        assert!(error.is::<Unfinished>(), "{error}");
+        assert!(matches!(compiler.inspect(&bytes), Err(ReadError::Unfinished(_))));
     }
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::sync::Semaphore;
 use wasmtime::component::{Component, Linker};
 use wasmtime::{
@@ -16,7 +16,7 @@ use wasmtime::{
 
 use crate::call::{CallContext, CallFault, OverTime, fault_of, over_time};
 use crate::compiled::CompiledCache;
-use crate::compiler::{Compiler, ReadError};
+use crate::compiler::{Compiler, ReadError, Unfinished};
 use crate::cpu_turns::CpuTurns;
 use crate::family::Family;
 use crate::imports;
@@ -33,6 +33,8 @@ use crate::summary;
 const TICK: Duration = Duration::from_millis(10);
 /// Stack of guest code, bytes.
 const STACK_MAX_BYTES: usize = 512 * 1024;
+/// How long a component waits for the ones before it. A component of 10 MiB takes half as long.
+const TURN_MAX: Duration = Duration::from_secs(20);
 /// Stack of the fiber that a call runs on: the guest's and the host functions' above it, bytes.
 const FIBER_STACK_BYTES: usize = 2 * 1024 * 1024;
 /// Bytes of a slot's memory that are reset between calls instead of being returned to the kernel. A call that
@@ -142,16 +144,23 @@ impl Sandbox {
         self.cache.as_ref()
     }
 
+    /// The turn of one component, or why there is none soon.
+    fn turn(&self) -> Result<MutexGuard<'_, ()>, Unfinished> {
+        self.compiling
+            .try_lock_for(TURN_MAX)
+            .ok_or_else(|| Unfinished("another component is being compiled".to_owned()))
+    }
+
     /// Reads and checks a component without compiling it, one at a time. Blocks.
     pub(crate) fn inspect(&self, bytes: &[u8]) -> Result<Inspection, ReadError> {
-        let _one_at_a_time = self.compiling.lock();
+        let _one_at_a_time = self.turn()?;
         self.cache.as_ref().map_or(&Compiler::Inside, CompiledCache::compiler).inspect(bytes)
     }
 
     /// Compiles and links an inspected component, one at a time, without running it. Blocks.
     pub(crate) fn prepare(&self, inspection: &Inspection, bytes: &[u8]) -> wasmtime::Result<Prepared> {
         let component = {
-            let _one_at_a_time = self.compiling.lock();
+            let _one_at_a_time = self.turn().map_err(wasmtime::Error::new)?;
             match &self.cache {
                 Some(cache) => cache.load(&self.engine, &inspection.digest, bytes)?,
                 None => Component::from_binary(&self.engine, bytes)?,

@@ -26,7 +26,8 @@ pub struct Turns(Arc<Mutex<HashMap<Key, Arc<Queue<()>>>>>);
 pub struct Turn {
     turns: Turns,
     key: Key,
-    queue: Arc<Queue<()>>,
+    /// `None`: it was dropped.
+    queue: Option<Arc<Queue<()>>>,
     /// `None`: it still waits.
     held: Option<OwnedMutexGuard<()>>,
 }
@@ -37,7 +38,7 @@ impl Turns {
         let key = (kind, id);
         let queue = Arc::clone(self.0.lock().entry(key).or_default());
         // Made before the wait, so that a request that gives up leaves no queue behind.
-        let mut turn = Turn { turns: self.clone(), key, queue: Arc::clone(&queue), held: None };
+        let mut turn = Turn { turns: self.clone(), key, queue: Some(Arc::clone(&queue)), held: None };
         turn.held = Some(queue.lock_owned().await);
         turn
     }
@@ -45,12 +46,11 @@ impl Turns {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        /// The map's reference and this one's.
-        const OWN: usize = 2;
         self.held = None;
         let mut queues = self.turns.0.lock();
-        // References are only added under the map's lock.
-        if Arc::strong_count(&self.queue) <= OWN {
+        // References come and go only under the map's lock.
+        self.queue = None;
+        if queues.get(&self.key).is_some_and(|queue| Arc::strong_count(queue) == 1) {
             queues.remove(&self.key);
         }
     }

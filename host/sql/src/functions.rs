@@ -125,8 +125,10 @@ impl AddedFunctions {
         let is_kind = !kind.is_empty()
             && kind.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
         let parts: Vec<String> = name.split('.').map(str::to_owned).collect();
-        let is_part =
-            |part: &String| !part.is_empty() && !part.contains(|c: char| c.is_whitespace() || c == '"');
+        let is_part = |part: &String| {
+            !part.is_empty()
+                && !part.contains(|c: char| c.is_whitespace() || matches!(c, '"' | '`' | '*' | '('))
+        };
         if !is_kind || parts.len() > PARTS_MAX || !parts.iter().all(is_part) {
             return Err(wrong());
         }

@@ -70,6 +70,7 @@ impl PlanExecutor<'_> {
             outcome.error = Some(not_as_wanted());
             return Ok(taken_back(session, outcome).await);
         }
+        session.not_cancelled();
         match session.commit(super::OWN_TIMEOUT).await {
             Ok(()) => outcome.status = RunStatus::Done,
             // Only the database knows whether the commit succeeded.

@@ -30,10 +30,10 @@ pub(crate) use self::connection::Connection;
 pub(crate) use self::login::{DriverSettings, Purpose};
 pub use self::login::{Login, Recipes, Resolve, Tls};
 pub(crate) use self::session::ServerSession;
-use self::worker_connection::{Place, WorkerConnection};
+use self::worker_connection::WorkerConnection;
 use crate::errors::is_lost;
 use crate::script::Bounds;
-use crate::worker::WorkerProcesses;
+use crate::worker::{Place, WorkerProcesses};
 
 /// How long opening a session may take, from resolving the host to the last setting.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(15);
@@ -171,17 +171,18 @@ impl ServerDatabase {
     }
 
     async fn link(&self, purpose: Purpose) -> Result<Link, Error> {
-        timeout(OPEN_TIMEOUT, self.connected(purpose)).await.unwrap_or_else(|_| {
+        let place = self.0.processes.place().await?;
+        timeout(OPEN_TIMEOUT, self.connected(purpose, &place)).await.unwrap_or_else(|_| {
             let message = format!("opening the database took longer than {} s", OPEN_TIMEOUT.as_secs());
             Err(Error { retryable: true, ..error("timeout", message) })
         })
     }
 
-    async fn connected(&self, purpose: Purpose) -> Result<Link, Error> {
+    async fn connected(&self, purpose: Purpose, place: &Place) -> Result<Link, Error> {
         let Inner { login, resolve, .. } = &*self.0;
         let mut failed = error("unreachable", format!("the host {} has no address", login.host));
         for address in resolve(login.host.clone(), login.port).await? {
-            let connecting = timeout(CONNECT_TIMEOUT, self.connection(Place::Shared, address));
+            let connecting = timeout(CONNECT_TIMEOUT, self.connection(place.clone(), address));
             match connecting.await {
                 Ok(Ok(connection)) => return self.set_up(connection, address, purpose).await,
                 // Another address would give the same error.
@@ -226,7 +227,7 @@ impl ServerDatabase {
     pub(crate) async fn cancel(&self, address: SocketAddr, id: u64) {
         let Some(statement) = self.0.recipes.cancelling(id) else { return };
         let cancelling = async {
-            let mut connection = self.connection(Place::Extra, address).await?;
+            let mut connection = self.connection(self.0.processes.extra_place().await?, address).await?;
             let done = connection.execute(statement.as_str(), CANCEL_TIMEOUT).await;
             connection.close().await;
             done
@@ -268,7 +269,7 @@ impl ServerDatabase {
         };
         let question = ReadStatement { sql, binds: Vec::new() };
         let asking = async {
-            let mut connection = self.connection(Place::Extra, address).await?;
+            let mut connection = self.connection(self.0.processes.extra_place().await?, address).await?;
             let answer = connection.read(&question, SESSION_ID).await;
             connection.close().await;
             answer.map(|answer| !answer.rows.rows.is_empty())

@@ -216,6 +216,10 @@ impl ServerSession {
         }
         let link = working.link.take();
         let is_lost = link.as_ref().is_none_or(|link| link.connection.is_lost());
+        if is_lost && !was_stopped {
+            // Its worker died; the server may not have noticed.
+            self.stop_elsewhere(address, id);
+        }
         if !is_broken && !is_lost && !result.as_ref().is_err_and(breaks) {
             *place = link;
         }

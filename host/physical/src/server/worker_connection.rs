@@ -13,19 +13,10 @@ use super::connection::Answer;
 use super::login::{DriverSettings, Login};
 use crate::errors::PROTOCOL_ERROR;
 use crate::script::{Bounds, Ran, Shown};
-use crate::worker::{Key, Reply, Request, Target, Worker, WorkerProcesses};
+use crate::worker::{Key, Place, Reply, Request, Target, Worker, WorkerProcesses};
 
 /// An open connection.
 pub(crate) struct WorkerConnection(Worker);
-
-/// How a worker for a connection is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// Among those of all sessions; waits for one.
-    Shared,
-    /// Besides them: it cancels a statement of one of them.
-    Extra,
-}
 
 impl WorkerConnection {
     /// Connects to one address, without session settings.
@@ -37,10 +28,7 @@ impl WorkerConnection {
         driver: DriverSettings,
     ) -> Result<WorkerConnection, Error> {
         let key = Key::Server { address, username: login.username.clone() };
-        let mut worker = match place {
-            Place::Shared => processes.take(key).await?,
-            Place::Extra => processes.extra(key)?,
-        };
+        let mut worker = processes.take(key, place)?;
         let target = Target::Server { login: login.clone(), address, driver };
         match worker.ask(&Request::Open(target)).await {
             Ok(_) => Ok(WorkerConnection(worker)),

@@ -23,6 +23,8 @@ use crate::server::ServerSession;
 
 /// Time limit of begin, commit, rollback and settings.
 const OWN_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long SQLite may take to commit: a commit cannot be interrupted, and may copy a long write-ahead log.
+const SQLITE_COMMIT_MAX: Duration = Duration::from_secs(600);
 
 /// For PostgreSQL, where the views over the server's own store are created first.
 const READ_ONLY_FROM_HERE: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY";
@@ -212,7 +214,7 @@ impl Session {
 
     pub async fn commit(&self, timeout: Duration) -> Result<(), Error> {
         match self {
-            Session::Sqlite(session) => session.execute("COMMIT", timeout).await,
+            Session::Sqlite(session) => session.execute("COMMIT", timeout.max(SQLITE_COMMIT_MAX)).await,
             Session::Server(session) => session.end("COMMIT", timeout).await,
         }
     }

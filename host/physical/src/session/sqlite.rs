@@ -11,7 +11,7 @@ use lakeport_bindings::host::types::Error;
 use lakeport_sql::ReadStatement;
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
-use tokio::time::{interval, sleep};
+use tokio::time::{interval, sleep, timeout};
 
 use super::Views;
 use crate::errors::STATEMENT_TOO_HEAVY;
@@ -21,8 +21,10 @@ use crate::worker::{Key, Reply, Request, Target, Worker, WorkerProcesses};
 /// The worker ends a statement at its deadline; one that cannot be interrupted has this long until the worker
 /// is killed.
 const KILL_AFTER: Duration = Duration::from_secs(2);
-/// How long opening may take: longer than the worker's own limit.
+/// How long to wait until a file is open: longer than the worker's own limit.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(12);
+/// How long the worker may go on with it: a program died within a great transaction.
+const RECOVERY_MAX: Duration = Duration::from_secs(600);
 /// The interval of checking the flag.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -39,9 +41,16 @@ impl SqliteSession {
         path: &Path,
         read_only: bool,
     ) -> Result<SqliteSession, Error> {
-        let mut worker = processes.take(Key::File(path.to_owned())).await?;
+        let place = processes.place_for_file(path).await?;
+        let mut worker = processes.take(Key::File(path.to_owned()), place)?;
         let target = Target::Sqlite { path: path.to_owned(), read_only };
-        worker.ask_until(&Request::Open(target), too_long(OPEN_TIMEOUT)).await?;
+        // A file may have to be recovered first: who does not wait for that must not break it off.
+        let opening = tokio::spawn(async move {
+            let opened = timeout(RECOVERY_MAX, worker.ask(&Request::Open(target))).await;
+            opened.unwrap_or_else(|_| Err(slow_to_open())).map(|_| worker)
+        });
+        let opened = timeout(OPEN_TIMEOUT, opening).await.map_err(|_| slow_to_open())?;
+        let worker = opened.map_err(|cause| error("internal", format!("opening the file: {cause}")))??;
         Ok(SqliteSession { worker: Mutex::new(Some(worker)), cancelled: parking_lot::Mutex::new(None) })
     }
 
@@ -121,6 +130,12 @@ impl Drop for SqliteSession {
             runtime.spawn(worker.close());
         }
     }
+}
+
+fn slow_to_open() -> Error {
+    let message =
+        "the database could not be opened in time; it may be recovering from a program that died: try again";
+    Error { retryable: true, ..error("timeout", message) }
 }
 
 async fn is_set(flag: Option<Arc<AtomicBool>>) {

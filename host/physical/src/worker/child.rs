@@ -14,7 +14,7 @@ use lakeport_sql::ReadStatement;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
-use super::message::{Reply, Request, Target, bounded, receive, send};
+use super::message::{self, Reply, Request, Target, bounded, named, receive, send};
 use crate::errors::PROTOCOL_ERROR;
 use crate::server::Connection;
 use crate::session::SqliteFile;
@@ -138,18 +138,18 @@ async fn answer(
         }
         (Request::Read { sql, binds, bounds }, Some(Open::Sqlite(file))) => {
             let rows = file.read(&ReadStatement { sql, binds }, bounds).await?;
-            return Ok(Reply::Rows { rows, has_more: false });
+            return Ok(Reply::Rows { rows: named(rows)?, has_more: false });
         }
         (Request::Read { sql, binds, bounds }, Some(Open::Server(connection))) => {
             let statement = ReadStatement { sql, binds };
             let answer = connection.read(&statement, bounds.max_rows, bounds.max_bytes).await?;
-            return Ok(Reply::Rows { rows: answer.rows, has_more: answer.has_more });
+            return Ok(Reply::Rows { rows: named(answer.rows)?, has_more: answer.has_more });
         }
         (Request::Script { sql, changes_rows, shown, timeout }, Some(Open::Sqlite(file))) => {
-            return file.script(sql, changes_rows, shown, timeout).await.map(Reply::Ran);
+            return file.script(sql, changes_rows, shown, timeout).await.map(message::shown).map(Reply::Ran);
         }
         (Request::Script { sql, changes_rows, shown, .. }, Some(Open::Server(connection))) => {
-            return connection.script(&sql, changes_rows, shown).await.map(Reply::Ran);
+            return connection.script(&sql, changes_rows, shown).await.map(message::shown).map(Reply::Ran);
         }
         (_, None) => return Err(error("unreachable", "the database session is broken")),
         (_, Some(_)) => {

@@ -18,9 +18,17 @@ use crate::session::Views;
 
 /// The largest message, bytes. An answer holds at most the bytes that its statement allows, 8 MiB, and a
 /// little for each cell; a statement is smaller.
-const FRAME_MAX_BYTES: usize = 64 * 1024 * 1024;
+const FRAME_MAX_BYTES: usize = 32 * 1024 * 1024;
 /// The longest text of an error that passes, bytes: databases quote values and statements in theirs.
 const ERROR_MAX_BYTES: usize = 8 * 1024;
+
+/// The longest code of a database's error, bytes; a longer one is none.
+const CODE_MAX_BYTES: usize = 32;
+/// The names and types of an answer's columns, bytes.
+const COLUMNS_MAX_BYTES: usize = 1024 * 1024;
+/// Columns of a task's statement that its log shows, and the characters of their names.
+const SHOWN_COLUMNS_MAX: usize = 500;
+const SHOWN_NAME_MAX_BYTES: usize = 200;
 
 /// From the server to its worker. All but `Cancel` have one answer, in order.
 #[derive(Serialize, Deserialize)]
@@ -106,15 +114,42 @@ pub(super) fn bounded(mut error: Error) -> Error {
     clean(&mut error.message);
     if let Some(said) = &mut error.upstream {
         clean(&mut said.message);
+        if said.code.as_ref().is_some_and(|code| code.len() > CODE_MAX_BYTES) {
+            said.code = None;
+        }
     }
     error
 }
 
-fn clean(text: &mut String) {
-    if text.len() > ERROR_MAX_BYTES {
-        text.truncate(text.floor_char_boundary(ERROR_MAX_BYTES));
+/// Rows whose columns have names of bounded length: the bounds of a statement are for its values.
+pub(super) fn named(rows: RowSet) -> Result<RowSet, Error> {
+    let bytes: usize = rows.columns.iter().map(|column| column.name.len() + column.type_text.len()).sum();
+    if bytes > COLUMNS_MAX_BYTES {
+        let message = format!("the names of the columns exceed {COLUMNS_MAX_BYTES} bytes");
+        return Err(error("limit_exceeded", message));
+    }
+    Ok(rows)
+}
+
+/// The same for what a log shows: long names are cut.
+pub(super) fn shown(mut ran: Ran) -> Ran {
+    ran.columns.truncate(SHOWN_COLUMNS_MAX);
+    ran.columns.iter_mut().for_each(|name| shorten(name, SHOWN_NAME_MAX_BYTES));
+    for row in &mut ran.first {
+        row.truncate(SHOWN_COLUMNS_MAX);
+    }
+    ran
+}
+
+fn shorten(text: &mut String, max_bytes: usize) {
+    if text.len() > max_bytes {
+        text.truncate(text.floor_char_boundary(max_bytes));
         text.push('…');
     }
+}
+
+fn clean(text: &mut String) {
+    shorten(text, ERROR_MAX_BYTES);
     if text.contains(|one: char| one.is_control() && one != '\n' && one != '\t') {
         let shown = |one: char| if one.is_control() && one != '\n' && one != '\t' { '\u{fffd}' } else { one };
         *text = text.chars().map(shown).collect();

@@ -1,19 +1,19 @@
 //! A worker process as the server sees it.
 
 use std::future::Future;
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
-use std::sync::Arc;
 use std::time::Duration;
 
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
+use nix::sys::signal::Signal;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::process::Child;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout;
 
 use super::message::{Reply, Request, receive, send};
-use super::{Key, WorkerProcesses};
+use super::{Key, Place, WorkerProcesses};
 use crate::errors::STATEMENT_TOO_HEAVY;
 
 /// How long a worker may take to end a statement that was cancelled.
@@ -22,6 +22,23 @@ const CANCEL_PATIENCE: Duration = Duration::from_secs(2);
 const CLOSE_PATIENCE: Duration = Duration::from_secs(10);
 /// How long the exit status of a worker that closed its stream is waited for.
 const EXIT_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The signals of a process that came to the end of its limits: memory or stack (SIGABRT, SIGSEGV), the machine's memory
+/// (SIGKILL), processor time (SIGXCPU).
+const BY_LIMITS: [i32; 4] =
+    [Signal::SIGABRT as i32, Signal::SIGSEGV as i32, Signal::SIGKILL as i32, Signal::SIGXCPU as i32];
+
+/// Kills a process whose answer is not waited for any longer. `None`: it has answered.
+struct KilledIfAbandoned<'w>(Option<&'w mut Option<Child>>);
+
+impl Drop for KilledIfAbandoned<'_> {
+    fn drop(&mut self) {
+        if let Some(Some(child)) = &mut self.0 {
+            // It may have ended just now.
+            let _ = child.start_kill();
+        }
+    }
+}
 
 /// A running worker. Dropping it kills the process, whatever it does.
 pub(crate) struct Worker {
@@ -33,8 +50,8 @@ pub(crate) struct Worker {
     child: Option<Child>,
     /// The worker ended, or its answer was not waited for.
     is_lost: bool,
-    /// Counts while it is not dropped, as one in use or as a resting one. `None`: it is idle, or besides the others.
-    place: Option<OwnedSemaphorePermit>,
+    /// Counts while it is not dropped, as one in use or as a resting one. `None`: it is idle.
+    place: Option<Place>,
 }
 
 impl Worker {
@@ -43,9 +60,9 @@ impl Worker {
         key: Key,
         (reading, writing): (OwnedReadHalf, OwnedWriteHalf),
         child: Option<Child>,
-        place: Option<OwnedSemaphorePermit>,
+        place: Place,
     ) -> Worker {
-        Worker { processes, key, reading, writing, child, is_lost: false, place }
+        Worker { processes, key, reading, writing, child, is_lost: false, place: Some(place) }
     }
 
     pub(super) fn key(&self) -> &Key {
@@ -85,21 +102,30 @@ impl Worker {
             Ok(()) => {}
         }
         let answer = {
+            let mut abandoned = KilledIfAbandoned(Some(&mut self.child));
             let mut answering = std::pin::pin!(receive::<Reply>(&mut self.reading));
-            tokio::select! {
+            let answer = tokio::select! {
                 biased;
-                answer = &mut answering => answer,
+                answer = &mut answering => Ok(answer),
                 why = stop => {
                     let cancelling = async {
                         send(&mut self.writing, &Request::Cancel).await?;
                         answering.await
                     };
-                    match timeout(CANCEL_PATIENCE, cancelling).await {
-                        Ok(answer) => answer,
-                        // It was not seen to stop.
-                        Err(_) => return Err(Error { may_have_applied: request.changes(), ..why }),
-                    }
+                    timeout(CANCEL_PATIENCE, cancelling).await.map_err(|_| why)
                 }
+            };
+            if answer.is_ok() {
+                abandoned.0 = None;
+            }
+            answer
+        };
+        let answer = match answer {
+            Ok(answer) => answer,
+            // It was not seen to stop, so it was killed. What it did is final once it is gone.
+            Err(why) => {
+                self.exit_status().await;
+                return Err(Error { may_have_applied: request.changes(), ..why });
             }
         };
         match answer {
@@ -119,7 +145,7 @@ impl Worker {
         error("internal", "a worker process gave the answer to another request")
     }
 
-    pub(super) fn occupy(&mut self, place: OwnedSemaphorePermit) {
+    pub(super) fn occupy(&mut self, place: Place) {
         self.place = Some(place);
     }
 
@@ -129,11 +155,12 @@ impl Worker {
 
     /// Leaves its place to others, with its database open. False: too many rest.
     pub fn rest(&mut self) -> bool {
-        match Arc::clone(&self.processes.0.resting).try_acquire_owned() {
-            Ok(place) => self.place = Some(place),
-            Err(_) => return false,
+        let place = self.processes.resting_place();
+        let is_there = place.is_some();
+        if is_there {
+            self.place = place;
         }
-        true
+        is_there
     }
 
     /// Takes a place again after [`Self::rest`].
@@ -150,22 +177,33 @@ impl Worker {
         }
     }
 
-    /// Why it ended: most likely its memory was not enough.
-    async fn ended(&mut self, request: &Request) -> Error {
-        let status = match &mut self.child {
+    async fn exit_status(&mut self) -> Option<ExitStatus> {
+        match &mut self.child {
             Some(child) => timeout(EXIT_PATIENCE, child.wait()).await.ok().and_then(Result::ok),
             None => None,
-        };
+        }
+    }
+
+    /// Why it ended: most likely its memory was not enough.
+    async fn ended(&mut self, request: &Request) -> Error {
+        let status = self.exit_status().await;
+        let is_by_limits =
+            status.is_none_or(|status| status.signal().is_some_and(|s| BY_LIMITS.contains(&s)));
         let status = status.as_ref().map_or_else(|| "no status".to_owned(), ExitStatus::to_string);
+        if !is_by_limits {
+            let message = format!("the worker process of the statement ended ({status}); try again");
+            let may_have_applied = request.changes();
+            return Error { may_have_applied, retryable: true, ..error("unavailable", message) };
+        }
         let limit = self.processes.memory_mib();
         let message = match request {
             Request::Open(_) => format!(
-                "the worker process ended while it opened the database ({status}; it may use {limit} MiB): the file \
-                 or the server is not what it should be"
+                "the first answer of the database needs more memory than a worker process may use, {limit} MiB \
+                 ({status}): something else than such a database is at this address"
             ),
             _ => format!(
-                "the worker process of the statement ended ({status}; it may use {limit} MiB): read fewer rows at a \
-                 time, or smaller values"
+                "the statement needs more memory than its worker process may use, {limit} MiB ({status}): read fewer \
+                 rows at a time, or smaller values, or raise the setting worker_memory_mib"
             ),
         };
         let code = match request {

@@ -56,7 +56,7 @@ pub fn check(name: &str, datasources: Option<&[String]>, scopes: &[String], know
         .collect();
     if wrong.iter().all(|detail| detail.field != "datasources") && !unknown.is_empty() {
         let message =
-            format!("unknown data sources: {}; GET /api/v1/datasources lists them", unknown.join(", "));
+            format!("names unknown data sources, {}; GET /api/v1/datasources lists them", unknown.join(", "));
         wrong.push(Detail::new("datasources", message));
     }
     if let Some(unknown) = scopes.iter().find(|scope| !SCOPES.contains(&scope.as_str())) {

@@ -6,6 +6,7 @@
 
 mod store;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ::http::header::{CONTENT_TYPE, ETAG};
@@ -103,7 +104,8 @@ pub async fn begin(core: &Core, attempt: &Attempt) -> Result<Begun, Error> {
 /// issuer changed, the first answer may show what the caller may not see any more.
 fn repeated(attempt: &Attempt) -> Vec<u8> {
     let mut repeated = [attempt.query.as_bytes(), b"\n", &attempt.body].concat();
-    for name in attempt.caller.datasources.iter().flatten() {
+    let names: BTreeSet<&String> = attempt.caller.datasources.iter().flatten().collect();
+    for name in names {
         repeated.extend([b"\n", name.as_bytes()].concat());
     }
     repeated

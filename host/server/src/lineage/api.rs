@@ -136,6 +136,13 @@ impl Sources {
         Ok(Sources { names: datasources::names_by_id(&state.db).await?, caller: caller.clone() })
     }
 
+    /// 403 about the table's data source.
+    fn refusal(&self, entry: &Entry) -> Error {
+        let name = entry.cluster_id.and_then(|id| self.names.get(&id));
+        let refused = self.caller.check_datasource(name.map_or("", String::as_str));
+        refused.err().unwrap_or_else(|| Error::not_found("table", entry.id))
+    }
+
     fn sight(&self, entry: &Entry) -> Sight {
         // A table without a data source is visible to all.
         let Some(id) = entry.cluster_id else { return Sight::Seen };
@@ -174,9 +181,10 @@ fn parts<'i>(
         parts.fitting.sort_unstable_by_key(|(entry, _)| entry.id);
         return Ok(parts);
     };
-    let is_seen = index.get(anchor).is_some_and(|entry| sources.sight(entry) == Sight::Seen);
-    if !is_seen {
-        return Err(Error::not_found("table", anchor));
+    match index.get(anchor).map(|entry| (entry, sources.sight(entry))) {
+        Some((_, Sight::Seen)) => {}
+        Some((entry, Sight::Counted)) => return Err(sources.refusal(entry)),
+        _ => return Err(Error::not_found("table", anchor)),
     }
     let direction = match query.direction {
         Direction::Both => lakeport_graph::Direction::Both,

@@ -56,7 +56,7 @@ fn routes() -> Vec<Route<Lineage>> {
             "Get tables and their edges, around one table or all",
             api::graph,
         )
-        .refuses(&["stale_replica"]),
+        .refuses(&["datasource_not_allowed", "stale_replica"]),
         Route::not_yet::<Nothing, ImpactQuery, Nothing>(
             Method::GET,
             "/api/v1/lineage/impact",

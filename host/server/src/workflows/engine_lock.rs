@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lakeport_base::Error;
 use lakeport_store::{Held, Leases, leases};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 use uuid::Uuid;
 
 use crate::turns::Turn;
@@ -34,8 +34,9 @@ impl Deref for EngineTurn {
 
 /// The lock, or 409 if another change takes longer than a request waits.
 pub async fn take(state: &Workflows, workflow_id: i64) -> Result<EngineTurn, Error> {
-    let turn = state.turns.take("engine of workflow", workflow_id).await;
     let deadline = Instant::now() + WAIT;
+    let turn = timeout_at(deadline, state.turns.take("engine of workflow", workflow_id)).await;
+    let turn = turn.map_err(|_| running())?;
     loop {
         if let Some(held) = try_take(state, workflow_id).await? {
             return Ok(EngineTurn { held, _turn: turn });

@@ -14,7 +14,8 @@ use super::{Workflow, versions};
 use crate::datasources::Rights;
 use crate::execution_records::ExecutionView;
 
-/// 403 unless the caller may use the data sources of all tasks in the current and in the published version.
+/// 403 unless the caller may use the data sources of all tasks from the published version to the current one: after a
+/// failed deployment the engine may have one between them.
 pub async fn check(db: &Db, caller: &Caller, workflow: &Workflow) -> Result<(), Error> {
     let rights = Rights::of(db, caller).await?;
     if !rights.are_bound() {

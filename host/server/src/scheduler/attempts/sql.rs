@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use lakeport_base::Error;
 use lakeport_base::failpoints;
 use lakeport_bindings::host::types::Error as PluginError;
-use lakeport_physical::{Database, Ran, Shown, TaskSession};
+use lakeport_physical::{Database, Ran, STATEMENT_TOO_HEAVY, Shown, TaskSession};
 use lakeport_sql::script::{ScriptStatement, sqlite_script};
 use tokio::time::{interval, timeout};
 
@@ -186,6 +186,9 @@ fn said(task: &Task, deadline: Option<Instant>, error: PluginError) -> String {
     let is_late = deadline.is_some_and(|deadline| deadline <= Instant::now());
     if is_late && matches!(error.code.as_str(), "timeout" | "cancelled") {
         return format!("it was stopped at its timeout of {} s", task.timeout_s);
+    }
+    if error.code == STATEMENT_TOO_HEAVY {
+        return format!("{STATEMENT_TOO_HEAVY}: {}", error.message);
     }
     error.message
 }

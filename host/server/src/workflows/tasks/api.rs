@@ -71,8 +71,9 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTask>>) -> Result<D
         Ok((workflow, _)) => workflow,
         Err(error) => return Err(call.body.refuse(wanted.1).err().unwrap_or(error)),
     };
-    let Looked { wanted, names } =
-        lookup::look_up(state, &call.body, wanted, source, None, Some(&workflow)).await?;
+    let looked = lookup::look_up(state, &call.body, wanted, source, None, Some(&workflow)).await?;
+    lookup::check_tables(&call.caller, &looked, None)?;
+    let Looked { wanted, names } = looked;
     let now_ms = state.clock.now_ms();
     let mut task = Task {
         id: 0,
@@ -85,6 +86,7 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTask>>) -> Result<D
     };
     let mut tx = state.db.begin().await?;
     let mut workflow = locked_workflow(&mut tx, workflow_id).await?;
+    rights::check_version(&mut tx, &rights, workflow_id, workflow.version).await?;
     if lookup::check(&mut tx, &task, None).await? {
         drop(tx);
         return Err(circle_of(state, workflow_id, &task).await);
@@ -184,8 +186,11 @@ pub async fn get(call: Call<TaskPath>) -> Result<Data<TaskView>, Error> {
     let task = tasks.pop().ok_or_else(|| unknown(id))?;
     let etag = task.etag();
     let rights = Rights::of(&state.db, &call.caller).await?;
+    // A tag of the whole definition would confirm guesses of what is withheld.
+    let is_whole = rights.may_use(task.content.datasource_id);
     let view = TaskView::new(task, names.first().map(String::as_str), &rights, state.config.time_zone);
-    Ok(Data::new(&view).with_etag(&etag))
+    let answer = Data::new(&view);
+    Ok(if is_whole { answer.with_etag(&etag) } else { answer })
 }
 
 type UpdateCall = Call<TaskPath, Nothing, Draft<UpdateTask>>;
@@ -231,6 +236,7 @@ async fn try_update(call: &UpdateCall) -> Result<Option<Data<TaskView>>, Error> 
     let rights = rights_on(call, source.as_ref()).await?;
     let content = Some(&before.content);
     let looked = lookup::look_up(state, &call.body, wanted, source, content, workflow.as_ref()).await?;
+    lookup::check_tables(&call.caller, &looked, content)?;
     write(call, &before, workflow_id, looked, &rights).await
 }
 
@@ -246,7 +252,7 @@ async fn write(
     let digest = versions::part_digest(&part::text(&content));
     let mut after = Task { workflow_id, content, given, digest, ..before.clone() };
     let mut tx = state.db.begin().await?;
-    let locked = Locked::of(&mut tx, [before.workflow_id, workflow_id]).await?;
+    let locked = Locked::of(&mut tx, rights, [before.workflow_id, workflow_id]).await?;
     let Some(mut workflows) = locked else { return Ok(None) };
     if !is_unchanged(&mut tx, before).await? {
         return Ok(None);
@@ -288,14 +294,15 @@ async fn is_unchanged(tx: &mut Tx, before: &Task) -> Result<bool, Error> {
 struct Locked(Vec<Workflow>);
 
 impl Locked {
-    /// `None`: one was deleted.
-    async fn of(tx: &mut Tx, ids: [Option<i64>; 2]) -> Result<Option<Locked>, Error> {
+    /// `None`: one was deleted. 403 unless the caller may change all of each: a task is a part of its workflow.
+    async fn of(tx: &mut Tx, rights: &Rights<'_>, ids: [Option<i64>; 2]) -> Result<Option<Locked>, Error> {
         let mut ids: Vec<i64> = ids.into_iter().flatten().collect();
         ids.sort_unstable();
         ids.dedup();
         let mut locked = Vec::with_capacity(ids.len());
         for id in ids {
             let Some(workflow) = workflows::lock(tx, id).await? else { return Ok(None) };
+            rights::check_version(tx, rights, id, workflow.version).await?;
             locked.push(workflow);
         }
         Ok(Some(Locked(locked)))
@@ -351,10 +358,11 @@ pub async fn delete(call: Call<TaskPath>) -> Result<Data<Option<TaskView>>, Erro
 async fn try_delete(call: &Call<TaskPath>) -> Result<Option<Data<Option<TaskView>>>, Error> {
     let (state, id) = (&call.state, call.path.id);
     let before = super::get(state, id).await?;
-    Rights::of(&state.db, &call.caller).await?.check([before.content.datasource_id])?;
+    let rights = Rights::of(&state.db, &call.caller).await?;
+    rights.check([before.content.datasource_id])?;
     call.check_if_match(&before.etag())?;
     let mut tx = state.db.begin().await?;
-    let locked = Locked::of(&mut tx, [before.workflow_id, None]).await?;
+    let locked = Locked::of(&mut tx, &rights, [before.workflow_id, None]).await?;
     let Some(mut workflows) = locked else { return Ok(None) };
     if !is_unchanged(&mut tx, &before).await? {
         return Ok(None);

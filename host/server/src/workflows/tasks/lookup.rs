@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use lakeport_base::error::{Detail, Error};
 use lakeport_catalog::Index;
-use lakeport_http::Body;
+use lakeport_http::{Body, Caller};
 use lakeport_store::Tx;
 
 use super::Task;
@@ -81,6 +81,14 @@ pub async fn look_up(
     }
     let names = names(state, source.as_ref(), &wanted.content).await?;
     Ok(Looked { wanted, names })
+}
+
+/// 403 if the task newly reads or writes tables of data sources that the caller may not use: their changes would wait
+/// for it, or close a circle.
+pub fn check_tables(caller: &Caller, looked: &Looked, before: Option<&Content>) -> Result<(), Error> {
+    let new = new_tables(&looked.wanted.content, before);
+    let sources = looked.names.tables.iter().filter(|table| new.contains(&table.id));
+    sources.filter_map(|table| table.datasource.as_deref()).try_for_each(|name| caller.check_datasource(name))
 }
 
 /// Checks again, in the transaction, what [`look_up`] found before it: 400 for a data source or tables that no

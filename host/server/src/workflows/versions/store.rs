@@ -138,9 +138,10 @@ pub fn datasources_of(tasks: &[(i64, i64)]) -> Select<(i64, i64, Option<i64>)> {
 /// The data sources of a workflow's tasks in two versions, without duplicates.
 pub fn datasources_in(workflow_id: i64, versions: [i64; 2]) -> Select<Option<i64>> {
     const IN: &str = "SELECT DISTINCT datasource_id FROM task_versions WHERE workflow_id = $1 \
-        AND ((from_version <= $2 AND (to_version IS NULL OR to_version > $2)) \
-        OR (from_version <= $3 AND (to_version IS NULL OR to_version > $3)))";
-    Select::new(IN, [workflow_id.into(), versions[0].into(), versions[1].into()], |row| row.get(0))
+        AND from_version <= $3 AND (to_version IS NULL OR to_version > $2)";
+    let [one, other] = versions;
+    let (first, last) = (one.min(other), one.max(other));
+    Select::new(IN, [workflow_id.into(), first.into(), last.into()], |row| row.get(0))
 }
 
 /// The data sources of a workflow's tasks in all versions, without duplicates.
