@@ -258,5 +258,9 @@ fn is_number(text: &str) -> bool {
 }
 
 #[cfg(test)]
+#[path = "parameters_fuzz.rs"]
+mod fuzz;
+
+#[cfg(test)]
 #[path = "parameters_tests.rs"]
 mod tests;
