@@ -224,16 +224,17 @@ fn any(list: &str, value: u32, first: u32, last: u32, names: &[&str]) -> bool {
         let named = names.iter().position(|name| *name == text).map(|at| at as u32 + 1);
         named.unwrap_or_else(|| text.parse().unwrap_or_else(|_| panic!("{text} was taken as a number")))
     };
-    list.split(',').any(|item| {
-        let (range, step) =
-            item.split_once('/').map_or((item, None), |(range, step)| (range, Some(number(step))));
-        let (from, to) = match range.split_once('-') {
-            _ if range == "*" || range.is_empty() => (first, last),
-            Some((from, to)) => (number(from), number(to)),
-            None => (number(range), if step.is_some() { last } else { number(range) }),
-        };
-        let size = last - first + 1;
-        let away = (value + size - from) % size;
-        away <= (to + size - from) % size && away.is_multiple_of(step.unwrap_or(1))
-    })
+    (first..=last).contains(&value)
+        && list.split(',').any(|item| {
+            let (range, step) =
+                item.split_once('/').map_or((item, None), |(range, step)| (range, Some(number(step))));
+            let (from, to) = match range.split_once('-') {
+                _ if range == "*" || range.is_empty() => (first, last),
+                Some((from, to)) => (number(from), number(to)),
+                None => (number(range), if step.is_some() { last } else { number(range) }),
+            };
+            let size = last - first + 1;
+            let away = (value + size - from) % size;
+            away <= (to + size - from) % size && away.is_multiple_of(step.unwrap_or(1))
+        })
 }
