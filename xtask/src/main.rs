@@ -1,4 +1,4 @@
-//! `cargo xtask …`: sets up what is missing on a machine, builds, serves, tests and measures Lakeport.
+//! `cargo xtask …`: sets up what is missing on a machine, builds, serves, tests, attacks and measures Lakeport.
 //!
 //! One command works on a fresh clone and shows its progress; continuous integration runs the same one. It
 //! writes to `target/` and to the user's cache only.
@@ -9,6 +9,7 @@ mod child;
 mod clients;
 mod console;
 mod databases;
+mod fuzz;
 mod grammars;
 mod outcome;
 mod progress;
@@ -31,7 +32,7 @@ use crate::budgets::Tier;
 use crate::wasm::Wasm;
 use crate::workspace::Profile;
 
-/// Sets up, builds, serves, tests and measures Lakeport.
+/// Sets up, builds, serves, tests, attacks and measures Lakeport.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask", after_help = ENVIRONMENT)]
 struct Arguments {
@@ -71,6 +72,14 @@ enum Task {
         /// Run the suites that are too long for every change instead
         #[arg(long)]
         slow: bool,
+    },
+    /// Attacks one parser, or what reads untrusted bytes, with random inputs; without a name: lists the targets
+    Fuzz {
+        /// The target
+        name: Option<String>,
+        /// How long
+        #[arg(long, default_value_t = 60)]
+        seconds: u64,
     },
     /// Builds for release and measures
     Bench {
@@ -128,6 +137,11 @@ fn run(task: Task) -> Result<bool> {
         Task::Test { slow: true, .. } => test::run(&[Tier::Slow]),
         Task::Test { engines: true, .. } => test::run(&[Tier::Test, Tier::Engines]),
         Task::Test { .. } => test::run(&[Tier::Test]),
+        Task::Fuzz { name: None, .. } => {
+            print!("{}", fuzz::list());
+            Ok(true)
+        }
+        Task::Fuzz { name: Some(name), seconds } => fuzz::run(&name, seconds),
         Task::Bench { name, arguments } => bench(&name, &arguments).map(|()| true),
     }
 }

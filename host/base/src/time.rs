@@ -1,7 +1,7 @@
 //! Times in answers and requests: `yyyy-MM-dd HH:mm:ss` in the configured zone. The store has milliseconds
 //! since 1970, UTC.
 
-use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, TimeZone, Timelike, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Offset, TimeZone, Timelike, Utc};
 use chrono_tz::Tz;
 
 const FORM: &str = "%Y-%m-%d %H:%M:%S";
@@ -13,10 +13,16 @@ pub const MINUTE_MS: i64 = 60 * SECOND_MS;
 pub const HOUR_MS: i64 = 60 * MINUTE_MS;
 pub const DAY_MS: i64 = 24 * HOUR_MS;
 
+/// What clocks of the zone show; `None` before the first and after the last year of the calendar, where chrono's own
+/// conversion panics.
+pub fn local(at_ms: i64, zone: Tz) -> Option<NaiveDateTime> {
+    let at = DateTime::<Utc>::from_timestamp_millis(at_ms)?.naive_utc();
+    at.checked_add_offset(zone.offset_from_utc_datetime(&at).fix())
+}
+
 /// `yyyy-MM-dd HH:mm:ss` in the zone.
 pub fn shown(at_ms: i64, zone: Tz) -> String {
-    let at = DateTime::<Utc>::from_timestamp_millis(at_ms).unwrap_or_default();
-    let at = at.with_timezone(&zone).naive_local();
+    let at = local(at_ms, zone).unwrap_or_default();
     let (day, time) = (at.date(), at.time());
     let Ok(year @ 0..=9_999) = u32::try_from(day.year()) else { return at.format(FORM).to_string() };
     // By hand: chrono parses its format at each call, which took a twentieth of a list's time.
@@ -67,7 +73,7 @@ pub fn check(text: &str) -> Result<(), String> {
 
 /// The day of a time in the zone.
 pub fn day_of(at_ms: i64, zone: Tz) -> NaiveDate {
-    DateTime::<Utc>::from_timestamp_millis(at_ms).unwrap_or_default().with_timezone(&zone).date_naive()
+    local(at_ms, zone).unwrap_or_default().date()
 }
 
 /// When a day begins in the zone; if midnight is skipped, the first time after it.
@@ -80,6 +86,19 @@ pub fn begin_of(day: NaiveDate, zone: Tz) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_ends_of_the_calendar_are_no_panic() {
+        for (at_ms, zone) in [
+            (i64::MAX, Tz::UTC),
+            (DateTime::<Utc>::MAX_UTC.timestamp_millis(), chrono_tz::Asia::Shanghai),
+            (DateTime::<Utc>::MIN_UTC.timestamp_millis(), chrono_tz::America::New_York),
+        ] {
+            assert_eq!(local(at_ms, zone), None);
+            assert_eq!(shown(at_ms, zone), "1970-01-01 00:00:00");
+            assert_eq!(day_of(at_ms, zone), NaiveDate::default());
+        }
+    }
 
     #[test]
     fn a_time_is_shown_and_read_in_its_zone() {

@@ -300,6 +300,10 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
 }
 
 #[cfg(test)]
+#[path = "inspect_fuzz.rs"]
+mod fuzz;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

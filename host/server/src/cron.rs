@@ -10,9 +10,9 @@ mod field;
 
 use std::fmt;
 
-use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, TimeDelta, TimeZone, Timelike, Utc};
+use chrono::{Datelike, NaiveDate, NaiveDateTime, TimeDelta, TimeZone, Timelike};
 use chrono_tz::Tz;
-use lakeport_base::time::DAY_MS;
+use lakeport_base::time::{self, DAY_MS};
 
 use field::{
     DAY_OF_MONTH, DAY_OF_WEEK, FIELDS, HOURS, MINUTES, MONTH, SECONDS, Set, YEAR, YEAR_FIRST, YEAR_LAST,
@@ -97,8 +97,7 @@ impl Cron {
 
     /// The first due time after this one (milliseconds since 1970) in the zone; `None`: never again.
     pub fn next_after(&self, at_ms: i64, zone: Tz) -> Option<i64> {
-        let at = DateTime::<Utc>::from_timestamp_millis(at_ms)?.with_timezone(&zone);
-        let mut local = at.naive_local();
+        let mut local = time::local(at_ms, zone)?;
         for _ in 0..SKIPPED_MAX {
             local = self.next_local(local)?;
             let next = zone.from_local_datetime(&local).earliest().map(|next| next.timestamp_millis());
@@ -249,6 +248,10 @@ fn days_of_week(text: &str) -> Option<Option<Days>> {
     }
     field.set(text).map(|days| Some(Days::OfWeek(days)))
 }
+
+#[cfg(test)]
+#[path = "cron_fuzz.rs"]
+mod fuzz;
 
 #[cfg(test)]
 #[path = "cron_tests.rs"]

@@ -1,3 +1,4 @@
+use chrono::{DateTime, Utc};
 use chrono_tz::Tz;
 use lakeport_base::time;
 use lakeport_base::time::{DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS};

@@ -142,13 +142,21 @@ impl Guard<'_> {
                 None,
             ));
         }
-        let (sql, lexemes) = self.read_alike(sql)?;
-        one_statement(&sql, &lexemes)?;
-        match on_long_stack(|| self.parsed(&sql, &lexemes)) {
-            Ok(objects) => Ok(Judged { sql, objects, parsed: true }),
-            Err(error) if self.has_allowed_head(&sql, &lexemes) && may_be_unparsed(&error) => {
-                self.calls(&sql, &lexemes, &BTreeSet::new())?;
-                Ok(Judged { sql, objects: BTreeSet::new(), parsed: false })
+        let (plain, lexemes) = self.read_alike(sql)?;
+        match self.judged(&plain, &lexemes) {
+            Ok((objects, parsed)) => Ok(Judged { sql: plain, objects, parsed }),
+            Err(error) => Err(in_original(error, sql, &plain)),
+        }
+    }
+
+    /// The objects of the statement without comments, and whether a parser read it.
+    fn judged(&self, sql: &str, lexemes: &[Lexeme]) -> Result<(BTreeSet<Object>, bool), Error> {
+        one_statement(sql, lexemes)?;
+        match on_long_stack(|| self.parsed(sql, lexemes)) {
+            Ok(objects) => Ok((objects, true)),
+            Err(error) if self.has_allowed_head(sql, lexemes) && may_be_unparsed(&error) => {
+                self.calls(sql, lexemes, &BTreeSet::new())?;
+                Ok((BTreeSet::new(), false))
             }
             Err(error) => Err(error),
         }
@@ -296,6 +304,18 @@ pub(crate) fn refused(rule: &str, message: impl Into<String>, position: Option<u
     Error { context, ..error("guard_refused", message) }
 }
 
+/// The error with its position in the text as it was sent. A comment is as many blanks as it has bytes, which are more
+/// than its characters.
+fn in_original(mut error: Error, sql: &str, plain: &str) -> Error {
+    if let Some((_, position)) = error.context.iter_mut().find(|(name, _)| name == "position")
+        && let Ok(character) = position.parse::<usize>()
+    {
+        let at = plain.char_indices().nth(character.saturating_sub(1)).map_or(plain.len(), |(at, _)| at);
+        *position = character_at(sql, sql.floor_char_boundary(at)).to_string();
+    }
+    error
+}
+
 fn same_places(one: &[Lexeme], other: &[Lexeme]) -> bool {
     let place = |lexeme: &Lexeme| (std::mem::discriminant(&lexeme.kind), lexeme.span.clone());
     one.iter().map(place).eq(other.iter().map(place))
@@ -403,6 +423,10 @@ pub(crate) fn on_long_stack<T: Send>(judge: impl FnOnce() -> T + Send) -> T {
             .expect("judging does not panic")
     })
 }
+
+#[cfg(test)]
+#[path = "guard_fuzz.rs"]
+mod fuzz;
 
 #[cfg(test)]
 #[path = "guard_tests.rs"]

@@ -222,6 +222,7 @@ fn positions_count_characters_from_one() {
     };
     assert_eq!(position("SELECT 'é',\n a FROM users").as_deref(), Some("21"));
     assert_eq!(position("SELECT 1; SELECT 2").as_deref(), Some("11"));
+    assert_eq!(position("SELECT /* 订单 */ a FROM users").as_deref(), Some("24"));
     assert_eq!(position("SELECT 1 FROM FROM x").as_deref().map(|at| at.parse::<u32>().is_ok()), Some(true));
 }
 
@@ -260,7 +261,7 @@ fn large_and_deep_statements_end_in_an_answer() {
 }
 
 /// The cases of `cases/`, by the list of functions, and the lexing of its servers.
-const CASES: [(&str, SqlParser, Lexing, &str); 5] = [
+pub(super) const CASES: [(&str, SqlParser, Lexing, &str); 5] = [
     ("sqlite", SqlParser::Sqlite, Lexing::SQLITE, include_str!("../cases/sqlite.txt")),
     ("postgres", SqlParser::Postgres, Lexing::POSTGRES, include_str!("../cases/postgres.txt")),
     ("mysql", SqlParser::MySql, Lexing::MYSQL, include_str!("../cases/mysql.txt")),
@@ -269,7 +270,7 @@ const CASES: [(&str, SqlParser, Lexing, &str); 5] = [
 ];
 
 /// The tables that the cases may read.
-fn is_sample(object: &Object) -> bool {
+pub(super) fn is_sample(object: &Object) -> bool {
     let is_named = |name: &str| ["orders", "customers", "items", "notes"].contains(&name);
     match object.parts.as_slice() {
         _ if object.function => false,

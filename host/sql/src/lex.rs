@@ -324,6 +324,10 @@ fn word_part(c: char) -> bool {
 }
 
 #[cfg(test)]
+#[path = "lex_fuzz.rs"]
+mod fuzz;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -315,5 +315,9 @@ fn known(word: &str, words: &[&str]) -> String {
 }
 
 #[cfg(test)]
+#[path = "plan_fuzz.rs"]
+mod fuzz;
+
+#[cfg(test)]
 #[path = "plan_tests.rs"]
 mod tests;

@@ -9,6 +9,8 @@ mod driver;
 mod login;
 mod mysql;
 mod postgres;
+#[cfg(test)]
+mod protocol_fuzz;
 mod session;
 mod worker_connection;
 

@@ -17,7 +17,7 @@ use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 use lakeport_store::Value;
-use serde::de::{self, Deserializer, MapAccess, Visitor};
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -25,6 +25,11 @@ const FORMAT: &str = "lakeport-backup";
 const VERSION: u32 = 1;
 /// The longest line: a row with a component of 64 MiB, and reserve.
 const LINE_BYTES: usize = 256 * 1024 * 1024;
+/// The longest line that is no row, in bytes: it holds names of tables and columns. Read into memory it takes a
+/// multiple.
+const NAMES_LINE_BYTES: usize = 1024 * 1024;
+/// The most tables: a store has some dozens. Each takes memory until the end.
+const TABLES_MAX: usize = 10_000;
 
 /// Encoded at once; a multiple of three, so that the pieces form one text.
 const B64_PIECE_BYTES: usize = 3 * 16 * 1024;
@@ -191,6 +196,8 @@ pub struct Reader<R: Read> {
     pub header: Header,
     tables: BTreeMap<String, u64>,
     table: String,
+    /// The columns of the current table.
+    columns: usize,
 }
 
 #[derive(Debug, PartialEq)]
@@ -212,8 +219,10 @@ impl<R: Read> Reader<R> {
             header: Header::new(0, ""),
             tables: BTreeMap::new(),
             table: String::new(),
+            columns: 0,
         };
         reader.read_line().context("this is not a backup of Lakeport")?;
+        reader.line_is_of_names().context("this is not a backup of Lakeport")?;
         let header: Header =
             serde_json::from_slice(&reader.line).context("this is not a backup of Lakeport")?;
         ensure!(header.format == FORMAT, "this is not a backup of Lakeport: its format is {}", header.format);
@@ -230,18 +239,27 @@ impl<R: Read> Reader<R> {
 
     pub fn entry(&mut self) -> anyhow::Result<Entry> {
         self.read_line()?;
-        let entry = if self.line.first() == Some(&b'[') {
-            let cells: Vec<Cell> = serde_json::from_slice(&self.line).context("a row cannot be read")?;
+        let is_row = self.line.first() == Some(&b'[');
+        if !is_row {
+            self.line_is_of_names()?;
+        }
+        let entry = if is_row {
             let rows = self.tables.get_mut(&self.table).context("a row stands before any table")?;
+            let mut json = serde_json::Deserializer::from_slice(&self.line);
+            let values = Row { columns: self.columns }.deserialize(&mut json);
+            let values = values.and_then(|values| json.end().map(|()| values));
+            let values = values.with_context(|| format!("a row of {} cannot be read", self.table))?;
             *rows += 1;
-            Entry::Row(cells.into_iter().map(|cell| cell.0).collect())
+            Entry::Row(values)
         } else if let Ok(end) = serde_json::from_slice::<End>(&self.line) {
             return self.end(end);
         } else {
             let line: TableLine = serde_json::from_slice(&self.line).context("a line cannot be read")?;
             self.table.clone_from(&line.table);
+            self.columns = line.columns.len();
             let before = self.tables.insert(line.table.clone(), 0);
             ensure!(before.is_none(), "the table {} comes twice", line.table);
+            ensure!(self.tables.len() <= TABLES_MAX, "it holds more than {TABLES_MAX} tables");
             Entry::Table(line)
         };
         self.take_line();
@@ -272,9 +290,50 @@ impl<R: Read> Reader<R> {
         }
     }
 
+    fn line_is_of_names(&self) -> anyhow::Result<()> {
+        let length = self.line.len();
+        ensure!(length <= NAMES_LINE_BYTES, "a line that is no row is longer than {NAMES_LINE_BYTES} bytes");
+        Ok(())
+    }
+
     fn take_line(&mut self) {
         self.hash.update(&self.line);
         self.bytes += self.line.len() as u64;
+    }
+}
+
+/// A row with a value for each column. More are not taken into memory.
+struct Row {
+    columns: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Row {
+    type Value = Vec<Value>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Vec<Value>, D::Error> {
+        deserializer.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Row {
+    type Value = Vec<Value>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} values, one for each column", self.columns)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut cells: A) -> Result<Vec<Value>, A::Error> {
+        let mut values = Vec::new();
+        while let Some(Cell(value)) = cells.next_element()? {
+            if values.len() == self.columns {
+                return Err(de::Error::custom(format!("it has more than {} values", self.columns)));
+            }
+            values.push(value);
+        }
+        if values.len() < self.columns {
+            return Err(de::Error::invalid_length(values.len(), &self));
+        }
+        Ok(values)
     }
 }
 
@@ -334,3 +393,7 @@ impl<'de> Visitor<'de> for CellVisitor {
 /// Borrowed: it may be very long.
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+#[cfg(test)]
+#[path = "format_fuzz.rs"]
+mod fuzz;

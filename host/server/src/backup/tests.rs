@@ -391,3 +391,22 @@ async fn a_failed_restore_leaves_the_store_empty() {
     })
     .await;
 }
+
+#[test]
+fn names_and_rows_take_bounded_memory() {
+    let header = serde_json::to_string(&Header::new(1, "SQLite")).unwrap();
+    let table = |name: &str, columns: usize| {
+        let columns = vec!["\"c\""; columns].join(",");
+        format!("{{\"table\":\"{name}\",\"columns\":[{columns}]}}\n")
+    };
+    let tables: String = (0..10_001).map(|number| table(&number.to_string(), 1)).collect();
+    for (lines, expected) in [
+        (table("wide", 300_000), "is longer than 1048576 bytes"),
+        (format!("{}[{}]\n", table("narrow", 2), vec!["0"; 1_000_000].join(",")), "more than 2 values"),
+        (format!("{}[0]\n", table("narrow", 2)), "expected 2 values"),
+        (tables, "more than 10000 tables"),
+    ] {
+        let error = check(&*gzip(&format!("{header}\n{lines}"))).unwrap_err();
+        assert!(format!("{error:#}").contains(expected), "{error:#}");
+    }
+}

@@ -102,6 +102,14 @@ pub fn expand(text: &str, values: &Values<'_>) -> Result<String, String> {
         end = parameter.span.end;
         match &lexeme.kind {
             Kind::Text(_) => expanded.push_str(&value.replace('\'', "''")),
+            // A number would take the point, and other digits, as its own.
+            Kind::Word
+                if lexeme.span == parameter.span
+                    && is_number(&value)
+                    && (text[..parameter.span.start].ends_with('.') || text[end..].starts_with('.')) =>
+            {
+                return Err(format!("{shown} stands beside a point; a number stands by itself"));
+            }
             Kind::Word if lexeme.span == parameter.span => {
                 // Two adjacent literals would become one.
                 let touches = [text[..parameter.span.start].ends_with('\''), text[end..].starts_with('\'')];
@@ -256,6 +264,10 @@ fn is_number(text: &str) -> bool {
     let exponent = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
     text.len() <= 40 && digits(whole) && is_plain && digits(part) && digits(exponent)
 }
+
+#[cfg(test)]
+#[path = "parameters_fuzz.rs"]
+mod fuzz;
 
 #[cfg(test)]
 #[path = "parameters_tests.rs"]

@@ -1,7 +1,8 @@
 //! `yyyy-MM-dd`, optionally days or months earlier or later: time patterns in texts.
 
-use chrono::{DateTime, Days, Months, NaiveDateTime, Utc};
+use chrono::{Days, Months, NaiveDateTime};
 use chrono_tz::Tz;
+use lakeport_base::time;
 
 /// The most days or months of an offset.
 const AWAY_MAX: u32 = 100_000;
@@ -14,7 +15,7 @@ pub fn is_pattern(text: &str) -> bool {
 
 /// The formatted time in the zone; `None` if it is not a pattern.
 pub fn shown(text: &str, at_ms: i64, zone: Tz) -> Option<String> {
-    let local = DateTime::<Utc>::from_timestamp_millis(at_ms)?.with_timezone(&zone).naive_local();
+    let local = time::local(at_ms, zone)?;
     if let Some(inner) = text.strip_prefix(ADD_MONTHS) {
         let (pattern, months) = inner.strip_suffix(')')?.split_once(',')?;
         let months = away(months.trim())?;
