@@ -13,7 +13,7 @@ use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use super::login::{DriverSettings, Login, Tls};
-use super::worker_connection::{Place, WorkerConnection};
+use super::worker_connection::WorkerConnection;
 use crate::script::Bounds;
 use crate::worker::WorkerProcesses;
 
@@ -159,7 +159,8 @@ async fn session(transport: Transport, address: SocketAddr) -> Result<(), Error>
         ca_file: None,
     };
     let (processes, driver) = (WorkerProcesses::inside(), DriverSettings::default());
-    let mut connection = WorkerConnection::open(&processes, Place::Extra, &login, address, driver).await?;
+    let place = processes.place().await?;
+    let mut connection = WorkerConnection::open(&processes, place, &login, address, driver).await?;
     connection.check_set_up(true).await?;
     let statement = ReadStatement { sql: "SELECT * FROM d.t".to_owned(), binds: Vec::new() };
     let bounds = Bounds { max_rows: 10, max_bytes: 4_096, timeout: PATIENCE };
