@@ -76,7 +76,7 @@ const OPERATIONS: &[Line] = &[
     ("updateEngine", Unbound, &["local"], "{}"),
     ("deleteEngine", Unbound, &["local"], ""),
     ("search", Free, &["?keyword=orders"], ""),
-    ("getLineage", Free, &[], ""),
+    ("getLineage", Refused, &["?tableId=<table>"], ""),
     ("getColumnLineage", NotYet, &["?tableId=<table>&field=id"], ""),
     ("getLineageImpact", NotYet, &["?tableId=<table>"], ""),
     ("sendOpenLineageEvents", NotYet, &[], "[]"),
@@ -359,10 +359,24 @@ fn mixed_workflows_run_for_no_bound_caller() {
         refused(bound.post(&format!("{path}/publish"), &json!({})));
         refused(bound.put(&path, &json!({ "globalParams": [] })));
         refused(bound.delete(&path));
-        // Its own task is its own, and may not move to another data source.
+        // A task is a part of its workflow: not even its own may be changed, added, moved in or taken out.
         let task = format!("/api/v1/tasks/{own}");
         refused(bound.put(&task, &json!({ "task": { "datasourceId": theirs } })));
-        bound.put(&task, &json!({ "task": { "sqlContent": "SELECT 3" } })).data();
+        refused(bound.put(&task, &json!({ "task": { "sqlContent": "SELECT 3" } })));
+        refused(bound.delete(&task));
+        let more = json!({ "workflowId": workflow, "taskName": "more", "taskType": "SQL", "datasourceId": mine,
+            "sqlContent": "SELECT 1" });
+        let more = json!({ "task": more, "inputTableIds": [], "outputTableIds": [] });
+        refused(bound.post("/api/v1/tasks", &more));
+        let other = lake_task_of(&bound, mine);
+        refused(bound.put(&format!("/api/v1/tasks/{other}"), &json!({ "task": { "workflowId": workflow } })));
+        // Nor may a task of one's own read or write tables of another data source.
+        let table = json!({ "tableName": "t", "dbName": "main", "clusterId": theirs });
+        let table = id_of(&root.post("/api/v1/tables", &table).data());
+        for list in ["inputTableIds", "outputTableIds"] {
+            refused(bound.put(&format!("/api/v1/tasks/{other}"), &json!({ list: [table] })));
+        }
+        root.put(&task, &json!({ "task": { "sqlContent": "SELECT 3" } })).data();
         let detail = bound.get(&path).data();
         let tasks = detail["tasks"].as_array().expect("tasks");
         let shown: Vec<(&Value, &Value)> =
@@ -377,6 +391,15 @@ fn mixed_workflows_run_for_no_bound_caller() {
         assert_eq!((&seen["withheld"], &seen["log"]), (&json!(true), &Value::Null));
         refused(bound.post(&format!("/api/v1/executions/{}/cancel", execution["id"]), &json!({})));
     }
+}
+
+/// A task in a workflow of its own.
+fn lake_task_of(client: &Client, source: i64) -> i64 {
+    let workflow = id_of(&client.post("/api/v1/workflows", &json!({ "name": "alone" })).data());
+    let task = json!({ "workflowId": workflow, "taskName": "one", "taskType": "SQL", "datasourceId": source,
+        "sqlContent": "SELECT 1" });
+    let form = json!({ "task": task, "inputTableIds": [], "outputTableIds": [] });
+    id_of(&client.post("/api/v1/tasks", &form).data())
 }
 
 /// Runs the workflow and returns its ended executions.

@@ -112,7 +112,7 @@ mod tests {
     fn times_are_shown_as_chrono_writes_them() {
         let zones = [chrono_tz::UTC, chrono_tz::Asia::Kathmandu, chrono_tz::America::St_Johns];
         let years_ms = (-3_000..=9_000).map(|year| year * 31_556_952_000 + year * 86_399_123);
-        for at_ms in years_ms.chain([0, -1, 253_402_300_799_999, 253_402_300_800_000, i64::MAX]) {
+        for at_ms in years_ms.chain([0, -1, 253_402_300_799_999, 253_402_300_800_000]) {
             for zone in zones {
                 let at = DateTime::<Utc>::from_timestamp_millis(at_ms).unwrap_or_default();
                 assert_eq!(shown(at_ms, zone), at.with_timezone(&zone).format(FORM).to_string());

@@ -23,14 +23,25 @@ use super::driver::{Collector, Driver};
 use super::login::{Login, Tls};
 use crate::errors::of_postgres;
 
+/// PostgreSQL 14 and newer look every 2 s whether the client is still there: otherwise a statement outlives a server
+/// that was killed.
+macro_rules! check_of_client {
+    () => {
+        "SELECT set_config(name, '2000', false) FROM pg_catalog.pg_settings \
+         WHERE name = 'client_connection_check_interval'"
+    };
+}
+
 /// The host's own settings: read-only, a time limit, and no search path: the
 /// guard permits names of PostgreSQL's own functions, which must not mean those of another schema.
-const READ_ONLY: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; SET statement_timeout TO 120000; \
-                         SET search_path TO ''";
-const CHANGES: &str = "SET statement_timeout TO 900000; SET idle_in_transaction_session_timeout TO 900000";
-/// PostgreSQL 14 and newer look whether the client is still there: otherwise a statement outlives a killed server.
-const CHECK_OF_CLIENT: &str = "SELECT set_config(name, '2000', false) FROM pg_catalog.pg_settings \
-                               WHERE name = 'client_connection_check_interval'";
+const READ_ONLY: &str = concat!(
+    "SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY; SET statement_timeout TO 120000; SET search_path TO ''; ",
+    check_of_client!()
+);
+const CHANGES: &str = concat!(
+    "SET statement_timeout TO 900000; SET idle_in_transaction_session_timeout TO 900000; ",
+    check_of_client!()
+);
 /// Reading texts relies on it.
 const MUST_BE: &str = "SELECT current_setting('standard_conforming_strings')";
 
@@ -61,7 +72,6 @@ pub(super) async fn connect(login: &Login, address: SocketAddr) -> Result<PgConn
 pub(super) async fn check_set_up(connection: &mut PgConnection, reads_only: bool) -> Result<(), Error> {
     let settings = if reads_only { READ_ONLY } else { CHANGES };
     connection.execute(raw_sql(settings)).await.map_err(|cause| of_postgres(&cause))?;
-    connection.execute(raw_sql(CHECK_OF_CLIENT)).await.map_err(|cause| of_postgres(&cause))?;
     let is: String =
         sqlx::query_scalar(MUST_BE).fetch_one(connection).await.map_err(|cause| of_postgres(&cause))?;
     if is == "on" {

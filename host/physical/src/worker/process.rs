@@ -199,7 +199,7 @@ impl Worker {
         let message = match request {
             Request::Open(_) => format!(
                 "the first answer of the database needs more memory than a worker process may use, {limit} MiB \
-                 ({status}): something else than such a database is at this address"
+                 ({status}): another kind of server is at this address"
             ),
             _ => format!(
                 "the statement needs more memory than its worker process may use, {limit} MiB ({status}): read fewer \
