@@ -248,6 +248,31 @@ fn a_value_of_one_gigabyte_costs_its_question_alone() {
     }
 }
 
+/// Whoever may comment columns must not fill the server.
+#[test]
+fn great_comments_cost_little_memory() {
+    for (lake, shop) in on_servers() {
+        if shop.kind == Kind::Mariadb {
+            // Its comments have 1,024 characters at most.
+            continue;
+        }
+        shop.run(
+            "DO $$ BEGIN FOR t IN 1..40 LOOP
+               EXECUTE format('CREATE TABLE t%s (%s)', t,
+                 (SELECT string_agg(format('c%s text', c), ',') FROM generate_series(1, 300) c));
+               FOR c IN 1..300 LOOP
+                 EXECUTE format('COMMENT ON COLUMN t%s.c%s IS %L', t, c, repeat('x', 4000));
+               END LOOP;
+             END LOOP; END $$",
+        );
+        let at_rest_bytes = memory_bytes(lake.server.pid(), "VmRSS:");
+        let sync = lake.read_in(shop.source);
+        assert_eq!((&sync["state"], &sync["tables"]["new"]), (&json!("success"), &json!(40)), "{sync}");
+        let grown = grown(&lake, at_rest_bytes);
+        assert!(grown < GROWTH_MAX_BYTES, "the server was {grown} bytes larger than at rest");
+    }
+}
+
 fn ask(lake: &Lake, name: &str, question: &str) -> Vec<Event> {
     let client = lake.server.client();
     let topic = client.post(TOPICS, &json!({ "title": "heavy", "datasources": [name] })).json();

@@ -160,6 +160,8 @@ fn built(target: &Target) -> Result<Command> {
         Wasm::set_up()?.build_plugins(Profile::Ci)?;
         command.env("LAKEPORT_BUNDLED_DIR", Profile::Ci.bundled());
     }
+    // Drivers run in worker processes, which are the server's binary.
+    let binary = if target.package == "lakeport-physical" { Some(crate::build(Profile::Ci)?) } else { None };
     let built = cargo::build("fuzz", command)?;
     child::check_not_interrupted()?;
     let source = workspace::root().join(target.source);
@@ -169,6 +171,7 @@ fn built(target: &Target) -> Result<Command> {
     let artifact = artifact.with_context(|| format!("cargo built no test program of {}", target.package))?;
     let mut command = Command::new(artifact.test_executable().context("it has one")?);
     command.current_dir(artifact.package_folder());
+    command.envs(binary.map(|binary| ("LAKEPORT_BIN", binary)));
     Ok(command)
 }
 

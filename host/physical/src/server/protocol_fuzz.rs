@@ -3,6 +3,7 @@
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use crate::worker::WorkerProcesses;
 /// The codes of an answer that cannot be used. A server may also answer in order.
 const CODES: &[&str] = &[
     "protocol_error",
+    "statement_too_heavy",
     "unreachable",
     "upstream_failed",
     "unauthorized",
@@ -48,9 +50,10 @@ fn fuzz_postgres() {
 
 #[test]
 fn fuzz_mysql() {
-    // Ordinary runs check the kept inputs alone: at a count of columns the driver may ask for more memory than there is,
-    // which ends a worker process, and here the tests.
-    fuzz!("mysql", 0, make_mysql, |input: &[u8]| check(Transport::MySql, input));
+    // At a count of columns the driver may ask for more memory than there is, which ends its process: that must not be
+    // this one.
+    let iterations = if binary().is_some() { 60 } else { 0 };
+    fuzz!("mysql", iterations, make_mysql, |input: &[u8]| check(Transport::MySql, input));
 }
 
 /// Otherwise the targets would attack the beginning alone.
@@ -139,15 +142,38 @@ fn speak(transport: Transport, input: &[u8]) -> Result<(), Error> {
         static RUNTIME: Runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
         static SERVER: Server = Server::start();
+        static PROCESSES: WorkerProcesses = processes();
     }
     let address = SERVER.with(|server| server.play(turns(input), transport == Transport::MySql));
-    let session = async { timeout(PATIENCE, session(transport, address)).await };
+    let processes = PROCESSES.with(Clone::clone);
+    let session = async { timeout(PATIENCE, session(&processes, transport, address)).await };
     let spoken = RUNTIME.with(|runtime| runtime.block_on(session));
     spoken.expect("a server that closed is waited for")
 }
 
+/// The server's binary, which `cargo xtask` names.
+#[expect(clippy::disallowed_methods, reason = "the variable of the tests")]
+fn binary() -> Option<PathBuf> {
+    std::env::var_os("LAKEPORT_BIN").map(PathBuf::from)
+}
+
+/// Workers as the server has them; without its binary, in this process.
+fn processes() -> WorkerProcesses {
+    const MEMORY_MIB: u64 = 512;
+    match binary() {
+        Some(program) => {
+            WorkerProcesses::new(program, vec!["worker".to_owned(), MEMORY_MIB.to_string()], MEMORY_MIB)
+        }
+        None => WorkerProcesses::inside(),
+    }
+}
+
 /// What the host does with a new connection: connects, checks the settings, reads, checks, closes.
-async fn session(transport: Transport, address: SocketAddr) -> Result<(), Error> {
+async fn session(
+    processes: &WorkerProcesses,
+    transport: Transport,
+    address: SocketAddr,
+) -> Result<(), Error> {
     let login = Login {
         transport,
         host: "127.0.0.1".to_owned(),
@@ -158,9 +184,8 @@ async fn session(transport: Transport, address: SocketAddr) -> Result<(), Error>
         tls: Tls::Disable,
         ca_file: None,
     };
-    let (processes, driver) = (WorkerProcesses::inside(), DriverSettings::default());
-    let place = processes.place().await?;
-    let mut connection = WorkerConnection::open(&processes, place, &login, address, driver).await?;
+    let (place, driver) = (processes.place().await?, DriverSettings::default());
+    let mut connection = WorkerConnection::open(processes, place, &login, address, driver).await?;
     connection.check_set_up(true).await?;
     let statement = ReadStatement { sql: "SELECT * FROM d.t".to_owned(), binds: Vec::new() };
     let bounds = Bounds { max_rows: 10, max_bytes: 4_096, timeout: PATIENCE };

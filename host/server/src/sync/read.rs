@@ -24,6 +24,8 @@ const PAGE_TABLES: u32 = 500;
 const PAGES_MAX: usize = 20_000;
 /// Tables that are read at once and written in one transaction.
 const BATCH_TABLES: usize = 50;
+/// Texts of one batch after which it is written: databases may have great comments.
+const BATCH_BYTES: usize = 4 * 1024 * 1024;
 /// The most tables of a data source.
 const TABLES_MAX: usize = 500_000;
 /// Kinds of tables to sync. A view is not one: it stores no data.
@@ -123,6 +125,10 @@ struct Pages<'d> {
 /// The result of inspecting some tables.
 #[derive(Default)]
 struct Batch {
+    /// Names of tables that were asked for.
+    read: Vec<String>,
+    /// The texts of `found`.
+    bytes: usize,
     found: Vec<FoundTable>,
     /// Names of tables that no longer exist, or are not tables.
     gone: HashSet<String>,
@@ -223,10 +229,23 @@ impl Reading<'_> {
                 Err(why) => self.wrong(database, name, &format!("the table {why}")),
             }
         }
-        let began_ms = self.state.clock.now_ms();
-        let batch = self.inspect(asked.clone()).await?;
-        let listed = asked.into_iter().map(|table| table.name).filter(|name| !batch.gone.contains(name));
-        let listed: Vec<String> = listed.collect();
+        // Those with a wrong name are done.
+        let mut done = names.len() - asked.len();
+        let mut left = vec![asked];
+        loop {
+            let began_ms = self.state.clock.now_ms();
+            let batch = self.inspect(&mut left).await?;
+            done += batch.read.len();
+            self.write(database, batch, began_ms, done).await?;
+            if left.is_empty() {
+                return Ok(());
+            }
+            done = 0;
+        }
+    }
+
+    async fn write(&mut self, database: &str, batch: Batch, began_ms: i64, done: usize) -> Result<(), Stop> {
+        let listed: Vec<String> = batch.read.into_iter().filter(|name| !batch.gone.contains(name)).collect();
         let look = Snapshot {
             cluster_id: self.sync.datasource_id,
             database,
@@ -236,28 +255,35 @@ impl Reading<'_> {
             source: Source::Sync,
         };
         for _ in 1..WRITES {
-            match self.write_batch(&look, names.len()).await {
+            match self.write_batch(&look, done).await {
                 // Another writer was first: the second try sees its rows.
                 Err(Stop::Store(error)) if error.code() == "name_taken" => {}
                 outcome => return outcome,
             }
         }
-        self.write_batch(&look, names.len()).await
+        self.write_batch(&look, done).await
     }
 
-    /// Inspects these tables. A call that fails is repeated in halves, because a single table may be the
-    /// cause.
-    async fn inspect(&mut self, tables: Vec<TableName>) -> Result<Batch, Stop> {
+    /// Inspects these tables, until the batch is large enough. A call that fails is repeated in halves, because a
+    /// single table may be the cause.
+    async fn inspect(&mut self, left: &mut Vec<Vec<TableName>>) -> Result<Batch, Stop> {
         let mut batch = Batch::default();
-        let mut left = vec![tables];
-        while let Some(mut some) = left.pop().filter(|some| !some.is_empty()) {
+        while batch.bytes < BATCH_BYTES
+            && let Some(mut some) = left.pop()
+        {
+            if some.is_empty() {
+                continue;
+            }
             match patiently!(self.client.inspect(&self.server, &some)) {
                 Ok(answers) => {
                     let is_one = some.len() == 1;
                     for (table, answer) in some.into_iter().zip(answers) {
                         match answer {
                             Err(error) if error.code == "limit_exceeded" && !is_one => left.push(vec![table]),
-                            answer => self.sort(&mut batch, &table, answer),
+                            answer => {
+                                self.sort(&mut batch, &table, answer);
+                                batch.read.push(table.name);
+                            }
                         }
                     }
                 }
@@ -265,6 +291,7 @@ impl Reading<'_> {
                     [table] => {
                         let message = message_of(error.into());
                         self.wrong(&table.database, &table.name, &message);
+                        batch.read.push(table.name.clone());
                     }
                     _ => {
                         left.push(some.split_off(some.len() / 2));
@@ -281,7 +308,10 @@ impl Reading<'_> {
         match answer {
             Ok(found) if !KINDS.contains(&found.kind.as_str()) => _ = batch.gone.insert(table.name.clone()),
             Ok(found) => match FoundTable::of(&found) {
-                Ok(found) => batch.found.push(found),
+                Ok(found) => {
+                    batch.bytes += found.bytes();
+                    batch.found.push(found);
+                }
                 Err(why) => self.wrong(&table.database, &table.name, &why),
             },
             Err(error) if error.code == "not_found" => _ = batch.gone.insert(table.name.clone()),

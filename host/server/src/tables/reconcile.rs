@@ -42,6 +42,15 @@ pub struct FoundTable {
     pub fields: Vec<FoundField>,
 }
 
+impl FoundTable {
+    /// Roughly the bytes of its texts.
+    pub fn bytes(&self) -> usize {
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let of_field = |field: &FoundField| field.name.len() + field.type_text.len() + text(&field.comment);
+        self.name.len() + text(&self.comment) + self.fields.iter().map(of_field).sum::<usize>()
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundField {
     pub name: String,
