@@ -70,7 +70,7 @@ impl TaskSession {
     /// If a commit is blocked, SQLite keeps the transaction open.
     async fn commit_when_free(&self) -> Result<(), Error> {
         let patience = Instant::now() + LOCK_WAIT_MAX;
-        // Nobody could tell whether a commit that is broken off was made.
+        // Of a commit that is broken off it is unknown whether it was made.
         self.session.not_cancelled();
         self.session.wait_shortly(OWN_TIMEOUT).await?;
         loop {

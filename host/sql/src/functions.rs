@@ -1,5 +1,5 @@
 //! The functions that statements may call: allow-lists of each database, in the files of `functions/`. A name that
-//! is not on its list is refused, so a function that nobody thought of is refused, too.
+//! is not on its list is refused, so an unknown function is refused, too.
 //!
 //! The lists hold the functions of all versions. A name that a server lacks must not mean another function there:
 //! PostgreSQL's sessions have an empty `search_path`, SQLite's databases have no functions of their own, and for

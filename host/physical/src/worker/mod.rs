@@ -2,8 +2,8 @@
 //!
 //! SQLite cannot be interrupted within one operation, and a driver reads a value whole before its size is
 //! known. A worker is a process of the same binary with limits on memory, processor time and files. It has
-//! one database open at a time. The server talks to it over a socket; killing it costs its statement an error
-//! and nobody else anything. If the server ends, the socket closes and the worker ends.
+//! one database open at a time. The server talks to it over a socket; killing it costs its own
+//! statement an error and others nothing. If the server ends, the socket closes and the worker ends.
 
 mod child;
 mod message;
@@ -174,7 +174,7 @@ impl WorkerProcesses {
         Ok(Place(Arc::new((place, of_file))))
     }
 
-    /// A place for an open session that nobody uses, if there is one.
+    /// A place for an open session that is not in use, if there is one.
     fn resting_place(&self) -> Option<Place> {
         let place = Arc::clone(&self.0.resting).try_acquire_owned().ok()?;
         Some(Place(Arc::new((place, None))))

@@ -227,7 +227,7 @@ fn print(text: &str) -> anyhow::Result<()> {
 
 /// Prints a line to standard error; a closed reader (`2>&1 | head`) is no error.
 fn say(line: &str) {
-    // There is nobody left to be told.
+    // No one is left to be told.
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
