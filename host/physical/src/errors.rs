@@ -79,10 +79,6 @@ pub(crate) fn is_unfinished(cause: &Error) -> bool {
     code(cause).is_some_and(|code| UNFINISHED.contains(&code))
 }
 
-fn is_recovery(code: Option<&str>) -> bool {
-    code.and_then(|code| code.parse().ok()).is_some_and(|code: u32| UNFINISHED.contains(&code))
-}
-
 fn code(cause: &Error) -> Option<u32> {
     let said = cause.upstream.as_ref().filter(|said| said.system == SYSTEM)?;
     said.code.as_deref()?.parse().ok()
@@ -98,13 +94,14 @@ pub(crate) fn of_sqlite(cause: &sqlx::Error) -> Error {
         return error("upstream_failed", format!("the database did not answer: {cause}"));
     };
     let code = said.code().map(|code| code.into_owned());
-    let primary = code.as_ref().and_then(|code| code.parse::<u32>().ok()).map_or(0, |code| code & PRIMARY);
+    let extended = code.as_ref().and_then(|code| code.parse::<u32>().ok()).unwrap_or(0);
+    let primary = extended & PRIMARY;
     let (word, message) = match primary {
         SQLITE_BUSY | SQLITE_LOCKED => ("timeout", LOCKED.to_owned()),
         SQLITE_INTERRUPT => ("cancelled", "the statement was stopped".to_owned()),
         SQLITE_CANTOPEN => ("unreachable", "the database file cannot be opened".to_owned()),
         SQLITE_NOTADB => ("upstream_failed", "the file is not a SQLite database".to_owned()),
-        SQLITE_READONLY if is_recovery(code.as_deref()) => (
+        SQLITE_READONLY if UNFINISHED.contains(&extended) => (
             "unavailable",
             "another program ended in the middle of a change; the file is recovered when it is opened again: try again"
                 .to_owned(),

@@ -21,7 +21,7 @@ use crate::worker::{Key, Reply, Request, Target, Worker, WorkerProcesses};
 /// The worker ends a statement at its deadline; one that cannot be interrupted has this long until the worker
 /// is killed.
 const KILL_AFTER: Duration = Duration::from_secs(2);
-/// How long to wait until a file is open: longer than the worker's own limit.
+/// How long to wait until a file is open: longer than SQLite waits for a lock.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(12);
 /// How long the worker may go on with it: a program died within a great transaction.
 const RECOVERY_MAX: Duration = Duration::from_secs(600);

@@ -29,8 +29,6 @@ use crate::script::{Ran, Shown};
 
 /// How long to wait for another program's lock.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// How long opening may take, that wait included.
-const OPEN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Virtual machine steps between two deadline checks: well below a millisecond.
 const STEPS_BETWEEN_LOOKS: i32 = 1_000;
 /// Rows that SQLite may compute ahead: each may be large.
@@ -83,12 +81,6 @@ impl Drop for Waiting<'_> {
 /// The largest value in a session, bytes.
 const VALUE_MAX_BYTES: i32 = 128 * 1024 * 1024;
 
-/// Whether a transaction is unfinished beside the file: of a program that died, or of one at work.
-async fn has_journal(path: &Path) -> bool {
-    let journal = path.with_file_name(format!("{}-journal", path.file_name().unwrap_or_default().display()));
-    tokio::fs::metadata(journal).await.is_ok_and(|file| file.len() > 0)
-}
-
 /// A file, open.
 pub(crate) struct SqliteFile {
     connection: Mutex<SqliteConnection>,
@@ -96,33 +88,20 @@ pub(crate) struct SqliteFile {
 }
 
 impl SqliteFile {
-    /// Opens an existing file.
+    /// Opens an existing file. Takes as long as SQLite needs to recover it: the caller decides how long it waits.
     pub async fn open(path: &Path, read_only: bool) -> Result<SqliteFile, Error> {
         // SQLite's own error does not distinguish a missing file from one that may not be opened.
         if !tokio::fs::try_exists(path).await.unwrap_or(false) {
             return Err(error("unreachable", "the database file does not exist"));
         }
-        let opened = tokio::time::timeout(OPEN_TIMEOUT, SqliteFile::connect(path, read_only)).await;
-        match opened.unwrap_or_else(|_| Err(error("timeout", "the database could not be opened in time"))) {
-            // SQLite rolls back the transaction of a program that died, which a read-only session may not do. That
-            // must not be broken off: it would begin again each time.
+        match SqliteFile::connect(path, read_only).await {
+            // SQLite rolls back the transaction of a program that died, which a read-only session may not do.
             Err(cause) if read_only && is_unfinished(&cause) => {
-                SqliteFile::connect(path, false).await?.recover().await?;
+                SqliteFile::connect(path, false).await?.close().await;
                 SqliteFile::connect(path, true).await
-            }
-            Ok(file) if !read_only && has_journal(path).await => {
-                file.recover().await?;
-                SqliteFile::connect(path, false).await
             }
             opened => opened,
         }
-    }
-
-    /// Reads what needs the file as it should be, and closes it.
-    async fn recover(self) -> Result<(), Error> {
-        let connection = &mut *self.connection.lock().await;
-        let read = sqlx::query("SELECT 1 FROM sqlite_schema LIMIT 1").fetch_optional(connection).await;
-        read.map(drop).map_err(|cause| of_sqlite(&cause))
     }
 
     async fn connect(path: &Path, read_only: bool) -> Result<SqliteFile, Error> {
