@@ -64,7 +64,8 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTask>>) -> Result<D
     let (state, form) = (&call.state, call.body.read());
     let workflow_id = form.task.workflow_id;
     let (place, source) = place(state, workflow_id, form.task.datasource_id).await?;
-    let rights = rights_on(&call, source.as_ref()).await?;
+    check_source(&call, source.as_ref())?;
+    let rights = Rights::of(&state.db, &call.caller).await?;
     // Without its workflow, it is checked as far as possible.
     let wanted = definition::created(form, place.as_ref().ok().map(|(_, kinds)| kinds.as_slice()));
     let workflow = match place {
@@ -99,15 +100,9 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTask>>) -> Result<D
     call.commit(tx, change, shown(state, &task, &rights, Some(&workflow))).await
 }
 
-/// The caller's rights; 403 unless they include this data source.
-async fn rights_on<'c, P, Q, B>(
-    call: &'c Call<P, Q, B>,
-    source: Option<&Datasource>,
-) -> Result<Rights<'c>, Error> {
-    if let Some(source) = source {
-        call.caller.check_datasource(&source.name)?;
-    }
-    Rights::of(&call.state.db, &call.caller).await
+/// 403 unless the caller may use this data source, if there is one.
+fn check_source<P, Q, B>(call: &Call<P, Q, B>, source: Option<&Datasource>) -> Result<(), Error> {
+    source.map_or(Ok(()), |source| call.caller.check_datasource(&source.name))
 }
 
 /// A task's workflow with the task types of its engine, or why there are none.
@@ -219,7 +214,8 @@ fn overtaken() -> Error {
 async fn try_update(call: &UpdateCall) -> Result<Option<Data<TaskView>>, Error> {
     let (state, id, form) = (&call.state, call.path.id, call.body.read());
     let before = super::get(state, id).await?;
-    Rights::of(&state.db, &call.caller).await?.check([before.content.datasource_id])?;
+    let rights = Rights::of(&state.db, &call.caller).await?;
+    rights.check([before.content.datasource_id])?;
     call.check_if_match(&before.etag())?;
     let workflow_id = form.task.0.as_ref().and_then(|task| task.workflow_id.0).or(before.workflow_id);
     let place = match workflow_id {
@@ -233,7 +229,7 @@ async fn try_update(call: &UpdateCall) -> Result<Option<Data<TaskView>>, Error> 
         Err(error) => return Err(call.body.refuse(wanted.1).err().unwrap_or(error)),
     };
     let source = source_of(state, &wanted.0.content).await?;
-    let rights = rights_on(call, source.as_ref()).await?;
+    check_source(call, source.as_ref())?;
     let content = Some(&before.content);
     let looked = lookup::look_up(state, &call.body, wanted, source, content, workflow.as_ref()).await?;
     lookup::check_tables(&call.caller, &looked, content)?;
