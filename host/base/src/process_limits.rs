@@ -19,6 +19,7 @@ use seccompiler::{
 const FILES_MAX: u64 = 64;
 /// Processor time besides what is allowed, seconds: for opening, and for rounding.
 const CPU_SPARE_S: u64 = 10;
+
 /// Ends this process with the thread that started it, which must wait for it.
 pub fn end_with_parent() -> io::Result<()> {
     Ok(set_pdeathsig(Signal::SIGKILL)?)

@@ -22,7 +22,7 @@ const FRAME_MAX_BYTES: usize = 32 * 1024 * 1024;
 /// The longest text of an error that passes, bytes: databases quote values and statements in theirs.
 const ERROR_MAX_BYTES: usize = 8 * 1024;
 
-/// The longest code of a database's error, bytes; a longer one is none.
+/// Bytes of a database's error code. A longer one is left out.
 const CODE_MAX_BYTES: usize = 32;
 /// The names and types of an answer's columns, bytes.
 const COLUMNS_MAX_BYTES: usize = 1024 * 1024;

@@ -61,7 +61,7 @@ pub(crate) struct Place(#[expect(dead_code, reason = "it counts until it is drop
 type Permits = (OwnedSemaphorePermit, Option<OwnedSemaphorePermit>);
 
 fn all_in_use(message: &str) -> Error {
-    Error { retryable: true, ..error("unavailable", message) }
+    Error { retryable: true, ..error("unavailable", format!("{message}; try again")) }
 }
 
 /// The database that a worker works for: it is never given to another one.
@@ -193,7 +193,7 @@ impl WorkerProcesses {
 
     fn started(&self, key: Key, place: Place) -> Result<Worker, Error> {
         let failed = |cause: std::io::Error| {
-            let message = format!("the worker process of the statement did not start: {cause}");
+            let message = format!("the worker process of the statement did not start, try again: {cause}");
             Error { retryable: true, ..error("unavailable", message) }
         };
         let (ours, theirs) = UnixStream::pair().map_err(failed)?;
