@@ -1,7 +1,7 @@
 //! Times in answers and requests: `yyyy-MM-dd HH:mm:ss` in the configured zone. The store has milliseconds
 //! since 1970, UTC.
 
-use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Offset, TimeZone, Timelike, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, Offset, SecondsFormat, TimeZone, Timelike, Utc};
 use chrono_tz::Tz;
 
 const FORM: &str = "%Y-%m-%d %H:%M:%S";
@@ -47,6 +47,12 @@ fn two_digits(text: &mut String, number: u32) {
     for digit in [number / 10, number % 10] {
         text.push(char::from_digit(digit, 10).unwrap_or('?'));
     }
+}
+
+/// RFC 3339 in UTC, to the second.
+pub fn rfc3339(at_ms: i64) -> String {
+    let at = DateTime::<Utc>::from_timestamp_millis(at_ms).unwrap_or_default();
+    at.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
 /// Parses a time in the zone; of an ambiguous local time, takes the first one. Accepts RFC 3339, too. The

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use lakeport_bindings::engine::about::EngineInfo;
+use lakeport_bindings::engine::definitions::{Definition, DefinitionPage, DefinitionQuery, Source};
 use lakeport_bindings::engine::deploys::{DeployRequest, Deployment, TestReport};
 use lakeport_bindings::engine::model::{
     Instance, LogPage, LogRequest, Receipt, RetryRequest, RunQuery, RunRequest, Schedule, Started, Target,
@@ -42,6 +43,11 @@ impl Engine {
     /// Whether the engine has a timer. For an engine without one the host fires schedules.
     pub fn has_schedules(&self) -> Result<bool, CallError> {
         Ok(self.0.generation()?.exports("schedules"))
+    }
+
+    /// Whether definitions can be read from the engine.
+    pub fn has_definitions(&self) -> Result<bool, CallError> {
+        Ok(self.0.generation()?.exports("definitions"))
     }
 
     /// Counts an answer that the host rejected, logs the reason in the plugin's log, and returns the error of
@@ -165,6 +171,31 @@ impl Engine {
             return Ok(());
         }
         let message = format!("the {} has no timer", self.0.id());
+        Err(CallError::Answered(error("unsupported", message)))
+    }
+}
+
+/// `definitions`, where it is exported.
+impl Engine {
+    pub async fn definitions(
+        &self,
+        context: CallContext,
+        query: &DefinitionQuery,
+    ) -> Result<DefinitionPage, CallError> {
+        self.require_definitions()?;
+        answered(self.0.call(context, "definitions.entries", (query,)).await)
+    }
+
+    pub async fn definition(&self, context: CallContext, source: &Source) -> Result<Definition, CallError> {
+        self.require_definitions()?;
+        answered(self.0.call(context, "definitions.read", (source,)).await)
+    }
+
+    fn require_definitions(&self) -> Result<(), CallError> {
+        if self.has_definitions()? {
+            return Ok(());
+        }
+        let message = format!("the {} gives no definitions", self.0.id());
         Err(CallError::Answered(error("unsupported", message)))
     }
 }

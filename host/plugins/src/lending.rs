@@ -45,6 +45,8 @@ pub trait EmbeddedScheduler: Send + Sync {
     fn remove(&self, workflow: u64) -> Answer<'_, ()>;
     /// `entries`.
     fn entries(&self, page: Page) -> Answer<'_, WorkflowPage>;
+    /// `read`.
+    fn read(&self, workflow: u64) -> Answer<'_, Workflow>;
     /// `set-schedule`.
     fn set_schedule(&self, workflow: u64, schedule: Option<Schedule>) -> Answer<'_, ()>;
     /// `set-online`.

@@ -67,6 +67,11 @@ impl EmbeddedScheduler for Notes {
         self.say(format!("entries {}", page.limit), WorkflowPage { workflows: Vec::new(), next: None })
     }
 
+    fn read(&self, workflow: u64) -> Answer<'_, Workflow> {
+        let message = format!("the workflow {workflow} is not known");
+        async move { Err(Error { code: "not_found".to_owned(), message, ..unavailable() }) }.boxed()
+    }
+
     fn set_schedule(&self, workflow: u64, schedule: Option<Schedule>) -> Answer<'_, ()> {
         let cron = schedule.map_or("none".to_owned(), |schedule| schedule.cron);
         self.say(format!("schedule {workflow} {cron}"), ())

@@ -35,6 +35,9 @@ pub struct ParsedName {
     pub name: String,
     /// Null: unknown or ambiguous in the catalogue.
     pub table_id: Option<i64>,
+    /// The catalogue has several tables that it may mean.
+    #[serde(skip)]
+    pub is_ambiguous: bool,
 }
 
 /// A statement that could not be parsed.
@@ -65,20 +68,62 @@ pub async fn bindings_in(
     let found = tokio::task::spawn_blocking(move || lakeport_sql::lineage::tables(&dialect, &sql));
     let found = found.await.map_err(Error::internal)?;
     catalog.caught_up().await?;
-    Ok(resolved(&catalog.read(), datasource, found))
+    let index = catalog.read();
+    let candidates = candidates(&index, datasource, found.inputs.iter().chain(&found.outputs));
+    Ok(resolved(&candidates, datasource, found))
+}
+
+/// The same for many texts, each with its data source; without one, its dialect is `ansi`.
+pub async fn bindings_in_all(
+    catalog: &Catalog,
+    texts: Vec<(Option<&Datasource>, String)>,
+) -> Result<Vec<ParsedSql>, Error> {
+    let sources: Vec<Option<&Datasource>> = texts.iter().map(|(source, _)| *source).collect();
+    let texts: Vec<(String, String)> = texts
+        .into_iter()
+        .map(|(source, sql)| (source.map_or("ansi", |source| &source.kind).to_owned(), sql))
+        .collect();
+    let found = tokio::task::spawn_blocking(move || {
+        texts.iter().map(|(dialect, sql)| lakeport_sql::lineage::tables(dialect, sql)).collect::<Vec<Found>>()
+    });
+    let found = found.await.map_err(Error::internal)?;
+    catalog.caught_up().await?;
+    let index = catalog.read();
+    // One walk over the catalogue for each data source.
+    let mut of_source: HashMap<Option<i64>, Vec<&Name>> = HashMap::new();
+    for (source, found) in sources.iter().zip(&found) {
+        let names = of_source.entry(source.map(|source| source.id)).or_default();
+        names.extend(found.inputs.iter().chain(&found.outputs));
+    }
+    let mut candidates_of: HashMap<Option<i64>, HashMap<String, Candidates<'_>>> = HashMap::new();
+    for source in &sources {
+        let id = source.map(|source| source.id);
+        if let Some(names) = of_source.remove(&id) {
+            candidates_of.insert(id, candidates(&index, *source, names.into_iter()));
+        }
+    }
+    let all = sources.iter().zip(found);
+    Ok(all
+        .map(|(source, found)| resolved(&candidates_of[&source.map(|one| one.id)], *source, found))
+        .collect())
 }
 
 /// The tables that a name may refer to, with the quality of each match.
 #[derive(Default)]
 struct Candidates<'i>(Vec<&'i Entry>);
 
-fn resolved(index: &Index, datasource: Option<&Datasource>, found: Found) -> ParsedSql {
+fn resolved(
+    candidates: &HashMap<String, Candidates<'_>>,
+    datasource: Option<&Datasource>,
+    found: Found,
+) -> ParsedSql {
     let place = Place::of(datasource);
-    let candidates = candidates(index, datasource, found.inputs.iter().chain(&found.outputs));
     let parsed = |name: Name| {
         let candidates = candidates.get(&name.table.to_lowercase());
         let entry = candidates.and_then(|candidates| candidates.meant(&name, &place));
-        ParsedName { table_id: entry.map(|entry| entry.id), name: name.written }
+        let is_ambiguous =
+            entry.is_none() && name.schema.is_none() && candidates.is_some_and(|all| all.0.len() > 1);
+        ParsedName { table_id: entry.map(|entry| entry.id), name: name.written, is_ambiguous }
     };
     ParsedSql {
         inputs: found.inputs.into_iter().map(parsed).collect(),

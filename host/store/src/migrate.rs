@@ -44,6 +44,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(11, "0011_catalogue"),
     migration!(12, "0012_idempotency"),
     migration!(13, "0013_workflow_list"),
+    migration!(14, "0014_definitions"),
 ];
 
 /// Held while migrations run; any number that no other code uses.

@@ -94,6 +94,7 @@ macro_rules! selects {
 
 selects!(A a 0, B b 1);
 selects!(A a 0, B b 1, C c 2);
+selects!(A a 0, B b 1, C c 2, D d 3);
 selects!(A a 0, B b 1, C c 2, D d 3, E e 4, F f 5);
 
 impl Db {

@@ -6,8 +6,9 @@
 mod about;
 
 use lakeport_sdk::engine::{
-    DeployRequest, Deployment, Engine, EngineInfo, Error, Instance, InstanceRef, LogPage, LogRequest, Page,
-    Problem, Receipt, RetryRequest, RunQuery, RunRequest, Schedule, Schedules, Started, Target, TaskRunPage,
+    Definition, DefinitionHead, DefinitionPage, DefinitionQuery, Definitions, DeployRequest, Deployment,
+    Engine, EngineInfo, Error, Instance, InstanceRef, LogPage, LogRequest, Page, Problem, Receipt,
+    RetryRequest, RunQuery, RunRequest, Schedule, Schedules, Source, Started, Target, TaskRunPage,
     TaskRunRequest, TestCheck, TestReport, WatchPage, WatchRequest, Workflow, WorkflowRef, runner,
 };
 
@@ -105,8 +106,46 @@ impl Schedules for Local {
     }
 }
 
+impl Definitions for Local {
+    fn entries(query: DefinitionQuery) -> Result<DefinitionPage, Error> {
+        // The scheduler has no projects.
+        if query.project.is_some_and(|project| !project.is_empty()) {
+            return Ok(DefinitionPage { definitions: Vec::new(), total: Some(0), next: None });
+        }
+        let keyword = query.keyword.unwrap_or_default().to_lowercase();
+        let page = runner::entries(&query.page)?;
+        let found = page.workflows.into_iter().filter(|one| one.name.to_lowercase().contains(&keyword));
+        let definitions = found.map(|workflow| DefinitionHead {
+            project: String::new(),
+            code: workflow.id.to_string(),
+            name: workflow.name,
+            release_state: if workflow.online { "ONLINE" } else { "OFFLINE" }.to_owned(),
+        });
+        Ok(DefinitionPage { definitions: definitions.collect(), total: None, next: page.next })
+    }
+
+    fn read(source: Source) -> Result<Definition, Error> {
+        let code = match source {
+            Source::Deployed((_, code)) => code,
+            Source::Document(_) => {
+                return Err(Error::unsupported("the engine `local` exports no documents of its own"));
+            }
+        };
+        let missing = || Error::new("not_found", format!("there is no workflow with the code {code}"));
+        let workflow = runner::read(code.parse().map_err(|_| missing())?)?;
+        Ok(Definition {
+            project: String::new(),
+            code,
+            workflow,
+            native: "{}".to_owned(),
+            problems: Vec::new(),
+        })
+    }
+}
+
 lakeport_sdk::engine!(Local);
 lakeport_sdk::engine_schedules!(Local);
+lakeport_sdk::engine_definitions!(Local);
 
 /// A deployment is finished when the scheduler has accepted it.
 fn done(workflow: u64) -> Deployment {

@@ -45,6 +45,10 @@ impl Host for CallState {
         ask!(self, |scheduler| scheduler.entries(page))
     }
 
+    async fn read(&mut self, workflow: u64) -> wasmtime::Result<Result<Workflow, Error>> {
+        ask!(self, |scheduler| scheduler.read(workflow))
+    }
+
     async fn set_schedule(
         &mut self,
         workflow: u64,

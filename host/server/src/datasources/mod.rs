@@ -36,7 +36,8 @@ pub use definition::{ALL_DATABASES, databases_named};
 pub use rights::Rights;
 pub use servers::Servers;
 pub use store::{
-    Datasource, all_of, by_id, due, find, find_default, kept, lock, next_due, own_id, set_last_sync, set_next,
+    Datasource, all_kept, all_of, by_id, due, find, find_default, kept, lock, next_due, own_id,
+    set_last_sync, set_next,
 };
 
 /// The change log's topic of data sources.

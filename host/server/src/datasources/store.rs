@@ -139,6 +139,15 @@ pub fn kept(id: Option<i64>) -> Select<i64> {
     Select::new(KEPT, [id.into()], |row| row.get(0))
 }
 
+/// The same for several.
+pub fn all_kept(ids: &[i64]) -> Select<i64> {
+    const KEPT: Either = Either {
+        sqlite: "SELECT id FROM datasources WHERE id IN (SELECT value FROM json_each($1))",
+        postgres: "SELECT id FROM datasources WHERE id = ANY($1) ORDER BY id FOR KEY SHARE",
+    };
+    Select::new(KEPT, [ids.into()], |row| row.get(0))
+}
+
 /// Serialises changes of the default, and creations: they lock the store's own row, which always exists.
 pub async fn in_turn(tx: &mut Tx) -> Result<(), Error> {
     const LOCK: Either = Either {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use lakeport_base::error::{Detail, Error};
 use lakeport_bindings::engine::about::EngineInfo;
+use lakeport_bindings::engine::definitions::{Definition, DefinitionPage, DefinitionQuery, Source};
 use lakeport_bindings::engine::deploys::{DeployRequest, Deployment, TestReport};
 use lakeport_bindings::engine::model::{
     Instance, LogPage, LogRequest, Receipt, RetryRequest, RunQuery, RunRequest, Schedule, Started, Target,
@@ -147,6 +148,24 @@ impl EngineClient {
 
     pub async fn offline(&self, workflow: &WorkflowRef) -> Result<Receipt, Error> {
         self.engine(Some(workflow.id)).offline(self.context(), workflow).await.map_err(engine_failed)
+    }
+
+    /// Whether definitions can be read from it.
+    pub fn has_definitions(&self) -> Result<bool, Error> {
+        self.engine(None).has_definitions().map_err(engine_failed)
+    }
+
+    pub async fn definitions(&self, query: &DefinitionQuery) -> Result<DefinitionPage, Error> {
+        self.engine(None).definitions(self.context(), query).await.map_err(engine_failed)
+    }
+
+    /// One definition; `None` if the engine does not have it.
+    pub async fn definition(&self, source: &Source) -> Result<Option<Definition>, Error> {
+        match self.engine(None).definition(self.context(), source).await {
+            Ok(definition) => Ok(Some(definition)),
+            Err(CallError::Answered(error)) if error.code == "not_found" => Ok(None),
+            Err(error) => Err(engine_failed(error)),
+        }
     }
 
     pub async fn instances(&self, request: &WatchRequest) -> Result<WatchPage, Error> {

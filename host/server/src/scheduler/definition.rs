@@ -93,6 +93,33 @@ impl Definition {
         Ok(definition)
     }
 
+    /// The reverse of [`Definition::of`]; of data sources it has the ids alone.
+    pub fn into_model(
+        self,
+        workflow_id: u64,
+        name: String,
+        revision: String,
+        schedule: Option<model::Schedule>,
+    ) -> model::Workflow {
+        let edge = |(before, after): (i64, i64)| model::Edge {
+            before: before.unsigned_abs(),
+            after: after.unsigned_abs(),
+        };
+        let param = |(name, value)| model::Param { name, kind: "text".to_owned(), value };
+        model::Workflow {
+            id: workflow_id,
+            name,
+            description: String::new(),
+            revision,
+            version: 0,
+            tasks: self.tasks.into_iter().map(Task::into_model).collect(),
+            edges: self.edges.into_iter().map(edge).collect(),
+            params: self.params.into_iter().map(param).collect(),
+            schedule,
+            extra: None,
+        }
+    }
+
     pub fn to_json(&self) -> Result<String, Refused> {
         let text = serde_json::to_string(self).map_err(lakeport_base::Error::internal)?;
         if text.len() > DEFINITION_MAX_BYTES {
@@ -162,6 +189,37 @@ impl Definition {
             }
         }
         taken < self.tasks.len()
+    }
+}
+
+impl Task {
+    fn into_model(self) -> model::Task {
+        let source =
+            |id: i64| model::Datasource { id: id.unsigned_abs(), name: String::new(), kind: String::new() };
+        model::Task {
+            id: self.id.unsigned_abs(),
+            name: self.name,
+            kind: self.kind,
+            body: self.body,
+            datasource: self.datasource_id.map(source),
+            priority: self.priority.as_str().to_owned(),
+            timeout_s: self.timeout_s,
+            retries: self.retries,
+            retry_interval_s: self.retry_interval_s,
+            settings: "{}".to_owned(),
+        }
+    }
+}
+
+impl Priority {
+    fn as_str(self) -> &'static str {
+        match self {
+            Priority::Highest => "HIGHEST",
+            Priority::High => "HIGH",
+            Priority::Medium => "MEDIUM",
+            Priority::Low => "LOW",
+            Priority::Lowest => "LOWEST",
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use lakeport_bindings::engine::model;
 use lakeport_bindings::host::types::{Error as PluginError, Page};
-use lakeport_bindings::runner::WorkflowPage;
+use lakeport_bindings::runner::{WorkflowEntry, WorkflowPage};
 use lakeport_plugins::{self as plugins, Answer};
 use lakeport_store::Tx;
 
@@ -21,6 +21,8 @@ const PARAMS_MAX: usize = 1_000;
 /// The limit of all of them, in bytes.
 const PARAMS_MAX_BYTES: usize = 256 * 1024;
 const KEY_MAX_CHARS: usize = 64;
+/// The scheduler sends no notifications, and does not store who wants them.
+const NO_WARNINGS: &str = "NONE";
 const PAGE_MAX: u32 = 1_000;
 
 impl plugins::EmbeddedScheduler for LocalScheduler {
@@ -34,6 +36,10 @@ impl plugins::EmbeddedScheduler for LocalScheduler {
 
     fn entries(&self, page: Page) -> Answer<'_, WorkflowPage> {
         Box::pin(async move { out(self.entries(page).await) })
+    }
+
+    fn read(&self, workflow: u64) -> Answer<'_, model::Workflow> {
+        Box::pin(async move { out(self.read(workflow).await) })
     }
 
     fn set_schedule(&self, workflow: u64, schedule: Option<model::Schedule>) -> Answer<'_, ()> {
@@ -126,15 +132,28 @@ impl LocalScheduler {
         let is_more = workflows.len() > limit;
         workflows.truncate(limit);
         let next = workflows.last().filter(|_| is_more).map(|last| last.id.to_string());
-        let shown = workflows.into_iter().map(|workflow| model::WorkflowRef {
+        let shown = workflows.into_iter().map(|workflow| WorkflowEntry {
             id: workflow.id.cast_unsigned(),
             name: workflow.name,
-            code: Some(workflow.id.to_string()),
-            project: None,
-            revision: Some(workflow.revision),
-            state: None,
+            online: workflow.is_online,
         });
         Ok(WorkflowPage { workflows: shown.collect(), next })
+    }
+
+    async fn read(&self, workflow: u64) -> Result<model::Workflow, Refused> {
+        let found = store::deployed(&self.db, id(workflow)?).await?;
+        let missing = || Refused::new("not_found", format!("there is no workflow {workflow}"));
+        let (found, definition) = found.ok_or_else(missing)?;
+        let schedule = found.schedule.map(|schedule| model::Schedule {
+            cron: schedule.cron,
+            time_zone: schedule.zone.name().to_owned(),
+            start: schedule.start_at_ms,
+            end: schedule.end_at_ms,
+            failure_strategy: schedule.strategy.as_str().to_owned(),
+            warning_type: NO_WARNINGS.to_owned(),
+            extra: None,
+        });
+        Ok(definition.into_model(workflow, found.name, found.revision, schedule))
     }
 
     async fn set_schedule(&self, workflow: u64, wanted: Option<model::Schedule>) -> Result<(), Refused> {

@@ -4,7 +4,7 @@
 use chrono_tz::Tz;
 use lakeport_base::Error;
 use lakeport_store::Retained;
-use lakeport_store::{Db, Either, Row, Tx, Value};
+use lakeport_store::{Db, Either, Row, Select, Tx, Value};
 
 use super::definition::{Definition, Strategy};
 
@@ -242,6 +242,18 @@ pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Workflow>, Error> {
 pub async fn after(db: &Db, after_id: i64, limit: i64) -> Result<Vec<Workflow>, Error> {
     const AFTER: &str = concat!(workflow_columns!(), "WHERE w.id > $1 ORDER BY w.id LIMIT $2");
     db.read(AFTER, &[after_id.into(), limit.into()]).await?.iter().map(workflow).collect()
+}
+
+/// One with the definition of its revision.
+pub async fn deployed(db: &Db, id: i64) -> Result<Option<(Workflow, Definition)>, Error> {
+    const FIND: &str = concat!(workflow_columns!(), "WHERE w.id = $1");
+    const DEFINITION: &str = "SELECT r.definition FROM runner_workflows w JOIN runner_revisions r ON r.id = w.revision_id \
+        WHERE w.id = $1";
+    let text = |row: &Row| row.get::<String>(0);
+    let selects = (Select::new(FIND, [id.into()], workflow), Select::new(DEFINITION, [id.into()], text));
+    let (mut workflows, mut texts) = db.read_all(selects).await?;
+    let (Some(workflow), Some(text)) = (workflows.pop(), texts.pop()) else { return Ok(None) };
+    Ok(Some((workflow, serde_json::from_str(&text).map_err(Error::internal)?)))
 }
 
 /// Those whose timer is due, longest overdue first.

@@ -31,7 +31,7 @@ use crate::part::{Fate, InUse, Part, Resource, RetentionRule, Start, Worker};
 use crate::plugins::CALL_CODES;
 pub use definitions::Record;
 pub use definitions::list::page;
-pub use definitions::store::{active_of, all_of as records_of};
+pub use definitions::store::{active_of, all_kept, all_of as records_of};
 pub use definitions::view::TableView;
 pub use feed::Catalog;
 pub use fields::Field;

@@ -87,6 +87,7 @@ pub async fn get(call: Call<WorkflowPath>) -> Result<Data<WorkflowDetail>, Error
         edges: edges.into_iter().map(|(source, target)| EdgeView { source, target }).collect(),
         tasks: tasks.into_iter().map(|task| TaskView::new(task, Some(name), &rights, zone)).collect(),
         versions: versions.into_iter().map(|version| VersionView::new(version, zone)).collect(),
+        versions_total: workflow.version,
         publications,
         recent_executions,
     };
@@ -112,7 +113,9 @@ pub async fn create(
         status: WorkflowStatus::Draft,
         publication: PublicationState::None,
         published_version: None,
+        published_digest: None,
         deployed: None,
+        engine_schedule: None,
         created_by: call.caller.name.clone(),
         updated_by: call.caller.name.clone(),
         created_at_ms: now_ms,
@@ -163,7 +166,7 @@ pub async fn latest(state: &Workflows, rights: &Rights<'_>, id: i64) -> Result<O
 }
 
 /// An engine may be deleted after the form was checked.
-async fn refuse_gone(tx: &mut Tx, engine: &str) -> Result<(), Error> {
+pub async fn refuse_gone(tx: &mut Tx, engine: &str) -> Result<(), Error> {
     if engines::is_there(tx, engine).await? {
         return Ok(());
     }
@@ -172,7 +175,7 @@ async fn refuse_gone(tx: &mut Tx, engine: &str) -> Result<(), Error> {
 }
 
 /// A deployed workflow cannot move to another engine.
-fn refuse_moved(before: &Workflow, engine: &str) -> Result<(), Error> {
+pub fn refuse_moved(before: &Workflow, engine: &str) -> Result<(), Error> {
     let is_bound = before.deployed.is_some() || before.publication == PublicationState::Pending;
     if before.content.scheduler_engine == engine || !is_bound {
         return Ok(());

@@ -53,6 +53,11 @@ impl Content {
         serde_json::to_string(self).expect("texts and numbers are JSON")
     }
 
+    /// The stored text of its schedule.
+    pub fn schedule_text(&self) -> Option<String> {
+        self.schedule.as_ref().map(|schedule| serde_json::to_string(schedule).expect("texts are JSON"))
+    }
+
     /// The values for parameters in tasks' texts.
     pub fn params(&self) -> Vec<(String, String)> {
         self.global_params.iter().map(|param| (param.name.clone(), param.value.clone())).collect()
@@ -139,7 +144,8 @@ pub fn changed(form: &UpdateWorkflow, before: &Content, engines: &[String]) -> R
     Ok(content)
 }
 
-fn check(content: &Content, engines: &[String]) -> Result<(), Vec<Detail>> {
+/// Checks all but the schedule, which has rules of its own, and the lengths that forms check.
+pub fn check(content: &Content, engines: &[String]) -> Result<(), Vec<Detail>> {
     let mut wrong = Vec::new();
     wrong.extend(check_name(&content.name).err().map(|why| Detail::new("name", why)));
     if !engines.contains(&content.scheduler_engine) {

@@ -110,8 +110,17 @@ pub struct DeleteQuery {
     pub cascade_delete_tasks: bool,
 }
 
-/// Two version numbers of one workflow.
 #[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VersionsQuery {
+    #[schemars(extend("default" = 1))]
+    pub page_num: Option<PageNum>,
+    #[schemars(extend("default" = PAGE_SIZE_DEFAULT))]
+    pub page_size: Option<PageSize>,
+}
+
+/// Two version numbers of one workflow.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
 pub struct CompareVersions {
     pub v1: i64,
     pub v2: i64,
@@ -161,6 +170,9 @@ pub struct ImportWorkflow {
     /// The name of the new workflow; absent: the name in the source.
     #[schemars(length(min = 1, max = 100))]
     pub name: Option<String>,
+    /// The workflow that gets the definition as its next version, in which tasks of the same name keep their ids; absent:
+    /// a new one.
+    pub workflow_id: Option<i64>,
     /// The token from the preview: the import is refused if the source changed since.
     pub preview_token: Option<String>,
 }
@@ -187,19 +199,21 @@ pub struct DecidePublication {
 }
 
 /// The behaviour of a run, or of a backfill's remaining dates, after a failure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum FailureStrategy {
     /// Independent parts continue.
+    #[default]
     Continue,
     /// Nothing more is started.
     End,
 }
 
 /// The results that cause a notification.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum WarningType {
+    #[default]
     None,
     Success,
     Failure,

@@ -13,6 +13,7 @@ mod store;
 pub mod tasks;
 #[cfg(test)]
 pub mod testing;
+mod transfer;
 pub mod versions;
 mod view;
 
@@ -23,7 +24,7 @@ use futures_util::future::BoxFuture;
 use lakeport_base::Error;
 use lakeport_bindings::engine::model::WorkflowRef;
 use lakeport_http::Role::{Approver, Editor, Viewer};
-use lakeport_http::{Json, Nothing, OptionalJson, Route};
+use lakeport_http::{Nothing, OptionalJson, Route};
 use lakeport_store::{Db, Tx};
 
 use crate::core::{Core, stands_on_core};
@@ -33,10 +34,7 @@ use crate::plugins::ENGINE_CALL_CODES;
 use crate::tables::Catalog;
 pub use api::{client_of, deployed as deployed_of, engine_client};
 use definition::Content;
-use forms::{
-    BackfillBody, BackfillPath, CompareVersions, ExportQuery, ImportWorkflow, ImportableQuery, VersionPath,
-    WorkflowPath, WorkflowStatus,
-};
+use forms::{BackfillBody, BackfillPath, WorkflowPath, WorkflowStatus};
 pub use store::{by_id, deployed, engine_of, find, lock, names};
 use versions::{Sum, Weight};
 
@@ -50,7 +48,7 @@ pub struct Workflow {
     pub content: Content,
     /// The current one.
     pub version: i64,
-    /// The last one that changed more than the schedule.
+    /// The last one that differs from what is published; the published one if the current one does not.
     pub changed_version: i64,
     /// The last one that changed the schedule; 0: none.
     pub schedule_version: i64,
@@ -60,8 +58,12 @@ pub struct Workflow {
     pub status: WorkflowStatus,
     pub publication: PublicationState,
     pub published_version: Option<i64>,
+    /// Of the published version, see [`versions::definition_digest`].
+    pub published_digest: Option<String>,
     /// Its deployment; exists before the first deployment ends.
     pub deployed: Option<Deployed>,
+    /// The schedule that the engine was given last, as JSON.
+    pub engine_schedule: Option<String>,
     pub created_by: String,
     pub updated_by: String,
     pub created_at_ms: i64,
@@ -139,6 +141,28 @@ impl Workflow {
         self.deployed.as_ref().filter(|_| self.status != WorkflowStatus::Draft)
     }
 
+    /// Notes that a version was deployed, with its digest and the schedule that the engine was given.
+    fn note_published(&mut self, version: i64, digest: String, schedule: Option<String>) {
+        self.published_version = Some(version);
+        self.published_digest = Some(digest);
+        self.engine_schedule = schedule;
+        self.note_change(false);
+    }
+
+    /// Updates the number of the last version that differs from what is published. `is_defined_anew`: more than the
+    /// schedule has changed.
+    fn note_change(&mut self, is_defined_anew: bool) {
+        match (self.published_version, &self.published_digest) {
+            (Some(published), Some(digest)) => {
+                let is_as_published = *digest == versions::definition_digest(&self.content, self.parts)
+                    && self.engine_schedule == self.content.schedule_text();
+                self.changed_version = if is_as_published { published } else { self.version };
+            }
+            _ if is_defined_anew => self.changed_version = self.version,
+            _ => {}
+        }
+    }
+
     /// The engine that has it, or will have it.
     fn engine(&self) -> &str {
         self.deployed.as_ref().map_or(&self.content.scheduler_engine, |deployed| &deployed.engine)
@@ -157,6 +181,13 @@ pub async fn find_deployed(db: &Db, id: i64) -> Result<Option<Deployed>, Error> 
 
 static ENGINE_CODES: LazyLock<Vec<&str>> = LazyLock::new(|| {
     [ENGINE_CALL_CODES, &["datasource_not_allowed", "deployment_running", "lease_lost"]].concat()
+});
+static PUBLISH_CODES: LazyLock<Vec<&str>> = LazyLock::new(|| {
+    [
+        ENGINE_CALL_CODES,
+        &["cannot_run", "datasource_not_allowed", "no_tasks", "publication_pending", "store_busy"],
+    ]
+    .concat()
 });
 static SWITCH_CODES: LazyLock<Vec<&str>> = LazyLock::new(|| {
     [&ENGINE_CODES[..], &["no_schedule", "not_deployed", "not_yet", "schedule_expired"]].concat()
@@ -192,11 +223,13 @@ pub fn part() -> Part<Workflows> {
         ],
         error_codes: &[
             "already_decided",
+            "cannot_run",
             "dependency_cycle",
             "deployment_running",
             "four_eyes",
             "no_schedule",
             "no_tasks",
+            "preview_stale",
             "publication_pending",
             "schedule_expired",
             "too_many_tables",
@@ -253,7 +286,7 @@ fn uses_engine<'a>(tx: &'a mut Tx, engine: &'a Resource) -> BoxFuture<'a, Result
 pub type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Workflows, P, Q, B>;
 
 fn routes() -> Vec<Route<Workflows>> {
-    [definitions(), imports(), publications(), backfills(), schedules(), tasks::routes()]
+    [definitions(), transfer::routes(), publications(), backfills(), schedules(), tasks::routes()]
         .into_iter()
         .flatten()
         .collect()
@@ -301,55 +334,34 @@ fn definitions() -> Vec<Route<Workflows>> {
         )
         .versioned()
         .refuses(&ENGINE_CODES),
-        Route::not_yet::<WorkflowPath, Nothing, Json<CompareVersions>>(
+        Route::new(
+            Method::GET,
+            "/api/v1/workflows/{id}/versions",
+            Viewer,
+            "listWorkflowVersions",
+            "List all versions of a workflow, newest first",
+            versions::api::list,
+        ),
+        Route::new(
             Method::POST,
             "/api/v1/workflows/{id}/versions/compare",
             Viewer,
             "compareWorkflowVersions",
             "Compare two versions, in topology and tasks",
+            versions::api::compare,
         )
-        .reading(),
-        Route::not_yet::<VersionPath, Nothing, Nothing>(
+        .reading()
+        .refuses(&["datasource_not_allowed"]),
+        Route::new(
             Method::POST,
             "/api/v1/workflows/{id}/versions/{versionId}/rollback",
             Editor,
             "rollbackWorkflow",
             "Create a new version with the content of an old one",
-        ),
-    ]
-}
-
-fn imports() -> Vec<Route<Workflows>> {
-    vec![
-        Route::not_yet::<WorkflowPath, ExportQuery, Nothing>(
-            Method::GET,
-            "/api/v1/workflows/{id}/export-json",
-            Viewer,
-            "exportWorkflow",
-            "Export the current version as JSON",
-        ),
-        Route::not_yet::<Nothing, ImportableQuery, Nothing>(
-            Method::GET,
-            "/api/v1/workflows/import/scheduler",
-            Viewer,
-            "listImportableWorkflows",
-            "List the workflows of an engine that can be imported",
-        ),
-        Route::not_yet::<Nothing, Nothing, Json<ImportWorkflow>>(
-            Method::POST,
-            "/api/v1/workflows/import/preview",
-            Viewer,
-            "previewWorkflowImport",
-            "Preview an import and its conflicts",
+            versions::api::rollback,
         )
-        .reading(),
-        Route::not_yet::<Nothing, Nothing, Json<ImportWorkflow>>(
-            Method::POST,
-            "/api/v1/workflows/import/commit",
-            Editor,
-            "commitWorkflowImport",
-            "Import the previewed workflows",
-        ),
+        .versioned()
+        .refuses(&["datasource_not_allowed", "name_taken"]),
     ]
 }
 
@@ -363,14 +375,16 @@ fn publications() -> Vec<Route<Workflows>> {
             "Submit the current version for approval",
             publications::publish,
         )
-        .refuses(&["datasource_not_allowed", "no_tasks", "publication_pending"]),
-        Route::not_yet::<WorkflowPath, Nothing, Nothing>(
+        .refuses(&PUBLISH_CODES),
+        Route::new(
             Method::GET,
             "/api/v1/workflows/{id}/publish/preview",
             Viewer,
             "previewPublication",
-            "Compare the deployed version with the current one",
-        ),
+            "Compare the deployed version with the current one, and check whether it can run",
+            publications::preview,
+        )
+        .refuses(&ENGINE_CODES),
         Route::new(
             Method::POST,
             "/api/v1/workflows/{id}/publish/{recordId}/approve",

@@ -38,6 +38,14 @@ pub async fn check_version(
     rights.check(versions::datasources_in(workflow_id, [version, version]).all_in(tx).await?)
 }
 
+/// The same for a version that is only read.
+pub async fn check_read(db: &Db, rights: &Rights<'_>, workflow_id: i64, version: i64) -> Result<(), Error> {
+    if !rights.are_bound() {
+        return Ok(());
+    }
+    rights.check(versions::datasources_in(workflow_id, [version, version]).all(db).await?)
+}
+
 /// 403 unless the caller may use all data sources that any task of the workflow has ever used: the version that an
 /// older run was of is not known.
 pub async fn check_ever(db: &Db, caller: &Caller, workflow_id: i64) -> Result<(), Error> {

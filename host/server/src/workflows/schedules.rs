@@ -20,7 +20,7 @@ use crate::engines::EngineClient;
 use crate::workflows::{Call, Workflows};
 
 /// The cron dialect of schedules.
-const QUARTZ: &str = "quartz7";
+pub const QUARTZ: &str = "quartz7";
 
 type SetCall = Call<WorkflowPath, Nothing, Draft<SetSchedule>>;
 
@@ -67,7 +67,14 @@ async fn set_in_turn(call: &SetCall, turn: &Held) -> Result<Data<WorkflowView>, 
     content.schedule = Some(schedule);
     let by = &call.caller.name;
     let made = Made { source: Source::Update, comment: None, by, now_ms: state.clock.now_ms() };
-    versions::change_content(&mut tx, &mut after, content, made).await?;
+    if workflow.in_engine().is_some() {
+        after.engine_schedule = content.schedule_text();
+    }
+    if !versions::change_content(&mut tx, &mut after, content, made).await? {
+        // After a rollback the engine may have had another one.
+        after.note_change(false);
+    }
+    store::set_engine_schedule(&mut tx, &after).await?;
     if let Some(told) = told {
         store::set_deployed(&mut tx, &told).await?;
     }

@@ -20,8 +20,8 @@ use crate::execution_records::store::join_latest;
 macro_rules! columns {
     () => {
         "id, content, version, changed_version, schedule_version, parts, task_count, binding_count, text_bytes, \
-         status, publication, published_version, engine, engine_name, engine_code, engine_project, \
-         engine_revision, engine_state, created_by, updated_by, created_at, updated_at"
+         status, publication, published_version, published_digest, engine, engine_name, engine_code, engine_project, \
+         engine_revision, engine_state, engine_schedule, created_by, updated_by, created_at, updated_at"
     };
 }
 
@@ -43,7 +43,9 @@ fn workflow(row: &Row) -> Result<Workflow, Error> {
         status: status(&row.get::<String>("status")?)?,
         publication: publication(&row.get::<String>("publication")?)?,
         published_version: row.get("published_version")?,
+        published_digest: row.get("published_digest")?,
         deployed: in_engine(&mut row, id)?,
+        engine_schedule: row.get("engine_schedule")?,
         created_by: row.get("created_by")?,
         updated_by: row.get("updated_by")?,
         created_at_ms: row.get("created_at")?,
@@ -311,11 +313,26 @@ pub async fn set_deployed(tx: &mut Tx, deployed: &Deployed) -> Result<(), Error>
     tx.execute(SET, &values).await.map(drop)
 }
 
-/// Records that a version was deployed.
-pub async fn set_published(tx: &mut Tx, id: i64, version: i64) -> Result<(), Error> {
-    const SET: &str = "UPDATE workflows SET published_version = $2, \
-        status = CASE status WHEN 'draft' THEN 'offline' ELSE status END WHERE id = $1";
-    tx.execute(SET, &[id.into(), version.into()]).await.map(drop)
+/// Records that a version was deployed, with its digest and its schedule.
+pub async fn set_published(tx: &mut Tx, workflow: &Workflow) -> Result<(), Error> {
+    const SET: &str = "UPDATE workflows SET published_version = $2, published_digest = $3, engine_schedule = $4, \
+        changed_version = $5, status = CASE status WHEN 'draft' THEN 'offline' ELSE status END WHERE id = $1";
+    let values: [Value; 5] = [
+        workflow.id.into(),
+        workflow.published_version.into(),
+        workflow.published_digest.as_deref().into(),
+        workflow.engine_schedule.as_deref().into(),
+        workflow.changed_version.into(),
+    ];
+    tx.execute(SET, &values).await.map(drop)
+}
+
+/// Records the schedule that the engine was given.
+pub async fn set_engine_schedule(tx: &mut Tx, workflow: &Workflow) -> Result<(), Error> {
+    const SET: &str = "UPDATE workflows SET engine_schedule = $2, changed_version = $3 WHERE id = $1";
+    let values: [Value; 3] =
+        [workflow.id.into(), workflow.engine_schedule.as_deref().into(), workflow.changed_version.into()];
+    tx.execute(SET, &values).await.map(drop)
 }
 
 pub async fn set_publication(tx: &mut Tx, id: i64, publication: PublicationState) -> Result<(), Error> {
@@ -349,6 +366,30 @@ pub async fn names(db: &Db, ids: &[i64]) -> Result<HashMap<i64, String>, Error> 
     };
     let rows = db.read(db.words(NAMES), &[ids.into()]).await?;
     rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
+}
+
+/// The live workflow of this name.
+pub async fn id_of_name(db: &Db, name: &str) -> Result<Option<i64>, Error> {
+    const NAMED: &str = "SELECT id FROM workflows WHERE name = $1 AND deleted_at IS NULL";
+    db.read(NAMED, &[name.into()]).await?.first().map(|row| row.get(0)).transpose()
+}
+
+/// The live workflows that an engine has under these codes: ids, codes and projects.
+pub async fn ids_of_codes(
+    db: &Db,
+    engine: &str,
+    codes: &[&str],
+) -> Result<Vec<(i64, String, Option<String>)>, Error> {
+    const CODES: Either = Either {
+        sqlite: "SELECT id, engine_code, engine_project FROM workflows WHERE engine = $1 AND deleted_at IS NULL \
+            AND status <> 'draft' AND engine_code IN (SELECT value FROM json_each($2)) ORDER BY id",
+        postgres: "SELECT id, engine_code, engine_project FROM workflows WHERE engine = $1 AND deleted_at IS NULL \
+            AND status <> 'draft' \
+            AND engine_code = ANY(ARRAY(SELECT json_array_elements_text(CAST($2 AS json)))) ORDER BY id",
+    };
+    let codes = serde_json::to_string(codes).map_err(Error::internal)?;
+    let rows = db.read(db.words(CODES), &[engine.into(), codes.into()]).await?;
+    rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).collect()
 }
 
 pub async fn count_of_engine(tx: &mut Tx, engine: &str) -> Result<i64, Error> {

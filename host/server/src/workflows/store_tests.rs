@@ -1,7 +1,7 @@
 use lakeport_store::testing::on_each_store;
 
 use super::*;
-use crate::workflows::testing::{add, named};
+use crate::workflows::testing::{add, named, publish};
 
 fn page_of(page_num: i64, page_size: i64) -> Paging {
     Paging { page_num, page_size }
@@ -48,7 +48,7 @@ async fn pages_filter_by_name_and_status() {
             ids.push(add(&db, named(name)).await.id);
         }
         let mut tx = db.begin().await.unwrap();
-        set_published(&mut tx, ids[0], 1).await.unwrap();
+        publish(&mut tx, ids[0], 1).await;
         tx.commit().await.unwrap();
         let found = async |keyword: Option<&str>, status| {
             let (total, page) = page(&db, keyword, status, &page_of(1, 20), Tz::UTC).await.unwrap();
@@ -132,7 +132,7 @@ async fn publishing_makes_the_engines_state_deployed() {
         assert_eq!(workflow.in_engine(), None);
         assert!(deployed(&db, "local").await.unwrap().is_empty());
         let mut tx = db.begin().await.unwrap();
-        set_published(&mut tx, id, 1).await.unwrap();
+        publish(&mut tx, id, 1).await;
         set_publication(&mut tx, id, PublicationState::None).await.unwrap();
         assert_eq!(count_of_engine(&mut tx, "local").await.unwrap(), 1);
         assert_eq!(count_of_engine(&mut tx, "other").await.unwrap(), 0);
@@ -141,7 +141,7 @@ async fn publishing_makes_the_engines_state_deployed() {
         assert!(deployed(&db, "other").await.unwrap().is_empty());
         let mut tx = db.begin().await.unwrap();
         set_status(&mut tx, id, WorkflowStatus::Online).await.unwrap();
-        set_published(&mut tx, id, 2).await.unwrap();
+        publish(&mut tx, id, 2).await;
         tx.commit().await.unwrap();
         let workflow = find(&db, id).await.unwrap().unwrap();
         assert_eq!((workflow.status, workflow.published_version), (WorkflowStatus::Online, Some(2)));

@@ -1,6 +1,6 @@
 //! Workflows for the tests of their module.
 
-use lakeport_store::Db;
+use lakeport_store::{Db, Tx};
 
 use super::definition::{Content, Schedule};
 use super::forms::{FailureStrategy, WarningType, WorkflowStatus};
@@ -25,7 +25,9 @@ pub fn named(name: &str) -> Workflow {
         status: WorkflowStatus::Draft,
         publication: PublicationState::None,
         published_version: None,
+        published_digest: None,
         deployed: None,
+        engine_schedule: None,
         created_by: "me".to_owned(),
         updated_by: "me".to_owned(),
         created_at_ms: 5,
@@ -53,4 +55,11 @@ pub async fn add(db: &Db, new: Workflow) -> Workflow {
     versions::first(&mut tx, &workflow, made).await.unwrap();
     tx.commit().await.unwrap();
     workflow
+}
+
+/// Marks a version as deployed.
+pub async fn publish(tx: &mut Tx, id: i64, version: i64) {
+    let mut workflow = store::lock(tx, id).await.unwrap().unwrap();
+    workflow.note_published(version, version.to_string(), None);
+    store::set_published(tx, &workflow).await.unwrap();
 }

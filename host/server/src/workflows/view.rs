@@ -190,8 +190,9 @@ pub struct WorkflowDetail {
     pub tasks: Vec<TaskView>,
     /// The order of its tasks; at most 100,000 edges.
     pub edges: Vec<EdgeView>,
-    /// At most 100, newest first.
+    /// At most 100, newest first; `GET /api/v1/workflows/{id}/versions` lists all.
     pub versions: Vec<VersionView>,
+    pub versions_total: i64,
     /// At most 100, newest first.
     pub publications: Vec<PublicationView>,
     /// At most 10, newest first.
@@ -199,7 +200,7 @@ pub struct WorkflowDetail {
 }
 
 /// The source comes before the target; both are ids of tasks.
-#[derive(Serialize, JsonSchema)]
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "WorkflowEdge")]
 pub struct EdgeView {
     pub source: i64,

@@ -181,6 +181,15 @@ pub fn active_of(ids: &[i64]) -> Select<i64> {
     Select::new(ACTIVE, [ids.into()], |row| row.get(0))
 }
 
+/// Those of these tables that exist, also in the recycle bin; none of them goes before the transaction ends.
+pub fn all_kept(ids: &[i64]) -> Select<i64> {
+    const KEPT: Either = Either {
+        sqlite: "SELECT id FROM tables WHERE id IN (SELECT value FROM json_each($1))",
+        postgres: "SELECT id FROM tables WHERE id = ANY($1) ORDER BY id FOR KEY SHARE",
+    };
+    Select::new(KEPT, [ids.into()], |row| row.get(0))
+}
+
 /// Inserts one; returns its id. 409 when the name is taken.
 pub async fn insert(tx: &mut Tx, new: &Definition, now_ms: i64) -> Result<i64, Error> {
     const INSERT: &str = "INSERT INTO tables (table_name, db_name, table_comment, layer, cluster_id, table_model, \

@@ -7,11 +7,13 @@ use lakeport_http::{Answer, Caller, Data, Identity, Json, Nothing, OptionalJson}
 use lakeport_store::Tx;
 use tokio::time::Instant;
 
-use super::{Deployment, DeploymentState, Publication, PublicationView, Status, TOPIC, store};
+use super::build::Submitted;
+use super::{Deployment, DeploymentState, Publication, PublicationView, Status, TOPIC, check, store};
 use crate::audit::{Change, Commit};
 use crate::datasources::Rights;
 use crate::idempotency;
-use crate::workflows::api::unknown;
+use crate::turns;
+use crate::workflows::api::{engine_client, unknown};
 use crate::workflows::forms::{
     COMMENT_MAX_CHARS, DecidePublication, Decision, PublicationPath, PublishWorkflow, WorkflowPath,
 };
@@ -29,15 +31,43 @@ pub async fn publish(
     let comment = call.body.0.as_ref().and_then(|form| form.comment.clone());
     check_comment(comment.as_deref())?;
     let rights = Rights::of(&state.db, &call.caller).await?;
-    let mut tx = state.db.begin().await?;
-    let workflow = workflow_store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
-    rights::check_version(&mut tx, &rights, workflow.id, workflow.version).await?;
-    if workflow.weight.tasks == 0 {
-        return Err(Error::conflict("no_tasks", "the workflow has no task; there is nothing to publish"));
+    for _ in 0..turns::TRIES {
+        let known = workflows::get(state, id).await?;
+        rights::check(&state.db, &call.caller, &known).await?;
+        refuse_empty(&known)?;
+        let missing = || Error::not_found("version", known.version);
+        let submitted = Submitted::read(state, &known, known.version).await?.ok_or_else(missing)?;
+        let client = engine_client(state, known.engine(), call.request_id.as_str()).await?;
+        // Before the transaction, because it asks the engine's plugin.
+        check::check(state, id, &submitted, &client).await?.refuse()?;
+        let mut tx = state.db.begin().await?;
+        let workflow = workflow_store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
+        if workflow.version == known.version {
+            rights::check_version(&mut tx, &rights, workflow.id, workflow.version).await?;
+            return submit(&call, tx, &workflow, comment).await;
+        }
     }
+    let message = "others are changing the workflow; nothing was submitted, try again";
+    Err(Error::unavailable("store_busy", message).retry_after(1))
+}
+
+fn refuse_empty(workflow: &Workflow) -> Result<(), Error> {
+    if workflow.weight.tasks > 0 {
+        return Ok(());
+    }
+    Err(Error::conflict("no_tasks", "the workflow has no task; there is nothing to publish"))
+}
+
+async fn submit(
+    call: &Call<WorkflowPath, Nothing, OptionalJson<PublishWorkflow>>,
+    mut tx: Tx,
+    workflow: &Workflow,
+    comment: Option<String>,
+) -> Result<Data<PublicationView>, Error> {
+    let state = &call.state;
     let mut record = Publication {
         id: 0,
-        workflow_id: id,
+        workflow_id: workflow.id,
         version: workflow.version,
         status: Status::Pending,
         comment,
@@ -133,7 +163,7 @@ pub async fn decide(
 async fn engine_of(state: &Workflows, path: &PublicationPath) -> Result<String, Error> {
     let record = store::find(&state.db, path.record_id).await?.filter(|record| record.workflow_id == path.id);
     let record = record.ok_or_else(|| Error::not_found("publication", path.record_id))?;
-    let content = versions::content_at(&state.db, path.id, record.version).await?;
+    let content = versions::content_at(path.id, record.version).all(&state.db).await?.pop();
     let content = content.ok_or_else(|| Error::not_found("version", record.version))?;
     Ok(content.scheduler_engine)
 }

@@ -7,6 +7,8 @@
 
 mod api;
 mod build;
+mod check;
+mod preview;
 mod store;
 mod worker;
 
@@ -16,6 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use api::{decide, publish};
+pub use preview::preview;
 pub use store::{end_of, newest};
 pub use worker::run_worker;
 

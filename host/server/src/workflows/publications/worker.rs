@@ -16,7 +16,7 @@ use tokio::task::JoinError;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::build::Submitted;
-use super::{Publication, TOPIC, api, store};
+use super::{Publication, TOPIC, api, check, store};
 use crate::engines::EngineClient;
 use crate::workflows::Workflows;
 use crate::workflows::api::engine_client;
@@ -36,7 +36,14 @@ const STEPS_MAX: usize = 50;
 const STATUS_INTERVAL: Duration = Duration::from_secs(1);
 const STATUS_INTERVAL_MAX: Duration = Duration::from_secs(60);
 /// Errors that are temporary.
-const MOMENTARY: [&str; 3] = ["engine_unavailable", "plugin_busy", "plugin_replaced"];
+const MOMENTARY: [&str; 6] = [
+    "engine_timeout",
+    "engine_unavailable",
+    "engine_unreachable",
+    "plugin_busy",
+    "plugin_replaced",
+    "rate_limited",
+];
 /// The pause before a call is retried: the first one, and the longest.
 const RETRY_WAIT: Duration = Duration::from_millis(500);
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(30);
@@ -44,8 +51,6 @@ const RETRY_WAIT_MAX: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
 /// The longest stored reason, in characters.
 const REASON_MAX_CHARS: usize = 2_000;
-/// Codes of a check's problems that do not prevent the deployment.
-const MERE_NOTES: [&str; 2] = ["adjusted", "unknown_kept"];
 
 /// Works until the server stops.
 pub async fn run_worker(state: Arc<Workflows>) {
@@ -112,7 +117,15 @@ async fn attempt(state: Arc<Workflows>, record: Publication, turn: Held) {
 }
 
 /// The deployment with the engine's answer, or the reason of the failure.
-type Outcome = Result<Deployed, String>;
+type Outcome = Result<Done, String>;
+
+struct Done {
+    deployed: Deployed,
+    /// See [`Submitted::definition_digest`].
+    digest: String,
+    /// The schedule that the engine was given.
+    schedule: Option<String>,
+}
 
 /// Fails only if the server's own store fails.
 async fn work(state: &Workflows, record: &Publication, turn: &Held) -> Result<(), Error> {
@@ -130,8 +143,8 @@ async fn work(state: &Workflows, record: &Publication, turn: &Held) -> Result<()
         Err(_) => Err(format!("the engine was not done after {DEPLOYMENT_MAX:?}")),
     };
     match &outcome {
-        Ok(deployed) => {
-            tracing::info!(workflow = workflow.id, code = deployed.code, "a workflow was deployed")
+        Ok(done) => {
+            tracing::info!(workflow = workflow.id, code = done.deployed.code, "a workflow was deployed")
         }
         Err(reason) => tracing::warn!(workflow = workflow.id, "a workflow was not deployed: {reason}"),
     }
@@ -147,11 +160,7 @@ async fn deploy(
     let Some(submitted) = Submitted::read(state, workflow, record.version).await? else {
         return Ok(Err(format!("there is no version {} of the workflow", record.version)));
     };
-    let problems = submitted.problems();
-    if !problems.is_empty() {
-        return Ok(Err(problems.join("; ")));
-    }
-    let engine = &submitted.content.scheduler_engine;
+    let engine = &submitted.snapshot.content.scheduler_engine;
     if workflow.engine() != engine {
         let now = workflow.engine();
         let reason = format!("the version is for the engine `{engine}`, and the workflow is on `{now}`");
@@ -163,9 +172,10 @@ async fn deploy(
         Err(error) if is_of_the_store(&error) => return Err(error),
         Err(error) => return Ok(Err(told(error))),
     };
-    let built = match built(workflow.id, &submitted, &client).await {
+    let built = match built(state, workflow.id, &submitted, &client).await {
         Ok(built) => built,
-        Err(reason) => return Ok(Err(reason)),
+        Err(error) if is_of_the_store(&error) => return Err(error),
+        Err(error) => return Ok(Err(told(error))),
     };
     let known = workflow.deployed.clone();
     let current = known.unwrap_or_else(|| Deployed {
@@ -180,7 +190,9 @@ async fn deploy(
     // From here on the engine may have the workflow, even if this server dies.
     keep(state, turn, &current).await?;
     let online = workflow.status == WorkflowStatus::Online;
-    Steps { state, turn, client: &client, current }.take(built, online).await
+    let deployed = Steps { state, turn, client: &client, current }.take(built, online).await?;
+    let schedule = submitted.snapshot.content.schedule_text();
+    Ok(deployed.map(|deployed| Done { deployed, digest: submitted.definition_digest(), schedule }))
 }
 
 /// Whether the server's own store failed, not the engine: the deployment continues later.
@@ -188,19 +200,15 @@ fn is_of_the_store(error: &Error) -> bool {
     error.status() == 500 || error.code() == "store_busy"
 }
 
-/// The workflow for the engine, after the engine's check; or its problems.
-async fn built(id: i64, submitted: &Submitted, client: &EngineClient) -> Result<model::Workflow, String> {
-    let built = submitted.for_engine(id, client).await.map_err(told)?;
-    let problems = patiently(|| client.check(&built)).await.map_err(told)?;
-    let reasons: Vec<String> = problems
-        .into_iter()
-        .filter(|problem| !MERE_NOTES.contains(&problem.code.as_str()))
-        .map(|problem| match problem.member.as_str() {
-            "" => problem.message,
-            member => format!("{member}: {}", problem.message),
-        })
-        .collect();
-    if reasons.is_empty() { Ok(built) } else { Err(reasons.join("; ")) }
+/// The workflow for the engine, after a check; `cannot_run` with its problems.
+async fn built(
+    state: &Workflows,
+    id: i64,
+    submitted: &Submitted,
+    client: &EngineClient,
+) -> Result<model::Workflow, Error> {
+    patiently(|| check::check(state, id, submitted, client)).await?.refuse()?;
+    submitted.for_engine(id, client).await
 }
 
 /// The message for people.
@@ -253,7 +261,7 @@ struct Steps<'d> {
 }
 
 impl Steps<'_> {
-    async fn take(mut self, built: model::Workflow, online: bool) -> Result<Outcome, Error> {
+    async fn take(mut self, built: model::Workflow, online: bool) -> Result<Result<Deployed, String>, Error> {
         let revision = built.revision.clone();
         let name = built.name.clone();
         let mut request =
@@ -335,9 +343,9 @@ async fn end(state: &Workflows, record: &Publication, turn: &Held, outcome: Outc
     let now_ms = state.clock.now_ms();
     let mut tx = state.db.begin().await?;
     tx.guard(turn).await?;
-    workflows::lock(&mut tx, record.workflow_id).await?;
+    let workflow = workflows::lock(&mut tx, record.workflow_id).await?;
     let (code, reason) = match &outcome {
-        Ok(deployed) => (deployed.code.as_deref(), None),
+        Ok(done) => (done.deployed.code.as_deref(), None),
         // PostgreSQL's texts have no NUL.
         Err(reason) => {
             (None, Some(reason.chars().filter(|&c| c != '\0').take(REASON_MAX_CHARS).collect::<String>()))
@@ -346,9 +354,10 @@ async fn end(state: &Workflows, record: &Publication, turn: &Held, outcome: Outc
     if !store::end(&mut tx, record.id, code, reason.as_deref(), now_ms).await? {
         return Ok(());
     }
-    if let Ok(deployed) = &outcome {
-        workflows::set_deployed(&mut tx, deployed).await?;
-        workflows::set_published(&mut tx, record.workflow_id, record.version).await?;
+    if let (Ok(done), Some(mut workflow)) = (outcome, workflow) {
+        workflows::set_deployed(&mut tx, &done.deployed).await?;
+        workflow.note_published(record.version, done.digest, done.schedule);
+        workflows::set_published(&mut tx, &workflow).await?;
     }
     api::settle(&mut tx, record, None).await?;
     tx.commit().await?;

@@ -9,8 +9,9 @@ use lakeport_store::Tx;
 use super::definition::{self, Content, Kind, Wanted};
 use super::forms::{CreateTask, ListQuery, PAGE_SIZE_DEFAULT, TaskPath, UpdateTask};
 use super::lookup::{self, Looked};
+use super::saving::Warning;
 use super::store::{self, Filter};
-use super::view::{ExecutionStatus, TaskLineage, TaskView};
+use super::view::{ExecutionStatus, SavedTaskView, TaskLineage, TaskView};
 use super::{TOPIC, Task, dependencies, part};
 use crate::audit::{Change, Commit};
 use crate::datasources::{self, Datasource, Rights};
@@ -54,13 +55,20 @@ pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<TaskView>>
     Ok(Data::new(&paging.page(total, tasks.into_iter().map(view).collect())))
 }
 
-fn shown(state: &Workflows, task: &Task, rights: &Rights<'_>, workflow: Option<&Workflow>) -> Data<TaskView> {
+fn shown(
+    state: &Workflows,
+    task: &Task,
+    rights: &Rights<'_>,
+    workflow: Option<&Workflow>,
+    warnings: Vec<Warning>,
+) -> Data<SavedTaskView> {
     let name = workflow.map(|workflow| workflow.content.name.as_str());
-    Data::new(&TaskView::new(task.clone(), name, rights, state.config.time_zone)).with_etag(&task.etag())
+    let view = TaskView::new(task.clone(), name, rights, state.config.time_zone);
+    Data::new(&SavedTaskView { task: view, warnings }).with_etag(&task.etag())
 }
 
 /// `POST /api/v1/tasks`
-pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTask>>) -> Result<Data<TaskView>, Error> {
+pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTask>>) -> Result<Data<SavedTaskView>, Error> {
     let (state, form) = (&call.state, call.body.read());
     let workflow_id = form.task.workflow_id;
     let (place, source) = place(state, workflow_id, form.task.datasource_id).await?;
@@ -68,13 +76,14 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTask>>) -> Result<D
     let rights = Rights::of(&state.db, &call.caller).await?;
     // Without its workflow, it is checked as far as possible.
     let wanted = definition::created(form, place.as_ref().ok().map(|(_, kinds)| kinds.as_slice()));
-    let workflow = match place {
-        Ok((workflow, _)) => workflow,
+    let (workflow, kinds) = match place {
+        Ok(place) => place,
         Err(error) => return Err(call.body.refuse(wanted.1).err().unwrap_or(error)),
     };
-    let looked = lookup::look_up(state, &call.body, wanted, source, None, Some(&workflow)).await?;
+    let place = Some((&workflow, &kinds[..]));
+    let looked = lookup::look_up(state, &call.body, wanted, source, None, place).await?;
     lookup::check_tables(&call.caller, &looked, None)?;
-    let Looked { wanted, names } = looked;
+    let Looked { wanted, names, warnings } = looked;
     let now_ms = state.clock.now_ms();
     let mut task = Task {
         id: 0,
@@ -97,7 +106,7 @@ pub async fn create(call: Call<Nothing, Nothing, Draft<CreateTask>>) -> Result<D
     versions::change_parts(&mut tx, &mut workflow, &[change], made(&call.caller.name, now_ms)).await?;
     tell(&mut tx, task.id, &[workflow_id]);
     let change = Change::of("task", task.id).after(&task.definition());
-    call.commit(tx, change, shown(state, &task, &rights, Some(&workflow))).await
+    call.commit(tx, change, shown(state, &task, &rights, Some(&workflow), warnings)).await
 }
 
 /// 403 unless the caller may use this data source, if there is one.
@@ -194,7 +203,7 @@ type UpdateCall = Call<TaskPath, Nothing, Draft<UpdateTask>>;
 const TURN: &str = "task";
 
 /// `PUT /api/v1/tasks/{id}`
-pub async fn update(call: UpdateCall) -> Result<Data<TaskView>, Error> {
+pub async fn update(call: UpdateCall) -> Result<Data<SavedTaskView>, Error> {
     let _turn = call.state.turns.take(TURN, call.path.id).await;
     for _ in 0..turns::TRIES {
         if let Some(answer) = try_update(&call).await? {
@@ -211,7 +220,7 @@ fn overtaken() -> Error {
 }
 
 /// `None`: another request came in between.
-async fn try_update(call: &UpdateCall) -> Result<Option<Data<TaskView>>, Error> {
+async fn try_update(call: &UpdateCall) -> Result<Option<Data<SavedTaskView>>, Error> {
     let (state, id, form) = (&call.state, call.path.id, call.body.read());
     let before = super::get(state, id).await?;
     let rights = Rights::of(&state.db, &call.caller).await?;
@@ -224,14 +233,15 @@ async fn try_update(call: &UpdateCall) -> Result<Option<Data<TaskView>>, Error> 
     };
     let kinds = place.as_ref().ok().and_then(Option::as_ref).map(|(_, kinds)| kinds.as_slice());
     let wanted = definition::changed(form, &before, kinds);
-    let workflow = match place {
-        Ok(place) => place.map(|(workflow, _)| workflow),
+    let place = match place {
+        Ok(place) => place,
         Err(error) => return Err(call.body.refuse(wanted.1).err().unwrap_or(error)),
     };
+    let place = place.as_ref().map(|(workflow, kinds)| (workflow, kinds.as_slice()));
     let source = source_of(state, &wanted.0.content).await?;
     check_source(call, source.as_ref())?;
     let content = Some(&before.content);
-    let looked = lookup::look_up(state, &call.body, wanted, source, content, workflow.as_ref()).await?;
+    let looked = lookup::look_up(state, &call.body, wanted, source, content, place).await?;
     lookup::check_tables(&call.caller, &looked, content)?;
     write(call, &before, workflow_id, looked, &rights).await
 }
@@ -242,7 +252,7 @@ async fn write(
     workflow_id: Option<i64>,
     looked: Looked,
     rights: &Rights<'_>,
-) -> Result<Option<Data<TaskView>>, Error> {
+) -> Result<Option<Data<SavedTaskView>>, Error> {
     let (state, now_ms) = (&call.state, call.state.clock.now_ms());
     let Wanted { content, given, .. } = looked.wanted;
     let digest = versions::part_digest(&part::text(&content));
@@ -257,7 +267,7 @@ async fn write(
     let is_changed = is_moved || before.digest != after.digest;
     if !is_changed && before.given == after.given {
         let change = Change::of("task", before.id).before(&before.definition()).after(&before.definition());
-        let answer = shown(state, before, rights, workflows.get(workflow_id));
+        let answer = shown(state, before, rights, workflows.get(workflow_id), looked.warnings);
         return call.commit(tx, change, answer).await.map(Some);
     }
     if is_changed {
@@ -278,7 +288,8 @@ async fn write(
         tell(&mut tx, before.id, &told);
     }
     let change = Change::of("task", before.id).before(&before.definition()).after(&after.definition());
-    call.commit(tx, change, shown(state, &after, rights, workflows.get(workflow_id))).await.map(Some)
+    let answer = shown(state, &after, rights, workflows.get(workflow_id), looked.warnings);
+    call.commit(tx, change, answer).await.map(Some)
 }
 
 /// The look-ups refer to the task as it was read: a concurrent change must not be overwritten.

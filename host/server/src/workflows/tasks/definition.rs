@@ -1,6 +1,8 @@
 //! The definition of a task: the forms of requests, checked and applied to the current definition. Pure
 //! functions; references to other modules are looked up before.
 
+use std::fmt;
+
 use lakeport_base::error::Detail;
 use lakeport_http::form::{Amend, Patch, Text};
 use schemars::JsonSchema;
@@ -38,6 +40,53 @@ pub struct Content {
     pub retry_interval: u32,
     pub input_table_ids: Vec<i64>,
     pub output_table_ids: Vec<i64>,
+    /// What it refers to by name, from an import, and what the catalogue does not have.
+    #[serde(default, skip_serializing_if = "Unresolved::is_empty")]
+    pub unresolved: Unresolved,
+}
+
+/// The names of a data source and of tables that the catalogue does not have. Give the task a data source and tables,
+/// or import it again once they exist.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "UnresolvedReferences")]
+pub struct Unresolved {
+    pub datasource: Option<String>,
+    /// Tables that it reads.
+    pub inputs: Vec<TableRef>,
+    /// Tables that it writes.
+    pub outputs: Vec<TableRef>,
+}
+
+/// A table by its names.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TableRef {
+    /// Null: the table has no data source.
+    pub datasource: Option<String>,
+    pub db_name: String,
+    pub table_name: String,
+}
+
+impl fmt::Display for TableRef {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(datasource) = &self.datasource {
+            write!(out, "{datasource}.")?;
+        }
+        write!(out, "{}.{}", self.db_name, self.table_name)
+    }
+}
+
+impl Unresolved {
+    pub fn is_empty(&self) -> bool {
+        *self == Unresolved::default()
+    }
+
+    /// The stored text; `None` if it is empty.
+    pub fn text(&self) -> Option<String> {
+        let text = || serde_json::to_string(self).expect("texts are JSON");
+        (!self.is_empty()).then(text)
+    }
 }
 
 /// The given lists of tables. Without either, both are derived from the SQL.
@@ -79,6 +128,20 @@ pub struct Kind {
     /// The kind of its text: `sql`, `shell`, `none`.
     pub body: String,
     pub needs_datasource: bool,
+    /// The kinds of data sources that it works on; empty: any.
+    pub datasource_kinds: Vec<String>,
+}
+
+impl Kind {
+    /// A type that the engine does not declare, of which an imported task may be.
+    pub fn unknown(name: &str) -> Kind {
+        Kind {
+            name: name.to_owned(),
+            body: "none".to_owned(),
+            needs_datasource: false,
+            datasource_kinds: Vec::new(),
+        }
+    }
 }
 
 /// The new definition of a task; its tables may have to be derived from its SQL.
@@ -88,6 +151,8 @@ pub struct Wanted {
     pub given: Given,
     /// Neither list was given, and the SQL is new.
     pub find_tables: bool,
+    /// Its text is SQL.
+    pub is_sql: bool,
 }
 
 /// The definition of a new task, with all problems of the form. Without kinds: as for [`changed`].
@@ -105,9 +170,11 @@ pub fn created(form: &CreateTask, kinds: Option<&[Kind]>) -> (Wanted, Vec<Detail
         retry_interval: task.retry_interval.unwrap_or_default(),
         input_table_ids: each_once(form.input_table_ids.as_deref().unwrap_or_default()),
         output_table_ids: each_once(form.output_table_ids.as_deref().unwrap_or_default()),
+        unresolved: Unresolved::default(),
     };
     let (body, wrong) = check(&content, kinds);
-    (Wanted { content, given, find_tables: !given.any() && body == "sql" }, wrong)
+    let is_sql = body == "sql";
+    (Wanted { content, given, find_tables: !given.any() && is_sql, is_sql }, wrong)
 }
 
 /// Applies the form to the current definition, with all problems. Without kinds it is in no workflow, and its
@@ -120,7 +187,16 @@ pub fn changed(form: &UpdateTask, before: &Task, kinds: Option<&[Kind]>) -> (Wan
     let mut given = before.given;
     lay_list(&mut content.input_table_ids, &mut given.inputs, &form.input_table_ids);
     lay_list(&mut content.output_table_ids, &mut given.outputs, &form.output_table_ids);
-    let (body, wrong) = check(&content, kinds);
+    if form.task.0.as_ref().is_some_and(|task| task.datasource_id != Patch::Keep) {
+        content.unresolved.datasource = None;
+    }
+    if form.input_table_ids != Patch::Keep {
+        content.unresolved.inputs.clear();
+    }
+    if form.output_table_ids != Patch::Keep {
+        content.unresolved.outputs.clear();
+    }
+    let (body, wrong) = check(&content, kinds_with(kinds, &before.content).as_deref());
     let (old, new) = (&before.content, &content);
     let is_new = old.sql_content != new.sql_content
         || old.datasource_id != new.datasource_id
@@ -128,11 +204,24 @@ pub fn changed(form: &UpdateTask, before: &Task, kinds: Option<&[Kind]>) -> (Wan
         || form.input_table_ids == Patch::Clear
         || form.output_table_ids == Patch::Clear;
     let find_tables = !given.any() && is_new && body == "sql";
-    if !given.any() && is_new && body != "sql" {
-        content.input_table_ids.clear();
-        content.output_table_ids.clear();
+    if !given.any() && is_new {
+        content.unresolved.inputs.clear();
+        content.unresolved.outputs.clear();
+        if body != "sql" {
+            content.input_table_ids.clear();
+            content.output_table_ids.clear();
+        }
     }
-    (Wanted { content, given, find_tables }, wrong)
+    (Wanted { content, given, find_tables, is_sql: body == "sql" }, wrong)
+}
+
+/// The types of the engine, and the one that an imported task has already, of which no more is known.
+fn kinds_with(kinds: Option<&[Kind]>, before: &Content) -> Option<Vec<Kind>> {
+    let mut kinds = kinds?.to_vec();
+    if !kinds.iter().any(|kind| kind.name == before.task_type) {
+        kinds.push(Kind::unknown(&before.task_type));
+    }
+    Some(kinds)
 }
 
 fn lay_over(content: &mut Content, task: &TaskChange) {
@@ -174,7 +263,7 @@ fn each_once(ids: &[i64]) -> Vec<i64> {
 }
 
 /// Returns the kind of the task's text, and all problems.
-fn check(content: &Content, kinds: Option<&[Kind]>) -> (String, Vec<Detail>) {
+pub fn check(content: &Content, kinds: Option<&[Kind]>) -> (String, Vec<Detail>) {
     let mut wrong = Vec::new();
     let mut refuse = |member: &str, why: String| wrong.push(Detail::new(format!("task.{member}"), why));
     if let Err(why) = check_name(&content.task_name) {
@@ -233,7 +322,12 @@ fn kind_of(name: &str, kinds: Option<&[Kind]>) -> Result<Kind, String> {
         return match name.chars().count() {
             0 => Err("must not be empty".to_owned()),
             count if count > TYPE_MAX_CHARS => Err(format!("must have {TYPE_MAX_CHARS} characters at most")),
-            _ => Ok(Kind { name: name.to_owned(), body: body_by_name(name), needs_datasource: false }),
+            _ => Ok(Kind {
+                name: name.to_owned(),
+                body: body_by_name(name),
+                needs_datasource: false,
+                datasource_kinds: Vec::new(),
+            }),
         };
     };
     let known = kinds.iter().find(|kind| kind.name == name).cloned();

@@ -7,6 +7,7 @@ fn kinds() -> Vec<Kind> {
         name: name.to_owned(),
         body: body.to_owned(),
         needs_datasource,
+        datasource_kinds: Vec::new(),
     };
     vec![kind("SQL", "sql", true), kind("SHELL", "shell", false), kind("WAIT", "none", false)]
 }

@@ -40,6 +40,32 @@ pub fn edges(tasks: &[Bound<'_>], at_most: usize) -> Vec<(i64, i64)> {
     edges
 }
 
+/// A task in a cycle, where the edges are pairs of tasks below `count`; `None`: there is no cycle.
+pub fn in_circle(count: usize, edges: &[(i64, i64)]) -> Option<usize> {
+    let mut after: Vec<Vec<usize>> = vec![Vec::new(); count];
+    let mut before: Vec<Vec<usize>> = vec![Vec::new(); count];
+    for &(source, target) in edges {
+        after[source as usize].push(target as usize);
+        before[target as usize].push(source as usize);
+    }
+    let mut waits: Vec<usize> = before.iter().map(Vec::len).collect();
+    let mut free: Vec<usize> = (0..count).filter(|&at| waits[at] == 0).collect();
+    while let Some(at) = free.pop() {
+        for &next in &after[at] {
+            waits[next] -= 1;
+            if waits[next] == 0 {
+                free.push(next);
+            }
+        }
+    }
+    // Each task that still waits, waits for another one: so many steps back lead into a cycle.
+    let mut at = (0..count).find(|&at| waits[at] > 0)?;
+    for _ in 0..count {
+        at = *before[at].iter().find(|&&source| waits[source] > 0)?;
+    }
+    Some(at)
+}
+
 /// The shortest path from a task over others back to it, starting with it; `None`: it is in no cycle.
 pub fn through(task: Bound<'_>, others: &[Bound<'_>]) -> Option<Vec<i64>> {
     let mut readers: HashMap<i64, Vec<usize>> = HashMap::new();

@@ -4,6 +4,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use lakeport_base::error::{Detail, Error};
+use lakeport_bindings::engine::about::EngineInfo;
 use lakeport_catalog::Index;
 use lakeport_http::{Body, Caller};
 use lakeport_store::Tx;
@@ -11,6 +12,7 @@ use lakeport_store::Tx;
 use super::Task;
 use super::definition::{Content, Given, Kind, TABLES_MAX, Wanted};
 use super::part::{Names, TableName};
+use super::saving::{self, Warning};
 use super::store;
 use crate::datasources::{self, Datasource, Rights};
 use crate::engines::EngineRecord;
@@ -31,6 +33,7 @@ const SQL: &str = "SQL";
 pub struct Looked {
     pub wanted: Wanted,
     pub names: Names,
+    pub warnings: Vec<Warning>,
 }
 
 /// The task types of the workflow's engine, which was looked up.
@@ -40,13 +43,18 @@ pub async fn kinds(
     engine: Option<EngineRecord>,
 ) -> Result<Vec<Kind>, Error> {
     let client = workflows::client_of(state, &workflow.content.scheduler_engine, engine, "tasks")?;
-    let info = client.info(Some(workflow.id.unsigned_abs())).await?;
+    Ok(kinds_of(&*client.info(Some(workflow.id.unsigned_abs())).await?))
+}
+
+/// The task types in an engine's description.
+pub fn kinds_of(info: &EngineInfo) -> Vec<Kind> {
     let kind = |kind: &lakeport_bindings::engine::about::TaskType| Kind {
         name: kind.name.clone(),
         body: kind.body.clone(),
         needs_datasource: kind.needs_datasource,
+        datasource_kinds: kind.datasource_kinds.clone(),
     };
-    Ok(info.task_types.iter().map(kind).collect())
+    info.task_types.iter().map(kind).collect()
 }
 
 /// Checks the references, where `source` is the task's data source, if there is one: 400 with the problems in `wrong` and missing references, if there are any, or if
@@ -57,7 +65,7 @@ pub async fn look_up(
     (mut wanted, mut wrong): (Wanted, Vec<Detail>),
     source: Option<Datasource>,
     before: Option<&Content>,
-    workflow: Option<&Workflow>,
+    place: Option<(&Workflow, &[Kind])>,
 ) -> Result<Looked, Error> {
     match (wanted.content.datasource_id, &source) {
         (Some(id), None) => wrong.push(no_such_datasource(id)),
@@ -66,7 +74,7 @@ pub async fn look_up(
         }
         _ => {}
     }
-    let params = workflow.map(|workflow| workflow.content.params()).unwrap_or_default();
+    let params = place.map(|(workflow, _)| workflow.content.params()).unwrap_or_default();
     let text = wanted.content.sql_content.as_deref().unwrap_or_default();
     let problems = parameters::check(&wanted.content.task_type, text, &params);
     wrong.extend(problems.into_iter().map(|why| Detail::new("task.sqlContent", why)));
@@ -76,11 +84,20 @@ pub async fn look_up(
         wrong.extend(no_such_tables(&wanted.content, &new, &active));
         form.refuse(wrong)?;
     }
-    if wanted.find_tables {
-        find_tables(state, source.as_ref(), &mut wanted.content).await?;
+    let sql = wanted.content.sql_content.as_deref().filter(|_| wanted.is_sql);
+    let parsed = match sql {
+        Some(sql) => Some(parse(state, source.as_ref(), sql).await?),
+        None => None,
+    };
+    if let (true, Some(parsed)) = (wanted.find_tables, &parsed) {
+        wanted.content.input_table_ids = ids(&parsed.inputs);
+        wanted.content.output_table_ids = ids(&parsed.outputs);
     }
     let names = names(state, source.as_ref(), &wanted.content).await?;
-    Ok(Looked { wanted, names })
+    let errors = parsed.map(|parsed| parsed.errors).unwrap_or_default();
+    let kinds = place.map_or(&[][..], |(_, kinds)| kinds);
+    let warnings = saving::warnings(kinds, &wanted.content, source.as_ref(), errors);
+    Ok(Looked { wanted, names, warnings })
 }
 
 /// 403 if the task newly reads or writes tables of data sources that the caller may not use: their changes would wait
@@ -140,21 +157,11 @@ fn no_such_tables(content: &Content, new: &[i64], active: &[i64]) -> Vec<Detail>
     wrong.collect()
 }
 
-async fn find_tables(
-    state: &Workflows,
-    source: Option<&Datasource>,
-    content: &mut Content,
-) -> Result<(), Error> {
-    let sql = content.sql_content.as_deref().unwrap_or_default();
-    let parsed = parse(state, source, sql).await?;
-    let ids = |names: &[ParsedName]| -> Vec<i64> {
-        let mut seen = BTreeSet::new();
-        let ids = names.iter().filter_map(|name| name.table_id);
-        ids.filter(|id| seen.insert(*id)).take(TABLES_MAX).collect()
-    };
-    content.input_table_ids = ids(&parsed.inputs);
-    content.output_table_ids = ids(&parsed.outputs);
-    Ok(())
+/// The tables of names in SQL, each once.
+pub fn ids(names: &[ParsedName]) -> Vec<i64> {
+    let mut seen = BTreeSet::new();
+    let ids = names.iter().filter_map(|name| name.table_id);
+    ids.filter(|id| seen.insert(*id)).take(TABLES_MAX).collect()
 }
 
 async fn parse(state: &Workflows, source: Option<&Datasource>, sql: &str) -> Result<ParsedSql, Error> {

@@ -9,14 +9,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::definition::{Content, Given};
+use super::definition::{Content, Given, Unresolved};
 use super::{Binding, Task};
 
 /// Columns of a task, in the order of [`task`].
 macro_rules! columns {
     () => {
         "id, workflow_id, task_name, task_type, datasource_id, sql_content, priority, timeout, retry_times, \
-         retry_interval, inputs_given, outputs_given, digest, created_at, updated_at"
+         retry_interval, inputs_given, outputs_given, unresolved, digest, created_at, updated_at"
     };
 }
 
@@ -46,12 +46,17 @@ fn task(row: &Row) -> Result<Task, Error> {
             retry_interval: number(&mut row, "retry_interval")?,
             input_table_ids: Vec::new(),
             output_table_ids: Vec::new(),
+            unresolved: unresolved(row.get("unresolved")?)?,
         },
         given: Given { inputs: row.get("inputs_given")?, outputs: row.get("outputs_given")? },
         digest: row.get("digest")?,
         created_at_ms: row.get("created_at")?,
         updated_at_ms: row.get("updated_at")?,
     })
+}
+
+fn unresolved(text: Option<String>) -> Result<Unresolved, Error> {
+    text.map_or(Ok(Unresolved::default()), |text| serde_json::from_str(&text).map_err(Error::internal))
 }
 
 fn number(row: &mut ByName<'_>, name: &str) -> Result<u32, Error> {
@@ -211,8 +216,9 @@ pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Task>, Error> {
 /// Inserts one with its tables; returns its id. 409 if its workflow has one with this name.
 pub async fn insert(tx: &mut Tx, new: &Task) -> Result<i64, Error> {
     const INSERT: &str = "INSERT INTO tasks (workflow_id, task_name, name_folded, task_type, datasource_id, \
-        sql_content, priority, timeout, retry_times, retry_interval, inputs_given, outputs_given, digest, \
-        created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $14) RETURNING id";
+        sql_content, priority, timeout, retry_times, retry_interval, inputs_given, outputs_given, unresolved, digest, \
+        created_at, updated_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $15) \
+        RETURNING id";
     let mut values = Vec::from([Value::from(new.workflow_id)]);
     values.extend(members(new));
     values.extend([new.digest.as_str().into(), new.created_at_ms.into()]);
@@ -223,7 +229,7 @@ pub async fn insert(tx: &mut Tx, new: &Task) -> Result<i64, Error> {
     Ok(id)
 }
 
-fn members(task: &Task) -> [Value; 11] {
+fn members(task: &Task) -> [Value; 12] {
     let content = &task.content;
     [
         content.task_name.as_str().into(),
@@ -237,6 +243,7 @@ fn members(task: &Task) -> [Value; 11] {
         i64::from(content.retry_interval).into(),
         i64::from(task.given.inputs).into(),
         i64::from(task.given.outputs).into(),
+        content.unresolved.text().into(),
     ]
 }
 
@@ -244,7 +251,7 @@ fn members(task: &Task) -> [Value; 11] {
 pub async fn update(tx: &mut Tx, before: &Task, after: &Task) -> Result<(), Error> {
     const UPDATE: &str = "UPDATE tasks SET workflow_id = $2, task_name = $3, name_folded = $4, task_type = $5, \
         datasource_id = $6, sql_content = $7, priority = $8, timeout = $9, retry_times = $10, retry_interval = $11, \
-        inputs_given = $12, outputs_given = $13, digest = $14, updated_at = $15 WHERE id = $1";
+        inputs_given = $12, outputs_given = $13, unresolved = $14, digest = $15, updated_at = $16 WHERE id = $1";
     let mut values = Vec::from([Value::from(after.id), after.workflow_id.into()]);
     values.extend(members(after));
     values.extend([after.digest.as_str().into(), after.updated_at_ms.into()]);
@@ -257,6 +264,145 @@ pub async fn update(tx: &mut Tx, before: &Task, after: &Task) -> Result<(), Erro
     }
     tx.execute("DELETE FROM task_tables WHERE task_id = $1", &[after.id.into()]).await?;
     insert_tables(tx, after.id, after).await
+}
+
+/// Tasks whose rows are one statement.
+const TOGETHER_MAX: usize = 500;
+
+/// Inserts tasks of one workflow, with their tables; those without an id get one. 409 if two have one name.
+pub async fn insert_all(tx: &mut Tx, new: &mut [&mut Task]) -> Result<(), Error> {
+    macro_rules! columns {
+        ($id:literal) => {
+            concat!(
+                "INSERT INTO tasks (",
+                $id,
+                "workflow_id, task_name, name_folded, task_type, datasource_id, sql_content, priority, timeout, \
+                 retry_times, retry_interval, inputs_given, outputs_given, unresolved, digest, created_at, updated_at) "
+            )
+        };
+    }
+    const WITH_IDS: Either = Either {
+        sqlite: concat!(
+            columns!("id, "),
+            "SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, \
+             value ->> 7, value ->> 8, value ->> 9, value ->> 10, value ->> 11, value ->> 12, value ->> 13, \
+             value ->> 14, value ->> 15, value ->> 16 FROM json_each($1) RETURNING id, task_name"
+        ),
+        postgres: concat!(
+            columns!("id, "),
+            "SELECT CAST(t ->> 0 AS BIGINT), CAST(t ->> 1 AS BIGINT), t ->> 2, t ->> 3, t ->> 4, \
+             CAST(t ->> 5 AS BIGINT), t ->> 6, t ->> 7, CAST(t ->> 8 AS BIGINT), CAST(t ->> 9 AS BIGINT), \
+             CAST(t ->> 10 AS BIGINT), CAST(t ->> 11 AS BIGINT), CAST(t ->> 12 AS BIGINT), t ->> 13, t ->> 14, \
+             CAST(t ->> 15 AS BIGINT), CAST(t ->> 16 AS BIGINT) \
+             FROM json_array_elements(CAST($1 AS json)) AS list (t) RETURNING id, task_name"
+        ),
+    };
+    const WITHOUT: Either = Either {
+        sqlite: concat!(
+            columns!(""),
+            "SELECT value ->> 1, value ->> 2, value ->> 3, value ->> 4, value ->> 5, value ->> 6, value ->> 7, \
+             value ->> 8, value ->> 9, value ->> 10, value ->> 11, value ->> 12, value ->> 13, value ->> 14, \
+             value ->> 15, value ->> 16 FROM json_each($1) RETURNING id, task_name"
+        ),
+        postgres: concat!(
+            columns!(""),
+            "SELECT CAST(t ->> 1 AS BIGINT), t ->> 2, t ->> 3, t ->> 4, CAST(t ->> 5 AS BIGINT), t ->> 6, t ->> 7, \
+             CAST(t ->> 8 AS BIGINT), CAST(t ->> 9 AS BIGINT), CAST(t ->> 10 AS BIGINT), CAST(t ->> 11 AS BIGINT), \
+             CAST(t ->> 12 AS BIGINT), t ->> 13, t ->> 14, CAST(t ->> 15 AS BIGINT), CAST(t ->> 16 AS BIGINT) \
+             FROM json_array_elements(CAST($1 AS json)) AS list (t) RETURNING id, task_name"
+        ),
+    };
+    for some in new.chunks_mut(TOGETHER_MAX) {
+        let mut ids: HashMap<String, i64> = HashMap::with_capacity(some.len());
+        for (insert, has_ids) in [(WITH_IDS, true), (WITHOUT, false)] {
+            let rows: Vec<_> =
+                some.iter().filter(|task| (task.id != 0) == has_ids).map(|one| row(one)).collect();
+            if rows.is_empty() {
+                continue;
+            }
+            let inserted = tx.query(tx.words(insert), &[text(&rows)?]).await.map_err(|error| {
+                error.unique_as("name_taken", "two tasks of the workflow have one name; each needs its own")
+            })?;
+            for row in &inserted {
+                ids.insert(row.get(1)?, row.get(0)?);
+            }
+        }
+        for task in some.iter_mut() {
+            task.id = ids.get(&task.content.task_name).copied().unwrap_or(task.id);
+        }
+        let tables = some.iter().flat_map(|task| rows_of_tables(task)).collect::<Vec<_>>();
+        insert_all_tables(tx, &tables).await?;
+    }
+    Ok(())
+}
+
+/// A task's values, in the order of its columns.
+fn row(task: &Task) -> serde_json::Value {
+    let content = &task.content;
+    json!([
+        task.id,
+        task.workflow_id,
+        content.task_name,
+        content.task_name.to_lowercase(),
+        content.task_type,
+        content.datasource_id,
+        content.sql_content,
+        content.priority.as_str(),
+        content.timeout,
+        content.retry_times,
+        content.retry_interval,
+        i64::from(task.given.inputs),
+        i64::from(task.given.outputs),
+        content.unresolved.text(),
+        task.digest,
+        task.created_at_ms,
+        task.updated_at_ms,
+    ])
+}
+
+fn rows_of_tables(task: &Task) -> impl Iterator<Item = serde_json::Value> {
+    let (id, workflow_id, content) = (task.id, task.workflow_id, &task.content);
+    let inputs = content.input_table_ids.iter().map(|table| ("input", table));
+    let outputs = content.output_table_ids.iter().map(|table| ("output", table));
+    let all = inputs.chain(outputs).enumerate();
+    all.map(move |(place, (direction, table))| json!([id, workflow_id, direction, table, place]))
+}
+
+async fn insert_all_tables(tx: &mut Tx, tables: &[serde_json::Value]) -> Result<(), Error> {
+    const INSERT: Either = Either {
+        sqlite: "INSERT INTO task_tables (task_id, workflow_id, direction, table_id, place) \
+            SELECT value ->> 0, value ->> 1, value ->> 2, value ->> 3, value ->> 4 FROM json_each($1)",
+        postgres: "INSERT INTO task_tables (task_id, workflow_id, direction, table_id, place) \
+            SELECT CAST(t ->> 0 AS BIGINT), CAST(t ->> 1 AS BIGINT), t ->> 2, CAST(t ->> 3 AS BIGINT), \
+            CAST(t ->> 4 AS BIGINT) FROM json_array_elements(CAST($1 AS json)) AS list (t)",
+    };
+    if tables.is_empty() {
+        return Ok(());
+    }
+    let message = "a table that a task names was deleted in this moment; nothing was changed, try again";
+    let written = tx.execute(tx.words(INSERT), &[text(tables)?]).await;
+    written.map(drop).map_err(|error| error.gone_as("store_busy", message))
+}
+
+/// Deletes tasks with their tables.
+pub async fn delete_all(tx: &mut Tx, ids: &[i64]) -> Result<(), Error> {
+    const DELETE: Either = Either {
+        sqlite: "DELETE FROM tasks WHERE id IN (SELECT value FROM json_each($1))",
+        postgres: "DELETE FROM tasks WHERE id = ANY($1)",
+    };
+    if ids.is_empty() {
+        return Ok(());
+    }
+    tx.execute(tx.words(DELETE), &[ids.into()]).await.map(drop)
+}
+
+/// The workflows of those of these tasks that exist.
+pub fn places_of(ids: &[i64]) -> Select<(i64, Option<i64>)> {
+    const PLACES: Either = Either {
+        sqlite: "SELECT id, workflow_id FROM tasks WHERE id IN (SELECT value FROM json_each($1))",
+        postgres: "SELECT id, workflow_id FROM tasks WHERE id = ANY($1)",
+    };
+    Select::new(PLACES, [ids.into()], |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
 async fn insert_tables(tx: &mut Tx, id: i64, task: &Task) -> Result<(), Error> {

@@ -40,6 +40,7 @@ fn task(workflow_id: i64, name: &str, inputs: &[i64], outputs: &[i64]) -> Task {
             retry_interval: 3,
             input_table_ids: inputs.to_vec(),
             output_table_ids: outputs.to_vec(),
+            unresolved: Default::default(),
         },
         given: Given { inputs: true, outputs: false },
         digest: "d".to_owned(),

@@ -29,6 +29,7 @@ async fn task(db: &Db, workflow_id: Option<i64>, inputs: &[i64], outputs: &[i64]
         retry_interval: 0,
         input_table_ids: inputs.to_vec(),
         output_table_ids: outputs.to_vec(),
+        unresolved: Default::default(),
     };
     let digest = versions::part_digest(&part::text(&content));
     let given = Given { inputs: true, outputs: true };
@@ -79,7 +80,7 @@ async fn unbinding_a_table_versions_its_workflows() {
         assert_eq!(workflows::find(&db, other).await.unwrap().unwrap().version, 2);
         let newest = versions::newest(first, 1).all(&db).await.unwrap().remove(0);
         assert_eq!(newest.comment, Some(format!("the table {gone} was deleted")));
-        for (id, part) in versions::parts_at(&db, first, 4).await.unwrap() {
+        for (id, part) in versions::parts_at(first, 4).all(&db).await.unwrap() {
             assert!(!part.beside.contains(&format!("t{gone}")), "{}", part.beside);
             let task = store::find(&db, id).await.unwrap().unwrap();
             assert_eq!((part.content, part.digest), (part::text(&task.content), task.digest));

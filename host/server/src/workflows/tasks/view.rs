@@ -7,9 +7,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Task;
-use super::definition::Content;
+use super::definition::{Content, Unresolved};
 use super::dependencies::Bound;
 use super::forms::Priority;
+use super::saving::Warning;
 use crate::datasources::Rights;
 use crate::execution_records::ExecutionView;
 use crate::tables::TableView;
@@ -38,6 +39,8 @@ pub struct TaskView {
     retry_interval: u32,
     input_table_ids: Vec<i64>,
     output_table_ids: Vec<i64>,
+    /// Names of an import that the catalogue does not have; null: none.
+    unresolved: Option<Unresolved>,
     created_at: String,
     updated_at: String,
 }
@@ -61,10 +64,19 @@ impl TaskView {
             retry_interval: content.retry_interval,
             input_table_ids: content.input_table_ids,
             output_table_ids: content.output_table_ids,
+            unresolved: Some(content.unresolved).filter(|unresolved| !unresolved.is_empty()),
             created_at: time::shown(task.created_at_ms, zone),
             updated_at: time::shown(task.updated_at_ms, zone),
         }
     }
+}
+
+/// A task that was saved, with why it could not be published as it is.
+#[derive(Serialize, JsonSchema)]
+pub struct SavedTaskView {
+    #[serde(flatten)]
+    pub task: TaskView,
+    pub warnings: Vec<Warning>,
 }
 
 /// The defined members.

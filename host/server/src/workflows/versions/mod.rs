@@ -8,7 +8,12 @@
 //! whatever the ids of their tasks. The sum distinguishes versions; it is no proof against deliberately
 //! constructed tasks.
 
+pub mod api;
+pub mod compare;
+mod rollback;
+mod snapshot;
 mod store;
+mod text;
 
 use std::ops::{Add, Sub};
 
@@ -20,9 +25,10 @@ use sha2::{Digest, Sha256};
 
 use super::definition::Content;
 use super::{Workflow, store as workflows};
+pub use snapshot::{SavedTask, Snapshot};
 pub use store::{
     Part, Version, content_at, count_of_datasource, current_part, datasources_ever, datasources_in,
-    datasources_of, newest, parts_at,
+    datasources_of, newest, page, parts_at,
 };
 
 /// The most tasks of a workflow.
@@ -163,6 +169,11 @@ pub fn digest(content: &Content, parts: Sum) -> String {
     hex::encode(whole.chain_update(b"\n").chain_update(parts.text()).finalize())
 }
 
+/// The digest of all of a version but its schedule, which needs no publication.
+pub fn definition_digest(content: &Content, parts: Sum) -> String {
+    digest(&Content { schedule: None, ..content.clone() }, parts)
+}
+
 /// A change of a task: its former and its new state.
 pub struct PartChange {
     pub task_id: i64,
@@ -184,23 +195,7 @@ pub async fn change_content(
     content: Content,
     made: Made<'_>,
 ) -> Result<bool, Error> {
-    if content == workflow.content {
-        return Ok(false);
-    }
-    advance(workflow, made);
-    let mut timed = workflow.content.clone();
-    timed.schedule.clone_from(&content.schedule);
-    if timed != content {
-        workflow.changed_version = workflow.version;
-    }
-    // A rollback keeps the current schedule.
-    if made.source == Source::Update && workflow.content.schedule != content.schedule {
-        workflow.schedule_version = workflow.version;
-    }
-    workflow.content = content;
-    workflows::update(tx, workflow).await?;
-    tx.execute_all(&[store::insert(workflow, Some(&workflow.content), made)]).await?;
-    Ok(true)
+    change(tx, workflow, content, &[], made).await
 }
 
 /// Changes tasks of a workflow, each once. The workflow must be locked, and each task must really change.
@@ -210,6 +205,24 @@ pub async fn change_parts(
     changes: &[PartChange],
     made: Made<'_>,
 ) -> Result<(), Error> {
+    let content = workflow.content.clone();
+    change(tx, workflow, content, changes, made).await.map(drop)
+}
+
+/// Creates the next version, with this content and these changes of tasks, each once; false if there is no change.
+/// The workflow must be locked, and each task must really change.
+pub async fn change(
+    tx: &mut Tx,
+    workflow: &mut Workflow,
+    content: Content,
+    changes: &[PartChange],
+    made: Made<'_>,
+) -> Result<bool, Error> {
+    // The first version has its content, too.
+    let has_content = workflow.version == 0 || content != workflow.content;
+    if !has_content && changes.is_empty() {
+        return Ok(false);
+    }
     let before = workflow.weight;
     for change in changes {
         if let Some((digest, weight)) = &change.before {
@@ -222,23 +235,34 @@ pub async fn change_parts(
         }
     }
     workflow.weight.refuse_over(before)?;
-    advance(workflow, made);
-    workflow.changed_version = workflow.version;
-    let ended = changes.iter().filter(|change| change.before.is_some());
-    let ended: Vec<Statement> = ended.map(|change| store::end_part(workflow, change.task_id)).collect();
-    // First: a task has one state that has not ended.
-    tx.execute_all(&ended).await?;
-    let new = changes.iter().filter_map(|change| Some((change.task_id, &change.after.as_ref()?.0)));
-    let mut written: Vec<Statement> =
-        new.map(|(task_id, part)| store::insert_part(workflow, task_id, part)).collect();
-    written.extend([workflows::update_parts(workflow), store::insert(workflow, None, made)]);
-    tx.execute_all(&written).await.map(drop)
-}
-
-fn advance(workflow: &mut Workflow, made: Made<'_>) {
     workflow.version += 1;
     made.by.clone_into(&mut workflow.updated_by);
     workflow.updated_at_ms = made.now_ms;
+    // Only an update sets the schedule of a deployed workflow; otherwise the engine keeps its own.
+    if made.source == Source::Update && workflow.content.schedule != content.schedule {
+        workflow.schedule_version = workflow.version;
+    }
+    let mut timed = workflow.content.clone();
+    timed.schedule.clone_from(&content.schedule);
+    let is_defined_anew = timed != content || !changes.is_empty();
+    workflow.content = content;
+    workflow.note_change(is_defined_anew);
+    // First: a task has one state that has not ended.
+    let ended = changes.iter().filter(|change| change.before.is_some());
+    let ended: Vec<Statement> = ended.map(|change| store::end_part(workflow, change.task_id)).collect();
+    tx.execute_all(&ended).await?;
+    if has_content {
+        workflows::update(tx, workflow).await?;
+    }
+    let new = changes.iter().filter_map(|change| Some((change.task_id, &change.after.as_ref()?.0)));
+    let mut written: Vec<Statement> =
+        new.map(|(task_id, part)| store::insert_part(workflow, task_id, part)).collect();
+    if !changes.is_empty() {
+        written.push(workflows::update_parts(workflow));
+    }
+    written.push(store::insert(workflow, has_content.then_some(&workflow.content), made));
+    tx.execute_all(&written).await?;
+    Ok(true)
 }
 
 #[cfg(test)]

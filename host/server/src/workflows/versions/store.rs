@@ -1,7 +1,8 @@
 //! Versions in the store; rows are only added, and a task's row is closed once.
 
 use lakeport_base::Error;
-use lakeport_store::{Db, Either, Row, Select, Statement, Tx, Value};
+use lakeport_http::Paging;
+use lakeport_store::{Either, Row, Select, Statement, Tx, Value};
 
 use super::{Made, Source, digest};
 use crate::workflows::Workflow;
@@ -90,22 +91,28 @@ pub fn newest(workflow_id: i64, limit: i64) -> Select<Version> {
     Select::new(NEWEST, [workflow_id.into(), limit.into()], version)
 }
 
-/// The workflow's content in a version, without its tasks; `None` if the version does not exist.
-pub async fn content_at(db: &Db, workflow_id: i64, version: i64) -> Result<Option<Content>, Error> {
+/// One page of them, newest first.
+pub fn page(workflow_id: i64, paging: &Paging) -> Select<Version> {
+    const PAGE: &str = "SELECT version, source, comment, created_by, created_at, digest FROM workflow_versions \
+        WHERE workflow_id = $1 ORDER BY version DESC LIMIT $2 OFFSET $3";
+    Select::new(PAGE, [workflow_id.into(), paging.page_size.into(), paging.offset().into()], version)
+}
+
+/// The workflow's content in a version, without its tasks; none if the version does not exist.
+pub fn content_at(workflow_id: i64, version: i64) -> Select<Content> {
     const CONTENT: &str = "SELECT content FROM workflow_versions WHERE workflow_id = $1 AND version <= $2 \
         AND content IS NOT NULL AND EXISTS (SELECT 1 FROM workflow_versions WHERE workflow_id = $1 AND version = $2) \
         ORDER BY version DESC LIMIT 1";
-    let rows = db.read(CONTENT, &[workflow_id.into(), version.into()]).await?;
-    let Some(row) = rows.first() else { return Ok(None) };
-    serde_json::from_str(&row.get::<String>(0)?).map(Some).map_err(Error::internal)
+    Select::new(CONTENT, [workflow_id.into(), version.into()], |row| {
+        serde_json::from_str(&row.get::<String>(0)?).map_err(Error::internal)
+    })
 }
 
 /// The tasks of a version, by id.
-pub async fn parts_at(db: &Db, workflow_id: i64, version: i64) -> Result<Vec<(i64, Part)>, Error> {
+pub fn parts_at(workflow_id: i64, version: i64) -> Select<(i64, Part)> {
     const PARTS: &str = "SELECT task_id, content, beside, digest, datasource_id FROM task_versions \
         WHERE workflow_id = $1 AND from_version <= $2 AND (to_version IS NULL OR to_version > $2) ORDER BY task_id";
-    let rows = db.read(PARTS, &[workflow_id.into(), version.into()]).await?;
-    rows.iter().map(|row| Ok((row.get(0)?, part(row)?))).collect()
+    Select::new(PARTS, [workflow_id.into(), version.into()], |row| Ok((row.get(0)?, part(row)?)))
 }
 
 fn part(row: &Row) -> Result<Part, Error> {

@@ -4,7 +4,7 @@ use lakeport_store::Db;
 use lakeport_store::testing::on_each_store;
 
 use super::*;
-use crate::workflows::testing::{add, named};
+use crate::workflows::testing::{add, named, publish};
 
 const MADE: Made<'_> = Made { source: Source::Task, comment: None, by: "me", now_ms: 7 };
 
@@ -56,9 +56,9 @@ async fn change(tx: &mut Tx, workflow: &mut Workflow, now: &mut Known, chance: &
 }
 
 async fn check(db: &Db, workflow: &Workflow, version: i64, known: &Known) {
-    let content = content_at(db, workflow.id, version).await.unwrap().unwrap();
+    let content = content_at(workflow.id, version).all(db).await.unwrap().remove(0);
     assert_eq!(content, known.content, "version {version}");
-    let parts = parts_at(db, workflow.id, version).await.unwrap();
+    let parts = parts_at(workflow.id, version).all(db).await.unwrap();
     let sum = parts.iter().fold(Sum::default(), |sum, (_, part)| sum.plus(Sum::parse(&part.digest).unwrap()));
     let tasks: BTreeMap<i64, String> = parts.into_iter().map(|(id, part)| (id, part.content)).collect();
     assert_eq!(tasks, known.tasks, "version {version}");
@@ -92,8 +92,8 @@ async fn a_version_is_what_it_was_whatever_was_changed_since() {
             for (at, known) in known.iter().enumerate() {
                 check(&db, &workflow, at as i64 + 1, known).await;
             }
-            assert!(content_at(&db, workflow.id, 0).await.unwrap().is_none());
-            assert!(content_at(&db, workflow.id, workflow.version + 1).await.unwrap().is_none());
+            assert!(content_at(workflow.id, 0).all(&db).await.unwrap().is_empty());
+            assert!(content_at(workflow.id, workflow.version + 1).all(&db).await.unwrap().is_empty());
         }
     })
     .await;
@@ -147,7 +147,7 @@ async fn deployable_versions_keep_data_sources_in_use() {
         db.execute(SUBMIT, &[id.into()]).await.unwrap();
         assert_eq!((used(7).await, used(8).await), (0, 1), "what is submitted may be deployed");
         let mut tx = db.begin().await.unwrap();
-        workflows::set_published(&mut tx, id, 2).await.unwrap();
+        publish(&mut tx, id, 2).await;
         tx.commit().await.unwrap();
         assert_eq!((used(7).await, used(8).await), (1, 1));
         let mut tx = db.begin().await.unwrap();

@@ -1,0 +1,185 @@
+//! Checks whether a version can be deployed: what Lakeport knows, and what the engine's plugin says of it.
+
+use lakeport_base::Error;
+use lakeport_base::error::Detail;
+use lakeport_bindings::host::types::Problem as EngineProblem;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::build::Submitted;
+use crate::engines::EngineClient;
+use crate::scheduler::parameters;
+use crate::sql_tables;
+use crate::workflows::Workflows;
+use crate::workflows::api::EDGES_MAX;
+use crate::workflows::tasks::definition::{Content as TaskContent, Kind};
+use crate::workflows::tasks::{kinds_of, saving};
+
+/// The most reported problems.
+const PROBLEMS_MAX: usize = 100;
+/// Codes of an engine's problems that do not prevent the deployment.
+const MERE_NOTES: [&str; 2] = ["adjusted", "unknown_kept"];
+
+/// A reason why a version cannot be deployed, or will run otherwise than its definition says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "PublicationProblem")]
+pub struct Problem {
+    /// Null: it is about the workflow.
+    pub task_id: Option<i64>,
+    pub task_name: Option<String>,
+    /// The member, such as `sqlContent`; empty: all of it.
+    pub field: String,
+    /// In its text, from 1; null: it is not about a place.
+    pub line: Option<u64>,
+    /// In characters, from 1.
+    pub column: Option<u64>,
+    pub message: String,
+}
+
+impl Problem {
+    pub fn of_workflow(field: &str, message: String) -> Problem {
+        Problem { task_id: None, task_name: None, field: field.to_owned(), line: None, column: None, message }
+    }
+
+    fn of_task(id: i64, task: &TaskContent, field: &str, message: String) -> Problem {
+        let task_name = Some(task.task_name.clone());
+        Problem { task_id: Some(id), task_name, ..Problem::of_workflow(field, message) }
+    }
+
+    /// One sentence.
+    pub fn sentence(&self) -> String {
+        let place = match (self.line, self.column) {
+            (Some(line), Some(column)) => format!("line {line}, column {column}: "),
+            _ => String::new(),
+        };
+        match &self.task_name {
+            Some(name) => format!("task `{name}`: {place}{}", self.message),
+            None => format!("{place}{}", self.message),
+        }
+    }
+
+    fn detail(&self) -> Detail {
+        let task = self.task_name.as_ref().map(|name| format!("tasks[{name}]"));
+        let field = match (task, self.field.as_str()) {
+            (Some(task), "") => task,
+            (Some(task), field) => format!("{task}.{field}"),
+            (None, "") => "workflow".to_owned(),
+            (None, field) => field.to_owned(),
+        };
+        Detail::new(field, self.sentence())
+    }
+}
+
+/// What a check found.
+#[derive(Default)]
+pub struct Check {
+    /// They prevent the deployment.
+    pub errors: Vec<Problem>,
+    pub warnings: Vec<Problem>,
+}
+
+impl Check {
+    /// 409 if there are errors.
+    pub fn refuse(self) -> Result<(), Error> {
+        if self.errors.is_empty() {
+            return Ok(());
+        }
+        let sentences: Vec<String> = self.errors.iter().map(Problem::sentence).collect();
+        let message = format!("the version cannot run: {}", sentences.join("; "));
+        let details = self.errors.iter().map(Problem::detail).collect();
+        Err(Error::conflict("cannot_run", message).with_details(details))
+    }
+}
+
+/// Checks a version for its engine. It asks the plugin only, which makes no requests for this.
+pub async fn check(
+    state: &Workflows,
+    workflow_id: i64,
+    submitted: &Submitted,
+    client: &EngineClient,
+) -> Result<Check, Error> {
+    let kinds = kinds_of(&*client.info(Some(workflow_id.unsigned_abs())).await?);
+    let mut check = Check { errors: known_problems(state, submitted, &kinds).await?, ..Check::default() };
+    let built = match submitted.for_engine(workflow_id, client).await {
+        Ok(built) => built,
+        Err(Error::Refused(refusal)) if refusal.status == 409 => {
+            check.errors.push(Problem::of_workflow("schedule", refusal.message));
+            return Ok(check);
+        }
+        Err(error) => return Err(error),
+    };
+    for problem in client.check(&built).await? {
+        let is_note = MERE_NOTES.contains(&problem.code.as_str());
+        let problem = of_engine(submitted, problem);
+        // The same is known already, in better words.
+        let is_known = |known: &Problem| (known.task_id, &known.field) == (problem.task_id, &problem.field);
+        if is_note {
+            check.warnings.push(problem);
+        } else if !check.errors.iter().any(is_known) {
+            check.errors.push(problem);
+        }
+    }
+    check.errors.truncate(PROBLEMS_MAX);
+    check.warnings.truncate(PROBLEMS_MAX);
+    Ok(check)
+}
+
+/// The problems that are known without the engine.
+async fn known_problems(
+    state: &Workflows,
+    submitted: &Submitted,
+    kinds: &[Kind],
+) -> Result<Vec<Problem>, Error> {
+    let mut problems = Vec::new();
+    let params = submitted.snapshot.content.params();
+    let (mut places, mut texts) = (Vec::new(), Vec::new());
+    for (id, saved) in &submitted.snapshot.tasks {
+        let task = &saved.content;
+        let source = task.datasource_id.and_then(|id| submitted.datasources.get(&id));
+        let mut refuse = |field, message| problems.push(Problem::of_task(*id, task, field, message));
+        if let Some(name) = &task.unresolved.datasource {
+            refuse("datasourceId", format!("there is no data source `{name}` here"));
+        } else if task.datasource_id.is_some() && source.is_none() {
+            refuse("datasourceId", "its data source does not exist any more".to_owned());
+        }
+        if let Some(why) = saving::unfit_datasource(kinds, task, source) {
+            refuse("datasourceId", why);
+        }
+        let text = task.sql_content.as_deref().unwrap_or_default();
+        for why in parameters::check(&task.task_type, text, &params) {
+            refuse("sqlContent", why);
+        }
+        if kinds.iter().any(|kind| kind.name == task.task_type && kind.body == "sql") {
+            places.push((*id, task));
+            texts.push((source, text.to_owned()));
+        }
+    }
+    let parsed = sql_tables::bindings_in_all(&state.catalog, texts).await?;
+    for ((id, task), parsed) in places.into_iter().zip(parsed) {
+        problems.extend(parsed.errors.into_iter().map(|error| Problem {
+            line: Some(error.line),
+            column: Some(error.column),
+            ..Problem::of_task(id, task, "sqlContent", error.message)
+        }));
+    }
+    if submitted.edges().len() > EDGES_MAX {
+        let message = format!("more than {EDGES_MAX} pairs of its tasks are one after the other");
+        problems.push(Problem::of_workflow("tasks", message));
+    }
+    problems.truncate(PROBLEMS_MAX);
+    Ok(problems)
+}
+
+/// The plugin names a task by its place: `tasks[3].taskType`.
+fn of_engine(submitted: &Submitted, problem: EngineProblem) -> Problem {
+    let place = || {
+        let (at, member) = problem.member.strip_prefix("tasks[")?.split_once(']')?;
+        let (id, saved) = submitted.snapshot.tasks.iter().nth(at.parse().ok()?)?;
+        Some((*id, &saved.content, member.trim_start_matches('.')))
+    };
+    match place() {
+        Some((id, task, member)) => Problem::of_task(id, task, member, problem.message.clone()),
+        None => Problem::of_workflow(&problem.member, problem.message),
+    }
+}

@@ -1,0 +1,349 @@
+//! Imports a document or an engine's definition: a preview finds everything that is wrong, and its token makes sure that
+//! the import writes what was previewed.
+
+use lakeport_base::Error;
+use lakeport_base::error::Detail;
+use lakeport_http::form::Draft;
+use lakeport_http::{Data, Nothing};
+use lakeport_store::Tx;
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use super::document::{Document, EdgePart, TaskPart};
+use super::engine;
+use super::read::{self, Problems, ROOT};
+use super::resolve::{self, Resolved, ResolvedTask, TablesReport};
+use crate::audit::{Change, Commit};
+use crate::datasources::{self, Rights};
+use crate::engines;
+use crate::tables;
+use crate::workflows::api::{refuse_gone, refuse_moved, unknown};
+use crate::workflows::forms::{ImportSource, ImportWorkflow, WorkflowStatus};
+use crate::workflows::tasks::replace::{self, Wanted};
+use crate::workflows::versions::compare::Comparison;
+use crate::workflows::versions::{Made, SavedTask, Snapshot, Source, Sum, Weight, part_digest};
+use crate::workflows::{Call, PublicationState, TOPIC, Workflow, Workflows, rights, store, tasks};
+
+/// What an import would do.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ImportPreview {
+    /// There are no errors.
+    can_import: bool,
+    /// Of the workflow.
+    name: String,
+    tasks: Vec<TaskPart>,
+    /// The order of the tasks, as it follows from their tables.
+    edges: Vec<EdgePart>,
+    tables: TablesReport,
+    /// Everything that prevents the import, each with its path in the definition.
+    errors: Vec<ImportProblem>,
+    /// What will be different from the definition, or cannot be published as it is.
+    warnings: Vec<ImportProblem>,
+    /// Of the workflow that is replaced; null: a new one.
+    changes: Option<Comparison>,
+    /// For the import itself; null: there are errors.
+    preview_token: Option<String>,
+}
+
+#[derive(Serialize, JsonSchema)]
+pub struct ImportProblem {
+    /// The path in the definition: `tasks[2].taskName`.
+    field: String,
+    message: String,
+}
+
+fn shown(details: Vec<Detail>) -> Vec<ImportProblem> {
+    let shown = |detail: Detail| ImportProblem { field: detail.field, message: detail.message };
+    details.into_iter().map(shown).collect()
+}
+
+/// The outcome of an import.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ImportedView {
+    workflow_id: i64,
+    version: i64,
+    /// In the order of the definition's tasks.
+    task_ids: Vec<i64>,
+}
+
+type ImportCall = Call<Nothing, Nothing, Draft<ImportWorkflow>>;
+
+/// An import that was looked up.
+struct Prepared {
+    document: Option<Document>,
+    resolved: Option<Resolved>,
+    replaced: Option<Workflow>,
+    errors: Vec<Detail>,
+    warnings: Vec<Detail>,
+}
+
+/// `POST /api/v1/workflows/import/preview`
+pub async fn preview(call: ImportCall) -> Result<Data<ImportPreview>, Error> {
+    let prepared = prepare(&call).await?;
+    let state = &call.state;
+    let changes = match (&prepared.resolved, &prepared.replaced) {
+        (Some(resolved), Some(replaced)) => Some(compared(state, resolved, replaced).await?),
+        _ => None,
+    };
+    let preview_token = prepared.token();
+    let document = prepared.document;
+    let (name, tasks, edges) = match document {
+        Some(document) => {
+            let edges = super::document::edges(&document.tasks);
+            (document.workflow.name, document.tasks, edges)
+        }
+        None => (String::new(), Vec::new(), Vec::new()),
+    };
+    Ok(Data::new(&ImportPreview {
+        can_import: prepared.errors.is_empty(),
+        name,
+        tasks,
+        edges,
+        tables: prepared.resolved.map(|resolved| resolved.tables).unwrap_or_default(),
+        errors: shown(prepared.errors),
+        warnings: shown(prepared.warnings),
+        changes,
+        preview_token,
+    }))
+}
+
+/// `POST /api/v1/workflows/import/commit`
+pub async fn commit(call: ImportCall) -> Result<Data<ImportedView>, Error> {
+    let state = &call.state;
+    if call.body.read().preview_token.is_none() {
+        call.body.refuse(vec![Detail::new("previewToken", "is missing; send the one of the preview")])?;
+    }
+    let prepared = prepare(&call).await?;
+    if !prepared.errors.is_empty() {
+        return Err(Error::invalid(prepared.errors));
+    }
+    if prepared.token() != call.body.read().preview_token {
+        return Err(stale());
+    }
+    let (Some(resolved), Some(_)) = (prepared.resolved, &prepared.document) else { return Err(stale()) };
+    let now_ms = state.clock.now_ms();
+    let made = Made { source: Source::Import, comment: None, by: &call.caller.name, now_ms };
+    let rights = Rights::of(&state.db, &call.caller).await?;
+    let mut tx = state.db.begin().await?;
+    let (mut workflow, before) = match &prepared.replaced {
+        Some(known) => {
+            let workflow = store::lock(&mut tx, known.id).await?.ok_or_else(|| unknown(known.id))?;
+            if workflow.version != known.version {
+                return Err(stale());
+            }
+            rights::check_version(&mut tx, &rights, workflow.id, workflow.version).await?;
+            refuse_moved(&workflow, &resolved.content.scheduler_engine)?;
+            let before = workflow.clone();
+            (workflow, Some(before))
+        }
+        None => (insert(&mut tx, &resolved, made).await?, None),
+    };
+    refuse_gone(&mut tx, &resolved.content.scheduler_engine).await?;
+    check_references(&mut tx, &resolved.tasks).await?;
+    let wanted = wanted(&mut tx, &workflow, resolved.tasks).await?;
+    let task_ids = replace::replace(&mut tx, &mut workflow, resolved.content, wanted, made).await?;
+    tx.changed(TOPIC, workflow.id.to_string());
+    let mut change = Change::of("workflow", workflow.id).after(&workflow.definition());
+    if let Some(before) = before {
+        change = change.before(&before.definition());
+    }
+    let view = ImportedView { workflow_id: workflow.id, version: workflow.version, task_ids };
+    call.commit(tx, change, Data::new(&view)).await
+}
+
+fn stale() -> Error {
+    let message = "the definition, or what it refers to, is not what was previewed; preview it again";
+    Error::conflict("preview_stale", message)
+}
+
+/// A new workflow without a version.
+async fn insert(tx: &mut Tx, resolved: &Resolved, made: Made<'_>) -> Result<Workflow, Error> {
+    let mut workflow = Workflow {
+        id: 0,
+        content: resolved.content.clone(),
+        version: 0,
+        changed_version: 0,
+        schedule_version: 0,
+        parts: Sum::default(),
+        weight: Weight::default(),
+        status: WorkflowStatus::Draft,
+        publication: PublicationState::None,
+        published_version: None,
+        published_digest: None,
+        deployed: None,
+        engine_schedule: None,
+        created_by: made.by.to_owned(),
+        updated_by: made.by.to_owned(),
+        created_at_ms: made.now_ms,
+        updated_at_ms: made.now_ms,
+    };
+    workflow.id = store::insert(tx, &workflow).await?;
+    Ok(workflow)
+}
+
+/// 409 if a data source or a table was deleted since it was looked up.
+async fn check_references(tx: &mut Tx, tasks: &[ResolvedTask]) -> Result<(), Error> {
+    let mut sources: Vec<i64> = tasks.iter().filter_map(|task| task.content.datasource_id).collect();
+    let mut ids: Vec<i64> = tasks.iter().flat_map(|task| task.content.table_ids()).collect();
+    for list in [&mut sources, &mut ids] {
+        list.sort_unstable();
+        list.dedup();
+    }
+    let (found_sources, found) =
+        tx.query_all((datasources::all_kept(&sources), tables::all_kept(&ids))).await?;
+    if (found_sources.len(), found.len()) == (sources.len(), ids.len()) { Ok(()) } else { Err(stale()) }
+}
+
+/// The tasks for the workflow: those with a name that it has already keep their ids.
+async fn wanted(tx: &mut Tx, workflow: &Workflow, resolved: Vec<ResolvedTask>) -> Result<Vec<Wanted>, Error> {
+    let current = tasks::of_workflow(workflow.id).all_in(tx).await?;
+    let id = |name: &str| current.iter().find(|task| task.content.task_name == name).map(|task| task.id);
+    let wanted = resolved.into_iter().map(|task| Wanted {
+        id: id(&task.content.task_name),
+        content: task.content,
+        given: task.given,
+        names: task.names,
+    });
+    Ok(wanted.collect())
+}
+
+async fn prepare(call: &ImportCall) -> Result<Prepared, Error> {
+    let (state, form) = (&call.state, call.body.read());
+    call.body.refuse(missing(form))?;
+    let rights = Rights::of(&state.db, &call.caller).await?;
+    let replaced = match form.workflow_id {
+        Some(id) => {
+            let workflow = super::super::get(state, id).await?;
+            rights::check_read(&state.db, &rights, id, workflow.version).await?;
+            Some(workflow)
+        }
+        None => None,
+    };
+    let mut problems = Problems::default();
+    let mut document = source(call, &mut problems).await?;
+    let mut resolved = None;
+    if let Some(document) = &mut document {
+        if let Some(name) = &form.name {
+            document.workflow.name.clone_from(name);
+        }
+        if let Some(engine) = &form.scheduler_engine {
+            document.workflow.scheduler_engine.clone_from(engine);
+        }
+        check_rights(call, document)?;
+        let found = resolve::resolve(state, document, replaced.as_ref(), &mut problems).await?;
+        let ids = found.tasks.iter().flat_map(|task| &task.names.tables);
+        let sources = ids.filter_map(|table| table.datasource.as_deref());
+        sources.into_iter().try_for_each(|name| call.caller.check_datasource(name))?;
+        if let Some(replaced) = &replaced
+            && let Err(error) = refuse_moved(replaced, &found.content.scheduler_engine)
+        {
+            problems.add("workflow.schedulerEngine", error.to_string());
+        }
+        resolved = Some(found);
+    }
+    let (errors, warnings) = problems.into_details();
+    Ok(Prepared { document, resolved, replaced, errors, warnings })
+}
+
+/// The members that the source needs.
+fn missing(form: &ImportWorkflow) -> Vec<Detail> {
+    match form.source {
+        ImportSource::Json if form.definition.as_ref().is_none_or(Value::is_null) => {
+            vec![Detail::new("definition", "is missing; the source `json` needs it")]
+        }
+        ImportSource::Scheduler if form.workflow_code.is_none() => {
+            vec![Detail::new("workflowCode", "is missing; the source `scheduler` needs it")]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// 403 for names of data sources that the caller may not use, whether they exist or not.
+fn check_rights(call: &ImportCall, document: &Document) -> Result<(), Error> {
+    if !call.caller.is_bound() {
+        return Ok(());
+    }
+    let of_task = |task: &TaskPart| {
+        let tables = task.input_tables.iter().chain(&task.output_tables);
+        let tables = tables.filter_map(|table| table.datasource.clone());
+        task.datasource.iter().cloned().chain(tables).collect::<Vec<String>>()
+    };
+    let names = document.tasks.iter().flat_map(of_task);
+    names.into_iter().try_for_each(|name| call.caller.check_datasource(&name))
+}
+
+/// The definition as a document; `None` if it cannot be read, which `problems` say.
+async fn source(call: &ImportCall, problems: &mut Problems) -> Result<Option<Document>, Error> {
+    let (state, form) = (&call.state, call.body.read());
+    let engine = form.scheduler_engine.as_deref().unwrap_or(engines::LOCAL);
+    if form.source == ImportSource::Scheduler {
+        let project = form.project_code.map(|code| code.to_string()).unwrap_or_default();
+        let code = form.workflow_code.clone().unwrap_or_default();
+        return engine::deployed(state, engine, project, code, problems).await;
+    }
+    let parsed;
+    let (value, text) = match &form.definition {
+        Some(Value::String(text)) => match serde_json::from_str::<Value>(text) {
+            Ok(value) => {
+                parsed = value;
+                (&parsed, Some(text.clone()))
+            }
+            Err(error) => {
+                let place = format!("line {}, column {}", error.line(), error.column());
+                problems.add(ROOT, format!("is a text that is not JSON ({place})"));
+                return Ok(None);
+            }
+        },
+        Some(value) => (value, None),
+        None => return Ok(None),
+    };
+    if read::is_own(value) || !engine::reads_definitions(state, engine).await? {
+        return Ok(read::document(value, problems));
+    }
+    let text = text.unwrap_or_else(|| value.to_string());
+    engine::document(state, engine, text, problems).await
+}
+
+impl Prepared {
+    /// Changes with the definition, with what its names mean here, and with the workflow that it replaces.
+    fn token(&self) -> Option<String> {
+        let (document, resolved) = (self.document.as_ref()?, self.resolved.as_ref()?);
+        if !self.errors.is_empty() {
+            return None;
+        }
+        let mut all = Sha256::new_with_prefix("import\n");
+        all.update(document.text());
+        for task in &resolved.tasks {
+            all.update(tasks::part::text(&task.content));
+        }
+        if let Some(replaced) = &self.replaced {
+            all.update(format!("\n{} {}", replaced.id, replaced.version));
+        }
+        Some(hex::encode(all.finalize()))
+    }
+}
+
+/// The changes of a workflow that is replaced.
+async fn compared(state: &Workflows, resolved: &Resolved, replaced: &Workflow) -> Result<Comparison, Error> {
+    let missing = || Error::not_found("version", replaced.version);
+    let before = Snapshot::read(&state.db, replaced.id, replaced.version).await?.ok_or_else(missing)?;
+    let mut next = -1;
+    let id_of = |name: &str| before.tasks.iter().find(|(_, task)| task.content.task_name == name);
+    let mut tasks = std::collections::BTreeMap::new();
+    for task in &resolved.tasks {
+        let id = id_of(&task.content.task_name).map_or(next, |(id, _)| *id);
+        next -= 1;
+        let digest = part_digest(&tasks::part::text(&task.content));
+        let saved =
+            SavedTask { content: task.content.clone(), given: task.given, names: task.names.clone(), digest };
+        tasks.insert(id, saved);
+    }
+    let after = Snapshot { version: replaced.version + 1, content: resolved.content.clone(), tasks };
+    let zone = state.config.time_zone;
+    let comparison = tokio::task::spawn_blocking(move || Comparison::of(Some(&before), &after, zone)).await;
+    comparison.map_err(Error::internal)
+}
