@@ -10,6 +10,7 @@ mod commands;
 mod concurrency;
 mod databases;
 mod datasources;
+mod definitions;
 mod demo;
 mod docs;
 mod doris;

@@ -383,16 +383,17 @@ fn old_versions_are_not_approved_after_move() {
         let lake = Lake::start(&store);
         let (source, [a, ..]) = tables(&lake);
         let id = lake.workflow("w");
-        lake.server.put(&path(id), &json!({ "globalParams": [{ "name": "p", "value": "1" }] })).data();
-        lake.task(id, "t", source, "SELECT ${p}", [&[], &[a]]);
-        lake.server.put(&path(id), &json!({ "globalParams": [] })).data();
+        lake.task(id, "t", source, "SELECT 1", [&[], &[a]]);
         let record = lake.server.post(&format!("{}/publish", path(id)), &json!({})).data();
         let approve = format!("{}/publish/{}/approve", path(id), record["recordId"]);
+        let plugin = "/api/v1/plugins/engine:local";
+        lake.server.post(&format!("{plugin}/quarantine"), &json!({ "reason": "odd" })).data();
         lake.server.post(&approve, &json!({ "status": "APPROVED" })).data();
-        eventually("it is refused", SOON, || {
+        eventually("it fails before the engine has it", SOON, || {
             let workflow = lake.server.get(&path(id)).data();
             (workflow["publishStatus"] == "failed").then_some(())
         });
+        lake.server.post(&format!("{plugin}/release"), &json!({})).data();
         lake.server.post("/api/v1/engines", &json!({ "name": "second", "plugin": "local" })).data();
         lake.server.put(&path(id), &json!({ "schedulerEngine": "second" })).data();
         let again = lake.server.post(&approve, &json!({ "status": "APPROVED" }));

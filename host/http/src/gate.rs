@@ -61,6 +61,26 @@ pub struct Attempt {
 }
 
 impl Attempt {
+    /// The attempt at a part of this change, which is about another resource: it is recorded on its own, and the whole
+    /// has the key.
+    #[must_use]
+    pub fn part(&self, path: String, parameters: Vec<String>) -> Attempt {
+        Attempt {
+            caller: Arc::clone(&self.caller),
+            request_id: self.request_id.clone(),
+            operation: self.operation,
+            method: self.method.clone(),
+            path,
+            parameters,
+            query: String::new(),
+            body: Bytes::new(),
+            idempotency_key: None,
+            claim: self.claim.clone(),
+            secret: false,
+            recorded: AtomicBool::new(false),
+        }
+    }
+
     /// Marks that the change recorded itself in its own transaction.
     pub fn set_recorded(&self) {
         self.recorded.store(true, Ordering::Release);

@@ -1,4 +1,4 @@
-//! The command line. `plugin` calls a running server; all other commands work on this machine and on the
+//! The command line. `plugin` and `workflows` call a running server; all other commands work on this machine and on the
 //! store itself.
 
 mod backup;
@@ -6,6 +6,7 @@ mod key;
 mod plugin;
 mod table;
 mod token;
+mod workflows;
 
 use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
@@ -37,6 +38,8 @@ enum Verb {
     Serve(ServeOptions),
     /// Manage the plugins of a running server.
     Plugin(plugin::PluginOptions),
+    /// Keep the workflows of a running server as files: export, compare, apply.
+    Workflows(workflows::WorkflowsOptions),
     /// Create, list and revoke tokens, in the store itself.
     Token(token::TokenOptions),
     /// Create or change the encryption key of the store.
@@ -167,6 +170,7 @@ async fn run(verb: Verb, environment: &Environment) -> anyhow::Result<ExitCode> 
             serve::run(config, component_processes(), processes, options.demo).await?;
         }
         Verb::Plugin(options) => plugin::run(options, environment).await?,
+        Verb::Workflows(options) => return workflows::run(options, environment).await,
         Verb::Token(mut options) => {
             let config = Config::load(&options.take_store().overrides(None), environment)?;
             token::run(options, &config).await?;

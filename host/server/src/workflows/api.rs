@@ -8,9 +8,10 @@ use lakeport_store::{Held, Tx};
 use super::definition;
 use super::forms::{CreateWorkflow, DeleteQuery, ListQuery, PAGE_SIZE_DEFAULT, UpdateWorkflow, WorkflowPath};
 use super::publications::{self, PublicationView};
-use super::versions::{self, Made, Source, Sum, Weight};
+use super::removals::{self, Removal, RemovalView, Removed};
+use super::versions::{self, Made, Source};
 use super::view::{EdgeView, VersionView, WorkflowDetail, WorkflowView};
-use super::{Deployed, PublicationState, TOPIC, Workflow, WorkflowStatus, engine_lock, rights, store};
+use super::{Deployed, PublicationState, TOPIC, Workflow, engine_lock, rights, store};
 use crate::audit::{Change, Commit};
 use crate::datasources::Rights;
 use crate::engines::{self, EngineClient, EngineRecord};
@@ -102,25 +103,8 @@ pub async fn create(
     let engines = engines::names(&state.db).await?;
     let content = call.body.checked(|form| definition::created(form, &engines))?;
     let now_ms = state.clock.now_ms();
-    let mut workflow = Workflow {
-        id: 0,
-        content,
-        version: 1,
-        changed_version: 1,
-        schedule_version: 0,
-        parts: Sum::default(),
-        weight: Weight::default(),
-        status: WorkflowStatus::Draft,
-        publication: PublicationState::None,
-        published_version: None,
-        published_digest: None,
-        deployed: None,
-        engine_schedule: None,
-        created_by: call.caller.name.clone(),
-        updated_by: call.caller.name.clone(),
-        created_at_ms: now_ms,
-        updated_at_ms: now_ms,
-    };
+    let mut workflow =
+        Workflow { version: 1, changed_version: 1, ..Workflow::draft(content, &call.caller.name, now_ms) };
     let mut tx = state.db.begin().await?;
     refuse_gone(&mut tx, &workflow.content.scheduler_engine).await?;
     workflow.id = store::insert(&mut tx, &workflow).await?;
@@ -188,8 +172,9 @@ pub fn refuse_moved(before: &Workflow, engine: &str) -> Result<(), Error> {
     Err(Error::conflict("not_changeable", message).with_details(details))
 }
 
-/// `DELETE /api/v1/workflows/{id}`: removes it from the engine first; if the engine refuses, nothing is lost.
-pub async fn delete(call: Call<WorkflowPath, DeleteQuery>) -> Result<Data<Option<WorkflowView>>, Error> {
+/// `DELETE /api/v1/workflows/{id}`: removes it from the engine first; if the engine refuses, nothing is lost. If it does
+/// not answer, it is removed there later.
+pub async fn delete(call: Call<WorkflowPath, DeleteQuery>) -> Result<Data<Option<RemovalView>>, Error> {
     let (state, id) = (&call.state, call.path.id);
     let workflow = super::get(state, id).await?;
     rights::check(&state.db, &call.caller, &workflow).await?;
@@ -203,26 +188,41 @@ pub async fn delete(call: Call<WorkflowPath, DeleteQuery>) -> Result<Data<Option
 async fn delete_in_turn(
     call: &Call<WorkflowPath, DeleteQuery>,
     turn: &Held,
-) -> Result<Data<Option<WorkflowView>>, Error> {
+) -> Result<Data<Option<RemovalView>>, Error> {
     let (state, id) = (&call.state, call.path.id);
     let workflow = super::get(state, id).await?;
     rights::check(&state.db, &call.caller, &workflow).await?;
     call.check_if_match(&workflow.etag())?;
+    let mut left = None;
     if let Some(deployed) = &workflow.deployed {
-        let removed = engine_client(state, &deployed.engine, call.request_id.as_str()).await?;
-        engine_lock::asked(turn, removed.remove(&deployed.reference())).await.map_err(refused)?;
+        match removals::remove(state, deployed, turn, call.request_id.as_str()).await? {
+            Removed::Done => {}
+            Removed::Pending(reason) => left = Some((deployed, reason)),
+            Removed::Refused(error) => return Err(refused(error)),
+        }
     }
     let now_ms = state.clock.now_ms();
+    let left = left.map(|(deployed, reason)| Removal {
+        deployed: deployed.clone(),
+        deleted_at_ms: now_ms,
+        next_at_ms: removals::next_at_ms(now_ms, 0),
+        tries: 1,
+        error: Some(reason),
+    });
     let mut tx = state.db.begin().await?;
     tx.guard(turn).await?;
     // Concurrent changes are deleted, too: the engine no longer has the workflow.
     store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     store::delete(&mut tx, id, &call.caller.name, now_ms).await?;
+    if let Some(left) = &left {
+        store::set_removal(&mut tx, id, left.next_at_ms, left.error.as_deref()).await?;
+    }
     publications::end_of(&mut tx, id, &call.caller.name, now_ms).await?;
     tasks::leave(&mut tx, id, call.query.cascade_delete_tasks, now_ms).await?;
     tx.changed(TOPIC, id.to_string());
     let change = Change::of("workflow", id).before(&workflow.definition());
-    call.commit(tx, change, Data::new(&None)).await
+    let view = left.map(|left| RemovalView::new(&left, state.config.time_zone));
+    call.commit(tx, change, Data::new(&view)).await
 }
 
 /// By the contract, every refusal of an engine here is 502, even one because of its state.

@@ -15,6 +15,8 @@ pub const PAGE_SIZE_DEFAULT: i64 = 20;
 pub const NAME_MAX_CHARS: usize = 100;
 /// Of a publication's comment.
 pub const COMMENT_MAX_CHARS: usize = 2_000;
+/// Workflows of one request.
+pub const BATCH_MAX: usize = 200;
 /// Of a workflow's description.
 pub const DESCRIPTION_MAX_CHARS: usize = 10_000;
 
@@ -103,6 +105,29 @@ pub struct UpdateWorkflow {
 }
 
 #[derive(Deserialize, JsonSchema)]
+pub struct CopyWorkflow {
+    /// Absent: the old name and `copy`, with a number where that is taken.
+    pub name: Option<Text<1, NAME_MAX_CHARS>>,
+}
+
+/// Several workflows, each once.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SeveralWorkflows {
+    #[schemars(length(min = 1, max = BATCH_MAX))]
+    pub workflow_ids: Vec<i64>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PublishSeveral {
+    #[schemars(length(min = 1, max = BATCH_MAX))]
+    pub workflow_ids: Vec<i64>,
+    /// Of each publication.
+    pub comment: Option<Text<0, COMMENT_MAX_CHARS>>,
+}
+
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeleteQuery {
     /// Also deletes its tasks; otherwise they remain without a workflow.
@@ -168,8 +193,7 @@ pub struct ImportWorkflow {
     #[schemars(extend("type" = ["object", "array", "string", "null"], "items" = {}))]
     pub definition: Option<Value>,
     /// The name of the new workflow; absent: the name in the source.
-    #[schemars(length(min = 1, max = 100))]
-    pub name: Option<String>,
+    pub name: Option<Text<1, NAME_MAX_CHARS>>,
     /// The workflow that gets the definition as its next version, in which tasks of the same name keep their ids; absent:
     /// a new one.
     pub workflow_id: Option<i64>,

@@ -3,10 +3,13 @@
 //! Requests to an engine about one workflow run one at a time, under a lease: see [`engine_lock`].
 
 mod api;
+mod batch;
+mod copy;
 pub mod definition;
 mod engine_lock;
 pub mod forms;
 mod publications;
+mod removals;
 pub mod rights;
 mod schedules;
 mod store;
@@ -136,6 +139,29 @@ impl Deployed {
 }
 
 impl Workflow {
+    /// A new one, without a version and an id.
+    fn draft(content: Content, by: &str, now_ms: i64) -> Workflow {
+        Workflow {
+            id: 0,
+            content,
+            version: 0,
+            changed_version: 0,
+            schedule_version: 0,
+            parts: Sum::default(),
+            weight: Weight::default(),
+            status: WorkflowStatus::Draft,
+            publication: PublicationState::None,
+            published_version: None,
+            published_digest: None,
+            deployed: None,
+            engine_schedule: None,
+            created_by: by.to_owned(),
+            updated_by: by.to_owned(),
+            created_at_ms: now_ms,
+            updated_at_ms: now_ms,
+        }
+    }
+
     /// Its deployment, if it is deployed.
     pub fn in_engine(&self) -> Option<&Deployed> {
         self.deployed.as_ref().filter(|_| self.status != WorkflowStatus::Draft)
@@ -216,13 +242,17 @@ pub fn part() -> Part<Workflows> {
             ("tasks", "Nodes of workflows, bound to the tables they read and write"),
         ],
         routes: routes(),
-        workers: vec![Worker::new(Start::AtOnce, publications::run_worker)],
+        workers: vec![
+            Worker::new(Start::AtOnce, publications::run_worker),
+            Worker::new(Start::AtOnce, removals::run_worker),
+        ],
         in_use: vec![
             InUse { resource: "datasource", check: uses_datasource },
             InUse { resource: "engine", check: uses_engine },
         ],
         error_codes: &[
             "already_decided",
+            "answer_too_large",
             "cannot_run",
             "dependency_cycle",
             "deployment_running",
@@ -286,7 +316,7 @@ fn uses_engine<'a>(tx: &'a mut Tx, engine: &'a Resource) -> BoxFuture<'a, Result
 pub type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Workflows, P, Q, B>;
 
 fn routes() -> Vec<Route<Workflows>> {
-    [definitions(), transfer::routes(), publications(), backfills(), schedules(), tasks::routes()]
+    [definitions(), several(), transfer::routes(), publications(), backfills(), schedules(), tasks::routes()]
         .into_iter()
         .flatten()
         .collect()
@@ -329,7 +359,7 @@ fn definitions() -> Vec<Route<Workflows>> {
             "/api/v1/workflows/{id}",
             Editor,
             "deleteWorkflow",
-            "Delete a workflow, in its engine too",
+            "Delete a workflow, in its engine too; returns what the engine still has to remove",
             api::delete,
         )
         .versioned()
@@ -362,6 +392,62 @@ fn definitions() -> Vec<Route<Workflows>> {
         )
         .versioned()
         .refuses(&["datasource_not_allowed", "name_taken"]),
+    ]
+}
+
+fn several() -> Vec<Route<Workflows>> {
+    vec![
+        Route::new(
+            Method::GET,
+            "/api/v1/workflows/pending-removal",
+            Viewer,
+            "listPendingRemovals",
+            "List deleted workflows that their engine still has",
+            removals::list,
+        ),
+        Route::new(
+            Method::POST,
+            "/api/v1/workflows/{id}/copy",
+            Editor,
+            "copyWorkflow",
+            "Create a workflow with the content of another one's current version",
+            copy::copy,
+        )
+        .versioned()
+        .refuses(&["datasource_not_allowed", "name_taken"]),
+        Route::new(
+            Method::POST,
+            "/api/v1/workflows/batch/export",
+            Viewer,
+            "exportWorkflows",
+            "Export several workflows",
+            batch::export,
+        )
+        .reading(),
+        Route::new(
+            Method::POST,
+            "/api/v1/workflows/batch/publish",
+            Editor,
+            "publishWorkflows",
+            "Submit the current versions of several workflows for approval",
+            batch::publish,
+        ),
+        Route::new(
+            Method::POST,
+            "/api/v1/workflows/batch/online",
+            Editor,
+            "bringSchedulesOnline",
+            "Put the schedules of several workflows online",
+            batch::online,
+        ),
+        Route::new(
+            Method::POST,
+            "/api/v1/workflows/batch/offline",
+            Editor,
+            "takeSchedulesOffline",
+            "Take the schedules of several workflows offline",
+            batch::offline,
+        ),
     ]
 }
 

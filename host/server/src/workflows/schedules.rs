@@ -134,7 +134,7 @@ pub async fn offline(call: Call<WorkflowPath>) -> Result<Data<WorkflowView>, Err
     switch(&call, WorkflowStatus::Offline).await
 }
 
-async fn switch(call: &Call<WorkflowPath>, status: WorkflowStatus) -> Result<Data<WorkflowView>, Error> {
+pub async fn switch(call: &Call<WorkflowPath>, status: WorkflowStatus) -> Result<Data<WorkflowView>, Error> {
     let (state, id) = (&call.state, call.path.id);
     let workflow = super::get(state, id).await?;
     rights::check(&state.db, &call.caller, &workflow).await?;

@@ -10,6 +10,7 @@ use lakeport_store::{ByName, Db, Either, Row, Select, Statement, Tx, Value};
 
 use super::definition::Content;
 use super::forms::WorkflowStatus;
+use super::removals::Removal;
 use super::versions::{Sum, Weight};
 use super::{Deployed, PublicationState, Summary, Workflow};
 use crate::engines::{EngineRecord, store as engines};
@@ -344,6 +345,39 @@ pub async fn delete(tx: &mut Tx, id: i64, by: &str, now_ms: i64) -> Result<(), E
     const DELETE: &str =
         "UPDATE workflows SET deleted_at = $3, updated_at = $3, updated_by = $2 WHERE id = $1";
     tx.execute(DELETE, &[id.into(), by.into(), now_ms.into()]).await.map(drop)
+}
+
+/// Notes that its engine still has a deleted workflow, and when to ask it again; counts an attempt.
+pub async fn set_removal(tx: &mut Tx, id: i64, next_at_ms: i64, error: Option<&str>) -> Result<(), Error> {
+    const SET: &str = "UPDATE workflows SET removal_at = $2, removal_error = $3, removal_tries = removal_tries + 1 \
+        WHERE id = $1 AND deleted_at IS NOT NULL";
+    tx.execute(SET, &[id.into(), next_at_ms.into(), error.into()]).await.map(drop)
+}
+
+pub async fn end_removal(tx: &mut Tx, id: i64) -> Result<(), Error> {
+    const END: &str = "UPDATE workflows SET removal_at = NULL, removal_error = NULL WHERE id = $1";
+    tx.execute(END, &[id.into()]).await.map(drop)
+}
+
+/// The deleted workflows that their engines still have, and that are due by a time; those due first come first.
+pub async fn removals(db: &Db, by_ms: i64, limit: i64) -> Result<Vec<Removal>, Error> {
+    const REMOVALS: &str = "SELECT id, engine, engine_name, engine_code, engine_project, engine_revision, \
+        engine_state, deleted_at, removal_at, removal_tries, removal_error FROM workflows \
+        WHERE removal_at IS NOT NULL AND removal_at <= $1 ORDER BY removal_at, id LIMIT $2";
+    let rows = db.read(REMOVALS, &[by_ms.into(), limit.into()]).await?;
+    let removal = |row: &Row| {
+        let mut row = row.by_name();
+        let id = row.get("id")?;
+        let Some(deployed) = in_engine(&mut row, id)? else { return Ok(None) };
+        Ok(Some(Removal {
+            deployed,
+            deleted_at_ms: row.get("deleted_at")?,
+            next_at_ms: row.get("removal_at")?,
+            tries: row.get("removal_tries")?,
+            error: row.get("removal_error")?,
+        }))
+    };
+    rows.iter().filter_map(|row| removal(row).transpose()).collect()
 }
 
 /// The deployments in an engine, by id.

@@ -3,36 +3,19 @@
 use lakeport_store::{Db, Tx};
 
 use super::definition::{Content, Schedule};
-use super::forms::{FailureStrategy, WarningType, WorkflowStatus};
-use super::versions::{self, Made, Source, Sum, Weight};
-use super::{PublicationState, Workflow, store};
+use super::forms::{FailureStrategy, WarningType};
+use super::versions::{self, Made, Source};
+use super::{Workflow, store};
 
 pub fn named(name: &str) -> Workflow {
-    Workflow {
-        id: 0,
-        content: Content {
-            name: name.to_owned(),
-            description: None,
-            scheduler_engine: "local".to_owned(),
-            global_params: Vec::new(),
-            schedule: None,
-        },
-        version: 1,
-        changed_version: 1,
-        schedule_version: 0,
-        parts: Sum::default(),
-        weight: Weight::default(),
-        status: WorkflowStatus::Draft,
-        publication: PublicationState::None,
-        published_version: None,
-        published_digest: None,
-        deployed: None,
-        engine_schedule: None,
-        created_by: "me".to_owned(),
-        updated_by: "me".to_owned(),
-        created_at_ms: 5,
-        updated_at_ms: 5,
-    }
+    let content = Content {
+        name: name.to_owned(),
+        description: None,
+        scheduler_engine: "local".to_owned(),
+        global_params: Vec::new(),
+        schedule: None,
+    };
+    Workflow { version: 1, changed_version: 1, ..Workflow::draft(content, "me", 5) }
 }
 
 pub fn daily() -> Schedule {

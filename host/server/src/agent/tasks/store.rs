@@ -120,6 +120,17 @@ pub async fn lock_open(tx: &mut Tx, topic: i64) -> Result<Option<String>, Error>
     tx.query(tx.words(OPEN), &[topic.into()]).await?.first().map(|row| row.get(0)).transpose()
 }
 
+/// The unfinished tasks of the topic, with whether each is running; none can start before the transaction ends.
+pub async fn lock_all_open(tx: &mut Tx, topic: i64) -> Result<Vec<(String, bool)>, Error> {
+    const OPEN: Either = Either {
+        sqlite: "SELECT task_id, status = 'running' FROM agent_tasks WHERE topic = $1 AND finished_at IS NULL ORDER BY id",
+        postgres: "SELECT task_id, status = 'running' FROM agent_tasks WHERE topic = $1 AND finished_at IS NULL \
+            ORDER BY id FOR UPDATE",
+    };
+    let rows = tx.query(tx.words(OPEN), &[topic.into()]).await?;
+    rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
+}
+
 /// Suspends a waiting or running task; false: it has ended.
 pub async fn suspend(tx: &mut Tx, id: i64, now_ms: i64) -> Result<bool, Error> {
     const SUSPEND: &str = "UPDATE agent_tasks SET status = 'suspended', finished_at = $2 \

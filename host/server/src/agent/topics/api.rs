@@ -10,7 +10,7 @@ use super::view::{DeletedTopic, List, MessageView, TopicView};
 use super::{Topic, check_owner, may_read, readable, store, unknown};
 use crate::agent::forms::{CreateTopic, DATASOURCES_MAX, ListQuery, TopicPath, UpdateTopic};
 use crate::agent::tasks;
-use crate::agent::{Agent, Call};
+use crate::agent::{self, Agent, Call};
 use crate::audit::{Change, Commit};
 use crate::datasources;
 
@@ -110,7 +110,13 @@ pub async fn delete(call: Call<TopicPath>) -> Result<Bare<DeletedTopic>, Error> 
     let mut tx = call.state.db.begin().await?;
     let topic = locked(&mut tx, &call.caller, call.path.topic_id).await?;
     call.check_if_match(&topic.etag())?;
-    refuse_busy(&mut tx, &topic).await?;
+    // A waiting task is deleted with its topic.
+    for (task_id, is_running) in tasks::store::lock_all_open(&mut tx, topic.id).await? {
+        if is_running {
+            return Err(busy(&task_id));
+        }
+        tx.changed(agent::TOPIC, agent::asked_key(&task_id));
+    }
     store::delete(&mut tx, topic.id).await?;
     let change = Change::of("topic", &topic.topic_id).before(&topic.definition());
     let answer = Bare::new(&DeletedTopic { topic_id: topic.topic_id, deleted: true });
@@ -128,8 +134,12 @@ pub async fn locked(tx: &mut Tx, caller: &Caller, topic_id: Uuid) -> Result<Topi
 /// 409 while a task of the topic is running or waiting.
 async fn refuse_busy(tx: &mut Tx, topic: &Topic) -> Result<(), Error> {
     let Some(task_id) = tasks::store::lock_open(tx, topic.id).await? else { return Ok(()) };
+    Err(busy(&task_id))
+}
+
+fn busy(task_id: &str) -> Error {
     let message = format!("the topic's task {task_id} is not done; wait for its end, or cancel it");
-    Err(Error::conflict("task_running", message))
+    Error::conflict("task_running", message)
 }
 
 /// `GET /api/v1/nl2sql/topics/{topic_id}/messages`

@@ -166,13 +166,8 @@ async fn deploy(
         let reason = format!("the version is for the engine `{engine}`, and the workflow is on `{now}`");
         return Ok(Err(reason));
     }
-    let call_id = format!("publication-{}", record.id);
-    let client = match engine_client(state, engine, &call_id).await {
-        Ok(client) => client,
-        Err(error) if is_of_the_store(&error) => return Err(error),
-        Err(error) => return Ok(Err(told(error))),
-    };
-    let built = match built(state, workflow.id, &submitted, &client).await {
+    let asked = Asked { state, engine, call_id: format!("publication-{}", record.id) };
+    let built = match built(&asked, workflow.id, &submitted).await {
         Ok(built) => built,
         Err(error) if is_of_the_store(&error) => return Err(error),
         Err(error) => return Ok(Err(told(error))),
@@ -190,7 +185,7 @@ async fn deploy(
     // From here on the engine may have the workflow, even if this server dies.
     keep(state, turn, &current).await?;
     let online = workflow.status == WorkflowStatus::Online;
-    let deployed = Steps { state, turn, client: &client, current }.take(built, online).await?;
+    let deployed = Steps { turn, asked: &asked, current }.take(built, online).await?;
     let schedule = submitted.snapshot.content.schedule_text();
     Ok(deployed.map(|deployed| Done { deployed, digest: submitted.definition_digest(), schedule }))
 }
@@ -201,14 +196,25 @@ fn is_of_the_store(error: &Error) -> bool {
 }
 
 /// The workflow for the engine, after a check; `cannot_run` with its problems.
-async fn built(
-    state: &Workflows,
-    id: i64,
-    submitted: &Submitted,
-    client: &EngineClient,
-) -> Result<model::Workflow, Error> {
-    patiently(|| check::check(state, id, submitted, client)).await?.refuse()?;
-    submitted.for_engine(id, client).await
+async fn built(asked: &Asked<'_>, id: i64, submitted: &Submitted) -> Result<model::Workflow, Error> {
+    let check =
+        patiently(|| async { check::check(asked.state, id, submitted, &asked.client().await?).await });
+    check.await?.refuse()?;
+    patiently(|| async { submitted.for_engine(id, &asked.client().await?).await }).await
+}
+
+/// The engine of a deployment.
+struct Asked<'d> {
+    state: &'d Workflows,
+    engine: &'d str,
+    call_id: String,
+}
+
+impl Asked<'_> {
+    /// A client for one call: between two calls the engine may get other settings, or its plugin another generation.
+    async fn client(&self) -> Result<EngineClient, Error> {
+        engine_client(self.state, self.engine, &self.call_id).await
+    }
 }
 
 /// The message for people.
@@ -254,9 +260,8 @@ where
 
 /// The steps of one deployment; each answer is stored before the next.
 struct Steps<'d> {
-    state: &'d Workflows,
     turn: &'d Held,
-    client: &'d EngineClient,
+    asked: &'d Asked<'d>,
     current: Deployed,
 }
 
@@ -266,7 +271,7 @@ impl Steps<'_> {
         let name = built.name.clone();
         let mut request =
             DeployRequest { workflow: built, current: self.current.reference(), online, extra: None };
-        let mut answer = patiently(|| self.client.deploy(&request)).await;
+        let mut answer = patiently(|| async { self.asked.client().await?.deploy(&request).await }).await;
         for _ in 0..STEPS_MAX {
             let deployment = match answer {
                 Ok(deployment) => deployment,
@@ -280,16 +285,16 @@ impl Steps<'_> {
                     return Ok(Ok(self.current));
                 }
                 "again" => {
-                    keep(self.state, self.turn, &self.current).await?;
+                    keep(self.asked.state, self.turn, &self.current).await?;
                     request.current = self.current.reference();
-                    answer = patiently(|| self.client.deploy(&request)).await;
+                    answer = patiently(|| async { self.asked.client().await?.deploy(&request).await }).await;
                 }
                 "waiting" => {
-                    keep(self.state, self.turn, &self.current).await?;
+                    keep(self.asked.state, self.turn, &self.current).await?;
                     answer = self.waited(&deployment, &revision).await?;
                 }
                 _ => {
-                    keep(self.state, self.turn, &self.current).await?;
+                    keep(self.asked.state, self.turn, &self.current).await?;
                     let failure = deployment.failure.map(|failure| failure.message);
                     return Ok(Err(failure.unwrap_or_else(|| "the engine does not say why".to_owned())));
                 }
@@ -319,11 +324,13 @@ impl Steps<'_> {
             let wait = Duration::from_millis(poll_ms.into());
             sleep(wait.clamp(STATUS_INTERVAL, STATUS_INTERVAL_MAX)).await;
             let reference = self.current.reference();
-            match patiently(|| self.client.status(&reference, revision)).await {
+            let status =
+                patiently(|| async { self.asked.client().await?.status(&reference, revision).await });
+            match status.await {
                 Ok(answer) if answer.phase == "waiting" => {
                     poll_ms = answer.poll_ms;
                     self.learn(&answer);
-                    keep(self.state, self.turn, &self.current).await?;
+                    keep(self.asked.state, self.turn, &self.current).await?;
                 }
                 answer => return Ok(answer),
             }

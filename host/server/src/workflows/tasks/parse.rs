@@ -1,6 +1,6 @@
 //! Shows the tables of a task's SQL before the task is saved.
 
-use lakeport_base::Error;
+use lakeport_base::error::{Detail, Error};
 use lakeport_http::{Data, Json, Nothing};
 
 use super::forms::ParseSql;
@@ -18,7 +18,8 @@ pub async fn parse(call: Call<Nothing, Nothing, Json<ParseSql>>) -> Result<Data<
         None => None,
         Some(id) => {
             let source = datasources::find(&state.db, id).await?;
-            Some(source.ok_or_else(|| Error::not_found("data source", id))?)
+            let missing = || Detail::new("datasourceId", format!("there is no data source {id}"));
+            Some(source.ok_or_else(|| Error::invalid(vec![missing()]))?)
         }
     };
     if let Some(source) = &source {

@@ -13,6 +13,7 @@ use crate::workflows::definition::Schedule;
 use crate::workflows::forms::{FailureStrategy, GlobalParam, WarningType};
 use crate::workflows::tasks::definition::TableRef;
 use crate::workflows::tasks::forms::Priority;
+use crate::workflows::tasks::part::Names;
 use crate::workflows::versions::{SavedTask, Snapshot};
 
 /// The format's name and version.
@@ -164,16 +165,6 @@ impl TaskPart {
     fn of(task: &SavedTask) -> TaskPart {
         let content = &task.content;
         let unresolved = &content.unresolved;
-        let tables = |ids: &[i64], unresolved: &[TableRef]| -> Vec<TableRef> {
-            let named = task.names.tables.iter().filter(|table| ids.contains(&table.id));
-            let named = named.map(|table| TableRef {
-                datasource: table.datasource.clone(),
-                db_name: table.db_name.clone(),
-                table_name: table.table_name.clone(),
-            });
-            let all: BTreeSet<TableRef> = named.chain(unresolved.iter().cloned()).collect();
-            all.into_iter().collect()
-        };
         TaskPart {
             task_name: content.task_name.clone(),
             task_type: content.task_type.clone(),
@@ -184,10 +175,22 @@ impl TaskPart {
             retry_times: content.retry_times,
             retry_interval: content.retry_interval,
             tables_from_sql: !task.given.any(),
-            input_tables: tables(&content.input_table_ids, &unresolved.inputs),
-            output_tables: tables(&content.output_table_ids, &unresolved.outputs),
+            input_tables: table_refs(&task.names, &content.input_table_ids, &unresolved.inputs),
+            output_tables: table_refs(&task.names, &content.output_table_ids, &unresolved.outputs),
         }
     }
+}
+
+/// The names of tables, in order, and those that have no id here.
+pub fn table_refs(names: &Names, ids: &[i64], unresolved: &[TableRef]) -> Vec<TableRef> {
+    let named = names.tables.iter().filter(|table| ids.contains(&table.id));
+    let named = named.map(|table| TableRef {
+        datasource: table.datasource.clone(),
+        db_name: table.db_name.clone(),
+        table_name: table.table_name.clone(),
+    });
+    let all: BTreeSet<TableRef> = named.chain(unresolved.iter().cloned()).collect();
+    all.into_iter().collect()
 }
 
 impl SchedulePart {

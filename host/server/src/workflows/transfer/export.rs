@@ -7,7 +7,7 @@ use ::http::header::CONTENT_DISPOSITION;
 use lakeport_base::Error;
 use lakeport_http::{Answer, AnswerShape, Data, Document as JsonFile, File, Reply};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use schemars::{JsonSchema, SchemaGenerator};
+use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
 use super::document::Document;
@@ -48,7 +48,8 @@ impl Answer for Exported {
     }
 
     fn describe(generator: &mut SchemaGenerator) -> Option<AnswerShape> {
-        Data::<Export>::describe(generator)
+        let (data, file) = (Data::<Export>::describe(generator)?, generator.subschema_for::<Document>());
+        Some(AnswerShape { schema: json_schema!({ "anyOf": [data.schema, file] }), ..data })
     }
 }
 

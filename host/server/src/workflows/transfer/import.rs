@@ -20,11 +20,12 @@ use crate::datasources::{self, Rights};
 use crate::engines;
 use crate::tables;
 use crate::workflows::api::{refuse_gone, refuse_moved, unknown};
-use crate::workflows::forms::{ImportSource, ImportWorkflow, WorkflowStatus};
+use crate::workflows::forms::{ImportSource, ImportWorkflow};
+use crate::workflows::tasks::forms::NAME_MAX_CHARS;
 use crate::workflows::tasks::replace::{self, Wanted};
 use crate::workflows::versions::compare::Comparison;
-use crate::workflows::versions::{Made, SavedTask, Snapshot, Source, Sum, Weight, part_digest};
-use crate::workflows::{Call, PublicationState, TOPIC, Workflow, Workflows, rights, store, tasks};
+use crate::workflows::versions::{Made, SavedTask, Snapshot, Source, part_digest};
+use crate::workflows::{Call, TOPIC, Workflow, Workflows, rights, store, tasks};
 
 /// What an import would do.
 #[derive(Serialize, JsonSchema)]
@@ -42,7 +43,7 @@ pub struct ImportPreview {
     errors: Vec<ImportProblem>,
     /// What will be different from the definition, or cannot be published as it is.
     warnings: Vec<ImportProblem>,
-    /// Of the workflow that is replaced; null: a new one.
+    /// Of the workflow that is replaced, where new tasks have negative ids; null: a new one.
     changes: Option<Comparison>,
     /// For the import itself; null: there are errors.
     preview_token: Option<String>,
@@ -76,9 +77,15 @@ type ImportCall = Call<Nothing, Nothing, Draft<ImportWorkflow>>;
 struct Prepared {
     document: Option<Document>,
     resolved: Option<Resolved>,
-    replaced: Option<Workflow>,
+    replaced: Option<Replaced>,
     errors: Vec<Detail>,
     warnings: Vec<Detail>,
+}
+
+/// The workflow that is replaced.
+struct Replaced {
+    workflow: Workflow,
+    snapshot: Snapshot,
 }
 
 /// `POST /api/v1/workflows/import/preview`
@@ -86,13 +93,15 @@ pub async fn preview(call: ImportCall) -> Result<Data<ImportPreview>, Error> {
     let prepared = prepare(&call).await?;
     let state = &call.state;
     let changes = match (&prepared.resolved, &prepared.replaced) {
-        (Some(resolved), Some(replaced)) => Some(compared(state, resolved, replaced).await?),
+        (Some(resolved), Some(replaced)) => Some(compared(state, resolved, replaced.snapshot.clone()).await?),
         _ => None,
     };
     let preview_token = prepared.token();
     let document = prepared.document;
     let (name, tasks, edges) = match document {
-        Some(document) => {
+        Some(mut document) => {
+            // Of a task without a sound name there is an error.
+            document.tasks.retain(|task| (1..=NAME_MAX_CHARS).contains(&task.task_name.chars().count()));
             let edges = super::document::edges(&document.tasks);
             (document.workflow.name, document.tasks, edges)
         }
@@ -130,7 +139,7 @@ pub async fn commit(call: ImportCall) -> Result<Data<ImportedView>, Error> {
     let rights = Rights::of(&state.db, &call.caller).await?;
     let mut tx = state.db.begin().await?;
     let (mut workflow, before) = match &prepared.replaced {
-        Some(known) => {
+        Some(Replaced { workflow: known, .. }) => {
             let workflow = store::lock(&mut tx, known.id).await?.ok_or_else(|| unknown(known.id))?;
             if workflow.version != known.version {
                 return Err(stale());
@@ -162,25 +171,7 @@ fn stale() -> Error {
 
 /// A new workflow without a version.
 async fn insert(tx: &mut Tx, resolved: &Resolved, made: Made<'_>) -> Result<Workflow, Error> {
-    let mut workflow = Workflow {
-        id: 0,
-        content: resolved.content.clone(),
-        version: 0,
-        changed_version: 0,
-        schedule_version: 0,
-        parts: Sum::default(),
-        weight: Weight::default(),
-        status: WorkflowStatus::Draft,
-        publication: PublicationState::None,
-        published_version: None,
-        published_digest: None,
-        deployed: None,
-        engine_schedule: None,
-        created_by: made.by.to_owned(),
-        updated_by: made.by.to_owned(),
-        created_at_ms: made.now_ms,
-        updated_at_ms: made.now_ms,
-    };
+    let mut workflow = Workflow::draft(resolved.content.clone(), made.by, made.now_ms);
     workflow.id = store::insert(tx, &workflow).await?;
     Ok(workflow)
 }
@@ -219,7 +210,8 @@ async fn prepare(call: &ImportCall) -> Result<Prepared, Error> {
         Some(id) => {
             let workflow = super::super::get(state, id).await?;
             rights::check_read(&state.db, &rights, id, workflow.version).await?;
-            Some(workflow)
+            let snapshot = Snapshot::read(&state.db, id, workflow.version).await?;
+            Some(Replaced { snapshot: snapshot.ok_or_else(|| unknown(id))?, workflow })
         }
         None => None,
     };
@@ -228,18 +220,22 @@ async fn prepare(call: &ImportCall) -> Result<Prepared, Error> {
     let mut resolved = None;
     if let Some(document) = &mut document {
         if let Some(name) = &form.name {
-            document.workflow.name.clone_from(name);
+            document.workflow.name.clone_from(&name.0);
         }
         if let Some(engine) = &form.scheduler_engine {
             document.workflow.scheduler_engine.clone_from(engine);
         }
         check_rights(call, document)?;
-        let found = resolve::resolve(state, document, replaced.as_ref(), &mut problems).await?;
+        let workflow = replaced.as_ref().map(|replaced| &replaced.workflow);
+        let mut found = resolve::resolve(state, document, workflow, &mut problems).await?;
+        if let Some(replaced) = &replaced {
+            keep_order(&mut found.tasks, &replaced.snapshot);
+        }
         let ids = found.tasks.iter().flat_map(|task| &task.names.tables);
         let sources = ids.filter_map(|table| table.datasource.as_deref());
         sources.into_iter().try_for_each(|name| call.caller.check_datasource(name))?;
         if let Some(replaced) = &replaced
-            && let Err(error) = refuse_moved(replaced, &found.content.scheduler_engine)
+            && let Err(error) = refuse_moved(&replaced.workflow, &found.content.scheduler_engine)
         {
             problems.add("workflow.schedulerEngine", error.to_string());
         }
@@ -320,17 +316,31 @@ impl Prepared {
         for task in &resolved.tasks {
             all.update(tasks::part::text(&task.content));
         }
-        if let Some(replaced) = &self.replaced {
-            all.update(format!("\n{} {}", replaced.id, replaced.version));
+        if let Some(Replaced { workflow, .. }) = &self.replaced {
+            all.update(format!("\n{} {}", workflow.id, workflow.version));
         }
         Some(hex::encode(all.finalize()))
     }
 }
 
-/// The changes of a workflow that is replaced.
-async fn compared(state: &Workflows, resolved: &Resolved, replaced: &Workflow) -> Result<Comparison, Error> {
-    let missing = || Error::not_found("version", replaced.version);
-    let before = Snapshot::read(&state.db, replaced.id, replaced.version).await?.ok_or_else(missing)?;
+/// A document has its tables in one order, which is no change.
+fn keep_order(tasks: &mut [ResolvedTask], before: &Snapshot) {
+    for task in tasks {
+        let known = before.tasks.values().find(|known| known.content.task_name == task.content.task_name);
+        let Some(known) = known else { continue };
+        for (ids, known) in [
+            (&mut task.content.input_table_ids, &known.content.input_table_ids),
+            (&mut task.content.output_table_ids, &known.content.output_table_ids),
+        ] {
+            if ids.len() == known.len() && ids.iter().all(|id| known.contains(id)) {
+                ids.clone_from(known);
+            }
+        }
+    }
+}
+
+/// The changes of a workflow that is replaced; tasks that do not exist yet have negative ids.
+async fn compared(state: &Workflows, resolved: &Resolved, before: Snapshot) -> Result<Comparison, Error> {
     let mut next = -1;
     let id_of = |name: &str| before.tasks.iter().find(|(_, task)| task.content.task_name == name);
     let mut tasks = std::collections::BTreeMap::new();
@@ -342,7 +352,7 @@ async fn compared(state: &Workflows, resolved: &Resolved, replaced: &Workflow) -
             SavedTask { content: task.content.clone(), given: task.given, names: task.names.clone(), digest };
         tasks.insert(id, saved);
     }
-    let after = Snapshot { version: replaced.version + 1, content: resolved.content.clone(), tasks };
+    let after = Snapshot { version: before.version + 1, content: resolved.content.clone(), tasks };
     let zone = state.config.time_zone;
     let comparison = tokio::task::spawn_blocking(move || Comparison::of(Some(&before), &after, zone)).await;
     comparison.map_err(Error::internal)

@@ -4,7 +4,7 @@
 mod api;
 pub mod document;
 mod engine;
-mod export;
+pub mod export;
 mod import;
 mod read;
 mod resolve;

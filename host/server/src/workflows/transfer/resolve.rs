@@ -10,7 +10,7 @@ use lakeport_http::form::{Amend, Patch};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::document::{self, Document, EdgePart, TaskPart};
+use super::document::{self, Document, EdgePart, TaskPart, table_refs};
 use super::read::Problems;
 use crate::datasources::{self, Datasource};
 use crate::engines;
@@ -97,6 +97,11 @@ pub async fn resolve(
     let names = table_names(state, tasks.iter().flat_map(|task| task.content.table_ids())).await?;
     for task in &mut tasks {
         task.names.tables = task.content.table_ids().filter_map(|id| names.get(&id).cloned()).collect();
+    }
+    for (part, task) in document.tasks.iter_mut().zip(&tasks) {
+        let (names, content) = (&task.names, &task.content);
+        part.input_tables = table_refs(names, &content.input_table_ids, &content.unresolved.inputs);
+        part.output_tables = table_refs(names, &content.output_table_ids, &content.unresolved.outputs);
     }
     check_names(document, problems);
     check_size(&tasks, problems);
@@ -332,10 +337,13 @@ impl Known {
             problems.warn(format!("{path}.datasource"), warning);
         }
         let wrong = task_definition::check(content, (!kinds.is_empty()).then_some(kinds.as_slice())).1;
-        // A data source that is missing here may come later.
-        let is_named = content.unresolved.datasource.is_some();
-        let wrong = wrong.into_iter().filter(|one| !(is_named && one.field == "task.datasourceId"));
-        problems.extend(wrong.map(|detail| {
+        // A task without a data source cannot be published, but may get one later.
+        let (unbound, wrong): (Vec<_>, Vec<_>) =
+            wrong.into_iter().partition(|one| one.field == "task.datasourceId");
+        if content.unresolved.datasource.is_none() {
+            unbound.into_iter().for_each(|one| problems.warn(format!("{path}.datasource"), one.message));
+        }
+        problems.extend(wrong.into_iter().map(|detail| {
             let member = detail.field.strip_prefix("task.").unwrap_or(&detail.field);
             let member = match member {
                 "datasourceId" => "datasource",
