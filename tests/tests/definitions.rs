@@ -846,7 +846,11 @@ fn fifty_clients_lose_no_edit() {
         let id = lake.workflow("w");
         let tasks: Vec<i64> =
             (0..5).map(|at| lake.task(id, &format!("t{at}"), source, "SELECT 1", [&[], &[]])).collect();
-        let second = store.is_postgres().then(|| lake.server.replica(lakeport_tests::Options::default()));
+        let second = store.is_postgres().then(|| {
+            let mut second = lake.server.replica(lakeport_tests::Options::default());
+            second.run();
+            second
+        });
         let servers: Vec<&Server> = [Some(&lake.server), second.as_ref()].into_iter().flatten().collect();
         const CLIENTS: usize = 50;
         // Each client adds its mark to what it read, until it succeeds.

@@ -351,6 +351,30 @@ fn in_query(server: &Server, task: &str) {
 }
 
 #[test]
+fn a_waiting_question_goes_with_its_topic() {
+    for store in stores() {
+        let mut lake = Lake::prepare(&store);
+        lake.server.set("LAKEPORT_AGENT_TASKS_AT_ONCE", "1");
+        lake.server.run();
+        slow(&lake);
+        let client = lake.server.client();
+        let (busy, other) = (topic(&client, "busy"), topic(&client, "other"));
+        let running = deliver(&client, &busy, SLOW);
+        in_query(&lake.server, &running);
+        let waiting = deliver(&client, &other, NONSENSE);
+        assert_eq!(task(&client, &waiting)["status"], "waiting");
+        let reader = stream(&lake.server, &waiting, "", &[]);
+        refused(&client.delete(&format!("{TOPICS}/{busy}")), 409, "task_running");
+        assert_eq!(ok(client.delete(&format!("{TOPICS}/{other}")))["deleted"], true);
+        refused(&client.get(&format!("{TASKS}/{waiting}")), 404, "not_found");
+        assert_eq!(reader.count(), 0, "its stream ends");
+        ok(client.post(&format!("{TASKS}/{running}/cancel"), &json!({})));
+        let next = deliver(&client, &busy, NONSENSE);
+        assert_eq!(ended(&client, &next)["status"], "success");
+    }
+}
+
+#[test]
 fn cancelling_stops_a_query_within_a_second() {
     for lake in lakes() {
         slow(&lake);

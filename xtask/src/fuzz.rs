@@ -71,6 +71,13 @@ const TARGETS: &[Target] = &[
         "no parameter's value changes how the statements around it read",
     ),
     target(
+        "document",
+        "lakeport",
+        "host/server/src/workflows/transfer/read_fuzz.rs",
+        "workflows::transfer::read::fuzz::fuzz_document",
+        "a workflow's document that is read is written and read again as the same; another one is an error",
+    ),
+    target(
         "backup",
         "lakeport",
         "host/server/src/backup/format_fuzz.rs",

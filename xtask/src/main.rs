@@ -101,6 +101,7 @@ struct Bench {
 }
 
 const BENCHES: &[Bench] = &[
+    Bench { name: "definitions", package: "lakeport-bench", binary: "bench-definitions", on_databases: true },
     Bench { name: "demo", package: "lakeport-bench", binary: "bench-demo", on_databases: false },
     Bench { name: "edge", package: "lakeport-bench", binary: "bench-edge", on_databases: false },
     Bench { name: "plugins", package: "lakeport-bench", binary: "bench-plugins", on_databases: false },

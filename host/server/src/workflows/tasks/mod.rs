@@ -2,6 +2,7 @@
 //! from the tables.
 
 mod api;
+mod bulk;
 pub mod definition;
 pub mod dependencies;
 mod feed;

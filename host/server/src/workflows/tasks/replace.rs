@@ -7,7 +7,7 @@ use lakeport_store::Tx;
 
 use super::definition::{Content, Given};
 use super::part::{self, Names};
-use super::{TOPIC, Task, store};
+use super::{TOPIC, Task, bulk, store};
 use crate::workflows::Workflow;
 use crate::workflows::definition::Content as WorkflowContent;
 use crate::workflows::versions::{self, Made, PartChange};
@@ -27,7 +27,7 @@ pub async fn places_of(
     ids: impl Iterator<Item = i64>,
 ) -> Result<HashMap<i64, Option<i64>>, Error> {
     let ids: Vec<i64> = ids.collect();
-    Ok(store::places_of(&ids).all_in(tx).await?.into_iter().collect())
+    Ok(bulk::places_of(&ids).all_in(tx).await?.into_iter().collect())
 }
 
 /// Gives the workflow, which is locked, this content and these tasks; returns their ids, in order. A task of the
@@ -66,9 +66,9 @@ pub async fn replace(
     }
     old.extend(current.into_values());
     let mut before: HashMap<i64, part::Held> = old.iter().map(|task| (task.id, part::held(task))).collect();
-    store::delete_all(tx, &before.keys().copied().collect::<Vec<i64>>()).await?;
+    bulk::delete(tx, &before.keys().copied().collect::<Vec<i64>>()).await?;
     let mut tasks: Vec<&mut Task> = new.iter_mut().map(|(_, task, _)| task).collect();
-    store::insert_all(tx, &mut tasks).await?;
+    bulk::insert(tx, &mut tasks).await?;
     let mut changes = Vec::with_capacity(before.len() + new.len());
     let mut told: HashSet<i64> = before.keys().copied().collect();
     for (place, task, names) in &new {

@@ -329,6 +329,10 @@ fn shown(text: &str) -> String {
 }
 
 #[cfg(test)]
+#[path = "read_fuzz.rs"]
+mod fuzz;
+
+#[cfg(test)]
 mod tests {
     use serde_json::json;
 

@@ -285,6 +285,25 @@ impl Known {
                 ..Unresolved::default()
             },
         };
+        self.bind(&mut content, part, parsed, report);
+        self.check(&content, source, workflow, path, problems);
+        for error in parsed.iter().flat_map(|parsed| &parsed.errors) {
+            let place = format!("line {}, column {}", error.line, error.column);
+            problems.warn(format!("{path}.sqlContent"), format!("{place}: {}", error.message));
+        }
+        let names = Names { datasource: source.map(|source| source.name.clone()), tables: Vec::new() };
+        let is_given = !part.tables_from_sql;
+        ResolvedTask { given: Given { inputs: is_given, outputs: is_given }, content, names }
+    }
+
+    /// The tables of a task: those that it lists, or else those in its SQL.
+    fn bind(
+        &self,
+        content: &mut TaskContent,
+        part: &TaskPart,
+        parsed: Option<&ParsedSql>,
+        report: &mut Report,
+    ) {
         let is_bare = part.input_tables.is_empty() && part.output_tables.is_empty();
         if part.tables_from_sql && is_bare {
             if let Some(parsed) = parsed {
@@ -306,14 +325,6 @@ impl Known {
                 }
             }
         }
-        self.check(&content, source, workflow, path, problems);
-        for error in parsed.iter().flat_map(|parsed| &parsed.errors) {
-            let place = format!("line {}, column {}", error.line, error.column);
-            problems.warn(format!("{path}.sqlContent"), format!("{place}: {}", error.message));
-        }
-        let names = Names { datasource: source.map(|source| source.name.clone()), tables: Vec::new() };
-        let is_given = !part.tables_from_sql;
-        ResolvedTask { given: Given { inputs: is_given, outputs: is_given }, content, names }
     }
 
     fn check(
