@@ -473,8 +473,8 @@ fn definitions_of_an_engine_are_imported() {
         refused(&lake.server.post(&format!("{WORKFLOWS}/import/preview"), &unknown), 404, "not_found");
         refused(
             &lake.server.get(&format!("{WORKFLOWS}/import/scheduler?schedulerEngine=none")),
-            404,
-            "not_found",
+            400,
+            "invalid_input",
         );
     }
 }
@@ -711,10 +711,19 @@ fn a_deleted_workflow_leaves_its_engine_later() {
         lake.server.kill();
         lake.server.run();
         assert_eq!(pending(&lake).as_array().map(Vec::len), Some(1), "a killed server forgets none");
+        refused(&lake.server.delete("/api/v1/engines/moody"), 409, "in_use");
         set_mood(&lake, &json!({ "remove": "later" }));
         set_mood(&lake, &json!({}));
         eventually("it is removed", SOON, || (pending(&lake) == json!([])).then_some(()));
         assert_eq!(lake.server.delete(&path(again)).data(), Value::Null, "it was never deployed");
+        let last = on_moody(&lake, "m 3");
+        lake.deploy(last);
+        set_mood(&lake, &json!({ "remove": "timeout" }));
+        lake.server.delete(&path(last)).data();
+        let removal = format!("{WORKFLOWS}/pending-removal/{last}");
+        assert_eq!(lake.server.delete(&removal).status, 200);
+        refused(&lake.server.delete(&removal), 404, "not_found");
+        assert_eq!(lake.server.delete("/api/v1/engines/moody").status, 200);
     }
 }
 
@@ -830,12 +839,175 @@ fn workflows_live_in_files() {
     // A file with an error changes nothing, of the others either.
     std::fs::write(&file, text.replace("\"taskName\": \"load\"", "\"taskName\": \"copy\"")).expect("written");
     std::fs::write(folder.join("wrong.json"), "{").expect("written");
-    let refusal = workflows(&lake.server, &["apply", shown]);
-    assert!(!refusal.status.success());
-    for part in ["nothing was changed", "w.json: tasks[", "wrong.json: is not JSON"] {
-        assert!(said(&refusal).contains(part), "{part} in {}", said(&refusal));
+    for (verb, why) in [("apply", "nothing was changed"), ("diff", "not all files could be compared")] {
+        let refusal = workflows(&lake.server, &[verb, shown]);
+        assert!(!refusal.status.success());
+        for part in [why, "w.json: tasks[", "wrong.json: is not JSON"] {
+            assert!(said(&refusal).contains(part), "{part} in {}", said(&refusal));
+        }
     }
     assert_eq!(lake.server.get(&path(id)).data()["currentVersion"], 5);
+}
+
+#[test]
+fn files_of_hostile_names_stay_in_their_folder() {
+    let lake = Lake::start(&stores()[0]);
+    let names =
+        ["..", "...", ".hidden", "a/1", "a_1", "A_1", &"数".repeat(100), &"😀".repeat(100), "x\u{202e}y"];
+    names.iter().for_each(|name| _ = lake.workflow(name));
+    let folder = tempfile::tempdir().expect("a folder");
+    let (flows, victim) = (folder.path().join("flows"), folder.path().join("victim"));
+    std::fs::create_dir(&flows).expect("a folder");
+    std::fs::write(&victim, "mine").expect("written");
+    std::os::unix::fs::symlink(&victim, flows.join("_.hidden.json")).expect("a link");
+    let shown = flows.to_str().expect("a path");
+    let exported = workflows(&lake.server, &["export", shown]);
+    assert!(said(&exported).contains(&format!("{} written", names.len())), "{}", said(&exported));
+    assert_eq!(std::fs::read_to_string(&victim).expect("it is there"), "mine", "a link is not followed");
+    let diff = workflows(&lake.server, &["diff", shown, "--exit-code"]);
+    assert!(diff.status.success() && said(&diff).is_empty(), "{}", said(&diff));
+    let evil = document(json!([])).to_string().replace("made by hand", "evil\\u001b[31m\\u202etxt");
+    for name in ["e1.json", "e2.json"] {
+        std::fs::write(flows.join(name), &evil).expect("written");
+    }
+    let diff = said(&workflows(&lake.server, &["diff", shown]));
+    assert!(diff.contains("is the one of") && !diff.contains(['\u{1b}', '\u{202e}']), "{diff:?}");
+}
+
+#[test]
+fn tables_follow_the_sql_of_a_file() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (source, [a, b, c]) = tables(&lake);
+        let id = lake.workflow("w");
+        let form = json!({ "task": { "workflowId": id, "taskName": "t", "taskType": "SQL", "datasourceId": source,
+            "sqlContent": "INSERT INTO c SELECT * FROM a" } });
+        let task = id_of(&lake.server.post("/api/v1/tasks", &form).data());
+        let task = || lake.server.get(&format!("/api/v1/tasks/{task}")).data();
+        assert_eq!((&task()["inputTableIds"], &task()["outputTableIds"]), (&json!([a]), &json!([c])));
+        let mut content = export(&lake.server, id);
+        content["tasks"][0]["sqlContent"] = json!("INSERT INTO c SELECT * FROM b");
+        import(&lake.server, &json!({ "source": "json", "definition": content, "workflowId": id }));
+        assert_eq!((&task()["inputTableIds"], &task()["outputTableIds"]), (&json!([b]), &json!([c])));
+        // Given lists stand, and a change of who gives them is exported.
+        let given = json!({ "inputTableIds": [a], "outputTableIds": [c] });
+        lake.server.put(&format!("/api/v1/tasks/{}", task()["id"]), &given).data();
+        assert_eq!(export(&lake.server, id)["tasks"][0]["tablesFromSql"], false);
+        lake.server.put(&format!("/api/v1/tasks/{}", task()["id"]), &json!({ "inputTableIds": [b] })).data();
+        let neither = json!({ "inputTableIds": null, "outputTableIds": null });
+        lake.server.put(&format!("/api/v1/tasks/{}", task()["id"]), &neither).data();
+        assert_eq!(export(&lake.server, id)["tasks"][0]["tablesFromSql"], true);
+        // A table in the recycle bin is still the task's.
+        let text = export(&lake.server, id);
+        lake.server.post(&format!("/api/v1/tables/{b}/soft-delete?confirmTableName=b"), &json!({})).data();
+        assert_eq!(export(&lake.server, id), text);
+        let version = lake.server.get(&path(id)).data()["currentVersion"].clone();
+        import(&lake.server, &json!({ "source": "json", "definition": text, "workflowId": id }));
+        assert_eq!(
+            lake.server.get(&path(id)).data()["currentVersion"],
+            version,
+            "an unchanged file changes nothing"
+        );
+        assert_eq!(task()["inputTableIds"], json!([b]));
+    }
+}
+
+#[test]
+fn the_engines_schedule_is_shown_and_replaced() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (id, [load, ..]) = chain(&lake, "w");
+        let schedule = |hour: i64| json!({ "crontab": format!("0 0 {hour} * * ? *"), "timezone": "UTC" });
+        let put = |hour| lake.server.put(&format!("{}/schedule", path(id)), &schedule(hour)).data();
+        put(1);
+        lake.deploy(id);
+        lake.server.post(&format!("{}/schedule/online", path(id)), &json!({})).data();
+        lake.server.put(&format!("/api/v1/tasks/{load}"), &json!({ "task": { "timeout": 5 } })).data();
+        let record =
+            lake.server.post(&format!("{}/publish", path(id)), &json!({})).data()["recordId"].clone();
+        put(2);
+        let mut content = export(&lake.server, id);
+        content["schedule"]["crontab"] = json!("0 0 3 * * ? *");
+        import(&lake.server, &json!({ "source": "json", "definition": content, "workflowId": id }));
+        let detail = lake.server.get(&path(id)).data();
+        assert_eq!(
+            (&detail["schedule"]["state"], &detail["engineSchedule"]["crontab"]),
+            (&json!("offline"), &json!("0 0 2 * * ? *"))
+        );
+        // What was submitted is deployed, with the schedule that was set, not the one that was imported.
+        approve(&lake.server, id, &record).data();
+        let detail = eventually("it is deployed", SOON, || {
+            let detail = lake.server.get(&path(id)).data();
+            (detail["publications"][0]["deployment"]["state"] == "success").then_some(detail)
+        });
+        assert_eq!(
+            (&detail["publishStatus"], &detail["engineSchedule"]["crontab"]),
+            (&json!("outdated"), &json!("0 0 2 * * ? *"))
+        );
+        // Putting it online again gives the engine the definition's own schedule.
+        let online = lake.server.post(&format!("{}/schedule/online", path(id)), &json!({})).data();
+        assert_eq!(
+            (&online["engineSchedule"], &online["schedule"]["state"]),
+            (&Value::Null, &json!("online"))
+        );
+        assert_eq!(online["publishStatus"], "published");
+        // A published version without a schedule is not online.
+        lake.server.post(&format!("{}/versions/4/rollback", path(id)), &json!({})).data();
+        let detail = lake.deploy(id);
+        assert_eq!(
+            (&detail["status"], &detail["schedule"], &detail["engineSchedule"]),
+            (&json!("offline"), &Value::Null, &Value::Null)
+        );
+    }
+}
+
+#[test]
+fn a_task_without_its_data_source_is_closed_and_changeable() {
+    let lake = Lake::start(&stores()[0]);
+    let secret = json!({ "source": "json", "definition": document(json!([
+        { "taskName": "a", "taskType": "SQL", "datasource": "finance", "sqlContent": "SELECT 's3cr3t'" }])) });
+    let id = import(&lake.server, &secret);
+    let task = lake.server.get(&path(id)).data()["tasks"][0]["id"].clone();
+    let task = format!("/api/v1/tasks/{task}");
+    let changed = lake.server.put(&task, &json!({ "task": { "timeout": 5, "taskName": "b" } })).data();
+    assert_eq!((&changed["timeout"], &changed["unresolved"]["datasource"]), (&json!(5), &json!("finance")));
+    let source = lake.source("shop.db");
+    let root = lake.server.client_as(&lake.server.token("admin", "root"));
+    let token = json!({ "name": "bound", "role": "editor", "datasources": ["shop.db"] });
+    let token = root.post("/api/v1/tokens", &token).data()["token"].clone();
+    let bound = lake.server.client_as(token.as_str().expect("a token"));
+    for answer in [bound.get(&task), bound.get(&path(id)), bound.get("/api/v1/tasks")] {
+        assert_eq!(answer.status, 200);
+        assert!(!String::from_utf8_lossy(&answer.body).contains("s3cr3t"), "{answer:?}");
+    }
+    for answer in [
+        bound.get(&format!("{}/export-json", path(id))),
+        bound.put(&task, &json!({ "task": { "datasourceId": source } })),
+        bound.delete(&task),
+    ] {
+        refused(&answer, 403, "datasource_not_allowed");
+    }
+    assert_eq!(root.put(&task, &json!({ "task": { "datasourceId": source } })).status, 200);
+    assert_eq!(bound.get(&task).data()["withheld"], false, "now it is theirs");
+}
+
+#[test]
+fn another_task_is_not_the_published_one() {
+    for store in stores() {
+        let lake = Lake::start(&store);
+        let (id, [_, _, sum]) = chain(&lake, "w");
+        lake.deploy(id);
+        let other = lake.workflow("other");
+        let moved = json!({ "task": { "workflowId": other } });
+        lake.server.put(&format!("/api/v1/tasks/{sum}"), &moved).data();
+        let rollback = || lake.server.post(&format!("{}/versions/4/rollback", path(id)), &json!({})).data();
+        let first = rollback();
+        assert!(first["warnings"][0].as_str().expect("a warning").contains("`sum`"), "{first}");
+        let detail = lake.server.get(&path(id)).data();
+        assert_ne!(detail["tasks"][2]["id"], sum);
+        assert_eq!(detail["publishStatus"], "outdated", "the engine runs the other task");
+        assert_eq!(rollback()["version"], first["version"], "the second time nothing changes");
+    }
 }
 
 #[test]

@@ -49,6 +49,12 @@ fn two_digits(text: &mut String, number: u32) {
     }
 }
 
+/// The same, or RFC 3339 where clocks of the zone show the hour twice: [`parse`] reads it as the same time.
+pub fn shown_exactly(at_ms: i64, zone: Tz) -> String {
+    let text = shown(at_ms, zone);
+    if parse(&text, zone) == Ok(at_ms) { text } else { rfc3339(at_ms) }
+}
+
 /// RFC 3339 in UTC, to the second.
 pub fn rfc3339(at_ms: i64) -> String {
     let at = DateTime::<Utc>::from_timestamp_millis(at_ms).unwrap_or_default();

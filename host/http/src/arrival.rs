@@ -51,7 +51,7 @@ impl Arrival {
             None if reads => form::from_query(query)?,
             None => form::from_known_query(query)?,
         };
-        let body = B::read(&self.body, &self.headers, &self.method)?;
+        let body = B::read(&self.body, &self.headers)?;
         Ok(Call {
             state,
             caller: self.caller,

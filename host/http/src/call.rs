@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
-use http::{HeaderMap, HeaderName, Method};
+use http::{HeaderMap, HeaderName};
 use lakeport_base::error::{Detail, Error};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -45,8 +45,8 @@ pub struct Call<S, P = Nothing, Q = Nothing, B = Nothing> {
 
 /// A body in the form that a handler takes.
 pub trait Body: Sized + Send + 'static {
-    /// 400 or 415 when the body is not of this form. PUT and PATCH change only the members that are given.
-    fn read(bytes: &Bytes, headers: &HeaderMap, method: &Method) -> Result<Self, Error>;
+    /// 400 or 415 when the body is not of this form.
+    fn read(bytes: &Bytes, headers: &HeaderMap) -> Result<Self, Error>;
     /// The body in the OpenAPI description; `None`: the route reads none.
     fn describe(generator: &mut SchemaGenerator) -> Option<BodyShape>;
     /// 400 with all errors of the body: the handler's, and those of parsing.
@@ -84,7 +84,7 @@ impl<T> Deref for Json<T> {
 
 impl Body for Nothing {
     /// A body that the route does not need must still be JSON.
-    fn read(bytes: &Bytes, headers: &HeaderMap, _: &Method) -> Result<Nothing, Error> {
+    fn read(bytes: &Bytes, headers: &HeaderMap) -> Result<Nothing, Error> {
         if !bytes.is_empty() {
             check_content_type(headers)?;
             form::from_json::<IgnoredAny>(bytes)?;
@@ -98,8 +98,8 @@ impl Body for Nothing {
 }
 
 impl<T: DeserializeOwned + JsonSchema + Send + 'static> Body for Json<T> {
-    fn read(bytes: &Bytes, headers: &HeaderMap, method: &Method) -> Result<Json<T>, Error> {
-        <Draft<T> as Body>::read(bytes, headers, method)?.whole().map(Json)
+    fn read(bytes: &Bytes, headers: &HeaderMap) -> Result<Json<T>, Error> {
+        <Draft<T> as Body>::read(bytes, headers)?.whole().map(Json)
     }
 
     fn describe(generator: &mut SchemaGenerator) -> Option<BodyShape> {
@@ -109,13 +109,12 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> Body for Json<T> {
 
 /// A JSON body with rules that its handler checks: one answer lists the broken rules and the wrong types.
 impl<T: DeserializeOwned + JsonSchema + Send + 'static> Body for Draft<T> {
-    fn read(bytes: &Bytes, headers: &HeaderMap, method: &Method) -> Result<Draft<T>, Error> {
+    fn read(bytes: &Bytes, headers: &HeaderMap) -> Result<Draft<T>, Error> {
         if bytes.is_empty() {
             return Err(Error::bad_request("body_missing", "the request has no body; send a JSON object"));
         }
         check_content_type(headers)?;
-        let is_partial = [Method::PUT, Method::PATCH].contains(method);
-        if is_partial { form::change_from_json(bytes) } else { form::draft_from_json(bytes) }
+        form::known_from_json(bytes)
     }
 
     fn describe(generator: &mut SchemaGenerator) -> Option<BodyShape> {
@@ -129,7 +128,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> Body for Draft<T> {
 }
 
 impl<T: DeserializeOwned + JsonSchema + Send + 'static> Body for OptionalJson<T> {
-    fn read(bytes: &Bytes, headers: &HeaderMap, method: &Method) -> Result<OptionalJson<T>, Error> {
+    fn read(bytes: &Bytes, headers: &HeaderMap) -> Result<OptionalJson<T>, Error> {
         if bytes.is_empty() {
             return Ok(OptionalJson(None));
         }
@@ -137,7 +136,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> Body for OptionalJson<T>
         if bytes.trim_ascii() == b"null" {
             return Ok(OptionalJson(None));
         }
-        Json::read(bytes, headers, method).map(|Json(value)| OptionalJson(Some(value)))
+        Json::read(bytes, headers).map(|Json(value)| OptionalJson(Some(value)))
     }
 
     fn describe(generator: &mut SchemaGenerator) -> Option<BodyShape> {
@@ -147,7 +146,7 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> Body for OptionalJson<T>
 }
 
 impl Body for Raw {
-    fn read(bytes: &Bytes, _: &HeaderMap, _: &Method) -> Result<Raw, Error> {
+    fn read(bytes: &Bytes, _: &HeaderMap) -> Result<Raw, Error> {
         Ok(Raw(bytes.clone()))
     }
 

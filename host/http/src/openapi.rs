@@ -221,7 +221,7 @@ fn codes(route: &Operation) -> Vec<&'static str> {
     if takes_if_match(route) {
         codes.insert("precondition_failed");
     }
-    if [Method::PUT, Method::PATCH].contains(&route.method) {
+    if [Method::PUT, Method::PATCH, Method::POST].contains(&route.method) {
         codes.insert("nothing_to_change");
     }
     if route.unbound {

@@ -3,6 +3,8 @@
 //! A name is looked up in the data source where the text runs; an ambiguous name has no table.
 
 use std::collections::HashMap;
+use std::num::NonZero;
+use std::sync::Arc;
 
 use lakeport_base::Error;
 use lakeport_catalog::{Entry, Index};
@@ -13,6 +15,9 @@ use serde::Serialize;
 
 use crate::datasources::Datasource;
 use crate::tables::Catalog;
+
+/// Threads that parse the texts of one request.
+const THREADS_MAX: usize = 4;
 
 /// The tables that a text of SQL reads and writes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -83,10 +88,21 @@ pub async fn bindings_in_all(
         .into_iter()
         .map(|(source, sql)| (source.map_or("ansi", |source| &source.kind).to_owned(), sql))
         .collect();
-    let found = tokio::task::spawn_blocking(move || {
-        texts.iter().map(|(dialect, sql)| lakeport_sql::lineage::tables(dialect, sql)).collect::<Vec<Found>>()
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(THREADS_MAX);
+    let share = texts.len().div_ceil(threads).max(1);
+    let texts = Arc::new(texts);
+    let parts = (0..texts.len()).step_by(share).map(|from| {
+        let texts = Arc::clone(&texts);
+        tokio::task::spawn_blocking(move || {
+            let some = &texts[from..texts.len().min(from + share)];
+            let parse = |(dialect, sql): &(String, String)| lakeport_sql::lineage::tables(dialect, sql);
+            some.iter().map(parse).collect::<Vec<Found>>()
+        })
     });
-    let found = found.await.map_err(Error::internal)?;
+    let mut found = Vec::with_capacity(texts.len());
+    for part in parts.collect::<Vec<_>>() {
+        found.extend(part.await.map_err(Error::internal)?);
+    }
     catalog.caught_up().await?;
     let index = catalog.read();
     // One walk over the catalogue for each data source.

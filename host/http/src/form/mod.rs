@@ -36,6 +36,8 @@ const MAX_DETAILS: usize = 20;
 const LOOKED_THROUGH_MAX_BYTES: usize = 256 * 1024;
 /// The most parameters of a query.
 const MAX_QUERY_PARAMETERS: usize = 200;
+/// The most values of a body.
+pub const VALUES_MAX: usize = 400_000;
 /// The name of the whole body in an error without a member.
 const WHOLE: &str = "body";
 
@@ -49,25 +51,45 @@ pub fn draft_from_json<T: DeserializeOwned>(body: &[u8]) -> Result<Draft<T>, Err
     Ok(read_json(body)?.0)
 }
 
-/// The same, for a partial change: 400 `nothing_to_change` if it has members and knows none of them.
-pub fn change_from_json<T: DeserializeOwned>(body: &[u8]) -> Result<Draft<T>, Error> {
+/// The same: 400 `nothing_to_change` if it has members and the form knows none of them.
+pub fn known_from_json<T: DeserializeOwned>(body: &[u8]) -> Result<Draft<T>, Error> {
     let (draft, given) = read_json(body)?;
     if given.has_known.get() || given.unknown.borrow().is_empty() || !draft.is_whole() {
         return Ok(draft);
     }
     let unknown = given.unknown("is not a member of this operation");
     let shown: Vec<String> = unknown.iter().map(|one| format!("{}: {}", one.field, one.message)).collect();
-    let message = format!("no member of the body can be changed here: {}", shown.join("; "));
+    let message = format!("the operation knows no member of the body: {}", shown.join("; "));
     Err(Error::bad_request("nothing_to_change", message).with_details(unknown))
 }
 
 fn read_json<T: DeserializeOwned>(body: &[u8]) -> Result<(Draft<T>, Given), Error> {
+    if count_values(body) > VALUES_MAX {
+        let message = format!("the body has more than {VALUES_MAX} values");
+        return Err(Error::bad_request("invalid_json", message));
+    }
     let value: Value = serde_json::from_slice(body).map_err(|error| {
         let place = format!("line {}, column {}", error.line(), error.column());
         Error::bad_request("invalid_json", format!("the body is not JSON ({place}): {}", reason(&error)))
     })?;
     let details_max = if body.len() > LOOKED_THROUGH_MAX_BYTES { 1 } else { MAX_DETAILS };
     read(&value, Kind::Json, details_max)
+}
+
+/// About how many values a JSON text has, without parsing it: a value in memory is many times larger than in the text.
+pub fn count_values(json: &[u8]) -> usize {
+    let (mut count, mut is_text, mut at) = (1, false, 0);
+    while let Some(&byte) = json.get(at) {
+        match byte {
+            b'"' => is_text = !is_text,
+            // The next one belongs to it.
+            b'\\' if is_text => at += 1,
+            b',' | b'[' | b'{' if !is_text => count += 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    count
 }
 
 /// Reads a query such as `pageNum=2&keyword=a`. A parameter given twice is a list. Unknown ones are ignored.
@@ -343,7 +365,7 @@ mod tests {
             (r#"{"inner":{"OK":true}}"#, "inner.OK"),
             (r#"{"inner":{},"x":1}"#, "x"),
         ] {
-            let Err(Error::Refused(refusal)) = change_from_json::<Change>(body.as_bytes()) else {
+            let Err(Error::Refused(refusal)) = known_from_json::<Change>(body.as_bytes()) else {
                 panic!("{body}")
             };
             assert_eq!((refusal.code, refusal.details[0].field.as_str()), ("nothing_to_change", field));
@@ -356,9 +378,9 @@ mod tests {
             r#"{"inner":{"ok":true,"x":1}}"#,
             r#"{"map":{"x":1}}"#,
         ] {
-            assert!(change_from_json::<Change>(body.as_bytes()).is_ok(), "{body}");
+            assert!(known_from_json::<Change>(body.as_bytes()).is_ok(), "{body}");
         }
-        let wrong = change_from_json::<Task>(br#"{"x":1}"#).unwrap().whole();
+        let wrong = known_from_json::<Task>(br#"{"x":1}"#).unwrap().whole();
         assert_eq!(details(wrong).len(), 3, "missing members are named first");
     }
 

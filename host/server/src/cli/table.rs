@@ -22,9 +22,16 @@ pub fn columns(headings: &[&str], rows: &[Vec<String>]) -> String {
     std::iter::once(line(&headings)).chain(rows.iter().map(|row| line(row))).collect()
 }
 
-/// The text on one line, without control characters.
+/// The text on one line, without characters that control a terminal or the direction of writing.
 pub fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+    let controls = |c: char| {
+        let turns = ['\u{200e}', '\u{200f}', '\u{61c}'];
+        c.is_control()
+            || turns.contains(&c)
+            || ('\u{202a}'..='\u{202e}').contains(&c)
+            || ('\u{2066}'..='\u{2069}').contains(&c)
+    };
+    text.chars().map(|c| if controls(c) { ' ' } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -2,18 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::fs::Permissions;
+use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::http::Method;
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 
 use super::print;
 use super::table::printable;
 use crate::client::Client;
 use crate::config::Environment;
+use crate::workflows::file_name;
 
 const WORKFLOWS: &str = "/api/v1/workflows";
 /// Workflows that are listed at once.
@@ -73,17 +78,12 @@ pub async fn run(options: WorkflowsOptions, environment: &Environment) -> anyhow
 
 async fn export(client: &Client, folder: &Path) -> anyhow::Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let mut names: BTreeMap<String, String> = BTreeMap::new();
     let (mut written, mut unchanged) = (0, 0);
-    for (name, id) in on_server(client).await? {
+    let workflows = on_server(client).await?;
+    let file_names = file_names(workflows.keys());
+    for (name, id) in &workflows {
         let export = client.get(&format!("{WORKFLOWS}/{id}/export-json")).await?;
-        let file_name = export["fileName"].as_str().context("the answer has no fileName")?.to_owned();
-        // The server's own name of a file must not lead out of the folder.
-        ensure!(!file_name.contains(['/', '\\']) && file_name != "..", "`{file_name}` is no name of a file");
-        if let Some(other) = names.insert(file_name.to_lowercase(), name.clone()) {
-            bail!("the workflows `{other}` and `{name}` have the same file {file_name}; rename one of them");
-        }
-        let path = folder.join(&file_name);
+        let path = folder.join(&file_names[name]);
         let text = format!("{:#}\n", export["content"]);
         if std::fs::read_to_string(&path).is_ok_and(|before| before == text) {
             unchanged += 1;
@@ -95,19 +95,48 @@ async fn export(client: &Client, folder: &Path) -> anyhow::Result<()> {
     }
     let mut end = format!("{written} written, {unchanged} unchanged\n");
     for path in files(folder)? {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-        if !names.contains_key(&name) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if !file_names.values().any(|known| *known == name) {
             let _ = writeln!(end, "{} is not on the server", printable(&path.display().to_string()));
         }
     }
     print(&end)
 }
 
-/// Written aside and renamed, so that a stop in between leaves the old file.
+/// The file of each workflow. Names that differ in case alone, or in characters that a file system may refuse, are told
+/// from each other by a part of their digests.
+fn file_names<'n>(names: impl Iterator<Item = &'n String>) -> BTreeMap<String, String> {
+    let mut same: BTreeMap<String, Vec<&String>> = BTreeMap::new();
+    for name in names {
+        same.entry(file_name(name).to_lowercase()).or_default().push(name);
+    }
+    let mut files = BTreeMap::new();
+    for names in same.into_values() {
+        for name in &names {
+            let file = file_name(name);
+            let file = match file.strip_suffix(".json") {
+                Some(stem) if names.len() > 1 => {
+                    format!("{stem}-{}.json", &hex::encode(Sha256::digest(name.as_bytes()))[..8])
+                }
+                _ => file,
+            };
+            files.insert((*name).clone(), file);
+        }
+    }
+    files
+}
+
+/// Written aside, under a name that cannot be foreseen, and renamed: a stop in between leaves the old file, and a link in
+/// the folder is replaced, not followed.
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
-    let aside = path.with_extension("json.partial");
-    std::fs::write(&aside, text).with_context(|| format!("cannot write {}", aside.display()))?;
-    std::fs::rename(&aside, path).with_context(|| format!("cannot write {}", path.display()))
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let written = || {
+        let mut aside = tempfile::Builder::new().prefix(".lakeport-").tempfile_in(folder)?;
+        aside.write_all(text.as_bytes())?;
+        aside.as_file().set_permissions(Permissions::from_mode(0o644))?;
+        aside.persist(path).map_err(|error| error.error)
+    };
+    written().map(drop).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// The ids of all workflows, by name.
@@ -141,6 +170,14 @@ fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+struct Plan {
+    planned: Vec<Planned>,
+    /// Workflows that no file has.
+    others: Vec<String>,
+    /// Everything that is wrong with the files, a line each.
+    wrong: String,
+}
+
 /// A file, and what its import would do.
 struct Planned {
     path: PathBuf,
@@ -149,6 +186,7 @@ struct Planned {
     request: Value,
     preview: Value,
     is_new: bool,
+    is_sound: bool,
 }
 
 impl Planned {
@@ -161,8 +199,8 @@ impl Planned {
     }
 }
 
-/// Previews the import of each file. An error lists everything that is wrong with any of them.
-async fn plan(client: &Client, folder: &Path) -> anyhow::Result<(Vec<Planned>, BTreeMap<String, i64>)> {
+/// Previews the import of each file.
+async fn plan(client: &Client, folder: &Path) -> anyhow::Result<Plan> {
     let mut known = on_server(client).await?;
     let ids = known.clone();
     let mut planned: Vec<Planned> = Vec::new();
@@ -178,7 +216,8 @@ async fn plan(client: &Client, folder: &Path) -> anyhow::Result<(Vec<Planned>, B
         };
         let name = definition["workflow"]["name"].as_str().unwrap_or_default().to_owned();
         if let Some(other) = planned.iter().find(|other| !name.is_empty() && other.name == name) {
-            let _ = writeln!(wrong, "{shown}: {} is the workflow `{name}`, too", other.shown_path());
+            let (name, other) = (printable(&name), other.shown_path());
+            let _ = writeln!(wrong, "{shown}: the name `{name}` is the one of {other} already");
             continue;
         }
         let id = ids.get(&name);
@@ -190,10 +229,10 @@ async fn plan(client: &Client, folder: &Path) -> anyhow::Result<(Vec<Planned>, B
             let _ = writeln!(wrong, "{shown}: {}", problem(error));
         }
         request["previewToken"] = preview["previewToken"].clone();
-        planned.push(Planned { path, name, request, preview, is_new: id.is_none() });
+        let is_sound = preview["canImport"] == true;
+        planned.push(Planned { path, name, request, preview, is_new: id.is_none(), is_sound });
     }
-    ensure!(wrong.is_empty(), "nothing was changed:\n{}", wrong.trim_end());
-    Ok((planned, known))
+    Ok(Plan { planned, others: known.into_keys().collect(), wrong })
 }
 
 fn read(path: &Path) -> anyhow::Result<Value> {
@@ -214,11 +253,11 @@ fn warnings(planned: &Planned) -> String {
 
 /// Whether there is a difference.
 async fn diff(client: &Client, folder: &Path) -> anyhow::Result<bool> {
-    let (planned, others) = plan(client, folder).await?;
+    let Plan { planned, others, wrong } = plan(client, folder).await?;
     let mut is_different = false;
     for planned in &planned {
         print(&warnings(planned))?;
-        if !planned.is_change() {
+        if !planned.is_sound || !planned.is_change() {
             continue;
         }
         is_different = true;
@@ -233,17 +272,21 @@ async fn diff(client: &Client, folder: &Path) -> anyhow::Result<bool> {
             print(&format!("{}\n", printable_line(line)))?;
         }
     }
-    for name in others.keys() {
+    for name in &others {
         print(&format!("workflow `{}` is on the server only\n", printable(name)))?;
     }
+    ensure!(wrong.is_empty(), "not all files could be compared:\n{}", wrong.trim_end());
     Ok(is_different || !others.is_empty())
 }
 
 async fn apply(client: &Client, folder: &Path, is_dry_run: bool) -> anyhow::Result<()> {
-    let (planned, _) = plan(client, folder).await?;
-    let (mut created, mut updated, mut unchanged) = (0, 0, 0);
+    let Plan { planned, wrong, .. } = plan(client, folder).await?;
     for planned in &planned {
         print(&warnings(planned))?;
+    }
+    ensure!(wrong.is_empty(), "nothing was changed:\n{}", wrong.trim_end());
+    let (mut created, mut updated, mut unchanged) = (0, 0, 0);
+    for planned in &planned {
         let name = printable(&planned.name);
         if !planned.is_change() {
             unchanged += 1;
@@ -261,10 +304,14 @@ async fn apply(client: &Client, folder: &Path, is_dry_run: bool) -> anyhow::Resu
         if planned.is_new { created += 1 } else { updated += 1 }
     }
     let would = if is_dry_run { "would be " } else { "" };
-    print(&format!("{created} {would}created, {updated} {would}updated, {unchanged} unchanged\n"))
+    let deployed_later =
+        if created + updated > 0 { "; a change is deployed when it is published" } else { "" };
+    print(&format!(
+        "{created} {would}created, {updated} {would}updated, {unchanged} unchanged{deployed_later}\n"
+    ))
 }
 
-/// A line that cannot drive the terminal; its indentation stays.
+/// A line that cannot drive the terminal; its tabs stay.
 fn printable_line(line: &str) -> String {
-    line.chars().map(|c| if c.is_control() && c != '\t' { ' ' } else { c }).collect()
+    line.split('\t').map(printable).collect::<Vec<_>>().join("\t")
 }

@@ -197,13 +197,13 @@ async fn delete_in_turn(
     if let Some(deployed) = &workflow.deployed {
         match removals::remove(state, deployed, turn, call.request_id.as_str()).await? {
             Removed::Done => {}
-            Removed::Pending(reason) => left = Some((deployed, reason)),
+            Removed::Pending(reason, state) => left = Some((deployed, reason, state)),
             Removed::Refused(error) => return Err(refused(error)),
         }
     }
     let now_ms = state.clock.now_ms();
-    let left = left.map(|(deployed, reason)| Removal {
-        deployed: deployed.clone(),
+    let left = left.map(|(deployed, reason, state)| Removal {
+        deployed: Deployed { state: state.or_else(|| deployed.state.clone()), ..deployed.clone() },
         deleted_at_ms: now_ms,
         next_at_ms: removals::next_at_ms(now_ms, 0),
         tries: 1,
@@ -215,6 +215,7 @@ async fn delete_in_turn(
     store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     store::delete(&mut tx, id, &call.caller.name, now_ms).await?;
     if let Some(left) = &left {
+        store::set_deployed(&mut tx, &left.deployed).await?;
         store::set_removal(&mut tx, id, left.next_at_ms, left.error.as_deref()).await?;
     }
     publications::end_of(&mut tx, id, &call.caller.name, now_ms).await?;

@@ -149,12 +149,16 @@ pub fn check(content: &Content, engines: &[String]) -> Result<(), Vec<Detail>> {
     let mut wrong = Vec::new();
     wrong.extend(check_name(&content.name).err().map(|why| Detail::new("name", why)));
     if !engines.contains(&content.scheduler_engine) {
-        let known = if engines.is_empty() { "none".to_owned() } else { engines.join(", ") };
-        wrong
-            .push(Detail::new("schedulerEngine", format!("must be a configured engine; there are: {known}")));
+        wrong.push(unknown_engine(engines));
     }
     check_params(&content.global_params, &mut wrong);
     if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+}
+
+/// The problem of a name that is none of these engines'.
+pub fn unknown_engine(engines: &[String]) -> Detail {
+    let known = if engines.is_empty() { "none".to_owned() } else { engines.join(", ") };
+    Detail::new("schedulerEngine", format!("must be a configured engine; there are: {known}"))
 }
 
 fn check_name(name: &str) -> Result<(), String> {
@@ -260,7 +264,8 @@ fn laid_time(
         Patch::Keep => before,
         Patch::Clear => None,
         Patch::Set(text) => match time::parse(text, zone) {
-            Ok(at) => Some(at),
+            // Cron knows no parts of a second.
+            Ok(at) => Some(at - at.rem_euclid(time::SECOND_MS)),
             Err(why) => {
                 wrong.push(Detail::new(member, why));
                 None

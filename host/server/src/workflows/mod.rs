@@ -39,6 +39,7 @@ pub use api::{client_of, deployed as deployed_of, engine_client};
 use definition::Content;
 use forms::{BackfillBody, BackfillPath, WorkflowPath, WorkflowStatus};
 pub use store::{by_id, deployed, engine_of, find, lock, names};
+pub use transfer::document::file_name;
 use versions::{Sum, Weight};
 
 /// The change log's topic of workflows; the key is the id.
@@ -85,6 +86,7 @@ pub struct Summary {
     /// Its code and its project in the engine; only meaningful once it is deployed.
     pub engine_code: Option<String>,
     pub engine_project: Option<String>,
+    pub engine_schedule: Option<String>,
     pub created_by: String,
     pub updated_by: String,
     pub created_at_ms: i64,
@@ -171,6 +173,10 @@ impl Workflow {
     fn note_published(&mut self, version: i64, digest: String, schedule: Option<String>) {
         self.published_version = Some(version);
         self.published_digest = Some(digest);
+        if self.status == WorkflowStatus::Draft || schedule.is_none() {
+            // Without a schedule nothing is on.
+            self.status = WorkflowStatus::Offline;
+        }
         self.engine_schedule = schedule;
         self.note_change(false);
     }
@@ -301,6 +307,16 @@ fn uses_datasource<'a>(tx: &'a mut Tx, source: &'a Resource) -> BoxFuture<'a, Re
 /// An engine may not be deleted while a workflow refers to it.
 fn uses_engine<'a>(tx: &'a mut Tx, engine: &'a Resource) -> BoxFuture<'a, Result<(), Error>> {
     Box::pin(async move {
+        let removals = store::count_of_removals(tx, &engine.name).await?;
+        if removals > 0 {
+            let message = format!(
+                "the engine `{}` still has {removals} deleted workflows; {} when they are removed there, or given up: \
+                 see /api/v1/workflows/pending-removal",
+                engine.name,
+                engine.fate.then()
+            );
+            return Err(Error::conflict("in_use", message));
+        }
         let workflows = match store::count_of_engine(tx, &engine.name).await? {
             0 => return Ok(()),
             1 => "1 workflow names".to_owned(),
@@ -405,6 +421,15 @@ fn several() -> Vec<Route<Workflows>> {
             "List deleted workflows that their engine still has",
             removals::list,
         ),
+        Route::new(
+            Method::DELETE,
+            "/api/v1/workflows/pending-removal/{id}",
+            Editor,
+            "abandonRemoval",
+            "Give up the removal of a deleted workflow: its engine keeps it",
+            removals::abandon,
+        )
+        .refuses(&["datasource_not_allowed"]),
         Route::new(
             Method::POST,
             "/api/v1/workflows/{id}/copy",

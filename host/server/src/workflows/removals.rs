@@ -1,6 +1,7 @@
 //! Deleted workflows that their engine still has: it did not answer, or has not finished. They are removed there later,
 //! and listed until then.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,16 +15,17 @@ use serde::Serialize;
 use tokio::time::{Instant, sleep_until};
 
 use super::api::engine_client;
+use super::forms::WorkflowPath;
 use super::{Call, Deployed, Workflows, engine_lock, rights, store};
+use crate::audit::{Change, Commit};
 use crate::datasources::Rights;
-use crate::engines;
 
 /// The longest interval between two looks.
 const POLL: Duration = Duration::from_secs(5);
 /// Removals that are read at once, due first.
 const READ_AT_ONCE: i64 = 100;
-/// Removals of one server at once.
-const AT_ONCE: usize = 4;
+/// Engines that one server asks at once.
+const ENGINES_AT_ONCE: usize = 8;
 /// The pause before a removal is tried again: the first one, and the longest.
 const RETRY_MS: i64 = 5_000;
 const RETRY_MAX_MS: i64 = 5 * 60_000;
@@ -102,11 +104,22 @@ pub async fn list(call: Call) -> Result<Data<Vec<RemovalView>>, Error> {
     Ok(Data::new(&views))
 }
 
+/// `DELETE /api/v1/workflows/pending-removal/{id}`
+pub async fn abandon(call: Call<WorkflowPath>) -> Result<Data<Option<RemovalView>>, Error> {
+    let (state, id) = (&call.state, call.path.id);
+    rights::check_ever(&state.db, &call.caller, id).await?;
+    let mut tx = state.db.begin().await?;
+    if !store::end_removal(&mut tx, id).await? {
+        return Err(Error::not_found("pending removal", id));
+    }
+    call.commit(tx, Change::of("pending_removal", id), Data::new(&None)).await
+}
+
 /// The result of asking an engine to remove a workflow.
 pub enum Removed {
     Done,
-    /// Ask again later; the reason.
-    Pending(String),
+    /// Ask again later: the reason, and the engine's new state.
+    Pending(String, Option<String>),
     /// The engine refuses.
     Refused(Error),
 }
@@ -124,12 +137,12 @@ pub async fn remove(
     };
     Ok(match engine_lock::asked(turn, asked).await {
         Ok(receipt) if receipt.settled => Removed::Done,
-        Ok(_) => Removed::Pending("the engine has not finished the removal".to_owned()),
+        Ok(receipt) => Removed::Pending("the engine has not finished the removal".to_owned(), receipt.state),
         Err(error) if error.code() == "lease_lost" || matches!(error, Error::Internal(_)) => {
             return Err(error);
         }
         Err(error) if REFUSALS.contains(&error.code()) => Removed::Refused(error),
-        Err(error) => Removed::Pending(shown(&error)),
+        Err(error) => Removed::Pending(shown(&error), None),
     })
 }
 
@@ -165,51 +178,67 @@ pub async fn run_worker(state: Arc<Workflows>) {
     }
 }
 
-/// Tries what is due; returns when to look again.
+/// Tries what is due; returns when to look again. An engine that does not answer is asked once.
 async fn look(state: &Workflows) -> Result<Instant, Error> {
-    let now_ms = state.clock.now_ms();
-    let due = store::removals(&state.db, now_ms, READ_AT_ONCE).await?;
-    futures_util::stream::iter(due)
-        .for_each_concurrent(AT_ONCE, |removal| async move {
-            let id = removal.deployed.id;
-            if let Err(error) = attempt(state, removal).await {
-                tracing::warn!(workflow = id, "a removal goes on later: {error}");
+    let mut of_engine: BTreeMap<String, Vec<Removal>> = BTreeMap::new();
+    for removal in store::removals(&state.db, state.clock.now_ms(), READ_AT_ONCE).await? {
+        of_engine.entry(removal.deployed.engine.clone()).or_default().push(removal);
+    }
+    futures_util::stream::iter(of_engine.into_values())
+        .for_each_concurrent(ENGINES_AT_ONCE, |removals| async move {
+            for removal in removals {
+                match attempt(state, removal.deployed.id).await {
+                    Ok(true) => {}
+                    Ok(false) => return,
+                    Err(error) => {
+                        let workflow = removal.deployed.id;
+                        tracing::warn!(workflow, "a removal goes on later: {error}");
+                        return;
+                    }
+                }
             }
         })
         .await;
     Ok(Instant::now() + POLL)
 }
 
-async fn attempt(state: &Workflows, removal: Removal) -> Result<(), Error> {
-    let id = removal.deployed.id;
-    let Some(turn) = engine_lock::try_take(state, id).await? else { return Ok(()) };
+/// False if the engine did not answer.
+async fn attempt(state: &Workflows, id: i64) -> Result<bool, Error> {
+    let Some(turn) = engine_lock::try_take(state, id).await? else { return Ok(true) };
     let work = async |turn: &Held| {
-        let outcome = if engines::find(&state.db, &removal.deployed.engine).await?.is_none() {
-            tracing::warn!(workflow = id, "its engine is not configured any more: a removal is given up");
-            Removed::Done
-        } else {
-            remove(state, &removal.deployed, turn, &format!("removal-{id}")).await?
-        };
+        // Another server may have been faster.
+        let Some(removal) = store::removal(&state.db, id).await? else { return Ok(true) };
+        let outcome = remove(state, &removal.deployed, turn, &format!("removal-{id}")).await?;
         failpoints::reach("removal.asked");
         let mut tx = state.db.begin().await?;
         tx.guard(turn).await?;
-        match outcome {
+        let mut later = async |reason: &str| {
+            let next_at_ms = next_at_ms(state.clock.now_ms(), removal.tries);
+            store::set_removal(&mut tx, id, next_at_ms, Some(reason)).await
+        };
+        let has_answered = match outcome {
             Removed::Done => {
                 tracing::info!(workflow = id, "a deleted workflow was removed from its engine");
-                store::end_removal(&mut tx, id).await?;
+                store::end_removal(&mut tx, id).await?
             }
-            Removed::Pending(reason) => {
-                let next_at_ms = next_at_ms(state.clock.now_ms(), removal.tries);
-                store::set_removal(&mut tx, id, next_at_ms, Some(&reason)).await?;
+            Removed::Pending(reason, None) => {
+                later(&reason).await?;
+                false
+            }
+            Removed::Pending(reason, state) => {
+                later(&reason).await?;
+                store::set_deployed(&mut tx, &Deployed { state, ..removal.deployed }).await?;
+                true
             }
             Removed::Refused(error) => {
-                let next_at_ms = next_at_ms(state.clock.now_ms(), removal.tries);
-                store::set_removal(&mut tx, id, next_at_ms, Some(&shown(&error))).await?;
+                later(&shown(&error)).await?;
+                true
             }
-        }
-        tx.commit().await
+        };
+        tx.commit().await?;
+        Ok(has_answered)
     };
-    turn.work(&state.stopping, work).await.unwrap_or(Ok(()))
+    turn.work(&state.stopping, work).await.unwrap_or(Ok(false))
 }
 
 #[cfg(test)]

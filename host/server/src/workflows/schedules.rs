@@ -58,7 +58,7 @@ async fn set_in_turn(call: &SetCall, turn: &Held) -> Result<Data<WorkflowView>, 
     let mut tx = state.db.begin().await?;
     tx.guard(turn).await?;
     let before = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
-    if told.is_none() {
+    if workflow.in_engine().is_none() {
         // Otherwise the engine has the schedule already: it was set for the version that was compared before.
         call.check_if_match(&before.etag())?;
     }
@@ -187,13 +187,18 @@ async fn switch_in_turn(
     rights::check(&state.db, &call.caller, &workflow).await?;
     let deployed = refuse_without(state, &workflow, status)?;
     let latest = latest(state, &Rights::of(&state.db, &call.caller).await?, id).await?;
-    let told = tell_state(state, deployed, status, call.request_id.as_str());
+    let told = tell_state(state, &workflow, deployed, status, call.request_id.as_str());
     let told = engine_lock::asked(turn, told).await?;
     let mut tx = state.db.begin().await?;
     tx.guard(turn).await?;
     let mut after = store::lock(&mut tx, id).await?.ok_or_else(|| unknown(id))?;
     after.status = status;
     store::set_status(&mut tx, id, status).await?;
+    if status == WorkflowStatus::Online {
+        after.engine_schedule = workflow.content.schedule_text();
+        after.note_change(false);
+        store::set_engine_schedule(&mut tx, &after).await?;
+    }
     if let Some(told) = told {
         store::set_deployed(&mut tx, &told).await?;
     }
@@ -202,8 +207,10 @@ async fn switch_in_turn(
     call.commit(tx, change, shown(state, &after, latest)).await
 }
 
+/// Switches the schedule; one that a rollback or an import has changed is set first. Returns the deployment to store.
 async fn tell_state(
     state: &Workflows,
+    workflow: &Workflow,
     deployed: &Deployed,
     status: WorkflowStatus,
     call_id: &str,
@@ -217,10 +224,15 @@ async fn tell_state(
         );
         return Err(Error::not_yet(message));
     }
-    let receipt = if status == WorkflowStatus::Online {
-        client.online(&reference).await?
-    } else {
-        client.offline(&reference).await?
-    };
-    Ok(kept(deployed, receipt))
+    let mut deployed = deployed.clone();
+    let is_online = status == WorkflowStatus::Online;
+    let schedule = workflow.content.schedule.as_ref().filter(|_| is_online);
+    if let (Some(schedule), true) = (schedule, workflow.engine_schedule != workflow.content.schedule_text()) {
+        let told = tell(&client, &deployed, schedule).await?;
+        deployed = told.unwrap_or(deployed);
+    }
+    let reference = deployed.reference();
+    let receipt =
+        if is_online { client.online(&reference).await? } else { client.offline(&reference).await? };
+    Ok(Some(kept(&deployed, receipt).unwrap_or(deployed)))
 }

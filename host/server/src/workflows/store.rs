@@ -26,6 +26,14 @@ macro_rules! columns {
     };
 }
 
+/// The columns of [`read_removal`].
+macro_rules! removals {
+    () => {
+        "SELECT id, engine, engine_name, engine_code, engine_project, engine_revision, engine_state, deleted_at, \
+         removal_at, removal_tries, removal_error "
+    };
+}
+
 fn workflow(row: &Row) -> Result<Workflow, Error> {
     let mut row = row.by_name();
     let id = row.get("id")?;
@@ -155,7 +163,7 @@ pub async fn page(
                 page!(
                     "id, CASE WHEN octet_length(content) <= $5 THEN content END AS content, version, \
                      changed_version, status, publication, published_version, engine_code, engine_project, \
-                     created_by, updated_by, created_at, updated_at",
+                     engine_schedule, created_by, updated_by, created_at, updated_at",
                     $contains
                 ),
                 ") AS w",
@@ -221,6 +229,7 @@ fn summary(row: &mut ByName<'_>) -> Result<Summary, Error> {
         published_version: row.get("published_version")?,
         engine_code: row.get("engine_code")?,
         engine_project: row.get("engine_project")?,
+        engine_schedule: row.get("engine_schedule")?,
         created_by: row.get("created_by")?,
         updated_by: row.get("updated_by")?,
         created_at_ms: row.get("created_at")?,
@@ -317,15 +326,21 @@ pub async fn set_deployed(tx: &mut Tx, deployed: &Deployed) -> Result<(), Error>
 /// Records that a version was deployed, with its digest and its schedule.
 pub async fn set_published(tx: &mut Tx, workflow: &Workflow) -> Result<(), Error> {
     const SET: &str = "UPDATE workflows SET published_version = $2, published_digest = $3, engine_schedule = $4, \
-        changed_version = $5, status = CASE status WHEN 'draft' THEN 'offline' ELSE status END WHERE id = $1";
-    let values: [Value; 5] = [
+        changed_version = $5, status = $6 WHERE id = $1";
+    let values: [Value; 6] = [
         workflow.id.into(),
         workflow.published_version.into(),
         workflow.published_digest.as_deref().into(),
         workflow.engine_schedule.as_deref().into(),
         workflow.changed_version.into(),
+        workflow.status.as_str().into(),
     ];
     tx.execute(SET, &values).await.map(drop)
+}
+
+pub async fn set_changed_version(tx: &mut Tx, workflow: &Workflow) -> Result<(), Error> {
+    const SET: &str = "UPDATE workflows SET changed_version = $2 WHERE id = $1";
+    tx.execute(SET, &[workflow.id.into(), workflow.changed_version.into()]).await.map(drop)
 }
 
 /// Records the schedule that the engine was given.
@@ -354,30 +369,39 @@ pub async fn set_removal(tx: &mut Tx, id: i64, next_at_ms: i64, error: Option<&s
     tx.execute(SET, &[id.into(), next_at_ms.into(), error.into()]).await.map(drop)
 }
 
-pub async fn end_removal(tx: &mut Tx, id: i64) -> Result<(), Error> {
-    const END: &str = "UPDATE workflows SET removal_at = NULL, removal_error = NULL WHERE id = $1";
-    tx.execute(END, &[id.into()]).await.map(drop)
+/// False if there is none.
+pub async fn end_removal(tx: &mut Tx, id: i64) -> Result<bool, Error> {
+    const END: &str = "UPDATE workflows SET removal_at = NULL, removal_error = NULL WHERE id = $1 AND removal_at IS NOT NULL";
+    Ok(tx.execute(END, &[id.into()]).await? > 0)
+}
+
+/// The pending removal of a workflow.
+pub async fn removal(db: &Db, id: i64) -> Result<Option<Removal>, Error> {
+    const REMOVAL: &str = concat!(removals!(), "FROM workflows WHERE id = $1 AND removal_at IS NOT NULL");
+    Ok(db.read(REMOVAL, &[id.into()]).await?.first().map(read_removal).transpose()?.flatten())
 }
 
 /// The deleted workflows that their engines still have, and that are due by a time; those due first come first.
 pub async fn removals(db: &Db, by_ms: i64, limit: i64) -> Result<Vec<Removal>, Error> {
-    const REMOVALS: &str = "SELECT id, engine, engine_name, engine_code, engine_project, engine_revision, \
-        engine_state, deleted_at, removal_at, removal_tries, removal_error FROM workflows \
-        WHERE removal_at IS NOT NULL AND removal_at <= $1 ORDER BY removal_at, id LIMIT $2";
+    const REMOVALS: &str = concat!(
+        removals!(),
+        "FROM workflows WHERE removal_at IS NOT NULL AND removal_at <= $1 ORDER BY removal_at, id LIMIT $2"
+    );
     let rows = db.read(REMOVALS, &[by_ms.into(), limit.into()]).await?;
-    let removal = |row: &Row| {
-        let mut row = row.by_name();
-        let id = row.get("id")?;
-        let Some(deployed) = in_engine(&mut row, id)? else { return Ok(None) };
-        Ok(Some(Removal {
-            deployed,
-            deleted_at_ms: row.get("deleted_at")?,
-            next_at_ms: row.get("removal_at")?,
-            tries: row.get("removal_tries")?,
-            error: row.get("removal_error")?,
-        }))
-    };
-    rows.iter().filter_map(|row| removal(row).transpose()).collect()
+    rows.iter().filter_map(|row| read_removal(row).transpose()).collect()
+}
+
+fn read_removal(row: &Row) -> Result<Option<Removal>, Error> {
+    let mut row = row.by_name();
+    let id = row.get("id")?;
+    let Some(deployed) = in_engine(&mut row, id)? else { return Ok(None) };
+    Ok(Some(Removal {
+        deployed,
+        deleted_at_ms: row.get("deleted_at")?,
+        next_at_ms: row.get("removal_at")?,
+        tries: row.get("removal_tries")?,
+        error: row.get("removal_error")?,
+    }))
 }
 
 /// The deployments in an engine, by id.
@@ -424,6 +448,12 @@ pub async fn ids_of_codes(
     let codes = serde_json::to_string(codes).map_err(Error::internal)?;
     let rows = db.read(db.words(CODES), &[engine.into(), codes.into()]).await?;
     rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).collect()
+}
+
+/// The deleted workflows that an engine still has to remove.
+pub async fn count_of_removals(tx: &mut Tx, engine: &str) -> Result<i64, Error> {
+    const COUNT: &str = "SELECT count(*) FROM workflows WHERE removal_at IS NOT NULL AND engine = $1";
+    tx.query(COUNT, &[engine.into()]).await?.first().map_or(Ok(0), |row| row.get(0))
 }
 
 pub async fn count_of_engine(tx: &mut Tx, engine: &str) -> Result<i64, Error> {

@@ -43,6 +43,6 @@ pub async fn add(db: &Db, new: Workflow) -> Workflow {
 /// Marks a version as deployed.
 pub async fn publish(tx: &mut Tx, id: i64, version: i64) {
     let mut workflow = store::lock(tx, id).await.unwrap().unwrap();
-    workflow.note_published(version, version.to_string(), None);
+    workflow.note_published(version, version.to_string(), Some("{}".to_owned()));
     store::set_published(tx, &workflow).await.unwrap();
 }

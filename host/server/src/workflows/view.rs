@@ -44,6 +44,7 @@ impl Summary {
             published_version: workflow.published_version,
             engine_code: deployed.and_then(|deployed| deployed.code.clone()),
             engine_project: deployed.and_then(|deployed| deployed.project.clone()),
+            engine_schedule: workflow.engine_schedule.clone(),
             created_by: workflow.created_by.clone(),
             updated_by: workflow.updated_by.clone(),
             created_at_ms: workflow.created_at_ms,
@@ -102,6 +103,9 @@ pub struct WorkflowView {
     current_version: i64,
     published_version: Option<i64>,
     schedule: Option<ScheduleView>,
+    /// The schedule that the engine has, where it is another one: after a rollback or an import, until the next
+    /// publication, or until it is put online again. Otherwise null.
+    engine_schedule: Option<ScheduleView>,
     global_params: Vec<GlobalParam>,
     latest_execution: Option<ExecutionView>,
     created_by: String,
@@ -158,10 +162,16 @@ impl WorkflowView {
         let (publish_status, status) = (workflow.publish_status(), workflow.status);
         let (content, is_deployed) = (workflow.content, status != WorkflowStatus::Draft);
         let project = workflow.engine_project.filter(|_| is_deployed);
+        let is_other = is_deployed && workflow.engine_schedule != content.schedule_text();
+        let in_engine = workflow.engine_schedule.as_deref().filter(|_| is_other);
+        let in_engine: Option<Schedule> = in_engine.and_then(|text| serde_json::from_str(text).ok());
+        // What is off in the engine is shown as off.
+        let own_status = if is_other { WorkflowStatus::Offline } else { status };
         let schedule = content.schedule.as_ref();
         WorkflowView {
             id: workflow.id,
-            schedule: schedule.map(|schedule| ScheduleView::new(schedule, status, zone, now_ms)),
+            schedule: schedule.map(|schedule| ScheduleView::new(schedule, own_status, zone, now_ms)),
+            engine_schedule: in_engine.map(|schedule| ScheduleView::new(&schedule, status, zone, now_ms)),
             name: content.name,
             description: content.description,
             scheduler_engine: content.scheduler_engine,

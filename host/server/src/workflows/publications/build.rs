@@ -25,7 +25,7 @@ pub struct Submitted {
 }
 
 impl Submitted {
-    /// `None` if the version does not exist. Includes the current schedule, which needs no publication.
+    /// `None` if the version does not exist. Includes the schedule that was set since, which needs no publication.
     pub async fn read(
         state: &Workflows,
         workflow: &Workflow,
@@ -35,7 +35,9 @@ impl Submitted {
             return Ok(None);
         };
         if workflow.schedule_version > version {
-            snapshot.content.schedule.clone_from(&workflow.content.schedule);
+            // The last one that was set, not one that came with a rollback or an import.
+            let set = versions::content_at(workflow.id, workflow.schedule_version).all(&state.db).await?;
+            snapshot.content.schedule = set.into_iter().next().and_then(|content| content.schedule);
         }
         Submitted::of(state, snapshot).await.map(Some)
     }

@@ -143,6 +143,15 @@ async fn known_problems(
         } else if task.datasource_id.is_some() && source.is_none() {
             refuse("datasourceId", "its data source does not exist any more".to_owned());
         }
+        let missing =
+            [("inputTableIds", &task.unresolved.inputs), ("outputTableIds", &task.unresolved.outputs)];
+        for (field, tables) in missing {
+            for table in tables {
+                let why =
+                    format!("the catalogue has no table `{table}`, so the order of the tasks is not known");
+                refuse(field, why);
+            }
+        }
         if let Some(why) = saving::unfit_datasource(kinds, task, source) {
             refuse("datasourceId", why);
         }
@@ -179,7 +188,12 @@ fn of_engine(submitted: &Submitted, problem: EngineProblem) -> Problem {
         Some((*id, &saved.content, member.trim_start_matches('.')))
     };
     match place() {
-        Some((id, task, member)) => Problem::of_task(id, task, member, problem.message.clone()),
+        Some((id, task, member)) => {
+            // The task is named anyway.
+            let named = format!("the task `{}` ", task.task_name);
+            let message = problem.message.strip_prefix(&named).unwrap_or(&problem.message);
+            Problem::of_task(id, task, member, message.to_owned())
+        }
         None => Problem::of_workflow(&problem.member, problem.message),
     }
 }

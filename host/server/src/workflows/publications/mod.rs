@@ -8,6 +8,7 @@
 mod api;
 mod build;
 mod check;
+mod digests;
 mod preview;
 mod store;
 mod worker;

@@ -127,6 +127,20 @@ pub async fn decide(tx: &mut Tx, record: &Publication) -> Result<(), Error> {
     })
 }
 
+/// Workflows whose published version has no digest, with that version.
+pub async fn without_digest(db: &Db, limit: i64) -> Result<Vec<(i64, i64)>, Error> {
+    const WITHOUT: &str = "SELECT id, published_version FROM workflows \
+        WHERE published_version IS NOT NULL AND published_digest IS NULL AND deleted_at IS NULL ORDER BY id LIMIT $1";
+    let rows = db.read(WITHOUT, &[limit.into()]).await?;
+    rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
+}
+
+pub async fn set_digest(db: &Db, workflow_id: i64, version: i64, digest: &str) -> Result<(), Error> {
+    const SET: &str = "UPDATE workflows SET published_digest = $3 \
+        WHERE id = $1 AND published_version = $2 AND published_digest IS NULL";
+    db.execute(SET, &[workflow_id.into(), version.into(), digest.into()]).await.map(drop)
+}
+
 /// Pending deployments, oldest first.
 pub async fn pending(db: &Db) -> Result<Vec<Publication>, Error> {
     const PENDING: &str = concat!(

@@ -16,11 +16,11 @@ use tokio::task::JoinError;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::build::Submitted;
-use super::{Publication, TOPIC, api, check, store};
+use super::{Publication, TOPIC, api, check, digests, store};
 use crate::engines::EngineClient;
 use crate::workflows::Workflows;
 use crate::workflows::api::engine_client;
-use crate::workflows::{Deployed, Workflow, WorkflowStatus, engine_lock, store as workflows};
+use crate::workflows::{Deployed, Workflow, WorkflowStatus, engine_lock, store as workflows, versions};
 
 /// The interval of looking for orphaned deployments.
 const POLL: Duration = Duration::from_secs(5);
@@ -54,6 +54,9 @@ const REASON_MAX_CHARS: usize = 2_000;
 
 /// Works until the server stops.
 pub async fn run_worker(state: Arc<Workflows>) {
+    if let Err(error) = digests::fill(&state).await {
+        tracing::warn!("digests of deployed workflows are missing: {error}");
+    }
     let (mut changed, stopping) = (state.changes.subscribe(TOPIC), state.stopping.clone());
     let worker = Worker { state, jobs: Jobs::new(DEPLOYMENTS_AT_ONCE) };
     jobs::run(worker, &mut changed, stopping.cancelled()).await;
@@ -365,6 +368,7 @@ async fn end(state: &Workflows, record: &Publication, turn: &Held, outcome: Outc
         workflows::set_deployed(&mut tx, &done.deployed).await?;
         workflow.note_published(record.version, done.digest, done.schedule);
         workflows::set_published(&mut tx, &workflow).await?;
+        versions::check_tasks(&mut tx, &mut workflow).await?;
     }
     api::settle(&mut tx, record, None).await?;
     tx.commit().await?;

@@ -191,7 +191,7 @@ pub async fn get(call: Call<TaskPath>) -> Result<Data<TaskView>, Error> {
     let etag = task.etag();
     let rights = Rights::of(&state.db, &call.caller).await?;
     // A tag of the whole definition would confirm guesses of what is withheld.
-    let is_whole = rights.may_use(task.content.datasource_id);
+    let is_whole = rights.may_use(task.content.rights_id());
     let view = TaskView::new(task, names.first().map(String::as_str), &rights, state.config.time_zone);
     let answer = Data::new(&view);
     Ok(if is_whole { answer.with_etag(&etag) } else { answer })
@@ -224,7 +224,7 @@ async fn try_update(call: &UpdateCall) -> Result<Option<Data<SavedTaskView>>, Er
     let (state, id, form) = (&call.state, call.path.id, call.body.read());
     let before = super::get(state, id).await?;
     let rights = Rights::of(&state.db, &call.caller).await?;
-    rights.check([before.content.datasource_id])?;
+    rights.check([before.content.rights_id()])?;
     call.check_if_match(&before.etag())?;
     let workflow_id = form.task.0.as_ref().and_then(|task| task.workflow_id.0).or(before.workflow_id);
     let place = match workflow_id {
@@ -279,6 +279,9 @@ async fn write(
         }
     }
     store::update(&mut tx, before, &after).await?;
+    if !is_changed && let Some(workflow_id) = workflow_id {
+        versions::set_beside(&mut tx, workflow_id, after.id, &part::of(&after, &looked.names).0).await?;
+    }
     if is_changed {
         let old = Some(part::held(before));
         let new = Some(part::of(&after, &looked.names));
@@ -366,7 +369,7 @@ async fn try_delete(call: &Call<TaskPath>) -> Result<Option<Data<Option<TaskView
     let (state, id) = (&call.state, call.path.id);
     let before = super::get(state, id).await?;
     let rights = Rights::of(&state.db, &call.caller).await?;
-    rights.check([before.content.datasource_id])?;
+    rights.check([before.content.rights_id()])?;
     call.check_if_match(&before.etag())?;
     let mut tx = state.db.begin().await?;
     let locked = Locked::of(&mut tx, &rights, [before.workflow_id, None]).await?;

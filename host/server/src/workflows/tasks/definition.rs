@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::Task;
 use super::forms::{CreateTask, Priority, TaskChange, UpdateTask};
 
+/// The id of a data source that is known by its name alone; no data source has it.
+pub const NO_DATASOURCE: i64 = 0;
 pub const TYPE_MAX_CHARS: usize = 64;
 /// The longest text of a task, in bytes.
 pub const TEXT_MAX_BYTES: usize = 1024 * 1024;
@@ -109,6 +111,11 @@ impl Priority {
 }
 
 impl Content {
+    /// Its data source, for rights: of one that does not exist, [`NO_DATASOURCE`], which no bound caller may use.
+    pub fn rights_id(&self) -> Option<i64> {
+        self.datasource_id.or_else(|| self.unresolved.datasource.as_ref().map(|_| NO_DATASOURCE))
+    }
+
     /// All tables that it reads or writes, one list after the other.
     pub fn table_ids(&self) -> impl Iterator<Item = i64> {
         self.input_table_ids.iter().chain(&self.output_table_ids).copied()
@@ -196,7 +203,11 @@ pub fn changed(form: &UpdateTask, before: &Task, kinds: Option<&[Kind]>) -> (Wan
     if form.output_table_ids != Patch::Keep {
         content.unresolved.outputs.clear();
     }
-    let (body, wrong) = check(&content, kinds_with(kinds, &before.content).as_deref());
+    let kinds = kinds_with(kinds, &before.content);
+    let (body, mut wrong) = check(&content, kinds.as_deref());
+    // What an import or a rollback has left is no error of a change of something else.
+    let known = check(&before.content, kinds.as_deref()).1;
+    wrong.retain(|one| !known.contains(one));
     let (old, new) = (&before.content, &content);
     let is_new = old.sql_content != new.sql_content
         || old.datasource_id != new.datasource_id

@@ -76,8 +76,11 @@ pub async fn look_up(
     }
     let params = place.map(|(workflow, _)| workflow.content.params()).unwrap_or_default();
     let text = wanted.content.sql_content.as_deref().unwrap_or_default();
+    // What was saved before is no error of a change of something else.
+    let is_kept = before.is_some_and(|before| before.sql_content == wanted.content.sql_content);
     let problems = parameters::check(&wanted.content.task_type, text, &params);
-    wrong.extend(problems.into_iter().map(|why| Detail::new("task.sqlContent", why)));
+    let problems = problems.into_iter().filter(|_| !is_kept);
+    wrong.extend(problems.map(|why| Detail::new("task.sqlContent", why)));
     if !wrong.is_empty() || form.refuse(Vec::new()).is_err() {
         let new = new_tables(&wanted.content, before);
         let active = tables::active_of(&new).all(&state.db).await?;
@@ -213,7 +216,7 @@ pub async fn warnings(state: &Workflows, rights: &Rights<'_>, task: &Task) -> Re
     let index = state.catalog.read();
     let mut warnings = Vec::new();
     let mut unseen = 0;
-    let is_source_open = rights.may_use(content.datasource_id);
+    let is_source_open = rights.may_use(content.rights_id());
     // What could not be read is quoted from the SQL.
     let errors = parsed.errors.iter().map(|error| not_read(error, task.given));
     let surprises = errors.chain(parsed.warnings.iter().cloned()).map(|warning| (is_source_open, warning));

@@ -46,7 +46,7 @@ pub fn text(content: &Content) -> String {
 pub fn of(task: &Task, names: &Names) -> New {
     let beside = Beside { given: task.given, names: names.clone() };
     let beside = serde_json::to_string(&beside).expect("texts and numbers are JSON");
-    let (digest, datasource_id) = (task.digest.clone(), task.content.datasource_id);
+    let (digest, datasource_id) = (task.digest.clone(), task.content.rights_id());
     (Part { content: text(&task.content), beside, digest, datasource_id }, weight(&task.content))
 }
 
@@ -61,7 +61,12 @@ pub fn held(task: &Task) -> Held {
 }
 
 fn weight(content: &Content) -> Weight {
-    let bindings = content.input_table_ids.len() + content.output_table_ids.len();
-    let text_bytes = content.sql_content.as_ref().map_or(0, String::len);
+    let unresolved = &content.unresolved;
+    let bindings = content.input_table_ids.len()
+        + content.output_table_ids.len()
+        + unresolved.inputs.len()
+        + unresolved.outputs.len();
+    let unresolved_bytes = unresolved.text().map_or(0, |text| text.len());
+    let text_bytes = content.sql_content.as_ref().map_or(0, String::len) + unresolved_bytes;
     Weight { tasks: 1, bindings: bindings as i64, text_bytes: text_bytes as i64 }
 }

@@ -76,8 +76,9 @@ pub async fn replace(
         told.insert(task.id);
         let after = part::of(task, names);
         let held = before.remove(&task.id);
-        // Only the lists that were given differ, which is no change of the version.
         if held.as_ref().is_some_and(|(digest, _)| *digest == after.0.digest) {
+            // Only the lists that were given differ, which is no change of the version.
+            versions::set_beside(tx, workflow.id, task.id, &after.0).await?;
             continue;
         }
         changes.push(PartChange { task_id: task.id, before: held, after: Some(after) });

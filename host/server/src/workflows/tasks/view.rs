@@ -48,7 +48,7 @@ pub struct TaskView {
 impl TaskView {
     pub fn new(task: Task, workflow_name: Option<&str>, rights: &Rights<'_>, zone: Tz) -> TaskView {
         let content = task.content;
-        let is_open = rights.may_use(content.datasource_id);
+        let is_open = rights.may_use(content.rights_id());
         TaskView {
             id: task.id,
             workflow_id: task.workflow_id,

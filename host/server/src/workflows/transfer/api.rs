@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::document::Document;
 use crate::engines;
+use crate::workflows::definition::unknown_engine;
 use crate::workflows::forms::{ImportableQuery, PAGE_SIZE_DEFAULT};
 use crate::workflows::{Call, store};
 
@@ -52,7 +53,10 @@ pub async fn importable(
     let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
     let engine = query.scheduler_engine.as_deref().unwrap_or(engines::LOCAL);
     let record = engines::find(&state.db, engine).await?;
-    let record = record.ok_or_else(|| Error::not_found("engine", engine))?;
+    let Some(record) = record else {
+        let known = engines::names(&state.db).await?;
+        return Err(Error::invalid(vec![unknown_engine(&known)]));
+    };
     let client = engines::EngineClient::of(&state.engines, &record, call.request_id.as_str());
     let mut heads: Vec<DefinitionHead> = Vec::new();
     let mut cursor = None;

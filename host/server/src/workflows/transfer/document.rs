@@ -1,19 +1,21 @@
 //! A workflow as a document: the format `lakeport.workflow/1`. Equal definitions have equal texts on every server: it
 //! refers to data sources, tables and tasks by their names, and its lists have one order.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 
 use chrono_tz::Tz;
 use lakeport_base::time;
 use schemars::{JsonSchema, Schema, schema_for};
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
 use crate::workflows::api::EDGES_MAX;
 use crate::workflows::definition::Schedule;
 use crate::workflows::forms::{FailureStrategy, GlobalParam, WarningType};
 use crate::workflows::tasks::definition::TableRef;
+use crate::workflows::tasks::dependencies::{self, Bound};
 use crate::workflows::tasks::forms::Priority;
-use crate::workflows::tasks::part::Names;
+use crate::workflows::tasks::part::{Names, TableName};
 use crate::workflows::versions::{SavedTask, Snapshot};
 
 /// The format's name and version.
@@ -154,11 +156,23 @@ impl Document {
     }
 }
 
-/// The file of a workflow: its name, where characters that a file system may refuse are `_`.
+/// The longest name of a file without its extension, in bytes.
+const FILE_NAME_MAX_BYTES: usize = 180;
+
+/// The file of a workflow: its name, where characters that a file system may refuse are `_`; a long one is cut, and told
+/// from others by a part of its digest.
 pub fn file_name(workflow: &str) -> String {
     let kept = |c: char| if c.is_control() || "/\\:*?\"<>|".contains(c) { '_' } else { c };
-    let name: String = workflow.chars().map(kept).collect();
-    format!("{}.json", name.trim_start_matches('.'))
+    let mut name: String = workflow.chars().map(kept).collect();
+    if name.starts_with('.') {
+        // It would be hidden.
+        name.insert(0, '_');
+    }
+    if name.len() > FILE_NAME_MAX_BYTES {
+        name.truncate(name.floor_char_boundary(FILE_NAME_MAX_BYTES));
+        name = format!("{name}-{}", &hex::encode(Sha256::digest(workflow))[..8]);
+    }
+    format!("{name}.json")
 }
 
 impl TaskPart {
@@ -181,14 +195,26 @@ impl TaskPart {
     }
 }
 
-/// The names of tables, in order, and those that have no id here.
-pub fn table_refs(names: &Names, ids: &[i64], unresolved: &[TableRef]) -> Vec<TableRef> {
-    let named = names.tables.iter().filter(|table| ids.contains(&table.id));
-    let named = named.map(|table| TableRef {
+pub fn table_ref(table: &TableName) -> TableRef {
+    TableRef {
         datasource: table.datasource.clone(),
         db_name: table.db_name.clone(),
         table_name: table.table_name.clone(),
-    });
+    }
+}
+
+pub fn table_name(table: &TableRef, id: i64) -> TableName {
+    TableName {
+        id,
+        datasource: table.datasource.clone(),
+        db_name: table.db_name.clone(),
+        table_name: table.table_name.clone(),
+    }
+}
+
+/// The names of tables, in order, and those that have no id here.
+pub fn table_refs(names: &Names, ids: &[i64], unresolved: &[TableRef]) -> Vec<TableRef> {
+    let named = names.tables.iter().filter(|table| ids.contains(&table.id)).map(table_ref);
     let all: BTreeSet<TableRef> = named.chain(unresolved.iter().cloned()).collect();
     all.into_iter().collect()
 }
@@ -196,11 +222,7 @@ pub fn table_refs(names: &Names, ids: &[i64], unresolved: &[TableRef]) -> Vec<Ta
 impl SchedulePart {
     fn of(schedule: &Schedule) -> SchedulePart {
         let zone = schedule.timezone.parse::<Tz>().unwrap_or(Tz::UTC);
-        let shown = |at: i64| {
-            let text = time::shown(at, zone);
-            // Clocks show some hours twice.
-            if time::parse(&text, zone) == Ok(at) { text } else { time::rfc3339(at) }
-        };
+        let shown = |at: i64| time::shown_exactly(at, zone);
         SchedulePart {
             crontab: schedule.crontab.clone(),
             start_time: schedule.start_ms.map(shown),
@@ -212,26 +234,29 @@ impl SchedulePart {
     }
 }
 
-/// The order that follows from the tables of tasks, which are sorted by name: sorted, and at most [`EDGES_MAX`].
+/// The order that follows from the tables of tasks, sorted, and at most [`EDGES_MAX`].
 pub fn edges(tasks: &[TaskPart]) -> Vec<EdgePart> {
-    let mut readers: BTreeMap<&TableRef, Vec<&str>> = BTreeMap::new();
+    let mut ids: HashMap<&TableRef, i64> = HashMap::new();
+    let mut numbered = Vec::with_capacity(tasks.len());
     for task in tasks {
-        for table in &task.input_tables {
-            readers.entry(table).or_default().push(&task.task_name);
-        }
-    }
-    let mut edges = BTreeSet::new();
-    'all: for task in tasks {
-        for target in task.output_tables.iter().filter_map(|table| readers.get(table)).flatten() {
-            if *target != task.task_name {
-                edges.insert(EdgePart { source: task.task_name.clone(), target: (*target).to_owned() });
-            }
-            if edges.len() >= EDGES_MAX {
-                break 'all;
+        let mut lists = [Vec::new(), Vec::new()];
+        for (list, tables) in lists.iter_mut().zip([&task.input_tables, &task.output_tables]) {
+            for table in tables {
+                let next = ids.len() as i64;
+                list.push(*ids.entry(table).or_insert(next));
             }
         }
+        numbered.push(lists);
     }
-    edges.into_iter().collect()
+    let bound = numbered.iter().enumerate();
+    let bound: Vec<Bound<'_>> =
+        bound.map(|(at, [inputs, outputs])| Bound { task_id: at as i64, inputs, outputs }).collect();
+    let name = |at: i64| tasks[at as usize].task_name.clone();
+    let pairs = dependencies::edges(&bound, EDGES_MAX).into_iter().take(EDGES_MAX);
+    let mut edges: Vec<EdgePart> =
+        pairs.map(|(source, target)| EdgePart { source: name(source), target: name(target) }).collect();
+    edges.sort();
+    edges
 }
 
 #[cfg(test)]
@@ -241,7 +266,11 @@ mod tests {
     #[test]
     fn a_file_name_stays_in_its_folder() {
         assert_eq!(file_name("daily load"), "daily load.json");
-        assert_eq!(file_name("../../etc/x"), "_.._etc_x.json");
+        assert_eq!(file_name("../../etc/x"), "_.._.._etc_x.json");
+        assert_eq!(file_name(".."), "_...json");
+        let long = file_name(&"数".repeat(100));
+        assert!(long.len() < 200 && long.ends_with(".json"), "{long}");
+        assert_ne!(long, file_name(&"数".repeat(99)));
         assert_eq!(file_name("日报"), "日报.json");
     }
 }

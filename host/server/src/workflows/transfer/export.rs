@@ -1,7 +1,5 @@
 //! Exports a version as a document.
 
-use std::collections::BTreeSet;
-
 use ::http::HeaderValue;
 use ::http::header::CONTENT_DISPOSITION;
 use lakeport_base::Error;
@@ -11,9 +9,9 @@ use schemars::{JsonSchema, SchemaGenerator, json_schema};
 use serde::Serialize;
 
 use super::document::Document;
-use super::resolve;
 use crate::datasources::{self, Rights};
 use crate::workflows::forms::{ExportQuery, WorkflowPath};
+use crate::workflows::tasks::part::TableName;
 use crate::workflows::versions::Snapshot;
 use crate::workflows::{Call, Workflows, rights};
 
@@ -77,14 +75,15 @@ pub async fn of_workflow(state: &Workflows, rights: &Rights<'_>, id: i64) -> Res
     let missing = || Error::not_found("version", workflow.version);
     let mut snapshot = Snapshot::read(&state.db, id, workflow.version).await?.ok_or_else(missing)?;
     refresh_names(state, &mut snapshot).await?;
-    Ok(Document::of(&snapshot))
+    // A large workflow takes time, which would block threads that answer requests.
+    tokio::task::spawn_blocking(move || Document::of(&snapshot)).await.map_err(Error::internal)
 }
 
 /// References are stored with the names that they had; now some may have others.
-async fn refresh_names(state: &Workflows, snapshot: &mut Snapshot) -> Result<(), Error> {
-    let ids: BTreeSet<i64> = snapshot.tasks.values().flat_map(|task| task.content.table_ids()).collect();
-    let tables = resolve::table_names(state, ids.into_iter()).await?;
+pub async fn refresh_names(state: &Workflows, snapshot: &mut Snapshot) -> Result<(), Error> {
     let sources = datasources::names_by_id(&state.db).await?;
+    state.catalog.caught_up().await?;
+    let index = state.catalog.read();
     for task in snapshot.tasks.values_mut() {
         let source = task.content.datasource_id.and_then(|id| sources.get(&id));
         if let Some(name) = source {
@@ -92,8 +91,15 @@ async fn refresh_names(state: &Workflows, snapshot: &mut Snapshot) -> Result<(),
         }
         let stored = std::mem::take(&mut task.names.tables);
         let of = |id: i64| {
-            let now = tables.get(&id).cloned();
-            now.or_else(|| stored.iter().find(|table| table.id == id).cloned())
+            let stored = stored.iter().find(|table| table.id == id);
+            let Some(entry) = index.get(id) else { return stored.cloned() };
+            // In the recycle bin a table has a name of its own.
+            let table_name = match stored {
+                Some(stored) if entry.is_deprecated => stored.table_name.clone(),
+                _ => entry.table_name.to_string(),
+            };
+            let datasource = entry.cluster_id.and_then(|id| sources.get(&id).cloned());
+            Some(TableName { id, datasource, db_name: entry.db_name.to_string(), table_name })
         };
         task.names.tables = task.content.table_ids().filter_map(of).collect();
     }

@@ -3,7 +3,7 @@
 
 use lakeport_base::Error;
 use lakeport_base::error::Detail;
-use lakeport_http::form::Draft;
+use lakeport_http::form::{self, Draft};
 use lakeport_http::{Data, Nothing};
 use lakeport_store::Tx;
 use schemars::JsonSchema;
@@ -12,14 +12,15 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::document::{Document, EdgePart, TaskPart};
-use super::engine;
 use super::read::{self, Problems, ROOT};
 use super::resolve::{self, Resolved, ResolvedTask, TablesReport};
+use super::{engine, export};
 use crate::audit::{Change, Commit};
 use crate::datasources::{self, Rights};
 use crate::engines;
 use crate::tables;
 use crate::workflows::api::{refuse_gone, refuse_moved, unknown};
+use crate::workflows::definition;
 use crate::workflows::forms::{ImportSource, ImportWorkflow};
 use crate::workflows::tasks::forms::NAME_MAX_CHARS;
 use crate::workflows::tasks::replace::{self, Wanted};
@@ -90,7 +91,7 @@ struct Replaced {
 
 /// `POST /api/v1/workflows/import/preview`
 pub async fn preview(call: ImportCall) -> Result<Data<ImportPreview>, Error> {
-    let prepared = prepare(&call).await?;
+    let prepared = prepare(&call, true).await?;
     let state = &call.state;
     let changes = match (&prepared.resolved, &prepared.replaced) {
         (Some(resolved), Some(replaced)) => Some(compared(state, resolved, replaced.snapshot.clone()).await?),
@@ -123,10 +124,16 @@ pub async fn preview(call: ImportCall) -> Result<Data<ImportPreview>, Error> {
 /// `POST /api/v1/workflows/import/commit`
 pub async fn commit(call: ImportCall) -> Result<Data<ImportedView>, Error> {
     let state = &call.state;
+    call.body.refuse(Vec::new())?;
     if call.body.read().preview_token.is_none() {
         call.body.refuse(vec![Detail::new("previewToken", "is missing; send the one of the preview")])?;
     }
-    let prepared = prepare(&call).await?;
+    let prepared = prepare(&call, false).await?;
+    if let (Some(name), [error]) =
+        (prepared.resolved.as_ref().and_then(|one| one.taken.as_ref()), &prepared.errors[..])
+    {
+        return Err(Error::conflict("name_taken", format!("{name}: {}", error.message)));
+    }
     if !prepared.errors.is_empty() {
         return Err(Error::invalid(prepared.errors));
     }
@@ -202,16 +209,21 @@ async fn wanted(tx: &mut Tx, workflow: &Workflow, resolved: Vec<ResolvedTask>) -
     Ok(wanted.collect())
 }
 
-async fn prepare(call: &ImportCall) -> Result<Prepared, Error> {
+/// With warnings, all SQL is parsed; without, only that of tasks whose tables follow from it.
+async fn prepare(call: &ImportCall, with_warnings: bool) -> Result<Prepared, Error> {
     let (state, form) = (&call.state, call.body.read());
+    call.body.refuse(Vec::new())?;
     call.body.refuse(missing(form))?;
+    check_engine(state, form).await?;
     let rights = Rights::of(&state.db, &call.caller).await?;
     let replaced = match form.workflow_id {
         Some(id) => {
             let workflow = super::super::get(state, id).await?;
             rights::check_read(&state.db, &rights, id, workflow.version).await?;
             let snapshot = Snapshot::read(&state.db, id, workflow.version).await?;
-            Some(Replaced { snapshot: snapshot.ok_or_else(|| unknown(id))?, workflow })
+            let mut snapshot = snapshot.ok_or_else(|| unknown(id))?;
+            export::refresh_names(state, &mut snapshot).await?;
+            Some(Replaced { snapshot, workflow })
         }
         None => None,
     };
@@ -226,8 +238,8 @@ async fn prepare(call: &ImportCall) -> Result<Prepared, Error> {
             document.workflow.scheduler_engine.clone_from(engine);
         }
         check_rights(call, document)?;
-        let workflow = replaced.as_ref().map(|replaced| &replaced.workflow);
-        let mut found = resolve::resolve(state, document, workflow, &mut problems).await?;
+        let of = resolve::Replaced::of(replaced.as_ref().map(|one| (one.workflow.id, &one.snapshot)));
+        let mut found = resolve::resolve(state, document, &of, with_warnings, &mut problems).await?;
         if let Some(replaced) = &replaced {
             keep_order(&mut found.tasks, &replaced.snapshot);
         }
@@ -243,6 +255,16 @@ async fn prepare(call: &ImportCall) -> Result<Prepared, Error> {
     }
     let (errors, warnings) = problems.into_details();
     Ok(Prepared { document, resolved, replaced, errors, warnings })
+}
+
+/// 400 for an engine that is not configured.
+async fn check_engine(state: &Workflows, form: &ImportWorkflow) -> Result<(), Error> {
+    let Some(engine) = &form.scheduler_engine else { return Ok(()) };
+    let engines = engines::names(&state.db).await?;
+    if engines.contains(engine) {
+        return Ok(());
+    }
+    Err(Error::invalid(vec![definition::unknown_engine(&engines)]))
 }
 
 /// The members that the source needs.
@@ -283,6 +305,10 @@ async fn source(call: &ImportCall, problems: &mut Problems) -> Result<Option<Doc
     }
     let parsed;
     let (value, text) = match &form.definition {
+        Some(Value::String(text)) if form::count_values(text.as_bytes()) > form::VALUES_MAX => {
+            problems.add(ROOT, format!("has more than {} values", form::VALUES_MAX));
+            return Ok(None);
+        }
         Some(Value::String(text)) => match serde_json::from_str::<Value>(text) {
             Ok(value) => {
                 parsed = value;

@@ -1,17 +1,22 @@
 //! Reads a document: all problems at once, each with its path. A member of the wrong type counts as absent. Pure
 //! functions.
 
+use std::collections::HashSet;
+
 use lakeport_base::error::Detail;
 use lakeport_base::text::nearest;
 use serde_json::{Map, Value};
 
 use super::document::{Document, EdgePart, FORMAT, SchedulePart, TaskPart, WorkflowPart};
 use crate::workflows::api::EDGES_MAX;
+use crate::workflows::definition::PARAMS_MAX;
 use crate::workflows::forms::{FailureStrategy, GlobalParam, WarningType};
-use crate::workflows::tasks::definition::{TABLES_MAX, TableRef};
+use crate::workflows::tasks::definition::{TABLES_MAX, TYPE_MAX_CHARS, TableRef};
 use crate::workflows::tasks::forms::Priority;
 use crate::workflows::versions::TASKS_MAX;
 
+/// Of the names of data sources, databases, tables and tasks.
+const NAME_MAX_CHARS: usize = 256;
 /// The most reported problems.
 pub const PROBLEMS_MAX: usize = 200;
 
@@ -42,6 +47,12 @@ impl Problems {
 
     pub fn extend(&mut self, details: impl IntoIterator<Item = Detail>) {
         details.into_iter().for_each(|detail| self.add(detail.field, detail.message));
+    }
+
+    /// The same, without members that have a problem already.
+    pub fn extend_others(&mut self, details: impl IntoIterator<Item = Detail>) {
+        let known: HashSet<String> = self.details.iter().map(|detail| detail.field.clone()).collect();
+        self.extend(details.into_iter().filter(|detail| !known.contains(&detail.field)));
     }
 
     /// The problems and the warnings; a last problem counts those that are not listed.
@@ -96,7 +107,7 @@ pub fn document(value: &Value, problems: &mut Problems) -> Option<Document> {
 fn workflow(value: &Value, path: Path, problems: &mut Problems) -> Option<WorkflowPart> {
     let known = ["name", "description", "schedulerEngine", "globalParams"];
     let members = Members::of(value, path, &known, problems)?;
-    let params = members.list("globalParams", usize::MAX, problems);
+    let params = members.list("globalParams", PARAMS_MAX, problems);
     Some(WorkflowPart {
         name: members.needed("name", problems),
         description: members.text("description", problems),
@@ -139,8 +150,11 @@ fn task(value: &Value, path: Path, problems: &mut Problems) -> TaskPart {
     };
     let Some(members) = Members::of(value, path, &known, problems) else { return part };
     part.task_name = members.needed("taskName", problems);
-    part.task_type = members.needed("taskType", problems);
-    part.datasource = members.text("datasource", problems);
+    part.task_type = members.named("taskType", TYPE_MAX_CHARS, problems);
+    part.datasource = members
+        .get("datasource")
+        .filter(|value| !value.is_null())
+        .map(|_| members.named("datasource", NAME_MAX_CHARS, problems));
     part.sql_content = members.text("sqlContent", problems);
     part.priority = members.word("priority", problems).unwrap_or_default();
     part.timeout = members.number("timeout", problems);
@@ -161,9 +175,12 @@ fn tables(members: &Members<'_>, name: &str, problems: &mut Problems) -> Vec<Tab
             continue;
         };
         tables.push(TableRef {
-            datasource: members.text("datasource", problems),
-            db_name: members.needed("dbName", problems),
-            table_name: members.needed("tableName", problems),
+            datasource: members
+                .get("datasource")
+                .filter(|value| !value.is_null())
+                .map(|_| members.named("datasource", NAME_MAX_CHARS, problems)),
+            db_name: members.named("dbName", NAME_MAX_CHARS, problems),
+            table_name: members.named("tableName", NAME_MAX_CHARS, problems),
         });
     }
     tables.sort();
@@ -173,7 +190,10 @@ fn tables(members: &Members<'_>, name: &str, problems: &mut Problems) -> Vec<Tab
 
 fn edge(value: &Value, path: Path, problems: &mut Problems) -> Option<EdgePart> {
     let members = Members::of(value, path, &["source", "target"], problems)?;
-    Some(EdgePart { source: members.needed("source", problems), target: members.needed("target", problems) })
+    Some(EdgePart {
+        source: members.named("source", NAME_MAX_CHARS, problems),
+        target: members.named("target", NAME_MAX_CHARS, problems),
+    })
 }
 
 fn schedule_of(value: &Value, path: Path, problems: &mut Problems) -> Option<SchedulePart> {
@@ -260,11 +280,24 @@ impl<'v> Members<'v> {
         self.text(name, problems).unwrap_or_default()
     }
 
+    /// A name that must be there, and not be empty or longer than so many characters.
+    fn named(&self, name: &str, max_chars: usize, problems: &mut Problems) -> String {
+        let text = self.needed(name, problems);
+        let is_text = self.get(name).is_some_and(Value::is_string);
+        if is_text && !(1..=max_chars).contains(&text.chars().count()) {
+            problems.add(self.path.member(name).0, format!("must have 1 to {max_chars} characters"));
+            return String::new();
+        }
+        text
+    }
+
     fn number(&self, name: &str, problems: &mut Problems) -> u32 {
         let Some(value) = self.get(name) else { return 0 };
         let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
         if number.is_none() {
-            self.wrong(name, "an integer of at least 0", value, problems);
+            let got = if value.is_number() { value.to_string() } else { kind(value).to_owned() };
+            let message = format!("must be an integer from 0 to {}, not {got}", u32::MAX);
+            problems.add(self.path.member(name).0, message);
         }
         number.unwrap_or_default()
     }
@@ -284,7 +317,10 @@ impl<'v> Members<'v> {
         match serde_json::from_value(Value::String(shown(&text))) {
             Ok(word) => Some(word),
             Err(error) => {
-                problems.add(self.path.member(name).0, error.to_string());
+                // serde lists the words behind this.
+                let error = error.to_string();
+                let words = error.split_once("expected ").map_or("", |(_, words)| words);
+                problems.add(self.path.member(name).0, format!("must be {words}"));
                 None
             }
         }

@@ -10,7 +10,7 @@ use lakeport_http::form::{Amend, Patch};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::document::{self, Document, EdgePart, TaskPart, table_refs};
+use super::document::{self, Document, EdgePart, TaskPart, table_name, table_ref, table_refs};
 use super::read::Problems;
 use crate::datasources::{self, Datasource};
 use crate::engines;
@@ -26,8 +26,8 @@ use crate::workflows::tasks::dependencies::{self, Bound};
 use crate::workflows::tasks::forms::NAME_MAX_CHARS as TASK_NAME_MAX_CHARS;
 use crate::workflows::tasks::part::{Names, TableName};
 use crate::workflows::tasks::{kinds_of, saving};
-use crate::workflows::versions::{BINDINGS_MAX, TEXT_MAX_BYTES};
-use crate::workflows::{Workflow, Workflows, store};
+use crate::workflows::versions::{BINDINGS_MAX, Snapshot, TEXT_MAX_BYTES};
+use crate::workflows::{Workflows, store};
 
 /// A document with the ids of this server.
 pub struct Resolved {
@@ -35,6 +35,25 @@ pub struct Resolved {
     /// In the order of the document.
     pub tasks: Vec<ResolvedTask>,
     pub tables: TablesReport,
+    /// The name of the workflow, if another one has it.
+    pub taken: Option<String>,
+}
+
+/// The workflow that a document replaces, if there is one.
+#[derive(Default)]
+pub struct Replaced {
+    id: Option<i64>,
+    /// The tables that its tasks refer to, also those in the recycle bin.
+    tables: HashMap<TableRef, i64>,
+}
+
+impl Replaced {
+    pub fn of(replaced: Option<(i64, &Snapshot)>) -> Replaced {
+        let Some((id, snapshot)) = replaced else { return Replaced::default() };
+        let names = snapshot.tasks.values().flat_map(|task| &task.names.tables);
+        let tables = names.map(|table| (table_ref(table), table.id)).collect();
+        Replaced { id: Some(id), tables }
+    }
 }
 
 pub struct ResolvedTask {
@@ -73,15 +92,16 @@ struct Known {
 pub async fn resolve(
     state: &Workflows,
     document: &mut Document,
-    replaced: Option<&Workflow>,
+    replaced: &Replaced,
+    with_warnings: bool,
     problems: &mut Problems,
 ) -> Result<Resolved, Error> {
     if document.workflow.scheduler_engine.is_empty() {
         document.workflow.scheduler_engine = engines::LOCAL.to_owned();
     }
-    let known = Known::of(state, document).await?;
-    let content = content(state, document, &known, replaced, problems).await?;
-    let parsed = parsed(state, document, &known).await?;
+    let known = Known::of(state, document, replaced).await?;
+    let (content, taken) = content(state, document, &known, replaced, problems).await?;
+    let parsed = parsed(state, document, &known, with_warnings).await?;
     let mut report = Report::default();
     let mut tasks = Vec::with_capacity(document.tasks.len());
     for (at, part) in document.tasks.iter().enumerate() {
@@ -94,7 +114,9 @@ pub async fn resolve(
             &mut report,
         ));
     }
-    let names = table_names(state, tasks.iter().flat_map(|task| task.content.table_ids())).await?;
+    let mut names = table_names(state, tasks.iter().flat_map(|task| task.content.table_ids())).await?;
+    // A table in the recycle bin is named as the document names it.
+    names.extend(known.tables.iter().map(|(table, id)| (*id, table_name(table, *id))));
     for task in &mut tasks {
         task.names.tables = task.content.table_ids().filter_map(|id| names.get(&id).cloned()).collect();
     }
@@ -106,7 +128,14 @@ pub async fn resolve(
     check_names(document, problems);
     check_size(&tasks, problems);
     check_edges(document, &tasks, problems);
-    Ok(Resolved { content, tasks, tables: report.tables() })
+    for (at, task) in tasks.iter().enumerate() {
+        for table in task.content.unresolved.inputs.iter().chain(&task.content.unresolved.outputs) {
+            let message =
+                format!("there is no table `{table}`; the task keeps the name and cannot be published");
+            problems.warn(format!("tasks[{at}]"), message);
+        }
+    }
+    Ok(Resolved { content, tasks, tables: report.tables(), taken })
 }
 
 /// The names that tables have now, by id.
@@ -131,9 +160,9 @@ async fn content(
     state: &Workflows,
     document: &Document,
     known: &Known,
-    replaced: Option<&Workflow>,
+    replaced: &Replaced,
     problems: &mut Problems,
-) -> Result<Content, Error> {
+) -> Result<(Content, Option<String>), Error> {
     let workflow = &document.workflow;
     let mut content = Content {
         name: workflow.name.clone(),
@@ -144,7 +173,7 @@ async fn content(
     };
     let under = |detail: Detail| Detail { field: format!("workflow.{}", detail.field), ..detail };
     let wrong = definition::check(&content, &known.engines).err().unwrap_or_default();
-    problems.extend(wrong.into_iter().map(under));
+    problems.extend_others(wrong.into_iter().map(under));
     if content.name.chars().count() > NAME_MAX_CHARS {
         problems.add("workflow.name", format!("must have {NAME_MAX_CHARS} characters at most"));
     } else if content.name.is_empty() {
@@ -154,7 +183,8 @@ async fn content(
         problems.add("workflow.description", format!("must have {DESCRIPTION_MAX_CHARS} characters at most"));
     }
     let taken = store::id_of_name(&state.db, &content.name).await?;
-    if taken.is_some_and(|id| Some(id) != replaced.map(|replaced| replaced.id)) {
+    let is_taken = taken.is_some_and(|id| Some(id) != replaced.id);
+    if is_taken {
         let message =
             format!("there is a workflow named `{}` already; import it under another name", content.name);
         problems.add("workflow.name", message);
@@ -166,7 +196,8 @@ async fn content(
         ),
         None => {}
     }
-    Ok(content)
+    let taken = is_taken.then(|| content.name.clone());
+    Ok((content, taken))
 }
 
 fn schedule(part: &document::SchedulePart) -> Result<Schedule, Vec<Detail>> {
@@ -187,11 +218,13 @@ async fn parsed(
     state: &Workflows,
     document: &Document,
     known: &Known,
+    with_warnings: bool,
 ) -> Result<HashMap<usize, ParsedSql>, Error> {
     let mut places = Vec::new();
     let mut texts = Vec::new();
     for (at, task) in document.tasks.iter().enumerate() {
-        if let Some(text) = task.sql_content.as_ref().filter(|_| known.is_sql(&task.task_type)) {
+        let is_needed = (with_warnings || task.tables_from_sql) && known.is_sql(&task.task_type);
+        if let Some(text) = task.sql_content.as_ref().filter(|_| is_needed) {
             let source = task.datasource.as_ref().and_then(|name| known.datasources.get(name));
             places.push(at);
             texts.push((source, text.clone()));
@@ -202,7 +235,7 @@ async fn parsed(
 }
 
 impl Known {
-    async fn of(state: &Workflows, document: &Document) -> Result<Known, Error> {
+    async fn of(state: &Workflows, document: &Document, replaced: &Replaced) -> Result<Known, Error> {
         let all = datasources::names_by_id(&state.db).await?;
         let tables = |task: &TaskPart| -> Vec<TableRef> {
             task.input_tables.iter().chain(&task.output_tables).cloned().collect()
@@ -235,6 +268,9 @@ impl Known {
             if wanted.contains(&named) {
                 found.insert(named, entry.id);
             }
+        }
+        for (table, id) in &replaced.tables {
+            found.entry(table.clone()).or_insert(*id);
         }
         Ok(Known {
             datasources: sources.into_iter().map(|source| (source.name.clone(), source)).collect(),
@@ -296,6 +332,27 @@ impl Known {
         ResolvedTask { given: Given { inputs: is_given, outputs: is_given }, content, names }
     }
 
+    /// Whether the tables of a task are those in its SQL: it says so, and its lists do not fit, because the SQL was
+    /// changed since. Lists that fit are the better ones: they have names where the catalogue has no table.
+    fn follows_sql(&self, part: &TaskPart, parsed: Option<&ParsedSql>) -> bool {
+        let Some(parsed) = parsed.filter(|_| part.tables_from_sql) else { return false };
+        if part.input_tables.is_empty() && part.output_tables.is_empty() {
+            return true;
+        }
+        let is_known = part.datasource.as_ref().is_some_and(|name| self.datasources.contains_key(name));
+        if !is_known || !parsed.errors.is_empty() {
+            return false;
+        }
+        let fits = |listed: &[TableRef], found: &[ParsedName]| {
+            let ids: Vec<i64> = listed.iter().filter_map(|table| self.tables.get(table).copied()).collect();
+            listed.iter().all(|table| match self.tables.get(table) {
+                Some(id) if found.iter().any(|name| name.table_id == Some(*id)) => true,
+                _ => is_named(found, table),
+            }) && found.iter().filter_map(|name| name.table_id).all(|id| ids.contains(&id))
+        };
+        !(fits(&part.input_tables, &parsed.inputs) && fits(&part.output_tables, &parsed.outputs))
+    }
+
     /// The tables of a task: those that it lists, or else those in its SQL.
     fn bind(
         &self,
@@ -304,11 +361,16 @@ impl Known {
         parsed: Option<&ParsedSql>,
         report: &mut Report,
     ) {
-        let is_bare = part.input_tables.is_empty() && part.output_tables.is_empty();
-        if part.tables_from_sql && is_bare {
-            if let Some(parsed) = parsed {
-                content.input_table_ids = report.parsed(&parsed.inputs);
-                content.output_table_ids = report.parsed(&parsed.outputs);
+        if let (Some(parsed), true) = (parsed, self.follows_sql(part, parsed)) {
+            content.input_table_ids = report.parsed(&parsed.inputs);
+            content.output_table_ids = report.parsed(&parsed.outputs);
+            // What the SQL names and what is not here keeps the name that the document has for it.
+            for (listed, found, unresolved) in [
+                (&part.input_tables, &parsed.inputs, &mut content.unresolved.inputs),
+                (&part.output_tables, &parsed.outputs, &mut content.unresolved.outputs),
+            ] {
+                let missing = listed.iter().filter(|table| !self.tables.contains_key(table));
+                unresolved.extend(missing.filter(|table| is_named(found, table)).cloned());
             }
         } else {
             let lists = [
@@ -336,7 +398,9 @@ impl Known {
         problems: &mut Problems,
     ) {
         let mut kinds = self.kinds.clone();
-        if !kinds.is_empty() && !kinds.iter().any(|kind| kind.name == content.task_type) {
+        // An empty type has a problem already.
+        let has_type = !content.task_type.is_empty();
+        if has_type && !kinds.is_empty() && !kinds.iter().any(|kind| kind.name == content.task_type) {
             let message = format!(
                 "`{}` is no type of the engine `{}`; it is kept as it is and cannot be published there",
                 content.task_type, workflow.scheduler_engine
@@ -354,7 +418,7 @@ impl Known {
         if content.unresolved.datasource.is_none() {
             unbound.into_iter().for_each(|one| problems.warn(format!("{path}.datasource"), one.message));
         }
-        problems.extend(wrong.into_iter().map(|detail| {
+        problems.extend_others(wrong.into_iter().map(|detail| {
             let member = detail.field.strip_prefix("task.").unwrap_or(&detail.field);
             let member = match member {
                 "datasourceId" => "datasource",
@@ -367,12 +431,19 @@ impl Known {
         let name = &content.task_name;
         if name.is_empty() || name.chars().count() > TASK_NAME_MAX_CHARS {
             let message = format!("must have 1 to {TASK_NAME_MAX_CHARS} characters");
-            problems.add(format!("{path}.taskName"), message);
+            problems.extend_others([Detail::new(format!("{path}.taskName"), message)]);
         }
         let text = content.sql_content.as_deref().unwrap_or_default();
         let wrong = parameters::check(&content.task_type, text, &workflow.params());
         problems.extend(wrong.into_iter().map(|why| Detail::new(format!("{path}.sqlContent"), why)));
     }
+}
+
+/// Whether SQL names a table that the catalogue does not have.
+fn is_named(found: &[ParsedName], table: &TableRef) -> bool {
+    let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_lowercase();
+    let wanted = table.table_name.to_lowercase();
+    found.iter().any(|name| name.table_id.is_none() && last(&name.name) == wanted)
 }
 
 /// The tables that were looked up.
@@ -439,7 +510,10 @@ fn check_names(document: &Document, problems: &mut Problems) {
 }
 
 fn check_size(tasks: &[ResolvedTask], problems: &mut Problems) {
-    let bindings: usize = tasks.iter().map(|task| task.content.table_ids().count()).sum();
+    let count = |content: &TaskContent| {
+        content.table_ids().count() + content.unresolved.inputs.len() + content.unresolved.outputs.len()
+    };
+    let bindings: usize = tasks.iter().map(|task| count(&task.content)).sum();
     if bindings > BINDINGS_MAX as usize {
         problems.add("tasks", format!("have {bindings} tables together, the limit is {BINDINGS_MAX}"));
     }

@@ -153,7 +153,7 @@ fn members(content: &Content) -> Map<String, Value> {
 }
 
 fn times(schedule: &Schedule, zone: Tz) -> Map<String, Value> {
-    let shown = |at: Option<i64>| at.map(|at| time::shown(at, zone));
+    let shown = |at: Option<i64>| at.map(|at| time::shown_exactly(at, zone));
     object(&json!({
         "crontab": schedule.crontab,
         "startTime": shown(schedule.start_ms),

@@ -28,7 +28,7 @@ use super::{Workflow, store as workflows};
 pub use snapshot::{SavedTask, Snapshot};
 pub use store::{
     Part, Version, content_at, count_of_datasource, current_part, datasources_ever, datasources_in,
-    datasources_of, newest, page, parts_at,
+    datasources_of, has_all_tasks, newest, page, parts_at, set_beside,
 };
 
 /// The most tasks of a workflow.
@@ -262,7 +262,19 @@ pub async fn change(
     }
     written.push(store::insert(workflow, has_content.then_some(&workflow.content), made));
     tx.execute_all(&written).await?;
+    check_tasks(tx, workflow).await?;
     Ok(true)
+}
+
+/// Tasks with other ids are other tasks to the engine, whatever their contents: then the workflow is not as published.
+pub async fn check_tasks(tx: &mut Tx, workflow: &mut Workflow) -> Result<(), Error> {
+    let Some(published) = workflow.published_version else { return Ok(()) };
+    let is_as_published = workflow.changed_version == published && workflow.version != published;
+    if is_as_published && !store::has_all_tasks(tx, workflow.id, published).await? {
+        workflow.changed_version = workflow.version;
+        workflows::set_changed_version(tx, workflow).await?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::snapshot::{SavedTask, Snapshot};
 use crate::audit::Change;
 use crate::datasources;
 use crate::engines;
+use crate::workflows::tasks;
 use crate::workflows::tasks::definition::Content as TaskContent;
 use crate::workflows::tasks::part::Names;
 use crate::workflows::tasks::replace::{self, Wanted};
@@ -41,6 +42,9 @@ pub async fn rollback(
         content.scheduler_engine.clone_from(&workflow.content.scheduler_engine);
     }
     let places = replace::places_of(tx, old.tasks.keys().copied()).await?;
+    // Tasks that an earlier rollback has made in place of moved ones.
+    let mut remade = tasks::of_workflow(workflow.id).all_in(tx).await?;
+    remade.retain(|task| !old.tasks.contains_key(&task.id));
     let there = There::of(tx, &old.tasks).await?;
     let mut wanted = Vec::with_capacity(old.tasks.len());
     for (id, task) in old.tasks {
@@ -55,7 +59,9 @@ pub async fn rollback(
             });
         }
         let (content, names) = there.without_the_gone(task.content, task.names, &mut warnings);
-        wanted.push(Wanted { id: moved.is_none().then_some(id), content, given: task.given, names });
+        let again = || remade.iter().find(|task| task.content.task_name == content.task_name);
+        let id = if moved.is_some() { again().map(|task| task.id) } else { Some(id) };
+        wanted.push(Wanted { id, content, given: task.given, names });
     }
     let comment = format!("rollback to version {}", old.version);
     let made = Made { source: Source::Rollback, comment: Some(&comment), by, now_ms };
@@ -109,9 +115,11 @@ impl There {
         if let Some(id) = content.datasource_id
             && !self.datasources.contains(&id)
         {
-            let name = names.datasource.take().map_or_else(|| id.to_string(), |name| format!("`{name}`"));
-            warnings.push(format!("task `{task}`: the data source {name} does not exist any more"));
+            // Its name stays, so that callers who could not use it do not get to see its SQL.
+            let name = names.datasource.take().unwrap_or_else(|| id.to_string());
+            warnings.push(format!("task `{task}`: the data source `{name}` does not exist any more"));
             content.datasource_id = None;
+            content.unresolved.datasource = Some(name);
         }
         for (ids, what) in
             [(&mut content.input_table_ids, "reads"), (&mut content.output_table_ids, "writes")]

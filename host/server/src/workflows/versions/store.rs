@@ -65,6 +65,22 @@ pub fn insert_part(workflow: &Workflow, task_id: i64, part: &Part) -> Statement 
     Statement::new(INSERT, values)
 }
 
+/// Sets the members of a task's current state that do not count as a change.
+pub async fn set_beside(tx: &mut Tx, workflow_id: i64, task_id: i64, part: &Part) -> Result<(), Error> {
+    const SET: &str = "UPDATE task_versions SET beside = $3 \
+        WHERE workflow_id = $1 AND task_id = $2 AND to_version IS NULL";
+    tx.execute(SET, &[workflow_id.into(), task_id.into(), part.beside.as_str().into()]).await.map(drop)
+}
+
+/// Whether all tasks of the current version are in another one, too.
+pub async fn has_all_tasks(tx: &mut Tx, workflow_id: i64, version: i64) -> Result<bool, Error> {
+    const OTHERS: &str = "SELECT task_id FROM task_versions AS now WHERE workflow_id = $1 AND to_version IS NULL \
+        AND NOT EXISTS (SELECT 1 FROM task_versions AS old WHERE old.workflow_id = $1 \
+        AND old.task_id = now.task_id AND old.from_version <= $2 \
+        AND (old.to_version IS NULL OR old.to_version > $2)) LIMIT 1";
+    Ok(tx.query(OTHERS, &[workflow_id.into(), version.into()]).await?.is_empty())
+}
+
 /// Closes a task's state at the workflow's version.
 pub fn end_part(workflow: &Workflow, task_id: i64) -> Statement {
     const END: &str = "UPDATE task_versions SET to_version = $3 \

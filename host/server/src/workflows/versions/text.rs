@@ -89,7 +89,7 @@ fn workflow(snapshot: &Snapshot, zone: Tz) -> String {
         member(&mut out, "timezone", &schedule.timezone);
         for (name, at) in [("start", schedule.start_ms), ("end", schedule.end_ms)] {
             if let Some(at) = at {
-                member(&mut out, name, &time::shown(at, zone));
+                member(&mut out, name, &time::shown_exactly(at, zone));
             }
         }
         member(&mut out, "failure strategy", schedule.failure_strategy.as_str());
@@ -146,7 +146,7 @@ fn member(out: &mut String, name: &str, value: &str) {
 /// A text of several lines, indented.
 fn block(out: &mut String, name: &str, text: &str) {
     let _ = writeln!(out, "{name}:");
-    for one in text.lines() {
+    for one in text.split('\n') {
         let _ = writeln!(out, "  {}", line(one));
     }
 }
