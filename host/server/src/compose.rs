@@ -138,7 +138,7 @@ impl Server {
             tables: Arc::new(Tables::new(&core, &datasources, &catalog, table_users)),
             syncs: Arc::new(Syncs::new(&core, &datasources)),
             search: Arc::new(Search::new(&core, &catalog)),
-            workflows: Arc::new(Workflows::new(&core, &engines, &catalog)),
+            workflows: Arc::new(Workflows::open(&core, &engines, &catalog).await?),
             lineage: Arc::new(Lineage::new(&core, &catalog, &graph)),
             executions: Arc::new(Executions::new(&core, &engines)),
             scheduler: Arc::new(Scheduler::new(&core, &datasources, &catalog)),

@@ -95,8 +95,9 @@ pub async fn bindings_in_all(
         let texts = Arc::clone(&texts);
         tokio::task::spawn_blocking(move || {
             let some = &texts[from..texts.len().min(from + share)];
-            let parse = |(dialect, sql): &(String, String)| lakeport_sql::lineage::tables(dialect, sql);
-            some.iter().map(parse).collect::<Vec<Found>>()
+            let some: Vec<(&str, &str)> =
+                some.iter().map(|(dialect, sql)| (dialect.as_str(), sql.as_str())).collect();
+            lakeport_sql::lineage::tables_of(&some)
         })
     });
     let mut found = Vec::with_capacity(texts.len());

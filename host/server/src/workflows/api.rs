@@ -37,13 +37,15 @@ pub async fn list(call: Call<Nothing, ListQuery>) -> Result<Data<Page<WorkflowVi
     let paging = Paging::of(query.page_num, query.page_size, PAGE_SIZE_DEFAULT)?;
     let keyword = query.keyword.as_deref().map(str::to_lowercase);
     let zone = state.config.time_zone;
-    let page = store::page(&state.db, keyword.as_deref(), query.status, &paging, zone).await?;
-    let (total, mut page) = page;
+    state.names.caught_up().await?;
+    let (offset, size) = (paging.offset() as usize, paging.page_size as usize);
+    let (total, ids) = state.names.read().page(keyword.as_deref(), query.status, offset, size);
+    let mut page = store::page(&state.db, &ids, &paging, zone).await?;
     let latest = page.iter_mut().filter_map(|(_, latest)| latest.as_mut());
     rights::withhold(&state.db, &Rights::of(&state.db, &call.caller).await?, latest).await?;
     let now_ms = state.clock.now_ms();
     let shown = |(workflow, latest)| WorkflowView::new(workflow, latest, zone, now_ms);
-    Ok(Data::new(&paging.page(total, page.into_iter().map(shown).collect())))
+    Ok(Data::new(&paging.page(total as i64, page.into_iter().map(shown).collect())))
 }
 
 pub fn view(state: &Workflows, workflow: &Workflow, latest: Option<ExecutionView>) -> WorkflowView {

@@ -8,6 +8,7 @@ mod copy;
 pub mod definition;
 mod engine_lock;
 pub mod forms;
+mod names;
 mod publications;
 mod removals;
 pub mod rights;
@@ -38,6 +39,7 @@ use crate::tables::Catalog;
 pub use api::{client_of, deployed as deployed_of, engine_client};
 use definition::Content;
 use forms::{BackfillBody, BackfillPath, WorkflowPath, WorkflowStatus};
+use names::WorkflowNames;
 pub use store::{by_id, deployed, engine_of, find, lock, names};
 pub use transfer::document::file_name;
 use versions::{Sum, Weight};
@@ -230,13 +232,21 @@ pub struct Workflows {
     core: Arc<Core>,
     engines: Arc<Engines>,
     catalog: Arc<Catalog>,
+    names: Arc<WorkflowNames>,
 }
 
 stands_on_core!(Workflows);
 
 impl Workflows {
-    pub fn new(core: &Arc<Core>, engines: &Arc<Engines>, catalog: &Arc<Catalog>) -> Workflows {
-        Workflows { core: Arc::clone(core), engines: Arc::clone(engines), catalog: Arc::clone(catalog) }
+    /// Reads the names of all workflows.
+    pub async fn open(
+        core: &Arc<Core>,
+        engines: &Arc<Engines>,
+        catalog: &Arc<Catalog>,
+    ) -> Result<Workflows, Error> {
+        let names = Arc::new(WorkflowNames::open(&core.db, &core.changes).await?);
+        let (core, engines, catalog) = (Arc::clone(core), Arc::clone(engines), Arc::clone(catalog));
+        Ok(Workflows { core, engines, catalog, names })
     }
 }
 
@@ -249,6 +259,7 @@ pub fn part() -> Part<Workflows> {
         ],
         routes: routes(),
         workers: vec![
+            Worker::new(Start::AtOnce, |state: Arc<Workflows>| async move { state.names.follow().await }),
             Worker::new(Start::AtOnce, publications::run_worker),
             Worker::new(Start::AtOnce, removals::run_worker),
         ],

@@ -76,7 +76,7 @@ fn in_engine(row: &mut ByName<'_>, id: i64) -> Result<Option<Deployed>, Error> {
     }))
 }
 
-fn status(text: &str) -> Result<WorkflowStatus, Error> {
+pub fn status(text: &str) -> Result<WorkflowStatus, Error> {
     match text {
         "draft" => Ok(WorkflowStatus::Draft),
         "offline" => Ok(WorkflowStatus::Offline),
@@ -126,96 +126,60 @@ pub async fn lock(tx: &mut Tx, id: i64) -> Result<Option<Workflow>, Error> {
 /// A workflow of a list, with its newest execution.
 pub type Listed = (Summary, Option<ExecutionView>);
 
-/// One page, newest first, and the total; 400 if it is too large to be sent at once.
-pub async fn page(
-    db: &Db,
-    keyword: Option<&str>,
-    status: Option<WorkflowStatus>,
-    paging: &Paging,
-    zone: Tz,
-) -> Result<(i64, Vec<Listed>), Error> {
-    macro_rules! filtered {
-        ($contains:literal) => {
-            concat!(
-                " FROM workflows WHERE deleted_at IS NULL AND (CAST($1 AS TEXT) IS NULL OR ",
-                $contains,
-                "(name_folded, $1) > 0) AND (CAST($2 AS TEXT) IS NULL OR status = $2)"
-            )
-        };
-    }
-    macro_rules! page {
-        ($columns:literal, $contains:literal) => {
-            concat!("SELECT ", $columns, filtered!($contains), " ORDER BY id DESC LIMIT $3 OFFSET $4")
-        };
-    }
-    macro_rules! count {
-        ($contains:literal) => {
-            concat!("SELECT count(*)", filtered!($contains))
-        };
-    }
+/// Those of these workflows that exist, newest first; 400 if they are too large to be sent at once.
+pub async fn page(db: &Db, ids: &[i64], paging: &Paging, zone: Tz) -> Result<Vec<Listed>, Error> {
     // Without contents above a limit.
     macro_rules! rows {
-        ($store:ident, $contains:literal) => {
+        ($store:ident, $ids:literal) => {
             concat!(
-                "SELECT w.*, (",
-                count!($contains),
-                ") AS total, latest.* FROM (",
-                page!(
-                    "id, CASE WHEN octet_length(content) <= $5 THEN content END AS content, version, \
-                     changed_version, status, publication, published_version, engine_code, engine_project, \
-                     engine_schedule, created_by, updated_by, created_at, updated_at",
-                    $contains
-                ),
+                "SELECT w.*, latest.* FROM (SELECT id, CASE WHEN octet_length(content) <= $2 THEN content END AS content, \
+                 version, changed_version, status, publication, published_version, engine_code, engine_project, \
+                 engine_schedule, created_by, updated_by, created_at, updated_at \
+                 FROM workflows WHERE deleted_at IS NULL AND id ",
+                $ids,
                 ") AS w",
                 join_latest!($store)
             )
         };
     }
     macro_rules! sizes {
-        ($contains:literal) => {
+        ($ids:literal) => {
             concat!(
-                "SELECT CAST(coalesce(sum(bytes), 0) AS BIGINT), CAST(coalesce(max(bytes), 0) AS BIGINT) FROM (",
-                page!("octet_length(content) AS bytes", $contains),
-                ") AS page"
+                "SELECT CAST(coalesce(sum(octet_length(content)), 0) AS BIGINT), \
+                 CAST(coalesce(max(octet_length(content)), 0) AS BIGINT) FROM workflows \
+                 WHERE deleted_at IS NULL AND id ",
+                $ids
             )
         };
     }
-    const ROWS: Either = Either { sqlite: rows!(sqlite, "instr"), postgres: rows!(postgres, "strpos") };
-    const COUNT: Either = Either { sqlite: count!("instr"), postgres: count!("strpos") };
-    const SIZES: Either = Either { sqlite: sizes!("instr"), postgres: sizes!("strpos") };
-    let mut values: Vec<Value> = vec![
-        keyword.into(),
-        status.map(WorkflowStatus::as_str).into(),
-        paging.page_size.into(),
-        paging.offset().into(),
-    ];
+    const ROWS: Either = Either {
+        sqlite: rows!(sqlite, "IN (SELECT value FROM json_each($1))"),
+        postgres: rows!(postgres, "= ANY($1)"),
+    };
+    const SIZES: Either =
+        Either { sqlite: sizes!("IN (SELECT value FROM json_each($1))"), postgres: sizes!("= ANY($1)") };
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
     // If no content is larger than its share, the page fits.
-    values.push((PAGE_MAX_BYTES / paging.page_size).into());
+    let mut values: [Value; 2] = [ids.into(), (PAGE_MAX_BYTES / paging.page_size).into()];
     let mut rows = db.read(db.words(ROWS), &values).await?;
     const CONTENT: usize = 1;
     if rows.iter().any(|row| row.is_null(CONTENT)) {
         let db = db.snapshot().await?;
-        let sizes = db.read(db.words(SIZES), &values[..4]).await?;
+        let sizes = db.read(db.words(SIZES), &values[..1]).await?;
         paging.refuse_over("pageSize", sizes[0].get(0)?, sizes[0].get(1)?)?;
-        values[4] = PAGE_MAX_BYTES.into();
+        values[1] = PAGE_MAX_BYTES.into();
         rows = db.read(db.words(ROWS), &values).await?;
     }
-    let mut total = None;
     let mut page = Vec::with_capacity(rows.len());
     for row in &rows {
         let mut row = row.by_name();
-        let summary = summary(&mut row)?;
-        total = row.get("total")?;
-        page.push((summary, ExecutionView::read(&mut row, zone)?));
+        page.push((summary(&mut row)?, ExecutionView::read(&mut row, zone)?));
     }
     // A join keeps no order by itself.
     page.sort_by_key(|(summary, _)| Reverse(summary.id));
-    // After the last page there is no row with the total.
-    let total = match total {
-        Some(total) => total,
-        None => db.read(db.words(COUNT), &values[..2]).await?[0].get(0)?,
-    };
-    Ok((total, page))
+    Ok(page)
 }
 
 fn summary(row: &mut ByName<'_>) -> Result<Summary, Error> {

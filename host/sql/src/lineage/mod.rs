@@ -81,6 +81,16 @@ pub struct Found {
 /// Reads a text of any number of statements. `dialect` is the name of a plugin's kind or of another dialect;
 /// unknown ones are read as `ansi`.
 pub fn tables(dialect: &str, sql: &str) -> Found {
+    tables_of(&[(dialect, sql)]).pop().unwrap_or_default()
+}
+
+/// The same for several texts, each with its dialect. One thread with a long stack reads all of them, because to start
+/// one costs more than to read a short text.
+pub fn tables_of(texts: &[(&str, &str)]) -> Vec<Found> {
+    on_long_stack(|| texts.iter().map(|(dialect, sql)| read_tables(dialect, sql)).collect())
+}
+
+fn read_tables(dialect: &str, sql: &str) -> Found {
     let reading = Reading::named(dialect);
     let mut found = Found::default();
     if reading.is_none() {
@@ -93,11 +103,8 @@ pub fn tables(dialect: &str, sql: &str) -> Found {
         ));
         return found;
     }
-    let read = || {
-        // The input is untrusted, and the parser is a foreign library that may panic.
-        std::panic::catch_unwind(|| Text::read(reading.unwrap_or(Reading::ANSI), sql))
-    };
-    match on_long_stack(read) {
+    // The input is untrusted, and the parser is a foreign library that may panic.
+    match std::panic::catch_unwind(|| Text::read(reading.unwrap_or(Reading::ANSI), sql)) {
         Ok(text) => text.into_found(found),
         Err(_) => {
             let message = "the text could not be read: the parser failed";

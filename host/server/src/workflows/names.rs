@@ -1,0 +1,171 @@
+//! The names and states of all workflows, in memory: the list filters and counts them without reading the store.
+
+use lakeport_base::Error;
+use lakeport_store::{Db, Either, Feed, Followed, Row};
+use memchr::memmem;
+
+use super::TOPIC;
+use super::forms::WorkflowStatus;
+use super::store::status;
+
+/// Workflows that are read from the store at once.
+const PAGE: i64 = 10_000;
+
+/// The index, which follows the store.
+pub type WorkflowNames = Followed<NameFeed>;
+
+/// By id. Entries lie side by side, so that a full scan reads memory sequentially.
+#[derive(Default)]
+pub struct Names {
+    ids: Vec<i64>,
+    statuses: Vec<WorkflowStatus>,
+    /// Lower case.
+    names: Vec<Box<str>>,
+}
+
+/// A workflow in the index.
+pub struct Named {
+    id: i64,
+    status: WorkflowStatus,
+    folded: Box<str>,
+}
+
+impl Names {
+    fn put(&mut self, Named { id, status, folded }: Named) {
+        match self.ids.binary_search(&id) {
+            Ok(at) => {
+                self.statuses[at] = status;
+                self.names[at] = folded;
+            }
+            Err(at) => {
+                self.ids.insert(at, id);
+                self.statuses.insert(at, status);
+                self.names.insert(at, folded);
+            }
+        }
+    }
+
+    fn remove(&mut self, id: i64) {
+        if let Ok(at) = self.ids.binary_search(&id) {
+            self.ids.remove(at);
+            self.statuses.remove(at);
+            self.names.remove(at);
+        }
+    }
+
+    /// The number of workflows whose names contain a keyword in lower case and that have a status, and the ids of one
+    /// page of them, newest first.
+    pub fn page(
+        &self,
+        keyword: Option<&str>,
+        status: Option<WorkflowStatus>,
+        offset: usize,
+        size: usize,
+    ) -> (usize, Vec<i64>) {
+        let keyword = keyword.filter(|keyword| !keyword.is_empty());
+        if keyword.is_none() && status.is_none() {
+            let ids = self.ids.iter().rev().skip(offset).take(size).copied();
+            return (self.ids.len(), ids.collect());
+        }
+        let finder = memmem::Finder::new(keyword.unwrap_or_default());
+        let fits = |at: usize| {
+            status.is_none_or(|status| self.statuses[at] == status)
+                && (keyword.is_none() || finder.find(self.names[at].as_bytes()).is_some())
+        };
+        let (mut total, mut ids) = (0, Vec::with_capacity(size));
+        for at in (0..self.ids.len()).rev().filter(|at| fits(*at)) {
+            if total >= offset && ids.len() < size {
+                ids.push(self.ids[at]);
+            }
+            total += 1;
+        }
+        (total, ids)
+    }
+}
+
+pub struct NameFeed;
+
+impl Feed for NameFeed {
+    type Value = Names;
+    type Row = Named;
+    const TOPIC: &'static str = TOPIC;
+
+    async fn rows_after(db: &Db, after: i64) -> Result<Vec<Named>, Error> {
+        const AFTER: &str = "SELECT id, status, name_folded FROM workflows \
+            WHERE deleted_at IS NULL AND id > $1 ORDER BY id LIMIT $2";
+        db.read(AFTER, &[after.into(), PAGE.into()]).await?.iter().map(named).collect()
+    }
+
+    async fn rows_of(db: &Db, ids: &[i64]) -> Result<Vec<Named>, Error> {
+        const OF: Either = Either {
+            sqlite: "SELECT id, status, name_folded FROM workflows \
+                WHERE deleted_at IS NULL AND id IN (SELECT value FROM json_each($1))",
+            postgres: "SELECT id, status, name_folded FROM workflows WHERE deleted_at IS NULL AND id = ANY($1)",
+        };
+        db.read(db.words(OF), &[ids.into()]).await?.iter().map(named).collect()
+    }
+
+    fn id_of(row: &Named) -> i64 {
+        row.id
+    }
+
+    fn put(names: &mut Names, row: Named) {
+        names.put(row);
+    }
+
+    fn remove(names: &mut Names, id: i64) {
+        names.remove(id);
+    }
+}
+
+fn named(row: &Row) -> Result<Named, Error> {
+    let folded: String = row.get(2)?;
+    Ok(Named { id: row.get(0)?, status: status(&row.get::<String>(1)?)?, folded: folded.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use lakeport_store::testing::on_each_store;
+
+    use super::*;
+    use crate::workflows::testing::{add, named, publish};
+
+    #[tokio::test]
+    async fn pages_filter_by_name_and_status() {
+        on_each_store(async |db| {
+            let mut ids = Vec::new();
+            for name in ["Orders_daily", "orders%hourly", "KUNDEN Äpfel"] {
+                ids.push(add(&db, named(name)).await.id);
+            }
+            let mut tx = db.begin().await.unwrap();
+            publish(&mut tx, ids[0], 1).await;
+            tx.commit().await.unwrap();
+            let mut names = Names::default();
+            for row in NameFeed::rows_after(&db, i64::MIN).await.unwrap() {
+                names.put(row);
+            }
+            let found = |keyword: Option<&str>, status| {
+                let (total, page) = names.page(keyword, status, 0, 20);
+                assert_eq!(total, page.len());
+                page
+            };
+            assert_eq!(found(None, None), [ids[2], ids[1], ids[0]]);
+            assert_eq!(found(Some(""), None), [ids[2], ids[1], ids[0]]);
+            assert_eq!(found(Some("orders"), None), [ids[1], ids[0]]);
+            assert_eq!(found(Some("s%h"), None), [ids[1]]);
+            assert_eq!(found(Some("äpfel"), None), [ids[2]]);
+            assert_eq!(found(Some("orders"), Some(WorkflowStatus::Offline)), [ids[0]]);
+            assert!(found(None, Some(WorkflowStatus::Online)).is_empty());
+            assert_eq!(names.page(None, None, 2, 2), (3, vec![ids[0]]));
+            assert_eq!(names.page(Some("orders"), None, 1, 1), (2, vec![ids[0]]));
+            assert_eq!(names.page(None, None, 4, 2), (3, Vec::new()));
+            names.remove(ids[1]);
+            names.remove(ids[1]);
+            for row in NameFeed::rows_of(&db, &ids[..1]).await.unwrap() {
+                names.put(row);
+            }
+            assert_eq!(names.page(Some("orders"), None, 0, 9), (1, vec![ids[0]]));
+        })
+        .await;
+    }
+}
