@@ -909,6 +909,13 @@ fn tables_follow_the_sql_of_a_file() {
             "an unchanged file changes nothing"
         );
         assert_eq!(task()["inputTableIds"], json!([b]));
+        lake.table(source, "b", &[("id", "INTEGER")]);
+        import(&lake.server, &json!({ "source": "json", "definition": text, "workflowId": id }));
+        assert_eq!(
+            lake.server.get(&path(id)).data()["currentVersion"],
+            version,
+            "nor where its name is taken"
+        );
     }
 }
 
@@ -951,6 +958,21 @@ fn the_engines_schedule_is_shown_and_replaced() {
             (&Value::Null, &json!("online"))
         );
         assert_eq!(online["publishStatus"], "published");
+        // What was put online, or set again, is not undone by the approval of an older version.
+        let older = lake.server.post(&format!("{}/publish", path(id)), &json!({})).data()["recordId"].clone();
+        let mut content = export(&lake.server, id);
+        content["schedule"]["crontab"] = json!("0 0 9 * * ? *");
+        import(&lake.server, &json!({ "source": "json", "definition": content, "workflowId": id }));
+        put(9);
+        approve(&lake.server, id, &older).data();
+        let detail = eventually("it is deployed", SOON, || {
+            let detail = lake.server.get(&path(id)).data();
+            (detail["publications"][0]["deployment"]["state"] == "success").then_some(detail)
+        });
+        assert_eq!(
+            (&detail["engineSchedule"], &detail["publishStatus"]),
+            (&Value::Null, &json!("published"))
+        );
         // A published version without a schedule is not online.
         lake.server.post(&format!("{}/versions/4/rollback", path(id)), &json!({})).data();
         let detail = lake.deploy(id);
@@ -971,6 +993,11 @@ fn a_task_without_its_data_source_is_closed_and_changeable() {
     let task = format!("/api/v1/tasks/{task}");
     let changed = lake.server.put(&task, &json!({ "task": { "timeout": 5, "taskName": "b" } })).data();
     assert_eq!((&changed["timeout"], &changed["unresolved"]["datasource"]), (&json!(5), &json!("finance")));
+    let back = lake.server.put(&task, &json!({ "task": { "timeout": 6, "datasourceId": null } })).data();
+    assert_eq!(
+        back["unresolved"]["datasource"], "finance",
+        "what is sent back as it was read keeps the name"
+    );
     let source = lake.source("shop.db");
     let root = lake.server.client_as(&lake.server.token("admin", "root"));
     let token = json!({ "name": "bound", "role": "editor", "datasources": ["shop.db"] });

@@ -76,7 +76,7 @@ fn read_json<T: DeserializeOwned>(body: &[u8]) -> Result<(Draft<T>, Given), Erro
     read(&value, Kind::Json, details_max)
 }
 
-/// About how many values a JSON text has, without parsing it: a value in memory is many times larger than in the text.
+/// How many values a JSON text has, without parsing it: a value in memory is many times larger than in the text.
 pub fn count_values(json: &[u8]) -> usize {
     let (mut count, mut is_text, mut at) = (1, false, 0);
     while let Some(&byte) = json.get(at) {
@@ -84,7 +84,11 @@ pub fn count_values(json: &[u8]) -> usize {
             b'"' => is_text = !is_text,
             // The next one belongs to it.
             b'\\' if is_text => at += 1,
-            b',' | b'[' | b'{' if !is_text => count += 1,
+            b',' if !is_text => count += 1,
+            b'[' | b'{' if !is_text => {
+                let next = json[at + 1..].iter().find(|byte| !byte.is_ascii_whitespace());
+                count += usize::from(!matches!(next, Some(b']' | b'}')));
+            }
             _ => {}
         }
         at += 1;

@@ -95,10 +95,20 @@ async fn export(client: &Client, folder: &Path) -> anyhow::Result<()> {
     }
     let mut end = format!("{written} written, {unchanged} unchanged\n");
     for path in files(folder)? {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if !file_names.values().any(|known| *known == name) {
-            let _ = writeln!(end, "{} is not on the server", printable(&path.display().to_string()));
+        let file = path.file_name().unwrap_or_default().to_string_lossy();
+        if file_names.values().any(|known| *known == file) {
+            continue;
         }
+        let definition = read(&path).unwrap_or_default();
+        let name = definition["workflow"]["name"].as_str().unwrap_or_default();
+        let shown = printable(&path.display().to_string());
+        let _ = match file_names.get(name) {
+            Some(now) => {
+                let (name, now) = (printable(name), printable(now));
+                writeln!(end, "{shown}: the workflow `{name}` is in {now} now; delete this file")
+            }
+            None => writeln!(end, "{shown} is not on the server"),
+        };
     }
     print(&end)
 }
@@ -115,7 +125,7 @@ fn file_names<'n>(names: impl Iterator<Item = &'n String>) -> BTreeMap<String, S
         for name in &names {
             let file = file_name(name);
             let file = match file.strip_suffix(".json") {
-                Some(stem) if names.len() > 1 => {
+                Some(stem) if names.len() > 1 || has_digest(stem) => {
                     format!("{stem}-{}.json", &hex::encode(Sha256::digest(name.as_bytes()))[..8])
                 }
                 _ => file,
@@ -124,6 +134,12 @@ fn file_names<'n>(names: impl Iterator<Item = &'n String>) -> BTreeMap<String, S
         }
     }
     files
+}
+
+/// Whether a name looks as if a part of a digest told it from others.
+fn has_digest(stem: &str) -> bool {
+    let last = stem.rsplit('-').next().unwrap_or_default();
+    last.len() == 8 && last.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 /// Written aside, under a name that cannot be foreseen, and renamed: a stop in between leaves the old file, and a link in
@@ -314,4 +330,23 @@ async fn apply(client: &Client, folder: &Path, is_dry_run: bool) -> anyhow::Resu
 /// A line that cannot drive the terminal; its tabs stay.
 fn printable_line(line: &str) -> String {
     line.split('\t').map(printable).collect::<Vec<_>>().join("\t")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_workflow_has_a_file_of_its_own() {
+        let digest = |name: &str| hex::encode(Sha256::digest(name))[..8].to_owned();
+        let sly = format!("a_b-{}", digest("a/b"));
+        let names = ["a", "A1", "a1", "a/b", "a_b", "a:b", &sly, "..", "_.."].map(str::to_owned);
+        let files = file_names(names.iter());
+        let mut different: Vec<String> = files.values().map(|file| file.to_lowercase()).collect();
+        different.sort();
+        different.dedup();
+        assert_eq!(different.len(), names.len(), "{files:?}");
+        assert_eq!(files["a"], "a.json");
+        assert_eq!(files["a/b"], format!("a_b-{}.json", digest("a/b")));
+    }
 }

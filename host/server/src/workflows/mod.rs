@@ -56,7 +56,7 @@ pub struct Workflow {
     pub version: i64,
     /// The last one that differs from what is published; the published one if the current one does not.
     pub changed_version: i64,
-    /// The last one that changed the schedule; 0: none.
+    /// The last one whose schedule was set or put online; 0: none.
     pub schedule_version: i64,
     /// The sum of its tasks' digests.
     pub parts: Sum,
@@ -254,6 +254,7 @@ pub fn part() -> Part<Workflows> {
     Part {
         tags: &[
             ("workflows", "Definitions, versions, publications, schedules, backfills"),
+            ("schemas", "JSON Schemas of documents"),
             ("backfills", "Runs of past schedule times"),
             ("tasks", "Nodes of workflows, bound to the tables they read and write"),
         ],

@@ -1,12 +1,11 @@
 //! The names and states of all workflows, in memory: the list filters and counts them without reading the store.
 
 use lakeport_base::Error;
-use lakeport_store::{Db, Either, Feed, Followed, Row};
+use lakeport_store::{Db, Feed, Followed};
 use memchr::memmem;
 
-use super::TOPIC;
 use super::forms::WorkflowStatus;
-use super::store::status;
+use super::{TOPIC, store};
 
 /// Workflows that are read from the store at once.
 const PAGE: i64 = 10_000;
@@ -25,9 +24,10 @@ pub struct Names {
 
 /// A workflow in the index.
 pub struct Named {
-    id: i64,
-    status: WorkflowStatus,
-    folded: Box<str>,
+    pub id: i64,
+    pub status: WorkflowStatus,
+    /// In lower case.
+    pub folded: Box<str>,
 }
 
 impl Names {
@@ -91,18 +91,11 @@ impl Feed for NameFeed {
     const TOPIC: &'static str = TOPIC;
 
     async fn rows_after(db: &Db, after: i64) -> Result<Vec<Named>, Error> {
-        const AFTER: &str = "SELECT id, status, name_folded FROM workflows \
-            WHERE deleted_at IS NULL AND id > $1 ORDER BY id LIMIT $2";
-        db.read(AFTER, &[after.into(), PAGE.into()]).await?.iter().map(named).collect()
+        store::names_after(db, after, PAGE).await
     }
 
     async fn rows_of(db: &Db, ids: &[i64]) -> Result<Vec<Named>, Error> {
-        const OF: Either = Either {
-            sqlite: "SELECT id, status, name_folded FROM workflows \
-                WHERE deleted_at IS NULL AND id IN (SELECT value FROM json_each($1))",
-            postgres: "SELECT id, status, name_folded FROM workflows WHERE deleted_at IS NULL AND id = ANY($1)",
-        };
-        db.read(db.words(OF), &[ids.into()]).await?.iter().map(named).collect()
+        store::names_of(db, ids).await
     }
 
     fn id_of(row: &Named) -> i64 {
@@ -116,11 +109,6 @@ impl Feed for NameFeed {
     fn remove(names: &mut Names, id: i64) {
         names.remove(id);
     }
-}
-
-fn named(row: &Row) -> Result<Named, Error> {
-    let folded: String = row.get(2)?;
-    Ok(Named { id: row.get(0)?, status: status(&row.get::<String>(1)?)?, folded: folded.into() })
 }
 
 #[cfg(test)]

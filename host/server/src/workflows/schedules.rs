@@ -74,7 +74,10 @@ async fn set_in_turn(call: &SetCall, turn: &Held) -> Result<Data<WorkflowView>, 
         // After a rollback the engine may have had another one.
         after.note_change(false);
     }
+    // Also if the definition has it already, from a rollback or an import.
+    after.schedule_version = after.version;
     store::set_engine_schedule(&mut tx, &after).await?;
+    versions::check_tasks(&mut tx, &mut after).await?;
     if let Some(told) = told {
         store::set_deployed(&mut tx, &told).await?;
     }
@@ -196,8 +199,11 @@ async fn switch_in_turn(
     store::set_status(&mut tx, id, status).await?;
     if status == WorkflowStatus::Online {
         after.engine_schedule = workflow.content.schedule_text();
+        // The version that was read: meanwhile there may be others.
+        after.schedule_version = workflow.version;
         after.note_change(false);
         store::set_engine_schedule(&mut tx, &after).await?;
+        versions::check_tasks(&mut tx, &mut after).await?;
     }
     if let Some(told) = told {
         store::set_deployed(&mut tx, &told).await?;

@@ -10,6 +10,7 @@ use lakeport_store::{ByName, Db, Either, Row, Select, Statement, Tx, Value};
 
 use super::definition::Content;
 use super::forms::WorkflowStatus;
+use super::names::Named;
 use super::removals::Removal;
 use super::versions::{Sum, Weight};
 use super::{Deployed, PublicationState, Summary, Workflow};
@@ -76,7 +77,7 @@ fn in_engine(row: &mut ByName<'_>, id: i64) -> Result<Option<Deployed>, Error> {
     }))
 }
 
-pub fn status(text: &str) -> Result<WorkflowStatus, Error> {
+fn status(text: &str) -> Result<WorkflowStatus, Error> {
     match text {
         "draft" => Ok(WorkflowStatus::Draft),
         "offline" => Ok(WorkflowStatus::Offline),
@@ -180,6 +181,28 @@ pub async fn page(db: &Db, ids: &[i64], paging: &Paging, zone: Tz) -> Result<Vec
     // A join keeps no order by itself.
     page.sort_by_key(|(summary, _)| Reverse(summary.id));
     Ok(page)
+}
+
+/// The names of workflows after an id, by id.
+pub async fn names_after(db: &Db, after_id: i64, limit: i64) -> Result<Vec<Named>, Error> {
+    const AFTER: &str = "SELECT id, status, name_folded FROM workflows \
+        WHERE deleted_at IS NULL AND id > $1 ORDER BY id LIMIT $2";
+    db.read(AFTER, &[after_id.into(), limit.into()]).await?.iter().map(named).collect()
+}
+
+/// The names of those of these workflows that exist.
+pub async fn names_of(db: &Db, ids: &[i64]) -> Result<Vec<Named>, Error> {
+    const OF: Either = Either {
+        sqlite: "SELECT id, status, name_folded FROM workflows \
+            WHERE deleted_at IS NULL AND id IN (SELECT value FROM json_each($1))",
+        postgres: "SELECT id, status, name_folded FROM workflows WHERE deleted_at IS NULL AND id = ANY($1)",
+    };
+    db.read(db.words(OF), &[ids.into()]).await?.iter().map(named).collect()
+}
+
+fn named(row: &Row) -> Result<Named, Error> {
+    let folded: String = row.get(2)?;
+    Ok(Named { id: row.get(0)?, status: status(&row.get::<String>(1)?)?, folded: folded.into() })
 }
 
 fn summary(row: &mut ByName<'_>) -> Result<Summary, Error> {
@@ -309,9 +332,14 @@ pub async fn set_changed_version(tx: &mut Tx, workflow: &Workflow) -> Result<(),
 
 /// Records the schedule that the engine was given.
 pub async fn set_engine_schedule(tx: &mut Tx, workflow: &Workflow) -> Result<(), Error> {
-    const SET: &str = "UPDATE workflows SET engine_schedule = $2, changed_version = $3 WHERE id = $1";
-    let values: [Value; 3] =
-        [workflow.id.into(), workflow.engine_schedule.as_deref().into(), workflow.changed_version.into()];
+    const SET: &str = "UPDATE workflows SET engine_schedule = $2, changed_version = $3, schedule_version = $4 \
+        WHERE id = $1";
+    let values: [Value; 4] = [
+        workflow.id.into(),
+        workflow.engine_schedule.as_deref().into(),
+        workflow.changed_version.into(),
+        workflow.schedule_version.into(),
+    ];
     tx.execute(SET, &values).await.map(drop)
 }
 

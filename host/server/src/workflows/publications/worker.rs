@@ -187,7 +187,7 @@ async fn deploy(
     });
     // From here on the engine may have the workflow, even if this server dies.
     keep(state, turn, &current).await?;
-    let online = workflow.status == WorkflowStatus::Online;
+    let online = workflow.status == WorkflowStatus::Online && submitted.snapshot.content.schedule.is_some();
     let deployed = Steps { turn, asked: &asked, current }.take(built, online).await?;
     let schedule = submitted.snapshot.content.schedule_text();
     Ok(deployed.map(|deployed| Done { deployed, digest: submitted.definition_digest(), schedule }))

@@ -194,7 +194,8 @@ pub fn changed(form: &UpdateTask, before: &Task, kinds: Option<&[Kind]>) -> (Wan
     let mut given = before.given;
     lay_list(&mut content.input_table_ids, &mut given.inputs, &form.input_table_ids);
     lay_list(&mut content.output_table_ids, &mut given.outputs, &form.output_table_ids);
-    if form.task.0.as_ref().is_some_and(|task| task.datasource_id != Patch::Keep) {
+    // A task that has none, sent back as it was read, keeps the name.
+    if form.task.0.as_ref().is_some_and(|task| matches!(task.datasource_id, Patch::Set(_))) {
         content.unresolved.datasource = None;
     }
     if form.input_table_ids != Patch::Keep {

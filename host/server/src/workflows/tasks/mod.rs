@@ -2,7 +2,6 @@
 //! from the tables.
 
 mod api;
-mod bulk;
 pub mod definition;
 pub mod dependencies;
 mod feed;

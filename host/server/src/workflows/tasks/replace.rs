@@ -7,7 +7,8 @@ use lakeport_store::Tx;
 
 use super::definition::{Content, Given};
 use super::part::{self, Names};
-use super::{TOPIC, Task, bulk, store};
+use super::store::{self, many};
+use super::{TOPIC, Task};
 use crate::workflows::Workflow;
 use crate::workflows::definition::Content as WorkflowContent;
 use crate::workflows::versions::{self, Made, PartChange};
@@ -27,7 +28,7 @@ pub async fn places_of(
     ids: impl Iterator<Item = i64>,
 ) -> Result<HashMap<i64, Option<i64>>, Error> {
     let ids: Vec<i64> = ids.collect();
-    Ok(bulk::places_of(&ids).all_in(tx).await?.into_iter().collect())
+    Ok(many::places_of(&ids).all_in(tx).await?.into_iter().collect())
 }
 
 /// Gives the workflow, which is locked, this content and these tasks; returns their ids, in order. A task of the
@@ -66,9 +67,9 @@ pub async fn replace(
     }
     old.extend(current.into_values());
     let mut before: HashMap<i64, part::Held> = old.iter().map(|task| (task.id, part::held(task))).collect();
-    bulk::delete(tx, &before.keys().copied().collect::<Vec<i64>>()).await?;
+    many::delete(tx, &before.keys().copied().collect::<Vec<i64>>()).await?;
     let mut tasks: Vec<&mut Task> = new.iter_mut().map(|(_, task, _)| task).collect();
-    bulk::insert(tx, &mut tasks).await?;
+    many::insert(tx, &mut tasks).await?;
     let mut changes = Vec::with_capacity(before.len() + new.len());
     let mut told: HashSet<i64> = before.keys().copied().collect();
     for (place, task, names) in &new {

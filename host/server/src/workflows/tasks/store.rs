@@ -1,5 +1,7 @@
 //! Tasks and their tables in the store. The tables of a task are written by one statement, as a JSON array.
 
+pub mod many;
+
 use std::collections::HashMap;
 
 use lakeport_base::Error;
@@ -416,7 +418,7 @@ pub async fn all_bound_to(tx: &mut Tx, table_id: i64) -> Result<Vec<(i64, Option
     rows.iter().map(|row| Ok((row.get(0)?, row.get(1)?))).collect()
 }
 
-pub fn text<T: Serialize>(value: &[T]) -> Result<Value, Error> {
+fn text<T: Serialize>(value: &[T]) -> Result<Value, Error> {
     Ok(serde_json::to_string(value).map_err(Error::internal)?.into())
 }
 

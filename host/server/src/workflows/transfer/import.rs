@@ -103,7 +103,7 @@ pub async fn preview(call: ImportCall) -> Result<Data<ImportPreview>, Error> {
         Some(mut document) => {
             // Of a task without a sound name there is an error.
             document.tasks.retain(|task| (1..=NAME_MAX_CHARS).contains(&task.task_name.chars().count()));
-            let edges = super::document::edges(&document.tasks);
+            let edges = tokio::task::block_in_place(|| super::document::edges(&document.tasks));
             (document.workflow.name, document.tasks, edges)
         }
         None => (String::new(), Vec::new(), Vec::new()),

@@ -42,7 +42,9 @@ pub struct Comparison {
 #[derive(Debug, PartialEq, Serialize, JsonSchema)]
 pub struct FieldChange {
     pub field: String,
+    /// Of the member's type; null: it was absent.
     pub before: Value,
+    /// Of the member's type; null: it is absent.
     pub after: Value,
 }
 

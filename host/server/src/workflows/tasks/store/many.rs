@@ -1,4 +1,4 @@
-//! Many tasks of one workflow in the store, a few statements for all.
+//! Many tasks of one workflow, a few statements for all.
 
 use std::collections::HashMap;
 
@@ -6,8 +6,8 @@ use lakeport_base::Error;
 use lakeport_store::{Either, Select, Tx};
 use serde_json::{Value, json};
 
-use super::Task;
-use super::store::text;
+use super::super::Task;
+use super::text;
 
 /// Tasks whose rows are one statement.
 const TOGETHER_MAX: usize = 500;
