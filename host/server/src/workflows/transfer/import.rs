@@ -1,6 +1,8 @@
 //! Imports a document or an engine's definition: a preview finds everything that is wrong, and its token makes sure that
 //! the import writes what was previewed.
 
+use std::collections::{BTreeMap, HashMap};
+
 use lakeport_base::Error;
 use lakeport_base::error::Detail;
 use lakeport_http::form::{self, Draft};
@@ -199,9 +201,10 @@ async fn check_references(tx: &mut Tx, tasks: &[ResolvedTask]) -> Result<(), Err
 /// The tasks for the workflow: those with a name that it has already keep their ids.
 async fn wanted(tx: &mut Tx, workflow: &Workflow, resolved: Vec<ResolvedTask>) -> Result<Vec<Wanted>, Error> {
     let current = tasks::of_workflow(workflow.id).all_in(tx).await?;
-    let id = |name: &str| current.iter().find(|task| task.content.task_name == name).map(|task| task.id);
+    let ids: HashMap<&str, i64> =
+        current.iter().map(|task| (task.content.task_name.as_str(), task.id)).collect();
     let wanted = resolved.into_iter().map(|task| Wanted {
-        id: id(&task.content.task_name),
+        id: ids.get(task.content.task_name.as_str()).copied(),
         content: task.content,
         given: task.given,
         names: task.names,
@@ -351,9 +354,10 @@ impl Prepared {
 
 /// A document has its tables in one order, which is no change.
 fn keep_order(tasks: &mut [ResolvedTask], before: &Snapshot) {
+    let named: HashMap<&str, &SavedTask> =
+        before.tasks.values().map(|task| (task.content.task_name.as_str(), task)).collect();
     for task in tasks {
-        let known = before.tasks.values().find(|known| known.content.task_name == task.content.task_name);
-        let Some(known) = known else { continue };
+        let Some(known) = named.get(task.content.task_name.as_str()) else { continue };
         for (ids, known) in [
             (&mut task.content.input_table_ids, &known.content.input_table_ids),
             (&mut task.content.output_table_ids, &known.content.output_table_ids),
@@ -368,10 +372,11 @@ fn keep_order(tasks: &mut [ResolvedTask], before: &Snapshot) {
 /// The changes of a workflow that is replaced; tasks that do not exist yet have negative ids.
 async fn compared(state: &Workflows, resolved: &Resolved, before: Snapshot) -> Result<Comparison, Error> {
     let mut next = -1;
-    let id_of = |name: &str| before.tasks.iter().find(|(_, task)| task.content.task_name == name);
-    let mut tasks = std::collections::BTreeMap::new();
+    let ids: HashMap<&str, i64> =
+        before.tasks.iter().map(|(id, task)| (task.content.task_name.as_str(), *id)).collect();
+    let mut tasks = BTreeMap::new();
     for task in &resolved.tasks {
-        let id = id_of(&task.content.task_name).map_or(next, |(id, _)| *id);
+        let id = ids.get(task.content.task_name.as_str()).copied().unwrap_or(next);
         next -= 1;
         let digest = part_digest(&tasks::part::text(&task.content));
         let saved =

@@ -84,6 +84,8 @@ pub struct MatchedTable {
 struct Known {
     datasources: HashMap<String, Datasource>,
     tables: HashMap<TableRef, i64>,
+    /// Those of them that are in the recycle bin; another table may have the name.
+    in_bin: HashSet<i64>,
     engines: Vec<String>,
     kinds: Vec<Kind>,
 }
@@ -274,9 +276,12 @@ impl Known {
         }
         // Its tables stay bound, even if another one has taken the name of one in the recycle bin.
         found.extend(replaced.tables.iter().map(|(table, id)| (table.clone(), *id)));
+        let is_in_bin = |id: &&i64| index.get(**id).is_some_and(|entry| entry.is_deprecated);
+        let in_bin = replaced.tables.values().filter(is_in_bin).copied().collect();
         Ok(Known {
             datasources: sources.into_iter().map(|source| (source.name.clone(), source)).collect(),
             tables: found,
+            in_bin,
             engines,
             kinds,
         })
@@ -346,11 +351,27 @@ impl Known {
             return false;
         }
         let fits = |listed: &[TableRef], found: &[ParsedName]| {
-            let ids: Vec<i64> = listed.iter().filter_map(|table| self.tables.get(table).copied()).collect();
-            listed.iter().all(|table| match self.tables.get(table) {
-                Some(id) if found.iter().any(|name| name.table_id == Some(*id)) => true,
-                _ => is_named(found, table),
-            }) && found.iter().filter_map(|name| name.table_id).all(|id| ids.contains(&id))
+            let ids: HashSet<i64> = found.iter().filter_map(|name| name.table_id).collect();
+            let all: HashSet<String> = found.iter().map(last_of).collect();
+            let missing = found.iter().filter(|name| name.table_id.is_none());
+            let missing: HashSet<String> = missing.map(last_of).collect();
+            let has =
+                |names: &HashSet<String>, table: &TableRef| names.contains(&table.table_name.to_lowercase());
+            let is_in_sql = |table: &TableRef| match self.tables.get(table) {
+                Some(id) if self.in_bin.contains(id) => has(&all, table),
+                Some(id) => ids.contains(id) || has(&missing, table),
+                None => has(&missing, table),
+            };
+            let known = listed.iter().filter_map(|table| Some((table, *self.tables.get(table)?)));
+            let (in_bin, active): (Vec<_>, Vec<_>) = known.partition(|(_, id)| self.in_bin.contains(id));
+            let active: HashSet<i64> = active.into_iter().map(|(_, id)| id).collect();
+            let in_bin: HashSet<String> =
+                in_bin.into_iter().map(|(table, _)| table.table_name.to_lowercase()).collect();
+            listed.iter().all(is_in_sql)
+                && found.iter().all(|name| match name.table_id {
+                    Some(id) => active.contains(&id) || in_bin.contains(&last_of(name)),
+                    None => true,
+                })
         };
         !(fits(&part.input_tables, &parsed.inputs) && fits(&part.output_tables, &parsed.outputs))
     }
@@ -371,8 +392,11 @@ impl Known {
                 (&part.input_tables, &parsed.inputs, &mut content.unresolved.inputs),
                 (&part.output_tables, &parsed.outputs, &mut content.unresolved.outputs),
             ] {
+                let named = found.iter().filter(|name| name.table_id.is_none());
+                let named: HashSet<String> = named.map(last_of).collect();
                 let missing = listed.iter().filter(|table| !self.tables.contains_key(table));
-                unresolved.extend(missing.filter(|table| is_named(found, table)).cloned());
+                let kept = missing.filter(|table| named.contains(&table.table_name.to_lowercase()));
+                unresolved.extend(kept.cloned());
             }
         } else {
             let lists = [
@@ -441,11 +465,9 @@ impl Known {
     }
 }
 
-/// Whether SQL names a table that the catalogue does not have.
-fn is_named(found: &[ParsedName], table: &TableRef) -> bool {
-    let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_lowercase();
-    let wanted = table.table_name.to_lowercase();
-    found.iter().any(|name| name.table_id.is_none() && last(&name.name) == wanted)
+/// The last part of a name in SQL, in lower case.
+fn last_of(name: &ParsedName) -> String {
+    name.name.rsplit('.').next().unwrap_or_default().to_lowercase()
 }
 
 /// The tables that were looked up.
