@@ -73,15 +73,15 @@ pub struct BatchDetail {
 
 impl BatchError {
     fn of(error: &Error) -> BatchError {
-        let (message, details) = match error {
-            Error::Refused(refusal) => (refusal.message.clone(), refusal.details.clone()),
-            Error::Internal(_) => ("the server failed; its log has the reason".to_owned(), Vec::new()),
+        let details = match error {
+            Error::Refused(refusal) => refusal.details.clone(),
+            Error::Internal(_) => Vec::new(),
         };
         let detail = |detail: Detail| BatchDetail { field: detail.field, message: detail.message };
         BatchError {
             code: error.status(),
             error: error.code().to_owned(),
-            message,
+            message: error.message().to_owned(),
             details: details.into_iter().map(detail).collect(),
         }
     }

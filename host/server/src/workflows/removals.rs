@@ -148,11 +148,7 @@ pub async fn remove(
 
 /// The message for people; PostgreSQL's texts have no NUL.
 fn shown(error: &Error) -> String {
-    let message = match error {
-        Error::Refused(refusal) => refusal.message.clone(),
-        Error::Internal(_) => "the server failed; its log has the reason".to_owned(),
-    };
-    message.chars().filter(|&c| c != '\0').take(ERROR_MAX_CHARS).collect()
+    error.message().chars().filter(|&c| c != '\0').take(ERROR_MAX_CHARS).collect()
 }
 
 /// The time of the next attempt.
