@@ -75,6 +75,9 @@ pub const CODES: &[&str] = &[
     "upstream_unavailable",
 ];
 
+/// All that people learn of an internal error.
+pub const FAILED: &str = "the server failed; its log has the reason";
+
 /// Why a request failed.
 #[derive(Debug)]
 pub enum Error {
@@ -274,7 +277,7 @@ impl Error {
     pub fn message(&self) -> &str {
         match self {
             Error::Refused(refusal) => &refusal.message,
-            Error::Internal(_) => "the server failed; its log has the reason",
+            Error::Internal(_) => FAILED,
         }
     }
 

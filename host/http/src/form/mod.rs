@@ -13,13 +13,13 @@ mod member;
 mod node;
 mod path;
 mod reading;
-
-use std::collections::BTreeSet;
+mod text;
 
 use lakeport_base::error::{Detail, Error};
 use lakeport_base::text::nearest;
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 pub use bounded::{Count, Number, Text, TimeText};
@@ -29,6 +29,7 @@ pub use member::{Amend, Patch, uuid};
 use node::Node;
 use path::Path;
 use reading::{Given, Kind, Reading};
+use text::reason;
 
 /// The most errors that are reported.
 const MAX_DETAILS: usize = 20;
@@ -36,8 +37,6 @@ const MAX_DETAILS: usize = 20;
 const LOOKED_THROUGH_MAX_BYTES: usize = 256 * 1024;
 /// The most parameters of a query.
 const MAX_QUERY_PARAMETERS: usize = 200;
-/// The most values of a body.
-pub const VALUES_MAX: usize = 400_000;
 /// The name of the whole body in an error without a member.
 const WHOLE: &str = "body";
 
@@ -64,36 +63,12 @@ pub fn known_from_json<T: DeserializeOwned>(body: &[u8]) -> Result<Draft<T>, Err
 }
 
 fn read_json<T: DeserializeOwned>(body: &[u8]) -> Result<(Draft<T>, Given), Error> {
-    if count_values(body) > VALUES_MAX {
-        let message = format!("the body has more than {VALUES_MAX} values");
-        return Err(Error::bad_request("invalid_json", message));
-    }
-    let value: Value = serde_json::from_slice(body).map_err(|error| {
+    let text: &RawValue = serde_json::from_slice(body).map_err(|error| {
         let place = format!("line {}, column {}", error.line(), error.column());
         Error::bad_request("invalid_json", format!("the body is not JSON ({place}): {}", reason(&error)))
     })?;
     let details_max = if body.len() > LOOKED_THROUGH_MAX_BYTES { 1 } else { MAX_DETAILS };
-    read(&value, Kind::Json, details_max)
-}
-
-/// How many values a JSON text has, without parsing it: a value in memory is many times larger than in the text.
-pub fn count_values(json: &[u8]) -> usize {
-    let (mut count, mut is_text, mut at) = (1, false, 0);
-    while let Some(&byte) = json.get(at) {
-        match byte {
-            b'"' => is_text = !is_text,
-            // The next one belongs to it.
-            b'\\' if is_text => at += 1,
-            b',' if !is_text => count += 1,
-            b'[' | b'{' if !is_text => {
-                let next = json[at + 1..].iter().find(|byte| !byte.is_ascii_whitespace());
-                count += usize::from(!matches!(next, Some(b']' | b'}')));
-            }
-            _ => {}
-        }
-        at += 1;
-    }
-    count
+    read(Kind::Json, details_max, |path, reading| T::deserialize(text::Text { text, path, reading }))
 }
 
 /// Reads a query such as `pageNum=2&keyword=a`. A parameter given twice is a list. Unknown ones are ignored.
@@ -123,7 +98,7 @@ fn read_query<T: DeserializeOwned>(query: &str) -> Result<(Draft<T>, Given), Err
             Some(first) => *first = Value::Array(vec![first.take(), text]),
         }
     }
-    read(&Value::Object(members), Kind::Query, MAX_DETAILS)
+    read_members(members)
 }
 
 /// Reads the parameters of a path, still percent-encoded.
@@ -135,23 +110,28 @@ pub fn from_path<T: DeserializeOwned>(parameters: &[(String, String)]) -> Result
             .map_err(|_| Error::invalid(vec![Detail::new(name.as_str(), "is not UTF-8 text")]))?;
         members.insert(name.clone(), Value::String(text.into_owned()));
     }
-    read(&Value::Object(members), Kind::Query, MAX_DETAILS)?.0.whole()
+    read_members(members)?.0.whole()
 }
 
-fn read<T: DeserializeOwned>(
-    value: &Value,
+fn read_members<T: DeserializeOwned>(members: Map<String, Value>) -> Result<(Draft<T>, Given), Error> {
+    let value = &Value::Object(members);
+    read(Kind::Query, MAX_DETAILS, |path, reading| T::deserialize(Node { value: Some(value), path, reading }))
+}
+
+fn read<T>(
     kind: Kind,
     details_max: usize,
+    once: impl Fn(&Path<'_>, &Reading) -> Result<T, FormError>,
 ) -> Result<(Draft<T>, Given), Error> {
-    let mut reading = Reading { kind, fillers: BTreeSet::new(), given: Given::default() };
+    let mut reading = Reading::new(kind);
     let mut details = Vec::new();
     while details.len() < details_max {
         let root = Path::ROOT;
-        let error = match T::deserialize(Node { value: Some(value), path: &root, reading: &reading }) {
+        let error = match once(&root, &reading) {
             Ok(read) => return Ok((Draft::new(read, details), reading.given)),
             Err(error) => error.at(&root),
         };
-        reading.given = Given::default();
+        reading.restart();
         let FormError { field, message, .. } = error;
         let field = field.filter(|field| !field.is_empty()).unwrap_or_else(|| WHOLE.to_owned());
         // If the filler fails there, too, reading cannot continue.
@@ -178,12 +158,6 @@ impl Given {
         };
         self.unknown.borrow().iter().map(detail).collect()
     }
-}
-
-/// serde_json's message without its place, which is reported separately.
-fn reason(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    text.split(" at line ").next().unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -23,18 +23,14 @@ pub struct Node<'a> {
 impl<'a> Node<'a> {
     /// The value below `path`, or a filler if it was wrong before.
     fn below(value: &'a Value, path: &'a Path<'a>, reading: &'a Reading) -> Node<'a> {
-        let wrong = !reading.fillers.is_empty() && reading.fillers.contains(&path.render());
-        Node { value: (!wrong).then_some(value), path, reading }
+        Node { value: (!reading.is_filled(path)).then_some(value), path, reading }
     }
 
     fn members(&self, members: &'a Map<String, Value>, fields: &'static [&'static str]) -> Members<'a> {
         let lacking = fields
             .iter()
             .filter(|name| !members.contains_key(**name))
-            .filter(|name| {
-                !self.reading.fillers.is_empty()
-                    && self.reading.fillers.contains(&self.path.member(name).render())
-            })
+            .filter(|name| self.reading.is_filled(&self.path.member(name)))
             .copied()
             .collect();
         Members { given: members.iter(), lacking, next: None, path: self.path, reading: self.reading }
@@ -222,7 +218,10 @@ impl<'de> de::Deserializer<'de> for Node<'_> {
             None => Filler.deserialize_struct(name, fields, visitor),
             Some(Value::Object(members)) => {
                 for (name, value) in members {
-                    self.reading.given.note(self.path, name, value.is_object(), fields);
+                    match fields.contains(&name.as_str()) {
+                        true => self.reading.given.note_known(value.is_object()),
+                        false => self.reading.given.note_unknown(self.path, name, fields),
+                    }
                 }
                 visitor.visit_map(self.members(members, fields))
             }

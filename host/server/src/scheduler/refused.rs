@@ -1,6 +1,7 @@
 //! Why the scheduler refuses an engine's request, in the contract's terms.
 
 use lakeport_base::Error;
+use lakeport_base::error::FAILED;
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error as PluginError;
 
@@ -30,7 +31,7 @@ impl From<Error> for Refused {
             }
             Error::Internal(source) => {
                 tracing::error!("the scheduler's store: {source:#}");
-                Refused::new("internal", "the server failed; its log has the reason")
+                Refused::new("internal", FAILED)
             }
         }
     }

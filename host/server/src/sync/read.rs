@@ -61,14 +61,6 @@ impl From<Unanswered> for Stop {
     }
 }
 
-/// The message for people.
-pub fn message_of(error: Error) -> String {
-    match error {
-        Error::Refused(refusal) => refusal.message,
-        Error::Internal(_) => "the server failed; its log has the reason".to_owned(),
-    }
-}
-
 /// Reads everything, and writes new, changed and missing tables. The errors are about single tables.
 pub async fn read_in(
     state: &Syncs,
@@ -190,7 +182,7 @@ impl Reading<'_> {
         if !is_of_one {
             return Err(error.into());
         }
-        let message = message_of(error.into());
+        let message = Error::from(error).message().to_owned();
         self.errors.add(WHOLE, &format!("the database {database} cannot be read: {message}"));
         self.unread.insert(database);
         Ok(())
@@ -289,7 +281,7 @@ impl Reading<'_> {
                 }
                 Err(error) if is_of_one_call(&error) => match some.as_slice() {
                     [table] => {
-                        let message = message_of(error.into());
+                        let message = Error::from(error).message().to_owned();
                         self.wrong(&table.database, &table.name, &message);
                         batch.read.push(table.name.clone());
                     }

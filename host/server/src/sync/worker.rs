@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use lakeport_base::Error;
+use lakeport_base::error::FAILED;
 use lakeport_base::failpoints;
 use lakeport_base::time::MINUTE_MS;
 use lakeport_store::jobs::{self, Jobs, Work};
@@ -207,8 +208,8 @@ impl Attempt {
                 Some("the server could not write what it found; its log has the reason".to_owned())
             }
             Ok(Ok(Err(Stop::Failed(message)))) => Some(message),
-            Ok(Ok(Err(Stop::Unanswered(error)))) => Some(read::message_of(error.into())),
-            Ok(Err(_)) => Some("the server failed; its log has the reason".to_owned()),
+            Ok(Ok(Err(Stop::Unanswered(error)))) => Some(Error::from(error).message().to_owned()),
+            Ok(Err(_)) => Some(FAILED.to_owned()),
             Err(_) => Some(format!("it was not done after {SYNC_MAX:?}")),
         };
         let state = if failed.is_some() { State::Failed } else { State::Success };

@@ -199,7 +199,8 @@ async fn delete_in_turn(
     if let Some(deployed) = &workflow.deployed {
         match removals::remove(state, deployed, turn, call.request_id.as_str()).await? {
             Removed::Done => {}
-            Removed::Pending(reason, state) => left = Some((deployed, reason, state)),
+            Removed::Unfinished(state) => left = Some((deployed, removals::UNFINISHED.to_owned(), state)),
+            Removed::Unanswered(reason) => left = Some((deployed, reason, None)),
             Removed::Refused(error) => return Err(refused(error)),
         }
     }
@@ -218,7 +219,7 @@ async fn delete_in_turn(
     store::delete(&mut tx, id, &call.caller.name, now_ms).await?;
     if let Some(left) = &left {
         store::set_deployed(&mut tx, &left.deployed).await?;
-        store::set_removal(&mut tx, id, left.next_at_ms, left.error.as_deref()).await?;
+        store::begin_removal(&mut tx, id, left.next_at_ms, left.error.as_deref()).await?;
     }
     publications::end_of(&mut tx, id, &call.caller.name, now_ms).await?;
     tasks::leave(&mut tx, id, call.query.cascade_delete_tasks, now_ms).await?;

@@ -5,6 +5,7 @@ use lakeport_http::{PageNum, PageSize};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::definition::{PARAM_NAME_MAX_CHARS, PARAM_VALUE_MAX_CHARS, PARAMS_MAX};
 use crate::cron::MAX_CHARS as CRON_MAX_CHARS;
@@ -190,8 +191,8 @@ pub struct ImportWorkflow {
     pub project_code: Option<i64>,
     pub workflow_code: Option<String>,
     /// `content` of `export-json`, or an engine's export: JSON, or its text.
-    #[schemars(extend("type" = ["object", "array", "string", "null"], "items" = {}))]
-    pub definition: Option<Value>,
+    #[schemars(with = "Option<Value>", extend("type" = ["object", "array", "string", "null"], "items" = {}))]
+    pub definition: Option<Box<RawValue>>,
     /// The name of the new workflow; absent: the name in the source.
     pub name: Option<Text<1, NAME_MAX_CHARS>>,
     /// The workflow that gets the definition as its next version, in which tasks of the same name keep their ids; absent:

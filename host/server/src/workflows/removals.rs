@@ -12,7 +12,7 @@ use lakeport_http::Data;
 use lakeport_store::Held;
 use schemars::JsonSchema;
 use serde::Serialize;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::sleep;
 
 use super::api::engine_client;
 use super::forms::WorkflowPath;
@@ -115,11 +115,16 @@ pub async fn abandon(call: Call<WorkflowPath>) -> Result<Data<Option<RemovalView
     call.commit(tx, Change::of("pending_removal", id), Data::new(&None)).await
 }
 
+/// Why a removal is pending that the engine has not finished.
+pub const UNFINISHED: &str = "the engine has not finished the removal";
+
 /// The result of asking an engine to remove a workflow.
 pub enum Removed {
     Done,
-    /// Ask again later: the reason, and the engine's new state.
-    Pending(String, Option<String>),
+    /// The engine needs more time, and has this state.
+    Unfinished(Option<String>),
+    /// It did not say anything, for this reason.
+    Unanswered(String),
     /// The engine refuses.
     Refused(Error),
 }
@@ -137,12 +142,12 @@ pub async fn remove(
     };
     Ok(match engine_lock::asked(turn, asked).await {
         Ok(receipt) if receipt.settled => Removed::Done,
-        Ok(receipt) => Removed::Pending("the engine has not finished the removal".to_owned(), receipt.state),
+        Ok(receipt) => Removed::Unfinished(receipt.state),
         Err(error) if error.code() == "lease_lost" || matches!(error, Error::Internal(_)) => {
             return Err(error);
         }
         Err(error) if REFUSALS.contains(&error.code()) => Removed::Refused(error),
-        Err(error) => Removed::Pending(shown(&error), None),
+        Err(error) => Removed::Unanswered(shown(&error)),
     })
 }
 
@@ -160,22 +165,17 @@ pub fn next_at_ms(now_ms: i64, tries: i64) -> i64 {
 /// Works until the server stops.
 pub async fn run_worker(state: Arc<Workflows>) {
     loop {
-        let next = match look(&state).await {
-            Ok(next) => next,
-            Err(error) => {
-                tracing::warn!("looking for removals failed, trying again: {error}");
-                Instant::now() + POLL
-            }
-        };
-        tokio::select! {
-            () = state.stopping.cancelled() => return,
-            () = sleep_until(next) => {}
+        if let Err(error) = look(&state).await {
+            tracing::warn!("looking for removals failed, trying again: {error}");
+        }
+        if state.stopping.run_until_cancelled(sleep(POLL)).await.is_none() {
+            return;
         }
     }
 }
 
-/// Tries what is due; returns when to look again. An engine that does not answer is asked once.
-async fn look(state: &Workflows) -> Result<Instant, Error> {
+/// Tries what is due. An engine that does not answer is asked once.
+async fn look(state: &Workflows) -> Result<(), Error> {
     let mut of_engine: BTreeMap<String, Vec<Removal>> = BTreeMap::new();
     for removal in store::removals(&state.db, state.clock.now_ms(), READ_AT_ONCE).await? {
         of_engine.entry(removal.deployed.engine.clone()).or_default().push(removal);
@@ -195,7 +195,7 @@ async fn look(state: &Workflows) -> Result<Instant, Error> {
             }
         })
         .await;
-    Ok(Instant::now() + POLL)
+    Ok(())
 }
 
 /// False if the engine did not answer.
@@ -210,19 +210,20 @@ async fn attempt(state: &Workflows, id: i64) -> Result<bool, Error> {
         tx.guard(turn).await?;
         let mut later = async |reason: &str| {
             let next_at_ms = next_at_ms(state.clock.now_ms(), removal.tries);
-            store::set_removal(&mut tx, id, next_at_ms, Some(reason)).await
+            store::retry_removal(&mut tx, id, next_at_ms, reason).await
         };
         let has_answered = match outcome {
             Removed::Done => {
                 tracing::info!(workflow = id, "a deleted workflow was removed from its engine");
                 store::end_removal(&mut tx, id).await?
             }
-            Removed::Pending(reason, None) => {
+            Removed::Unanswered(reason) => {
                 later(&reason).await?;
                 false
             }
-            Removed::Pending(reason, state) => {
-                later(&reason).await?;
+            Removed::Unfinished(state) => {
+                later(UNFINISHED).await?;
+                let state = state.or_else(|| removal.deployed.state.clone());
                 store::set_deployed(&mut tx, &Deployed { state, ..removal.deployed }).await?;
                 true
             }

@@ -354,11 +354,18 @@ pub async fn delete(tx: &mut Tx, id: i64, by: &str, now_ms: i64) -> Result<(), E
     tx.execute(DELETE, &[id.into(), by.into(), now_ms.into()]).await.map(drop)
 }
 
-/// Notes that its engine still has a deleted workflow, and when to ask it again; counts an attempt.
-pub async fn set_removal(tx: &mut Tx, id: i64, next_at_ms: i64, error: Option<&str>) -> Result<(), Error> {
-    const SET: &str = "UPDATE workflows SET removal_at = $2, removal_error = $3, removal_tries = removal_tries + 1 \
+/// Notes that its engine still has a deleted workflow after a first attempt, and when to ask it again.
+pub async fn begin_removal(tx: &mut Tx, id: i64, next_at_ms: i64, error: Option<&str>) -> Result<(), Error> {
+    const BEGIN: &str = "UPDATE workflows SET removal_at = $2, removal_error = $3, removal_tries = 1 \
         WHERE id = $1 AND deleted_at IS NOT NULL";
-    tx.execute(SET, &[id.into(), next_at_ms.into(), error.into()]).await.map(drop)
+    tx.execute(BEGIN, &[id.into(), next_at_ms.into(), error.into()]).await.map(drop)
+}
+
+/// Notes another attempt, unless the removal was given up meanwhile.
+pub async fn retry_removal(tx: &mut Tx, id: i64, next_at_ms: i64, error: &str) -> Result<(), Error> {
+    const RETRY: &str = "UPDATE workflows SET removal_at = $2, removal_error = $3, removal_tries = removal_tries + 1 \
+        WHERE id = $1 AND removal_at IS NOT NULL";
+    tx.execute(RETRY, &[id.into(), next_at_ms.into(), error.into()]).await.map(drop)
 }
 
 /// False if there is none.

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use lakeport_base::Error;
+use lakeport_base::error::FAILED;
 use lakeport_base::failpoints;
 use lakeport_base::text::shortened;
 use lakeport_store::Held;
@@ -70,9 +71,7 @@ impl Try {
     /// Runs it and records the result, unless it is halted.
     pub async fn run(mut self) {
         let working = AssertUnwindSafe(sql::run(&mut self)).catch_unwind();
-        let outcome = working
-            .await
-            .unwrap_or_else(|_| Err(Stop::Failed("the server failed; its log has the reason".to_owned())));
+        let outcome = working.await.unwrap_or_else(|_| Err(Stop::Failed(FAILED.to_owned())));
         let (state, message, rows) = match outcome {
             Ok(rows) => (State::Success, None, Some(rows)),
             Err(Stop::Failed(message)) => (State::Failed, Some(shortened(&message, MESSAGE_MAX_CHARS)), None),

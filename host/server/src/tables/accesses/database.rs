@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use chrono::NaiveDate;
 use lakeport_base::Error;
+use lakeport_base::error::FAILED;
 use lakeport_base::time::day_of;
 use lakeport_bindings::dialect::reader::{
     AccessCounter, AccessPage, AccessRequest, AccessRow, AccessSubject, StatementText,
@@ -63,9 +64,7 @@ pub async fn count(
         }
         Ok(Err(Error::Internal(cause))) => {
             tracing::error!("the accesses of a table were not read: {cause:#}");
-            tally
-                .missing
-                .push("the database was not counted: the server failed; its log has the reason".to_owned());
+            tally.missing.push(format!("the database was not counted: {FAILED}"));
         }
         Err(_) => {
             let seconds = WAIT.as_secs();

@@ -1,6 +1,6 @@
 //! Why a physical change failed, as stored and as shown to clients.
 
-use lakeport_base::error::{self, Detail, Error};
+use lakeport_base::error::{self, Detail, Error, FAILED};
 use lakeport_bindings::host::types::Problem;
 use lakeport_physical::RunError;
 use lakeport_plugins::CallError;
@@ -59,7 +59,7 @@ impl From<Error> for Failure {
             },
             Error::Internal(source) => {
                 tracing::error!("a physical change failed: {source:#}");
-                Failure::new(500, "internal", "the server failed; its log has the reason")
+                Failure::new(500, "internal", FAILED)
             }
         }
     }

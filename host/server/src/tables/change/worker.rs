@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use lakeport_base::Error;
+use lakeport_base::error::FAILED;
 use lakeport_base::failpoints;
 use lakeport_bindings::dialect::schema::{Table, TableName};
 use lakeport_physical::{Outcome, PlanExecutor, Request, RunStatus};
@@ -153,7 +154,7 @@ impl Attempt {
                 }
             }
         };
-        let tried = tried.await.unwrap_or_else(|_| self.unknown("the server failed; its log has the reason"));
+        let tried = tried.await.unwrap_or_else(|_| self.unknown(FAILED));
         if had_begun && tried.is_unknown && cancelled.load(Ordering::Relaxed) {
             // The next worker continues to look.
             return Ok(());

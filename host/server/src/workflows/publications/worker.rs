@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use lakeport_base::Error;
+use lakeport_base::error::FAILED;
 use lakeport_base::failpoints;
 use lakeport_bindings::engine::deploys::{self, DeployRequest};
 use lakeport_bindings::engine::model;
@@ -111,7 +112,7 @@ impl Work for Worker {
 async fn attempt(state: Arc<Workflows>, record: Publication, turn: Held) {
     let work = async |turn: &Held| match AssertUnwindSafe(work(&state, &record, turn)).catch_unwind().await {
         Ok(written) => written,
-        Err(_) => end(&state, &record, turn, Err(told_nothing())).await,
+        Err(_) => end(&state, &record, turn, Err(FAILED.to_owned())).await,
     };
     if let Some(Err(error)) = turn.work(&state.stopping, work).await {
         tracing::warn!(publication = record.id, "a deployment goes on later: {error}");
@@ -173,7 +174,7 @@ async fn deploy(
     let built = match built(&asked, workflow.id, &submitted).await {
         Ok(built) => built,
         Err(error) if is_of_the_store(&error) => return Err(error),
-        Err(error) => return Ok(Err(told(error))),
+        Err(error) => return Ok(Err(told(&error))),
     };
     let known = workflow.deployed.clone();
     let current = known.unwrap_or_else(|| Deployed {
@@ -220,19 +221,12 @@ impl Asked<'_> {
     }
 }
 
-/// The message for people.
-fn told(error: Error) -> String {
-    match error {
-        Error::Refused(refusal) => refusal.message,
-        Error::Internal(_) => {
-            tracing::warn!("a deployment failed: {error}");
-            told_nothing()
-        }
+/// The message for people; the reason of an internal error goes to the log.
+fn told(error: &Error) -> String {
+    if let Error::Internal(_) = error {
+        tracing::warn!("a deployment failed: {error}");
     }
-}
-
-fn told_nothing() -> String {
-    "the server failed; its log has the reason".to_owned()
+    error.message().to_owned()
 }
 
 /// Retries a call while the plugin host is busy, the plugin is being replaced or the engine is unavailable. The
@@ -278,7 +272,7 @@ impl Steps<'_> {
         for _ in 0..STEPS_MAX {
             let deployment = match answer {
                 Ok(deployment) => deployment,
-                Err(error) => return Ok(Err(told(error))),
+                Err(error) => return Ok(Err(told(&error))),
             };
             self.learn(&deployment);
             match deployment.phase.as_str() {

@@ -1,16 +1,17 @@
 //! Imports a document or an engine's definition: a preview finds everything that is wrong, and its token makes sure that
 //! the import writes what was previewed.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 use lakeport_base::Error;
 use lakeport_base::error::Detail;
-use lakeport_http::form::{self, Draft};
+use lakeport_http::form::Draft;
 use lakeport_http::{Data, Nothing};
 use lakeport_store::Tx;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
 use super::document::{Document, EdgePart, TaskPart};
@@ -273,7 +274,7 @@ async fn check_engine(state: &Workflows, form: &ImportWorkflow) -> Result<(), Er
 /// The members that the source needs.
 fn missing(form: &ImportWorkflow) -> Vec<Detail> {
     match form.source {
-        ImportSource::Json if form.definition.as_ref().is_none_or(Value::is_null) => {
+        ImportSource::Json if form.definition.is_none() => {
             vec![Detail::new("definition", "is missing; the source `json` needs it")]
         }
         ImportSource::Scheduler if form.workflow_code.is_none() => {
@@ -306,31 +307,24 @@ async fn source(call: &ImportCall, problems: &mut Problems) -> Result<Option<Doc
         let code = form.workflow_code.clone().unwrap_or_default();
         return engine::deployed(state, engine, project, code, problems).await;
     }
-    let parsed;
-    let (value, text) = match &form.definition {
-        Some(Value::String(text)) if form::count_values(text.as_bytes()) > form::VALUES_MAX => {
-            problems.add(ROOT, format!("has more than {} values", form::VALUES_MAX));
+    let Some(given) = &form.definition else { return Ok(None) };
+    // A string is the text of a definition.
+    let text = match serde_json::from_str::<String>(given.get()) {
+        Ok(text) => Cow::Owned(text),
+        Err(_) => Cow::Borrowed(given.get()),
+    };
+    let value: &RawValue = match serde_json::from_str(&text) {
+        Ok(value) => value,
+        Err(error) => {
+            let place = format!("line {}, column {}", error.line(), error.column());
+            problems.add(ROOT, format!("is a text that is not JSON ({place})"));
             return Ok(None);
         }
-        Some(Value::String(text)) => match serde_json::from_str::<Value>(text) {
-            Ok(value) => {
-                parsed = value;
-                (&parsed, Some(text.clone()))
-            }
-            Err(error) => {
-                let place = format!("line {}, column {}", error.line(), error.column());
-                problems.add(ROOT, format!("is a text that is not JSON ({place})"));
-                return Ok(None);
-            }
-        },
-        Some(value) => (value, None),
-        None => return Ok(None),
     };
     if read::is_own(value) || !engine::reads_definitions(state, engine).await? {
         return Ok(read::document(value, problems));
     }
-    let text = text.unwrap_or_else(|| value.to_string());
-    engine::document(state, engine, text, problems).await
+    engine::document(state, engine, text.into_owned(), problems).await
 }
 
 impl Prepared {

@@ -1,11 +1,13 @@
-//! Reads a document: all problems at once, each with its path. A member of the wrong type counts as absent. Pure
-//! functions.
+//! Reads a document: all problems at once, each with its path. A member of the wrong type counts as absent. Objects and
+//! lists are read from the text itself, so that what is not of the format costs no memory. Pure functions.
 
 use std::collections::HashSet;
+use std::fmt;
 
 use lakeport_base::error::Detail;
 use lakeport_base::text::nearest;
-use serde_json::{Map, Value};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 
 use super::document::{Document, EdgePart, FORMAT, SchedulePart, TaskPart, WorkflowPart};
 use crate::workflows::api::EDGES_MAX;
@@ -69,12 +71,14 @@ impl Problems {
 pub const ROOT: &str = "definition";
 
 /// Whether it says that it is a document of this product, of any version.
-pub fn is_own(value: &Value) -> bool {
-    value.get("format").and_then(Value::as_str).is_some_and(|format| format.starts_with("lakeport."))
+pub fn is_own(value: &RawValue) -> bool {
+    let format = object(value, &["format"]).map(|object| object.known);
+    let format = format.and_then(|known| known.first().and_then(|(_, value)| text(value)));
+    format.is_some_and(|format| format.starts_with("lakeport."))
 }
 
 /// The document, as far as it could be read.
-pub fn document(value: &Value, problems: &mut Problems) -> Option<Document> {
+pub fn document(value: &RawValue, problems: &mut Problems) -> Option<Document> {
     let root = Path(String::new());
     let members = Members::of(value, root, &["format", "workflow", "tasks", "edges", "schedule"], problems)?;
     match members.text("format", problems).as_deref() {
@@ -96,15 +100,15 @@ pub fn document(value: &Value, problems: &mut Problems) -> Option<Document> {
         }
     };
     let tasks = members.list("tasks", TASKS_MAX as usize, problems);
-    let tasks = tasks.into_iter().map(|(value, path)| task(value, path, problems)).collect();
+    let tasks = tasks.map(|(value, path)| task(value, path, problems)).collect();
     let edges = members.list("edges", EDGES_MAX, problems);
-    let edges = edges.into_iter().filter_map(|(value, path)| edge(value, path, problems)).collect();
-    let schedule = members.get("schedule").filter(|value| !value.is_null());
+    let edges = edges.filter_map(|(value, path)| edge(value, path, problems)).collect();
+    let schedule = members.get("schedule").filter(|value| !is_null(value));
     let schedule = schedule.and_then(|value| schedule_of(value, members.path.member("schedule"), problems));
     Some(Document { format: FORMAT.to_owned(), workflow, tasks, edges, schedule })
 }
 
-fn workflow(value: &Value, path: Path, problems: &mut Problems) -> Option<WorkflowPart> {
+fn workflow(value: &RawValue, path: Path, problems: &mut Problems) -> Option<WorkflowPart> {
     let known = ["name", "description", "schedulerEngine", "globalParams"];
     let members = Members::of(value, path, &known, problems)?;
     let params = members.list("globalParams", PARAMS_MAX, problems);
@@ -112,16 +116,16 @@ fn workflow(value: &Value, path: Path, problems: &mut Problems) -> Option<Workfl
         name: members.needed("name", problems),
         description: members.text("description", problems),
         scheduler_engine: members.text("schedulerEngine", problems).unwrap_or_default(),
-        global_params: params.into_iter().filter_map(|(value, path)| param(value, path, problems)).collect(),
+        global_params: params.filter_map(|(value, path)| param(value, path, problems)).collect(),
     })
 }
 
-fn param(value: &Value, path: Path, problems: &mut Problems) -> Option<GlobalParam> {
+fn param(value: &RawValue, path: Path, problems: &mut Problems) -> Option<GlobalParam> {
     let members = Members::of(value, path, &["name", "value"], problems)?;
     Some(GlobalParam { name: members.needed("name", problems), value: members.needed("value", problems) })
 }
 
-fn task(value: &Value, path: Path, problems: &mut Problems) -> TaskPart {
+fn task(value: &RawValue, path: Path, problems: &mut Problems) -> TaskPart {
     let known = [
         "taskName",
         "taskType",
@@ -153,7 +157,7 @@ fn task(value: &Value, path: Path, problems: &mut Problems) -> TaskPart {
     part.task_type = members.named("taskType", TYPE_MAX_CHARS, problems);
     part.datasource = members
         .get("datasource")
-        .filter(|value| !value.is_null())
+        .filter(|value| !is_null(value))
         .map(|_| members.named("datasource", NAME_MAX_CHARS, problems));
     part.sql_content = members.text("sqlContent", problems);
     part.priority = members.word("priority", problems).unwrap_or_default();
@@ -169,34 +173,39 @@ fn task(value: &Value, path: Path, problems: &mut Problems) -> TaskPart {
 
 fn tables(members: &Members<'_>, name: &str, problems: &mut Problems) -> Vec<TableRef> {
     let list = members.list(name, TABLES_MAX, problems);
-    let mut tables: Vec<TableRef> = Vec::with_capacity(list.len());
+    let mut tables: Vec<TableRef> = Vec::new();
     for (value, path) in list {
         let Some(members) = Members::of(value, path, &["datasource", "dbName", "tableName"], problems) else {
             continue;
         };
-        tables.push(TableRef {
+        let table = TableRef {
             datasource: members
                 .get("datasource")
-                .filter(|value| !value.is_null())
+                .filter(|value| !is_null(value))
                 .map(|_| members.named("datasource", NAME_MAX_CHARS, problems)),
             db_name: members.named("dbName", NAME_MAX_CHARS, problems),
             table_name: members.named("tableName", NAME_MAX_CHARS, problems),
-        });
+        };
+        // Of one without a name there is a problem.
+        if !table.db_name.is_empty() && !table.table_name.is_empty() {
+            tables.push(table);
+        }
     }
     tables.sort();
     tables.dedup();
+    tables.shrink_to_fit();
     tables
 }
 
-fn edge(value: &Value, path: Path, problems: &mut Problems) -> Option<EdgePart> {
+fn edge(value: &RawValue, path: Path, problems: &mut Problems) -> Option<EdgePart> {
     let members = Members::of(value, path, &["source", "target"], problems)?;
-    Some(EdgePart {
-        source: members.named("source", NAME_MAX_CHARS, problems),
-        target: members.named("target", NAME_MAX_CHARS, problems),
-    })
+    let source = members.named("source", NAME_MAX_CHARS, problems);
+    let target = members.named("target", NAME_MAX_CHARS, problems);
+    // Of one without a name there is a problem.
+    (!source.is_empty() && !target.is_empty()).then_some(EdgePart { source, target })
 }
 
-fn schedule_of(value: &Value, path: Path, problems: &mut Problems) -> Option<SchedulePart> {
+fn schedule_of(value: &RawValue, path: Path, problems: &mut Problems) -> Option<SchedulePart> {
     let known = ["crontab", "startTime", "endTime", "timezone", "failureStrategy", "warningType"];
     let members = Members::of(value, path, &known, problems)?;
     Some(SchedulePart {
@@ -224,57 +233,69 @@ impl Path {
 
 /// An object of the document.
 struct Members<'v> {
-    members: &'v Map<String, Value>,
+    object: Object<'v>,
     path: Path,
 }
 
 impl<'v> Members<'v> {
     /// Warns of members that are not known: a misspelled one must not be missed.
-    fn of(value: &'v Value, path: Path, known: &[&str], problems: &mut Problems) -> Option<Members<'v>> {
-        let Value::Object(members) = value else {
+    fn of(
+        value: &'v RawValue,
+        path: Path,
+        known: &[&'static str],
+        problems: &mut Problems,
+    ) -> Option<Members<'v>> {
+        let Some(object) = object(value, known) else {
             problems.add(path.text(), format!("must be an object, not {}", kind(value)));
             return None;
         };
-        for name in members.keys().filter(|name| !known.contains(&name.as_str())) {
+        for name in &object.unknown {
             let hint = nearest(name, known.iter().copied());
             let hint = hint.map_or_else(String::new, |hint| format!("; did you mean `{hint}`?"));
             let message = format!("is not a member of the format, and ignored{hint}");
-            problems.warn(path.member(&shown(name)).0, message);
+            problems.warn(path.member(name).0, message);
         }
-        Some(Members { members, path })
+        for name in &object.repeated {
+            problems.add(path.member(name).0, "is given more than once");
+        }
+        Some(Members { object, path })
     }
 
     /// `None` if it is absent.
-    fn get(&self, name: &str) -> Option<&'v Value> {
-        self.members.get(name)
+    fn get(&self, name: &str) -> Option<&'v RawValue> {
+        self.object.known.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
 
     fn missing(&self, name: &str, problems: &mut Problems) {
         problems.add(self.path.member(name).0, "is missing");
     }
 
-    fn wrong(&self, name: &str, expected: &str, value: &Value, problems: &mut Problems) {
+    fn wrong(&self, name: &str, expected: &str, value: &RawValue, problems: &mut Problems) {
         problems.add(self.path.member(name).0, format!("must be {expected}, not {}", kind(value)));
     }
 
     /// `None` if it is absent or null.
     fn text(&self, name: &str, problems: &mut Problems) -> Option<String> {
-        match self.get(name)? {
-            Value::Null => None,
-            Value::String(text) if text.contains('\0') => {
+        let value = self.get(name).filter(|value| !is_null(value))?;
+        match text(value) {
+            Some(text) if text.contains('\0') => {
                 problems.add(self.path.member(name).0, "must not contain the character U+0000");
                 None
             }
-            Value::String(text) => Some(text.clone()),
-            other => {
-                self.wrong(name, "a string", other, problems);
+            None if is_text(value) => {
+                problems.add(self.path.member(name).0, "has a half of a character, `\\ud800` to `\\udfff`");
                 None
             }
+            None => {
+                self.wrong(name, "a string", value, problems);
+                None
+            }
+            text => text,
         }
     }
 
     fn needed(&self, name: &str, problems: &mut Problems) -> String {
-        if self.get(name).is_none_or(Value::is_null) {
+        if self.get(name).is_none_or(is_null) {
             self.missing(name, problems);
         }
         self.text(name, problems).unwrap_or_default()
@@ -283,7 +304,7 @@ impl<'v> Members<'v> {
     /// A name that must be there, and not be empty or longer than so many characters.
     fn named(&self, name: &str, max_chars: usize, problems: &mut Problems) -> String {
         let text = self.needed(name, problems);
-        let is_text = self.get(name).is_some_and(Value::is_string);
+        let is_text = self.get(name).is_some_and(is_text);
         if is_text && !(1..=max_chars).contains(&text.chars().count()) {
             problems.add(self.path.member(name).0, format!("must have 1 to {max_chars} characters"));
             return String::new();
@@ -293,9 +314,10 @@ impl<'v> Members<'v> {
 
     fn number(&self, name: &str, problems: &mut Problems) -> u32 {
         let Some(value) = self.get(name) else { return 0 };
-        let number = value.as_u64().and_then(|number| u32::try_from(number).ok());
+        let number = serde_json::from_str(value.get()).ok();
         if number.is_none() {
-            let got = if value.is_number() { value.to_string() } else { kind(value).to_owned() };
+            let is_number = kind(value) == NUMBER;
+            let got = if is_number { shown(value.get()) } else { kind(value).to_owned() };
             let message = format!("must be an integer from 0 to {}, not {got}", u32::MAX);
             problems.add(self.path.member(name).0, message);
         }
@@ -304,7 +326,7 @@ impl<'v> Members<'v> {
 
     fn flag(&self, name: &str, problems: &mut Problems) -> Option<bool> {
         let value = self.get(name)?;
-        let flag = value.as_bool();
+        let flag = serde_json::from_str(value.get()).ok();
         if flag.is_none() {
             self.wrong(name, "true or false", value, problems);
         }
@@ -314,7 +336,7 @@ impl<'v> Members<'v> {
     /// One of an enum's words.
     fn word<T: serde::de::DeserializeOwned>(&self, name: &str, problems: &mut Problems) -> Option<T> {
         let text = self.text(name, problems)?;
-        match serde_json::from_value(Value::String(shown(&text))) {
+        match serde_json::from_value(shown(&text).into()) {
             Ok(word) => Some(word),
             Err(error) => {
                 // serde lists the words behind this.
@@ -327,34 +349,135 @@ impl<'v> Members<'v> {
     }
 
     /// A list with the paths of its items; empty if it is absent. One that is too long is not read.
-    fn list(&self, name: &str, at_most: usize, problems: &mut Problems) -> Vec<(&'v Value, Path)> {
-        let path = self.path.member(name);
-        match self.get(name) {
-            None | Some(Value::Null) => Vec::new(),
-            Some(Value::Array(items)) if items.len() > at_most => {
-                problems.add(path.0, format!("has {} items, the limit is {at_most}", items.len()));
-                Vec::new()
-            }
-            Some(Value::Array(items)) => {
-                let at = |(at, item)| (item, Path(format!("{}[{at}]", path.0)));
-                items.iter().enumerate().map(at).collect()
-            }
-            Some(other) => {
-                self.wrong(name, "an array", other, problems);
-                Vec::new()
-            }
-        }
+    fn list(
+        &self,
+        name: &str,
+        at_most: usize,
+        problems: &mut Problems,
+    ) -> impl Iterator<Item = (&'v RawValue, Path)> + use<'v> {
+        let path = self.path.member(name).0;
+        let items =
+            match self.get(name).filter(|value| !is_null(value)).map(|value| (value, list(value, at_most))) {
+                None => Vec::new(),
+                Some((value, None)) => {
+                    self.wrong(name, "an array", value, problems);
+                    Vec::new()
+                }
+                Some((_, Some(list))) if list.length > at_most => {
+                    problems.add(&path, format!("has {} items, the limit is {at_most}", list.length));
+                    Vec::new()
+                }
+                Some((_, Some(list))) => list.items,
+            };
+        items.into_iter().enumerate().map(move |(at, item)| (item, Path(format!("{path}[{at}]"))))
     }
 }
 
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
+/// The members of an object, each as its text.
+#[derive(Default)]
+struct Object<'v> {
+    known: Vec<(&'static str, &'v RawValue)>,
+    /// Known ones that are given again; the first one counts.
+    repeated: Vec<&'static str>,
+    /// The names of others, shortened, at most [`PROBLEMS_MAX`].
+    unknown: Vec<String>,
+}
+
+/// `None`: it is no object.
+fn object<'v>(value: &'v RawValue, known: &[&'static str]) -> Option<Object<'v>> {
+    serde_json::Deserializer::from_str(value.get()).deserialize_map(ObjectReader { known }).ok()
+}
+
+struct ObjectReader<'k> {
+    known: &'k [&'static str],
+}
+
+impl<'v> Visitor<'v> for ObjectReader<'_> {
+    type Value = Object<'v>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'v>>(self, mut members: A) -> Result<Object<'v>, A::Error> {
+        let mut object = Object::default();
+        while let Some((name, value)) = members.next_entry::<String, &'v RawValue>()? {
+            let Some(known) = self.known.iter().find(|known| **known == name) else {
+                if object.unknown.len() < PROBLEMS_MAX {
+                    object.unknown.push(shown(&name));
+                }
+                continue;
+            };
+            match object.known.iter().any(|(given, _)| given == known) {
+                true if !object.repeated.contains(known) => object.repeated.push(known),
+                true => {}
+                false => object.known.push((known, value)),
+            }
+        }
+        Ok(object)
+    }
+}
+
+/// The items of a list, each as its text.
+struct List<'v> {
+    /// Not those behind the limit.
+    items: Vec<&'v RawValue>,
+    length: usize,
+}
+
+/// `None`: it is no list.
+fn list(value: &RawValue, at_most: usize) -> Option<List<'_>> {
+    serde_json::Deserializer::from_str(value.get()).deserialize_seq(ListReader { at_most }).ok()
+}
+
+struct ListReader {
+    at_most: usize,
+}
+
+impl<'v> Visitor<'v> for ListReader {
+    type Value = List<'v>;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'v>>(self, mut items: A) -> Result<List<'v>, A::Error> {
+        let mut list = List { items: Vec::new(), length: 0 };
+        while list.length < self.at_most {
+            let Some(item) = items.next_element()? else { return Ok(list) };
+            list.items.push(item);
+            list.length += 1;
+        }
+        while items.next_element::<IgnoredAny>()?.is_some() {
+            list.length += 1;
+        }
+        Ok(list)
+    }
+}
+
+/// `None`: it is no string, or one with half of a character.
+fn text(value: &RawValue) -> Option<String> {
+    serde_json::from_str(value.get()).ok()
+}
+
+fn is_text(value: &RawValue) -> bool {
+    value.get().starts_with('"')
+}
+
+fn is_null(value: &RawValue) -> bool {
+    value.get() == "null"
+}
+
+const NUMBER: &str = "a number";
+
+fn kind(value: &RawValue) -> &'static str {
+    match value.get().as_bytes().first() {
+        Some(b'n') => "null",
+        Some(b't' | b'f') => "a boolean",
+        Some(b'"') => "a string",
+        Some(b'[') => "an array",
+        Some(b'{') => "an object",
+        _ => NUMBER,
     }
 }
 
@@ -370,13 +493,17 @@ mod fuzz;
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
     fn problems(value: &Value) -> Vec<(String, String)> {
+        problems_of(&value.to_string())
+    }
+
+    fn problems_of(text: &str) -> Vec<(String, String)> {
         let mut problems = Problems::default();
-        document(value, &mut problems);
+        document(serde_json::from_str(text).expect("JSON"), &mut problems);
         let (errors, warnings) = problems.into_details();
         let all = errors.into_iter().chain(warnings);
         all.map(|detail| (detail.field, detail.message)).collect()
@@ -427,5 +554,15 @@ mod tests {
             let found = problems(&json!({ "format": format, "workflow": { "name": "a" }, "tasks": [] }));
             assert_eq!(found[0].0, "format");
         }
+    }
+
+    #[test]
+    fn what_a_tree_would_hide_is_a_problem() {
+        let found = problems_of(
+            r#"{"format": "lakeport.workflow/1", "workflow": {"name": "a", "name": "b", "description": "\ud800"},
+                "tasks": [], "\u0065dges": [], "edges": [], "tasks": 7}"#,
+        );
+        let fields: Vec<&str> = found.iter().map(|(field, _)| field.as_str()).collect();
+        assert_eq!(fields, ["tasks", "edges", "workflow.name", "workflow.description"], "{found:?}");
     }
 }
