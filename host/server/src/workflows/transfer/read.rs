@@ -563,6 +563,6 @@ mod tests {
                 "tasks": [], "\u0065dges": [], "edges": [], "tasks": 7}"#,
         );
         let fields: Vec<&str> = found.iter().map(|(field, _)| field.as_str()).collect();
-        assert_eq!(fields, ["tasks", "edges", "workflow.name", "workflow.description"], "{found:?}");
+        assert_eq!(fields, ["edges", "tasks", "workflow.name", "workflow.description"], "{found:?}");
     }
 }
