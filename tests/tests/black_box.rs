@@ -5,6 +5,7 @@
 mod access;
 mod adversary;
 mod auth;
+mod backfills;
 mod catalogue;
 mod commands;
 mod concurrency;

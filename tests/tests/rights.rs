@@ -33,6 +33,9 @@ use Road::{Free, Hidden, NotYet, Refused, Unbound, Withheld};
 /// member of [`Half`].
 type Line = (&'static str, Road, &'static [&'static str], &'static str);
 
+/// The body of a backfill.
+const PERIOD: &str = r#"{"startTime": "2026-01-01 00:00:00", "endTime": "2026-01-02 00:00:00"}"#;
+
 /// Every operation of the description. Those that destroy something come last.
 #[rustfmt::skip]
 const OPERATIONS: &[Line] = &[
@@ -147,10 +150,10 @@ const OPERATIONS: &[Line] = &[
     ("takeSchedulesOffline", Free, &[], r#"{"workflowIds": [<workflow>]}"#),
     ("listPendingRemovals", Free, &[], ""),
     ("abandonRemoval", Refused, &["<workflow>"], ""),
-    ("backfillWorkflow", NotYet, &["<workflow>"], "{}"),
-    ("previewBackfill", NotYet, &["<workflow>"], "{}"),
-    ("getBackfill", NotYet, &["1"], ""),
-    ("cancelBackfill", NotYet, &["1"], ""),
+    ("backfillWorkflow", Refused, &["<workflow>"], PERIOD),
+    ("previewBackfill", Refused, &["<workflow>"], PERIOD),
+    ("getBackfill", Withheld, &["<name>"], ""),
+    ("cancelBackfill", Refused, &["<name>"], ""),
 
     ("getNl2sqlHealth", Free, &[], ""),
     ("listTopics", Free, &[], ""),
@@ -232,6 +235,13 @@ fn half(lake: &Lake, name: &'static str, marker: &str) -> Half {
     lake.deploy(workflow);
     let executions = lake.ended(&lake.execute(workflow), 1);
     assert!(executions[0]["errorMessage"].to_string().contains(marker), "{executions:?}");
+    // A backfill whose first run was refused: the reason is shown with it.
+    lake.server.execute(&format!(
+        "INSERT INTO backfills (key, workflow_id, workflow_name, code, state, workflows, dates, total, zone, \
+         parallelism, failure_strategy, requested_by, requested_at, ended_at, message) VALUES ('{name}', {workflow}, \
+         '{name} daily', '{name}', 'failed', '[{{\"workflow_id\":{workflow},\"name\":\"w\",\"after\":[]}}]', '[0]', 1, \
+         'UTC', 1, 'CONTINUE', 'root', 0, 1, '{marker}')"
+    ));
     let submitted = lake.workflow(&format!("{name} weekly"));
     lake.task(submitted, "fill", source, &sql, [&[table], &[]]);
     let publish = format!("/api/v1/workflows/{submitted}/publish");

@@ -45,6 +45,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(12, "0012_idempotency"),
     migration!(13, "0013_workflow_list"),
     migration!(14, "0014_definitions"),
+    migration!(15, "0015_backfills"),
 ];
 
 /// Held while migrations run; any number that no other code uses.

@@ -32,6 +32,20 @@ pub const TOPIC: &str = "engines";
 /// The engine of the embedded scheduler, and its plugin.
 pub const LOCAL: &str = "local";
 
+/// Errors that are temporary: the same call may succeed a little later.
+const MOMENTARY: [&str; 6] = [
+    "engine_timeout",
+    "engine_unavailable",
+    "engine_unreachable",
+    "plugin_busy",
+    "plugin_replaced",
+    "rate_limited",
+];
+
+pub fn is_momentary(error: &Error) -> bool {
+    MOMENTARY.contains(&error.code())
+}
+
 /// Engines, and the embedded scheduler.
 pub struct Engines {
     core: Arc<Core>,

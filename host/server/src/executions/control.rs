@@ -7,12 +7,13 @@ use lakeport_base::Error;
 use lakeport_bindings::engine::model::{InstanceRef, RetryRequest, Target};
 use tokio::time::{Instant, sleep};
 
-use super::runs::{self, Run, START_MAX};
-use super::{TOPIC, watch};
+use super::runs::{self, MANUAL, Run, START_MAX, Start};
+use super::{TOPIC, backfills, watch};
 use crate::engines::EngineClient;
 use crate::execution_records::store::{self, Execution, Status};
 use crate::executions::Executions;
 use crate::workflows;
+use crate::workflows::forms::FailureStrategy;
 
 /// How long a retry waits for the end of a run whose tasks have all ended, and the polling interval.
 const END_WAIT: Duration = Duration::from_secs(3);
@@ -107,8 +108,12 @@ async fn start_over(state: &Executions, run: &Run, call_id: &str) -> Result<Stri
         Error::conflict("not_deployed", message)
     };
     let deployed = deployed.ok_or_else(not_there)?;
-    let cause = if run.cause == "backfill" { "backfill" } else { "manual" };
-    runs::start_run(state, &deployed, cause, run.business_time_ms, None, call_id).await
+    let start = Start {
+        cause: if run.cause == backfills::CAUSE { backfills::CAUSE } else { MANUAL },
+        business_time_ms: run.business_time_ms,
+        failure_strategy: FailureStrategy::default().as_str(),
+    };
+    runs::start_run(state, &deployed, &start, None, call_id).await
 }
 
 async fn run_of(

@@ -5,6 +5,7 @@
 //! ([`watch`]) updates its tasks. An execution is one task of one run.
 
 mod api;
+mod backfills;
 mod control;
 pub mod forms;
 mod log;
@@ -26,12 +27,13 @@ use crate::core::{Core, stands_on_core};
 use crate::engines::Engines;
 use crate::execution_records::{Execution, Status, store};
 use crate::idempotency;
-use crate::part::{Fate, InUse, Part, Resource, RetentionRule, Start, Worker};
+use crate::part::{self, Fate, InUse, Part, Resource, RetentionRule, Worker};
 use crate::plugins::ENGINE_CALL_CODES;
 use crate::tables::RunningTask;
 use crate::workflows;
-use crate::workflows::forms::WorkflowPath;
+use crate::workflows::forms::{FailureStrategy, WorkflowPath};
 use crate::workflows::tasks;
+use runs::{MANUAL, Start};
 
 /// The change log's topic of executions; the key is the id.
 pub const TOPIC: &str = "executions";
@@ -55,12 +57,21 @@ impl Executions {
 
 pub fn part() -> Part<Executions> {
     Part {
-        tags: &[("executions", "Runs of workflows and tasks: status, logs, statistics")],
+        tags: &[
+            ("executions", "Runs of workflows and tasks: status, logs, statistics"),
+            ("backfills", "Past periods of schedules that are run again"),
+        ],
         routes: routes(),
-        workers: vec![Worker::new(Start::AfterSetUp, watch::run_worker)],
-        retained: vec![RetentionRule::days(runs::store::RETAINED, |settings| settings.executions_days)],
+        workers: vec![
+            Worker::new(part::Start::AfterSetUp, watch::run_worker),
+            Worker::new(part::Start::AfterSetUp, backfills::run_worker),
+        ],
+        retained: vec![
+            RetentionRule::days(backfills::store::RETAINED, |settings| settings.executions_days),
+            RetentionRule::days(runs::store::RETAINED, |settings| settings.executions_days),
+        ],
         in_use: vec![InUse { resource: "engine", check: in_use }],
-        error_codes: &["not_retryable"],
+        error_codes: &["not_online", "not_retryable"],
         ..Part::default()
     }
 }
@@ -101,6 +112,7 @@ fn routes() -> Vec<Route<Executions>> {
         )
         .refuses(&EXECUTE_CODES),
     );
+    routes.extend(backfills::routes());
     routes
 }
 
@@ -193,7 +205,12 @@ async fn execute(call: Call<WorkflowPath>) -> Result<Data<String>, Error> {
     workflows::rights::check(&state.db, &call.caller, &workflow).await?;
     let deployed = workflows::deployed_of(&workflow)?;
     let repeat = call.attempt.as_deref().and_then(idempotency::name_of);
-    let run = runs::start_run(state, deployed, "manual", None, repeat, call.request_id.as_str()).await?;
+    let start = Start {
+        cause: MANUAL,
+        business_time_ms: None,
+        failure_strategy: FailureStrategy::default().as_str(),
+    };
+    let run = runs::start_run(state, deployed, &start, repeat, call.request_id.as_str()).await?;
     Ok(Data::new(&run))
 }
 

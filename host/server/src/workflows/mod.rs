@@ -28,7 +28,7 @@ use futures_util::future::BoxFuture;
 use lakeport_base::Error;
 use lakeport_bindings::engine::model::WorkflowRef;
 use lakeport_http::Role::{Approver, Editor, Viewer};
-use lakeport_http::{Nothing, OptionalJson, Route};
+use lakeport_http::{Nothing, Route};
 use lakeport_store::{Db, Tx};
 
 use crate::core::{Core, stands_on_core};
@@ -38,7 +38,7 @@ use crate::plugins::ENGINE_CALL_CODES;
 use crate::tables::Catalog;
 pub use api::{client_of, deployed as deployed_of, engine_client};
 use definition::Content;
-use forms::{BackfillBody, BackfillPath, WorkflowPath, WorkflowStatus};
+use forms::WorkflowStatus;
 use names::WorkflowNames;
 pub use store::{by_id, deployed, engine_of, find, lock, names};
 pub use transfer::document::file_name;
@@ -255,7 +255,6 @@ pub fn part() -> Part<Workflows> {
         tags: &[
             ("workflows", "Definitions, versions, publications, schedules, backfills"),
             ("schemas", "JSON Schemas of documents"),
-            ("backfills", "Runs of past schedule times"),
             ("tasks", "Nodes of workflows, bound to the tables they read and write"),
         ],
         routes: routes(),
@@ -344,7 +343,7 @@ fn uses_engine<'a>(tx: &'a mut Tx, engine: &'a Resource) -> BoxFuture<'a, Result
 pub type Call<P = Nothing, Q = Nothing, B = Nothing> = lakeport_http::Call<Workflows, P, Q, B>;
 
 fn routes() -> Vec<Route<Workflows>> {
-    [definitions(), several(), transfer::routes(), publications(), backfills(), schedules(), tasks::routes()]
+    [definitions(), several(), transfer::routes(), publications(), schedules(), tasks::routes()]
         .into_iter()
         .flatten()
         .collect()
@@ -517,40 +516,6 @@ fn publications() -> Vec<Route<Workflows>> {
             publications::decide,
         )
         .refuses(&["already_decided", "datasource_not_allowed", "deployment_running", "four_eyes"]),
-    ]
-}
-
-fn backfills() -> Vec<Route<Workflows>> {
-    vec![
-        Route::not_yet::<WorkflowPath, Nothing, OptionalJson<BackfillBody>>(
-            Method::POST,
-            "/api/v1/workflows/{id}/backfill",
-            Editor,
-            "backfillWorkflow",
-            "Run past periods of the schedule again; returns the code of the first run",
-        ),
-        Route::not_yet::<WorkflowPath, Nothing, OptionalJson<BackfillBody>>(
-            Method::POST,
-            "/api/v1/workflows/{id}/backfill/preview",
-            Viewer,
-            "previewBackfill",
-            "Preview the dates of a backfill",
-        )
-        .reading(),
-        Route::not_yet::<BackfillPath, Nothing, Nothing>(
-            Method::GET,
-            "/api/v1/backfills/{code}",
-            Viewer,
-            "getBackfill",
-            "Get the progress of a backfill",
-        ),
-        Route::not_yet::<BackfillPath, Nothing, Nothing>(
-            Method::POST,
-            "/api/v1/backfills/{code}/cancel",
-            Editor,
-            "cancelBackfill",
-            "Cancel a backfill",
-        ),
     ]
 }
 

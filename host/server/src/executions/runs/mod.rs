@@ -16,6 +16,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use crate::engines::{self, EngineClient, EngineRecord, Unstarted};
 pub use crate::execution_records::Run;
 use crate::executions::Executions;
+use crate::executions::backfills;
 use crate::executions::watch::kept_message;
 use crate::workflows::{self, Deployed};
 
@@ -66,14 +67,26 @@ pub async fn engine_of(state: &Executions, name: &str) -> Result<EngineRecord, E
     engines::find(&state.db, name).await?.ok_or_else(gone)
 }
 
+/// The cause of a run that a caller asks for.
+pub const MANUAL: &str = "manual";
+
+/// A run that is wanted.
+pub struct Start<'s> {
+    /// [`MANUAL`] or [`backfills::CAUSE`].
+    pub cause: &'s str,
+    /// `None`: now.
+    pub business_time_ms: Option<i64>,
+    /// `CONTINUE` or `END`.
+    pub failure_strategy: &'s str,
+}
+
 /// Starts a run and returns the engine's id for it, after 20 s at most; 504 `engine_timeout` has the key by
 /// which it can be found later. `repeat` identifies the request and its repeats: a repeat continues with the
 /// first one's run.
 pub async fn start_run(
     state: &Executions,
     deployed: &Deployed,
-    cause: &'static str,
-    business_time_ms: Option<i64>,
+    wanted: &Start<'_>,
     repeat: Option<String>,
     call_id: &str,
 ) -> Result<String, Error> {
@@ -88,8 +101,8 @@ pub async fn start_run(
     let is_repeat = matches!(before, Some((true, _)));
     let run = match before {
         Some((true, run)) => run,
-        Some((false, _)) => ask(state, deployed, cause, business_time_ms, new_key()).await?,
-        None => ask(state, deployed, cause, business_time_ms, repeat.unwrap_or_else(new_key)).await?,
+        Some((false, _)) => ask(state, deployed, wanted, new_key()).await?,
+        None => ask(state, deployed, wanted, repeat.unwrap_or_else(new_key)).await?,
     };
     if let Some(instance_id) = run.instance_id {
         return Ok(instance_id);
@@ -101,7 +114,7 @@ pub async fn start_run(
         let known = if is_repeat { found(state, &client, deployed, &run).await? } else { None };
         match known {
             Some(instance_id) => Ok(instance_id),
-            None => start(state, &client, deployed, &run).await,
+            None => start(state, &client, deployed, &run, wanted.failure_strategy).await,
         }
     };
     let started = timeout_at(until, started).await;
@@ -124,13 +137,7 @@ fn is_meant(state: &Executions, run: &Run, deployed: &Deployed) -> bool {
 }
 
 /// Records that a run is requested, before calling the engine.
-async fn ask(
-    state: &Executions,
-    deployed: &Deployed,
-    cause: &'static str,
-    business_time_ms: Option<i64>,
-    key: String,
-) -> Result<Run, Error> {
+async fn ask(state: &Executions, deployed: &Deployed, wanted: &Start<'_>, key: String) -> Result<Run, Error> {
     let mut run = Run {
         id: 0,
         engine: deployed.engine.clone(),
@@ -140,8 +147,8 @@ async fn ask(
         trigger: None,
         instance_id: None,
         state: ASKED.to_owned(),
-        cause: cause.to_owned(),
-        business_time_ms,
+        cause: wanted.cause.to_owned(),
+        business_time_ms: wanted.business_time_ms,
         asked_at_ms: state.clock.now_ms(),
         started_at_ms: None,
         ended_at_ms: None,
@@ -161,6 +168,7 @@ async fn start(
     client: &EngineClient,
     deployed: &Deployed,
     run: &Run,
+    failure_strategy: &str,
 ) -> Result<String, Error> {
     let request = RunRequest {
         workflow: deployed.reference(),
@@ -168,7 +176,7 @@ async fn start(
         cause: run.cause.clone(),
         business_time: run.business_time_ms,
         params: Vec::new(),
-        failure_strategy: "CONTINUE".to_owned(),
+        failure_strategy: failure_strategy.to_owned(),
         extra: None,
     };
     let started = match client.start(&request, run.asked_at_ms).await {
@@ -235,6 +243,7 @@ async fn end_unstarted(state: &Executions, run: &Run, message: &str) -> Result<(
     let mut tx = state.db.begin().await?;
     let message = kept_message(message);
     store::end_unstarted(&mut tx, run.id, &message, state.clock.now_ms()).await?;
+    backfills::announce_end(&mut tx, run);
     tx.commit().await
 }
 

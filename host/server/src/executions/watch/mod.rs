@@ -16,8 +16,8 @@ use lakeport_bindings::engine::model::{
 };
 use lakeport_store::Held;
 
-use super::TOPIC;
 use super::runs::{self, Run};
+use super::{TOPIC, backfills};
 use crate::engines::{EngineClient, EngineRecord};
 use crate::execution_records::store::{self, Execution, Record};
 use crate::executions::Executions;
@@ -273,6 +273,9 @@ impl Watch<'_> {
                 }
                 Some(_) => return Ok(Written::NotAll),
             };
+            if run.ended_at_ms.is_some() {
+                backfills::announce_end(&mut tx, &run);
+            }
             for record in &change.put {
                 let id = store::put(&mut tx, &run, record, now_ms).await?;
                 tx.changed(TOPIC, id.to_string());

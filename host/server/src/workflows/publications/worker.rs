@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::build::Submitted;
 use super::{Publication, TOPIC, api, check, digests, store};
-use crate::engines::EngineClient;
+use crate::engines::{self, EngineClient};
 use crate::workflows::Workflows;
 use crate::workflows::api::engine_client;
 use crate::workflows::{Deployed, Workflow, WorkflowStatus, engine_lock, store as workflows, versions};
@@ -36,15 +36,6 @@ const STEPS_MAX: usize = 50;
 /// The least interval between two status calls; a plugin may request a longer one.
 const STATUS_INTERVAL: Duration = Duration::from_secs(1);
 const STATUS_INTERVAL_MAX: Duration = Duration::from_secs(60);
-/// Errors that are temporary.
-const MOMENTARY: [&str; 6] = [
-    "engine_timeout",
-    "engine_unavailable",
-    "engine_unreachable",
-    "plugin_busy",
-    "plugin_replaced",
-    "rate_limited",
-];
 /// The pause before a call is retried: the first one, and the longest.
 const RETRY_WAIT: Duration = Duration::from_millis(500);
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(30);
@@ -239,7 +230,7 @@ where
     let mut wait = RETRY_WAIT;
     loop {
         let error = match call().await {
-            Err(error) if MOMENTARY.contains(&error.code()) => error,
+            Err(error) if engines::is_momentary(&error) => error,
             answer => return answer,
         };
         let asked = match &error {

@@ -26,7 +26,9 @@ use crate::workflows::Workflows;
 use definition::{Content, Given};
 pub use feed::LineageGraph;
 pub use lookup::kinds_of;
-pub use store::{bind, bound_to, count_of_datasource, names, of_workflow, on_datasource, tables_of_workflow};
+pub use store::{
+    bind, bound_to, count_of_datasource, names, of_workflow, on_datasource, readers_of, tables_of_workflow,
+};
 pub use unbind::unbind_table;
 pub use view::TaskView;
 

@@ -95,6 +95,14 @@ pub fn workflow_name_of(id: i64) -> Select<String> {
     Select::new(NAME, [id.into()], |row| row.get(0))
 }
 
+/// Other workflows that read what a workflow writes.
+pub fn readers_of(workflow_id: i64) -> Select<i64> {
+    const READERS: &str = "SELECT DISTINCT r.workflow_id FROM task_tables w JOIN task_tables r \
+        ON r.table_id = w.table_id AND r.direction = 'input' AND r.workflow_id <> w.workflow_id \
+        WHERE w.workflow_id = $1 AND w.direction = 'output' ORDER BY 1";
+    Select::new(READERS, [workflow_id.into()], |row| row.get(0))
+}
+
 /// All of a workflow, by id; their tables are put in by [`bind`].
 pub fn of_workflow(workflow_id: i64) -> Select<Task> {
     const ALL: &str = concat!("SELECT ", columns!(), " FROM tasks WHERE workflow_id = $1 ORDER BY id");

@@ -1,0 +1,552 @@
+//! The worker of backfills: one server, the holder of a lease, begins their runs and follows them. What was begun is a
+//! row before the engine is called, under the key that the engine gets; so another server goes on where this one
+//! stopped, and no date runs twice.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lakeport_base::Error;
+use lakeport_base::failpoints;
+use lakeport_bindings::engine::model::Target;
+use lakeport_store::jobs::{self, Jobs, Work};
+use lakeport_store::{Event, Held, Tx, leases};
+use tokio::task::JoinError;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use super::progress::{self, Outcome, Row};
+use super::store::{self, Backfill, Begun, Ended, RunEnd, State};
+use super::{CAUSE, TOPIC};
+use crate::engines::{self, EngineClient};
+use crate::executions::Executions;
+use crate::executions::runs::{self, Start};
+use crate::executions::watch::kept_message;
+use crate::workflows;
+use crate::workflows::forms::FailureStrategy;
+
+/// The lease of the working server.
+const LEASE: &str = "backfills";
+/// The interval of trying to get it.
+const CLAIM_INTERVAL: Duration = Duration::from_secs(2);
+/// The interval of looking at all runs; the change log tells of their ends earlier.
+const POLL: Duration = Duration::from_secs(2);
+/// The pause after a failed look.
+const AGAIN: Duration = Duration::from_secs(1);
+/// Backfills that have not ended; more are refused.
+pub const OPEN_MAX: i64 = 1_000;
+/// Starts and stops under way.
+const CALLS_AT_ONCE: usize = 64;
+/// The pause before a start is tried again while the engine is away: the first one, and the longest.
+const RETRY_WAIT: Duration = Duration::from_millis(500);
+const RETRY_WAIT_MAX: Duration = Duration::from_secs(30);
+/// How long one start is tried.
+const PATIENCE: Duration = Duration::from_secs(5 * 60);
+
+/// Works until the server stops, while this server holds the lease.
+pub async fn run_worker(state: Arc<Executions>) {
+    let mut changed = state.changes.subscribe(TOPIC);
+    while !state.stopping.is_cancelled() {
+        match state.leases.claim(LEASE, leases::TTL).await {
+            Ok(Some(lease)) => {
+                let shift = |held| Shift::new(Arc::clone(&state), held);
+                jobs::run_under(lease.hold(), shift, &mut changed, &state.stopping).await;
+            }
+            Ok(None) => {}
+            Err(error) => tracing::warn!("claiming the backfills failed, trying again: {error}"),
+        }
+        state.stopping.run_until_cancelled(sleep(CLAIM_INTERVAL)).await;
+    }
+}
+
+/// The time during which this server holds the lease.
+struct Shift {
+    state: Arc<Executions>,
+    held: Arc<Held>,
+    active: BTreeMap<i64, Active>,
+    jobs: Jobs<(Run, Kind), (), Said>,
+    /// Cancelled when no look follows.
+    halted: CancellationToken,
+}
+
+/// A run of a backfill: its backfill, the position of its date, the place of its workflow.
+type Run = (i64, usize, usize);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Kind {
+    Start,
+    Stop,
+}
+
+/// The outcome of a call.
+enum Said {
+    /// The engine has it under this key.
+    Started(String),
+    /// It will not run, for this reason.
+    Refused(Failure),
+    /// The engine was asked to stop it.
+    Stopping,
+    /// Nothing is known; look again.
+    Open,
+}
+
+/// Why a run was not started.
+#[derive(Clone)]
+struct Failure {
+    code: &'static str,
+    message: String,
+}
+
+/// A backfill that has not ended.
+struct Active {
+    backfill: Arc<Backfill>,
+    is_stopping: bool,
+    /// The first date that was not begun.
+    next: usize,
+    /// The dates in progress.
+    lanes: BTreeMap<usize, Vec<Row>>,
+    has_failed: bool,
+    has_started: bool,
+    /// Why the last run that was refused did not start.
+    failure: Option<Failure>,
+    /// What another server had begun, with its keys: whether the engine has it is not known.
+    resumed: Vec<(usize, usize, String)>,
+}
+
+impl Active {
+    fn new(backfill: Backfill, begun: Vec<Begun>) -> Active {
+        let mut active = Active {
+            is_stopping: backfill.state == State::Stopping,
+            next: begun.iter().map(|one| one.position + 1).max().unwrap_or(0),
+            has_failed: begun.iter().any(|one| one.state == "failed"),
+            has_started: backfill.code.is_some(),
+            lanes: BTreeMap::new(),
+            failure: None,
+            resumed: Vec::new(),
+            backfill: Arc::new(backfill),
+        };
+        let workflows = active.backfill.steps.len();
+        for one in begun {
+            let rows = active.lanes.entry(one.position).or_insert_with(|| vec![Row::Waiting; workflows]);
+            if let Some(row) = rows.get_mut(one.place) {
+                *row = match one.state.as_str() {
+                    "success" => Row::Success,
+                    "failed" => Row::Failed,
+                    "cancelled" => Row::Cancelled,
+                    _ => {
+                        active.resumed.push((one.position, one.place, one.key));
+                        Row::Starting
+                    }
+                };
+            }
+        }
+        active.plan();
+        active
+    }
+
+    /// Skips what will not run, ends dates, and begins others.
+    fn plan(&mut self) {
+        let backfill = Arc::clone(&self.backfill);
+        let (steps, strategy, is_stopping) = (&backfill.steps, backfill.strategy, self.is_stopping);
+        let mut has_failed = self.has_failed;
+        self.lanes.retain(|_, rows| {
+            progress::skip(rows, steps, strategy, is_stopping);
+            let outcome = progress::outcome(rows);
+            has_failed |= outcome == Some(Outcome::Failed);
+            outcome.is_none()
+        });
+        self.has_failed = has_failed;
+        while self.begins_more() && self.lanes.len() < self.backfill.parallelism {
+            self.lanes.insert(self.next, vec![Row::Waiting; steps.len()]);
+            self.next += 1;
+        }
+    }
+
+    /// Whether further dates begin.
+    fn begins_more(&self) -> bool {
+        let ends = self.is_stopping || (self.has_failed && self.backfill.strategy == FailureStrategy::End);
+        !ends && self.next < self.backfill.dates.len()
+    }
+
+    fn keys(&self) -> Vec<&str> {
+        self.lanes.values().flatten().filter_map(Row::key).collect()
+    }
+
+    /// The row of a date in progress.
+    fn row(&mut self, position: usize, place: usize) -> Option<&mut Row> {
+        self.lanes.get_mut(&position)?.get_mut(place)
+    }
+
+    /// How it ended, if it has.
+    fn ended(&self) -> Option<State> {
+        if !self.lanes.is_empty() || self.begins_more() {
+            return None;
+        }
+        Some(match (self.is_stopping, self.has_failed) {
+            (true, _) => State::Cancelled,
+            (false, true) => State::Failed,
+            (false, false) => State::Success,
+        })
+    }
+}
+
+impl Shift {
+    fn new(state: Arc<Executions>, held: Arc<Held>) -> Shift {
+        let (active, jobs) = (BTreeMap::new(), Jobs::new(CALLS_AT_ONCE));
+        Shift { state, held, active, jobs, halted: CancellationToken::new() }
+    }
+}
+
+impl Work for Shift {
+    type Key = (Run, Kind);
+    type Job = ();
+    type Outcome = Said;
+
+    fn jobs(&mut self) -> &mut Jobs<(Run, Kind), (), Said> {
+        &mut self.jobs
+    }
+
+    async fn look(&mut self) -> Result<Duration, Error> {
+        self.read().await?;
+        self.follow().await?;
+        self.end().await?;
+        self.call();
+        Ok(POLL)
+    }
+
+    fn failed(&mut self, error: &Error) -> Duration {
+        tracing::warn!("the backfills failed, trying again: {error}");
+        AGAIN
+    }
+
+    async fn note(&mut self, _: Event) {}
+
+    fn done(&mut self, (run, kind): (Run, Kind), (): (), said: Result<Said, JoinError>) {
+        let (id, position, place) = run;
+        let Some(active) = self.active.get_mut(&id) else { return };
+        match said {
+            Ok(Said::Started(key)) => {
+                active.has_started = true;
+                active.row(position, place).into_iter().for_each(|row| *row = Row::Running(key.clone()));
+            }
+            Ok(Said::Refused(failure)) => {
+                active.failure = Some(failure);
+                active.has_failed = true;
+                active.row(position, place).into_iter().for_each(|row| *row = Row::Failed);
+            }
+            Ok(Said::Stopping) => {}
+            // What is stored counts.
+            Ok(Said::Open) | Err(_) if kind == Kind::Start => _ = self.active.remove(&id),
+            Ok(Said::Open) | Err(_) => {}
+        }
+    }
+
+    fn halt(&mut self) {
+        self.halted.cancel();
+    }
+}
+
+impl Shift {
+    /// Reads new backfills, and which are to stop.
+    async fn read(&mut self) -> Result<(), Error> {
+        let open = store::open(&self.state.db, OPEN_MAX).await?;
+        for (id, state) in open {
+            if let Some(active) = self.active.get_mut(&id) {
+                active.is_stopping = state == State::Stopping;
+                continue;
+            }
+            // Calls of an earlier reading may still be under way.
+            if self.jobs.iter().any(|((run, _), ())| run.0 == id) {
+                continue;
+            }
+            let Some(backfill) = store::find(&self.state.db, id).await? else { continue };
+            let begun = store::begun_of(&self.state.db, id, 0, usize::MAX).await?;
+            self.active.insert(id, Active::new(backfill, begun));
+        }
+        Ok(())
+    }
+
+    /// Notes which runs have ended, and plans what follows.
+    async fn follow(&mut self) -> Result<(), Error> {
+        let keys: Vec<&str> = self.active.values().flat_map(Active::keys).collect();
+        let ends: HashMap<String, RunEnd> = match keys.as_slice() {
+            [] => HashMap::new(),
+            keys => {
+                let runs = store::runs(&self.state.db, keys).await?;
+                runs.into_iter().filter(|run| run.has_ended).map(|run| (run.key.clone(), run)).collect()
+            }
+        };
+        if !ends.is_empty() {
+            self.write(&ends).await?;
+        }
+        for active in self.active.values_mut() {
+            let is_stopping = active.is_stopping;
+            for row in active.lanes.values_mut().flatten() {
+                let Row::Running(key) = row else { continue };
+                let Some(end) = ends.get(key) else { continue };
+                *row = row_of(end, is_stopping);
+                active.has_failed |= *row == Row::Failed;
+            }
+            active.plan();
+        }
+        Ok(())
+    }
+
+    async fn write(&self, ends: &HashMap<String, RunEnd>) -> Result<(), Error> {
+        let mut tx = self.state.db.begin().await?;
+        tx.guard(&self.held).await?;
+        for (id, active) in &self.active {
+            for end in active.keys().into_iter().filter_map(|key| ends.get(key)) {
+                if let Some(instance_id) = &end.instance_id {
+                    store::set_instance(&mut tx, *id, &end.key, instance_id).await?;
+                }
+                let state = match row_of(end, active.is_stopping) {
+                    Row::Success => "success",
+                    Row::Cancelled => "cancelled",
+                    _ => "failed",
+                };
+                store::end_run(&mut tx, &end.key, state, end.message.as_deref()).await?;
+            }
+        }
+        tx.commit().await?;
+        failpoints::reach("backfill.run_ended");
+        Ok(())
+    }
+
+    /// Ends backfills with nothing left to do.
+    async fn end(&mut self) -> Result<(), Error> {
+        let ended: Vec<(i64, State)> =
+            self.active.iter().filter_map(|(id, active)| Some((*id, active.ended()?))).collect();
+        for (id, state) in ended {
+            let active = &self.active[&id];
+            let failure = active.failure.as_ref().filter(|_| !active.has_started);
+            let ended = Ended {
+                state,
+                error_code: failure.map(|failure| failure.code),
+                message: active.failure.as_ref().map(|failure| failure.message.as_str()),
+            };
+            let mut tx = self.state.db.begin().await?;
+            tx.guard(&self.held).await?;
+            store::end(&mut tx, id, &ended, self.state.clock.now_ms()).await?;
+            announce(&mut tx, id);
+            tx.commit().await?;
+            failpoints::reach("backfill.ended");
+            self.active.remove(&id);
+        }
+        Ok(())
+    }
+
+    /// Begins what can begin, and stops what is to stop.
+    fn call(&mut self) {
+        for (&id, active) in &mut self.active {
+            let call = |position: usize, place: usize| Call {
+                state: Arc::clone(&self.state),
+                held: Arc::clone(&self.held),
+                halted: self.halted.clone(),
+                backfill: Arc::clone(&active.backfill),
+                position,
+                place,
+            };
+            while !self.jobs.is_full()
+                && let Some((position, place, key)) = active.resumed.pop()
+            {
+                let run = ((id, position, place), Kind::Start);
+                self.jobs.spawn(run, (), call(position, place).start(Some(key)));
+            }
+            for (&position, rows) in &mut active.lanes {
+                for place in progress::ready(rows, &active.backfill.steps) {
+                    if self.jobs.is_full() {
+                        return;
+                    }
+                    rows[place] = Row::Starting;
+                    let run = ((id, position, place), Kind::Start);
+                    self.jobs.spawn(run, (), call(position, place).start(None));
+                }
+                let running = rows.iter().enumerate().filter(|_| active.is_stopping);
+                for (place, key) in running.filter_map(|(place, row)| Some((place, row.key()?))) {
+                    let run = ((id, position, place), Kind::Stop);
+                    if !self.jobs.is_full() && !self.jobs.contains(&run) {
+                        self.jobs.spawn(run, (), call(position, place).stop(key.to_owned()));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A run that was stopped by hand has failed.
+fn row_of(end: &RunEnd, is_stopping: bool) -> Row {
+    match end.state.as_str() {
+        "success" => Row::Success,
+        "stopped" if is_stopping => Row::Cancelled,
+        _ => Row::Failed,
+    }
+}
+
+/// Tells the readers of a backfill.
+pub fn announce(tx: &mut Tx, id: i64) {
+    tx.changed(TOPIC, id.to_string());
+}
+
+/// A call about one run to its engine.
+struct Call {
+    state: Arc<Executions>,
+    held: Arc<Held>,
+    halted: CancellationToken,
+    backfill: Arc<Backfill>,
+    position: usize,
+    place: usize,
+}
+
+impl Call {
+    /// Starts the run; while the engine is away, again and again. `key`: of a start whose outcome is not known.
+    async fn start(self, key: Option<String>) -> Said {
+        match self.halted.run_until_cancelled(self.try_start(key)).await {
+            None => Said::Open,
+            Some(Ok(said)) => said,
+            Some(Err(error)) => {
+                tracing::warn!(backfill = self.backfill.id, "a run of a backfill is begun later: {error}");
+                self.halted.run_until_cancelled(sleep(AGAIN)).await;
+                Said::Open
+            }
+        }
+    }
+
+    /// Fails only if the server's own store fails.
+    async fn try_start(&self, resumed: Option<String>) -> Result<Said, Error> {
+        let give_up = Instant::now() + PATIENCE;
+        let mut wait = RETRY_WAIT;
+        let mut known = resumed;
+        loop {
+            let key = match known.take() {
+                Some(key) => match self.state_of(&key).await? {
+                    Asked::Has => return Ok(Said::Started(key)),
+                    Asked::Unknown => key,
+                    Asked::Not => match self.begin().await? {
+                        Some(key) => key,
+                        None => return Ok(Said::Open),
+                    },
+                },
+                None => match self.begin().await? {
+                    Some(key) => key,
+                    None => return Ok(Said::Open),
+                },
+            };
+            failpoints::reach("backfill.begun");
+            let error = match self.started(&key).await {
+                Ok(instance_id) => {
+                    self.note_instance(&key, &instance_id).await?;
+                    return Ok(Said::Started(key));
+                }
+                Err(error) => error,
+            };
+            if matches!(error, Error::Internal(_)) || error.code() == "store_busy" {
+                return Err(error);
+            }
+            match self.state_of(&key).await? {
+                // The watcher of the engine finds it by its key, or ends it.
+                Asked::Has | Asked::Unknown => return Ok(Said::Started(key)),
+                Asked::Not => {}
+            }
+            if !engines::is_momentary(&error) || Instant::now() + wait > give_up {
+                let failure = Failure { code: error.code(), message: kept_message(error.message()) };
+                let message = Some(failure.message.as_str());
+                self.write(async |tx| store::end_run(tx, &key, "failed", message).await).await?;
+                return Ok(Said::Refused(failure));
+            }
+            sleep(wait).await;
+            wait = (wait * 2).min(RETRY_WAIT_MAX);
+        }
+    }
+
+    /// Notes that the run begins, under a new key; `None`: the backfill is to stop.
+    async fn begin(&self) -> Result<Option<String>, Error> {
+        let key = Uuid::now_v7().simple().to_string();
+        let (id, run) = (self.backfill.id, (self.position, self.place));
+        let now = store::find(&self.state.db, id).await?;
+        let goes_on = now.is_some_and(|now| now.state == State::Running);
+        self.write(async |tx| {
+            store::begin(tx, id, run, &key).await?;
+            if goes_on { Ok(()) } else { store::end_run(tx, &key, "cancelled", None).await }
+        })
+        .await?;
+        Ok(goes_on.then_some(key))
+    }
+
+    async fn state_of(&self, key: &str) -> Result<Asked, Error> {
+        let run = runs::store::find_by_key(&self.state.db, key).await?;
+        Ok(match run {
+            Some(run) if run.instance_id.is_some() => Asked::Has,
+            Some(run) if run.ended_at_ms.is_none() => Asked::Unknown,
+            _ => Asked::Not,
+        })
+    }
+
+    async fn started(&self, key: &str) -> Result<String, Error> {
+        let workflow_id = self.backfill.steps[self.place].workflow_id;
+        let deployed = workflows::find_deployed(&self.state.db, workflow_id).await?;
+        let not_there = || {
+            let message = format!("the workflow {workflow_id} is not deployed any more");
+            Error::conflict("not_deployed", message)
+        };
+        let deployed = deployed.ok_or_else(not_there)?;
+        let start = Start {
+            cause: CAUSE,
+            business_time_ms: Some(self.backfill.dates[self.position]),
+            failure_strategy: self.backfill.strategy.as_str(),
+        };
+        runs::start_run(&self.state, &deployed, &start, Some(key.to_owned()), &self.id()).await
+    }
+
+    /// Of its calls, in logs.
+    fn id(&self) -> String {
+        format!("backfill-{}", self.backfill.id)
+    }
+
+    async fn note_instance(&self, key: &str, instance_id: &str) -> Result<(), Error> {
+        let id = self.backfill.id;
+        self.write(async |tx| {
+            store::set_instance(tx, id, key, instance_id).await?;
+            announce(tx, id);
+            Ok(())
+        })
+        .await
+    }
+
+    /// Asks the engine to stop the run; it is asked again after a pause, until the run has ended.
+    async fn stop(self, key: String) -> Said {
+        if let Err(error) = self.try_stop(&key).await {
+            tracing::warn!(backfill = self.backfill.id, "a run of a backfill is stopped later: {error}");
+        }
+        self.halted.run_until_cancelled(sleep(POLL)).await;
+        Said::Stopping
+    }
+
+    async fn try_stop(&self, key: &str) -> Result<(), Error> {
+        let Some(run) = runs::store::find_by_key(&self.state.db, key).await? else { return Ok(()) };
+        let workflow = runs::workflow_of(&self.state, &run).await?;
+        let Some(instance_id) = run.instance_id.filter(|_| run.ended_at_ms.is_none()) else { return Ok(()) };
+        let record = runs::engine_of(&self.state, &run.engine).await?;
+        let client = EngineClient::of(&self.state.engines, &record, &self.id());
+        client.cancel(&workflow, &Target::Instance(instance_id)).await.map(drop)
+    }
+
+    /// One transaction under the lease.
+    async fn write(&self, change: impl AsyncFnOnce(&mut Tx) -> Result<(), Error>) -> Result<(), Error> {
+        let mut tx = self.state.db.begin().await?;
+        tx.guard(&self.held).await?;
+        change(&mut tx).await?;
+        tx.commit().await
+    }
+}
+
+/// What is known of a start.
+enum Asked {
+    /// The engine has the run.
+    Has,
+    /// The engine was asked, and its answer is not known.
+    Unknown,
+    /// It was not asked, or refused.
+    Not,
+}
