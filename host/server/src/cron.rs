@@ -1,31 +1,42 @@
 //! Schedules: Quartz cron with seven fields, `0 30 2 * * ? *`. Either day-of-month or day-of-week is `?`;
 //! days of the week go from 1 (SUN) to 7 (SAT). Errors name the field.
 //!
-//! Times are local times of the zone. A time that clocks skip (02:30 in the night in which they are put
-//! forward) is left out, as in Quartz; of a time that occurs twice, the first one counts.
+//! Times are local times of the zone, as in Quartz 2.3.2; `tests/fixtures/quartz` has thousands of its
+//! answers. A time that clocks skip (02:30 in the night in which they are put forward) is left out. Of a time
+//! that occurs twice, the second one counts: an hourly schedule waits two hours once a year. A search that
+//! starts in the first of two equal hours goes on at the same local time of the second: after the first 01:40
+//! comes the second 01:50, and the second 01:30 is left out.
 //!
-//! Where Quartz continues in the next month (`31W` in a month of 30 days), the month has no such day here.
+//! Where Quartz errs, this module differs:
+//!
+//! - A field is valid as a whole or refused. Quartz passes over a rest that it does not know: it reads
+//!   `MON-FRI/2` as `MON-FRI`, `MONDAY-FRIDAY` as `MON`, `1W,15W` as `1W`, `5x` as `5`, a step of 0 as none.
+//! - Values have limits. Quartz reads 99 as `*`, 98 as `?`, and `5-0` as `5-7`, and takes any year.
+//! - There are exactly seven fields. Quartz adds a missing year, and passes over an eighth field.
+//! - The last year is 2099. Quartz goes on for a century from now.
+//! - `31W` is never due in a month of 30 days. Quartz at times takes it for the last day. From `L-28W` on,
+//!   Quartz may search without end, as it may if clocks skip the time of `W`.
+//! - What clocks skip changes nothing else. Quartz passes over later times, too, if the skipped ones are not
+//!   one whole hour of the clock (Lord Howe, St. John's, Troll), or the last hour of a day (Nuuk).
 
+mod days;
 mod field;
 
 use std::fmt;
 
-use chrono::{Datelike, NaiveDate, NaiveDateTime, TimeDelta, TimeZone, Timelike};
-use chrono_tz::Tz;
-use lakeport_base::time::{self, DAY_MS};
+use chrono::{Datelike, MappedLocalTime, NaiveDate, NaiveDateTime, TimeZone, Timelike};
+use chrono_tz::{GapInfo, Tz};
+use lakeport_base::time::{self, DAY_MS, SECOND_MS};
 
-use field::{
-    DAY_OF_MONTH, DAY_OF_WEEK, FIELDS, HOURS, MINUTES, MONTH, SECONDS, Set, YEAR, YEAR_FIRST, YEAR_LAST,
-};
+use days::Days;
+use field::{DAY_OF_MONTH, DAY_OF_WEEK, FIELDS, HOURS, MINUTES, MONTH, SECONDS, Set, YEAR, YEAR_FIRST};
 
 /// The longest text, in characters.
 pub const MAX_CHARS: usize = 200;
-/// The most local times that are tried for one that clocks show: no zone skips or repeats more.
-const SKIPPED_MAX: usize = 200_000;
+/// The most due times that are tried for one that clocks show. Each passes over a gap: no zone has so many.
+const GAPS_MAX: usize = 1_000;
 /// Before the first year in every zone.
 const BEFORE_ALL_MS: i64 = -2 * DAY_MS;
-const SUNDAY: u32 = 1;
-const SATURDAY: u32 = 7;
 
 /// A parsed cron expression.
 #[derive(Clone, PartialEq, Eq)]
@@ -37,23 +48,6 @@ pub struct Cron {
     days: Days,
     months: Set,
     years: Set,
-}
-
-/// Days of a month.
-#[derive(Clone, PartialEq, Eq)]
-enum Days {
-    /// `1,15-20`
-    OfMonth(Set),
-    /// `L`, `L-3`, `LW`: so many days before the last; the weekday nearest to it.
-    Last { before: u32, weekday: bool },
-    /// `15W`: the nearest weekday within the month.
-    Weekday(u32),
-    /// `MON-FRI`
-    OfWeek(Set),
-    /// `6L`: the last such day of the month.
-    LastOfWeek(u32),
-    /// `6#3`: the third such day of the month.
-    NthOfWeek(u32, u32),
 }
 
 impl fmt::Debug for Cron {
@@ -69,25 +63,25 @@ impl Cron {
             return Err(format!("has more than {MAX_CHARS} characters"));
         }
         let upper = text.to_ascii_uppercase();
-        let parts: Vec<&str> = upper.split_whitespace().collect();
+        // Quartz knows no other blanks between fields.
+        let fields = upper.trim_matches(|letter| letter <= ' ').split([' ', '\t']);
+        let parts: Vec<&str> = fields.filter(|part| !part.is_empty()).collect();
         let wrong = faults(&parts);
         if !wrong.is_empty() {
             return Err(wrong.join("; "));
         }
         let set = |place: usize| FIELDS[place].set(parts[place]).expect("no fault was found");
-        let (seconds, minutes, hours, months) = (set(SECONDS), set(MINUTES), set(HOURS), set(MONTH));
-        let by_month = days_of_month(parts[DAY_OF_MONTH]).expect("no fault was found");
-        let by_week = days_of_week(parts[DAY_OF_WEEK]).expect("no fault was found");
-        let years = set(YEAR);
-        let days = match (by_month, by_week) {
-            (Some(days), None) | (None, Some(days)) => days,
-            _ => {
-                return Err(
-                    "must have `?` in one of day-of-month and day-of-week, and only in one".to_owned()
-                );
-            }
-        };
-        Ok(Cron { text: parts.join(" "), seconds, minutes, hours, days, months, years })
+        let by_month = Days::of_month(parts[DAY_OF_MONTH]).expect("no fault was found");
+        let by_week = Days::of_week(parts[DAY_OF_WEEK]).expect("no fault was found");
+        Ok(Cron {
+            text: parts.join(" "),
+            seconds: set(SECONDS),
+            minutes: set(MINUTES),
+            hours: set(HOURS),
+            days: one_of(by_month, by_week)?,
+            months: set(MONTH),
+            years: set(YEAR),
+        })
     }
 
     /// Whether it is due at any time, past or future: 30 February never is.
@@ -95,24 +89,32 @@ impl Cron {
         self.next_after(BEFORE_ALL_MS, zone).is_some()
     }
 
-    /// The first due time after this one (milliseconds since 1970) in the zone; `None`: never again.
+    /// The first due time after this one (milliseconds since 1970) in the zone; `None`: never again. Due
+    /// times are whole seconds.
     pub fn next_after(&self, at_ms: i64, zone: Tz) -> Option<i64> {
-        let mut local = time::local(at_ms, zone)?;
-        for _ in 0..SKIPPED_MAX {
-            local = self.next_local(local)?;
-            let next = zone.from_local_datetime(&local).earliest().map(|next| next.timestamp_millis());
-            match next {
-                Some(next_ms) if next_ms > at_ms => return Some(next_ms),
-                // Clocks skip it, or it is the second occurrence of a past one.
-                _ => {}
+        let mut from = time::local(at_ms.checked_add(SECOND_MS)?, zone)?.with_nanosecond(0)?;
+        for _ in 0..GAPS_MAX {
+            let local = self.next_local(from)?;
+            match zone.from_local_datetime(&local) {
+                MappedLocalTime::Single(next) | MappedLocalTime::Ambiguous(_, next) => {
+                    return Some(next.timestamp_millis());
+                }
+                MappedLocalTime::None => from = gap_end(local, zone)?,
             }
         }
         None
     }
 
-    /// The first matching local time after this one, whether or not clocks show it.
-    fn next_local(&self, after: NaiveDateTime) -> Option<NaiveDateTime> {
-        let from = after.with_nanosecond(0)?.checked_add_signed(TimeDelta::seconds(1))?;
+    /// The due times from one time to another, both included (milliseconds since 1970), in the zone. They are
+    /// those that [`Cron::next_after`] finds one after the other.
+    pub fn between(&self, from_ms: i64, to_ms: i64, zone: Tz) -> impl Iterator<Item = i64> {
+        let first_ms = self.next_after(from_ms.saturating_sub(1), zone);
+        let due = std::iter::successors(first_ms, move |&at_ms| self.next_after(at_ms, zone));
+        due.take_while(move |&at_ms| at_ms <= to_ms)
+    }
+
+    /// The first matching local time from this one on, whether or not clocks show it.
+    fn next_local(&self, from: NaiveDateTime) -> Option<NaiveDateTime> {
         let today = from.date();
         if self.has_day(today)
             && let Some((hour, minute, second)) = self.time_from(from.hour(), from.minute(), from.second())
@@ -129,10 +131,10 @@ impl Cron {
 
     fn day_from(&self, from: NaiveDate) -> Option<NaiveDate> {
         let first = u32::try_from(from.year()).unwrap_or(0).max(YEAR_FIRST);
-        for year in self.years.from(first, YEAR_LAST) {
+        for year in self.years.from(first) {
             let is_first = i64::from(year) == i64::from(from.year());
             let first = if is_first { from.month() } else { 1 };
-            for month in self.months.from(first, 12) {
+            for month in self.months.from(first) {
                 let first = if is_first && month == from.month() { from.day() } else { 1 };
                 let start = NaiveDate::from_ymd_opt(year.cast_signed(), month, 1)?;
                 if let Some(day) = self.days.from(start, first) {
@@ -144,11 +146,11 @@ impl Cron {
     }
 
     fn time_from(&self, hour: u32, minute: u32, second: u32) -> Option<(u32, u32, u32)> {
-        for h in self.hours.from(hour, 23) {
+        for h in self.hours.from(hour) {
             let first = if h == hour { minute } else { 0 };
-            for m in self.minutes.from(first, 59) {
+            for m in self.minutes.from(first) {
                 let first = if h == hour && m == minute { second } else { 0 };
-                if let Some(s) = self.seconds.from(first, 59).next() {
+                if let Some(s) = self.seconds.at_or_after(first) {
                     return Some((h, m, s));
                 }
             }
@@ -157,36 +159,9 @@ impl Cron {
     }
 }
 
-impl Days {
-    /// The first such day of the month that begins at `start`, from this day on.
-    fn from(&self, start: NaiveDate, first: u32) -> Option<u32> {
-        let last = u32::from(start.num_days_in_month());
-        // 1: Sunday.
-        let weekday = |day: u32| (start.weekday().num_days_from_sunday() + day - 1) % 7 + 1;
-        let nearest = |day: u32| match weekday(day) {
-            SATURDAY if day == 1 => 3,
-            SATURDAY => day - 1,
-            SUNDAY if day == last => day - 2,
-            SUNDAY => day + 1,
-            _ => day,
-        };
-        let the = |day: u32| (first..=last).contains(&day).then_some(day);
-        match *self {
-            Days::OfMonth(ref days) => days.from(first, last).next(),
-            Days::OfWeek(ref days) => (first..=last).find(|&day| days.has(weekday(day))),
-            Days::Last { before, weekday } => {
-                let day = last.checked_sub(before).filter(|&day| day > 0)?;
-                the(if weekday { nearest(day) } else { day })
-            }
-            Days::Weekday(day) if day <= last => the(nearest(day)),
-            Days::Weekday(_) => None,
-            Days::LastOfWeek(wanted) => (last - 6..=last).find(|&day| weekday(day) == wanted).and_then(the),
-            Days::NthOfWeek(wanted, nth) => {
-                let day = (1..=7).find(|&day| weekday(day) == wanted)?;
-                the(day + 7 * (nth - 1))
-            }
-        }
-    }
+/// The first local time that clocks show after one that they skip.
+fn gap_end(skipped: NaiveDateTime, zone: Tz) -> Option<NaiveDateTime> {
+    GapInfo::new(&skipped, &zone)?.end.map(|end| end.naive_local())
 }
 
 /// The problems of the number of fields and of each field.
@@ -194,59 +169,38 @@ fn faults(parts: &[&str]) -> Vec<String> {
     let mut wrong = Vec::new();
     if parts.len() != FIELDS.len() {
         let names = FIELDS.map(|field| field.name).join(" ");
-        wrong.push(format!("has {} fields, not the seven of Quartz: {names}", parts.len()));
+        let hint = match parts.len() {
+            5 => "; put seconds before the five of Unix and a year after them",
+            6 => "; append the year, `*` for every year",
+            _ => "",
+        };
+        wrong.push(format!("has {} fields, not the seven of Quartz: {names}{hint}", parts.len()));
     }
     // The six fields of other Quartz expressions are the first six.
     if parts.len() == FIELDS.len() || parts.len() == YEAR {
-        let is_right = |place: usize, part: &str| match place {
-            DAY_OF_MONTH => days_of_month(part).is_some(),
-            DAY_OF_WEEK => days_of_week(part).is_some(),
-            _ => FIELDS[place].set(part).is_some(),
-        };
-        let broken = parts.iter().enumerate().filter(|(place, part)| !is_right(*place, part));
-        wrong.extend(broken.map(|(place, part)| FIELDS[place].wrong(part)));
+        for (place, part) in parts.iter().enumerate() {
+            let fault = match place {
+                DAY_OF_MONTH => Days::of_month(part).err(),
+                DAY_OF_WEEK => Days::of_week(part).err(),
+                _ => FIELDS[place].set(part).err(),
+            };
+            wrong.extend(fault.map(|fault| FIELDS[place].wrong(part, &fault)));
+        }
     }
     wrong
 }
 
-/// `None`: invalid; `Some(None)`: `?`.
-fn days_of_month(text: &str) -> Option<Option<Days>> {
-    let field = &FIELDS[DAY_OF_MONTH];
-    if text == "?" {
-        return Some(None);
+/// Of the days by month and by week, those that are not `?`.
+fn one_of(by_month: Option<Days>, by_week: Option<Days>) -> Result<Days, String> {
+    match (by_month, by_week) {
+        (Some(days), None) | (None, Some(days)) => Ok(days),
+        (None, None) => Err("must have `?` in only one of day-of-month and day-of-week; write `*` in the \
+             day-of-month for every day"
+            .to_owned()),
+        (Some(_), Some(_)) => Err("must have `?` in one of day-of-month and day-of-week; for example \
+             `0 0 2 * * ? *` for every day, or `0 0 2 ? * MON *` for every Monday"
+            .to_owned()),
     }
-    if let Some(rest) = text.strip_prefix('L') {
-        let (rest, weekday) = rest.strip_suffix('W').map_or((rest, false), |rest| (rest, true));
-        let before = match rest.strip_prefix('-') {
-            Some(number) => field::number(number).filter(|before| (1..=30).contains(before))?,
-            None if rest.is_empty() => 0,
-            None => return None,
-        };
-        return Some(Some(Days::Last { before, weekday }));
-    }
-    if let Some(day) = text.strip_suffix('W') {
-        return Some(Some(Days::Weekday(field.value(day)?)));
-    }
-    field.set(text).map(|days| Some(Days::OfMonth(days)))
-}
-
-/// As for days of the month.
-fn days_of_week(text: &str) -> Option<Option<Days>> {
-    let field = &FIELDS[DAY_OF_WEEK];
-    if text == "?" {
-        return Some(None);
-    }
-    if text == "L" {
-        return field.set("7").map(|days| Some(Days::OfWeek(days)));
-    }
-    if let Some(day) = text.strip_suffix('L') {
-        return Some(Some(Days::LastOfWeek(field.value(day)?)));
-    }
-    if let Some((day, nth)) = text.split_once('#') {
-        let nth = field::number(nth).filter(|nth| (1..=5).contains(nth))?;
-        return Some(Some(Days::NthOfWeek(field.value(day)?, nth)));
-    }
-    field.set(text).map(|days| Some(Days::OfWeek(days)))
 }
 
 #[cfg(test)]

@@ -8,6 +8,10 @@ use super::*;
 
 const SHANGHAI: Tz = chrono_tz::Asia::Shanghai;
 const NEW_YORK: Tz = chrono_tz::America::New_York;
+/// What Quartz does: an expression, a zone, an instant, and the next time, `none` or `refused`, tabs between.
+const GOLDEN: &str = include_str!("../../../tests/fixtures/quartz/golden.txt");
+/// The most differences that a failure shows.
+const SHOWN_MAX: usize = 20;
 
 fn next(text: &str, after: &str, zone: Tz) -> Option<String> {
     let at_ms = time::parse(after, zone).unwrap();
@@ -25,6 +29,40 @@ fn times(text: &str, after: &str, zone: Tz, count: usize) -> Vec<String> {
         at_ms = next_ms;
     }
     times
+}
+
+fn at(rfc3339: &str) -> i64 {
+    DateTime::parse_from_rfc3339(rfc3339).unwrap().timestamp_millis()
+}
+
+#[test]
+fn it_agrees_with_quartz() {
+    let wrong: Vec<String> = GOLDEN.lines().filter_map(difference).collect();
+    let shown = wrong[..wrong.len().min(SHOWN_MAX)].join("\n");
+    assert!(wrong.is_empty(), "{} of {} lines differ:\n{shown}", wrong.len(), GOLDEN.lines().count());
+    assert!(GOLDEN.lines().count() > 5_000);
+}
+
+/// How this module and a line of the file differ.
+fn difference(line: &str) -> Option<String> {
+    let columns: Vec<&str> = line.split('\t').collect();
+    let [text, zone, at_ms, expected] = columns[..] else { return Some(format!("no four columns: {line}")) };
+    let found = match Cron::parse(text) {
+        Ok(cron) if expected == "refused" => format!("it is taken: {cron:?}"),
+        Ok(cron) => {
+            let next_ms = cron.next_after(at_ms.parse().unwrap(), zone.parse().unwrap());
+            next_ms.map_or_else(|| "none".to_owned(), |next_ms| next_ms.to_string())
+        }
+        Err(_) => "refused".to_owned(),
+    };
+    let shown = |text: &str| match (text.parse(), zone.parse()) {
+        (Ok(at_ms), Ok(zone)) => format!("{text} ({})", time::shown(at_ms, zone)),
+        _ => text.to_owned(),
+    };
+    let differs = found != expected;
+    differs.then(|| {
+        format!("`{text}` in {zone} after {}: {}, not {}", shown(at_ms), shown(&found), shown(expected))
+    })
 }
 
 #[test]
@@ -52,6 +90,7 @@ fn the_next_time_is_found_in_the_zone() {
         ("0 0 0 L-3 * ? *", "2026-03-28 00:00:00"),
         ("0 0 0 L-3W * ? *", "2026-03-27 00:00:00"),
         ("0 0 0 L-30 * ? *", "2026-05-01 00:00:00"),
+        ("0 0 0 L-0 * ? *", "2026-03-31 00:00:00"),
         ("0 0 0 15W FEB ? *", "2027-02-15 00:00:00"),
         ("0 0 0 1W AUG ? *", "2026-08-03 00:00:00"),
         ("0 0 0 31W MAY ? *", "2026-05-29 00:00:00"),
@@ -62,6 +101,11 @@ fn the_next_time_is_found_in_the_zone() {
         ("0 0 0 29 2 ? *", "2028-02-29 00:00:00"),
         ("0 0 0 1 1 ? 2030", "2030-01-01 00:00:00"),
         ("0 0 0 1 1 ? 2026/3", "2029-01-01 00:00:00"),
+        ("0 5,,10, 5 * * ? *", "2026-03-04 05:10:00"),
+        ("0 05-50/70 * * * ? *", "2026-03-04 06:05:00"),
+        ("0 0 0 */31 4/12 ? *", "2026-04-01 00:00:00"),
+        ("0 0 0 ? * */7 *", "2026-03-08 00:00:00"),
+        (" 0\t0  6 * * ? *\n", "2026-03-04 06:00:00"),
         ("59 59 23 31 12 ? 2099", "2099-12-31 23:59:59"),
     ] {
         assert_eq!(next(text, after, SHANGHAI).as_deref(), Some(expected), "{text}");
@@ -86,13 +130,70 @@ fn a_time_that_clocks_skip_is_left_out() {
 }
 
 #[test]
-fn a_time_that_clocks_show_twice_is_due_once() {
-    let expected = ["2026-11-01 01:30:00", "2026-11-02 01:30:00"];
-    assert_eq!(times("0 30 1 * * ? *", "2026-11-01 00:00:00", NEW_YORK, 2), expected);
-    // 01:10 for the second time.
-    let at_ms = DateTime::parse_from_rfc3339("2026-11-01T01:10:00-05:00").unwrap().timestamp_millis();
-    let next_ms = Cron::parse("* * * * * ? *").unwrap().next_after(at_ms, NEW_YORK).unwrap();
-    assert_eq!(time::shown(next_ms, NEW_YORK), "2026-11-01 02:00:00");
+fn what_follows_a_gap_of_any_length_is_due() {
+    let lord_howe = chrono_tz::Australia::Lord_Howe;
+    let expected = ["2026-10-04 01:40:00", "2026-10-04 02:40:00", "2026-10-04 03:20:00"];
+    assert_eq!(times("0 20,40 * * * ? *", "2026-10-04 01:30:00", lord_howe, 3), expected);
+    let expected = ["2026-03-28 22:15:00", "2026-03-29 00:15:00"];
+    assert_eq!(times("0 15 22-0 * * ? *", "2026-03-28 22:00:00", chrono_tz::America::Nuuk, 2), expected);
+    // A day that Samoa skipped.
+    let apia = chrono_tz::Pacific::Apia;
+    let expected = ["2011-12-29 23:59:59", "2011-12-31 00:00:00"];
+    assert_eq!(times("* * * * 12 ? *", "2011-12-29 23:59:58", apia, 2), expected);
+    assert_eq!(times("0 0 12 30W 12 ? *", "2011-12-01 00:00:00", apia, 1), ["2012-12-31 12:00:00"]);
+}
+
+#[test]
+fn of_a_time_that_clocks_show_twice_the_second_is_due() {
+    let cases = [
+        ("0 30 1 * * ? *", "2026-11-01T01:29:00-04:00", "2026-11-01T01:30:00-05:00"),
+        ("0 30 1 * * ? *", "2026-11-01T01:29:00-05:00", "2026-11-01T01:30:00-05:00"),
+        // The search goes on from the same local time of the second hour.
+        ("0 30 1 * * ? *", "2026-11-01T01:30:00-04:00", "2026-11-02T01:30:00-05:00"),
+        ("0 30 * * * ? *", "2026-11-01T00:30:00-04:00", "2026-11-01T01:30:00-05:00"),
+        ("* * * * * ? *", "2026-11-01T00:59:59-04:00", "2026-11-01T01:00:00-05:00"),
+        ("* * * * * ? *", "2026-11-01T01:10:00-04:00", "2026-11-01T01:10:01-05:00"),
+        ("* * * * * ? *", "2026-11-01T01:59:59-04:00", "2026-11-01T01:00:00-05:00"),
+        ("* * * * * ? *", "2026-11-01T01:59:59-05:00", "2026-11-01T02:00:00-05:00"),
+    ];
+    for (text, after, expected) in cases {
+        let next_ms = Cron::parse(text).unwrap().next_after(at(after), NEW_YORK);
+        assert_eq!(next_ms, Some(at(expected)), "{text} after {after}");
+    }
+}
+
+#[test]
+fn the_times_between_two_are_those_one_after_the_other() {
+    let cron = Cron::parse("0 0/30 * * * ? *").unwrap();
+    let from_ms = at("2026-11-01T00:00:00-04:00");
+    let due: Vec<i64> = cron.between(from_ms, at("2026-11-01T02:00:00-05:00"), NEW_YORK).collect();
+    let expected = [
+        "2026-11-01T00:00:00-04:00",
+        "2026-11-01T00:30:00-04:00",
+        "2026-11-01T01:00:00-05:00",
+        "2026-11-01T01:30:00-05:00",
+        "2026-11-01T02:00:00-05:00",
+    ];
+    assert_eq!(due, expected.map(at));
+    assert_eq!(cron.between(from_ms, from_ms, NEW_YORK).count(), 1);
+    assert_eq!(cron.between(from_ms + 1, from_ms + 1, NEW_YORK).count(), 0);
+    assert_eq!(cron.between(from_ms, from_ms - 1, NEW_YORK).count(), 0);
+    assert_eq!(cron.between(i64::MIN, i64::MAX, NEW_YORK).count(), 0);
+    let hourly = Cron::parse("0 0 * * * ? *").unwrap();
+    let (from, to) = (at("2026-01-01T00:00:00+08:00"), at("2035-12-30T23:00:00+08:00"));
+    assert_eq!(hourly.between(from, to, SHANGHAI).count(), 87_624);
+}
+
+#[test]
+fn rare_times_are_found() {
+    for (text, after, expected) in [
+        ("0 0 0 ? 2 1#5 *", "2004-03-01 00:00:00", Some("2032-02-29 00:00:00")),
+        ("59 59 23 ? 2 1#5 2096-2099", "1970-01-01 00:00:00", None),
+        ("59 59 23 29 2 ? 2096", "1970-01-01 00:00:00", Some("2096-02-29 23:59:59")),
+        ("0 30 2 ? 3 1#2 *", "2007-01-01 00:00:00", None),
+    ] {
+        assert_eq!(next(text, after, NEW_YORK).as_deref(), expected, "{text}");
+    }
 }
 
 #[test]
@@ -134,11 +235,71 @@ fn a_wrong_field_is_named() {
         ("0 0 0 1 * ? 1969", "year"),
         ("0 0 0 1 * ? 2100", "year"),
         ("0 0 0 1 * ? 2030-2026", "year"),
-        ("1,,2 0 0 * * ? *", "seconds"),
+        ("0 0 0 1 * ? *,5", "year"),
+        ("0 99 0 * * ? *", "minutes"),
+        ("0 0/60 0 * * ? *", "minutes"),
+        ("0 0 5/24 * * ? *", "hours"),
+        ("0 0 0 1/32 * ? *", "day-of-month"),
+        ("0 0 0 ?,5 * ? *", "day-of-month"),
+        ("0 0 0 ?X * ? *", "day-of-month"),
+        ("0 0 0 L- * ? *", "day-of-month"),
+        ("0 0 0 L-3X * ? *", "day-of-month"),
+        ("0 0 0 1W,15W * ? *", "day-of-month"),
+        ("0 0 0 15W/2 * ? *", "day-of-month"),
+        ("0 0 0 0W * ? *", "day-of-month"),
+        ("0 0 0 32W * ? *", "day-of-month"),
+        ("0 0 0 1 */13 ? *", "month"),
+        ("0 0 0 1 JAN-3 ? *", "month"),
+        ("0 0 0 1 1-MAR ? *", "month"),
+        ("0 0 0 1 JAN/2 ? *", "month"),
+        ("0 0 0 ? * MON-6 *", "day-of-week"),
+        ("0 0 0 ? * 2-FRI *", "day-of-week"),
+        ("0 0 0 ? * MON-FRI/2 *", "day-of-week"),
+        ("0 0 0 ? * MONDAY *", "day-of-week"),
+        ("0 0 0 ? * 5-0 *", "day-of-week"),
+        ("0 0 0 ? * LW *", "day-of-week"),
+        ("0 0 0 ? * 2L,3 *", "day-of-week"),
+        ("0 0 0 ? * 8L *", "day-of-week"),
+        ("0 0 0 ? * 9#1 *", "day-of-week"),
+        ("0 0 0 1 * 98 *", "day-of-week"),
+        (", 0 0 * * ? *", "seconds"),
+        ("4294967297 0 0 * * ? *", "seconds"),
+        ("1-5/9999999999 0 0 * * ? *", "seconds"),
+        ("0 0\u{a0}0 0 * * ? *", "minutes"),
         ("٣ 0 0 * * ? *", "seconds"),
     ] {
         let error = Cron::parse(text).unwrap_err();
         assert!(error.contains(&format!("wrong {named}:")), "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_wrong_field_says_what_would_be_right() {
+    for (text, expected) in [
+        ("0 5,99 * * * ? *", "minutes: `99` in `5,99`; write values from 0 to 59, for example 0 or 0/15"),
+        (
+            "? 0 0 * * ? *",
+            "seconds: `?`; write `*` for every value, `?` is only for day-of-month or day-of-week",
+        ),
+        ("0 0/0 * * * ? *", "minutes: `0/0`; write a step from 1 to 59 after `/`"),
+        ("0 1-5/0 * * * ? *", "minutes: `1-5/0`; write a step from 1 to 59 after `/`"),
+        ("0 0 0 L-31 * ? *", "day-of-month: `L-31`; write `L`, `LW`, or `L-` and a number up to 30"),
+        ("0 0 0 1,L * ? *", "day-of-month: `L` in `1,L`; write `L`, `L-3`, `LW`, `15W` and `?` alone"),
+        ("0 0 0 1-5W * ? *", "day-of-month: `1-5W`; write one day from 1 to 31 before `W`"),
+        ("0 0 0 1 JANUARY ? *", "month: `JANUARY`; write its first three letters, `JAN`"),
+        ("0 0 0 ? * 8 *", "day-of-week: `8`; write values from 1 (SUN) to 7 (SAT)"),
+        ("0 0 0 ? * 2-fri *", "day-of-week: `2-FRI`; write numbers at both ends, `2-6`"),
+        ("0 0 0 ? * mon-fri/2 *", "day-of-week: `MON-FRI/2`; write numbers where there is a step, `2-6/2`"),
+        ("0 0 0 ? * 2#6 *", "day-of-week: `2#6`; write a number from 1 to 5 after `#`"),
+        ("0 0 0 ? * 8#1 *", "day-of-week: `8#1`; write one day from 1 (SUN) to 7 (SAT) before `#`"),
+        ("0 0 0 ? * 8L *", "day-of-week: `8L`; write one day from 1 (SUN) to 7 (SAT) before `L`"),
+        ("0 0 0 ? * 6L,2 *", "day-of-week: `6L` in `6L,2`; write `L`, `6L`, `6#3` and `?` alone"),
+        ("0 0 0 1 * ? 2030-2026", "year: `2030-2026`; write the lower one first, `2026-2030`"),
+        ("0 0 0 1 * ? 1969", "year: `1969`; write values from 1970 to 2099, for example * or 2030-2035"),
+    ] {
+        let error = Cron::parse(text).unwrap_err();
+        assert!(error.starts_with(&format!("has a wrong {expected}")), "{text}: {error}");
+        assert!(error.contains(", for example "), "{text}: {error}");
     }
 }
 
@@ -180,6 +341,8 @@ fn it_has_seven_fields_and_one_question_mark() {
         assert!(Cron::parse(text).unwrap_err().contains("`?`"), "{text}");
     }
     assert!(Cron::parse(&"0".repeat(201)).unwrap_err().contains("200 characters"));
+    assert!(Cron::parse("0 2 * * *").unwrap_err().contains("put seconds before"));
+    assert!(Cron::parse("0 0 2 * * ?").unwrap_err().contains("append the year"));
 }
 
 /// The numbers of a field by a simple parser: `a`, `a-b`, `*`, each with a step.
@@ -252,13 +415,18 @@ fn is_due(fields: &[String], local: NaiveDateTime) -> bool {
         && is_day(&fields[3], &fields[5], local.date())
 }
 
-/// The first due time by trying every step of the clock, if it is within so many steps.
+/// The first due time by trying every step of the clock, if it is within so many steps. Of a local time that
+/// occurs twice, the second one counts; none is due before the local time at which the search starts.
 fn looked_for(fields: &[String], after_ms: i64, zone: Tz, step_ms: i64, steps: i64) -> Option<i64> {
     let first = after_ms - after_ms.rem_euclid(step_ms) + step_ms;
+    let from = time::local(after_ms - after_ms.rem_euclid(SECOND_MS) + SECOND_MS, zone).unwrap();
     (0..steps).map(|step| first + step * step_ms).find(|&at_ms| {
         let at = DateTime::<Utc>::from_timestamp_millis(at_ms).unwrap().with_timezone(&zone);
-        let shown_first = zone.from_local_datetime(&at.naive_local()).earliest();
-        shown_first.is_some_and(|first| first.timestamp_millis() == at_ms) && is_due(fields, at.naive_local())
+        let local = at.naive_local();
+        let shown_last = zone.from_local_datetime(&local).latest();
+        shown_last.is_some_and(|last| last.timestamp_millis() == at_ms)
+            && local >= from
+            && is_due(fields, local)
     })
 }
 
