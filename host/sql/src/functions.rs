@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use crate::guard::SqlParser;
+use crate::lex::Server;
 
 /// The schema of PostgreSQL's own functions and types, which may qualify them.
 const OWN_SCHEMA: &str = "pg_catalog";
@@ -293,11 +294,22 @@ pub fn may_be_called_in_sqlite(name: &str) -> bool {
     [&lists.functions, &lists.tables, &lists.queries].iter().any(|names| names.contains(name.as_str()))
 }
 
-/// Whether a function of SQLite, lower case, reaches out of the database or into its internals. With the functions
-/// that a task may call, these are all that there are; a test holds that.
-pub(crate) fn reaches_out_of_sqlite(name: &str) -> bool {
-    lists(&["sqlite".to_owned()]).refused.contains(name)
+/// Whether a function, lower case, reaches out of the database or into its internals. With the functions that a task
+/// may call, those of SQLite are all that there are; a test holds that. On a server the account's rights decide about the
+/// others.
+pub(crate) fn reaches_out(server: Server, name: &str) -> bool {
+    let list = match server {
+        Server::Postgres => "postgres",
+        Server::MySql => "mysql",
+        Server::Sqlite | Server::Unknown => "sqlite",
+    };
+    let refused = &lists(&[list.to_owned()]).refused;
+    let family = |prefix: &str| name.starts_with(prefix) && refused.contains(format!("{prefix}*").as_str());
+    refused.contains(name) || FAMILIES.iter().any(|prefix| family(prefix))
 }
+
+/// Beginnings of names that a list may refuse as a whole.
+const FAMILIES: [&str; 3] = ["dblink", "lo_", "pg_ls_"];
 
 /// Whether the lists of SQLite know a function at all.
 pub fn is_known_in_sqlite(name: &str) -> bool {

@@ -5,8 +5,8 @@
 //! statement of an unlisted kind is refused, and the whole text with it: nothing is sent. So is text that the
 //! server's tokenizer could read differently from the lexer here: its placeholders, which may swallow quotes.
 
-use crate::functions::reaches_out_of_sqlite;
-use crate::lex::{Kind, Lexeme, Lexing, lex};
+use crate::functions::reaches_out;
+use crate::lex::{Kind, LexError, Lexeme, Lexing, Server, lex};
 
 /// Statements of one text.
 const STATEMENTS_MAX: usize = 1_000;
@@ -16,6 +16,8 @@ pub const TEXT_MAX_BYTES: usize = 1024 * 1024;
 const PRAGMA_FUNCTIONS: &str = "pragma_";
 /// Begin a placeholder of SQLite. There is nothing to bind, and to SQLite `$a(')` is one placeholder.
 const PLACEHOLDERS: [char; 5] = ['$', '@', ':', '?', '#'];
+/// Statements with which MySQL and MariaDB end a transaction.
+const COMMITS_IN_MYSQL: [&str; 6] = ["CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME", "ANALYZE"];
 /// Tokenizers skip it; the lexer does not.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
@@ -25,6 +27,7 @@ pub struct ScriptStatement {
     text: String,
     verb: &'static str,
     writes: bool,
+    commits: bool,
 }
 
 impl ScriptStatement {
@@ -43,37 +46,80 @@ impl ScriptStatement {
         self.writes
     }
 
+    /// Whether the database ends the transaction with it, and keeps it at once.
+    pub fn commits(&self) -> bool {
+        self.commits
+    }
+
     /// Whether the database counts its changed rows.
     pub fn changes_rows(&self) -> bool {
-        matches!(self.verb, "INSERT" | "REPLACE" | "UPDATE" | "DELETE")
+        matches!(self.verb, "INSERT" | "REPLACE" | "UPDATE" | "DELETE" | "MERGE")
     }
 }
 
-/// The statements of a text for SQLite, in order; or the reason why it is refused, for people.
+/// The statements of a text for SQLite; see [`script`].
 pub fn sqlite_script(text: &str) -> Result<Vec<ScriptStatement>, String> {
+    script(text, Server::Sqlite)
+}
+
+/// The statements of a text for a server, in order; or the reason why it is refused, for people. The sessions of tasks
+/// have the settings of [`lexing_of`].
+pub fn script(text: &str, server: Server) -> Result<Vec<ScriptStatement>, String> {
     if text.len() > TEXT_MAX_BYTES {
         return Err(format!("the SQL is longer than {TEXT_MAX_BYTES} bytes"));
     }
-    let lexemes = lex(text, Lexing::SQLITE).map_err(|error| {
-        format!("the SQL cannot be read: line {}: {}", line_of(text, error.at), error.what)
-    })?;
+    let unread =
+        |error: LexError| format!("the SQL cannot be read: line {}: {}", line_of(text, error.at), error.what);
+    let lexemes = lex(text, lexing_of(server)).map_err(unread)?;
+    if server == Server::MySql {
+        refuse_two_readings(text, &lexemes)?;
+    }
     let mut statements = Vec::new();
     for part in lexemes.split(|lexeme| lexeme.kind == Kind::Symbol(';')) {
+        if let Some(comment) = part.iter().find(|lexeme| lexeme.kind == Kind::Comment { executable: true }) {
+            let line = line_of(text, comment.span.start);
+            return Err(format!("line {line}: a comment that a server may run is refused; write `/* … */`"));
+        }
         let words: Vec<&Lexeme> =
             part.iter().filter(|lexeme| !matches!(lexeme.kind, Kind::Comment { .. })).collect();
         let (Some(first), Some(last)) = (words.first(), words.last()) else { continue };
         if statements.len() == STATEMENTS_MAX {
             return Err(format!("the SQL has more than {STATEMENTS_MAX} statements"));
         }
-        let judged = Judge { text, lexemes: &words }.statement();
+        let judged = Judge { text, lexemes: &words, server }.statement();
         let (verb, writes) = judged.map_err(|why| {
             let line = line_of(text, first.span.start);
             format!("statement {} (line {line}) is refused: {why}", statements.len() + 1)
         })?;
         let text = text[first.span.start..last.span.end].to_owned();
-        statements.push(ScriptStatement { text, verb, writes });
+        let commits = server == Server::MySql && COMMITS_IN_MYSQL.contains(&verb);
+        statements.push(ScriptStatement { text, verb, writes, commits });
     }
     if statements.is_empty() { Err("the SQL has no statement".to_owned()) } else { Ok(statements) }
+}
+
+/// How a server reads a text in the sessions of tasks.
+pub fn lexing_of(server: Server) -> Lexing {
+    match server {
+        Server::Postgres => Lexing::POSTGRES,
+        Server::MySql => Lexing::MYSQL,
+        Server::Sqlite | Server::Unknown => Lexing::SQLITE,
+    }
+}
+
+/// A backslash before a quote may end a literal or not, by a mode of the server: a text that would be split otherwise is
+/// refused.
+fn refuse_two_readings(text: &str, lexemes: &[Lexeme]) -> Result<(), String> {
+    let ends = |lexemes: &[Lexeme]| -> Vec<usize> {
+        let ends = lexemes.iter().filter(|lexeme| lexeme.kind == Kind::Symbol(';'));
+        ends.map(|lexeme| lexeme.span.start).collect()
+    };
+    let plain = lex(text, Lexing::MYSQL_PLAIN);
+    if plain.is_ok_and(|plain| ends(&plain) == ends(lexemes)) {
+        return Ok(());
+    }
+    Err("a backslash before a quote means different things to different servers; double the quote instead"
+        .to_owned())
 }
 
 fn line_of(text: &str, at: usize) -> usize {
@@ -84,6 +130,7 @@ fn line_of(text: &str, at: usize) -> usize {
 struct Judge<'a> {
     text: &'a str,
     lexemes: &'a [&'a Lexeme],
+    server: Server,
 }
 
 impl Judge<'_> {
@@ -94,6 +141,10 @@ impl Judge<'_> {
         let explains = self.is(0, "EXPLAIN");
         if explains {
             at = if self.is(1, "QUERY") && self.is(2, "PLAN") { 3 } else { 1 };
+            if self.server != Server::Sqlite {
+                // Its options stand in parentheses, or are words.
+                return Ok(("EXPLAIN", true));
+            }
         }
         let (verb, writes) = self.kind(at)?;
         Ok(if explains { ("EXPLAIN", false) } else { (verb, writes) })
@@ -101,28 +152,70 @@ impl Judge<'_> {
 
     fn kind(&self, at: usize) -> Result<(&'static str, bool), String> {
         let verb = self.word(at).unwrap_or_default();
+        let (is_postgres, is_mysql) = (self.server == Server::Postgres, self.server == Server::MySql);
         match verb.as_str() {
-            "SELECT" => Ok(("SELECT", false)),
+            "SELECT" => self.selection(at),
             "VALUES" => Ok(("VALUES", false)),
+            "TABLE" if is_postgres || is_mysql => Ok(("SELECT", false)),
             "WITH" => Ok(self.behind_with(at)),
             "INSERT" => Ok(("INSERT", true)),
-            "REPLACE" => Ok(("REPLACE", true)),
+            "REPLACE" if !is_postgres => Ok(("REPLACE", true)),
             "UPDATE" => Ok(("UPDATE", true)),
             "DELETE" => Ok(("DELETE", true)),
+            "MERGE" if is_postgres => Ok(("MERGE", true)),
+            "TRUNCATE" if is_postgres || is_mysql => Ok(("TRUNCATE", true)),
+            "REFRESH" if is_postgres => Ok(("REFRESH", true)),
+            "CALL" if is_postgres => Ok(("CALL", true)),
+            "RENAME" if is_mysql && self.is(at + 1, "TABLE") => Ok(("RENAME", true)),
             "ANALYZE" => Ok(("ANALYZE", true)),
             "CREATE" | "DROP" | "ALTER" => self.definition(at, &verb),
             "" => Err("it does not begin with a word".to_owned()),
             other => Err(format!(
-                "{other} is no statement that a task may run; it may read (SELECT, WITH, EXPLAIN), change rows \
-                 (INSERT, UPDATE, DELETE, REPLACE), define tables, indexes and views (CREATE, ALTER, DROP) and \
-                 ANALYZE"
+                "{other} is no statement that a task may run; it may read (SELECT, WITH, EXPLAIN), change rows ({}), define \
+                 tables, indexes and views (CREATE, ALTER, DROP) and ANALYZE",
+                match self.server {
+                    Server::Postgres => "INSERT, UPDATE, DELETE, MERGE, TRUNCATE, REFRESH, CALL",
+                    Server::MySql => "INSERT, UPDATE, DELETE, REPLACE, TRUNCATE",
+                    Server::Sqlite | Server::Unknown => "INSERT, UPDATE, DELETE, REPLACE",
+                }
             )),
         }
     }
 
+    /// PostgreSQL's `SELECT … INTO` makes a table, MySQL's writes a file or sets a variable.
+    fn selection(&self, at: usize) -> Result<(&'static str, bool), String> {
+        let has_into =
+            self.server != Server::Sqlite && (at..self.lexemes.len()).any(|place| self.is(place, "INTO"));
+        match self.server {
+            Server::MySql if has_into => {
+                Err("SELECT … INTO leaves the database; write INSERT INTO … SELECT".to_owned())
+            }
+            _ => Ok(("SELECT", has_into)),
+        }
+    }
+
     fn definition(&self, at: usize, verb: &str) -> Result<(&'static str, bool), String> {
+        const BETWEEN: [&str; 14] = [
+            "TEMP",
+            "TEMPORARY",
+            "UNIQUE",
+            "LOCAL",
+            "GLOBAL",
+            "UNLOGGED",
+            "OR",
+            "REPLACE",
+            "MATERIALIZED",
+            "RECURSIVE",
+            "FULLTEXT",
+            "SPATIAL",
+            "ONLINE",
+            "OFFLINE",
+        ];
+        let in_sqlite = ["TEMP", "TEMPORARY", "UNIQUE"];
+        let between: &[&str] = if self.server == Server::Sqlite { &in_sqlite } else { &BETWEEN };
         let mut what = at + 1;
-        while ["TEMP", "TEMPORARY", "UNIQUE"].iter().any(|word| verb == "CREATE" && self.is(what, word)) {
+        let may_be_between = verb == "CREATE" || self.server != Server::Sqlite;
+        while may_be_between && between.iter().any(|word| self.is(what, word)) {
             what += 1;
         }
         let kind = self.word(what).unwrap_or_default();
@@ -131,9 +224,12 @@ impl Judge<'_> {
             "ALTER" => "ALTER",
             _ => "DROP",
         };
-        match kind.as_str() {
-            "TABLE" => Ok((verb, true)),
-            "INDEX" | "VIEW" if verb != "ALTER" => Ok((verb, true)),
+        match (kind.as_str(), self.server) {
+            ("TABLE", _) => Ok((verb, true)),
+            ("INDEX" | "VIEW", Server::Postgres) => Ok((verb, true)),
+            ("INDEX" | "VIEW", _) if verb != "ALTER" => Ok((verb, true)),
+            ("VIEW", Server::MySql) => Ok((verb, true)),
+            ("SEQUENCE" | "SCHEMA" | "STATISTICS", Server::Postgres) => Ok((verb, true)),
             _ => Err(format!(
                 "{verb} {kind} is no statement that a task may run; tables, indexes and views alone"
             )),
@@ -152,7 +248,8 @@ impl Judge<'_> {
                     "REPLACE" => return ("REPLACE", true),
                     "UPDATE" => return ("UPDATE", true),
                     "DELETE" => return ("DELETE", true),
-                    "SELECT" | "VALUES" => return ("SELECT", false),
+                    "MERGE" => return ("MERGE", true),
+                    "SELECT" | "VALUES" => return ("SELECT", self.server != Server::Sqlite),
                     _ => {}
                 },
                 _ => {}
@@ -165,7 +262,7 @@ impl Judge<'_> {
     fn refuse_symbols_and_functions(&self) -> Result<(), String> {
         for (place, lexeme) in self.lexemes.iter().enumerate() {
             match &lexeme.kind {
-                Kind::Symbol(symbol) if PLACEHOLDERS.contains(symbol) => {
+                Kind::Symbol(symbol) if self.is_placeholder(*symbol) => {
                     return Err(format!(
                         "`{symbol}` begins a placeholder, and there is nothing to put there"
                     ));
@@ -178,13 +275,19 @@ impl Judge<'_> {
         Ok(())
     }
 
+    /// The servers' own syntax has some of them; they refuse the others themselves.
+    fn is_placeholder(&self, symbol: char) -> bool {
+        self.server == Server::Sqlite && PLACEHOLDERS.contains(&symbol)
+    }
+
     fn name(&self, place: usize, name: &str) -> Result<(), String> {
         let lower = name.to_lowercase();
         if lower.contains(BYTE_ORDER_MARK) {
             return Err("there is a byte order mark in it".to_owned());
         }
         let is_called = self.lexemes.get(place + 1).is_some_and(|behind| behind.kind == Kind::Symbol('('));
-        if is_called && reaches_out_of_sqlite(&lower) || lower.starts_with(PRAGMA_FUNCTIONS) {
+        let is_pragma = self.server == Server::Sqlite && lower.starts_with(PRAGMA_FUNCTIONS);
+        if is_called && reaches_out(self.server, &lower) || is_pragma {
             return Err(format!("{name} may not be used"));
         }
         Ok(())
@@ -276,6 +379,108 @@ mod tests {
             ";;-- nothing",
         ] {
             assert!(sqlite_script(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn tasks_on_postgresql_keep_to_its_statements() {
+        for (text, expected) in [
+            ("SELECT a::text, b ->> 'x', c ? 'y' FROM t -- end", ("SELECT", false)),
+            ("SELECT $$it's; here$$", ("SELECT", false)),
+            ("SELECT * INTO u FROM t", ("SELECT", true)),
+            ("WITH a AS (DELETE FROM t RETURNING *) SELECT * FROM a", ("SELECT", true)),
+            ("WITH a AS (SELECT 1) MERGE INTO t USING a ON true WHEN MATCHED THEN DELETE", ("MERGE", true)),
+            ("TRUNCATE t", ("TRUNCATE", true)),
+            ("CREATE UNLOGGED TABLE IF NOT EXISTS t (a int)", ("CREATE", true)),
+            ("CREATE OR REPLACE VIEW v AS SELECT 1", ("CREATE", true)),
+            ("REFRESH MATERIALIZED VIEW m", ("REFRESH", true)),
+            ("DROP MATERIALIZED VIEW m", ("DROP", true)),
+            ("EXPLAIN (ANALYZE) DELETE FROM t", ("EXPLAIN", true)),
+            ("CALL refresh_all()", ("CALL", true)),
+        ] {
+            let statements = script(text, Server::Postgres).expect(text);
+            assert_eq!(
+                (statements.len(), statements[0].verb(), statements[0].writes()),
+                (1, expected.0, expected.1)
+            );
+            assert!(!statements[0].commits(), "{text}");
+        }
+        for text in [
+            "COPY t FROM '/etc/passwd'",
+            "COPY t TO PROGRAM 'sh'",
+            "COMMIT",
+            "SELECT 1; ROLLBACK",
+            "SAVEPOINT a",
+            "PREPARE TRANSACTION 'a'",
+            "SET ROLE postgres",
+            "SET search_path TO x",
+            "RESET ALL",
+            "DO $$ BEGIN COMMIT; END $$",
+            "CREATE FUNCTION f() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+            "CREATE EXTENSION dblink",
+            "CREATE ROLE x",
+            "ALTER SYSTEM SET a = 1",
+            "GRANT ALL ON t TO PUBLIC",
+            "LISTEN a",
+            "NOTIFY a",
+            "VACUUM",
+            "LOAD 'x'",
+            "SELECT pg_read_file('/etc/passwd')",
+            "SELECT pg_catalog.pg_read_binary_file('x')",
+            "INSERT INTO t SELECT lo_import('/etc/passwd')",
+            "SELECT pg_terminate_backend(1)",
+            "SELECT dblink_exec('x', 'y')",
+            "SELECT query_to_xml('SELECT 1', true, true, '')",
+            "SELECT set_config('role', 'postgres', false)",
+            "SELECT 'open",
+        ] {
+            assert!(script(text, Server::Postgres).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn tasks_on_mysql_keep_to_its_statements() {
+        for (text, verb, commits) in [
+            ("SELECT 1 # end; x", "SELECT", false),
+            ("INSERT INTO t VALUES ('it''s; here', \"a;b\", `c;d`)", "INSERT", false),
+            ("REPLACE INTO t VALUES (1)", "REPLACE", false),
+            ("INSERT INTO t SELECT 'a\\\\'", "INSERT", false),
+            ("TRUNCATE TABLE t", "TRUNCATE", true),
+            ("CREATE TABLE t (a int)", "CREATE", true),
+            ("RENAME TABLE a TO b", "RENAME", true),
+            ("DROP VIEW v", "DROP", true),
+        ] {
+            let statements = script(text, Server::MySql).expect(text);
+            assert_eq!(
+                (statements.len(), statements[0].verb(), statements[0].commits()),
+                (1, verb, commits),
+                "{text}"
+            );
+        }
+        for text in [
+            "LOAD DATA INFILE '/etc/passwd' INTO TABLE t",
+            "SELECT 1 INTO OUTFILE '/tmp/x'",
+            "SELECT * FROM t INTO DUMPFILE '/tmp/x'",
+            "SELECT 1 INTO @a",
+            "SELECT load_file('/etc/passwd')",
+            "SET sql_mode = ''",
+            "USE mysql",
+            "COMMIT",
+            "START TRANSACTION",
+            "LOCK TABLES t WRITE",
+            "CALL p()",
+            "CREATE PROCEDURE p() SELECT 1",
+            "CREATE USER x",
+            "GRANT ALL ON *.* TO x",
+            "KILL 1",
+            "HANDLER t OPEN",
+            "SHUTDOWN",
+            "PREPARE a FROM 'SELECT 1'",
+            "/*!50000 DROP TABLE t */",
+            "SELECT 1 /*M! INTO OUTFILE 'x' */",
+            "SELECT 'it\\'s; DROP TABLE t; --'",
+        ] {
+            assert!(script(text, Server::MySql).is_err(), "{text}");
         }
     }
 

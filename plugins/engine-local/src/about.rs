@@ -40,7 +40,7 @@ fn sql() -> TaskType {
         title: "SQL statements on a data source".to_owned(),
         body: "sql".to_owned(),
         needs_datasource: true,
-        datasource_kinds: Vec::new(),
+        datasource_kinds: ["sqlite", "postgres", "mysql"].map(str::to_owned).to_vec(),
         settings_schema: EMPTY_OBJECT.to_owned(),
     }
 }

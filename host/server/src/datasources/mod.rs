@@ -22,6 +22,8 @@ use lakeport_base::Error;
 use lakeport_http::Role::{Admin, Viewer};
 use lakeport_http::{Nothing, Route};
 use lakeport_physical::WorkerProcesses;
+use lakeport_sql::lex::{Lexing, Server};
+use lakeport_sql::script::lexing_of;
 use lakeport_store::{Db, Either};
 
 use crate::core::{Core, stands_on_core};
@@ -204,6 +206,21 @@ impl Datasource {
     /// The resource for `in_use` checks.
     fn resource(&self, fate: Fate) -> Resource {
         Resource { kind: "datasource", id: self.id, name: self.name.clone(), fate }
+    }
+
+    /// Whose SQL it takes; `None`: not one whose lexing is known here.
+    pub fn server(&self) -> Option<Server> {
+        match self.kind.as_str() {
+            "sqlite" => Some(Server::Sqlite),
+            "postgres" => Some(Server::Postgres),
+            "mysql" => Some(Server::MySql),
+            _ => None,
+        }
+    }
+
+    /// How it reads a text; without a data source, as SQLite does.
+    pub fn lexing(source: Option<&Datasource>) -> Lexing {
+        lexing_of(source.and_then(Datasource::server).unwrap_or(Server::Sqlite))
     }
 
     /// Whether it is a SQLite file.

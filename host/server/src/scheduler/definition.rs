@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::refused::Refused;
 
+/// The kind of data sources that are files.
+const SQLITE: &str = "sqlite";
 /// Tasks of one workflow.
 const TASKS_MAX: usize = 1_000;
 /// Edges of one workflow.
@@ -36,8 +38,9 @@ pub struct Task {
     pub timeout_s: u32,
     pub retries: u32,
     pub retry_interval_s: u32,
-    /// Whether it changes its database, as far as is known: then it runs there alone.
-    pub writes: bool,
+    /// Whether it runs alone on its data source: SQLite has one writer.
+    #[serde(rename = "writes")]
+    pub alone: bool,
 }
 
 /// The order in which tasks start.
@@ -231,9 +234,11 @@ fn task(task: model::Task) -> Result<Task, Refused> {
         "LOWEST" => Priority::Lowest,
         _ => Priority::Medium,
     };
+    let is_sqlite = task.datasource.as_ref().is_none_or(|datasource| datasource.kind == SQLITE);
     let datasource_id = task.datasource.map(|datasource| id(datasource.id)).transpose()?;
     // With parameters the text may not be parseable yet: it counts as writing.
-    let writes = sqlite_script(&task.body).map_or(true, |script| script.iter().any(|one| one.writes()));
+    let may_write = || sqlite_script(&task.body).map_or(true, |script| script.iter().any(|one| one.writes()));
+    let alone = is_sqlite && may_write();
     Ok(Task {
         id: id(task.id)?,
         name: task.name,
@@ -244,7 +249,7 @@ fn task(task: model::Task) -> Result<Task, Refused> {
         timeout_s: task.timeout_s,
         retries: task.retries,
         retry_interval_s: task.retry_interval_s,
-        writes,
+        alone,
     })
 }
 
@@ -280,7 +285,7 @@ mod tests {
             &[(1, 2)],
         ));
         let given = given.unwrap();
-        assert_eq!([given.tasks[0].writes, given.tasks[1].writes], [false, true]);
+        assert_eq!([given.tasks[0].alone, given.tasks[1].alone], [false, true]);
         assert_eq!(serde_json::from_str::<Definition>(&given.to_json().unwrap()).unwrap(), given);
     }
 }

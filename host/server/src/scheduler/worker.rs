@@ -38,6 +38,9 @@ const RUNS_AT_ONCE: usize = 1_000;
 const DEFINITIONS_KEPT: usize = 100;
 const LOST: &str = "the server ended while it ran";
 
+/// Tasks side by side on one data source; a server's database has 16 sessions for all purposes.
+const TASKS_PER_DATASOURCE: usize = 8;
+
 /// Works until the server stops, while this server holds the lease.
 pub async fn run_worker(state: Arc<Scheduler>) {
     let mut changed = state.changes.subscribe(TOPIC);
@@ -86,8 +89,9 @@ struct Active {
 /// A running attempt.
 struct Working {
     run_id: i64,
-    /// The data source that it uses exclusively.
-    alone_on: Option<i64>,
+    datasource_id: Option<i64>,
+    /// No other task that changes the data source runs beside it.
+    is_alone: bool,
     cancelled: CancellationToken,
 }
 
@@ -350,9 +354,12 @@ impl Shift {
     async fn begin_task(&mut self, run_id: i64, place: usize) -> Result<bool, Error> {
         let Some(active) = self.runs.get_mut(&run_id) else { return Ok(false) };
         let task = &active.definition.tasks[place];
-        let alone_on = task.datasource_id.filter(|_| task.writes);
+        let (datasource_id, is_alone) = (task.datasource_id, task.alone);
+        let there = self.jobs.iter().filter(|(_, working)| working.datasource_id == datasource_id);
+        let there: Vec<bool> = there.map(|(_, working)| working.is_alone).collect();
         // SQLite allows one writer per file: a second one would only wait for the lock.
-        if alone_on.is_some() && self.jobs.iter().any(|(_, working)| working.alone_on == alone_on) {
+        let is_busy = (is_alone && there.contains(&true)) || there.len() >= TASKS_PER_DATASOURCE;
+        if datasource_id.is_some() && is_busy {
             return Ok(false);
         }
         let (run, now_ms) = (Arc::clone(&active.run), self.state.clock.now_ms());
@@ -391,7 +398,7 @@ impl Shift {
             log,
             stops: Stops { cancelled: cancelled.clone(), halted: self.halted.clone() },
         };
-        self.jobs.spawn(begun.id, Working { run_id, alone_on, cancelled }, work.run());
+        self.jobs.spawn(begun.id, Working { run_id, datasource_id, is_alone, cancelled }, work.run());
         Ok(true)
     }
 }

@@ -13,6 +13,7 @@ use super::forms::{
     CreateWorkflow, FailureStrategy, GlobalParam, SetSchedule, UpdateWorkflow, WarningType, WorkflowStatus,
 };
 use crate::cron::Cron;
+use crate::scheduler::parameters;
 
 /// The default engine.
 const ENGINE_DEFAULT: &str = "local";
@@ -199,6 +200,10 @@ fn check_params(params: &[GlobalParam], wrong: &mut Vec<Detail>) {
             wrong.push(Detail::new(format!("globalParams[{at}].value"), why));
         }
     }
+    let values: Vec<(String, String)> =
+        params.iter().map(|param| (param.name.clone(), param.value.clone())).collect();
+    let problems = parameters::check_globals(&values).into_iter();
+    wrong.extend(problems.map(|(at, why)| Detail::new(format!("globalParams[{at}].value"), why)));
 }
 
 /// Applies the form to the current schedule; or returns all problems. Times are in the server's `zone`.

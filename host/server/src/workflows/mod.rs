@@ -533,6 +533,15 @@ fn schedules() -> Vec<Route<Workflows>> {
         .refuses(&ENGINE_CODES),
         Route::new(
             Method::POST,
+            "/api/v1/workflows/{id}/schedule/preview",
+            Viewer,
+            "previewSchedule",
+            "Check a schedule, and get its next ten due times; nothing is changed",
+            schedules::preview,
+        )
+        .reading(),
+        Route::new(
+            Method::POST,
             "/api/v1/workflows/{id}/schedule/online",
             Editor,
             "bringScheduleOnline",

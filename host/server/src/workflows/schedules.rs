@@ -7,6 +7,8 @@ use lakeport_bindings::engine::model;
 use lakeport_http::form::Draft;
 use lakeport_http::{Data, Nothing};
 use lakeport_store::Held;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::api::{deployed, engine_client, latest, shown, unknown};
 use super::definition::{self, Schedule};
@@ -40,6 +42,33 @@ fn check(call: &SetCall, workflow: &Workflow) -> Result<Schedule, Error> {
     call.check_if_match(&workflow.etag())?;
     let before = workflow.content.schedule.as_ref();
     call.body.checked(|form| definition::scheduled(form, before, call.state.config.time_zone))
+}
+
+/// The due times of a preview.
+const PREVIEWED_TIMES: usize = 10;
+
+/// When a schedule would be due.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SchedulePreview {
+    crontab: String,
+    timezone: String,
+    /// The next ten due times, within `startTime` and `endTime`.
+    next_fire_times: Vec<String>,
+}
+
+/// `POST /api/v1/workflows/{id}/schedule/preview`
+pub async fn preview(call: SetCall) -> Result<Data<SchedulePreview>, Error> {
+    let (state, zone) = (&call.state, call.state.config.time_zone);
+    let workflow = super::get(state, call.path.id).await?;
+    let before = workflow.content.schedule.as_ref();
+    let schedule = call.body.checked(|form| definition::scheduled(form, before, zone))?;
+    let next = schedule.next_after(state.clock.now_ms(), PREVIEWED_TIMES);
+    Ok(Data::new(&SchedulePreview {
+        next_fire_times: next.into_iter().map(|at| time::shown(at, zone)).collect(),
+        crontab: schedule.crontab,
+        timezone: schedule.timezone,
+    }))
 }
 
 async fn set_in_turn(call: &SetCall, turn: &Held) -> Result<Data<WorkflowView>, Error> {

@@ -9,14 +9,15 @@ use lakeport_base::Error;
 use lakeport_base::failpoints;
 use lakeport_bindings::host::types::Error as PluginError;
 use lakeport_physical::{Database, Ran, STATEMENT_TOO_HEAVY, Shown, TaskSession};
-use lakeport_sql::script::{ScriptStatement, sqlite_script};
+use lakeport_sql::lex::Server;
+use lakeport_sql::script::{ScriptStatement, lexing_of, script};
 use tokio::time::{interval, timeout};
 
 use super::{Stops, Try, reads};
-use crate::datasources::{self, DatasourceClient};
+use crate::datasources::{self, Datasource, DatasourceClient};
 use crate::scheduler::Scheduler;
 use crate::scheduler::definition::Task;
-use crate::scheduler::parameters::{self, Values};
+use crate::scheduler::parameters::{self, Context, Values};
 
 /// The only kind of task that runs here.
 const KIND: &str = "SQL";
@@ -39,8 +40,10 @@ pub enum Stop {
 /// Runs it; returns the number of changed rows.
 pub async fn run(work: &mut Try) -> Result<i64, Stop> {
     let task = work.task().clone();
-    let script = script(work, &task).map_err(Stop::Failed)?;
-    let database = database(&work.state, &task, work.id).await.map_err(Stop::Failed)?;
+    let source = source(&work.state, &task).await.map_err(Stop::Failed)?;
+    let server = server_of(&source).map_err(Stop::Failed)?;
+    let script = statements(work, &task, server).map_err(Stop::Failed)?;
+    let database = database(&work.state, &source, work.id).await.map_err(Stop::Failed)?;
     let deadline = (task.timeout_s > 0).then(|| Instant::now() + Duration::from_secs(task.timeout_s.into()));
     let stopped = Arc::new(AtomicBool::new(false));
     let writes = script.iter().any(ScriptStatement::writes);
@@ -115,19 +118,27 @@ async fn commit(
     committing.await.map(Ok).map_err(|_| stop)
 }
 
-fn script(work: &Try, task: &Task) -> Result<Vec<ScriptStatement>, String> {
+fn statements(work: &Try, task: &Task, server: Server) -> Result<Vec<ScriptStatement>, String> {
     if task.kind != KIND {
         return Err(format!("tasks of the type {} do not run here; SQL alone does", task.kind));
     }
     let (run, definition) = (&work.run, &work.definition);
     // The run's parameters take precedence over the workflow's.
     let global: Vec<(String, String)> = run.params.iter().chain(&definition.params).cloned().collect();
-    let values = Values { global: &global, business_ms: run.business_at_ms, zone: run.zone };
-    sqlite_script(&parameters::expand(&task.body, &values)?)
+    let context = Context {
+        task_instance_id: Some(work.id),
+        task_name: Some(&task.name),
+        task_code: Some(task.id),
+        workflow_instance_id: Some(run.id),
+        workflow_code: Some(run.workflow_id),
+        ..Context::default()
+    };
+    let values = Values { global: &global, business_ms: run.business_at_ms, zone: run.zone, context };
+    script(&parameters::expand(&task.body, &values, lexing_of(server))?, server)
 }
 
-/// The task's database, if its location is permitted; checked again for each attempt.
-async fn database(state: &Scheduler, task: &Task, task_run_id: i64) -> Result<Database, String> {
+/// The task's data source.
+async fn source(state: &Scheduler, task: &Task) -> Result<Datasource, String> {
     let Some(id) = task.datasource_id else { return Err("the task names no data source".to_owned()) };
     let found = datasources::find(&state.db, id).await.map_err(|error| {
         tracing::error!("the data source of a task: {error}");
@@ -137,11 +148,20 @@ async fn database(state: &Scheduler, task: &Task, task_run_id: i64) -> Result<Da
     if source.name == datasources::OWN_NAME {
         return Err(format!("no task runs on the data source `{}`, the server's own store", source.name));
     }
-    if !source.is_file() {
-        let (name, kind) = (&source.name, &source.kind);
-        return Err(format!("tasks run on SQLite data sources alone; `{name}` is one of kind {kind}"));
-    }
-    let client = DatasourceClient::of(&state.datasources, &source, &format!("task-{task_run_id}"));
+    Ok(source)
+}
+
+/// Whose SQL a data source takes.
+fn server_of(source: &Datasource) -> Result<Server, String> {
+    source.server().ok_or_else(|| {
+        let Datasource { name, kind, .. } = source;
+        format!("tasks run on data sources of SQLite, PostgreSQL, MySQL and MariaDB; `{name}` is one of kind {kind}")
+    })
+}
+
+/// The task's database, if its location is permitted; checked again for each attempt.
+async fn database(state: &Scheduler, source: &Datasource, task_run_id: i64) -> Result<Database, String> {
+    let client = DatasourceClient::of(&state.datasources, source, &format!("task-{task_run_id}"));
     let database = client.database().await;
     database.map_err(|error| format!("the data source `{}` cannot be opened: {}", source.name, error.message))
 }
@@ -201,7 +221,9 @@ fn say(work: &mut Try, place: usize, statement: &ScriptStatement, ran: &Ran, too
         (false, false) => format!(", {} rows", ran.rows),
         (false, true) => String::new(),
     };
-    let head = format!("statement {}: {}{counted}, {} ms", place + 1, statement.verb(), took.as_millis());
+    let kept = if statement.commits() { "; the database keeps this, and all before it, at once" } else { "" };
+    let head =
+        format!("statement {}: {}{counted}, {} ms{kept}", place + 1, statement.verb(), took.as_millis());
     work.log.line(now_ms, &head);
     if ran.rows == 0 {
         return;

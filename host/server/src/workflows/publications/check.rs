@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::build::Submitted;
+use crate::datasources::Datasource;
 use crate::engines::EngineClient;
 use crate::scheduler::parameters;
 use crate::sql_tables;
@@ -156,7 +157,7 @@ async fn known_problems(
             refuse("datasourceId", why);
         }
         let text = task.sql_content.as_deref().unwrap_or_default();
-        for why in parameters::check(&task.task_type, text, &params) {
+        for why in parameters::check(&task.task_type, text, &params, Datasource::lexing(source)) {
             refuse("sqlContent", why);
         }
         if kinds.iter().any(|kind| kind.name == task.task_type && kind.body == "sql") {

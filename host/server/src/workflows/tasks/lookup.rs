@@ -78,7 +78,8 @@ pub async fn look_up(
     let text = wanted.content.sql_content.as_deref().unwrap_or_default();
     // What was saved before is no error of a change of something else.
     let is_kept = before.is_some_and(|before| before.sql_content == wanted.content.sql_content);
-    let problems = parameters::check(&wanted.content.task_type, text, &params);
+    let lexing = Datasource::lexing(source.as_ref());
+    let problems = parameters::check(&wanted.content.task_type, text, &params, lexing);
     let problems = problems.into_iter().filter(|_| !is_kept);
     wrong.extend(problems.map(|why| Detail::new("task.sqlContent", why)));
     if !wrong.is_empty() || form.refuse(Vec::new()).is_err() {

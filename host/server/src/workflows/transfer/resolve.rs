@@ -460,7 +460,8 @@ impl Known {
             problems.extend_others([Detail::new(format!("{path}.taskName"), message)]);
         }
         let text = content.sql_content.as_deref().unwrap_or_default();
-        let wrong = parameters::check(&content.task_type, text, &workflow.params());
+        let wrong =
+            parameters::check(&content.task_type, text, &workflow.params(), Datasource::lexing(source));
         problems.extend(wrong.into_iter().map(|why| Detail::new(format!("{path}.sqlContent"), why)));
     }
 }
