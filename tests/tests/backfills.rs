@@ -31,7 +31,7 @@ fn path(workflow: i64) -> String {
 fn online(lake: &Lake, name: &str, source: i64, sql: &str, tables: [&[i64]; 2]) -> i64 {
     let id = lake.workflow(name);
     lake.task(id, name, source, sql, tables);
-    let schedule = json!({ "crontab": "0 0 2 * * ? *", "timezone": "Asia/Shanghai" });
+    let schedule = json!({ "crontab": "0 0 2 * * ? *", "timezone": "UTC" });
     lake.server.put(&format!("{}/schedule", path(id)), &schedule).data();
     lake.deploy(id);
     lake.server.post(&format!("{}/schedule/online", path(id)), &json!({})).data();
@@ -97,6 +97,11 @@ fn a_range_runs_in_its_order_one_date_after_the_other() {
         let shown = (&executions[0]["triggerType"], &executions[0]["status"]);
         assert_eq!(shown, (&json!("backfill"), &json!("success")));
         refused(&lake.server.get("/api/v1/backfills/nothing"), 404, "not_found");
+        // The schedule's times are in its own zone, those of the answer in the server's.
+        lake.server.put(&format!("{}/schedule", path(id)), &json!({ "timezone": "Asia/Shanghai" })).data();
+        let preview = format!("{}/backfill/preview", path(id));
+        let dates = lake.server.post(&preview, &range("2026-03-01", "2026-03-01")).data()["dates"].clone();
+        assert_eq!(dates, json!(["2026-03-01 18:00:00"]));
         let cancel = format!("/api/v1/backfills/{code}/cancel");
         refused(&lake.server.post(&cancel, &json!({})), 409, "not_running");
     }

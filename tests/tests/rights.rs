@@ -128,6 +128,7 @@ const OPERATIONS: &[Line] = &[
     ("setSchedule", Refused, &["<workflow>"], r#"{"crontab": "0 0 3 * * ? *"}"#),
     ("bringScheduleOnline", Refused, &["<workflow>"], ""),
     ("takeScheduleOffline", Refused, &["<workflow>"], ""),
+    ("previewSchedule", Free, &["<workflow>"], r#"{"crontab": "0 0 3 * * ? *"}"#),
     ("decidePublication", Refused, &["<submitted>", "<publication>"], r#"{"status": "REJECTED"}"#),
     ("publishWorkflow", Refused, &["<workflow>"], r#"{"comment": "go"}"#),
     ("previewPublication", Refused, &["<workflow>"], ""),
@@ -237,10 +238,10 @@ fn half(lake: &Lake, name: &'static str, marker: &str) -> Half {
     assert!(executions[0]["errorMessage"].to_string().contains(marker), "{executions:?}");
     // A backfill whose first run was refused: the reason is shown with it.
     lake.server.execute(&format!(
-        "INSERT INTO backfills (key, workflow_id, workflow_name, code, state, workflows, dates, total, zone, \
+        "INSERT INTO backfills (key, workflow_id, workflow_name, code, state, workflows, dates, total, \
          parallelism, failure_strategy, requested_by, requested_at, ended_at, message) VALUES ('{name}', {workflow}, \
          '{name} daily', '{name}', 'failed', '[{{\"workflow_id\":{workflow},\"name\":\"w\",\"after\":[]}}]', '[0]', 1, \
-         'UTC', 1, 'CONTINUE', 'root', 0, 1, '{marker}')"
+         1, 'CONTINUE', 'root', 0, 1, '{marker}')"
     ));
     let submitted = lake.workflow(&format!("{name} weekly"));
     lake.task(submitted, "fill", source, &sql, [&[table], &[]]);

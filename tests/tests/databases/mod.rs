@@ -9,6 +9,7 @@ mod left;
 mod questions;
 mod statistics;
 mod sync;
+mod tasks;
 
 use std::time::Duration;
 

@@ -10,7 +10,6 @@ CREATE TABLE backfills (
     workflows TEXT COLLATE "C" NOT NULL,
     dates TEXT COLLATE "C" NOT NULL,
     total BIGINT NOT NULL,
-    zone TEXT COLLATE "C" NOT NULL,
     parallelism BIGINT NOT NULL,
     failure_strategy TEXT COLLATE "C" NOT NULL CHECK (failure_strategy IN ('CONTINUE', 'END')),
     requested_by TEXT COLLATE "C" NOT NULL,

@@ -10,7 +10,6 @@ CREATE TABLE backfills (
     workflows TEXT NOT NULL,
     dates TEXT NOT NULL,
     total INTEGER NOT NULL,
-    zone TEXT NOT NULL,
     parallelism INTEGER NOT NULL,
     failure_strategy TEXT NOT NULL CHECK (failure_strategy IN ('CONTINUE', 'END')),
     requested_by TEXT NOT NULL,

@@ -26,13 +26,14 @@ type StartCall = Call<WorkflowPath, Nothing, OptionalJson<BackfillBody>>;
 /// `POST /api/v1/workflows/{id}/backfill/preview`
 pub async fn preview(call: StartCall) -> Result<Data<BackfillPreview>, Error> {
     let plan = plan(&call).await?;
+    let zone = call.state.config.time_zone;
     let (Some(first), Some(last)) = (plan.dates.iter().min(), plan.dates.iter().max()) else {
-        return Ok(Data::new(&BackfillPreview::new(plan, 0)));
+        return Ok(Data::new(&BackfillPreview::new(plan, 0, zone)));
     };
     let succeeded = store::succeeded(&call.state.db, call.path.id, *first, *last).await?;
     let succeeded: HashSet<i64> = succeeded.into_iter().collect();
     let count = plan.dates.iter().filter(|date| succeeded.contains(date)).count();
-    Ok(Data::new(&BackfillPreview::new(plan, count)))
+    Ok(Data::new(&BackfillPreview::new(plan, count, zone)))
 }
 
 async fn plan(call: &StartCall) -> Result<Plan, Error> {
@@ -94,7 +95,6 @@ async fn insert(call: &StartCall, key: String) -> Result<i64, Error> {
         state: State::Running,
         steps: plan.steps,
         dates: plan.dates,
-        zone: plan.zone,
         parallelism: plan.asked.parallelism,
         strategy: plan.asked.strategy,
         requested_by: call.caller.name.clone(),

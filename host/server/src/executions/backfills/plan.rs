@@ -44,8 +44,6 @@ pub struct Plan {
     /// Those after which others run come first; the first one is the workflow itself.
     pub steps: Vec<Step>,
     pub left_out: Vec<LeftOut>,
-    /// Of the dates.
-    pub zone: Tz,
     /// Changes with all of this, and with what is deployed.
     pub token: String,
 }
@@ -59,17 +57,14 @@ impl Plan {
         workflow: &Workflow,
         body: Option<&BackfillBody>,
     ) -> Result<Plan, Error> {
-        let schedule = schedule_of(workflow);
-        let zone = schedule.as_ref().and_then(|schedule| schedule.timezone.parse().ok());
-        let zone = zone.unwrap_or(state.config.time_zone);
-        let asked = request::read(body, zone, state.clock.now_ms())?;
+        let asked = request::read(body, state.config.time_zone, state.clock.now_ms())?;
         if workflow.in_engine().is_none() {
             return Err(Error::conflict("not_deployed", "工作流尚未部署"));
         }
         if workflow.status != WorkflowStatus::Online {
             return Err(Error::conflict("not_online", "工作流未上线"));
         }
-        let mut dates = dates(&asked.dates, schedule.as_ref(), zone)?;
+        let mut dates = dates(&asked.dates, schedule_of(workflow).as_ref())?;
         if asked.is_descending {
             dates.reverse();
         }
@@ -81,7 +76,7 @@ impl Plan {
             Step { workflow_id: workflow.id, name: workflow.content.name.clone(), after }
         });
         let steps = steps.collect();
-        Ok(Plan { asked, dates, steps, left_out, zone, token })
+        Ok(Plan { asked, dates, steps, left_out, token })
     }
 }
 
@@ -92,16 +87,16 @@ fn schedule_of(workflow: &Workflow) -> Option<Schedule> {
 }
 
 /// In ascending order.
-fn dates(asked: &Dates, schedule: Option<&Schedule>, zone: Tz) -> Result<Vec<i64>, Error> {
+fn dates(asked: &Dates, schedule: Option<&Schedule>) -> Result<Vec<i64>, Error> {
     let (start_ms, end_ms) = match asked {
         Dates::Listed(dates) => return Ok(dates.clone()),
         Dates::Range(start_ms, end_ms) => (*start_ms, *end_ms),
     };
-    let cron = schedule.and_then(|schedule| Cron::parse(&schedule.crontab).ok());
-    let next = |after_ms: i64| {
-        cron.as_ref().and_then(|cron| cron.next_after(after_ms, zone)).filter(|next_ms| *next_ms <= end_ms)
+    let parsed = |schedule: &Schedule| {
+        Some((Cron::parse(&schedule.crontab).ok()?, schedule.timezone.parse::<Tz>().ok()?))
     };
-    let times = std::iter::successors(next(start_ms - 1), |last_ms| next(*last_ms));
+    let due = schedule.and_then(parsed);
+    let times = due.iter().flat_map(|(cron, zone)| cron.between(start_ms, end_ms, *zone));
     let dates: Vec<i64> = times.take(DATES_MAX + 1).collect();
     match dates.len() {
         0 => Err(request::refused("startTime", "补数时间范围内没有调度周期")),

@@ -1,6 +1,5 @@
 //! Backfills and their runs in the store.
 
-use chrono_tz::Tz;
 use lakeport_base::Error;
 use lakeport_store::{Db, Either, Retained, Row, Tx, Value};
 
@@ -10,7 +9,7 @@ use crate::workflows::forms::FailureStrategy;
 /// Columns of a backfill, in the order of [`backfill`].
 macro_rules! columns {
     () => {
-        "id, key, workflow_id, workflow_name, code, state, workflows, dates, zone, parallelism, failure_strategy, \
+        "id, key, workflow_id, workflow_name, code, state, workflows, dates, parallelism, failure_strategy, \
          requested_by, requested_at, ended_at, error_code, message"
     };
 }
@@ -35,7 +34,6 @@ pub struct Backfill {
     pub steps: Vec<Step>,
     /// Milliseconds since 1970, in the order of their runs.
     pub dates: Vec<i64>,
-    pub zone: Tz,
     pub parallelism: usize,
     pub strategy: FailureStrategy,
     pub requested_by: String,
@@ -105,7 +103,6 @@ fn backfill(row: &Row) -> Result<Backfill, Error> {
         state: State::parse(&row.get::<String>("state")?)?,
         steps: json(row.get("workflows")?)?,
         dates: serde_json::from_str(&row.get::<String>("dates")?).map_err(Error::internal)?,
-        zone: row.get::<String>("zone")?.parse().map_err(|why| Error::internal(anyhow::anyhow!("{why}")))?,
         parallelism: usize::try_from(row.get::<i64>("parallelism")?).map_err(Error::internal)?,
         strategy: match row.get::<String>("failure_strategy")?.as_str() {
             "END" => FailureStrategy::End,
@@ -163,9 +160,9 @@ pub async fn count_open(tx: &mut Tx) -> Result<i64, Error> {
 /// Inserts one; `None` if its key is known.
 pub async fn insert(tx: &mut Tx, new: &Backfill) -> Result<Option<i64>, Error> {
     const INSERT: &str = "INSERT INTO backfills (key, workflow_id, workflow_name, state, workflows, dates, total, \
-        zone, parallelism, failure_strategy, requested_by, requested_at) \
-        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) ON CONFLICT DO NOTHING RETURNING id";
-    let values: [Value; 12] = [
+        parallelism, failure_strategy, requested_by, requested_at) \
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING RETURNING id";
+    let values: [Value; 11] = [
         new.key.as_str().into(),
         new.workflow_id.into(),
         new.workflow_name.as_str().into(),
@@ -173,7 +170,6 @@ pub async fn insert(tx: &mut Tx, new: &Backfill) -> Result<Option<i64>, Error> {
         serde_json::to_string(&new.steps).map_err(Error::internal)?.into(),
         serde_json::to_string(&new.dates).map_err(Error::internal)?.into(),
         i64::try_from(new.dates.len()).map_err(Error::internal)?.into(),
-        new.zone.name().into(),
         i64::try_from(new.parallelism).map_err(Error::internal)?.into(),
         new.strategy.as_str().into(),
         new.requested_by.as_str().into(),

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use chrono_tz::Tz;
 use lakeport_base::time;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -16,7 +17,7 @@ pub const DATES_SHOWN: usize = 1_000;
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BackfillPreview {
-    /// In the order of their runs, at most 1,000; in the schedule's time zone.
+    /// In the order of their runs, at most 1,000.
     dates: Vec<String>,
     /// Of the dates.
     total: usize,
@@ -30,7 +31,6 @@ pub struct BackfillPreview {
     workflows: Vec<BackfillWorkflow>,
     /// Workflows that read the outputs and do not run.
     left_out: Vec<LeftOutWorkflow>,
-    timezone: String,
     preview_token: String,
 }
 
@@ -50,8 +50,8 @@ pub struct LeftOutWorkflow {
 }
 
 impl BackfillPreview {
-    pub fn new(plan: Plan, already_succeeded: usize) -> BackfillPreview {
-        let shown = plan.dates.iter().take(DATES_SHOWN).map(|date| time::shown(*date, plan.zone));
+    pub fn new(plan: Plan, already_succeeded: usize, zone: Tz) -> BackfillPreview {
+        let shown = plan.dates.iter().take(DATES_SHOWN).map(|date| time::shown(*date, zone));
         let left_out = |one: LeftOut| LeftOutWorkflow {
             workflow_id: one.workflow_id,
             workflow_name: one.name,
@@ -65,7 +65,6 @@ impl BackfillPreview {
             runs_per_date: plan.steps.len(),
             workflows: plan.steps.iter().map(workflow).collect(),
             left_out: plan.left_out.into_iter().map(left_out).collect(),
-            timezone: plan.zone.name().to_owned(),
             preview_token: plan.token,
         }
     }
@@ -96,7 +95,6 @@ pub struct BackfillView {
     dates: Vec<BackfillDate>,
     /// Not all dates are sent.
     truncated: bool,
-    timezone: String,
     /// Why a run was not started. Null, too, if `withheld`.
     message: Option<String>,
     /// A task of the workflow has used a data source that the caller may not use: texts of errors are left out.
@@ -109,7 +107,7 @@ pub struct BackfillView {
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BackfillDate {
-    /// yyyy-MM-dd HH:mm:ss in `timezone`.
+    /// yyyy-MM-dd HH:mm:ss
     date: String,
     /// `waiting`, `running`, `success`, `failed`, `cancelled` or `skipped`: of all its workflows together.
     state: String,
@@ -135,8 +133,7 @@ pub struct Shown {
     /// Of the dates from `from` on.
     pub begun: Vec<Begun>,
     pub from: usize,
-    /// Of the answer's own times.
-    pub zone: chrono_tz::Tz,
+    pub zone: Tz,
     pub withheld: bool,
 }
 
@@ -153,7 +150,7 @@ impl BackfillView {
         let dates = backfill.dates.iter().enumerate().skip(from).take(DATES_SHOWN);
         let dates = dates.map(|(position, date)| {
             let runs = of_date.remove(&position).unwrap_or_default();
-            BackfillDate::new(time::shown(*date, backfill.zone), &backfill.steps, &runs, has_ended)
+            BackfillDate::new(time::shown(*date, zone), &backfill.steps, &runs, has_ended)
         });
         BackfillView {
             dates: dates.collect(),
@@ -165,7 +162,6 @@ impl BackfillView {
             failed: counts.failed,
             running,
             left: total as i64 - counts.success - counts.failed - running,
-            timezone: backfill.zone.name().to_owned(),
             message: backfill.message.filter(|_| !withheld),
             withheld,
             requested_at: time::shown(backfill.requested_at_ms, zone),

@@ -1,0 +1,141 @@
+//! SQL tasks of workflows on PostgreSQL and MariaDB.
+
+use std::time::Instant;
+
+use lakeport_tests::{Kind, eventually, on_servers};
+
+use super::*;
+
+/// The execution of a workflow with one task.
+fn ran(lake: &Lake, shop: &Warehouse, sql: &str) -> Value {
+    let id = lake.workflow(&format!("w{}", rand_name()));
+    lake.task(id, "t", shop.source, sql, [&[], &[]]);
+    lake.deploy(id);
+    let executions = lake.ended(&lake.execute(id), 1);
+    lake.server.get(&format!("/api/v1/executions/{}", executions[0]["id"])).data()
+}
+
+fn rand_name() -> u32 {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+fn endless(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Mariadb => "SELECT SLEEP(600)",
+        _ => "SELECT pg_sleep(600)",
+    }
+}
+
+/// How many sessions of the server are at work on a statement that waits.
+fn waiting(shop: &Warehouse) -> i64 {
+    shop.admin().numbers(match shop.kind {
+        Kind::Mariadb => {
+            "SELECT count(*) FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP(600)%'"
+        }
+        _ => "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep(600)%'",
+    })[0]
+}
+
+#[test]
+fn a_task_of_several_statements_is_one_transaction() {
+    for (lake, shop) in on_servers() {
+        let (integer, words) = (shop.kind.integer(), shop.kind.text());
+        shop.run(&format!(
+            "CREATE TABLE a (id {integer}, v {words}); CREATE TABLE b (id {integer}, v {words})"
+        ));
+        let sql = "INSERT INTO a (id, v) VALUES (1, 'x; y'), (2, 'it''s'); UPDATE a SET v = '$[yyyy-MM-dd]' WHERE id = 2; \
+            INSERT INTO b SELECT * FROM a; SELECT count(*) AS rows_of_b FROM b -- the end;";
+        let done = ran(&lake, &shop, sql);
+        assert_eq!((&done["status"], &done["rowsAffected"]), (&json!("success"), &json!(5)), "{done}");
+        let log = text_of(&done);
+        assert!(log.contains("statement 3: INSERT, 2 rows changed") && log.contains("rows_of_b"), "{log}");
+        assert_eq!(shop.numbers("SELECT count(*) FROM b"), [2]);
+        let half =
+            ran(&lake, &shop, "INSERT INTO a (id, v) VALUES (3, 'half'); INSERT INTO nobody VALUES (1)");
+        assert_eq!(half["status"], "failed", "{half}");
+        assert!(text(&half, "errorMessage").contains("nobody"), "{half}");
+        assert_eq!(shop.numbers("SELECT count(*) FROM a"), [2], "a task is whole or nothing");
+        for refused in ["COMMIT", "INSERT INTO a (id) VALUES (9); ROLLBACK"] {
+            let never = ran(&lake, &shop, refused);
+            assert_eq!(never["status"], "failed", "{refused}: {never}");
+            assert!(text(&never, "errorMessage").contains("is refused"), "{never}");
+        }
+        assert_eq!(shop.numbers("SELECT count(*) FROM a"), [2]);
+        let made = ran(&lake, &shop, "CREATE TABLE c (id INT); INSERT INTO c (id) VALUES (1)");
+        assert_eq!(made["status"], "success", "{made}");
+        assert_eq!(shop.numbers("SELECT id FROM c"), [1]);
+        let says = text_of(&made).contains("the database keeps this, and all before it, at once");
+        assert_eq!(says, shop.kind == Kind::Mariadb, "{made}");
+    }
+}
+
+fn text_of(execution: &Value) -> String {
+    text(&execution["log"], "text").to_owned()
+}
+
+#[test]
+fn a_value_stays_a_value_on_every_server() {
+    for (lake, shop) in on_servers() {
+        shop.run(&format!("CREATE TABLE a (v {})", shop.kind.text()));
+        let id = lake.workflow("w");
+        let hostile = r"x'); DROP TABLE a; -- \'";
+        let form = json!({ "globalParams": [{ "name": "p", "value": hostile }] });
+        lake.server.put(&format!("/api/v1/workflows/{id}"), &form).data();
+        lake.task(id, "t", shop.source, "INSERT INTO a (v) VALUES ('${p}')", [&[], &[]]);
+        lake.deploy(id);
+        let run = lake.ended(&lake.execute(id), 1);
+        assert_eq!(run[0]["status"], "success", "{run:?}");
+        assert_eq!(shop.texts("SELECT v FROM a"), [hostile]);
+    }
+}
+
+#[test]
+fn a_timeout_and_a_cancellation_end_the_query_in_the_database() {
+    for (lake, shop) in on_servers() {
+        let id = lake.workflow("w");
+        let form = json!({ "task": { "workflowId": id, "taskName": "t", "taskType": "SQL", "datasourceId": shop.source,
+            "sqlContent": endless(shop.kind), "timeout": 1 } });
+        lake.server.post("/api/v1/tasks", &form).data();
+        lake.deploy(id);
+        let late = lake.ended(&lake.execute(id), 1);
+        assert_eq!(late[0]["status"], "failed", "{late:?}");
+        assert!(text(&late[0], "errorMessage").contains("timeout of 1 s"), "{late:?}");
+        eventually("the query has ended", SOON, || (waiting(&shop) == 0).then_some(()));
+        let id = lake.workflow("endless");
+        lake.task(id, "t", shop.source, endless(shop.kind), [&[], &[]]);
+        lake.deploy(id);
+        lake.execute(id);
+        eventually("the query runs", SOON, || (waiting(&shop) == 1).then_some(()));
+        let running = eventually("it is recorded", SOON, || {
+            let running = lake.server.get("/api/v1/executions/running").data();
+            (!list(&running).is_empty()).then_some(running)
+        });
+        let begun = Instant::now();
+        let killed = lake.server.post(&format!("/api/v1/executions/{}/cancel", running[0]["id"]), &json!({}));
+        println!("cancelled within {:?}", begun.elapsed());
+        assert_eq!(killed.data()["status"], "killed");
+        eventually("the query has ended", SOON, || (waiting(&shop) == 0).then_some(()));
+    }
+}
+
+#[test]
+fn what_a_task_reads_and_writes_is_recorded() {
+    for (lake, shop) in on_servers() {
+        let fields = [("id", shop.kind.integer()), ("v", shop.kind.text())];
+        let a = lake.physical_table_of(&shop, "a", &fields);
+        let b = lake.physical_table_of(&shop, "b", &fields);
+        shop.run("INSERT INTO a (id, v) VALUES (1, 'x')");
+        let id = lake.workflow("w");
+        let form = json!({ "task": { "workflowId": id, "taskName": "t", "taskType": "SQL", "datasourceId": shop.source,
+            "sqlContent": "INSERT INTO b SELECT * FROM a" } });
+        let task = lake.server.post("/api/v1/tasks", &form).data();
+        assert_eq!((&task["inputTableIds"], &task["outputTableIds"]), (&json!([a]), &json!([b])), "{task}");
+        lake.deploy(id);
+        assert_eq!(lake.ended(&lake.execute(id), 1)[0]["rowsAffected"], 1);
+        let access = lake.server.get(&format!("/api/v1/tables/{a}/access-stats")).data();
+        assert!(access["accessCount"].as_i64().is_some_and(|count| count >= 1), "{access}");
+        assert!(list(&access["topUsers"]).iter().any(|user| user["user"] == "workflow w"), "{access}");
+    }
+}
