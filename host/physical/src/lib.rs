@@ -34,5 +34,5 @@ pub use query::{QueryLimits, QuerySession};
 pub use script::{Ran, Shown};
 pub use server::{Login, Recipes, Resolve, ServerDatabase, Tls};
 pub use session::{Base, View, Views};
-pub use task::TaskSession;
+pub use task::{Outcome as TaskOutcome, TaskSession, outcome as task_outcome};
 pub use worker::{WorkerProcesses, run_worker};

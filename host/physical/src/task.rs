@@ -7,13 +7,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use lakeport_bindings::host::data::Cell;
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use lakeport_sql::script::ScriptStatement;
+use lakeport_sql::{ReadStatement, Transport};
 
 use crate::database::Database;
 use crate::errors::is_locked;
-use crate::script::{Ran, Shown};
+use crate::script::{Bounds, Ran, Shown};
 use crate::session::Session;
 
 /// How long a task waits for a write lock that other programs hold.
@@ -22,6 +24,10 @@ const LOCK_WAIT_MAX: Duration = Duration::from_secs(60);
 const OWN_TIMEOUT: Duration = Duration::from_secs(600);
 /// The session's clock counts whole milliseconds and may cut this much off a deadline.
 const ROUNDED_OFF: Duration = Duration::from_millis(2);
+
+const MARK: &str = "SELECT CAST(pg_catalog.txid_current_if_assigned() AS text)";
+/// Of questions about a mark.
+const MARK_BOUNDS: Bounds = Bounds { max_rows: 1, max_bytes: 1_024, timeout: Duration::from_secs(5) };
 
 /// A session with a transaction. Dropping it before [`TaskSession::commit`] rolls back.
 pub struct TaskSession {
@@ -60,6 +66,15 @@ impl TaskSession {
         self.session.script(statement, shown, self.time_left(Duration::MAX)).await
     }
 
+    /// The database's name of the transaction, by which [`outcome`] finds it after its commit; `None`: it has none, or
+    /// nothing was changed.
+    pub async fn mark(&self) -> Result<Option<String>, Error> {
+        if self.session.transport() != Transport::Postgres {
+            return Ok(None);
+        }
+        first_text(&self.session, MARK).await
+    }
+
     /// Commits. Waits for readers until `stopped` is set or the deadline is reached.
     pub async fn commit(self) -> Result<(), Error> {
         let committed = self.commit_when_free().await;
@@ -96,6 +111,42 @@ impl TaskSession {
         let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now()) + ROUNDED_OFF;
         self.deadline.map_or(otherwise, left)
     }
+}
+
+/// What became of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Committed,
+    RolledBack,
+    InProgress,
+    /// The database does not remember it.
+    Forgotten,
+}
+
+/// What became of the transaction with this [`TaskSession::mark`].
+pub async fn outcome(database: &Database, mark: &str) -> Result<Outcome, Error> {
+    if mark.is_empty() || !mark.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Ok(Outcome::Forgotten);
+    }
+    let session = database.open_to_query(false).await?;
+    let status = first_text(&session, &format!("SELECT pg_catalog.txid_status({mark})")).await;
+    session.close().await;
+    Ok(match status?.as_deref() {
+        Some("committed") => Outcome::Committed,
+        Some("aborted") => Outcome::RolledBack,
+        Some("in progress") => Outcome::InProgress,
+        _ => Outcome::Forgotten,
+    })
+}
+
+/// The first column of the first row.
+async fn first_text(session: &Session, sql: &str) -> Result<Option<String>, Error> {
+    let statement = ReadStatement { sql: sql.to_owned(), binds: Vec::new() };
+    let rows = session.read(&statement, MARK_BOUNDS).await?;
+    Ok(match rows.rows.first().and_then(|row| row.first()) {
+        Some(Cell::Text(text)) => Some(text.clone()),
+        _ => None,
+    })
 }
 
 #[cfg(test)]

@@ -46,6 +46,7 @@ pub(super) const MIGRATIONS: &[Migration] = &[
     migration!(13, "0013_workflow_list"),
     migration!(14, "0014_definitions"),
     migration!(15, "0015_backfills"),
+    migration!(16, "0016_commit_marks"),
 ];
 
 /// Held while migrations run; any number that no other code uses.

@@ -120,6 +120,41 @@ fn a_timeout_and_a_cancellation_end_the_query_in_the_database() {
     }
 }
 
+/// PostgreSQL says whether the transaction that was noted before its commit has committed.
+#[test]
+fn a_kill_around_a_commit_doubles_nothing_on_postgresql() {
+    for (mut lake, shop) in on_servers().filter(|(_, shop)| shop.kind == Kind::Postgres) {
+        shop.run("CREATE TABLE a (v text)");
+        for (point, attempts) in [("runner.task_marked", 2), ("runner.task_ran", 1)] {
+            shop.run("DELETE FROM a");
+            let id = lake.workflow(point);
+            lake.task(id, "t", shop.source, "INSERT INTO a (v) VALUES ('x'), ('y')", [&[], &[]]);
+            lake.deploy(id);
+            lake.server.stop();
+            lake.server.set("LAKEPORT_KILL_AT", point);
+            lake.server.run();
+            let execute = format!("/api/v1/workflows/{id}/execute");
+            let _ = lake.server.client().try_send("POST", &execute, &[], b"");
+            assert!(lake.server.wait(SOON).is_some(), "{point} was not reached");
+            lake.server.kill();
+            lake.server.set("LAKEPORT_KILL_AT", "");
+            lake.server.execute("UPDATE leases SET expires_at = 0 WHERE expires_at > 0");
+            lake.server.run();
+            let done = eventually("it has run", TAKEN_OVER, || {
+                let page = lake.server.get("/api/v1/executions/history").data();
+                let newest = page["records"][0].clone();
+                (newest["workflowId"] == id && newest["status"] == "success").then_some(newest)
+            });
+            assert_eq!(
+                (&done["attempt"], &done["rowsAffected"]),
+                (&json!(attempts), &json!(2)),
+                "{point}: {done}"
+            );
+            assert_eq!(shop.numbers("SELECT count(*) FROM a"), [2], "{point}: once");
+        }
+    }
+}
+
 #[test]
 fn what_a_task_reads_and_writes_is_recorded() {
     for (lake, shop) in on_servers() {

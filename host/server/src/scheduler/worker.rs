@@ -11,13 +11,14 @@ use std::time::Duration;
 use lakeport_base::Error;
 use lakeport_base::failpoints;
 use lakeport_base::text::shortened;
+use lakeport_physical::TaskOutcome;
 use lakeport_store::jobs::{self, Jobs, Work};
 use lakeport_store::{Event, Held, leases};
 use tokio::task::JoinError;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::attempts::{self, Log, Stops, Try};
+use super::attempts::{self, Log, Mark, Stops, Try};
 use super::definition::{Definition, Strategy};
 use super::progress::{self, LOSSES_MAX, Next, Standing};
 use super::refused::MESSAGE_MAX_CHARS;
@@ -36,6 +37,7 @@ const AGAIN: Duration = Duration::from_millis(500);
 const RUNS_AT_ONCE: usize = 1_000;
 /// The number of definitions in memory from which unused ones are dropped.
 const DEFINITIONS_KEPT: usize = 100;
+const COMMITTED: &str = "the server ended after the commit, which the data source confirms";
 const LOST: &str = "the server ended while it ran";
 
 /// Tasks side by side on one data source; a server's database has 16 sessions for all purposes.
@@ -188,10 +190,40 @@ impl Shift {
         if lost.is_empty() {
             return Ok(());
         }
+        let mut ended = Vec::with_capacity(lost.len());
+        for one in lost {
+            let mark = one.mark.as_deref().and_then(Mark::read);
+            let outcome = match &mark {
+                Some(mark) => mark.outcome(&self.state).await,
+                None => Some(TaskOutcome::Forgotten),
+            };
+            match outcome {
+                Some(TaskOutcome::Committed) => ended.push((one, mark)),
+                Some(TaskOutcome::RolledBack | TaskOutcome::Forgotten) => ended.push((one, None)),
+                // The next poll asks again.
+                Some(TaskOutcome::InProgress) | None => {}
+            }
+        }
         let now_ms = self.state.clock.now_ms();
         let mut tx = self.state.db.begin().await?;
         tx.guard(&self.held).await?;
-        for one in &lost {
+        for (one, committed) in &ended {
+            if let Some(mark) = committed {
+                tracing::warn!(run = one.run_id, task_run = one.id, "a task's server ended after its commit");
+                let at_byte = attempts::store::log_length(&mut tx, one.id).await?;
+                let line = attempts::line(now_ms, self.state.config.time_zone, COMMITTED);
+                attempts::store::append(&mut tx, one.id, at_byte, &line).await?;
+                let ended = attempts::store::Ended {
+                    state: State::Success,
+                    message: None,
+                    rows_affected: Some(mark.rows),
+                    is_tried_again: false,
+                };
+                attempts::store::end(&mut tx, one.id, &ended, now_ms).await?;
+                tx.changed(TOPIC, one.run_id.to_string());
+                self.stale.insert(one.run_id);
+                continue;
+            }
             tracing::warn!(run = one.run_id, task_run = one.id, "a task's server ended while it ran");
             let at_byte = attempts::store::log_length(&mut tx, one.id).await?;
             let line = attempts::line(now_ms, self.state.config.time_zone, LOST);

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::forms::{BackfillBody, BackfillPath, BackfillQuery};
 use super::plan::Plan;
-use super::store::{self, Backfill, State};
+use super::store::{self, Backfill, Progress, State};
 use super::view::{BackfillPreview, BackfillView, DATES_SHOWN, Shown};
 use super::{TOPIC, worker};
 use crate::audit::{Change, Commit};
@@ -52,19 +52,18 @@ pub async fn start(call: StartCall) -> Result<Data<String>, Error> {
         None => None,
     };
     let backfill_id = match before {
-        Some(before) if before.workflow_id == id => before.id,
+        Some((before, workflow_id)) if workflow_id == id => before,
         _ => insert(&call, key.unwrap_or_else(|| Uuid::now_v7().to_string())).await?,
     };
-    let look = || store::find(&state.db, backfill_id);
-    let has_begun = |now: &Option<Backfill>| {
-        now.as_ref().is_none_or(|now| now.code.is_some() || now.ended_at_ms.is_some())
-    };
+    let look = || store::progress(&state.db, backfill_id);
+    let has_begun =
+        |now: &Option<Progress>| now.as_ref().is_none_or(|now| now.code.is_some() || !now.state.is_open());
     let key = backfill_id.to_string();
     let begun = state.wait_for(TOPIC, Some(&key), until, look, has_begun).await?;
     let begun = begun.ok_or_else(|| Error::not_found("backfill", backfill_id))?;
     match begun.code {
         Some(code) => Ok(Data::new(&code)),
-        None if begun.ended_at_ms.is_some() => Err(not_started(&begun)),
+        None if !begun.state.is_open() => Err(not_started(&begun)),
         None => {
             let message = format!(
                 "no run of the backfill was confirmed by its engine within {} s; it goes on, and its runs stand in the \
@@ -100,7 +99,6 @@ async fn insert(call: &StartCall, key: String) -> Result<i64, Error> {
         requested_by: call.caller.name.clone(),
         requested_at_ms: state.clock.now_ms(),
         ended_at_ms: None,
-        error_code: None,
         message: None,
     };
     let mut tx = state.db.begin().await?;
@@ -116,7 +114,7 @@ async fn insert(call: &StartCall, key: String) -> Result<i64, Error> {
 }
 
 /// The engine's refusal of the first run.
-fn not_started(backfill: &Backfill) -> Error {
+fn not_started(backfill: &Progress) -> Error {
     let message = backfill.message.clone().unwrap_or_else(|| "nothing was started".to_owned());
     let code = backfill.error_code.as_deref().unwrap_or_default();
     let known = ENGINE_CALL_CODES.iter().find(|known| **known == code);

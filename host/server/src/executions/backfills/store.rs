@@ -10,7 +10,7 @@ use crate::workflows::forms::FailureStrategy;
 macro_rules! columns {
     () => {
         "id, key, workflow_id, workflow_name, code, state, workflows, dates, parallelism, failure_strategy, \
-         requested_by, requested_at, ended_at, error_code, message"
+         requested_by, requested_at, ended_at, message"
     };
 }
 
@@ -39,8 +39,7 @@ pub struct Backfill {
     pub requested_by: String,
     pub requested_at_ms: i64,
     pub ended_at_ms: Option<i64>,
-    /// Why nothing of it could be started.
-    pub error_code: Option<String>,
+    /// Why a run could not be started.
     pub message: Option<String>,
 }
 
@@ -111,7 +110,6 @@ fn backfill(row: &Row) -> Result<Backfill, Error> {
         requested_by: row.get("requested_by")?,
         requested_at_ms: row.get("requested_at")?,
         ended_at_ms: row.get("ended_at")?,
-        error_code: row.get("error_code")?,
         message: row.get("message")?,
     })
 }
@@ -128,14 +126,37 @@ fn begun(row: &Row) -> Result<Begun, Error> {
     })
 }
 
+/// What changes of a backfill, without its dates.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Progress {
+    pub code: Option<String>,
+    pub state: State,
+    pub error_code: Option<String>,
+    pub message: Option<String>,
+}
+
+pub async fn progress(db: &Db, id: i64) -> Result<Option<Progress>, Error> {
+    const PROGRESS: &str = "SELECT code, state, error_code, message FROM backfills WHERE id = $1";
+    let rows = db.read(PROGRESS, &[id.into()]).await?;
+    let progress = rows.first().map(|row| {
+        let mut row = row.by_name();
+        let state = State::parse(&row.get::<String>("state")?)?;
+        let (code, error_code, message) = (row.get("code")?, row.get("error_code")?, row.get("message")?);
+        Ok(Progress { code, state, error_code, message })
+    });
+    progress.transpose()
+}
+
 pub async fn find(db: &Db, id: i64) -> Result<Option<Backfill>, Error> {
     const FIND: &str = concat!("SELECT ", columns!(), " FROM backfills WHERE id = $1");
     db.read(FIND, &[id.into()]).await?.first().map(backfill).transpose()
 }
 
-pub async fn find_by_key(db: &Db, key: &str) -> Result<Option<Backfill>, Error> {
-    const FIND: &str = concat!("SELECT ", columns!(), " FROM backfills WHERE key = $1");
-    db.read(FIND, &[key.into()]).await?.first().map(backfill).transpose()
+/// The id of the one with this key, and its workflow's.
+pub async fn find_by_key(db: &Db, key: &str) -> Result<Option<(i64, i64)>, Error> {
+    const FIND: &str = "SELECT id, workflow_id FROM backfills WHERE key = $1";
+    let rows = db.read(FIND, &[key.into()]).await?;
+    rows.first().map(|row| Ok((row.get(0)?, row.get(1)?))).transpose()
 }
 
 /// The newest with this code; two engines may use one.

@@ -464,7 +464,7 @@ impl Call {
     async fn begin(&self) -> Result<Option<String>, Error> {
         let key = Uuid::now_v7().simple().to_string();
         let (id, run) = (self.backfill.id, (self.position, self.place));
-        let now = store::find(&self.state.db, id).await?;
+        let now = store::progress(&self.state.db, id).await?;
         let goes_on = now.is_some_and(|now| now.state == State::Running);
         self.write(async |tx| {
             store::begin(tx, id, run, &key).await?;

@@ -1,6 +1,7 @@
 //! One attempt at a task: its SQL on its data source, its log, and its result.
 
 mod log;
+mod mark;
 mod reads;
 mod sql;
 pub mod store;
@@ -23,6 +24,7 @@ use super::refused::MESSAGE_MAX_CHARS;
 use super::store::{Run, State};
 use crate::scheduler::Scheduler;
 pub use log::{Log, line};
+pub use mark::Mark;
 pub use sql::Stop;
 
 /// The pause before recording a result is retried.

@@ -8,16 +8,18 @@ use std::time::{Duration, Instant};
 use lakeport_base::Error;
 use lakeport_base::failpoints;
 use lakeport_bindings::host::types::Error as PluginError;
-use lakeport_physical::{Database, Ran, STATEMENT_TOO_HEAVY, Shown, TaskSession};
+use lakeport_physical::{Database, Ran, STATEMENT_TOO_HEAVY, Shown, TaskOutcome, TaskSession};
 use lakeport_sql::lex::Server;
 use lakeport_sql::script::{ScriptStatement, lexing_of, script};
 use tokio::time::{interval, timeout};
 
-use super::{Stops, Try, reads};
+use super::mark::Mark;
+use super::{Stops, Try, reads, store};
 use crate::datasources::{self, Datasource, DatasourceClient};
 use crate::scheduler::Scheduler;
 use crate::scheduler::definition::Task;
 use crate::scheduler::parameters::{self, Context, Values};
+use crate::scheduler::store as runs;
 
 /// The only kind of task that runs here.
 const KIND: &str = "SQL";
@@ -42,7 +44,8 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
     let task = work.task().clone();
     let source = source(&work.state, &task).await.map_err(Stop::Failed)?;
     let server = server_of(&source).map_err(Stop::Failed)?;
-    let script = statements(work, &task, server).map_err(Stop::Failed)?;
+    let workflow = workflow_name(&work.state, work.run.workflow_id).await.map_err(Stop::Failed)?;
+    let script = statements(work, &task, &workflow, server).map_err(Stop::Failed)?;
     let database = database(&work.state, &source, work.id).await.map_err(Stop::Failed)?;
     let deadline = (task.timeout_s > 0).then(|| Instant::now() + Duration::from_secs(task.timeout_s.into()));
     let stopped = Arc::new(AtomicBool::new(false));
@@ -74,11 +77,28 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
             }
         }
     }
-    if let Err(stop) = check_held(work).await {
+    let mark = match mark(&session, &task, changed).await {
+        Ok(mark) => mark,
+        Err(error) => {
+            session.roll_back().await;
+            return Err(late(error));
+        }
+    };
+    if let Err(stop) = check_held(work, mark.as_ref()).await {
         session.roll_back().await;
         return Err(stop);
     }
-    commit(&work.stops, &stopped, session).await?.map_err(late)?;
+    failpoints::reach("runner.task_marked");
+    if let Err(error) = commit(&work.stops, &stopped, session).await? {
+        // The answer of a commit may be lost, and not the commit.
+        let is_kept = match &mark {
+            Some(mark) => mark.outcome(&work.state).await == Some(TaskOutcome::Committed),
+            None => false,
+        };
+        if !is_kept {
+            return Err(late(error));
+        }
+    }
     if let Some(datasource_id) = task.datasource_id {
         reads::record(&work.state, work.run.workflow_id, datasource_id, &script).await;
     }
@@ -86,11 +106,22 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
     Ok(changed)
 }
 
-/// Checks, right before the commit, that this worker still has the task and it was not stopped.
-async fn check_held(work: &Try) -> Result<(), Stop> {
+async fn mark(session: &TaskSession, task: &Task, rows: i64) -> Result<Option<Mark>, PluginError> {
+    let Some(datasource_id) = task.datasource_id else { return Ok(None) };
+    let transaction = session.mark().await?;
+    Ok(transaction.map(|transaction| Mark { datasource_id, transaction, rows }))
+}
+
+/// Checks, right before the commit, that this worker still has the task and it was not stopped; notes the mark.
+async fn check_held(work: &Try, mark: Option<&Mark>) -> Result<(), Stop> {
     let asking = async {
         let mut tx = work.state.db.begin().await?;
-        tx.guard(&work.held).await
+        tx.guard(&work.held).await?;
+        if let Some(mark) = mark {
+            store::set_mark(&mut tx, work.id, &mark.text()).await?;
+            tx.commit().await?;
+        }
+        Ok(())
     };
     tokio::select! {
         biased;
@@ -118,7 +149,12 @@ async fn commit(
     committing.await.map(Ok).map_err(|_| stop)
 }
 
-fn statements(work: &Try, task: &Task, server: Server) -> Result<Vec<ScriptStatement>, String> {
+fn statements(
+    work: &Try,
+    task: &Task,
+    workflow: &str,
+    server: Server,
+) -> Result<Vec<ScriptStatement>, String> {
     if task.kind != KIND {
         return Err(format!("tasks of the type {} do not run here; SQL alone does", task.kind));
     }
@@ -130,11 +166,21 @@ fn statements(work: &Try, task: &Task, server: Server) -> Result<Vec<ScriptState
         task_name: Some(&task.name),
         task_code: Some(task.id),
         workflow_instance_id: Some(run.id),
+        workflow_name: Some(workflow),
         workflow_code: Some(run.workflow_id),
         ..Context::default()
     };
     let values = Values { global: &global, business_ms: run.business_at_ms, zone: run.zone, context };
     script(&parameters::expand(&task.body, &values, lexing_of(server))?, server)
+}
+
+/// The workflow's name in the scheduler; empty for one that was removed meanwhile.
+async fn workflow_name(state: &Scheduler, workflow_id: i64) -> Result<String, String> {
+    let name = runs::name_of(&state.db, workflow_id).await.map_err(|error| {
+        tracing::error!("the workflow of a task: {error}");
+        "the workflow could not be looked up; the server's log has the reason".to_owned()
+    })?;
+    Ok(name.unwrap_or_default())
 }
 
 /// The task's data source.
@@ -160,7 +206,7 @@ fn server_of(source: &Datasource) -> Result<Server, String> {
 }
 
 /// The task's database, if its location is permitted; checked again for each attempt.
-async fn database(state: &Scheduler, source: &Datasource, task_run_id: i64) -> Result<Database, String> {
+pub async fn database(state: &Scheduler, source: &Datasource, task_run_id: i64) -> Result<Database, String> {
     let client = DatasourceClient::of(&state.datasources, source, &format!("task-{task_run_id}"));
     let database = client.database().await;
     database.map_err(|error| format!("the data source `{}` cannot be opened: {}", source.name, error.message))

@@ -56,10 +56,12 @@ pub struct Before {
 }
 
 /// An attempt without a worker.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Orphan {
     pub id: i64,
     pub run_id: i64,
+    /// See [`set_mark`].
+    pub mark: Option<String>,
 }
 
 /// The state of each task of these runs that has started, or need not start; by run and task.
@@ -139,9 +141,15 @@ pub async fn end(tx: &mut Tx, id: i64, ended: &Ended<'_>, now_ms: i64) -> Result
 /// All running ones, of any worker.
 pub async fn running(db: &Db) -> Result<Vec<Orphan>, Error> {
     const RUNNING: &str =
-        "SELECT id, run_id FROM runner_task_runs WHERE state = 'running' ORDER BY id LIMIT $1";
+        "SELECT id, run_id, mark FROM runner_task_runs WHERE state = 'running' ORDER BY id LIMIT $1";
     let rows = db.read(RUNNING, &[RUNNING_MAX.into()]).await?;
-    rows.iter().map(|row| Ok(Orphan { id: row.get(0)?, run_id: row.get(1)? })).collect()
+    rows.iter().map(|row| Ok(Orphan { id: row.get(0)?, run_id: row.get(1)?, mark: row.get(2)? })).collect()
+}
+
+/// Notes, before the commit, what the data source calls the transaction.
+pub async fn set_mark(tx: &mut Tx, id: i64, mark: &str) -> Result<(), Error> {
+    const SET: &str = "UPDATE runner_task_runs SET mark = $2 WHERE id = $1 AND state = 'running'";
+    tx.execute(SET, &[id.into(), mark.into()]).await.map(drop)
 }
 
 /// Ends one whose server ended: as failed, or as stopped if its run must stop.
