@@ -388,6 +388,18 @@ fn what_would_leave_the_database_is_refused() {
             if answer.status == 400 {
                 continue;
             }
+            let publish = format!("/api/v1/workflows/{id}/publish");
+            refused(&lake.server.post(&publish, &json!({})), 409, "cannot_run");
+            // With a parameter it is judged when it runs.
+            let task = format!("/api/v1/tasks/{}", answer.data()["id"]);
+            let form = json!({ "task": { "sqlContent": format!("SELECT '$[yyyy]'; {sql}") } });
+            if lake.server.put(&task, &form).status == 400 {
+                continue;
+            }
+            let preview = lake.server.get(&format!("{publish}/preview")).data();
+            if preview["canPublish"] == false {
+                continue;
+            }
             lake.deploy(id);
             let executions = lake.ended(&lake.execute(id), 1);
             assert_eq!(statuses(&executions), ["failed"], "{sql}");

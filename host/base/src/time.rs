@@ -69,13 +69,24 @@ pub fn parse(text: &str, zone: Tz) -> Result<i64, String> {
     }
     let wrong = || format!("must be a time written {FORM_SHOWN}");
     // chrono accepts numbers with fewer digits, too.
-    if text.len() != FORM_SHOWN.len() {
+    if !is_form(text) {
         return Err(wrong());
     }
     let local = NaiveDateTime::parse_from_str(text, FORM).map_err(|_| wrong())?;
     let at = zone.from_local_datetime(&local).earliest();
     let skipped = || format!("is skipped by the clocks of {}", zone.name());
     Ok(at.ok_or_else(skipped)?.timestamp_millis())
+}
+
+/// Whether all is where it belongs: digits, and no second 60.
+fn is_form(text: &str) -> bool {
+    let is_there = |(have, wanted): (u8, u8)| match wanted {
+        b'-' | b':' | b' ' => have == wanted,
+        _ => have.is_ascii_digit(),
+    };
+    text.len() == FORM_SHOWN.len()
+        && text.bytes().zip(FORM_SHOWN.bytes()).all(is_there)
+        && !text.ends_with(":60")
 }
 
 /// Whether [`parse`] reads the text in some zone. The error continues the member's name.
@@ -135,7 +146,16 @@ mod tests {
     #[test]
     fn an_invalid_time_is_refused() {
         let zone = chrono_tz::Europe::Berlin;
-        for wrong in ["", "2026-1-1 00:00:00", "2026-02-30 00:00:00", "2026-01-01", "2026-01-01 24:00:00"] {
+        for wrong in [
+            "",
+            "2026-01-01 23:59:60",
+            "2026-01-01  0:00:00",
+            "-001-01-01 00:00:00",
+            "2026-1-1 00:00:00",
+            "2026-02-30 00:00:00",
+            "2026-01-01",
+            "2026-01-01 24:00:00",
+        ] {
             assert!(parse(wrong, zone).unwrap_err().contains(FORM_SHOWN), "{wrong}");
         }
         assert!(parse("2026-03-29 02:30:00", zone).unwrap_err().contains("Europe/Berlin"));

@@ -309,7 +309,7 @@ pub(crate) fn reaches_out(server: Server, name: &str) -> bool {
 }
 
 /// Beginnings of names that a list may refuse as a whole.
-const FAMILIES: [&str; 3] = ["dblink", "lo_", "pg_ls_"];
+const FAMILIES: [&str; 4] = ["dblink", "lo_", "pg_ls_", "pg_replication_"];
 
 /// Whether the lists of SQLite know a function at all.
 pub fn is_known_in_sqlite(name: &str) -> bool {

@@ -76,6 +76,19 @@ pub fn script(text: &str, server: Server) -> Result<Vec<ScriptStatement>, String
     }
     let mut statements = Vec::new();
     for part in lexemes.split(|lexeme| lexeme.kind == Kind::Symbol(';')) {
+        // One that goes on after a line's end is read in the mode of the first by the server.
+        let is_text = |lexeme: &Lexeme| matches!(lexeme.kind, Kind::Text(_));
+        let mut others = part.iter().filter(|lexeme| !matches!(lexeme.kind, Kind::Comment { .. }));
+        let mut before = others.next();
+        for lexeme in others {
+            if server == Server::Postgres && before.is_some_and(is_text) && is_text(lexeme) {
+                let line = line_of(text, lexeme.span.start);
+                return Err(format!(
+                    "line {line}: a text goes on behind another one; write them as one, or with `||`"
+                ));
+            }
+            before = Some(lexeme);
+        }
         if let Some(comment) = part.iter().find(|lexeme| lexeme.kind == Kind::Comment { executable: true }) {
             let line = line_of(text, comment.span.start);
             return Err(format!("line {line}: a comment that a server may run is refused; write `/* … */`"));
@@ -137,6 +150,8 @@ impl Judge<'_> {
     /// The verb, and whether it may change the database.
     fn statement(&self) -> Result<(&'static str, bool), String> {
         self.refuse_symbols_and_functions()?;
+        self.refuse_into(0)?;
+        self.refuse_catalogue()?;
         let mut at = 0;
         let explains = self.is(0, "EXPLAIN");
         if explains {
@@ -184,14 +199,25 @@ impl Judge<'_> {
 
     /// PostgreSQL's `SELECT … INTO` makes a table, MySQL's writes a file or sets a variable.
     fn selection(&self, at: usize) -> Result<(&'static str, bool), String> {
+        self.refuse_into(at)?;
         let has_into =
             self.server != Server::Sqlite && (at..self.lexemes.len()).any(|place| self.is(place, "INTO"));
-        match self.server {
-            Server::MySql if has_into => {
-                Err("SELECT … INTO leaves the database; write INSERT INTO … SELECT".to_owned())
-            }
-            _ => Ok(("SELECT", has_into)),
+        Ok(("SELECT", has_into))
+    }
+
+    /// In MySQL what is selected INTO leaves the database; INSERT, REPLACE, LOAD and others have another INTO.
+    fn refuse_into(&self, at: usize) -> Result<(), String> {
+        let mut intos = (at..self.lexemes.len()).filter(|&place| self.is(place, "INTO"));
+        let is_one = |place: usize| {
+            place == 0
+                || !["INSERT", "REPLACE", "IGNORE", "DELAYED", "LOW_PRIORITY", "HIGH_PRIORITY"]
+                    .iter()
+                    .any(|word| self.is(place - 1, word))
+        };
+        if self.server == Server::MySql && intos.any(is_one) {
+            return Err("SELECT … INTO leaves the database; write INSERT INTO … SELECT".to_owned());
         }
+        Ok(())
     }
 
     fn definition(&self, at: usize, verb: &str) -> Result<(&'static str, bool), String> {
@@ -229,11 +255,51 @@ impl Judge<'_> {
             ("INDEX" | "VIEW", Server::Postgres) => Ok((verb, true)),
             ("INDEX" | "VIEW", _) if verb != "ALTER" => Ok((verb, true)),
             ("VIEW", Server::MySql) => Ok((verb, true)),
+            ("SCHEMA", Server::Postgres)
+                if (what..self.lexemes.len()).any(|place| self.is_element(place)) =>
+            {
+                Err("CREATE SCHEMA with elements is no statement that a task may run; make them by their own"
+                    .to_owned())
+            }
             ("SEQUENCE" | "SCHEMA" | "STATISTICS", Server::Postgres) => Ok((verb, true)),
             _ => Err(format!(
                 "{verb} {kind} is no statement that a task may run; tables, indexes and views alone"
             )),
         }
+    }
+
+    /// The server's own tables are no data: accounts, code, settings.
+    fn refuse_catalogue(&self) -> Result<(), String> {
+        for (place, lexeme) in self.lexemes.iter().enumerate() {
+            let name = match &lexeme.kind {
+                Kind::Word => self.text[lexeme.span.clone()].to_lowercase(),
+                Kind::Name(name) => name.to_lowercase(),
+                _ => continue,
+            };
+            let is_qualifier =
+                self.lexemes.get(place + 1).is_some_and(|behind| behind.kind == Kind::Symbol('.'));
+            let is_refused = match self.server {
+                Server::MySql => {
+                    is_qualifier && ["mysql", "sys", "performance_schema"].contains(&name.as_str())
+                }
+                Server::Postgres => {
+                    let is_target = ["INTO", "UPDATE", "TABLE", "ONLY"]
+                        .iter()
+                        .any(|word| place > 0 && self.is(place - 1, word))
+                        || (place > 1 && self.is(place - 1, "FROM") && self.is(place - 2, "DELETE"));
+                    is_target && name.starts_with("pg_")
+                }
+                Server::Sqlite | Server::Unknown => false,
+            };
+            if is_refused {
+                return Err(format!("{name} belongs to the server itself"));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_element(&self, place: usize) -> bool {
+        self.is(place, "CREATE") || self.is(place, "GRANT")
     }
 
     /// The verb after the common table expressions: the first one outside of parentheses.
@@ -433,6 +499,14 @@ mod tests {
             "SELECT query_to_xml('SELECT 1', true, true, '')",
             "SELECT set_config('role', 'postgres', false)",
             "SELECT 'open",
+            "SELECT E'a'\n'b\\''; COMMIT; SELECT 1 --'",
+            "SELECT E'a' -- c\n'b'",
+            "UPDATE pg_authid SET rolsuper = true",
+            "INSERT INTO pg_catalog.pg_proc SELECT 1",
+            "DELETE FROM \"pg_largeobject\"",
+            "SELECT ts_rewrite('a'::tsquery, 'SELECT 1')",
+            "SELECT pg_notify('a', 'b')",
+            "CREATE SCHEMA s GRANT ALL ON t TO PUBLIC",
         ] {
             assert!(script(text, Server::Postgres).is_err(), "{text}");
         }
@@ -462,6 +536,13 @@ mod tests {
             "SELECT 1 INTO OUTFILE '/tmp/x'",
             "SELECT * FROM t INTO DUMPFILE '/tmp/x'",
             "SELECT 1 INTO @a",
+            "WITH a AS (SELECT 1) SELECT * FROM a INTO OUTFILE '/tmp/x'",
+            "INSERT INTO mysql.func VALUES ('f', 0, 'x.so', 'function')",
+            "UPDATE `mysql` . global_priv SET a = 1",
+            "TABLE t INTO OUTFILE '/tmp/x'",
+            "VALUES ROW(1) INTO @a",
+            "EXPLAIN SELECT 1 INTO OUTFILE '/tmp/x'",
+            "ANALYZE SELECT 1 INTO OUTFILE '/tmp/x'",
             "SELECT load_file('/etc/passwd')",
             "SET sql_mode = ''",
             "USE mysql",

@@ -57,7 +57,8 @@ fn a_task_of_several_statements_is_one_transaction() {
         assert_eq!(half["status"], "failed", "{half}");
         assert!(text(&half, "errorMessage").contains("nobody"), "{half}");
         assert_eq!(shop.numbers("SELECT count(*) FROM a"), [2], "a task is whole or nothing");
-        for refused in ["COMMIT", "INSERT INTO a (id) VALUES (9); ROLLBACK"] {
+        // With a parameter it is judged when it runs, otherwise when it is published.
+        for refused in ["SELECT '$[yyyy]'; COMMIT", "INSERT INTO a (id, v) VALUES (9, '$[yyyy]'); ROLLBACK"] {
             let never = ran(&lake, &shop, refused);
             assert_eq!(never["status"], "failed", "{refused}: {never}");
             assert!(text(&never, "errorMessage").contains("is refused"), "{never}");

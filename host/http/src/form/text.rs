@@ -135,7 +135,13 @@ impl<'de> Deserializer<'de> for Text<'_> {
         }
         let object = ObjectReader { fields, path: self.path, reading: self.reading };
         let given = serde_json::Deserializer::from_str(self.text.get()).deserialize_map(object);
-        let given = given.map_err(|error| FormError::new(format!("cannot be read: {}", reason(&error))))?;
+        let Known { members: given, repeated } =
+            given.map_err(|error| FormError::new(format!("cannot be read: {}", reason(&error))))?;
+        if let Some(member) = repeated.map(|name| self.path.member(name))
+            && !self.reading.is_filled(&member)
+        {
+            return Err(FormError::new("is given more than once").at(&member));
+        }
         let is_given = |field: &&str| given.iter().any(|(name, _)| name == field);
         let lacking = fields.iter().copied().filter(|field| !is_given(field));
         let lacking = lacking.filter(|field| self.reading.is_filled(&self.path.member(field))).collect();
@@ -152,7 +158,7 @@ impl<'de> Deserializer<'de> for Text<'_> {
 /// The name by which serde_json's `RawValue` asks for its text; `a_raw_member_is_its_text` notices a change.
 const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
-/// Finds the members of an object that the form knows; of those that are given twice the last one counts.
+/// Finds the members of an object that the form knows.
 struct ObjectReader<'a> {
     fields: &'static [&'static str],
     path: &'a Path<'a>,
@@ -160,25 +166,33 @@ struct ObjectReader<'a> {
 }
 
 impl<'t> Visitor<'t> for ObjectReader<'_> {
-    type Value = Vec<(&'static str, &'t RawValue)>;
+    type Value = Known<'t>;
 
     fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'t>>(self, mut members: A) -> Result<Self::Value, A::Error> {
-        let mut known: Self::Value = Vec::with_capacity(self.fields.len());
+    fn visit_map<A: MapAccess<'t>>(self, mut members: A) -> Result<Known<'t>, A::Error> {
+        let mut known = Vec::with_capacity(self.fields.len());
+        let mut repeated = None;
         while let Some(field) = members.next_key_seed(&self)? {
             let text: &RawValue = members.next_value()?;
             let Some(field) = field else { continue };
             self.reading.given.note_known(text.get().starts_with('{'));
-            match known.iter_mut().find(|(name, _)| *name == field) {
-                Some((_, earlier)) => *earlier = text,
-                None => known.push((field, text)),
+            match known.iter().any(|(name, _)| *name == field) {
+                true => repeated = repeated.or(Some(field)),
+                false => known.push((field, text)),
             }
         }
-        Ok(known)
+        Ok(Known { members: known, repeated })
     }
+}
+
+/// The members of an object that the form knows, each once.
+struct Known<'t> {
+    members: Vec<(&'static str, &'t RawValue)>,
+    /// One that is given again.
+    repeated: Option<&'static str>,
 }
 
 /// Reads the name of a member; `None`: the form does not know it, which is noted.
@@ -269,7 +283,10 @@ impl<'t, 'de, A: SeqAccess<'t>> SeqAccess<'de> for Items<'_, A> {
         let Some(text) = self.items.next_element::<&RawValue>().map_err(de::Error::custom)? else {
             return Ok(None);
         };
-        self.reading.take_values(1)?;
+        // One that is parsed counts there.
+        if text.get().starts_with(['{', '[']) {
+            self.reading.take_values(1)?;
+        }
         let path = self.path.item(self.index);
         self.index += 1;
         Text::deserialize_at(seed, Some(text), &path, self.reading).map(Some)
@@ -363,6 +380,12 @@ mod tests {
         }
         let error = from_json::<Holder>(format!(r#"{{"any":{deep}}}"#).as_bytes()).unwrap_err();
         assert!(error.to_string().contains("recursion limit"), "{error}");
+    }
+
+    #[test]
+    fn a_member_that_is_given_twice_is_named_with_others() {
+        let error = from_json::<Holder>(br#"{"list":[1],"list":["x"],"any":1e999}"#).unwrap_err().to_string();
+        assert!(error.contains("list: is given more than once") && error.contains("any: "), "{error}");
     }
 
     #[test]

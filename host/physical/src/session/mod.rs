@@ -239,8 +239,7 @@ impl Session {
 }
 
 /// A task's names mean what they mean to its account, and only its own timeout ends it.
-const BEGIN_IN_POSTGRES: &str = "BEGIN; SET LOCAL search_path TO DEFAULT; SET LOCAL statement_timeout TO 0; \
-    SET LOCAL idle_in_transaction_session_timeout TO 0";
+const BEGIN_IN_POSTGRES: &str = "BEGIN; SET LOCAL search_path TO DEFAULT; SET LOCAL statement_timeout TO 0";
 
 /// A quoted name for PostgreSQL.
 fn quoted(name: &str) -> String {

@@ -112,6 +112,7 @@ async fn start_over(state: &Executions, run: &Run, call_id: &str) -> Result<Stri
         cause: if run.cause == backfills::CAUSE { backfills::CAUSE } else { MANUAL },
         business_time_ms: run.business_time_ms,
         failure_strategy: FailureStrategy::default().as_str(),
+        guard: None,
     };
     runs::start_run(state, &deployed, &start, None, call_id).await
 }

@@ -209,6 +209,7 @@ async fn execute(call: Call<WorkflowPath>) -> Result<Data<String>, Error> {
         cause: MANUAL,
         business_time_ms: None,
         failure_strategy: FailureStrategy::default().as_str(),
+        guard: None,
     };
     let run = runs::start_run(state, deployed, &start, repeat, call.request_id.as_str()).await?;
     Ok(Data::new(&run))

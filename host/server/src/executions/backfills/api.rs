@@ -53,7 +53,7 @@ pub async fn start(call: StartCall) -> Result<Data<String>, Error> {
     };
     let backfill_id = match before {
         Some((before, workflow_id)) if workflow_id == id => before,
-        _ => insert(&call, key.unwrap_or_else(|| Uuid::now_v7().to_string())).await?,
+        _ => insert(&call, key).await?,
     };
     let look = || store::progress(&state.db, backfill_id);
     let has_begun =
@@ -75,19 +75,19 @@ pub async fn start(call: StartCall) -> Result<Data<String>, Error> {
     }
 }
 
-async fn insert(call: &StartCall, key: String) -> Result<i64, Error> {
+/// An earlier one of the same key, which was refused, has lost it.
+async fn insert(call: &StartCall, key: Option<String>) -> Result<i64, Error> {
     let state = &call.state;
     let plan = plan(call).await?;
     let wanted = call.body.0.as_ref().and_then(|body| body.preview_token.as_ref());
     if wanted.is_some_and(|token| *token != plan.token) {
-        let message =
-            "the dates, the workflows or the deployed versions are not what was previewed; preview it again";
+        let message = "the request, the dates, the workflows or the deployed versions are not what was previewed; preview it again";
         return Err(Error::conflict("preview_stale", message));
     }
     let workflow = workflows::get(state, call.path.id).await?;
     let new = Backfill {
         id: 0,
-        key,
+        key: key.unwrap_or_else(|| Uuid::now_v7().to_string()),
         workflow_id: workflow.id,
         workflow_name: workflow.content.name,
         code: None,
@@ -106,6 +106,7 @@ async fn insert(call: &StartCall, key: String) -> Result<i64, Error> {
         let message = format!("{} backfills have not ended; wait for one, or cancel one", worker::OPEN_MAX);
         return Err(Error::too_many("rate_limited", message, 10));
     }
+    store::free_key(&mut tx, &new.key).await?;
     let twin = || Error::unavailable("store_busy", "the same request is under way; try again").retry_after(1);
     let id = store::insert(&mut tx, &new).await?.ok_or_else(twin)?;
     worker::announce(&mut tx, id);
@@ -176,7 +177,8 @@ pub async fn cancel(call: Call<BackfillPath>) -> Result<Data<BackfillView>, Erro
     let view = shown(state, &rights, backfill, 0).await?;
     let mut tx = state.db.begin().await?;
     if !store::ask_stop(&mut tx, id).await? {
-        return Err(ended(State::Cancelled));
+        let now = store::progress(&state.db, id).await?;
+        return Err(ended(now.map_or(State::Cancelled, |now| now.state)));
     }
     worker::announce(&mut tx, id);
     call.commit(tx, Change::of("backfill", id), Data::new(&view)).await

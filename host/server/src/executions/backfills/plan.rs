@@ -19,6 +19,9 @@ use crate::workflows::{self, Workflow, tasks};
 /// The most workflows that run at one date.
 const WORKFLOWS_MAX: usize = 200;
 
+/// The most runs of one backfill.
+const RUNS_MAX: usize = 200_000;
+
 /// A workflow of a backfill.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
@@ -69,6 +72,10 @@ impl Plan {
             dates.reverse();
         }
         let (workflows, left_out) = found(state, caller, workflow, asked.dependents).await?;
+        if dates.len() * workflows.len() > RUNS_MAX {
+            let message = format!("补数任务过多：日期数乘以工作流数最多 {RUNS_MAX}");
+            return Err(request::refused("complementDependentMode", message));
+        }
         let token = token(&asked, &dates, &workflows);
         let steps = steps(&workflows.iter().map(|one| (one.workflow.id, &one.reads)).collect::<Vec<_>>());
         let steps = steps.into_iter().map(|(place, after)| {

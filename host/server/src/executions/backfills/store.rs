@@ -152,9 +152,10 @@ pub async fn find(db: &Db, id: i64) -> Result<Option<Backfill>, Error> {
     db.read(FIND, &[id.into()]).await?.first().map(backfill).transpose()
 }
 
-/// The id of the one with this key, and its workflow's.
+/// The id of the one with this key, and its workflow's; not of one that ended before anything was started.
 pub async fn find_by_key(db: &Db, key: &str) -> Result<Option<(i64, i64)>, Error> {
-    const FIND: &str = "SELECT id, workflow_id FROM backfills WHERE key = $1";
+    const FIND: &str =
+        "SELECT id, workflow_id FROM backfills WHERE key = $1 AND (code IS NOT NULL OR ended_at IS NULL)";
     let rows = db.read(FIND, &[key.into()]).await?;
     rows.first().map(|row| Ok((row.get(0)?, row.get(1)?))).transpose()
 }
@@ -197,6 +198,13 @@ pub async fn insert(tx: &mut Tx, new: &Backfill) -> Result<Option<i64>, Error> {
         new.requested_at_ms.into(),
     ];
     tx.query(INSERT, &values).await?.first().map(|row| row.get(0)).transpose()
+}
+
+/// Takes the key from a backfill that ended before anything was started.
+pub async fn free_key(tx: &mut Tx, key: &str) -> Result<(), Error> {
+    const FREE: &str = "UPDATE backfills SET key = key || '/' || CAST(id AS TEXT) \
+        WHERE key = $1 AND code IS NULL AND ended_at IS NOT NULL";
+    tx.execute(FREE, &[key.into()]).await.map(drop)
 }
 
 /// The runs that were begun, of a range of positions.

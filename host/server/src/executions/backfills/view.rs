@@ -93,7 +93,7 @@ pub struct BackfillView {
     left: i64,
     /// In the order of their runs, from `offset` on, at most 1,000.
     dates: Vec<BackfillDate>,
-    /// Not all dates are sent.
+    /// There are more dates behind these.
     truncated: bool,
     /// Why a run was not started. Null, too, if `withheld`.
     message: Option<String>,
@@ -154,7 +154,7 @@ impl BackfillView {
         });
         BackfillView {
             dates: dates.collect(),
-            truncated: from > 0 || total > from + DATES_SHOWN,
+            truncated: total > from.saturating_add(DATES_SHOWN),
             workflow_id: backfill.workflow_id,
             state: backfill.state.as_str().to_owned(),
             total: total as i64,

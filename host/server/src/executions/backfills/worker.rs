@@ -2,7 +2,7 @@
 //! row before the engine is called, under the key that the engine gets; so another server goes on where this one
 //! stopped, and no date runs twice.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,6 +20,7 @@ use super::progress::{self, Outcome, Row};
 use super::store::{self, Backfill, Begun, Ended, RunEnd, State};
 use super::{CAUSE, TOPIC};
 use crate::engines::{self, EngineClient};
+use crate::execution_records::Run;
 use crate::executions::Executions;
 use crate::executions::runs::{self, Start};
 use crate::executions::watch::kept_message;
@@ -36,6 +37,10 @@ const POLL: Duration = Duration::from_secs(2);
 const AGAIN: Duration = Duration::from_secs(1);
 /// Backfills that have not ended; more are refused.
 pub const OPEN_MAX: i64 = 1_000;
+/// Ends of runs that are written together.
+const ENDS_TOGETHER: usize = 200;
+/// How often a run is begun that its engine does not take on.
+const UNTAKEN_MAX: u32 = 3;
 /// Starts and stops under way.
 const CALLS_AT_ONCE: usize = 64;
 /// The pause before a start is tried again while the engine is away: the first one, and the longest.
@@ -43,6 +48,9 @@ const RETRY_WAIT: Duration = Duration::from_millis(500);
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(30);
 /// How long one start is tried.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
+
+/// The code of a workflow that is gone.
+const NOT_DEPLOYED: &str = "not_deployed";
 
 /// Works until the server stops, while this server holds the lease.
 pub async fn run_worker(state: Arc<Executions>) {
@@ -65,13 +73,13 @@ struct Shift {
     state: Arc<Executions>,
     held: Arc<Held>,
     active: BTreeMap<i64, Active>,
-    jobs: Jobs<(Run, Kind), (), Said>,
+    jobs: Jobs<(RunPlace, Kind), (), Said>,
     /// Cancelled when no look follows.
     halted: CancellationToken,
 }
 
 /// A run of a backfill: its backfill, the position of its date, the place of its workflow.
-type Run = (i64, usize, usize);
+type RunPlace = (i64, usize, usize);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Kind {
@@ -83,6 +91,8 @@ enum Kind {
 enum Said {
     /// The engine has it under this key.
     Started(String),
+    /// The engine was asked for it under this key, and its answer is not known: its watcher finds it, or ends it.
+    Asked(String),
     /// It will not run, for this reason.
     Refused(Failure),
     /// The engine was asked to stop it.
@@ -107,11 +117,17 @@ struct Active {
     /// The dates in progress.
     lanes: BTreeMap<usize, Vec<Row>>,
     has_failed: bool,
+    /// The workflow is not deployed any more.
+    gives_up: bool,
     has_started: bool,
     /// Why the last run that was refused did not start.
     failure: Option<Failure>,
     /// What another server had begun, with its keys: whether the engine has it is not known.
     resumed: Vec<(usize, usize, String)>,
+    /// Keys of runs whose ids in the engine are not known yet.
+    unnamed: HashSet<String>,
+    /// How often runs were begun that the engine did not take on, by date and workflow.
+    untaken: HashMap<(usize, usize), u32>,
 }
 
 impl Active {
@@ -120,13 +136,17 @@ impl Active {
             is_stopping: backfill.state == State::Stopping,
             next: begun.iter().map(|one| one.position + 1).max().unwrap_or(0),
             has_failed: begun.iter().any(|one| one.state == "failed"),
+            gives_up: false,
             has_started: backfill.code.is_some(),
             lanes: BTreeMap::new(),
             failure: None,
             resumed: Vec::new(),
+            unnamed: HashSet::new(),
+            untaken: HashMap::new(),
             backfill: Arc::new(backfill),
         };
         let workflows = active.backfill.steps.len();
+        let known: HashSet<usize> = begun.iter().map(|one| one.position).collect();
         for one in begun {
             let rows = active.lanes.entry(one.position).or_insert_with(|| vec![Row::Waiting; workflows]);
             if let Some(row) = rows.get_mut(one.place) {
@@ -139,6 +159,12 @@ impl Active {
                         Row::Starting
                     }
                 };
+            }
+        }
+        // Of dates that begin together a later one may have been noted first.
+        for position in 0..active.next {
+            if !known.contains(&position) {
+                active.lanes.insert(position, vec![Row::Waiting; workflows]);
             }
         }
         active.plan();
@@ -157,20 +183,52 @@ impl Active {
             outcome.is_none()
         });
         self.has_failed = has_failed;
+        if !self.may_begin() {
+            self.lanes.retain(|_, rows| rows.iter().any(|row| *row != Row::Waiting));
+        }
         while self.begins_more() && self.lanes.len() < self.backfill.parallelism {
             self.lanes.insert(self.next, vec![Row::Waiting; steps.len()]);
             self.next += 1;
         }
     }
 
+    /// Whether a date may still begin.
+    fn may_begin(&self) -> bool {
+        let ends = self.has_failed && self.backfill.strategy == FailureStrategy::End;
+        !self.is_stopping && !self.gives_up && !ends
+    }
+
     /// Whether further dates begin.
     fn begins_more(&self) -> bool {
-        let ends = self.is_stopping || (self.has_failed && self.backfill.strategy == FailureStrategy::End);
-        !ends && self.next < self.backfill.dates.len()
+        self.may_begin() && self.next < self.backfill.dates.len()
     }
 
     fn keys(&self) -> Vec<&str> {
         self.lanes.values().flatten().filter_map(Row::key).collect()
+    }
+
+    /// Notes ends, and ids in the engine.
+    fn take_in(&mut self, news: &HashMap<&str, &RunEnd>) {
+        let is_stopping = self.is_stopping;
+        for (&position, rows) in &mut self.lanes {
+            for (place, row) in rows.iter_mut().enumerate() {
+                let Some(end) = row.key().and_then(|key| news.get(key)) else { continue };
+                self.unnamed.remove(&end.key);
+                if !end.has_ended {
+                    self.has_started = true;
+                } else if end.instance_id.is_some() {
+                    *row = row_of(end, is_stopping);
+                    self.has_failed |= *row == Row::Failed;
+                } else {
+                    let tries = self.untaken.entry((position, place)).or_default();
+                    *tries += 1;
+                    *row = if *tries < UNTAKEN_MAX { Row::Waiting } else { Row::Failed };
+                    self.has_failed |= *row == Row::Failed;
+                    let message = end.message.clone().unwrap_or_default();
+                    self.failure = Some(Failure { code: "engine_unreachable", message });
+                }
+            }
+        }
     }
 
     /// The row of a date in progress.
@@ -199,11 +257,11 @@ impl Shift {
 }
 
 impl Work for Shift {
-    type Key = (Run, Kind);
+    type Key = (RunPlace, Kind);
     type Job = ();
     type Outcome = Said;
 
-    fn jobs(&mut self) -> &mut Jobs<(Run, Kind), (), Said> {
+    fn jobs(&mut self) -> &mut Jobs<(RunPlace, Kind), (), Said> {
         &mut self.jobs
     }
 
@@ -222,7 +280,7 @@ impl Work for Shift {
 
     async fn note(&mut self, _: Event) {}
 
-    fn done(&mut self, (run, kind): (Run, Kind), (): (), said: Result<Said, JoinError>) {
+    fn done(&mut self, (run, kind): (RunPlace, Kind), (): (), said: Result<Said, JoinError>) {
         let (id, position, place) = run;
         let Some(active) = self.active.get_mut(&id) else { return };
         match said {
@@ -230,13 +288,18 @@ impl Work for Shift {
                 active.has_started = true;
                 active.row(position, place).into_iter().for_each(|row| *row = Row::Running(key.clone()));
             }
+            Ok(Said::Asked(key)) => {
+                active.row(position, place).into_iter().for_each(|row| *row = Row::Running(key.clone()));
+                active.unnamed.insert(key);
+            }
             Ok(Said::Refused(failure)) => {
+                active.gives_up |= place == 0 && failure.code == NOT_DEPLOYED;
                 active.failure = Some(failure);
                 active.has_failed = true;
                 active.row(position, place).into_iter().for_each(|row| *row = Row::Failed);
             }
             Ok(Said::Stopping) => {}
-            // What is stored counts.
+            // What is stored counts; it is read once its other calls have ended.
             Ok(Said::Open) | Err(_) if kind == Kind::Start => _ = self.active.remove(&id),
             Ok(Said::Open) | Err(_) => {}
         }
@@ -270,36 +333,32 @@ impl Shift {
     /// Notes which runs have ended, and plans what follows.
     async fn follow(&mut self) -> Result<(), Error> {
         let keys: Vec<&str> = self.active.values().flat_map(Active::keys).collect();
-        let ends: HashMap<String, RunEnd> = match keys.as_slice() {
-            [] => HashMap::new(),
-            keys => {
-                let runs = store::runs(&self.state.db, keys).await?;
-                runs.into_iter().filter(|run| run.has_ended).map(|run| (run.key.clone(), run)).collect()
-            }
-        };
-        if !ends.is_empty() {
-            self.write(&ends).await?;
+        let runs = if keys.is_empty() { Vec::new() } else { store::runs(&self.state.db, &keys).await? };
+        let unnamed: HashSet<&String> = self.active.values().flat_map(|active| &active.unnamed).collect();
+        let is_news =
+            |run: &RunEnd| run.has_ended || (run.instance_id.is_some() && unnamed.contains(&run.key));
+        let news: Vec<RunEnd> = runs.into_iter().filter(is_news).collect();
+        for some in news.chunks(ENDS_TOGETHER) {
+            let some: HashMap<&str, &RunEnd> = some.iter().map(|run| (run.key.as_str(), run)).collect();
+            self.write(&some).await?;
+            self.active.values_mut().for_each(|active| active.take_in(&some));
         }
-        for active in self.active.values_mut() {
-            let is_stopping = active.is_stopping;
-            for row in active.lanes.values_mut().flatten() {
-                let Row::Running(key) = row else { continue };
-                let Some(end) = ends.get(key) else { continue };
-                *row = row_of(end, is_stopping);
-                active.has_failed |= *row == Row::Failed;
-            }
-            active.plan();
-        }
+        self.active.values_mut().for_each(Active::plan);
         Ok(())
     }
 
-    async fn write(&self, ends: &HashMap<String, RunEnd>) -> Result<(), Error> {
+    async fn write(&self, news: &HashMap<&str, &RunEnd>) -> Result<(), Error> {
         let mut tx = self.state.db.begin().await?;
         tx.guard(&self.held).await?;
         for (id, active) in &self.active {
-            for end in active.keys().into_iter().filter_map(|key| ends.get(key)) {
+            for end in active.keys().into_iter().filter_map(|key| news.get(key)) {
                 if let Some(instance_id) = &end.instance_id {
                     store::set_instance(&mut tx, *id, &end.key, instance_id).await?;
+                    announce(&mut tx, *id);
+                }
+                // One that the engine did not take on is begun again.
+                if !end.has_ended || end.instance_id.is_none() {
+                    continue;
                 }
                 let state = match row_of(end, active.is_stopping) {
                     Row::Success => "success",
@@ -421,8 +480,11 @@ impl Call {
         loop {
             let key = match known.take() {
                 Some(key) => match self.state_of(&key).await? {
-                    Asked::Has => return Ok(Said::Started(key)),
-                    Asked::Unknown => key,
+                    Asked::Has(instance_id) => {
+                        self.note_instance(&key, &instance_id).await?;
+                        return Ok(Said::Started(key));
+                    }
+                    Asked::Unknown => return Ok(Said::Asked(key)),
                     Asked::Not => match self.begin().await? {
                         Some(key) => key,
                         None => return Ok(Said::Open),
@@ -441,12 +503,11 @@ impl Call {
                 }
                 Err(error) => error,
             };
-            if matches!(error, Error::Internal(_)) || error.code() == "store_busy" {
+            if matches!(error, Error::Internal(_)) || ["lease_lost", "store_busy"].contains(&error.code()) {
                 return Err(error);
             }
             match self.state_of(&key).await? {
-                // The watcher of the engine finds it by its key, or ends it.
-                Asked::Has | Asked::Unknown => return Ok(Said::Started(key)),
+                Asked::Has(_) | Asked::Unknown => return Ok(Said::Asked(key)),
                 Asked::Not => {}
             }
             if !engines::is_momentary(&error) || Instant::now() + wait > give_up {
@@ -477,7 +538,7 @@ impl Call {
     async fn state_of(&self, key: &str) -> Result<Asked, Error> {
         let run = runs::store::find_by_key(&self.state.db, key).await?;
         Ok(match run {
-            Some(run) if run.instance_id.is_some() => Asked::Has,
+            Some(Run { instance_id: Some(instance_id), .. }) => Asked::Has(instance_id),
             Some(run) if run.ended_at_ms.is_none() => Asked::Unknown,
             _ => Asked::Not,
         })
@@ -488,13 +549,14 @@ impl Call {
         let deployed = workflows::find_deployed(&self.state.db, workflow_id).await?;
         let not_there = || {
             let message = format!("the workflow {workflow_id} is not deployed any more");
-            Error::conflict("not_deployed", message)
+            Error::conflict(NOT_DEPLOYED, message)
         };
         let deployed = deployed.ok_or_else(not_there)?;
         let start = Start {
             cause: CAUSE,
             business_time_ms: Some(self.backfill.dates[self.position]),
             failure_strategy: self.backfill.strategy.as_str(),
+            guard: Some(&self.held),
         };
         runs::start_run(&self.state, &deployed, &start, Some(key.to_owned()), &self.id()).await
     }
@@ -543,8 +605,8 @@ impl Call {
 
 /// What is known of a start.
 enum Asked {
-    /// The engine has the run.
-    Has,
+    /// The engine has the run, under this id.
+    Has(String),
     /// The engine was asked, and its answer is not known.
     Unknown,
     /// It was not asked, or refused.

@@ -11,6 +11,7 @@ use lakeport_base::Error;
 use lakeport_base::failpoints;
 use lakeport_base::time::DAY_MS;
 use lakeport_bindings::engine::model::{InstanceRef, RunQuery, RunRequest, WorkflowRef};
+use lakeport_store::Held;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::engines::{self, EngineClient, EngineRecord, Unstarted};
@@ -78,6 +79,8 @@ pub struct Start<'s> {
     pub business_time_ms: Option<i64>,
     /// `CONTINUE` or `END`.
     pub failure_strategy: &'s str,
+    /// The lease under which it is asked for.
+    pub guard: Option<&'s Held>,
 }
 
 /// Starts a run and returns the engine's id for it, after 20 s at most; 504 `engine_timeout` has the key by
@@ -156,6 +159,9 @@ async fn ask(state: &Executions, deployed: &Deployed, wanted: &Start<'_>, key: S
         version: 0,
     };
     let mut tx = state.db.begin().await?;
+    if let Some(held) = wanted.guard {
+        tx.guard(held).await?;
+    }
     let id = store::insert(&mut tx, &run).await?;
     let twin = || Error::unavailable("store_busy", "the same request is under way; try again").retry_after(1);
     run.id = id.ok_or_else(twin)?;

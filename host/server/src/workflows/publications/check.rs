@@ -3,12 +3,13 @@
 use lakeport_base::Error;
 use lakeport_base::error::Detail;
 use lakeport_bindings::host::types::Problem as EngineProblem;
+use lakeport_sql::script::script;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::build::Submitted;
 use crate::datasources::Datasource;
-use crate::engines::EngineClient;
+use crate::engines::{self, EngineClient};
 use crate::scheduler::parameters;
 use crate::sql_tables;
 use crate::workflows::Workflows;
@@ -133,8 +134,10 @@ async fn known_problems(
     kinds: &[Kind],
 ) -> Result<Vec<Problem>, Error> {
     let mut problems = Vec::new();
+    // What runs here is judged as it will be; with parameters only then.
+    let is_local = submitted.snapshot.content.scheduler_engine == engines::LOCAL;
     let params = submitted.snapshot.content.params();
-    let (mut places, mut texts) = (Vec::new(), Vec::new());
+    let (mut places, mut texts, mut judged) = (Vec::new(), Vec::new(), Vec::new());
     for (id, saved) in &submitted.snapshot.tasks {
         let task = &saved.content;
         let source = task.datasource_id.and_then(|id| submitted.datasources.get(&id));
@@ -161,12 +164,18 @@ async fn known_problems(
             refuse("sqlContent", why);
         }
         if kinds.iter().any(|kind| kind.name == task.task_type && kind.body == "sql") {
+            let is_plain = !text.contains("${") && !text.contains("$[");
+            let server = source.and_then(Datasource::server).filter(|_| is_plain && is_local);
+            judged.push(server.and_then(|server| script(text, server).err()));
             places.push((*id, task));
             texts.push((source, text.to_owned()));
         }
     }
     let parsed = sql_tables::bindings_in_all(&state.catalog, texts).await?;
-    for ((id, task), parsed) in places.into_iter().zip(parsed) {
+    for (((id, task), parsed), refused) in places.into_iter().zip(parsed).zip(judged) {
+        if let Some(why) = refused.filter(|_| parsed.errors.is_empty()) {
+            problems.push(Problem::of_task(id, task, "sqlContent", why));
+        }
         problems.extend(parsed.errors.into_iter().map(|error| Problem {
             line: Some(error.line),
             column: Some(error.column),

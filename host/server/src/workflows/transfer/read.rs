@@ -246,7 +246,11 @@ impl<'v> Members<'v> {
         problems: &mut Problems,
     ) -> Option<Members<'v>> {
         let Some(object) = object(value, known) else {
-            problems.add(path.text(), format!("must be an object, not {}", kind(value)));
+            let message = match kind(value) {
+                OBJECT => "has a name with half of a character, `\\ud800` to `\\udfff`".to_owned(),
+                other => format!("must be an object, not {other}"),
+            };
+            problems.add(path.text(), message);
             return None;
         };
         for name in &object.unknown {
@@ -469,6 +473,7 @@ fn is_null(value: &RawValue) -> bool {
 }
 
 const NUMBER: &str = "a number";
+const OBJECT: &str = "an object";
 
 fn kind(value: &RawValue) -> &'static str {
     match value.get().as_bytes().first() {
@@ -476,7 +481,7 @@ fn kind(value: &RawValue) -> &'static str {
         Some(b't' | b'f') => "a boolean",
         Some(b'"') => "a string",
         Some(b'[') => "an array",
-        Some(b'{') => "an object",
+        Some(b'{') => OBJECT,
         _ => NUMBER,
     }
 }
