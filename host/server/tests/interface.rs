@@ -116,6 +116,7 @@ const BESIDES: &[Endpoint] = &[
 
 /// Further parameters of Lakeport's endpoints.
 const MORE_PARAMETERS: &[(&str, &[&str])] = &[
+    ("GET /api/v1/backfills/{code}", &["offset"]),
     ("GET /api/v1/nl2sql/topics", &["page", "page_size"]),
     ("GET /api/v1/nl2sql/topics/{topic_id}/messages", &["page", "page_size"]),
     ("GET /api/v1/nl2sql/tasks/{task_id}/events/stream", &["after"]),

@@ -46,7 +46,7 @@ impl Server {
             compose::Server::start(config, Compiler::Inside, WorkerProcesses::inside()).await.unwrap(),
         );
         const ADD: &str = "INSERT INTO datasources (id, name, kind, url, created_at, updated_at) \
-            VALUES (50, 'shop', 'sqlite', 'sqlite:shop.db', 0, 0), (51, 'far', 'mysql', 'mysql://h/d', 0, 0), \
+            VALUES (50, 'shop', 'sqlite', 'sqlite:shop.db', 0, 0), (51, 'far', 'doris', 'mysql://h/d', 0, 0), \
             (52, 'gone', 'sqlite', 'sqlite:gone.db', 0, 0) ON CONFLICT DO NOTHING";
         app.db.execute(ADD, &[]).await.unwrap();
         shop(folder).await.close().await.unwrap();
@@ -426,7 +426,7 @@ async fn what_no_task_may_do_fails_with_its_reason() {
     for (name, part) in [
         ("attach", "ATTACH is no statement that a task may run"),
         ("own", "the server's own store"),
-        ("far", "SQLite data sources alone; `far` is one of kind mysql"),
+        ("far", "PostgreSQL, MySQL and MariaDB; `far` is one of kind doris"),
         ("gone", "`gone` cannot be opened: no file"),
         ("unknown", "99 is not there any more"),
         ("parameter", "${nothing} is not known"),
