@@ -176,7 +176,12 @@ impl BackfillView {
 impl BackfillDate {
     fn new(date: String, steps: &[Step], runs: &HashMap<usize, Begun>, has_ended: bool) -> BackfillDate {
         let unbegun = if has_ended { "skipped" } else { "waiting" };
-        let state = |place: usize| runs.get(&place).map_or(unbegun, |run| run.state.as_str());
+        let state = |place: usize| match runs.get(&place).map(|run| run.state.as_str()) {
+            None => unbegun,
+            // Its engine has not taken it on.
+            Some("running") if has_ended => "cancelled",
+            Some(state) => state,
+        };
         let instance = |place: usize| runs.get(&place).and_then(|run| run.instance_id.clone());
         let all: Vec<&str> = (0..steps.len()).map(state).collect();
         let has = |wanted: &str| all.contains(&wanted);

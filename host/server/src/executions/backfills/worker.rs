@@ -204,7 +204,20 @@ impl Active {
     }
 
     fn keys(&self) -> Vec<&str> {
-        self.lanes.values().flatten().filter_map(Row::key).collect()
+        self.running().map(|(_, key)| key).collect()
+    }
+
+    /// The runs that are followed, by date and workflow.
+    fn running(&self) -> impl Iterator<Item = ((usize, usize), &str)> {
+        let rows = self.lanes.iter().flat_map(|(&position, rows)| {
+            rows.iter().enumerate().map(move |(place, row)| ((position, place), row))
+        });
+        rows.filter_map(|(at, row)| Some((at, row.key()?)))
+    }
+
+    /// Whether a run that its engine did not take on is begun once more.
+    fn begins_again(&self, at: (usize, usize)) -> bool {
+        self.untaken.get(&at).copied().unwrap_or_default() + 1 < UNTAKEN_MAX
     }
 
     /// Notes ends, and ids in the engine.
@@ -351,13 +364,13 @@ impl Shift {
         let mut tx = self.state.db.begin().await?;
         tx.guard(&self.held).await?;
         for (id, active) in &self.active {
-            for end in active.keys().into_iter().filter_map(|key| news.get(key)) {
+            for (at, key) in active.running() {
+                let Some(end) = news.get(key) else { continue };
                 if let Some(instance_id) = &end.instance_id {
                     store::set_instance(&mut tx, *id, &end.key, instance_id).await?;
                     announce(&mut tx, *id);
                 }
-                // One that the engine did not take on is begun again.
-                if !end.has_ended || end.instance_id.is_none() {
+                if !end.has_ended || (end.instance_id.is_none() && active.begins_again(at)) {
                     continue;
                 }
                 let state = match row_of(end, active.is_stopping) {
