@@ -5,16 +5,17 @@
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use anyhow::Context;
 use lakeport_base::{Clock, Error};
 use lakeport_egress::Policy;
 use lakeport_store::changes::Changes;
-use lakeport_store::jobs::{self, Until};
-use lakeport_store::leases::Leases;
-use lakeport_store::{Address, Db, Tx};
-use tokio::time::Instant;
+use lakeport_store::jobs::{self, Until, Work};
+use lakeport_store::leases::{self, Leases};
+use lakeport_store::{Address, Db, Held, Tx};
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{self, Config};
@@ -138,6 +139,28 @@ impl Core {
     ) -> Result<R, Error> {
         let until = Until { deadline, stopping: &self.stopping };
         jobs::wait_for(self.changes.subscribe(topic), key, until, look, has_ended).await
+    }
+
+    /// Works until the server stops, while this server holds the lease of this name; it is claimed again after each
+    /// interval. Changes of the topic wake the work.
+    pub async fn work_alone<W: Work>(
+        &self,
+        lease: &str,
+        topic: &'static str,
+        interval: Duration,
+        shift: impl Fn(Arc<Held>) -> W,
+    ) {
+        let mut changed = self.changes.subscribe(topic);
+        while !self.stopping.is_cancelled() {
+            match self.leases.claim(lease, leases::TTL).await {
+                Ok(Some(claimed)) => {
+                    jobs::run_under(claimed.hold(), &shift, &mut changed, &self.stopping).await;
+                }
+                Ok(None) => {}
+                Err(error) => tracing::warn!("claiming the lease {lease} failed, trying again: {error}"),
+            }
+            self.stopping.run_until_cancelled(sleep(interval)).await;
+        }
     }
 
     /// Releases leases and locks, and closes the store.

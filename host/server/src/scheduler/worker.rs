@@ -12,10 +12,10 @@ use lakeport_base::Error;
 use lakeport_base::failpoints;
 use lakeport_base::text::shortened;
 use lakeport_physical::TaskOutcome;
-use lakeport_store::jobs::{self, Jobs, Work};
-use lakeport_store::{Event, Held, leases};
+use lakeport_store::jobs::{Jobs, Work};
+use lakeport_store::{Event, Held};
 use tokio::task::JoinError;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::attempts::{self, Log, Mark, Stops, Try};
@@ -45,18 +45,8 @@ const TASKS_PER_DATASOURCE: usize = 8;
 
 /// Works until the server stops, while this server holds the lease.
 pub async fn run_worker(state: Arc<Scheduler>) {
-    let mut changed = state.changes.subscribe(TOPIC);
-    while !state.stopping.is_cancelled() {
-        match state.leases.claim(LEASE, leases::TTL).await {
-            Ok(Some(lease)) => {
-                let shift = |held| Shift::new(Arc::clone(&state), held);
-                jobs::run_under(lease.hold(), shift, &mut changed, &state.stopping).await;
-            }
-            Ok(None) => {}
-            Err(error) => tracing::warn!("claiming the scheduler failed, trying again: {error}"),
-        }
-        state.stopping.run_until_cancelled(sleep(CLAIM_INTERVAL)).await;
-    }
+    let shift = |held| Shift::new(Arc::clone(&state), held);
+    state.work_alone(LEASE, TOPIC, CLAIM_INTERVAL, shift).await;
 }
 
 /// The time during which this server holds the lease.
@@ -208,27 +198,15 @@ impl Shift {
         let mut tx = self.state.db.begin().await?;
         tx.guard(&self.held).await?;
         for (one, committed) in &ended {
-            if let Some(mark) = committed {
-                tracing::warn!(run = one.run_id, task_run = one.id, "a task's server ended after its commit");
-                let at_byte = attempts::store::log_length(&mut tx, one.id).await?;
-                let line = attempts::line(now_ms, self.state.config.time_zone, COMMITTED);
-                attempts::store::append(&mut tx, one.id, at_byte, &line).await?;
-                let ended = attempts::store::Ended {
-                    state: State::Success,
-                    message: None,
-                    rows_affected: Some(mark.rows),
-                    is_tried_again: false,
-                };
-                attempts::store::end(&mut tx, one.id, &ended, now_ms).await?;
-                tx.changed(TOPIC, one.run_id.to_string());
-                self.stale.insert(one.run_id);
-                continue;
-            }
-            tracing::warn!(run = one.run_id, task_run = one.id, "a task's server ended while it ran");
+            let why = if committed.is_some() { COMMITTED } else { LOST };
+            tracing::warn!(run = one.run_id, task_run = one.id, "a task without a worker: {why}");
             let at_byte = attempts::store::log_length(&mut tx, one.id).await?;
-            let line = attempts::line(now_ms, self.state.config.time_zone, LOST);
+            let line = attempts::line(now_ms, self.state.config.time_zone, why);
             attempts::store::append(&mut tx, one.id, at_byte, &line).await?;
-            attempts::store::lose(&mut tx, one.id, LOST, now_ms).await?;
+            match committed {
+                Some(mark) => _ = attempts::store::end(&mut tx, one.id, &mark.ended(), now_ms).await?,
+                None => attempts::store::lose(&mut tx, one.id, LOST, now_ms).await?,
+            }
             tx.changed(TOPIC, one.run_id.to_string());
             self.stale.insert(one.run_id);
         }

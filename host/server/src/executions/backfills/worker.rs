@@ -9,8 +9,8 @@ use std::time::Duration;
 use lakeport_base::Error;
 use lakeport_base::failpoints;
 use lakeport_bindings::engine::model::Target;
-use lakeport_store::jobs::{self, Jobs, Work};
-use lakeport_store::{Event, Held, Tx, leases};
+use lakeport_store::jobs::{Jobs, Work};
+use lakeport_store::{Event, Held, Tx};
 use tokio::task::JoinError;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -54,18 +54,8 @@ const NOT_DEPLOYED: &str = "not_deployed";
 
 /// Works until the server stops, while this server holds the lease.
 pub async fn run_worker(state: Arc<Executions>) {
-    let mut changed = state.changes.subscribe(TOPIC);
-    while !state.stopping.is_cancelled() {
-        match state.leases.claim(LEASE, leases::TTL).await {
-            Ok(Some(lease)) => {
-                let shift = |held| Shift::new(Arc::clone(&state), held);
-                jobs::run_under(lease.hold(), shift, &mut changed, &state.stopping).await;
-            }
-            Ok(None) => {}
-            Err(error) => tracing::warn!("claiming the backfills failed, trying again: {error}"),
-        }
-        state.stopping.run_until_cancelled(sleep(CLAIM_INTERVAL)).await;
-    }
+    let shift = |held| Shift::new(Arc::clone(&state), held);
+    state.work_alone(LEASE, TOPIC, CLAIM_INTERVAL, shift).await;
 }
 
 /// The time during which this server holds the lease.
@@ -487,27 +477,20 @@ impl Call {
 
     /// Fails only if the server's own store fails.
     async fn try_start(&self, resumed: Option<String>) -> Result<Said, Error> {
+        if let Some(key) = resumed {
+            match self.state_of(&key).await? {
+                Asked::Has(instance_id) => {
+                    self.note_instance(&key, &instance_id).await?;
+                    return Ok(Said::Started(key));
+                }
+                Asked::Unknown => return Ok(Said::Asked(key)),
+                Asked::Not => {}
+            }
+        }
         let give_up = Instant::now() + PATIENCE;
         let mut wait = RETRY_WAIT;
-        let mut known = resumed;
         loop {
-            let key = match known.take() {
-                Some(key) => match self.state_of(&key).await? {
-                    Asked::Has(instance_id) => {
-                        self.note_instance(&key, &instance_id).await?;
-                        return Ok(Said::Started(key));
-                    }
-                    Asked::Unknown => return Ok(Said::Asked(key)),
-                    Asked::Not => match self.begin().await? {
-                        Some(key) => key,
-                        None => return Ok(Said::Open),
-                    },
-                },
-                None => match self.begin().await? {
-                    Some(key) => key,
-                    None => return Ok(Said::Open),
-                },
-            };
+            let Some(key) = self.begin().await? else { return Ok(Said::Open) };
             failpoints::reach("backfill.begun");
             let error = match self.started(&key).await {
                 Ok(instance_id) => {

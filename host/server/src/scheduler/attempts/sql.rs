@@ -44,7 +44,10 @@ pub async fn run(work: &mut Try) -> Result<i64, Stop> {
     let task = work.task().clone();
     let source = source(&work.state, &task).await.map_err(Stop::Failed)?;
     let server = server_of(&source).map_err(Stop::Failed)?;
-    let workflow = workflow_name(&work.state, work.run.workflow_id).await.map_err(Stop::Failed)?;
+    let workflow = match names_workflow(work, &task) {
+        true => workflow_name(&work.state, work.run.workflow_id).await.map_err(Stop::Failed)?,
+        false => String::new(),
+    };
     let script = statements(work, &task, &workflow, server).map_err(Stop::Failed)?;
     let database = database(&work.state, &source, work.id).await.map_err(Stop::Failed)?;
     let deadline = (task.timeout_s > 0).then(|| Instant::now() + Duration::from_secs(task.timeout_s.into()));
@@ -172,6 +175,13 @@ fn statements(
     };
     let values = Values { global: &global, business_ms: run.business_at_ms, zone: run.zone, context };
     script(&parameters::expand(&task.body, &values, lexing_of(server))?, server)
+}
+
+/// Whether its text, or a value of a parameter, may need the workflow's name.
+fn names_workflow(work: &Try, task: &Task) -> bool {
+    const NAME: &str = "system.workflow.definition.name";
+    let params = work.run.params.iter().chain(&work.definition.params);
+    task.body.contains(NAME) || params.into_iter().any(|(_, value)| value.contains(NAME))
 }
 
 /// The workflow's name in the scheduler; empty for one that was removed meanwhile.
