@@ -106,8 +106,21 @@ pub mod engine {
             "lakeport:host/files@0.9.0": crate::host::files,
         },
     });
-    pub use exports::lakeport::engine::{about, backfills, definitions, deploys, runs, schedules, watch};
+    pub use exports::lakeport::engine::{
+        about, backfills, definitions, deploys, pausing, runs, schedules, watch,
+    };
     pub use lakeport::engine::model;
+
+    impl model::Task {
+        /// What it runs, as its author wrote it.
+        pub fn text(&self) -> String {
+            let spelled = |part: &model::BodyPart| match part {
+                model::BodyPart::Text(text) => text.clone(),
+                model::BodyPart::Value(value) => value.spelled.clone(),
+            };
+            self.body.iter().map(spelled).collect()
+        }
+    }
 }
 
 /// `lakeport:tool`: the exports of a tool, and the interfaces that only tools may import.

@@ -22,7 +22,7 @@ pub struct InstanceConfig {
     /// The platform's time zone.
     pub time_zone: chrono_tz::Tz,
     /// Its small cache.
-    pub memo: Memo,
+    pub memo: Arc<Memo>,
 }
 
 /// What a call is for and what it may reach.

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use lakeport_bindings::engine::about::EngineInfo;
 use lakeport_bindings::engine::definitions::{Definition, DefinitionPage, DefinitionQuery, Source};
-use lakeport_bindings::engine::deploys::{DeployRequest, Deployment, TestReport};
+use lakeport_bindings::engine::deploys::{DeployRequest, TestReport};
 use lakeport_bindings::engine::model::{
-    Instance, LogPage, LogRequest, Receipt, RetryRequest, RunQuery, RunRequest, Schedule, Started, Target,
-    TaskRunPage, TaskRunRequest, WatchPage, WatchRequest, Workflow, WorkflowRef,
+    Deployment, Instance, InstanceRef, LogPage, LogRequest, Receipt, RetryRequest, RunQuery, RunRequest,
+    Schedule, Started, Target, TaskRunPage, TaskRunRequest, WatchPage, WatchRequest, Workflow, WorkflowRef,
 };
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Problem;
@@ -40,9 +40,19 @@ impl Engine {
         }
     }
 
+    /// The digest of its generation.
+    pub fn digest(&self) -> Result<&str, CallError> {
+        Ok(&self.0.generation()?.digest)
+    }
+
     /// Whether the engine has a timer. For an engine without one the host fires schedules.
     pub fn has_schedules(&self) -> Result<bool, CallError> {
         Ok(self.0.generation()?.exports("schedules"))
+    }
+
+    /// Whether the engine can pause runs.
+    pub fn has_pausing(&self) -> Result<bool, CallError> {
+        Ok(self.0.generation()?.exports("pausing"))
     }
 
     /// Whether definitions can be read from the engine.
@@ -79,12 +89,12 @@ impl Engine {
         &self,
         context: CallContext,
         current: &WorkflowRef,
-        revision: &str,
+        revision: Option<&str>,
     ) -> Result<Deployment, CallError> {
         answered(self.0.call(context, "deploys.status", (current, revision)).await)
     }
 
-    pub async fn remove(&self, context: CallContext, current: &WorkflowRef) -> Result<Receipt, CallError> {
+    pub async fn remove(&self, context: CallContext, current: &WorkflowRef) -> Result<Deployment, CallError> {
         answered(self.0.call(context, "deploys.remove", (current,)).await)
     }
 }
@@ -150,17 +160,25 @@ impl Engine {
         context: CallContext,
         workflow: &WorkflowRef,
         schedule: Option<&Schedule>,
-    ) -> Result<Receipt, CallError> {
+    ) -> Result<Deployment, CallError> {
         self.require_schedules()?;
         answered(self.0.call(context, "schedules.set", (workflow, schedule)).await)
     }
 
-    pub async fn online(&self, context: CallContext, workflow: &WorkflowRef) -> Result<Receipt, CallError> {
+    pub async fn online(
+        &self,
+        context: CallContext,
+        workflow: &WorkflowRef,
+    ) -> Result<Deployment, CallError> {
         self.require_schedules()?;
         answered(self.0.call(context, "schedules.online", (workflow,)).await)
     }
 
-    pub async fn offline(&self, context: CallContext, workflow: &WorkflowRef) -> Result<Receipt, CallError> {
+    pub async fn offline(
+        &self,
+        context: CallContext,
+        workflow: &WorkflowRef,
+    ) -> Result<Deployment, CallError> {
         self.require_schedules()?;
         answered(self.0.call(context, "schedules.offline", (workflow,)).await)
     }
@@ -172,6 +190,24 @@ impl Engine {
         }
         let message = format!("the {} has no timer", self.0.id());
         Err(CallError::Answered(error("unsupported", message)))
+    }
+}
+
+/// `pausing`, where it is exported.
+impl Engine {
+    /// Pauses a run, or lets it go on.
+    pub async fn set_paused(
+        &self,
+        context: CallContext,
+        instance: &InstanceRef,
+        paused: bool,
+    ) -> Result<Receipt, CallError> {
+        if !self.has_pausing()? {
+            let message = format!("the {} cannot pause runs", self.0.id());
+            return Err(CallError::Answered(error("unsupported", message)));
+        }
+        let function = if paused { "pausing.pause" } else { "pausing.resume" };
+        answered(self.0.call(context, function, (instance,)).await)
     }
 }
 

@@ -54,7 +54,7 @@ impl Family {
     pub fn optional_exports(self) -> &'static [&'static str] {
         match self {
             Family::Dialect => &["wire"],
-            Family::Engine => &["schedules", "backfills", "definitions"],
+            Family::Engine => &["schedules", "pausing", "backfills", "definitions"],
             Family::Tool => &[],
         }
     }

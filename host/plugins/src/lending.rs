@@ -57,6 +57,8 @@ pub trait EmbeddedScheduler: Send + Sync {
     fn find(&self, queries: Vec<RunQuery>) -> Answer<'_, Vec<Option<Instance>>>;
     /// `cancel`.
     fn cancel(&self, instance: InstanceRef) -> Answer<'_, ()>;
+    /// `set-paused`.
+    fn set_paused(&self, instance: InstanceRef, paused: bool) -> Answer<'_, ()>;
     /// `retry`.
     fn retry(&self, request: RetryRequest) -> Answer<'_, Started>;
     /// `instances`.

@@ -34,6 +34,7 @@ struct EngineIndices {
     runs: engine::runs::GuestIndices,
     watch: engine::watch::GuestIndices,
     schedules: Option<engine::schedules::GuestIndices>,
+    pausing: Option<engine::pausing::GuestIndices>,
     backfills: Option<engine::backfills::GuestIndices>,
     definitions: Option<engine::definitions::GuestIndices>,
 }
@@ -107,6 +108,7 @@ impl EngineIndices {
             runs: engine::runs::GuestIndices::new(pre)?,
             watch: engine::watch::GuestIndices::new(pre)?,
             schedules: has("schedules").then(|| engine::schedules::GuestIndices::new(pre)).transpose()?,
+            pausing: has("pausing").then(|| engine::pausing::GuestIndices::new(pre)).transpose()?,
             backfills: has("backfills").then(|| engine::backfills::GuestIndices::new(pre)).transpose()?,
             definitions: has("definitions")
                 .then(|| engine::definitions::GuestIndices::new(pre))
@@ -121,6 +123,9 @@ impl EngineIndices {
         self.watch.load(&mut store, instance)?;
         if let Some(schedules) = &self.schedules {
             schedules.load(&mut store, instance)?;
+        }
+        if let Some(pausing) = &self.pausing {
+            pausing.load(&mut store, instance)?;
         }
         if let Some(backfills) = &self.backfills {
             backfills.load(&mut store, instance)?;

@@ -44,6 +44,8 @@ pub struct RegistrySettings {
     pub limits: Limits,
     /// The time limit of a tool's calls, which wait for databases; `None`: the common limit.
     pub tool_timeout: Option<Duration>,
+    /// The time limit of an engine's calls, which wait for schedulers; `None`: the common limit.
+    pub engine_timeout: Option<Duration>,
     /// The interfaces that the operator withholds.
     pub policy: Policy,
     /// Functions of data sources that the operator allows besides the host's lists.
@@ -63,6 +65,7 @@ impl Default for RegistrySettings {
         RegistrySettings {
             limits: Limits::default(),
             tool_timeout: None,
+            engine_timeout: None,
             policy: Policy::default(),
             functions: AddedFunctions::default(),
             drain: Duration::from_secs(30),
@@ -75,8 +78,12 @@ impl Default for RegistrySettings {
 
 impl RegistrySettings {
     fn limits_of(&self, family: Family) -> Limits {
-        let tool_timeout = self.tool_timeout.filter(|_| family == Family::Tool);
-        Limits { timeout: tool_timeout.unwrap_or(self.limits.timeout), ..self.limits.clone() }
+        let own = match family {
+            Family::Tool => self.tool_timeout,
+            Family::Engine => self.engine_timeout,
+            Family::Dialect => None,
+        };
+        Limits { timeout: own.unwrap_or(self.limits.timeout), ..self.limits.clone() }
     }
 }
 

@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use lakeport_bindings::engine::deploys::DeployRequest;
 use lakeport_bindings::engine::model::{
     Instance, InstanceRef, LogPage, LogRequest, RetryRequest, RunQuery, RunRequest, Schedule, Started,
-    Target, TaskRunPage, TaskRunRequest, WatchPage, WatchRequest, Workflow, WorkflowRef,
+    Target, TaskRunPage, TaskRunRequest, WatchPage, WatchRequest, Watched, Workflow, WorkflowRef,
 };
 use lakeport_bindings::host::types::{Error, Page};
 use lakeport_bindings::runner::WorkflowPage;
@@ -82,7 +82,7 @@ impl EmbeddedScheduler for Notes {
     }
 
     fn start(&self, request: RunRequest) -> Answer<'_, Started> {
-        let started = Started { instance: Some("r1".to_owned()), trigger: "r1".to_owned(), found: false };
+        let started = Started { instance: Some("r1".to_owned()), trigger: None, found: false };
         self.say(format!("start {} {}", request.workflow.id, request.key), started)
     }
 
@@ -92,6 +92,10 @@ impl EmbeddedScheduler for Notes {
 
     fn cancel(&self, instance: InstanceRef) -> Answer<'_, ()> {
         self.say(format!("cancel {}", instance.id), ())
+    }
+
+    fn set_paused(&self, instance: InstanceRef, paused: bool) -> Answer<'_, ()> {
+        self.say(format!("paused {} {paused}", instance.id), ())
     }
 
     fn retry(&self, request: RetryRequest) -> Answer<'_, Started> {
@@ -105,6 +109,7 @@ impl EmbeddedScheduler for Notes {
             gone: Vec::new(),
             cursor: "9".to_owned(),
             more: false,
+            wait_ms: 0,
         };
         self.say(format!("instances {}", request.workflows.len()), page)
     }
@@ -161,6 +166,7 @@ fn deployment(schedule: Option<Schedule>) -> DeployRequest {
         edges: Vec::new(),
         params: Vec::new(),
         schedule,
+        concurrency: "parallel".to_owned(),
         extra: None,
     };
     DeployRequest { workflow, current: reference(), online: true, extra: None }
@@ -188,7 +194,11 @@ async fn a_deployment_is_put_scheduled_and_switched_on() {
     assert_eq!((done.phase.as_str(), done.code.as_deref()), ("done", Some("7")));
     assert_eq!(notes.taken(), ["put 7 abc", "schedule 7 0 0 3 * * ? *", "online 7 true"]);
     engine.deploy(lending(&notes), &deployment(None)).await.unwrap();
-    assert_eq!(notes.taken(), ["put 7 abc", "schedule 7 none"], "without a schedule nothing can be on");
+    assert_eq!(
+        notes.taken(),
+        ["put 7 abc", "schedule 7 none", "online 7 false"],
+        "without a schedule nothing can be on"
+    );
     engine.set_schedule(lending(&notes), &reference(), Some(&daily())).await.unwrap();
     engine.online(lending(&notes), &reference()).await.unwrap();
     engine.offline(lending(&notes), &reference()).await.unwrap();
@@ -206,12 +216,14 @@ async fn runs_are_started_watched_and_stopped() {
         business_time: None,
         params: Vec::new(),
         failure_strategy: "CONTINUE".to_owned(),
+        start_at: None,
+        reach: "all".to_owned(),
         extra: None,
     };
     let started = engine.start(lending(&notes), &request).await.unwrap();
     assert_eq!(started.instance.as_deref(), Some("r1"));
-    let watch =
-        WatchRequest { workflows: vec![reference()], open: Vec::new(), cursor: None, since: 0, limit: 10 };
+    let daily = Watched { id: 7, code: Some("7".to_owned()), project: None };
+    let watch = WatchRequest { workflows: vec![daily], open: Vec::new(), cursor: None, since: 0, limit: 10 };
     let seen = engine.instances(lending(&notes), &watch).await.unwrap();
     assert_eq!((seen.instances, seen.cursor.as_str()), (vec![instance("r1")], "9"));
     let this = InstanceRef { workflow: reference(), id: "r1".to_owned() };
@@ -227,7 +239,18 @@ async fn runs_are_started_watched_and_stopped() {
     assert_eq!(engine.log(lending(&notes), &part).await.unwrap().text, "done\n");
     let stopped = engine.cancel(lending(&notes), &reference(), &Target::Instance("r1".to_owned())).await;
     assert!(!stopped.unwrap().settled, "it stops soon");
-    let expected = ["start 7 k1", "instances 1", "task runs 1", "log t1", "cancel r1"];
+    assert!(engine.has_pausing().unwrap());
+    engine.set_paused(lending(&notes), &this, true).await.unwrap();
+    engine.set_paused(lending(&notes), &this, false).await.unwrap();
+    let expected = [
+        "start 7 k1",
+        "instances 1",
+        "task runs 1",
+        "log t1",
+        "cancel r1",
+        "paused r1 true",
+        "paused r1 false",
+    ];
     assert_eq!(notes.taken(), expected);
 }
 

@@ -7,9 +7,10 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// Tasks of one workflow.
 const TASKS_MAX: usize = 1_000;
 const SQL: &str = "SQL";
+const SHELL: &str = "SHELL";
 
 pub fn info() -> EngineInfo {
-    const FEATURES: [&str; 10] = [
+    const FEATURES: [&str; 13] = [
         "business_time",
         "run_key",
         "run_params",
@@ -20,11 +21,14 @@ pub fn info() -> EngineInfo {
         "task_priority",
         "log_stream",
         "rows_affected",
+        "start_at",
+        "concurrency",
+        "failure_end",
     ];
     EngineInfo {
         title: "Lakeport's own scheduler".to_owned(),
         config_schema: EMPTY_OBJECT.to_owned(),
-        task_types: vec![sql()],
+        task_types: vec![sql(), shell()],
         deploy_kind: "embedded".to_owned(),
         features: FEATURES.map(str::to_owned).to_vec(),
         ..EngineInfo::new("local", "Lakeport", VERSION)
@@ -45,6 +49,18 @@ fn sql() -> TaskType {
     }
 }
 
+/// Runs only where the operator of the server allows it, which the server checks.
+fn shell() -> TaskType {
+    TaskType {
+        name: SHELL.to_owned(),
+        title: "A shell script on the server's machine".to_owned(),
+        body: "shell".to_owned(),
+        needs_datasource: false,
+        datasource_kinds: Vec::new(),
+        settings_schema: EMPTY_OBJECT.to_owned(),
+    }
+}
+
 /// All parts of a workflow that cannot run.
 pub fn problems(workflow: &Workflow) -> Vec<Problem> {
     let count = workflow.tasks.len();
@@ -59,23 +75,23 @@ fn problems_of(index: usize, task: &Task) -> Vec<Problem> {
     let problem = |member: &str, code: &str, message: String| {
         Problem::new(format!("tasks[{index}].{member}"), code, format!("the task `{}` {message}", task.name))
     };
-    if task.kind != SQL {
-        let message = format!("is of the type {}; the engine `local` runs {SQL} alone", task.kind);
+    if ![SQL, SHELL].contains(&task.kind.as_str()) {
+        let message = format!("is of the type {}; the engine `local` runs {SQL} and {SHELL}", task.kind);
         return vec![problem("taskType", "unsupported_by_engine", message)];
     }
     let mut problems = Vec::new();
-    if task.datasource.is_none() {
+    if task.datasource.is_none() && task.kind == SQL {
         problems.push(problem("datasourceId", "missing", "has no data source to run on".to_owned()));
     }
-    if task.body.trim().is_empty() {
-        problems.push(problem("sqlContent", "missing", "has no SQL to run".to_owned()));
+    if task.text().trim().is_empty() {
+        problems.push(problem("sqlContent", "missing", "has no text to run".to_owned()));
     }
     problems
 }
 
 #[cfg(test)]
 mod tests {
-    use lakeport_sdk::engine::Datasource;
+    use lakeport_sdk::engine::{BodyPart, Datasource};
 
     use super::*;
 
@@ -85,7 +101,7 @@ mod tests {
             id: 1,
             name: "load".to_owned(),
             kind: kind.to_owned(),
-            body: body.to_owned(),
+            body: vec![BodyPart::Text(body.to_owned())],
             datasource: has_datasource.then_some(datasource),
             priority: "MEDIUM".to_owned(),
             timeout_s: 0,
@@ -106,20 +122,21 @@ mod tests {
             edges: Vec::new(),
             params: Vec::new(),
             schedule: None,
+            concurrency: "parallel".to_owned(),
             extra: None,
         };
         problems(&workflow).into_iter().map(|problem| (problem.member, problem.code)).collect()
     }
 
     #[test]
-    fn a_workflow_of_sql_tasks_has_no_problems() {
-        assert_eq!(codes(vec![task("SQL", "SELECT 1", true), task("SQL", "SELECT 2", true)]), []);
+    fn a_workflow_that_runs_has_no_problems() {
+        assert_eq!(codes(vec![task("SQL", "SELECT 1", true), task("SHELL", "ls", false)]), []);
     }
 
     #[test]
     fn all_that_cannot_be_run_is_named_at_once() {
         let found =
-            codes(vec![task("SHELL", "ls", false), task("SQL", "SELECT 1", true), task("SQL", " ", false)]);
+            codes(vec![task("PYTHON", "ls", false), task("SQL", "SELECT 1", true), task("SQL", " ", false)]);
         let expected = [
             ("tasks[0].taskType", "unsupported_by_engine"),
             ("tasks[2].datasourceId", "missing"),
@@ -130,7 +147,7 @@ mod tests {
 
     #[test]
     fn too_many_tasks_are_one_problem() {
-        let tasks = (0..=TASKS_MAX).map(|_| task("SHELL", "", false)).collect();
+        let tasks = (0..=TASKS_MAX).map(|_| task("PYTHON", "", false)).collect();
         assert_eq!(codes(tasks), [("tasks".to_owned(), "unsupported_by_engine".to_owned())]);
     }
 }

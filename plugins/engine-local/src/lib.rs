@@ -7,7 +7,7 @@ mod about;
 
 use lakeport_sdk::engine::{
     Definition, DefinitionHead, DefinitionPage, DefinitionQuery, Definitions, DeployRequest, Deployment,
-    Engine, EngineInfo, Error, Instance, InstanceRef, LogPage, LogRequest, Page, Problem, Receipt,
+    Engine, EngineInfo, Error, Instance, InstanceRef, LogPage, LogRequest, Page, Pausing, Problem, Receipt,
     RetryRequest, RunQuery, RunRequest, Schedule, Schedules, Source, Started, Target, TaskRunPage,
     TaskRunRequest, TestCheck, TestReport, WatchPage, WatchRequest, Workflow, WorkflowRef, runner,
 };
@@ -41,18 +41,16 @@ impl Engine for Local {
         let DeployRequest { workflow, online, .. } = request;
         runner::put(&workflow)?;
         runner::set_schedule(workflow.id, workflow.schedule.as_ref())?;
-        if workflow.schedule.is_some() {
-            runner::set_online(workflow.id, online)?;
-        }
-        Ok(done(workflow.id))
+        runner::set_online(workflow.id, online && workflow.schedule.is_some())?;
+        Ok(Deployment {
+            code: Some(workflow.id.to_string()),
+            state: Some("{}".to_owned()),
+            ..Deployment::done()
+        })
     }
 
-    fn status(current: WorkflowRef, _revision: String) -> Result<Deployment, Error> {
-        Ok(done(current.id))
-    }
-
-    fn remove(current: WorkflowRef) -> Result<Receipt, Error> {
-        runner::remove(current.id).map(|()| settled())
+    fn remove(current: WorkflowRef) -> Result<Deployment, Error> {
+        runner::remove(current.id).map(|()| Deployment::done())
     }
 
     fn start(request: RunRequest) -> Result<Started, Error> {
@@ -67,7 +65,7 @@ impl Engine for Local {
         match target {
             Target::Instance(id) => {
                 runner::cancel(&InstanceRef { workflow, id })?;
-                Ok(Receipt { settled: false, ..settled() })
+                Ok(asked())
             }
             Target::Backfill(_) => {
                 Err(Error::unsupported("the engine `local` makes no backfills of its own"))
@@ -93,16 +91,26 @@ impl Engine for Local {
 }
 
 impl Schedules for Local {
-    fn set(workflow: WorkflowRef, schedule: Option<Schedule>) -> Result<Receipt, Error> {
-        runner::set_schedule(workflow.id, schedule.as_ref()).map(|()| settled())
+    fn set(workflow: WorkflowRef, schedule: Option<Schedule>) -> Result<Deployment, Error> {
+        runner::set_schedule(workflow.id, schedule.as_ref()).map(|()| Deployment::done())
     }
 
-    fn online(workflow: WorkflowRef) -> Result<Receipt, Error> {
-        runner::set_online(workflow.id, true).map(|()| settled())
+    fn online(workflow: WorkflowRef) -> Result<Deployment, Error> {
+        runner::set_online(workflow.id, true).map(|()| Deployment::done())
     }
 
-    fn offline(workflow: WorkflowRef) -> Result<Receipt, Error> {
-        runner::set_online(workflow.id, false).map(|()| settled())
+    fn offline(workflow: WorkflowRef) -> Result<Deployment, Error> {
+        runner::set_online(workflow.id, false).map(|()| Deployment::done())
+    }
+}
+
+impl Pausing for Local {
+    fn pause(instance: InstanceRef) -> Result<Receipt, Error> {
+        runner::set_paused(&instance, true).map(|()| asked())
+    }
+
+    fn resume(instance: InstanceRef) -> Result<Receipt, Error> {
+        runner::set_paused(&instance, false).map(|()| asked())
     }
 }
 
@@ -145,21 +153,10 @@ impl Definitions for Local {
 
 lakeport_sdk::engine!(Local);
 lakeport_sdk::engine_schedules!(Local);
+lakeport_sdk::engine_pausing!(Local);
 lakeport_sdk::engine_definitions!(Local);
 
-/// A deployment is finished when the scheduler has accepted it.
-fn done(workflow: u64) -> Deployment {
-    Deployment {
-        phase: "done".to_owned(),
-        code: Some(workflow.to_string()),
-        project: None,
-        state: "{}".to_owned(),
-        poll_ms: 0,
-        failure: None,
-        notes: Vec::new(),
-    }
-}
-
-fn settled() -> Receipt {
-    Receipt { state: None, settled: true, note: String::new() }
+/// The run changes a moment later.
+fn asked() -> Receipt {
+    Receipt { settled: false, note: String::new() }
 }

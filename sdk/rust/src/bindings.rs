@@ -144,6 +144,31 @@ pub mod engine_schedules {
     pub use exports::lakeport::engine::schedules;
 }
 
+/// The optional export of an engine that can pause runs.
+pub mod engine_pausing {
+    wit_bindgen::generate!({
+        inline: "
+            package lakeport:sdk-engine-pausing;
+
+            world engine-pausing {
+                export lakeport:engine/pausing@0.9.0;
+            }
+        ",
+        path: ["../../wit/host.wit", "../../wit/engine.wit"],
+        additional_derives: [PartialEq],
+        generate_unused_types: true,
+        pub_export_macro: true,
+        default_bindings_module: "lakeport_sdk::bindings::engine_pausing",
+        runtime_path: "lakeport_sdk::wit_bindgen::rt",
+        generate_all,
+        with: {
+            "lakeport:host/types@0.9.0": lakeport_sdk::bindings::host::types,
+            "lakeport:engine/model@0.9.0": lakeport_sdk::bindings::engine::model,
+        },
+    });
+    pub use exports::lakeport::engine::pausing;
+}
+
 /// The optional export of an engine that runs backfills itself.
 pub mod engine_backfills {
     wit_bindgen::generate!({

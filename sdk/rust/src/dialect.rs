@@ -13,7 +13,9 @@
 pub use crate::bindings::dialect::about::{
     Cancel, DialectInfo, NameRule, Quoting, Session, SqlHelp, TextRule, TypeInfo, Vocabulary,
 };
-pub use crate::bindings::dialect::connection::{Connection, Limits};
+#[cfg(target_arch = "wasm32")]
+pub use crate::bindings::dialect::connection::Connection;
+pub use crate::bindings::dialect::connection::Limits;
 pub use crate::bindings::dialect::planner::{
     AddField, AlterField, Change, ChangePlan, CommentTable, DataType, DropField, DropTable, OtherChange,
     RenameTable, SetCount,
@@ -27,6 +29,8 @@ pub use crate::bindings::dialect::statements::{
     Action, Fragment, OtherToken, Probe, ProbeRule, Step, TextToken, Token, TypeToken,
 };
 pub use crate::bindings::dialect_wire::wire::{Guest as Wire, HttpTransport, Part};
+#[cfg(not(target_arch = "wasm32"))]
+pub use crate::testing::Connection;
 pub use crate::{Cell, Column, Error, Page, Problem, RowSet, Timestamp, Upstream};
 pub use problems::Problems;
 pub use query::Query;
@@ -36,7 +40,9 @@ mod problems;
 mod query;
 mod statement;
 
-use crate::bindings::dialect::{about, planner, reader};
+#[cfg(target_arch = "wasm32")]
+use crate::bindings::dialect::reader;
+use crate::bindings::dialect::{about, planner};
 
 /// A dialect. `lakeport_sdk::dialect!` exports it.
 ///
@@ -282,6 +288,8 @@ impl<T: Dialect> planner::Guest for T {
     }
 }
 
+// A native build has a connection of its own, for tests.
+#[cfg(target_arch = "wasm32")]
 impl<T: Dialect> reader::Guest for T {
     fn server(connection: Connection, options: String) -> Result<ServerInfo, Error> {
         <T as Dialect>::server(connection, options)

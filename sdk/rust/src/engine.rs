@@ -1,7 +1,7 @@
 //! Engines: one kind of workflow scheduler.
 //!
-//! An engine implements [`Engine`] and, if its scheduler supports them, [`Schedules`], [`Backfills`] and
-//! [`Definitions`]. Each has a macro line that exports it, and the exports declare the engine's abilities.
+//! An engine implements [`Engine`] and, if its scheduler supports them, [`Schedules`], [`Pausing`], [`Backfills`]
+//! and [`Definitions`]. Each has a macro line that exports it, and the exports declare the engine's abilities.
 //!
 //! ```text
 //! lakeport_sdk::engine!(MyScheduler);
@@ -9,11 +9,11 @@
 //! ```
 
 pub use crate::bindings::engine::about::{EngineInfo, TaskType};
-pub use crate::bindings::engine::deploys::{DeployRequest, Deployment, TestCheck, TestReport};
+pub use crate::bindings::engine::deploys::{DeployRequest, TestCheck, TestReport};
 pub use crate::bindings::engine::model::{
-    Datasource, Edge, Instance, InstanceRef, LogPage, LogRequest, Param, Receipt, RetryRequest, RunQuery,
-    RunRequest, Schedule, Started, Target, Task, TaskRun, TaskRunPage, TaskRunRequest, WatchPage,
-    WatchRequest, Workflow, WorkflowRef,
+    BodyPart, BodyValue, Datasource, Deployment, Edge, Instance, InstanceRef, LogPage, LogRequest, OpenRun,
+    Param, Receipt, RetryRequest, RunQuery, RunRequest, Schedule, Started, Target, Task, TaskRun,
+    TaskRunPage, TaskRunRequest, WatchPage, WatchRequest, Watched, Workflow, WorkflowRef,
 };
 pub use crate::bindings::engine_backfills::backfills::{
     BackfillRequest, BackfillStarted, Dates, Guest as Backfills, TimeRange,
@@ -21,6 +21,7 @@ pub use crate::bindings::engine_backfills::backfills::{
 pub use crate::bindings::engine_definitions::definitions::{
     Definition, DefinitionHead, DefinitionPage, DefinitionQuery, Guest as Definitions, Source,
 };
+pub use crate::bindings::engine_pausing::pausing::Guest as Pausing;
 pub use crate::bindings::engine_schedules::schedules::Guest as Schedules;
 /// The embedded scheduler. Only a bundled component may import it.
 pub use crate::bindings::runner;
@@ -48,13 +49,13 @@ pub trait Engine {
     /// Deploys a revision; re-entrant.
     fn deploy(request: DeployRequest) -> Result<Deployment, Error>;
 
-    /// The state of a deployment. Required for engines that answer `waiting`, or with unsettled receipts.
-    fn status(_current: WorkflowRef, _revision: String) -> Result<Deployment, Error> {
-        Err(Error::unsupported("this engine's deployments are done when they are answered"))
+    /// The progress of a change. Required for engines that answer `waiting`.
+    fn status(_current: WorkflowRef, _revision: Option<String>) -> Result<Deployment, Error> {
+        Err(Error::unsupported("this engine's changes are made when they are answered"))
     }
 
     /// Removes a workflow from the engine.
-    fn remove(current: WorkflowRef) -> Result<Receipt, Error>;
+    fn remove(current: WorkflowRef) -> Result<Deployment, Error>;
 
     /// Starts one run.
     fn start(request: RunRequest) -> Result<Started, Error>;
@@ -109,6 +110,45 @@ impl EngineInfo {
     }
 }
 
+impl Deployment {
+    /// A change that is made. The workflow keeps its code, its project and its state; set others by struct
+    /// update.
+    pub fn done() -> Deployment {
+        Deployment {
+            phase: "done".to_owned(),
+            code: None,
+            project: None,
+            state: None,
+            poll_ms: 0,
+            failure: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// A change that the engine carries out by itself; its progress is asked for after `poll_ms`.
+    pub fn waiting(poll_ms: u32) -> Deployment {
+        Deployment { phase: "waiting".to_owned(), poll_ms, ..Deployment::done() }
+    }
+}
+
+impl Task {
+    /// What it runs, as the author wrote it.
+    pub fn text(&self) -> String {
+        let spelled = |part: &BodyPart| match part {
+            BodyPart::Text(text) => text.clone(),
+            BodyPart::Value(value) => value.spelled.clone(),
+        };
+        self.body.iter().map(spelled).collect()
+    }
+}
+
+impl Started {
+    /// A run that was begun, or `found`.
+    pub fn run(instance: impl Into<String>, found: bool) -> Started {
+        Started { instance: Some(instance.into()), trigger: None, found }
+    }
+}
+
 impl<T: Engine> about::Guest for T {
     fn describe() -> EngineInfo {
         <T as Engine>::describe()
@@ -128,11 +168,11 @@ impl<T: Engine> deploys::Guest for T {
         <T as Engine>::deploy(request)
     }
 
-    fn status(current: WorkflowRef, revision: String) -> Result<Deployment, Error> {
+    fn status(current: WorkflowRef, revision: Option<String>) -> Result<Deployment, Error> {
         <T as Engine>::status(current, revision)
     }
 
-    fn remove(current: WorkflowRef) -> Result<Receipt, Error> {
+    fn remove(current: WorkflowRef) -> Result<Deployment, Error> {
         <T as Engine>::remove(current)
     }
 }
@@ -182,6 +222,14 @@ macro_rules! engine {
 macro_rules! engine_schedules {
     ($plugin:ident) => {
         $crate::export_plugin!($plugin, $crate::engine::Schedules, engine_schedules);
+    };
+}
+
+/// Also exports `pausing`, from a type that implements [`engine::Pausing`](Pausing).
+#[macro_export]
+macro_rules! engine_pausing {
+    ($plugin:ident) => {
+        $crate::export_plugin!($plugin, $crate::engine::Pausing, engine_pausing);
     };
 }
 

@@ -48,8 +48,9 @@
 //! 4. `lakeport plugin install target/wasm32-wasip2/release/shout.wasm` shows its requested permissions;
 //!    `lakeport plugin activate shout DIGEST` grants them.
 //!
-//! The same crate builds natively, so `cargo test` runs its unit tests without a host. The host's functions
-//! then panic when called, except for the log, which goes to standard error.
+//! The same crate builds natively, so `cargo test` runs its unit tests without a server. A `TestHost` of the
+//! module `testing` answers the host functions; without one they panic, except for the log, which goes to
+//! standard error.
 //!
 //! # What to know
 //!
@@ -68,6 +69,8 @@ pub mod engine;
 mod error;
 pub mod log;
 mod rows;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod testing;
 pub mod tool;
 
 pub use bindings::host::data::{Cell, Column, RowSet};
@@ -79,7 +82,11 @@ pub use wit_bindgen;
 
 /// Host interfaces that several families may use. A dialect has only the log.
 pub mod host {
-    pub use crate::bindings::host::{call, clock, config, files, http, memo, web};
+    pub use crate::bindings::host::web;
+    #[cfg(target_arch = "wasm32")]
+    pub use crate::bindings::host::{call, clock, config, files, http, memo};
+    #[cfg(not(target_arch = "wasm32"))]
+    pub use crate::testing::functions::{call, clock, config, files, http, memo};
 }
 
 /// The common part of the families' macros. A native build exports nothing, but the trait is required all the

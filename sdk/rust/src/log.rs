@@ -7,7 +7,8 @@
 //! warn!("{} definitions left out", 3; "project" => "sales", "page" => 2);
 //! ```
 //!
-//! In a native build, as in `cargo test` of a plugin, there is no host: lines go to standard error.
+//! In a native build, as in `cargo test` of a plugin, lines go to standard error, and to the `TestHost` of the
+//! module `testing`, if there is one.
 
 pub use crate::bindings::host::log::Level;
 
@@ -17,7 +18,10 @@ pub fn write(level: Level, message: &str, fields: &[(String, String)]) {
     #[cfg(target_arch = "wasm32")]
     crate::bindings::host::log::write(level, message, fields);
     #[cfg(not(target_arch = "wasm32"))]
-    eprintln!("{level:?} {message} {fields:?}");
+    {
+        crate::testing::capture_log(level, message, fields);
+        eprintln!("{level:?} {message} {fields:?}");
+    }
 }
 
 /// Writes one line at a level. The macros `trace!` … `error!` are shorter.

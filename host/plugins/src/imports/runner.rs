@@ -76,6 +76,14 @@ impl Host for CallState {
         ask!(self, |scheduler| scheduler.cancel(instance))
     }
 
+    async fn set_paused(
+        &mut self,
+        instance: InstanceRef,
+        paused: bool,
+    ) -> wasmtime::Result<Result<(), Error>> {
+        ask!(self, |scheduler| scheduler.set_paused(instance, paused))
+    }
+
     async fn retry(&mut self, request: RetryRequest) -> wasmtime::Result<Result<Started, Error>> {
         ask!(self, |scheduler| scheduler.retry(request))
     }
