@@ -1,13 +1,12 @@
 //! A conformance kit: checks a plugin's component against its contract and reports errors with place and
 //! reason.
 //!
-//! The server's own plugin host loads the component, and the server's own crate judges its answers. There is
-//! no server, no database and no network, so that a plugin's author can run it after every build:
-//! `lakeport-conformance dialect path.wasm`.
-//!
-//! So far it covers dialects.
+//! The server's own plugin host loads the component. A dialect needs no server, no database and no network, so
+//! that its author can run the kit after every build: `lakeport-conformance dialect path.wasm`. An engine is
+//! checked with a configured instance, from a Rust test: [`engine`].
 
 pub mod dialect;
+pub mod engine;
 mod load;
 mod report;
 

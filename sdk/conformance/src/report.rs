@@ -19,11 +19,23 @@ pub enum Area {
     Limits,
     /// Impossible requests give errors, not failures.
     Errors,
+    /// Workflows and runs go from state to state as the host drives them.
+    Lifecycle,
+    /// A call sends few upstream requests.
+    Chattiness,
 }
 
 impl Area {
     /// All, in the order of the report.
-    pub const ALL: [Area; 5] = [Area::Contract, Area::Determinism, Area::Quoting, Area::Limits, Area::Errors];
+    pub const ALL: [Area; 7] = [
+        Area::Contract,
+        Area::Determinism,
+        Area::Quoting,
+        Area::Limits,
+        Area::Errors,
+        Area::Lifecycle,
+        Area::Chattiness,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -32,6 +44,8 @@ impl Area {
             Area::Quoting => "quoting",
             Area::Limits => "limits",
             Area::Errors => "errors",
+            Area::Lifecycle => "lifecycle",
+            Area::Chattiness => "chattiness",
         }
     }
 }
@@ -56,6 +70,7 @@ pub struct Report {
     pub subject: String,
     cases: [usize; Area::ALL.len()],
     findings: BTreeSet<Finding>,
+    notes: Vec<String>,
 }
 
 impl Report {
@@ -72,6 +87,11 @@ impl Report {
         self.findings.insert(Finding { area, place: place.to_owned(), what: what.into(), why });
     }
 
+    /// Adds a line for the reader: what was not checked, what a call costs.
+    pub(crate) fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
+    }
+
     /// Counts a case, and adds a finding unless it holds.
     pub(crate) fn expect(&mut self, area: Area, holds: bool, place: &str, what: &str, why: &'static str) {
         self.case(area);
@@ -85,7 +105,12 @@ impl Report {
         self.findings.iter()
     }
 
-    /// Whether there are none.
+    /// The notes, in order.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Whether there are no findings.
     pub fn passed(&self) -> bool {
         self.findings.is_empty()
     }
@@ -101,6 +126,10 @@ impl fmt::Display for Report {
         writeln!(f, "{}: {} cases, {} findings", self.subject, self.cases(), self.findings.len())?;
         for area in Area::ALL {
             let found: Vec<&Finding> = self.findings.iter().filter(|finding| finding.area == area).collect();
+            // Each family has areas of its own.
+            if self.cases[area as usize] == 0 && found.is_empty() {
+                continue;
+            }
             let outcome =
                 if found.is_empty() { "holds".to_owned() } else { format!("{} findings", found.len()) };
             writeln!(f, "\n{:<12} {:>6} cases   {outcome}", area.name(), self.cases[area as usize])?;
@@ -111,6 +140,9 @@ impl fmt::Display for Report {
                 writeln!(f, "  … and {} more", found.len() - SHOWN_MAX)?;
             }
         }
-        Ok(())
+        if !self.notes.is_empty() {
+            writeln!(f, "\nnotes")?;
+        }
+        self.notes.iter().try_for_each(|note| writeln!(f, "  {note}"))
     }
 }

@@ -1,0 +1,37 @@
+//! A fake engine: all of the contract in memory, in a time that the test lets pass. A fault makes it break
+//! one rule.
+
+mod engine;
+mod scheduler;
+
+pub use engine::FakeEngine;
+pub use scheduler::FakeScheduler;
+
+/// The rule that it breaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// None: it has no feature, no log and no optional interface.
+    DoesLittle,
+    NeverDone,
+    Duplicates,
+    RunsTwice,
+    LosesEnds,
+    ForgetsOpen,
+    OwnWords,
+    CutsLogs,
+    NeverCompletes,
+    IgnoresStops,
+    IgnoresPauses,
+    HidesTasks,
+    RunsAll,
+    RetriesAll,
+    NeverFires,
+    FiresWhenOff,
+    LosesDates,
+    LosesEdges,
+    Traps,
+    TakesAnyCursor,
+    RunsRemoved,
+    OwnCodes,
+    AsksEach,
+}
