@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use bytes::Bytes;
-use http::header::{ACCEPT, USER_AGENT};
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
 use http::{Request, StatusCode, Uri};
-use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -56,7 +56,7 @@ impl Default for Limits {
 pub struct HttpClient {
     policy: Policy,
     tls: ClientConfig,
-    client: Client<HttpsConnector<Judged>, Empty<Bytes>>,
+    client: Client<HttpsConnector<Judged>, Full<Bytes>>,
 }
 
 impl HttpClient {
@@ -93,12 +93,35 @@ impl HttpClient {
             .map_err(|error| bad_answer(&shown, format!("sent an unexpected answer: {error}")))
     }
 
+    /// Posts JSON; an answer from 200 to 299 accepts it. The errors are those of [`Self::get_json`]; they show the host of
+    /// the address alone, since the rest may be a secret.
+    pub async fn post_json(&self, url: &str, body: Bytes, limits: Limits) -> Result<(), Error> {
+        let uri = parse(url)?;
+        let shown = uri.host().unwrap_or_default().to_owned();
+        let request = Request::post(uri)
+            .header(CONTENT_TYPE, "application/json")
+            .header(USER_AGENT, AGENT)
+            .body(Full::new(body))
+            .map_err(Error::internal)?;
+        let answer = async {
+            let response = self.client.request(request).await.map_err(|error| unreachable(&shown, &error))?;
+            let status = response.status();
+            // Read, so that the connection can be used again.
+            let _ = Limited::new(response.into_body(), limits.answer_max_bytes).collect().await;
+            if status.is_success() { Ok(()) } else { Err(bad_answer(&shown, format!("answered {status}"))) }
+        };
+        timeout(limits.total, answer).await.map_err(|_| {
+            let message = format!("{shown} did not answer within {} s", limits.total.as_secs());
+            Error::timed_out("connect_timeout", message)
+        })?
+    }
+
     async fn get(&self, uri: Uri, limits: Limits) -> Result<Bytes, Error> {
         let shown = shown(&uri);
         let request = Request::get(uri)
             .header(ACCEPT, "application/json")
             .header(USER_AGENT, AGENT)
-            .body(Empty::new())
+            .body(Full::default())
             .map_err(Error::internal)?;
         let response = self.client.request(request).await.map_err(|error| unreachable(&shown, &error))?;
         let status = response.status();

@@ -32,6 +32,16 @@ impl Rule {
         Ok(Rule { target, port: Some(port) })
     }
 
+    /// A rule for the host and port of a URL without an account. The error does not show the URL, which may hold a
+    /// secret.
+    pub fn of_url(url: &str) -> Result<Rule, String> {
+        let wrong = || "must be like https://hooks.example.com/path, without an account in it".to_owned();
+        let uri: http::Uri = url.parse().map_err(|_| wrong())?;
+        let account = uri.authority().is_some_and(|authority| authority.as_str().contains('@'));
+        let (host, port) = crate::host_and_port(&uri).filter(|_| !account).ok_or_else(wrong)?;
+        Rule::exactly(host, port)
+    }
+
     /// Whether the rule names the host itself, not just a parent domain.
     pub fn names(&self, host: &str, port: u16) -> bool {
         self.is_for(port) && matches!(&self.target, Target::Name(name) if name == host)
@@ -166,6 +176,15 @@ mod tests {
         assert!(rule("[::1]:80").covers_address(at("[::1]:80")));
         assert!(rule("fe80::/10").covers_address(at("[fe80::7]:80")));
         assert!(!rule("169.254.0.0/17").covers_address(at("169.254.169.254:80")));
+    }
+
+    #[test]
+    fn the_rule_of_a_url_wants_one_without_an_account() {
+        assert_eq!(Rule::of_url("https://hooks.example.com/a?token=b"), Ok(rule("hooks.example.com:443")));
+        for wrong in ["", "hooks", "ftp://a/b", "https://me:secret@a/b"] {
+            let why = Rule::of_url(wrong).unwrap_err();
+            assert!(why.starts_with("must be like") && !why.contains("secret"), "{why}");
+        }
     }
 
     #[test]

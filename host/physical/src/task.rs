@@ -7,15 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use lakeport_bindings::host::data::Cell;
 use lakeport_bindings::host::error;
 use lakeport_bindings::host::types::Error;
 use lakeport_sql::script::ScriptStatement;
-use lakeport_sql::{ReadStatement, Transport};
 
 use crate::database::Database;
 use crate::errors::is_locked;
-use crate::script::{Bounds, Ran, Shown};
+use crate::mark::{Mark, Tracking};
+use crate::script::{Ran, Shown};
 use crate::session::Session;
 
 /// How long a task waits for a write lock that other programs hold.
@@ -25,32 +24,51 @@ const OWN_TIMEOUT: Duration = Duration::from_secs(600);
 /// The session's clock counts whole milliseconds and may cut this much off a deadline.
 const ROUNDED_OFF: Duration = Duration::from_millis(2);
 
-const MARK: &str = "SELECT CAST(pg_catalog.txid_current_if_assigned() AS text)";
-/// Of questions about a mark.
-const MARK_BOUNDS: Bounds = Bounds { max_rows: 1, max_bytes: 1_024, timeout: Duration::from_secs(5) };
+/// What is known of a task's script before it begins.
+#[derive(Clone, Debug)]
+pub struct TaskPlan {
+    /// It waits for the write lock.
+    pub writes: bool,
+    /// A statement of it ends the transaction in the database: what came before is kept at once.
+    pub commits_early: bool,
+    /// It defines nothing, not even something temporary: the session is afterwards as it was before.
+    pub leaves_session: bool,
+    /// One statement that only reads.
+    pub is_one_read: bool,
+    /// Names the transaction in the database; unique among all tasks of all servers. At most 64 letters, digits and
+    /// hyphens.
+    pub name: String,
+    /// A SQLite file may get a table of ours, in which the task's row tells that it has committed.
+    pub may_add_table: bool,
+}
 
-/// A session with a transaction. Dropping it before [`TaskSession::commit`] rolls back.
+/// A session with a transaction. Dropping it before [`TaskSession::prepare`] rolls back.
 pub struct TaskSession {
     session: Arc<Session>,
+    tracking: Tracking,
+    leaves_session: bool,
     deadline: Option<Instant>,
     stopped: Arc<AtomicBool>,
 }
 
 impl TaskSession {
-    /// Opens a session and begins. A script that `writes` waits for the write lock. Running statements end
-    /// once `stopped` is set, or at the deadline.
+    /// Opens a session and begins. Running statements end once `stopped` is set, or at the deadline.
     pub async fn begin(
         database: &Database,
-        writes: bool,
+        plan: TaskPlan,
         deadline: Option<Instant>,
         stopped: Arc<AtomicBool>,
     ) -> Result<TaskSession, Error> {
         let session = database.open_to_change().await?;
         session.cancelled_by(Arc::clone(&stopped));
-        let task = TaskSession { session, deadline, stopped };
+        let (writes, leaves_session) = (plan.writes, plan.leaves_session);
+        let tracking = Tracking::of(&session, plan).await?;
+        let mut task = TaskSession { session, tracking, leaves_session, deadline, stopped };
         let patience = Instant::now() + LOCK_WAIT_MAX;
         loop {
-            match task.session.begin_task(writes, task.time_left(OWN_TIMEOUT)).await {
+            let left = task.time_left(OWN_TIMEOUT);
+            let began = task.tracking.begin(&task.session, writes, left).await;
+            match began {
                 Ok(()) => return Ok(task),
                 Err(cause) if is_locked(&cause) && Instant::now() < patience && !task.is_over() => {}
                 Err(cause) => return Err(cause),
@@ -66,19 +84,27 @@ impl TaskSession {
         self.session.script(statement, shown, self.time_left(Duration::MAX)).await
     }
 
-    /// The database's name of the transaction, by which [`outcome`] finds it after its commit; `None`: it has none, or
-    /// nothing was changed.
-    pub async fn mark(&self) -> Result<Option<String>, Error> {
-        if self.session.transport() != Transport::Postgres {
-            return Ok(None);
-        }
-        first_text(&self.session, MARK).await
+    /// What tells, after the commit, that it was made; to be kept before [`TaskSession::prepare`]. `None`: nothing will,
+    /// or nothing was changed.
+    pub async fn mark(&self) -> Result<Option<Mark>, Error> {
+        self.tracking.mark(&self.session).await
+    }
+
+    /// Prepares the commit where the database has such a step, and returns the mark to be kept from now on. After it, also
+    /// after its failure, only [`TaskSession::commit`], [`TaskSession::roll_back`] and the mark's outcome end the
+    /// transaction.
+    pub async fn prepare(&self) -> Result<Option<Mark>, Error> {
+        self.session.not_cancelled();
+        self.tracking.prepare(&self.session).await
     }
 
     /// Commits. Waits for readers until `stopped` is set or the deadline is reached.
     pub async fn commit(self) -> Result<(), Error> {
         let committed = self.commit_when_free().await;
-        self.session.close().await;
+        match committed {
+            Ok(()) if self.leaves_session => self.session.rest().await,
+            _ => self.session.close().await,
+        }
         committed
     }
 
@@ -87,9 +113,9 @@ impl TaskSession {
         let patience = Instant::now() + LOCK_WAIT_MAX;
         // Of a commit that is broken off it is unknown whether it was made.
         self.session.not_cancelled();
-        self.session.wait_shortly(OWN_TIMEOUT).await?;
+        self.tracking.wait_shortly(&self.session, OWN_TIMEOUT).await?;
         loop {
-            match self.session.commit(OWN_TIMEOUT).await {
+            match self.tracking.commit(&self.session, OWN_TIMEOUT).await {
                 Err(cause) if is_locked(&cause) && Instant::now() < patience && !self.is_over() => {}
                 outcome => return outcome,
             }
@@ -98,7 +124,13 @@ impl TaskSession {
 
     /// Rolls back.
     pub async fn roll_back(self) {
+        self.tracking.roll_back(&self.session).await;
         // The database rolls back when the session is closed.
+        self.session.close().await;
+    }
+
+    /// Leaves a prepared transaction to the mark's outcome.
+    pub async fn leave(self) {
         self.session.close().await;
     }
 
@@ -111,42 +143,6 @@ impl TaskSession {
         let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now()) + ROUNDED_OFF;
         self.deadline.map_or(otherwise, left)
     }
-}
-
-/// What became of a transaction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    Committed,
-    RolledBack,
-    InProgress,
-    /// The database does not remember it.
-    Forgotten,
-}
-
-/// What became of the transaction with this [`TaskSession::mark`].
-pub async fn outcome(database: &Database, mark: &str) -> Result<Outcome, Error> {
-    if mark.is_empty() || !mark.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Ok(Outcome::Forgotten);
-    }
-    let session = database.open_to_query(false).await?;
-    let status = first_text(&session, &format!("SELECT pg_catalog.txid_status({mark})")).await;
-    session.close().await;
-    Ok(match status?.as_deref() {
-        Some("committed") => Outcome::Committed,
-        Some("aborted") => Outcome::RolledBack,
-        Some("in progress") => Outcome::InProgress,
-        _ => Outcome::Forgotten,
-    })
-}
-
-/// The first column of the first row.
-async fn first_text(session: &Session, sql: &str) -> Result<Option<String>, Error> {
-    let statement = ReadStatement { sql: sql.to_owned(), binds: Vec::new() };
-    let rows = session.read(&statement, MARK_BOUNDS).await?;
-    Ok(match rows.rows.first().and_then(|row| row.first()) {
-        Some(Cell::Text(text)) => Some(text.clone()),
-        _ => None,
-    })
 }
 
 #[cfg(test)]

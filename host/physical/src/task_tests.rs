@@ -6,6 +6,7 @@ use sqlx::{ConnectOptions, Connection, SqliteConnection};
 
 use super::*;
 use crate::database::SqliteDatabase;
+use crate::mark::Outcome;
 use crate::worker::WorkerProcesses;
 
 const SHOWN: Shown = Shown { rows: 2, cell_chars: 5 };
@@ -21,6 +22,17 @@ async fn file(folder: &Path) -> Database {
     Database::Sqlite(SqliteDatabase::at(path.canonicalize().unwrap(), WorkerProcesses::inside()))
 }
 
+fn plan(script: &[ScriptStatement]) -> TaskPlan {
+    TaskPlan {
+        writes: script.iter().any(ScriptStatement::writes),
+        commits_early: false,
+        leaves_session: false,
+        is_one_read: false,
+        name: "task-1".to_owned(),
+        may_add_table: false,
+    }
+}
+
 async fn run(
     database: &Database,
     text: &str,
@@ -28,8 +40,7 @@ async fn run(
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<Ran>, Error> {
     let script = sqlite_script(text).unwrap();
-    let writes = script.iter().any(ScriptStatement::writes);
-    let session = TaskSession::begin(database, writes, deadline, Arc::clone(stop)).await?;
+    let session = TaskSession::begin(database, plan(&script), deadline, Arc::clone(stop)).await?;
     let mut ran = Vec::new();
     for statement in &script {
         match session.run(statement, SHOWN).await {
@@ -136,4 +147,34 @@ async fn two_that_write_wait_for_each_other() {
     other.unwrap();
     let ran = all(&database, "SELECT a FROM log ORDER BY a").await.unwrap();
     assert_eq!(ran[0].first, [["1"], ["2"]]);
+}
+
+#[tokio::test]
+async fn a_row_of_our_table_tells_what_has_committed() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = file(folder.path()).await;
+    let script = sqlite_script("INSERT INTO log VALUES (1)").unwrap();
+    let begin = async |name: &str| {
+        let plan = TaskPlan { name: name.to_owned(), may_add_table: true, ..plan(&script) };
+        let session = TaskSession::begin(&database, plan, None, Arc::default()).await.unwrap();
+        session.run(&script[0], SHOWN).await.unwrap();
+        let mark = session.mark().await.unwrap().unwrap();
+        (session, mark)
+    };
+    let (session, rolled_back) = begin("rolled-back").await;
+    session.roll_back().await;
+    assert_eq!(rolled_back.outcome(&database).await.unwrap(), Outcome::RolledBack, "there is no table yet");
+    let (session, committed) = begin("committed").await;
+    assert_eq!(session.prepare().await.unwrap(), None);
+    session.commit().await.unwrap();
+    assert_eq!(committed.outcome(&database).await.unwrap(), Outcome::Committed);
+    assert_eq!(rolled_back.outcome(&database).await.unwrap(), Outcome::RolledBack);
+    let (session, open) = begin("open").await;
+    assert_eq!(open.outcome(&database).await.unwrap(), Outcome::InProgress, "its session may commit");
+    session.roll_back().await;
+    assert_eq!(all(&database, "SELECT * FROM log").await.unwrap()[0].rows, 1);
+    // Without the option there is no mark, and no table.
+    let plain = TaskSession::begin(&database, plan(&script), None, Arc::default()).await.unwrap();
+    assert_eq!(plain.mark().await.unwrap(), None);
+    plain.roll_back().await;
 }

@@ -1,5 +1,6 @@
 //! The addresses of databases as users write them, and their resolution.
 
+use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use lakeport_bindings::host::error;
@@ -23,34 +24,53 @@ pub async fn locate(
     processes: &WorkerProcesses,
 ) -> Result<Database, Error> {
     let path = sqlite_path(url)?;
-    let place = place(&path, roots, forbidden).await?;
-    // Opening a pipe would block until it has a writer.
-    if let Place::There(file) = place
-        && tokio::fs::metadata(&file).await.is_ok_and(|found| found.is_file())
-        && companions_are_files(&file).await
-    {
-        return Ok(Database::Sqlite(SqliteDatabase::at(file, processes.clone())));
+    let found = in_folders(path.clone(), roots, forbidden, |path, roots, forbidden| {
+        // Opening a pipe would block until it has a writer.
+        Ok(match place(path, roots, forbidden)? {
+            Place::There(file) if is_file(&file) && companions_are_files(&file) => Some(file),
+            _ => None,
+        })
+    });
+    match found.await? {
+        Some(file) => Ok(Database::Sqlite(SqliteDatabase::at(file, processes.clone()))),
+        None => {
+            let message = format!("no file {} in the folders for SQLite databases", path.display());
+            Err(error("unreachable", message))
+        }
     }
-    let message = format!("no file {} in the folders for SQLite databases", path.display());
-    Err(error("unreachable", message))
+}
+
+/// Asks the file system on a thread that may wait for it.
+async fn in_folders<T: Send + 'static>(
+    path: PathBuf,
+    roots: &[PathBuf],
+    forbidden: &[PathBuf],
+    ask: impl FnOnce(&Path, &[PathBuf], &[PathBuf]) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let (roots, forbidden) = (roots.to_owned(), forbidden.to_owned());
+    let asked = tokio::task::spawn_blocking(move || ask(&path, &roots, &forbidden)).await;
+    asked.map_err(|cause| error("internal", format!("looking for the file: {cause}")))?
+}
+
+fn is_file(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.is_file())
 }
 
 /// SQLite also opens the companion files beside a database.
-async fn companions_are_files(file: &Path) -> bool {
-    for suffix in ["-journal", "-wal", "-shm"] {
+fn companions_are_files(file: &Path) -> bool {
+    ["-journal", "-wal", "-shm"].into_iter().all(|suffix| {
         let mut beside = file.as_os_str().to_owned();
         beside.push(suffix);
-        if tokio::fs::symlink_metadata(&beside).await.is_ok_and(|found| !found.is_file()) {
-            return false;
-        }
-    }
-    true
+        fs::symlink_metadata(&beside).map_or(true, |found| found.is_file())
+    })
 }
 
 /// Whether [`locate`] may find a database at the address, now or once the file exists. The codes are the
 /// same, except that a missing file is no error. Links are checked again when the database is opened.
 pub async fn check(url: &str, roots: &[PathBuf], forbidden: &[PathBuf]) -> Result<(), Error> {
-    place(&sqlite_path(url)?, roots, forbidden).await.map(drop)
+    let check =
+        |path: &Path, roots: &[PathBuf], forbidden: &[PathBuf]| place(path, roots, forbidden).map(drop);
+    in_folders(sqlite_path(url)?, roots, forbidden, check).await
 }
 
 /// The result of resolving a permitted path.
@@ -62,31 +82,31 @@ enum Place {
 }
 
 /// The first root that contains the path; an existing file comes first.
-async fn place(path: &Path, roots: &[PathBuf], forbidden: &[PathBuf]) -> Result<Place, Error> {
+fn place(path: &Path, roots: &[PathBuf], forbidden: &[PathBuf]) -> Result<Place, Error> {
     let mut free = None;
     for root in roots {
-        let Ok(root) = tokio::fs::canonicalize(root).await else { continue };
-        let (real, is_there) = real(&root.join(path)).await;
+        let Ok(root) = fs::canonicalize(root) else { continue };
+        let (real, is_there) = real(&root.join(path));
         if !real.starts_with(&root) {
             continue;
         }
         if is_there {
-            refuse_forbidden(path, &real, forbidden).await?;
+            refuse_forbidden(path, &real, forbidden)?;
             return Ok(Place::There(real));
         }
         free.get_or_insert(real);
     }
     let free = free.ok_or_else(|| outside(path))?;
-    refuse_forbidden(path, &free, forbidden).await?;
+    refuse_forbidden(path, &free, forbidden)?;
     Ok(Place::Free)
 }
 
 /// The path with its links followed as far as it exists, and whether it exists as a whole.
-async fn real(path: &Path) -> (PathBuf, bool) {
+fn real(path: &Path) -> (PathBuf, bool) {
     let mut missing = Vec::new();
     let mut there = path;
     loop {
-        if let Ok(real) = tokio::fs::canonicalize(there).await {
+        if let Ok(real) = fs::canonicalize(there) {
             return (missing.iter().rev().fold(real, |real, name| real.join(name)), missing.is_empty());
         }
         let (Some(folder), Some(name)) = (there.parent(), there.file_name()) else {
@@ -97,13 +117,9 @@ async fn real(path: &Path) -> (PathBuf, bool) {
     }
 }
 
-async fn refuse_forbidden(path: &Path, real: &Path, forbidden: &[PathBuf]) -> Result<(), Error> {
-    for place in forbidden {
-        if tokio::fs::canonicalize(place).await.is_ok_and(|place| real.starts_with(place)) {
-            return Err(outside(path));
-        }
-    }
-    Ok(())
+fn refuse_forbidden(path: &Path, real: &Path, forbidden: &[PathBuf]) -> Result<(), Error> {
+    let is_in = |place: &PathBuf| fs::canonicalize(place).is_ok_and(|place| real.starts_with(place));
+    if forbidden.iter().any(is_in) { Err(outside(path)) } else { Ok(()) }
 }
 
 fn outside(path: &Path) -> Error {

@@ -18,6 +18,8 @@ const PRAGMA_FUNCTIONS: &str = "pragma_";
 const PLACEHOLDERS: [char; 5] = ['$', '@', ':', '?', '#'];
 /// Statements with which MySQL and MariaDB end a transaction.
 const COMMITS_IN_MYSQL: [&str; 6] = ["CREATE", "ALTER", "DROP", "TRUNCATE", "RENAME", "ANALYZE"];
+/// Words before a table that is read.
+const READS_WITH: [&str; 7] = ["FROM", "JOIN", "TABLE", "USING", "LIKE", "UPDATE", "MERGE"];
 /// Tokenizers skip it; the lexer does not.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
@@ -28,6 +30,7 @@ pub struct ScriptStatement {
     verb: &'static str,
     writes: bool,
     commits: bool,
+    may_read_tables: bool,
 }
 
 impl ScriptStatement {
@@ -49,6 +52,16 @@ impl ScriptStatement {
     /// Whether the database ends the transaction with it, and keeps it at once.
     pub fn commits(&self) -> bool {
         self.commits
+    }
+
+    /// Whether it defines something, which the session may keep.
+    pub fn defines(&self) -> bool {
+        !self.changes_rows() && !matches!(self.verb, "SELECT" | "VALUES" | "EXPLAIN")
+    }
+
+    /// False: it names no table that it reads.
+    pub fn may_read_tables(&self) -> bool {
+        self.may_read_tables
     }
 
     /// Whether the database counts its changed rows.
@@ -104,9 +117,14 @@ pub fn script(text: &str, server: Server) -> Result<Vec<ScriptStatement>, String
             let line = line_of(text, first.span.start);
             format!("statement {} (line {line}) is refused: {why}", statements.len() + 1)
         })?;
-        let text = text[first.span.start..last.span.end].to_owned();
         let commits = server == Server::MySql && COMMITS_IN_MYSQL.contains(&verb);
-        statements.push(ScriptStatement { text, verb, writes, commits });
+        let word = |lexeme: &&&Lexeme| lexeme.kind == Kind::Word;
+        let may_read_tables = words
+            .iter()
+            .filter(word)
+            .any(|lexeme| READS_WITH.iter().any(|one| text[lexeme.span.clone()].eq_ignore_ascii_case(one)));
+        let text = text[first.span.start..last.span.end].to_owned();
+        statements.push(ScriptStatement { text, verb, writes, commits, may_read_tables });
     }
     if statements.is_empty() { Err("the SQL has no statement".to_owned()) } else { Ok(statements) }
 }

@@ -168,6 +168,20 @@ pub(crate) fn limit_values(handle: &mut LockedSqliteHandle<'_>, bytes: c_int) {
     unsafe { sqlite::sqlite3_limit(handle.as_raw_handle().as_ptr(), sqlite::SQLITE_LIMIT_LENGTH, bytes) };
 }
 
+/// Sets how long the connection waits for locks; false: it is within a transaction.
+#[expect(
+    unsafe_code,
+    reason = "the driver does not offer it without a statement; the handle is locked meanwhile"
+)]
+pub(crate) fn rest(handle: &mut LockedSqliteHandle<'_>, busy_timeout_ms: c_int) -> bool {
+    let connection = handle.as_raw_handle().as_ptr();
+    // SAFETY: the connection is open and no other code uses it while the handle is locked.
+    unsafe {
+        sqlite::sqlite3_busy_timeout(connection, busy_timeout_ms);
+        sqlite::sqlite3_get_autocommit(connection) != 0
+    }
+}
+
 /// Makes SQLite ask the authority about each access from now on.
 #[expect(
     unsafe_code,

@@ -106,10 +106,7 @@ impl Session {
 
     /// Runs a statement of a checked plan.
     pub async fn change(&self, statement: &Statement, timeout: Duration) -> Result<(), Error> {
-        match self {
-            Session::Sqlite(session) => session.execute(statement.as_str(), timeout).await,
-            Session::Server(session) => session.execute(statement.as_str(), timeout).await.map(drop),
-        }
+        self.own(statement.as_str(), timeout).await
     }
 
     /// Installs the database's own access control where it has one; the views replace all tables.
@@ -206,6 +203,25 @@ impl Session {
         }
     }
 
+    /// Begins a task's transaction with a statement of a server that names it.
+    pub async fn begin_named(&self, begin: &str, timeout: Duration) -> Result<(), Error> {
+        match self {
+            Session::Sqlite(_) => self.begin_task(true, timeout).await,
+            Session::Server(session) => {
+                session.keep_from_others();
+                session.begin(begin, timeout).await
+            }
+        }
+    }
+
+    /// Runs a statement of the host.
+    pub async fn own(&self, sql: &str, timeout: Duration) -> Result<(), Error> {
+        match self {
+            Session::Sqlite(session) => session.execute(sql, timeout).await,
+            Session::Server(session) => session.execute(sql, timeout).await.map(drop),
+        }
+    }
+
     /// Shortens the lock wait, so that a statement reacts soon once the flag is set.
     pub async fn wait_shortly(&self, timeout: Duration) -> Result<(), Error> {
         match self {
@@ -225,6 +241,15 @@ impl Session {
         match self {
             Session::Sqlite(session) => session.execute("ROLLBACK", OWN_TIMEOUT).await,
             Session::Server(session) => session.end("ROLLBACK", OWN_TIMEOUT).await,
+        }
+    }
+
+    /// Ends a session that has left nothing in itself; a file may stay open for the next one.
+    pub async fn rest(self: Arc<Self>) {
+        match Arc::into_inner(self) {
+            Some(Session::Sqlite(session)) => session.rest().await,
+            Some(Session::Server(session)) => session.close().await,
+            None => {}
         }
     }
 

@@ -106,6 +106,13 @@ impl SqliteSession {
         }
     }
 
+    /// Ends the session; the next one on the file may come soon.
+    pub async fn rest(mut self) {
+        if let Some(worker) = self.worker.get_mut().take() {
+            worker.rest_open().await;
+        }
+    }
+
     async fn ask(&self, request: Request, timeout: Duration) -> Result<Reply, Error> {
         let mut worker = self.worker.lock().await;
         let worker = worker.as_mut().ok_or_else(|| error("unreachable", "the database session is closed"))?;

@@ -4,7 +4,8 @@
 //! SQLite cannot be interrupted within one operation, a search in a large text for instance. Values are
 //! bounded, and the worker is killed when a statement does not end.
 
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -28,7 +29,8 @@ use crate::errors::{is_unfinished, of_sqlite};
 use crate::script::{Ran, Shown};
 
 /// How long to wait for another program's lock.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT_MS: i32 = 5_000;
+const BUSY_TIMEOUT: Duration = Duration::from_millis(BUSY_TIMEOUT_MS as u64);
 /// Virtual machine steps between two deadline checks: well below a millisecond.
 const STEPS_BETWEEN_LOOKS: i32 = 1_000;
 /// Rows that SQLite may compute ahead: each may be large.
@@ -85,6 +87,9 @@ const VALUE_MAX_BYTES: i32 = 128 * 1024 * 1024;
 pub(crate) struct SqliteFile {
     connection: Mutex<SqliteConnection>,
     watch: Arc<Watch>,
+    /// Its path, whether it is only read, and its device and number.
+    opened: (PathBuf, bool, Option<(u64, u64)>),
+    rests: AtomicBool,
 }
 
 impl SqliteFile {
@@ -143,7 +148,8 @@ impl SqliteFile {
             .fetch_all("SELECT 1 FROM sqlite_schema LIMIT 1")
             .await
             .map_err(|cause| of_sqlite(&cause))?;
-        Ok(SqliteFile { connection: Mutex::new(connection), watch })
+        let opened = (path.to_owned(), read_only, number_of(path));
+        Ok(SqliteFile { connection: Mutex::new(connection), watch, opened, rests: AtomicBool::new(false) })
     }
 
     /// Interrupts running statements once the flag is set.
@@ -234,6 +240,26 @@ impl SqliteFile {
         .await
     }
 
+    /// Ends a session, as if it closed the file. False: it left something open.
+    pub async fn rest(&self) -> bool {
+        let mut connection = self.connection.lock().await;
+        let Ok(mut handle) = connection.lock_handle().await else { return false };
+        let is_at_rest = authority::rest(&mut handle, BUSY_TIMEOUT_MS);
+        self.rests.store(is_at_rest, Ordering::Relaxed);
+        is_at_rest
+    }
+
+    pub fn rests(&self) -> bool {
+        self.rests.load(Ordering::Relaxed)
+    }
+
+    /// Begins a session with the file of an earlier one, if it is still this one.
+    pub fn wakes(&self, path: &Path, read_only: bool) -> bool {
+        let (own, own_mode, number) = &self.opened;
+        let is_it = own == path && *own_mode == read_only && number.is_some() && *number == number_of(path);
+        is_it && self.rests.swap(false, Ordering::Relaxed)
+    }
+
     /// Closes the session cleanly.
     pub async fn close(self) {
         if let Err(cause) = self.connection.into_inner().close().await {
@@ -268,6 +294,11 @@ impl SqliteFile {
             _ => cause,
         })
     }
+}
+
+/// What tells the file at a path from others.
+fn number_of(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 fn columns(statement: sqlx::sqlite::SqliteStatement) -> Vec<Column> {

@@ -13,11 +13,15 @@ use lakeport_bindings::host::types::Error;
 use lakeport_sql::ReadStatement;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
+use tokio::time::timeout;
 
 use super::message::{self, Reply, Request, Target, bounded, named, receive, send};
 use crate::errors::PROTOCOL_ERROR;
 use crate::server::Connection;
 use crate::session::SqliteFile;
+
+/// How long a file stays open after its session.
+const FILE_RESTS: Duration = Duration::from_secs(1);
 
 /// The open database.
 enum Open {
@@ -66,7 +70,7 @@ pub(super) async fn serve(stream: UnixStream, begins: fn(Duration)) {
     };
     let working = async {
         let mut open = None;
-        while let Some(request) = requests.recv().await {
+        while let Some(request) = next(&mut requests, &mut open).await {
             begins(request.timeout());
             let answering = AssertUnwindSafe(answer(&mut open, request, &cancelled)).catch_unwind();
             let reply = answering.await.unwrap_or_else(|panicked| {
@@ -91,6 +95,25 @@ pub(super) async fn serve(stream: UnixStream, begins: fn(Duration)) {
     }
 }
 
+/// The next request. A file that rests is closed if there is none for a while.
+async fn next(requests: &mut mpsc::Receiver<Request>, open: &mut Option<Open>) -> Option<Request> {
+    if matches!(open, Some(Open::Sqlite(file)) if file.rests()) {
+        match timeout(FILE_RESTS, requests.recv()).await {
+            Ok(request) => return request,
+            Err(_) => close(open).await,
+        }
+    }
+    requests.recv().await
+}
+
+async fn close(open: &mut Option<Open>) {
+    match open.take() {
+        Some(Open::Sqlite(file)) => file.close().await,
+        Some(Open::Server(connection)) => connection.close().await,
+        None => {}
+    }
+}
+
 impl Request {
     /// The time that its statement may take.
     fn timeout(&self) -> Duration {
@@ -99,9 +122,12 @@ impl Request {
             | Request::Execute { timeout, .. }
             | Request::Script { timeout, .. } => *timeout,
             Request::Read { bounds, .. } => bounds.timeout,
-            Request::Open(_) | Request::Close | Request::SetUp { .. } | Request::Check | Request::Cancel => {
-                super::OWN_TIMEOUT
-            }
+            Request::Open(_)
+            | Request::Close
+            | Request::Rest
+            | Request::SetUp { .. }
+            | Request::Check
+            | Request::Cancel => super::OWN_TIMEOUT,
         }
     }
 }
@@ -112,6 +138,8 @@ async fn answer(
     cancelled: &Arc<AtomicBool>,
 ) -> Result<Reply, Error> {
     match (request, &mut *open) {
+        (Request::Open(Target::Sqlite { path, read_only }), Some(Open::Sqlite(file)))
+            if file.wakes(&path, read_only) => {}
         (Request::Open(Target::Sqlite { path, read_only }), _) => {
             let file = SqliteFile::open(&path, read_only).await?;
             file.cancelled_by(Arc::clone(cancelled));
@@ -120,11 +148,8 @@ async fn answer(
         (Request::Open(Target::Server { login, address, driver }), _) => {
             *open = Some(Open::Server(Connection::open(&login, address, driver).await?));
         }
-        (Request::Close, _) => match open.take() {
-            Some(Open::Sqlite(file)) => file.close().await,
-            Some(Open::Server(connection)) => connection.close().await,
-            None => {}
-        },
+        (Request::Rest, Some(Open::Sqlite(file))) if file.rest().await => {}
+        (Request::Close | Request::Rest, _) => close(open).await,
         (Request::Restrict { views, timeout }, Some(Open::Sqlite(file))) => {
             file.restrict(views.as_ref(), timeout).await?;
         }

@@ -37,6 +37,8 @@ pub(crate) enum Request {
     Open(Target),
     /// Closes it; the worker can open another one.
     Close,
+    /// The session ends. A SQLite file stays open for a moment: the next session on it may come soon.
+    Rest,
     /// The statement that runs shall end.
     Cancel,
     /// Installs SQLite's authorizer.

@@ -177,6 +177,13 @@ impl Worker {
         }
     }
 
+    /// The same, but a SQLite file stays open for a moment.
+    pub async fn rest_open(mut self) {
+        if self.is_ready() && matches!(timeout(CLOSE_PATIENCE, self.ask(&Request::Rest)).await, Ok(Ok(_))) {
+            self.processes.clone().keep(self);
+        }
+    }
+
     async fn exit_status(&mut self) -> Option<ExitStatus> {
         match &mut self.child {
             Some(child) => timeout(EXIT_PATIENCE, child.wait()).await.ok().and_then(Result::ok),
